@@ -1,0 +1,44 @@
+"""Looking at the values of a tensor, where that is possible and free."""
+
+import keras
+
+if keras.backend.backend() == "torch":
+    import torch
+elif keras.backend.backend() == "jax":
+    import jax
+elif keras.backend.backend() == "tensorflow":
+    import tensorflow as tf
+
+
+def concrete(tensor):
+    """Returns the values as a NumPy array, or None where nobody may look.
+
+    Nobody may look while a program is being traced; and looking at a tensor on
+    an accelerator would stop the program until it has caught up.
+
+    Args:
+        tensor: a tensor of the running backend, or a symbolic one.
+
+    Returns:
+        A NumPy array, or None.
+    """
+    name = keras.backend.backend()
+    if isinstance(tensor, keras.KerasTensor):
+        return None
+    if name == "torch":
+        readable = (
+            isinstance(tensor, torch.Tensor)
+            and tensor.device.type == "cpu"
+            and not torch.compiler.is_compiling()
+        )
+    elif name == "jax":
+        readable = not isinstance(tensor, jax.core.Tracer) and all(
+            device.platform == "cpu" for device in tensor.devices()
+        )
+    else:
+        readable = (
+            tf.is_tensor(tensor)
+            and hasattr(tensor, "numpy")
+            and "GPU" not in tensor.device
+        )
+    return keras.ops.convert_to_numpy(tensor) if readable else None

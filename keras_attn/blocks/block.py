@@ -1,0 +1,158 @@
+"""What encoder and decoder blocks share: their arguments and sublayers."""
+
+import keras
+from keras import ops
+
+from keras_attn import checks
+from keras_attn.blocks.residual import Residual
+from keras_attn.layers.feed_forward import FeedForward
+from keras_attn.layers.multi_head_attention import MultiHeadAttention
+from keras_attn.ops import implicit_mask, positions_from_mask
+
+
+class Block(keras.layers.Layer):
+    """Holds the configuration of a block and makes its sublayers.
+
+    Abstract: `EncoderBlock` and `DecoderBlock` say what is computed, and
+    document the arguments.
+    """
+
+    def __init__(
+        self,
+        num_heads,
+        intermediate_dim,
+        key_dim=None,
+        num_key_value_heads=None,
+        dropout=0.0,
+        attention_dropout=0.0,
+        activation_dropout=0.0,
+        activation="relu",
+        gated=False,
+        normalize_first=False,
+        epsilon=1e-5,
+        use_bias=True,
+        sliding_window=None,
+        kernel_initializer="glorot_uniform",
+        bias_initializer="zeros",
+        **kwargs,
+    ):
+        checks.positive_int("num_heads", num_heads)
+        checks.positive_int("intermediate_dim", intermediate_dim)
+        if key_dim is not None:
+            checks.positive_int("key_dim", key_dim)
+        for name, value in (
+            ("dropout", dropout),
+            ("attention_dropout", attention_dropout),
+            ("activation_dropout", activation_dropout),
+        ):
+            checks.fraction(name, value)
+        super().__init__(**kwargs)
+        self.supports_masking = True
+        self.num_heads = num_heads
+        self.intermediate_dim = intermediate_dim
+        self.key_dim = key_dim
+        self.num_key_value_heads = num_key_value_heads
+        self.dropout = dropout
+        self.attention_dropout = attention_dropout
+        self.activation_dropout = activation_dropout
+        self.activation = keras.activations.get(activation)
+        self.gated = gated
+        self.normalize_first = normalize_first
+        self.epsilon = epsilon
+        self.use_bias = use_bias
+        self.sliding_window = sliding_window
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.bias_initializer = keras.initializers.get(bias_initializer)
+
+    def _attention(self, name, width, memory_width=None, causal=False):
+        if self.key_dim is None and width % self.num_heads:
+            raise ValueError(
+                "`num_heads` must divide the width of the inputs, or `key_dim` "
+                f"be given. Received: num_heads={self.num_heads}, width {width}"
+            )
+        attention = MultiHeadAttention(
+            self.num_heads,
+            self.key_dim or width // self.num_heads,
+            num_key_value_heads=self.num_key_value_heads,
+            dropout=self.attention_dropout,
+            use_bias=self.use_bias,
+            sliding_window=None if memory_width else self.sliding_window,
+            causal=causal,
+            kernel_initializer=self.kernel_initializer.clone(),
+            bias_initializer=self.bias_initializer.clone(),
+            dtype=self.dtype_policy,
+            name=name,
+        )
+        attention.build(
+            (None, None, width), (None, None, memory_width or width)
+        )
+        return attention
+
+    def _feed_forward(self, name, width):
+        feed_forward = FeedForward(
+            self.intermediate_dim,
+            activation=self.activation,
+            gated=self.gated,
+            dropout=self.activation_dropout,
+            use_bias=self.use_bias,
+            kernel_initializer=self.kernel_initializer.clone(),
+            bias_initializer=self.bias_initializer.clone(),
+            dtype=self.dtype_policy,
+            name=name,
+        )
+        feed_forward.build((None, None, width))
+        return feed_forward
+
+    def _residual(self, name, width):
+        residual = Residual(
+            dropout=self.dropout,
+            normalize_first=self.normalize_first,
+            epsilon=self.epsilon,
+            dtype=self.dtype_policy,
+            name=name,
+        )
+        residual.build((None, None, width))
+        return residual
+
+    @staticmethod
+    def _door(name, inputs, mask, positions):
+        """Cleans the inputs and says where their tokens stand."""
+        checks.rank(name, inputs, 3)
+        mask = implicit_mask(inputs) if mask is None else mask
+        if mask is not None:
+            checks.rank(f"mask of {name}", mask, 2)
+            counted = positions_from_mask(mask)
+            if positions is None:
+                positions = counted
+            else:
+                positions = ops.where(counted >= 0, positions, -1)
+        if positions is not None:
+            inputs = ops.where(positions[..., None] >= 0, inputs, 0)
+        return inputs, positions
+
+    def compute_output_shape(self, inputs_shape, *args, **kwargs):
+        """Returns the shape of the inputs."""
+        return inputs_shape
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        config = super().get_config()
+        for name in (
+            "num_heads",
+            "intermediate_dim",
+            "key_dim",
+            "num_key_value_heads",
+            "dropout",
+            "attention_dropout",
+            "activation_dropout",
+            "gated",
+            "normalize_first",
+            "epsilon",
+            "use_bias",
+            "sliding_window",
+        ):
+            config[name] = getattr(self, name)
+        config["activation"] = keras.activations.serialize(self.activation)
+        for name in ("kernel_initializer", "bias_initializer"):
+            config[name] = keras.initializers.serialize(getattr(self, name))
+        return config

@@ -1,0 +1,159 @@
+"""The Transformer's decoder block."""
+
+import keras
+
+from keras_attn.blocks.block import Block
+
+
+@keras.saving.register_keras_serializable(package="keras_attn")
+class DecoderBlock(Block):
+    """Causal self-attention, attention to a memory, feed-forward network.
+
+    x = LayerNorm(x + Dropout(CausalMultiHead(x, x, x)))
+    x = LayerNorm(x + Dropout(MultiHead(x, memory, memory)))
+    y = LayerNorm(x + Dropout(FFN(x)))
+    Vaswani et al. 2017, sec. 3.1, https://arxiv.org/abs/1706.03762. With
+    `normalize_first` the norms move to the front of the sublayers (Xiong et
+    al. 2020, https://arxiv.org/abs/2002.04745); a stack then wants one more
+    layer norm behind its last block.
+
+    Args:
+        num_heads: int >= 1. N.
+        intermediate_dim: int >= 1. Width inside the feed-forward network.
+        key_dim: int >= 1. Features per head; default D / N.
+        num_key_value_heads: int dividing N. Heads of keys and values that the
+            query heads share; default N.
+        dropout: float in [0, 1). On the output of each sublayer.
+        attention_dropout: float in [0, 1). On the attention weights.
+        activation_dropout: float in [0, 1). Inside the feed-forward network.
+        activation: name or callable. Default `"relu"`.
+        gated: bool. Gated feed-forward network. Default False.
+        normalize_first: bool. Pre-norm instead of post-norm. Default False.
+        epsilon: float. Added to the variance in the layer norms.
+        use_bias: bool. Biases in projections and dense layers. Default True.
+        sliding_window: int >= 1. Keys this far or further are hidden from the
+            self-attention; default None, no window.
+        kernel_initializer: initializer of the kernels.
+        bias_initializer: initializer of the biases.
+        **kwargs: arguments of `keras.layers.Layer`: `name`, `dtype`, ...
+
+    Call arguments:
+        inputs: float (B, T, D).
+        memory: float (B, S, D'), the encoder's output.
+        mask: bool (B, T), True where there is a token; default the implicit
+            Keras mask.
+        memory_mask: bool (B, S), likewise.
+        attention_mask: bool, (T, T), (B, T, T) or (B, N, T, T), ANDed to the
+            causal mask of the self-attention.
+        positions: int32 (B, T), in tokens from 0; -1 = no token. Default: the
+            count of tokens before.
+        memory_positions: int32 (B, S), likewise.
+        training: bool. Whether dropout acts.
+
+    Returns:
+        Float (B, T, D).
+
+    Raises:
+        ValueError: an argument out of range, inputs not of rank 3, or heads
+            that do not divide their width.
+
+    Examples:
+        >>> block = keras_attn.layers.DecoderBlock(
+        ...     num_heads=2, intermediate_dim=32)
+        >>> x = keras.random.normal((2, 5, 8), seed=0)
+        >>> memory = keras.random.normal((2, 7, 8), seed=1)
+        >>> tuple(block(x, memory).shape)
+        (2, 5, 8)
+    """
+
+    def build(self, inputs_shape, memory_shape):
+        """Creates the sublayers."""
+        width = inputs_shape[-1]
+        self._self_attention = self._attention(
+            "self_attention", width, causal=True
+        )
+        self._around_attention = self._residual("around_attention", width)
+        self._cross_attention = self._attention(
+            "cross_attention", width, memory_shape[-1]
+        )
+        self._around_cross = self._residual("around_cross_attention", width)
+        self._network = self._feed_forward("feed_forward", width)
+        self._around_network = self._residual("around_feed_forward", width)
+
+    def call(
+        self,
+        inputs,
+        memory,
+        mask=None,
+        memory_mask=None,
+        attention_mask=None,
+        positions=None,
+        memory_positions=None,
+        training=None,
+    ):
+        """Applies the block; the class docstring lists the arguments."""
+        x, positions = self._door("inputs", inputs, mask, positions)
+        memory, memory_positions = self._door(
+            "memory", memory, memory_mask, memory_positions
+        )
+        seen = self._around_attention.enter(x)
+        mixed = self._self_attention(
+            seen,
+            seen,
+            attention_mask=attention_mask,
+            query_positions=positions,
+            key_positions=positions,
+            training=training,
+        )
+        x = self._around_attention.leave(x, mixed, training=training)
+        mixed = self._cross_attention(
+            self._around_cross.enter(x),
+            memory,
+            query_positions=positions,
+            key_positions=memory_positions,
+            training=training,
+        )
+        x = self._around_cross.leave(x, mixed, training=training)
+        return self._apply_network(x, training)
+
+    def project_memory(self, memory, positions):
+        """Projects the memory's keys and values, once for all steps.
+
+        Args:
+            memory: float (B, S, D').
+            positions: int32 (B, S), -1 = no token.
+
+        Returns:
+            Keys (B, S, K, H) and values (B, S, K, H).
+        """
+        return self._cross_attention.project_memory(memory, positions)
+
+    def decode_step(self, inputs, positions, cache, memory, layer):
+        """Applies the block to new tokens only.
+
+        Args:
+            inputs: float (R, T, D), the new tokens.
+            positions: int32 (R, T), from `keras_attn.cache.open_slots`.
+            cache: `KVCache` of the hypotheses, consumed.
+            memory: `KVCache` of the projected memory, read only.
+            layer: int. Which layer of both caches this block is.
+
+        Returns:
+            Float (R, T, D) and the cache of the hypotheses.
+        """
+        x = inputs
+        mixed, cache = self._self_attention.decode_step(
+            self._around_attention.enter(x), positions, cache, layer
+        )
+        x = self._around_attention.leave(x, mixed)
+        mixed = self._cross_attention.attend_memory(
+            self._around_cross.enter(x), memory, layer
+        )
+        x = self._around_cross.leave(x, mixed)
+        return self._apply_network(x, training=False), cache
+
+    def _apply_network(self, x, training):
+        network = self._network(
+            self._around_network.enter(x), training=training
+        )
+        return self._around_network.leave(x, network, training=training)

@@ -1,0 +1,73 @@
+"""Residual connection, dropout and layer norm around any sublayer."""
+
+import keras
+
+from keras_attn import checks
+
+
+@keras.saving.register_keras_serializable(package="keras_attn")
+class Residual(keras.layers.Layer):
+    """Wraps dropout, the residual sum and the layer norm around a sublayer.
+
+    Post-norm, as in the paper: y = LayerNorm(x + Dropout(f(x)))
+    (Vaswani et al. 2017, sec. 3.1 and 5.4, https://arxiv.org/abs/1706.03762).
+    Pre-norm: y = x + Dropout(f(LayerNorm(x)))
+    (Xiong et al. 2020, https://arxiv.org/abs/2002.04745).
+
+    The sublayer itself stays with the block: call `enter` on x, the sublayer
+    on what comes back, and `leave` on x and the sublayer's output.
+
+    Args:
+        dropout: float in [0, 1). Probability that a feature is dropped.
+        normalize_first: bool. Pre-norm. Default False.
+        epsilon: float. Added to the variance in the layer norm.
+        **kwargs: arguments of `keras.layers.Layer`: `name`, `dtype`, ...
+
+    Examples:
+        >>> residual = keras_attn.blocks.Residual()
+        >>> x = keras.random.normal((2, 3, 8), seed=0)
+        >>> residual.build(x.shape)
+        >>> tuple(residual.leave(x, 2 * residual.enter(x)).shape)
+        (2, 3, 8)
+    """
+
+    def __init__(
+        self, dropout=0.0, normalize_first=False, epsilon=1e-5, **kwargs
+    ):
+        checks.fraction("dropout", dropout)
+        super().__init__(**kwargs)
+        self.dropout = dropout
+        self.normalize_first = normalize_first
+        self.epsilon = epsilon
+        self._norm = keras.layers.LayerNormalization(
+            epsilon=epsilon, dtype=self.dtype_policy, name="norm"
+        )
+        self._dropout_layer = keras.layers.Dropout(
+            dropout, dtype=self.dtype_policy
+        )
+
+    def build(self, inputs_shape):
+        """Creates the layer norm."""
+        self._norm.build(inputs_shape)
+        self.built = True
+
+    def enter(self, x):
+        """Returns what the sublayer is to see of x."""
+        return self._norm(x) if self.normalize_first else x
+
+    def leave(self, x, output, training=None):
+        """Adds the sublayer's output to x."""
+        if self.dropout:
+            output = self._dropout_layer(output, training=training)
+        total = x + output
+        return total if self.normalize_first else self._norm(total)
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        config = super().get_config()
+        config.update(
+            dropout=self.dropout,
+            normalize_first=self.normalize_first,
+            epsilon=self.epsilon,
+        )
+        return config

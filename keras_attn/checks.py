@@ -1,0 +1,56 @@
+"""Answers to bad input: one sentence that says what was expected and came."""
+
+import keras
+
+
+def positive_int(name, value):
+    """Returns `value` where it is an int >= 1, else raises ValueError."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError(
+            f"`{name}` must be a positive integer. Received: {name}={value!r}"
+        )
+    return value
+
+
+def fraction(name, value):
+    """Returns `value` where it lies in [0, 1), else raises ValueError."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ValueError(
+            f"`{name}` must be a number in [0, 1). Received: {name}={value!r}"
+        )
+    if not 0 <= value < 1:
+        raise ValueError(
+            f"`{name}` must lie in [0, 1). Received: {name}={value!r}"
+        )
+    return value
+
+
+def choice(name, value, options):
+    """Returns `value` where it is one of `options`, else raises ValueError."""
+    if value not in options:
+        listed = ", ".join(repr(option) for option in options)
+        raise ValueError(
+            f"`{name}` must be one of {listed}. Received: {name}={value!r}"
+        )
+    return value
+
+
+def rank(name, tensor, expected):
+    """Returns `tensor` where its rank is `expected`, else raises."""
+    if len(tensor.shape) != expected:
+        raise ValueError(
+            f"`{name}` must have rank {expected}. "
+            f"Received: {name} of shape {tuple(tensor.shape)}"
+        )
+    return tensor
+
+
+def integers(name, tensor):
+    """Returns `tensor` where its dtype is an integer one, else raises."""
+    dtype = keras.backend.standardize_dtype(tensor.dtype)
+    if "int" not in dtype:
+        raise ValueError(
+            f"`{name}` must hold integers (int32). "
+            f"Received: {name} of dtype {dtype}"
+        )
+    return tensor

@@ -1,0 +1,18 @@
+"""F3: one layer a file; the blocks stand here too, so that users find them."""
+
+from keras_attn.layers.feed_forward import FeedForward
+from keras_attn.layers.multi_head_attention import MultiHeadAttention
+from keras_attn.layers.positional_embedding import PositionalEmbedding
+from keras_attn.layers.token_embedding import TokenEmbedding
+
+# After the layers, of which the blocks are made.
+from keras_attn.blocks import DecoderBlock, EncoderBlock  # isort: skip
+
+__all__ = [
+    "DecoderBlock",
+    "EncoderBlock",
+    "FeedForward",
+    "MultiHeadAttention",
+    "PositionalEmbedding",
+    "TokenEmbedding",
+]

@@ -1,0 +1,119 @@
+"""Folding any attention axes into the one length axis that kernels know."""
+
+import math
+
+from keras import ops
+
+
+class AttentionAxes:
+    """Moves tensors between a caller's axes and (batch, length, ...).
+
+    Axes that are attended over are laid side by side into one length axis, all
+    others before the last into one batch axis.
+
+    Args:
+        rank: int. Rank of the caller's query and value, features included.
+        axes: tuple of int >= 1, the axes attended over.
+
+    Raises:
+        ValueError: an axis that is the batch or the features, or beyond.
+
+    Examples:
+        >>> axes = AttentionAxes(rank=4, axes=(1,))
+        >>> tuple(axes.fold(keras.ops.ones((2, 3, 5, 7))).shape)
+        (10, 3, 7)
+    """
+
+    def __init__(self, rank, axes):
+        if not all(1 <= axis < rank - 1 for axis in axes):
+            raise ValueError(
+                "`attention_axes` must lie between the batch axis and the "
+                f"features of a rank-{rank} query. Received: {axes}"
+            )
+        self.axes = tuple(axes)
+        self.others = tuple(
+            axis for axis in range(rank - 1) if axis not in self.axes
+        )
+        self.plain = rank == 3
+
+    def fold(self, x):
+        """(caller's axes, trailing...) -> (batch, length, trailing...)."""
+        if self.plain:
+            return x
+        leading = len(self.axes) + len(self.others)
+        trailing = range(leading, len(x.shape))
+        x = ops.transpose(x, (*self.others, *self.axes, *trailing))
+        shape = ops.shape(x)
+        batch = _product(shape[: len(self.others)])
+        length = _product(shape[len(self.others) : leading])
+        return ops.reshape(x, (batch, length, *shape[leading:]))
+
+    def unfold(self, x, like):
+        """(batch, length, trailing...) -> the axes of `like`, trailing."""
+        if self.plain:
+            return x
+        sizes = ops.shape(like)
+        order = (*self.others, *self.axes)
+        trailing = ops.shape(x)[2:]
+        x = ops.reshape(x, (*[sizes[axis] for axis in order], *trailing))
+        back = [order.index(axis) for axis in range(len(order))]
+        return ops.transpose(
+            x, (*back, *range(len(order), len(order) + len(trailing)))
+        )
+
+    def fold_there(self, name, mask):
+        """(caller's axes) -> (batch, length)."""
+        if mask is None:
+            return None
+        expected = len(self.others) + len(self.axes)
+        if len(mask.shape) != expected:
+            raise ValueError(
+                f"`{name}` must have rank {expected}, one axis less than its "
+                f"tensor. Received: {name} of shape {tuple(mask.shape)}"
+            )
+        return self.fold(mask)
+
+    def fold_mask(self, mask):
+        """(others, query axes, key axes) -> (batch, T, S)."""
+        if self.plain or mask is None:
+            return mask
+        shape = ops.shape(mask)
+        batch, count = len(self.others), len(self.axes)
+        if len(shape) != batch + 2 * count:
+            raise ValueError(
+                "`attention_mask` must have the batch axes, the query's and "
+                f"the key's attention axes, {batch + 2 * count} in all. "
+                f"Received: {tuple(mask.shape)}"
+            )
+        return ops.reshape(
+            mask,
+            (
+                _product(shape[:batch]),
+                _product(shape[batch : batch + count]),
+                _product(shape[batch + count :]),
+            ),
+        )
+
+    def unfold_weights(self, weights, query, value):
+        """(batch, N, T, S) -> (others, N, query axes, key axes)."""
+        if self.plain:
+            return weights
+        queries, keys = ops.shape(query), ops.shape(value)
+        return ops.reshape(
+            weights,
+            (
+                *[queries[axis] for axis in self.others],
+                ops.shape(weights)[1],
+                *[queries[axis] for axis in self.axes],
+                *[keys[axis] for axis in self.axes],
+            ),
+        )
+
+
+def _product(sizes):
+    if all(isinstance(size, int) for size in sizes):
+        return math.prod(sizes)
+    product = sizes[0]
+    for size in sizes[1:]:
+        product = product * size
+    return product

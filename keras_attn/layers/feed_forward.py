@@ -1,0 +1,120 @@
+"""The position-wise feed-forward sublayer."""
+
+import keras
+
+from keras_attn import checks
+
+
+@keras.saving.register_keras_serializable(package="keras_attn")
+class FeedForward(keras.layers.Layer):
+    """Applies the same two-layer network to every position.
+
+    FFN(x) = f(x W_1 + b_1) W_2 + b_2
+    (Vaswani et al. 2017, sec. 3.3, https://arxiv.org/abs/1706.03762); gated:
+    FFN(x) = (f(x W_1 + b_1) * (x W_3 + b_3)) W_2 + b_2
+    (Shazeer 2020, https://arxiv.org/abs/2002.05202).
+
+    Args:
+        intermediate_dim: int >= 1. Width between the two layers.
+        activation: name or callable, f. Default `"relu"`.
+        gated: bool. Use the gated form. Default False.
+        dropout: float in [0, 1). Probability that a feature between the layers
+            is dropped.
+        use_bias: bool. Default True.
+        kernel_initializer: initializer of the kernels.
+        bias_initializer: initializer of the biases.
+        **kwargs: arguments of `keras.layers.Layer`: `name`, `dtype`, ...
+
+    Call arguments:
+        inputs: float (..., D).
+        training: bool. Whether dropout acts.
+
+    Returns:
+        Float (..., D).
+
+    Raises:
+        ValueError: a width or a probability out of range.
+
+    Examples:
+        >>> layer = keras_attn.layers.FeedForward(32, "gelu", gated=True)
+        >>> tuple(layer(keras.ops.ones((2, 3, 8))).shape)
+        (2, 3, 8)
+    """
+
+    def __init__(
+        self,
+        intermediate_dim,
+        activation="relu",
+        gated=False,
+        dropout=0.0,
+        use_bias=True,
+        kernel_initializer="glorot_uniform",
+        bias_initializer="zeros",
+        **kwargs,
+    ):
+        checks.positive_int("intermediate_dim", intermediate_dim)
+        checks.fraction("dropout", dropout)
+        super().__init__(**kwargs)
+        self.supports_masking = True
+        self.intermediate_dim = intermediate_dim
+        self.activation = keras.activations.get(activation)
+        self.gated = gated
+        self.dropout = dropout
+        self.use_bias = use_bias
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.bias_initializer = keras.initializers.get(bias_initializer)
+
+    def build(self, inputs_shape):
+        """Creates the two (gated: three) dense layers."""
+        width = inputs_shape[-1]
+        self._inner = self._dense("inner", width, self.intermediate_dim)
+        self._gate = None
+        if self.gated:
+            self._gate = self._dense("gate", width, self.intermediate_dim)
+        self._outer = self._dense("outer", self.intermediate_dim, width)
+        self._dropout_layer = keras.layers.Dropout(
+            self.dropout, dtype=self.dtype_policy
+        )
+
+    def call(self, inputs, training=None):
+        """Applies the layer; the class docstring lists the arguments."""
+        hidden = self.activation(self._inner(inputs))
+        if self.gated:
+            hidden = hidden * self._gate(inputs)
+        if self.dropout:
+            hidden = self._dropout_layer(hidden, training=training)
+        return self._outer(hidden)
+
+    def _dense(self, name, fan_in, fan_out):
+        dense = keras.layers.Dense(
+            fan_out,
+            use_bias=self.use_bias,
+            kernel_initializer=self.kernel_initializer.clone(),
+            bias_initializer=self.bias_initializer.clone(),
+            dtype=self.dtype_policy,
+            name=name,
+        )
+        dense.build((None, None, fan_in))
+        return dense
+
+    def compute_output_shape(self, inputs_shape):
+        """Returns the shape of the inputs."""
+        return inputs_shape
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        config = super().get_config()
+        config.update(
+            intermediate_dim=self.intermediate_dim,
+            activation=keras.activations.serialize(self.activation),
+            gated=self.gated,
+            dropout=self.dropout,
+            use_bias=self.use_bias,
+            kernel_initializer=keras.initializers.serialize(
+                self.kernel_initializer
+            ),
+            bias_initializer=keras.initializers.serialize(
+                self.bias_initializer
+            ),
+        )
+        return config

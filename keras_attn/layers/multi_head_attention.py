@@ -1,0 +1,531 @@
+"""Multi-head attention: many small attentions side by side."""
+
+import keras
+from keras import ops
+
+from keras_attn import cache as kv
+from keras_attn import checks
+from keras_attn.layers.attention_axes import AttentionAxes
+from keras_attn.ops import (
+    Visibility,
+    attend_clean,
+    capturing,
+    describe,
+    implicit_mask,
+    record,
+    sees_something,
+)
+
+
+@keras.saving.register_keras_serializable(package="keras_attn")
+class MultiHeadAttention(keras.layers.Layer):
+    """Mixes values by softmax similarity of queries and keys, per head.
+
+    head_n = softmax(Q W_n^Q (K W_n^K)^T / sqrt(H)) V W_n^V
+    output = [head_1; ...; head_N] W^O
+    Vaswani et al. 2017, sec. 3.2, https://arxiv.org/abs/1706.03762. Their h,
+    d_k, d_model are N, H, D here. Departure from the paper: biases are on.
+
+    Constructor, call and weights are those of
+    `keras.layers.MultiHeadAttention`, whose `get_weights()` load here and give
+    the same output on every row that sees something. Different on purpose:
+    every mask given is obeyed on every path, the caller's tensors keep their
+    masks, and a query that is no token or sees nothing gives exact zeros.
+
+    Args:
+        num_heads: int >= 1. N.
+        key_dim: int >= 1. H, features per head (not in total).
+        value_dim: int >= 1. W, value features per head; default `key_dim`.
+        dropout: float in [0, 1). Probability that a weight is dropped.
+        use_bias: bool. Biases on the projections. Default True.
+        output_shape: int or tuple of int. Features of the output; default D.
+        attention_axes: int or tuple of int. Axes attended over; default all
+            between the batch and the features.
+        sliding_window: int >= 1. Keys this far from the query or further are
+            hidden; default None, no window.
+        flash_attention: bool. True forces the fused kernel and raises where it
+            cannot serve, False the plain one; default None: the fastest.
+        kernel_initializer: initializer of the kernels.
+        bias_initializer: initializer of the biases.
+        kernel_regularizer: regularizer of the kernels.
+        bias_regularizer: regularizer of the biases.
+        activity_regularizer: regularizer of the projections' outputs.
+        kernel_constraint: constraint on the kernels.
+        bias_constraint: constraint on the biases.
+        use_gate: bool. Multiply the heads by sigmoid(query W^G) first.
+        seed: int. Seed of the dropout.
+        num_key_value_heads: int dividing N. Heads of keys and values that the
+            query heads share; default N (1 is multi-query attention).
+        causal: bool. Always hide keys at later positions. Default False.
+        **kwargs: arguments of `keras.layers.Layer`: `name`, `dtype`, ...
+
+    Call arguments:
+        query: float (B, T, D).
+        value: float (B, S, D').
+        key: float (B, S, D''). Default `value`.
+        query_mask: bool (B, T), True where there is a token; default the
+            implicit Keras mask of `query`.
+        value_mask: bool (B, S), likewise.
+        key_mask: bool (B, S), likewise.
+        attention_mask: anything castable to bool, (T, S), (B, T, S) or
+            (B, N, T, S), True = may attend.
+        return_attention_scores: bool. Return the weights too (Keras calls
+            them scores).
+        training: bool. Whether dropout acts.
+        use_causal_mask: bool. Hide later keys in this call.
+        query_positions: int32 (B, T), in tokens from 0; -1 = no token.
+            Default: the count of tokens before.
+        key_positions: int32 (B, S), likewise.
+
+    Returns:
+        Float (B, T, D), zero where nothing is visible; with
+        `return_attention_scores` a pair of it and the weights (B, N, T, S),
+        which are those before dropout.
+
+    Raises:
+        ValueError: arguments out of range, `num_heads` not a multiple of
+            `num_key_value_heads`, ranks or widths that do not fit, or causal
+            attention over more than one axis.
+
+    Masking: reads implicit Keras masks and passes the query's on.
+    Cost: 2 B N T S H multiply-adds; (T, S) is held by the plain kernel only.
+
+    Examples:
+        >>> x = keras.random.normal((2, 5, 16), seed=0)
+        >>> layer = keras_attn.layers.MultiHeadAttention(
+        ...     num_heads=4, key_dim=4, causal=True)
+        >>> y, weights = layer(x, x, return_attention_scores=True)
+        >>> tuple(y.shape), tuple(weights.shape)
+        ((2, 5, 16), (2, 4, 5, 5))
+    """
+
+    def __init__(
+        self,
+        num_heads,
+        key_dim,
+        value_dim=None,
+        dropout=0.0,
+        use_bias=True,
+        output_shape=None,
+        attention_axes=None,
+        sliding_window=None,
+        flash_attention=None,
+        kernel_initializer="glorot_uniform",
+        bias_initializer="zeros",
+        kernel_regularizer=None,
+        bias_regularizer=None,
+        activity_regularizer=None,
+        kernel_constraint=None,
+        bias_constraint=None,
+        use_gate=False,
+        seed=None,
+        num_key_value_heads=None,
+        causal=False,
+        **kwargs,
+    ):
+        checks.positive_int("num_heads", num_heads)
+        checks.positive_int("key_dim", key_dim)
+        if value_dim is not None:
+            checks.positive_int("value_dim", value_dim)
+        if sliding_window is not None:
+            checks.positive_int("sliding_window", sliding_window)
+        if num_key_value_heads is None:
+            num_key_value_heads = num_heads
+        checks.positive_int("num_key_value_heads", num_key_value_heads)
+        if num_heads % num_key_value_heads:
+            raise ValueError(
+                "`num_heads` must be a multiple of `num_key_value_heads`. "
+                f"Received: num_heads={num_heads}, "
+                f"num_key_value_heads={num_key_value_heads}"
+            )
+        checks.fraction("dropout", dropout)
+        if flash_attention and dropout:
+            raise ValueError(
+                "Dropout is not supported when flash attention is enabled: "
+                "set `dropout=0.0` or `flash_attention=None`. "
+                f"Received: dropout={dropout}"
+            )
+        super().__init__(activity_regularizer=activity_regularizer, **kwargs)
+        self.supports_masking = True
+        self.num_heads = num_heads
+        self.key_dim = key_dim
+        self.value_dim = value_dim or key_dim
+        self.dropout = dropout
+        self.use_bias = use_bias
+        self._output_shape = _as_tuple("output_shape", output_shape)
+        self._attention_axes = _as_tuple("attention_axes", attention_axes)
+        self.sliding_window = sliding_window
+        self.flash_attention = flash_attention
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.bias_initializer = keras.initializers.get(bias_initializer)
+        self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
+        self.bias_regularizer = keras.regularizers.get(bias_regularizer)
+        self.kernel_constraint = keras.constraints.get(kernel_constraint)
+        self.bias_constraint = keras.constraints.get(bias_constraint)
+        self.use_gate = use_gate
+        self.seed = seed
+        self.num_key_value_heads = num_key_value_heads
+        self.causal = causal
+
+    @property
+    def attention_axes(self):
+        """The axes attended over, counted from the front once built."""
+        return self._attention_axes
+
+    def build(self, query_shape, value_shape, key_shape=None):
+        """Creates the projections."""
+        key_shape = value_shape if key_shape is None else key_shape
+        self._check_shapes(query_shape, value_shape, key_shape)
+        rank = len(query_shape)
+        axes = self._attention_axes or tuple(range(1, rank - 1))
+        self._attention_axes = tuple(
+            axis if axis >= 0 else rank + axis for axis in axes
+        )
+        self._axes = AttentionAxes(rank, self._attention_axes)
+        self._query_dense = self._projection(
+            "query", query_shape[-1], self.num_heads, self.key_dim
+        )
+        self._key_dense = self._projection(
+            "key", key_shape[-1], self.num_key_value_heads, self.key_dim
+        )
+        self._value_dense = self._projection(
+            "value", value_shape[-1], self.num_key_value_heads, self.value_dim
+        )
+        if self.use_gate:
+            self._gate_dense = self._projection(
+                "gate",
+                query_shape[-1],
+                self.num_heads,
+                self.value_dim,
+                activation="sigmoid",
+            )
+        features = self._output_shape or (query_shape[-1],)
+        letters = "uvwxyz"[: len(features)]
+        self._output_dense = self._einsum_dense(
+            "attention_output",
+            f"btnh,nh{letters}->bt{letters}",
+            (None, *features),
+            letters,
+        )
+        self._output_dense.build((None, None, self.num_heads, self.value_dim))
+        self._dropout_layer = keras.layers.Dropout(
+            self.dropout, dtype=self.dtype_policy, seed=self.seed
+        )
+
+    def call(
+        self,
+        query,
+        value,
+        key=None,
+        query_mask=None,
+        value_mask=None,
+        key_mask=None,
+        attention_mask=None,
+        return_attention_scores=False,
+        training=None,
+        use_causal_mask=False,
+        query_positions=None,
+        key_positions=None,
+    ):
+        """Applies the layer; the class docstring lists the arguments."""
+        axes = self._axes
+        causal = self.causal or use_causal_mask
+        if causal and len(axes.axes) != 1:
+            raise ValueError(
+                "Causal attention needs exactly one attention axis. "
+                f"Received: attention_axes={axes.axes}"
+            )
+        inputs = query, value, value if key is None else key
+        query_mask, value_mask, key_mask = (
+            axes.fold_there(name, mask)
+            for name, mask in zip(
+                ("query_mask", "value_mask", "key_mask"),
+                _masks(inputs, (query_mask, value_mask, key_mask)),
+                strict=True,
+            )
+        )
+        query, value, key = (axes.fold(x) for x in inputs)
+        visibility = describe(
+            ops.shape(query)[1],
+            ops.shape(value)[1],
+            query_mask=query_mask,
+            key_mask=_both(value_mask, key_mask),
+            query_positions=query_positions,
+            key_positions=key_positions,
+            attention_mask=axes.fold_mask(attention_mask),
+            causal=causal,
+            window=self.sliding_window,
+        )
+        # Before the projections: in the gradient of their kernels too, 0 x NaN
+        # is NaN.
+        query = _clean(query, visibility.query_positions)
+        if inputs[1] is inputs[0]:
+            value = query
+        else:
+            value = _clean(value, visibility.key_positions)
+        if inputs[2] is inputs[1]:
+            key = value
+        else:
+            key = _clean(key, visibility.key_positions)
+        output, weights = self._mix(
+            query,
+            (self._key_dense(key), self._value_dense(value)),
+            visibility,
+            training,
+            return_attention_scores,
+        )
+        output = axes.unfold(output, like=inputs[0])
+        if return_attention_scores:
+            weights = axes.unfold_weights(weights, inputs[0], inputs[1])
+            return output, ops.cast(weights, self.compute_dtype)
+        return output
+
+    def project_memory(self, memory, positions):
+        """Projects keys and values once, for every step of a decoder.
+
+        Args:
+            memory: float (B, S, D').
+            positions: int32 (B, S), -1 = no token.
+
+        Returns:
+            Keys (B, S, K, H) and values (B, S, K, W).
+        """
+        memory = _clean(memory, positions)
+        return self._key_dense(memory), self._value_dense(memory)
+
+    def decode_step(self, inputs, positions, cache, layer):
+        """Attends from new tokens to all written ones, themselves included.
+
+        Args:
+            inputs: float (R, T, D), the new tokens.
+            positions: int32 (R, T), from `keras_attn.cache.open_slots`.
+            cache: `KVCache`, consumed.
+            layer: int. Whose keys and values in the cache these are.
+
+        Returns:
+            Float (R, T, D) and the cache.
+        """
+        cache = kv.append(
+            cache, layer, self._key_dense(inputs), self._value_dense(inputs)
+        )
+        keys, values, key_positions = kv.read(cache, layer)
+        visibility = Visibility(
+            query_positions=positions,
+            key_positions=key_positions,
+            causal=True,
+            window=self.sliding_window,
+            padding="any",
+        )
+        output, _ = self._mix(inputs, (keys, values), visibility)
+        return output, cache
+
+    def attend_memory(self, inputs, memory, layer):
+        """Attends from new tokens to a memory projected before.
+
+        The memory has one row a source. Where the inputs have several rows a
+        source, its beams, these become its queries: nothing is copied.
+
+        Args:
+            inputs: float (R, T, D), R a multiple of the memory's rows B.
+            memory: `KVCache` of the memory, read only.
+            layer: int. Whose keys and values in the memory these are.
+
+        Returns:
+            Float (R, T, D).
+        """
+        keys, values, positions = kv.read(memory, layer)
+        rows, length, width = ops.shape(inputs)
+        sources = ops.shape(positions)[0]
+        queries = ops.reshape(
+            inputs, (sources, rows // sources * length, width)
+        )
+        visibility = Visibility(key_positions=positions, padding="any")
+        output, _ = self._mix(queries, (keys, values), visibility)
+        return ops.reshape(output, (rows, length, *ops.shape(output)[2:]))
+
+    def _mix(
+        self,
+        query,
+        keys_and_values,
+        visibility,
+        training=False,
+        return_weights=False,
+    ):
+        """Clean inputs, projected keys and values -> output and weights."""
+        key, value = keys_and_values
+        dropout = None
+        if training and self.dropout:
+            dropout = self._dropped
+        weights = None
+        kernel = {None: None, True: "fused", False: "plain"}
+        captured = capturing()
+        output = attend_clean(
+            self._query_dense(query),
+            key,
+            value,
+            visibility,
+            dropout=dropout,
+            return_weights=return_weights or captured,
+            kernel=kernel[self.flash_attention],
+        )
+        if return_weights or captured:
+            output, weights = output
+        if captured:
+            record(self.path, weights)
+        if self.use_gate:
+            output = output * self._gate_dense(query)
+        output = self._output_dense(output)
+        seen = sees_something(
+            visibility, ops.shape(query)[1], ops.shape(key)[1]
+        )
+        if seen is not None:
+            trailing = (None,) * (len(output.shape) - 2)
+            output = ops.where(seen[(..., *trailing)], output, 0)
+        return output, weights
+
+    def _dropped(self, weights):
+        return self._dropout_layer(weights, training=True)
+
+    def _projection(self, name, features, heads, width, activation=None):
+        dense = self._einsum_dense(
+            name, "btd,dnh->btnh", (None, heads, width), "nh", activation
+        )
+        dense.build((None, None, features))
+        return dense
+
+    def _einsum_dense(self, name, equation, shape, biased, activation=None):
+        dense = keras.layers.EinsumDense(
+            equation,
+            output_shape=shape,
+            activation=activation,
+            bias_axes=biased if self.use_bias else None,
+            kernel_initializer=self.kernel_initializer.clone(),
+            bias_initializer=self.bias_initializer.clone(),
+            kernel_regularizer=self.kernel_regularizer,
+            bias_regularizer=self.bias_regularizer,
+            activity_regularizer=self.activity_regularizer,
+            kernel_constraint=self.kernel_constraint,
+            bias_constraint=self.bias_constraint,
+            dtype=self.dtype_policy,
+            name=name,
+        )
+        # The mask is this layer's business; Keras would warn that it is lost.
+        dense.supports_masking = True
+        return dense
+
+    def compute_output_shape(self, query_shape, value_shape, key_shape=None):
+        """Returns the shape of the output."""
+        key_shape = value_shape if key_shape is None else key_shape
+        self._check_shapes(query_shape, value_shape, key_shape)
+        features = self._output_shape or (query_shape[-1],)
+        return (*query_shape[:-1], *features)
+
+    def compute_output_spec(
+        self,
+        query,
+        value,
+        key=None,
+        return_attention_scores=False,
+        **kwargs,
+    ):
+        """Returns the symbolic output, and weights where they are asked."""
+        shape = self.compute_output_shape(
+            query.shape, value.shape, None if key is None else key.shape
+        )
+        output = keras.KerasTensor(shape, dtype=self.compute_dtype)
+        if not return_attention_scores:
+            return output
+        axes = self._axes
+        weights = (
+            *[query.shape[axis] for axis in axes.others],
+            self.num_heads,
+            *[query.shape[axis] for axis in axes.axes],
+            *[value.shape[axis] for axis in axes.axes],
+        )
+        return output, keras.KerasTensor(weights, dtype=self.compute_dtype)
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        config = super().get_config()
+        for name in (
+            "num_heads",
+            "key_dim",
+            "value_dim",
+            "dropout",
+            "use_bias",
+            "sliding_window",
+            "flash_attention",
+            "use_gate",
+            "seed",
+            "num_key_value_heads",
+            "causal",
+        ):
+            config[name] = getattr(self, name)
+        config["output_shape"] = self._output_shape
+        config["attention_axes"] = self._attention_axes
+        for kind, module in (
+            ("initializer", keras.initializers),
+            ("regularizer", keras.regularizers),
+            ("constraint", keras.constraints),
+        ):
+            for part in ("kernel", "bias"):
+                name = f"{part}_{kind}"
+                config[name] = module.serialize(getattr(self, name))
+        config["activity_regularizer"] = keras.regularizers.serialize(
+            self.activity_regularizer
+        )
+        return config
+
+    def _check_shapes(self, query_shape, value_shape, key_shape):
+        ranks = {len(query_shape), len(value_shape), len(key_shape)}
+        if len(ranks) > 1 or len(query_shape) < 3:
+            raise ValueError(
+                "`query`, `value` and `key` must have the same rank, at least "
+                f"3: (batch, length, features). Received: {query_shape}, "
+                f"{value_shape}, {key_shape}"
+            )
+        if tuple(value_shape[1:-1]) != tuple(key_shape[1:-1]):
+            raise ValueError(
+                "All dimensions of `value` and `key`, except the last one, "
+                f"must be equal. Received: value_shape={value_shape} and "
+                f"key_shape={key_shape}"
+            )
+
+
+def _as_tuple(name, value):
+    if value is None or value == ():
+        return None
+    if isinstance(value, int):
+        return (value,)
+    if isinstance(value, (list, tuple)) and all(
+        isinstance(item, int) for item in value
+    ):
+        return tuple(value)
+    raise ValueError(
+        f"`{name}` must be an int, list, or tuple. Received: {name}={value!r}"
+    )
+
+
+def _masks(inputs, masks):
+    """Fills in the implicit masks; a mask that says nothing new is None."""
+    query_mask, value_mask, key_mask = (
+        implicit_mask(x) if mask is None else mask
+        for x, mask in zip(inputs, masks, strict=True)
+    )
+    return (
+        query_mask,
+        value_mask,
+        None if key_mask is value_mask else key_mask,
+    )
+
+
+def _both(first, second):
+    if first is None or second is None:
+        return second if first is None else first
+    return ops.logical_and(ops.cast(first, "bool"), ops.cast(second, "bool"))
+
+
+def _clean(x, positions):
+    if positions is None:
+        return x
+    return ops.where(positions[..., None] >= 0, x, 0)

@@ -1,0 +1,136 @@
+"""Positions added to embeddings: sinusoidal or learned."""
+
+import keras
+from keras import ops
+
+from keras_attn import checks
+from keras_attn.ops import (
+    default_positions,
+    implicit_mask,
+    positions_from_mask,
+    sinusoid,
+)
+
+
+@keras.saving.register_keras_serializable(package="keras_attn")
+class PositionalEmbedding(keras.layers.Layer):
+    """Adds to each embedding a vector that says where the token stands.
+
+    Sinusoidal: PE[p, 2i] = sin(p / 10000^(2i / D)),
+    PE[p, 2i + 1] = cos(p / 10000^(2i / D)) (Vaswani et al. 2017, sec. 3.5,
+    https://arxiv.org/abs/1706.03762). Learned: PE[p] is row p of a table
+    (Gehring et al. 2017, https://arxiv.org/abs/1705.03122).
+
+    Args:
+        kind: `"sinusoidal"` or `"learned"`.
+        layout: `"interleaved"`, sine and cosine in turn as in the formula, or
+            `"halves"`, all sines and then all cosines.
+        max_length: int. Rows of the learned table, in tokens; sinusoidal
+            positions need none.
+        initializer: initializer of the learned table.
+        **kwargs: arguments of `keras.layers.Layer`: `name`, `dtype`, ...
+
+    Call arguments:
+        inputs: float (B, T, D).
+        mask: bool (B, T), True where there is a token; default the implicit
+            Keras mask.
+        positions: int32 (B, T), in tokens from 0; -1 = no token, to which
+            nothing is added. Default: the count of tokens before.
+
+    Returns:
+        Float (B, T, D): `inputs` + positions. The sum is rounded once, so
+        positions stay apart in bfloat16 too.
+
+    Raises:
+        ValueError: a learned table without `max_length`, an odd width of a
+            sinusoidal one, or a sequence longer than the table.
+
+    Examples:
+        >>> layer = keras_attn.layers.PositionalEmbedding()
+        >>> y = layer(keras.ops.zeros((1, 2, 4)))
+        >>> keras.ops.convert_to_numpy(y)[0].round(2).tolist()[0]
+        [0.0, 1.0, 0.0, 1.0]
+    """
+
+    def __init__(
+        self,
+        kind="sinusoidal",
+        layout="interleaved",
+        max_length=None,
+        initializer="uniform",
+        **kwargs,
+    ):
+        checks.choice("kind", kind, ("sinusoidal", "learned"))
+        checks.choice("layout", layout, ("interleaved", "halves"))
+        if kind == "learned" and max_length is None:
+            raise ValueError(
+                "`max_length` must be given for a learned table. "
+                "Received: max_length=None"
+            )
+        if max_length is not None:
+            checks.positive_int("max_length", max_length)
+        super().__init__(**kwargs)
+        self.supports_masking = True
+        self.kind = kind
+        self.layout = layout
+        self.max_length = max_length
+        self.initializer = keras.initializers.get(initializer)
+        self._table = None
+
+    def build(self, inputs_shape):
+        """Creates the learned table."""
+        width = inputs_shape[-1]
+        if self.kind == "learned":
+            # An Embedding and not a weight of our own: a sublayer is autocast
+            # in a decode step too.
+            self._table = keras.layers.Embedding(
+                self.max_length,
+                width,
+                embeddings_initializer=self.initializer,
+                dtype=self.dtype_policy,
+                name="table",
+            )
+            self._table.build()
+        elif width % 2:
+            raise ValueError(
+                "A sinusoidal encoding needs an even width. "
+                f"Received: inputs of shape {tuple(inputs_shape)}"
+            )
+
+    def call(self, inputs, mask=None, positions=None):
+        """Adds the positions; the class docstring lists the arguments."""
+        mask = implicit_mask(inputs) if mask is None else mask
+        if positions is None and mask is not None:
+            positions = positions_from_mask(mask)
+        if positions is None:
+            positions = default_positions(ops.shape(inputs)[1])
+        length = inputs.shape[1]
+        if self.kind == "sinusoidal":
+            encoding = sinusoid(positions, inputs.shape[-1], self.layout)
+        else:
+            if length is not None and length > self.max_length:
+                raise ValueError(
+                    f"The position table has max_length={self.max_length} "
+                    f"rows. Received: a sequence of {length} tokens"
+                )
+            there = positions[..., None] >= 0
+            encoding = self._table(ops.maximum(positions, 0))
+            encoding = ops.where(there, encoding, 0)
+        # Summed in float32 where the encoding is exact, then rounded once.
+        total = ops.cast(inputs, encoding.dtype) + encoding
+        return ops.cast(total, inputs.dtype)
+
+    def compute_output_shape(self, inputs_shape):
+        """Returns the shape of the inputs."""
+        return inputs_shape
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        config = super().get_config()
+        config.update(
+            kind=self.kind,
+            layout=self.layout,
+            max_length=self.max_length,
+            initializer=keras.initializers.serialize(self.initializer),
+        )
+        return config

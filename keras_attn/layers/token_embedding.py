@@ -1,0 +1,117 @@
+"""Token ids to vectors, and, with the same matrix, vectors to logits."""
+
+import keras
+from keras import ops
+
+from keras_attn import checks
+
+
+@keras.saving.register_keras_serializable(package="keras_attn")
+class TokenEmbedding(keras.layers.Layer):
+    """Looks up a vector for each token id, scaled by the square root of D.
+
+    embed(x) = sqrt(D) E[x] and, tied to it, logits(h) = h E^T
+    (Vaswani et al. 2017, sec. 3.4, https://arxiv.org/abs/1706.03762; Press and
+    Wolf 2017, https://arxiv.org/abs/1608.05859).
+
+    Args:
+        vocabulary_size: int >= 1. V.
+        hidden_dim: int >= 1. D.
+        scale: bool. Multiply by sqrt(D). Default True.
+        pad_id: int. The id that is no token; None: every id is one.
+        initializer: initializer of E; default normal with a standard deviation
+            of 1 / sqrt(D), so that the scaled vectors have unit variance.
+        **kwargs: arguments of `keras.layers.Layer`: `name`, `dtype`, ...
+
+    Call arguments:
+        token_ids: int32 (B, T), in [0, V).
+
+    Returns:
+        Float (B, T, D), with an implicit Keras mask that is False at `pad_id`.
+
+    Raises:
+        ValueError: ids that are not integers.
+
+    Examples:
+        >>> layer = keras_attn.layers.TokenEmbedding(10, 4)
+        >>> y = layer(keras.ops.convert_to_tensor([[3, 0]]))
+        >>> tuple(y.shape), tuple(layer.logits(y).shape)
+        ((1, 2, 4), (1, 2, 10))
+    """
+
+    def __init__(
+        self,
+        vocabulary_size,
+        hidden_dim,
+        scale=True,
+        pad_id=0,
+        initializer=None,
+        **kwargs,
+    ):
+        checks.positive_int("vocabulary_size", vocabulary_size)
+        checks.positive_int("hidden_dim", hidden_dim)
+        super().__init__(**kwargs)
+        self.supports_masking = True
+        self.vocabulary_size = vocabulary_size
+        self.hidden_dim = hidden_dim
+        self.scale = scale
+        self.pad_id = pad_id
+        if initializer is None:
+            initializer = keras.initializers.RandomNormal(
+                stddev=hidden_dim**-0.5
+            )
+        self.initializer = keras.initializers.get(initializer)
+
+    def build(self, token_ids_shape=None):
+        """Creates E."""
+        self._table = keras.layers.ReversibleEmbedding(
+            self.vocabulary_size,
+            self.hidden_dim,
+            embeddings_initializer=self.initializer,
+            dtype=self.dtype_policy,
+            name="table",
+        )
+        # Vectors with a mask come back for their logits.
+        self._table.supports_masking = True
+        self._table.build()
+
+    def call(self, token_ids):
+        """Embeds; the class docstring lists the arguments."""
+        checks.integers("token_ids", token_ids)
+        vectors = self._table(token_ids)
+        if self.scale:
+            vectors = vectors * ops.cast(self.hidden_dim**0.5, vectors.dtype)
+        return vectors
+
+    def logits(self, hidden):
+        """Scores every token of the vocabulary with the same matrix.
+
+        Args:
+            hidden: float (B, T, D).
+
+        Returns:
+            Float (B, T, V).
+        """
+        return self._table(hidden, reverse=True)
+
+    def compute_mask(self, token_ids, previous_mask=None):
+        """Returns bool (B, T), False at `pad_id`."""
+        if self.pad_id is None:
+            return previous_mask
+        return ops.not_equal(token_ids, self.pad_id)
+
+    def compute_output_shape(self, token_ids_shape):
+        """Returns the shape of the vectors."""
+        return (*token_ids_shape, self.hidden_dim)
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        config = super().get_config()
+        config.update(
+            vocabulary_size=self.vocabulary_size,
+            hidden_dim=self.hidden_dim,
+            scale=self.scale,
+            pad_id=self.pad_id,
+            initializer=keras.initializers.serialize(self.initializer),
+        )
+        return config

@@ -1,0 +1,119 @@
+"""Bad input is answered at a model's door, before any trainer runs."""
+
+import keras
+import numpy as np
+
+from keras_attn import checks
+from keras_attn.backend import concrete
+
+
+def check_ids(name, ids, vocabulary_size):
+    """Refuses what cannot be token ids, as far as one may look at it.
+
+    Args:
+        name: str. What the argument is called.
+        ids: NumPy array, nest of lists, tensor or symbolic tensor.
+        vocabulary_size: int. Ids must lie in [0, vocabulary_size).
+
+    Returns:
+        The ids; lists come back as an int32 array.
+
+    Raises:
+        ValueError: ids of another rank, that are not integers, out of range,
+            or an empty batch.
+
+    Examples:
+        >>> keras_attn.models.check_ids("source_ids", [[1, 9]], 5)
+        Traceback (most recent call last):
+        ValueError: `source_ids` must lie in [0, 5). Received: ids from 1 to 9
+    """
+    if isinstance(ids, (list, tuple)):
+        lengths = {len(row) for row in ids if isinstance(row, (list, tuple))}
+        if len(lengths) > 1:
+            raise ValueError(
+                f"`{name}` must have rows of equal length, padded. "
+                f"Received: lengths {sorted(lengths)}"
+            )
+        ids = np.asarray(ids)
+        if ids.size and ids.dtype.kind in "iu":
+            ids = ids.astype("int32")
+    if len(ids.shape) != 2:
+        raise ValueError(
+            f"`{name}` must have shape (batch, length). "
+            f"Received: {tuple(ids.shape)}"
+        )
+    if 0 in tuple(ids.shape):
+        raise ValueError(
+            f"`{name}` must hold at least one row and one token. "
+            f"Received: shape {tuple(ids.shape)}"
+        )
+    checks.integers(name, ids)
+    values = ids if isinstance(ids, np.ndarray) else concrete(ids)
+    if values is None:
+        return ids
+    low, high = int(values.min()), int(values.max())
+    if low < 0 or high >= vocabulary_size:
+        raise ValueError(
+            f"`{name}` must lie in [0, {vocabulary_size}). "
+            f"Received: ids from {low} to {high}"
+        )
+    return ids
+
+
+class CheckedModel(keras.Model):
+    """Checks arrays before Keras's trainer takes the variables.
+
+    On JAX an exception inside `predict` or `fit` leaves a model without its
+    weights. Abstract: a model says in `check_inputs` what it takes.
+    """
+
+    def check_inputs(self, inputs):
+        """Returns the inputs, or raises ValueError."""
+        raise NotImplementedError(
+            f"{type(self).__name__} must define check_inputs"
+        )
+
+    def __call__(self, *args, **kwargs):
+        """Checks, then calls."""
+        if args:
+            args = (self.check_inputs(args[0]), *args[1:])
+        elif "inputs" in kwargs:
+            kwargs["inputs"] = self.check_inputs(kwargs["inputs"])
+        return super().__call__(*args, **kwargs)
+
+    def fit(self, x=None, *args, **kwargs):
+        """Checks arrays, then calls `keras.Model.fit`."""
+        validation = kwargs.get("validation_data")
+        if isinstance(validation, tuple):
+            x_validation = self._checked(validation[0])
+            kwargs["validation_data"] = (x_validation, *validation[1:])
+        return super().fit(self._checked(x), *args, **kwargs)
+
+    def evaluate(self, x=None, *args, **kwargs):
+        """Checks arrays, then calls `keras.Model.evaluate`."""
+        return super().evaluate(self._checked(x), *args, **kwargs)
+
+    def predict(self, x, *args, **kwargs):
+        """Checks arrays, then calls `keras.Model.predict`."""
+        return super().predict(self._checked(x), *args, **kwargs)
+
+    def train_on_batch(self, x, *args, **kwargs):
+        """Checks arrays, then calls `keras.Model.train_on_batch`."""
+        return super().train_on_batch(self._checked(x), *args, **kwargs)
+
+    def test_on_batch(self, x, *args, **kwargs):
+        """Checks arrays, then calls `keras.Model.test_on_batch`."""
+        return super().test_on_batch(self._checked(x), *args, **kwargs)
+
+    def predict_on_batch(self, x):
+        """Checks arrays, then calls `keras.Model.predict_on_batch`."""
+        return super().predict_on_batch(self._checked(x))
+
+    def _checked(self, x):
+        if hasattr(x, "element_spec"):
+            spec = x.element_spec
+            # (inputs, labels) or, for `predict`, (inputs,).
+            self.check_inputs(spec[0] if isinstance(spec, tuple) else spec)
+            return x
+        arrays = isinstance(x, (list, tuple, dict)) or hasattr(x, "shape")
+        return self.check_inputs(x) if arrays else x

@@ -1,0 +1,449 @@
+"""The encoder-decoder Transformer."""
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_attn import cache as kv
+from keras_attn import checks
+from keras_attn.blocks import DecoderBlock, EncoderBlock
+from keras_attn.decoding import DecodingState, generate
+from keras_attn.layers import PositionalEmbedding, TokenEmbedding
+from keras_attn.models.doors import CheckedModel, check_ids
+from keras_attn.ops import positions_from_mask
+
+_SOURCE_BUCKET = 16
+
+
+@keras.saving.register_keras_serializable(package="keras_attn")
+class Transformer(CheckedModel):
+    """Translates one sequence of token ids into another.
+
+    memory = Encoder(E[x] sqrt(D) + PE)
+    logits = Decoder(E[y] sqrt(D) + PE, memory) E^T
+    Vaswani et al. 2017, https://arxiv.org/abs/1706.03762, with their h,
+    d_model, d_ff as `num_heads`, `hidden_dim`, `intermediate_dim`. With one
+    vocabulary for both sides, source embedding, target embedding and output
+    share the matrix E (sec. 3.4).
+
+    Args:
+        source_vocabulary_size: int. V of the source.
+        target_vocabulary_size: int. V of the target; None: one vocabulary for
+            both, and one matrix E.
+        num_layers: int. Blocks in the encoder, and in the decoder.
+        num_heads: int. N, dividing `hidden_dim`.
+        hidden_dim: int. D.
+        intermediate_dim: int. Width inside the feed-forward networks.
+        dropout: float in [0, 1). On embeddings and on sublayers' outputs.
+        attention_dropout: float in [0, 1). On attention weights; the paper has
+            none.
+        activation_dropout: float in [0, 1). Inside feed-forward networks; the
+            paper has none.
+        activation: name or callable. Default `"relu"`.
+        gated: bool. Gated feed-forward networks. Default False.
+        normalize_first: bool. Pre-norm blocks, and a layer norm behind each
+            stack. Default False, as in the paper.
+        epsilon: float. Added to the variance in layer norms.
+        positions: `"sinusoidal"` or `"learned"`.
+        max_length: int. Rows of learned position tables, in tokens. None with
+            sinusoidal positions, which need no table.
+        tie_output: bool. Whether the output uses the target embedding's
+            matrix. Default True.
+        pad_id: int. The id that is no token.
+        start_id: int. Id in front of every target.
+        end_id: int. Id behind every sequence.
+        **kwargs: arguments of `keras.Model`: `name`, `dtype`, ...
+
+    Call arguments:
+        inputs: pair of int32 (B, S) source ids and int32 (B, T) target ids,
+            the target beginning with `start_id`.
+        training: bool. Whether dropout acts.
+
+    Returns:
+        Float (B, T, V): logits of the token after each target token.
+
+    Raises:
+        ValueError: arguments out of range; ids of another rank, not integers,
+            or out of range; sequences longer than a learned table.
+
+    Examples:
+        >>> model = keras_attn.models.Transformer(
+        ...     100, num_layers=2, num_heads=2, hidden_dim=16,
+        ...     intermediate_dim=32)
+        >>> source = np.array([[7, 8, 9, 2]])
+        >>> target = np.array([[1, 11, 12]])
+        >>> tuple(model((source, target)).shape)
+        (1, 3, 100)
+    """
+
+    def __init__(
+        self,
+        source_vocabulary_size,
+        target_vocabulary_size=None,
+        num_layers=6,
+        num_heads=8,
+        hidden_dim=512,
+        intermediate_dim=2048,
+        dropout=0.1,
+        attention_dropout=0.0,
+        activation_dropout=0.0,
+        activation="relu",
+        gated=False,
+        normalize_first=False,
+        epsilon=1e-5,
+        positions="sinusoidal",
+        max_length=None,
+        tie_output=True,
+        pad_id=0,
+        start_id=1,
+        end_id=2,
+        **kwargs,
+    ):
+        checks.positive_int("num_layers", num_layers)
+        checks.positive_int("num_heads", num_heads)
+        checks.positive_int("hidden_dim", hidden_dim)
+        checks.fraction("dropout", dropout)
+        checks.choice("positions", positions, ("sinusoidal", "learned"))
+        if hidden_dim % num_heads:
+            raise ValueError(
+                "`num_heads` must divide `hidden_dim`. Received: "
+                f"num_heads={num_heads}, hidden_dim={hidden_dim}"
+            )
+        super().__init__(**kwargs)
+        self.source_vocabulary_size = source_vocabulary_size
+        self.target_vocabulary_size = target_vocabulary_size
+        self.num_layers = num_layers
+        self.num_heads = num_heads
+        self.hidden_dim = hidden_dim
+        self.intermediate_dim = intermediate_dim
+        self.dropout = dropout
+        self.attention_dropout = attention_dropout
+        self.activation_dropout = activation_dropout
+        self.activation = keras.activations.get(activation)
+        self.gated = gated
+        self.normalize_first = normalize_first
+        self.epsilon = epsilon
+        self.positions = positions
+        self.max_length = max_length
+        self.tie_output = tie_output
+        self.pad_id = pad_id
+        self.start_id = start_id
+        self.end_id = end_id
+        self._make_ends()
+        self._make_blocks()
+        # Every weight exists from here on: a model built by its first call
+        # would reload without those of the calls it never saw.
+        self.built = True
+
+    @classmethod
+    def base(cls, source_vocabulary_size, target_vocabulary_size=None, **kwargs):
+        """Returns the paper's base model: 65 M parameters at V = 37,000."""
+        return cls(source_vocabulary_size, target_vocabulary_size, **kwargs)
+
+    @classmethod
+    def big(cls, source_vocabulary_size, target_vocabulary_size=None, **kwargs):
+        """Returns the paper's big model: 213 M parameters at V = 37,000."""
+        sizes = {
+            "num_heads": 16,
+            "hidden_dim": 1024,
+            "intermediate_dim": 4096,
+            "dropout": 0.3,
+        }
+        return cls(
+            source_vocabulary_size, target_vocabulary_size, **(sizes | kwargs)
+        )
+
+    def call(self, inputs, training=None):
+        """Applies the model; the class docstring lists the arguments."""
+        source_ids, target_ids = self.check_inputs(inputs)
+        memory, source_positions = self.encode(source_ids, training=training)
+        return self.decode(
+            target_ids, memory, source_positions, training=training
+        )
+
+    def encode(self, source_ids, training=None):
+        """Encodes the source.
+
+        Args:
+            source_ids: int32 (B, S).
+            training: bool. Whether dropout acts.
+
+        Returns:
+            Memory, float (B, S, D), and positions, int32 (B, S).
+        """
+        positions = positions_from_mask(ops.not_equal(source_ids, self.pad_id))
+        x = self._source_embedding(source_ids)
+        x = self._source_positions(x, positions=positions)
+        x = self._dropout_layer(x, training=training)
+        for block in self._encoder_blocks:
+            x = block(x, positions=positions, training=training)
+        if self.normalize_first:
+            x = self._encoder_norm(x)
+        return x, positions
+
+    def decode(self, target_ids, memory, source_positions, training=None):
+        """Decodes a whole target at once (teacher forcing).
+
+        Args:
+            target_ids: int32 (B, T).
+            memory: float (B, S, D), from `encode`.
+            source_positions: int32 (B, S), from `encode`.
+            training: bool. Whether dropout acts.
+
+        Returns:
+            Logits, float (B, T, V).
+        """
+        there = ops.not_equal(target_ids, self.pad_id)
+        if self.start_id == self.pad_id:
+            # As in Marian: the start token in front is a token all the same.
+            first = ops.arange(ops.shape(target_ids)[1], dtype="int32") == 0
+            there = ops.logical_or(there, first[None])
+        positions = positions_from_mask(there)
+        x = self._target_embedding(target_ids)
+        x = self._target_positions(x, positions=positions)
+        x = self._dropout_layer(x, training=training)
+        for block in self._decoder_blocks:
+            x = block(
+                x,
+                memory,
+                positions=positions,
+                memory_positions=source_positions,
+                training=training,
+            )
+        return self._logits(x)
+
+    def start_decoding(self, inputs, max_length):
+        """Encodes the source and projects it once for every decoder block.
+
+        Args:
+            inputs: int32 (B, S) source ids.
+            max_length: int. The most tokens that will be generated.
+
+        Returns:
+            `DecodingState`, with room for `max_length` tokens a row.
+        """
+        memory, positions = self.encode(inputs, training=False)
+        pairs = [
+            block.project_memory(memory, positions)
+            for block in self._decoder_blocks
+        ]
+        keys, values = zip(*pairs, strict=True)
+        rows = ops.shape(inputs)[0]
+        heads = self.num_heads
+        hypothesis = kv.empty(
+            rows,
+            max_length,
+            self.num_layers,
+            heads,
+            self.hidden_dim // heads,
+            self.hidden_dim // heads,
+            self.compute_dtype,
+        )
+        tokens = ops.full((rows, 1), self.start_id, dtype="int32")
+        return DecodingState(
+            kv.full(keys, values, positions), hypothesis, tokens
+        )
+
+    def decode_step(self, tokens, state):
+        """Takes the next tokens of every hypothesis.
+
+        Args:
+            tokens: int32 (R, T), R rows of hypotheses.
+            state: `DecodingState`, consumed.
+
+        Returns:
+            Logits, float (R, T, V), and the next `DecodingState`.
+        """
+        count = tokens.shape[1]
+        positions, cache = kv.open_slots(state.hypothesis, count)
+        x = self._target_embedding(tokens)
+        x = self._target_positions(x, positions=positions)
+        for layer, block in enumerate(self._decoder_blocks):
+            x, cache = block.decode_step(
+                x, positions, cache, state.memory, layer
+            )
+        cache = kv.close_slots(cache, count)
+        return self._logits(x), state._replace(hypothesis=cache)
+
+    def generate(
+        self, inputs, max_length=64, strategy="greedy", batch_size=32
+    ):
+        """Translates.
+
+        Args:
+            inputs: int (B, S) source ids, array or lists of equal length.
+            max_length: int. The most tokens generated, end token included.
+            strategy: `"greedy"` or a strategy of `keras_attn.decoding`.
+            batch_size: int. Rows decoded together.
+
+        Returns:
+            `Decoded`: tokens (B, t, L), scores (B, t), lengths (B, t).
+
+        Raises:
+            ValueError: bad ids, or a `max_length` past a learned table.
+        """
+        source = check_ids("inputs", inputs, self.source_vocabulary_size)
+        source = np.asarray(ops.convert_to_numpy(source), "int32")
+        if self.max_length is not None and max_length > self.max_length:
+            raise ValueError(
+                "`max_length` must not exceed the model's position table of "
+                f"{self.max_length} rows. Received: max_length={max_length}"
+            )
+        # A few lengths only, so that few programs are compiled; padding never
+        # changes an answer.
+        length = -(-source.shape[1] // _SOURCE_BUCKET) * _SOURCE_BUCKET
+        if self.max_length is not None:
+            length = max(source.shape[1], min(length, self.max_length))
+        extra = ((0, 0), (0, length - source.shape[1]))
+        source = np.pad(source, extra, constant_values=self.pad_id)
+        return generate(self, source, max_length, strategy, batch_size)
+
+    def check_inputs(self, inputs):
+        """Returns (source ids, target ids), or raises ValueError."""
+        if not isinstance(inputs, (list, tuple)) or len(inputs) != 2:
+            raise ValueError(
+                "`inputs` must be a pair (source_ids, target_ids). "
+                f"Received: {type(inputs).__name__}"
+            )
+        source, target = (
+            check_ids(name, ids, size)
+            for name, ids, size in zip(
+                ("source_ids", "target_ids"), inputs, self._sizes, strict=True
+            )
+        )
+        if None not in (source.shape[0], target.shape[0]) and (
+            source.shape[0] != target.shape[0]
+        ):
+            raise ValueError(
+                "`source_ids` and `target_ids` must have the same number of "
+                f"rows. Received: {source.shape[0]} and {target.shape[0]}"
+            )
+        for name, ids in (("source_ids", source), ("target_ids", target)):
+            length = ids.shape[1]
+            if self.max_length is not None and (length or 0) > self.max_length:
+                raise ValueError(
+                    f"`{name}` must not be longer than the position table of "
+                    f"max_length={self.max_length} rows. Received: {length} "
+                    "tokens"
+                )
+        return source, target
+
+    def compute_output_shape(self, inputs_shape):
+        """Returns the shape of the logits."""
+        return (*inputs_shape[1], self._sizes[1])
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        config = super().get_config()
+        for name in (
+            "source_vocabulary_size",
+            "target_vocabulary_size",
+            "num_layers",
+            "num_heads",
+            "hidden_dim",
+            "intermediate_dim",
+            "dropout",
+            "attention_dropout",
+            "activation_dropout",
+            "gated",
+            "normalize_first",
+            "epsilon",
+            "positions",
+            "max_length",
+            "tie_output",
+            "pad_id",
+            "start_id",
+            "end_id",
+        ):
+            config[name] = getattr(self, name)
+        config["activation"] = keras.activations.serialize(self.activation)
+        return config
+
+    @property
+    def _sizes(self):
+        source, target = self.source_vocabulary_size, self.target_vocabulary_size
+        return source, source if target is None else target
+
+    def _make_ends(self):
+        """Makes embeddings, positions and output."""
+        dtype = self.dtype_policy
+        names = ("source", "target")
+        shared = self.target_vocabulary_size is None
+        embeddings = [
+            TokenEmbedding(
+                size,
+                self.hidden_dim,
+XX if shared else name}_embedding",
+            )
+            for name, size in zip(names, self._sizes, strict=True)
+        ]
+        self._source_embedding = embeddings[0]
+        self._source_embedding.build()
+        self._target_embedding = embeddings[0] if shared else embeddings[1]
+        if not shared:
+            self._target_embedding.build()
+        self._source_positions, self._target_positions = (
+            PositionalEmbedding(
+                kind=self.positions,
+                max_length=self.max_length,
+                dtype=dtype,
+                name=f"{name}_positions",
+            )
+            for name in names
+        )
+        width = (None, None, self.hidden_dim)
+        self._source_positions.build(width)
+        self._target_positions.build(width)
+        self._dropout_layer = keras.layers.Dropout(self.dropout, dtype=dtype)
+        self._output_dense = None
+        if not self.tie_output:
+            self._output_dense = keras.layers.Dense(
+                self._sizes[1], dtype=dtype, name="output"
+            )
+            self._output_dense.build(width)
+
+    def _make_blocks(self):
+        """Makes the two stacks."""
+        config = {
+            "num_heads": self.num_heads,
+            "intermediate_dim": self.intermediate_dim,
+            "dropout": self.dropout,
+            "attention_dropout": self.attention_dropout,
+            "activation_dropout": self.activation_dropout,
+            "activation": self.activation,
+            "gated": self.gated,
+            "normalize_first": self.normalize_first,
+            "epsilon": self.epsilon,
+            "dtype": self.dtype_policy,
+        }
+        width = (None, None, self.hidden_dim)
+        self._encoder_blocks = [
+            EncoderBlock(name=f"encoder_block_{i}", **config)
+            for i in range(self.num_layers)
+        ]
+        self._decoder_blocks = [
+            DecoderBlock(name=f"decoder_block_{i}", **config)
+            for i in range(self.num_layers)
+        ]
+        for block in self._encoder_blocks:
+            block.build(width)
+        for block in self._decoder_blocks:
+            block.build(width, width)
+        if self.normalize_first:
+            self._encoder_norm, self._decoder_norm = (
+                keras.layers.LayerNormalization(
+                    epsilon=self.epsilon,
+                    dtype=self.dtype_policy,
+                    name=f"{side}_norm",
+                )
+                for side in ("encoder", "decoder")
+            )
+            self._encoder_norm.build(width)
+            self._decoder_norm.build(width)
+
+    def _logits(self, x):
+        if self.normalize_first:
+            x = self._decoder_norm(x)
+        if self._output_dense is not None:
+            return self._output_dense(x)
+        return self._target_embedding.logits(x)

@@ -1,0 +1,47 @@
+"""F1: pure functions of tensors."""
+
+from keras_attn.ops.attend import (
+    AttentionPlan,
+    attend,
+    attend_clean,
+    attention_plan,
+)
+from keras_attn.ops.capture import (
+    capture_weights,
+    capturing,
+    record,
+    refuse_capture,
+)
+from keras_attn.ops.positions import (
+    default_positions,
+    positions_from_mask,
+    sinusoid,
+)
+from keras_attn.ops.scores import scaled_dot_scores
+from keras_attn.ops.visibility import (
+    Visibility,
+    describe,
+    implicit_mask,
+    sees_something,
+    visible,
+)
+
+__all__ = [
+    "AttentionPlan",
+    "Visibility",
+    "attend",
+    "attend_clean",
+    "attention_plan",
+    "capture_weights",
+    "capturing",
+    "default_positions",
+    "describe",
+    "implicit_mask",
+    "positions_from_mask",
+    "record",
+    "refuse_capture",
+    "scaled_dot_scores",
+    "sees_something",
+    "sinusoid",
+    "visible",
+]

@@ -1,0 +1,258 @@
+"""One attention call: softmax(Q K^T) V, by the kernel that serves best."""
+
+from typing import NamedTuple
+
+from keras import ops
+
+from keras_attn.backend import fused_attention, fused_obstacle
+from keras_attn.ops.scores import scaled_dot_scores
+from keras_attn.ops.visibility import Visibility, sees_something, visible
+
+_KERNELS = ("fused", "plain")
+_HIDDEN = -1e30  # finite in float32, in which scores are computed
+
+
+class AttentionPlan(NamedTuple):
+    """Says which kernel a call runs, and why.
+
+    Args:
+        kernel: `"fused"` or `"plain"`.
+        reason: str. Why this one, or why not a faster one.
+        causal_only: bool. The kernel's own causal switch stands for the mask.
+
+    Examples:
+        >>> keras_attn.ops.AttentionPlan("plain", "weights were asked for")
+        AttentionPlan(kernel='plain', reason='weights were asked for', \
+causal_only=False)
+    """
+
+    kernel: str
+    reason: str
+    causal_only: bool = False
+
+
+def attention_plan(
+    query,
+    key,
+    visibility,
+    bias=None,
+    dropout=None,
+    return_weights=False,
+    kernel=None,
+):
+    """Chooses the kernel for a call of `attend`; `attend` runs this object.
+
+    Args:
+        query: float (B, T, N, H), or anything with that `shape`.
+        key: float (B, S, K, H), likewise.
+        visibility: `Visibility`.
+        bias: float broadcastable to (B, N, T, S), or None.
+        dropout: callable on the weights, or None.
+        return_weights: bool. The weights are wanted.
+        kernel: `"fused"` or `"plain"` to force one; default None: choose.
+
+    Returns:
+        An `AttentionPlan`.
+
+    Raises:
+        ValueError: the forced kernel cannot serve, with the reason.
+
+    Examples:
+        >>> x = keras.ops.ones((1, 2, 1, 4))
+        >>> plan = keras_attn.ops.attention_plan(
+        ...     x, x, keras_attn.ops.Visibility(), return_weights=True)
+        >>> plan.kernel
+        'plain'
+    """
+    if kernel is not None and kernel not in _KERNELS:
+        raise ValueError(
+            f"`kernel` must be one of {_KERNELS} or None. "
+            f"Received: kernel={kernel!r}"
+        )
+    obstacle = fused_obstacle(
+        bias=bias is not None,
+        weights_wanted=return_weights,
+        dropout=dropout is not None,
+    )
+    if kernel == "fused" and obstacle:
+        raise ValueError(f"The fused kernel was forced, but {obstacle}.")
+    if kernel == "plain":
+        return AttentionPlan("plain", "it was asked for")
+    if obstacle:
+        return AttentionPlan("plain", obstacle)
+    v = visibility
+    causal_only = (
+        v.causal
+        and not v.strict
+        and v.window is None
+        and v.attention_mask is None
+        and v.query_segments is None
+        and v.query_positions is v.key_positions
+        and v.padding in ("none", "right")
+        # Kernels align their causal triangle top left.
+        and query.shape[1] == key.shape[1] is not None
+    )
+    return AttentionPlan("fused", "the backend has one", causal_only)
+
+
+def attend(
+    query,
+    key,
+    value,
+    visibility=None,
+    bias=None,
+    scale=None,
+    dropout=None,
+    return_weights=False,
+    kernel=None,
+):
+    """Mixes values by the softmax similarity of queries and keys.
+
+    Attention(Q, K, V) = softmax(scale Q K^T + bias) V
+    (Vaswani et al. 2017, sec. 3.2.1, eq. 1, https://arxiv.org/abs/1706.03762),
+    the softmax over the visible keys, in float32. Whatever stands at hidden
+    queries, keys and values, NaN included, reaches neither a visible row nor a
+    gradient.
+
+    Args:
+        query: float (B, T, N, H).
+        key: float (B, S, K, H), K dividing N.
+        value: float (B, S, K, W).
+        visibility: `Visibility`. Default: every query sees every key.
+        bias: float broadcastable to (B, N, T, S), added to the scores.
+        scale: float. Default 1 / sqrt(H).
+        dropout: callable (B, N, T, S) -> (B, N, T, S), put on the weights.
+        return_weights: bool. Return the weights too.
+        kernel: `"fused"` or `"plain"` to force a kernel; default None: the
+            choice of `attention_plan`.
+
+    Returns:
+        Float (B, T, N, W) in the dtype of `query`, zero in rows that see
+        nothing; with `return_weights` a pair of it and the weights
+        (B, N, T, S) before dropout, float32 at least.
+
+    Raises:
+        ValueError: ranks other than 4, widths or head counts that do not fit,
+            or a forced kernel that cannot serve.
+
+    Examples:
+        >>> x = keras.random.normal((1, 3, 2, 4), seed=0)
+        >>> see = keras_attn.ops.Visibility(causal=True)
+        >>> y, weights = keras_attn.ops.attend(
+        ...     x, x, x, see, return_weights=True)
+        >>> tuple(y.shape), float(weights[0, 0, 0, 0])
+        ((1, 3, 2, 4), 1.0)
+    """
+    visibility = Visibility() if visibility is None else visibility
+    _check_shapes(query, key, value)
+    if visibility.query_positions is not None:
+        there = visibility.query_positions[..., None, None] >= 0
+        query = ops.where(there, query, 0)
+    if visibility.key_positions is not None:
+        there = visibility.key_positions[..., None, None] >= 0
+        key = ops.where(there, key, 0)
+        value = ops.where(there, value, 0)
+    return attend_clean(
+        query,
+        key,
+        value,
+        visibility,
+        bias=bias,
+        scale=scale,
+        dropout=dropout,
+        return_weights=return_weights,
+        kernel=kernel,
+    )
+
+
+def attend_clean(
+    query,
+    key,
+    value,
+    visibility,
+    *,
+    bias=None,
+    scale=None,
+    dropout=None,
+    return_weights=False,
+    kernel=None,
+):
+    """Does the work of `attend` for a caller whose hidden rows are finite.
+
+    A layer cleans its input once, where its projections would otherwise carry
+    a NaN into the gradient of their weights; cleaning again would be waste.
+    Arguments, returns and errors are those of `attend`.
+
+    Examples:
+        >>> x = keras.random.normal((1, 3, 2, 4), seed=0)
+        >>> see = keras_attn.ops.Visibility(causal=True)
+        >>> tuple(keras_attn.ops.attend_clean(x, x, x, see).shape)
+        (1, 3, 2, 4)
+    """
+    plan = attention_plan(
+        query, key, visibility, bias, dropout, return_weights, kernel
+    )
+    scale = query.shape[-1] ** -0.5 if scale is None else scale
+    lengths = ops.shape(query)[1], ops.shape(key)[1]
+    if plan.kernel == "fused":
+        if plan.causal_only:
+            output = fused_attention(
+                query, key, value, causal=True, scale=scale
+            )
+            seen = sees_something(visibility, *lengths)
+            if seen is None:
+                return output
+            return ops.where(seen[:, :, None, None], output, 0)
+        mask = visible(visibility, *lengths)
+        return fused_attention(query, key, value, mask, scale=scale)
+    mask = visible(visibility, *lengths)
+    return _plain(query, key, value, mask, bias, scale, dropout, return_weights)
+
+
+def _plain(query, key, value, mask, bias, scale, dropout, return_weights):
+    scores = scaled_dot_scores(query, key, scale)
+    if bias is not None:
+        scores = scores + ops.cast(bias, scores.dtype)
+    if mask is None:
+        weights = ops.softmax(scores, axis=-1)
+    else:
+        # Not -inf: a row of nothing but -inf has no softmax. Such a row comes
+        # out uniform here, and as zeros one line further.
+        hidden = _HIDDEN
+        scores = ops.where(mask, scores, hidden)
+        weights = ops.where(mask, ops.softmax(scores, axis=-1), 0)
+    used = weights if dropout is None else dropout(weights)
+    output = _mix(ops.cast(used, value.dtype), value)
+    return (output, weights) if return_weights else output
+
+
+def _mix(weights, value):
+    batch, heads, queries, keys = ops.shape(weights)
+    key_heads, width = value.shape[2:]
+    if heads == key_heads:
+        return ops.einsum("bnts,bsnw->btnw", weights, value)
+    weights = ops.reshape(
+        weights, (batch, key_heads, heads // key_heads, queries, keys)
+    )
+    output = ops.einsum("bkgts,bskw->btkgw", weights, value)
+    return ops.reshape(output, (batch, queries, heads, width))
+
+
+def _check_shapes(query, key, value):
+    for name, tensor in (("query", query), ("key", key), ("value", value)):
+        if len(tensor.shape) != 4:
+            raise ValueError(
+                f"`{name}` must have shape (batch, length, heads, width). "
+                f"Received: {tuple(tensor.shape)}"
+            )
+    if query.shape[-1] != key.shape[-1]:
+        raise ValueError(
+            "`query` and `key` must have the same width. Received: "
+            f"{query.shape[-1]} and {key.shape[-1]}"
+        )
+    if key.shape[2] != value.shape[2] or query.shape[2] % key.shape[2]:
+        raise ValueError(
+            "`key` and `value` must have the same number of heads, and it must "
+            f"divide that of `query`. Received: query {query.shape[2]}, key "
+            f"{key.shape[2]}, value {value.shape[2]} heads"
+        )

@@ -1,0 +1,45 @@
+"""Scores: how well a query fits a key, before the softmax."""
+
+from keras import ops
+
+
+def scaled_dot_scores(query, key, scale=None):
+    """Computes scale * q . k for every query, key and head, in float32.
+
+    score[b, n, t, s] = scale * sum_h query[b, t, n, h] key[b, s, n', h],
+    with scale = 1 / sqrt(H) by default (Vaswani et al. 2017, sec. 3.2.1,
+    https://arxiv.org/abs/1706.03762). With K < N key heads, n' = n // (N / K):
+    N / K neighbouring query heads share one key head (Ainslie et al. 2023,
+    https://arxiv.org/abs/2305.13245).
+
+    Args:
+        query: float (B, T, N, H).
+        key: float (B, S, K, H), K dividing N.
+        scale: float. Default 1 / sqrt(H).
+
+    Returns:
+        Float (B, N, T, S), float32 at least: in half precision a score of a
+        few hundred would already have lost its fraction.
+
+    Examples:
+        >>> q = keras.ops.ones((1, 2, 1, 64))
+        >>> k = keras.ops.ones((1, 3, 1, 64))
+        >>> scores = keras_attn.ops.scaled_dot_scores(q, k)
+        >>> tuple(scores.shape), float(scores[0, 0, 0, 0])
+        ((1, 1, 2, 3), 8.0)
+    """
+    heads, width = query.shape[2:]
+    key_heads = key.shape[2]
+    scale = width**-0.5 if scale is None else scale
+    if query.dtype != "float64":
+        query, key = ops.cast(query, "float32"), ops.cast(key, "float32")
+    # The scale goes on the query: T x H numbers, not T x S.
+    query = query * ops.cast(scale, query.dtype)
+    if heads == key_heads:
+        return ops.einsum("btnh,bsnh->bnts", query, key)
+    batch, length = ops.shape(query)[:2]
+    query = ops.reshape(
+        query, (batch, length, key_heads, heads // key_heads, width)
+    )
+    scores = ops.einsum("btkgh,bskh->bkgts", query, key)
+    return ops.reshape(scores, (batch, heads, length, ops.shape(key)[1]))

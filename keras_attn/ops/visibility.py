@@ -1,0 +1,262 @@
+"""Who may see whom: the one mask of the library, built from positions."""
+
+import dataclasses
+from typing import Any
+
+from keras import ops
+
+from keras_attn.ops.positions import default_positions, positions_from_mask
+
+
+@dataclasses.dataclass(frozen=True)
+class Visibility:
+    """Describes which keys each query may see.
+
+    Query t sees key s when
+
+        key_positions[s] >= 0 and query_positions[t] >= 0
+        and (not causal or query_order[t] >= key_order[s])
+        and (window is None or |query_positions[t] - key_positions[s]| < window)
+        and (no segments or query_segments[t] == key_segments[s])
+        and attention_mask[t, s], where one is given.
+
+    Args:
+        query_positions: int32 (B, T), tokens from 0, -1 = no token here.
+            Default None: 0..T-1, all there.
+        key_positions: int32 (B, S), likewise.
+        query_order: int32 (B, T). What `causal` compares; default None: the
+            position. XLNet puts the factorisation order here.
+        key_order: int32 (B, S), likewise.
+        query_segments: int32 (B, T). Packed sentences see only themselves.
+        key_segments: int32 (B, S), likewise.
+        attention_mask: bool broadcastable to (B, N, T, S), rank 4.
+        causal: bool. Keys of a later order are hidden.
+        strict: bool. With `causal`, keys of the same order are hidden too.
+        window: int >= 1. Keys at this distance or further are hidden.
+        padding: `"none"`, `"right"` or `"any"`: what the caller knows about
+            where -1 can stand, since compiled code cannot look at values.
+
+    Examples:
+        >>> see = keras_attn.ops.Visibility(causal=True)
+        >>> mask = keras_attn.ops.visible(see, 2, 3)
+        >>> keras.ops.convert_to_numpy(mask)[0, 0].tolist()
+        [[True, False, False], [True, True, False]]
+    """
+
+    query_positions: Any = None
+    key_positions: Any = None
+    query_order: Any = None
+    key_order: Any = None
+    query_segments: Any = None
+    key_segments: Any = None
+    attention_mask: Any = None
+    causal: bool = False
+    strict: bool = False
+    window: int | None = None
+    padding: str = "none"
+
+
+def describe(
+    query_length,
+    key_length,
+    *,
+    query_mask=None,
+    key_mask=None,
+    query_positions=None,
+    key_positions=None,
+    attention_mask=None,
+    causal=False,
+    window=None,
+):
+    """Turns everything a Keras caller may hand over into one `Visibility`.
+
+    A boolean mask becomes positions: the count of tokens before, and -1 where
+    it is False. Where query and key carry different masks and the order or the
+    distance matters, tokens stand at their index instead, so that both count
+    from the same slot. Explicit positions win over counted ones, masks still
+    hide.
+
+    Args:
+        query_length: int or scalar tensor. T.
+        key_length: int or scalar tensor. S.
+        query_mask: bool (B, T), True where there is a token.
+        key_mask: bool (B, S), likewise.
+        query_positions: int32 (B, T), tokens from 0, -1 = no token.
+        key_positions: int32 (B, S), likewise.
+        attention_mask: bool, (T, S), (B, T, S) or (B, N, T, S).
+        causal: bool. Keys at later positions are hidden.
+        window: int. Keys at this distance or further are hidden.
+
+    Returns:
+        A `Visibility`.
+
+    Raises:
+        ValueError: `attention_mask` of another rank.
+
+    Examples:
+        >>> mask = keras.ops.convert_to_tensor([[True, False]])
+        >>> see = keras_attn.ops.describe(2, 2, query_mask=mask, key_mask=mask)
+        >>> keras.ops.convert_to_numpy(see.key_positions).tolist()
+        [[0, -1]]
+    """
+    query_order = key_order = None
+    counted = query_positions is None and key_positions is None
+    padded = not (query_mask is None and key_mask is None and counted)
+    if counted and query_mask is not None and query_mask is key_mask:
+        query_positions = key_positions = positions_from_mask(query_mask)
+        if causal:
+            # The order of the slots is the order of the tokens, and costs no
+            # batch axis.
+            query_order = default_positions(query_length)
+            key_order = default_positions(key_length)
+    else:
+        by_index = causal or window is not None
+        query_positions = _positions(
+            query_positions, query_mask, query_length, by_index
+        )
+        key_positions = _positions(
+            key_positions, key_mask, key_length, by_index
+        )
+    return Visibility(
+        query_positions=query_positions,
+        key_positions=key_positions,
+        query_order=query_order,
+        key_order=key_order,
+        attention_mask=_four_axes(attention_mask),
+        causal=causal,
+        window=window,
+        padding="any" if padded else "none",
+    )
+
+
+def visible(visibility, query_length, key_length):
+    """Spreads a `Visibility` out to a boolean mask.
+
+    Args:
+        visibility: `Visibility`.
+        query_length: int or scalar tensor. T.
+        key_length: int or scalar tensor. S.
+
+    Returns:
+        Bool, rank 4, broadcastable to (B, N, T, S); None where every query
+        sees every key.
+
+    Examples:
+        >>> keras_attn.ops.visible(keras_attn.ops.Visibility(), 2, 2) is None
+        True
+    """
+    v = visibility
+    query_positions, key_positions = v.query_positions, v.key_positions
+    parts = []
+    if v.attention_mask is not None:
+        parts.append(v.attention_mask)
+    if query_positions is not None:
+        parts.append(query_positions[:, None, :, None] >= 0)
+    if key_positions is not None:
+        parts.append(key_positions[:, None, None, :] >= 0)
+    if v.causal:
+        first = _either(v.query_order, query_positions, query_length)
+        second = _either(v.key_order, key_positions, key_length)
+        first, second = _grid(first, second)
+        parts.append(first > second if v.strict else first >= second)
+    if v.window is not None:
+        first = _either(None, query_positions, query_length)
+        second = _either(None, key_positions, key_length)
+        first, second = _grid(first, second)
+        parts.append(ops.abs(first - second) < v.window)
+    if v.query_segments is not None:
+        first, second = _grid(v.query_segments, v.key_segments)
+        parts.append(ops.equal(first, second))
+    if not parts:
+        return None
+    mask = parts[0]
+    for part in parts[1:]:
+        mask = ops.logical_and(mask, part)
+    return mask
+
+
+def sees_something(visibility, query_length, key_length):
+    """Says which queries see at least one key in at least one head.
+
+    Args:
+        visibility: `Visibility`.
+        query_length: int or scalar tensor. T.
+        key_length: int or scalar tensor. S.
+
+    Returns:
+        Bool (B, T), a size-1 batch axis allowed; None where all do.
+
+    Examples:
+        >>> see = keras_attn.ops.Visibility(causal=True, strict=True)
+        >>> seen = keras_attn.ops.sees_something(see, 3, 3)
+        >>> keras.ops.convert_to_numpy(seen).tolist()
+        [[False, True, True]]
+    """
+    v = visibility
+    simple = v.attention_mask is None and v.query_segments is None
+    if simple and not v.causal and v.window is None:
+        return _both_there(v)
+    shared = v.query_positions is v.key_positions
+    if simple and shared and not v.strict:
+        if v.query_positions is not None:
+            # A token of one sequence always sees itself.
+            return v.query_positions >= 0
+        if v.window is None:
+            return None
+    return ops.any(visible(v, query_length, key_length), axis=(1, 3))
+
+
+def implicit_mask(tensor):
+    """Reads the mask that Keras attached to a tensor; None where it has none.
+
+    Read, never erased: the tensor belongs to the caller.
+    """
+    return getattr(tensor, "_keras_mask", None)
+
+
+def _both_there(v):
+    parts = []
+    if v.query_positions is not None:
+        parts.append(v.query_positions >= 0)
+    if v.key_positions is not None:
+        parts.append(ops.any(v.key_positions >= 0, axis=1, keepdims=True))
+    if not parts:
+        return None
+    return parts[0] if len(parts) == 1 else ops.logical_and(*parts)
+
+
+def _positions(positions, mask, length, by_index):
+    if positions is None and mask is None:
+        return None
+    if positions is None and not by_index:
+        return positions_from_mask(mask)
+    if positions is None:
+        positions = default_positions(length)
+    if mask is not None:
+        positions = ops.where(ops.cast(mask, "bool"), positions, -1)
+    return positions
+
+
+def _either(order, positions, length):
+    if order is not None:
+        return order
+    return default_positions(length) if positions is None else positions
+
+
+def _grid(first, second):
+    return first[:, None, :, None], second[:, None, None, :]
+
+
+def _four_axes(attention_mask):
+    if attention_mask is None:
+        return None
+    rank = len(attention_mask.shape)
+    if rank not in (2, 3, 4):
+        raise ValueError(
+            "`attention_mask` must have shape (T, S), (B, T, S) or "
+            f"(B, N, T, S). Received: {tuple(attention_mask.shape)}"
+        )
+    mask = ops.cast(attention_mask, "bool")
+    if rank == 2:
+        return mask[None, None]
+    return mask[:, None] if rank == 3 else mask
