@@ -136,7 +136,9 @@ class Transformer(CheckedModel):
         self.built = True
 
     @classmethod
-    def base(cls, source_vocabulary_size, target_vocabulary_size=None, **kwargs):
+    def base(
+        cls, source_vocabulary_size, target_vocabulary_size=None, **kwargs
+    ):
         """Returns the paper's base model: 65 M parameters at V = 37,000."""
         return cls(source_vocabulary_size, target_vocabulary_size, **kwargs)
 
@@ -265,9 +267,7 @@ class Transformer(CheckedModel):
         cache = kv.close_slots(cache, count)
         return self._logits(x), state._replace(hypothesis=cache)
 
-    def generate(
-        self, inputs, max_length=64, strategy="greedy", batch_size=32
-    ):
+    def generate(self, inputs, max_length=64, strategy="greedy", batch_size=32):
         """Translates.
 
         Args:
@@ -361,7 +361,10 @@ class Transformer(CheckedModel):
 
     @property
     def _sizes(self):
-        source, target = self.source_vocabulary_size, self.target_vocabulary_size
+        source, target = (
+            self.source_vocabulary_size,
+            self.target_vocabulary_size,
+        )
         return source, source if target is None else target
 
     def _make_ends(self):
@@ -373,7 +376,9 @@ class Transformer(CheckedModel):
             TokenEmbedding(
                 size,
                 self.hidden_dim,
-XX if shared else name}_embedding",
+                pad_id=None,  # the model hands positions on, not masks
+                dtype=dtype,
+                name=f"{'token' if shared else name}_embedding",
             )
             for name, size in zip(names, self._sizes, strict=True)
         ]
