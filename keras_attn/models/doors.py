@@ -5,6 +5,7 @@ import numpy as np
 
 from keras_attn import checks
 from keras_attn.backend import concrete
+from keras_attn.models.portable import portable_compile_config
 
 
 def check_ids(name, ids, vocabulary_size):
@@ -108,6 +109,10 @@ class CheckedModel(keras.Model):
     def predict_on_batch(self, x):
         """Checks arrays, then calls `keras.Model.predict_on_batch`."""
         return super().predict_on_batch(self._checked(x))
+
+    def get_compile_config(self):
+        """Returns a compile config that every backend can load."""
+        return portable_compile_config(super().get_compile_config())
 
     def _checked(self, x):
         if hasattr(x, "element_spec"):
