@@ -1,0 +1,7 @@
+"""Texts in, batches of ids out. Needs the extra `keras-attn[text]`."""
+
+from keras_attn.text.batch_report import BatchReport
+from keras_attn.text.subword_tokenizer import SubwordTokenizer
+from keras_attn.text.token_batches import token_batches
+
+__all__ = ["BatchReport", "SubwordTokenizer", "token_batches"]

@@ -1,0 +1,45 @@
+"""BatchReport: what became of the pairs that went into `token_batches`."""
+
+from typing import NamedTuple
+
+
+class BatchReport(NamedTuple):
+    """What became of the pairs that went into `token_batches`.
+
+    `str(report)` is one line for people to read.
+
+    Args:
+        pairs: int. Pairs in an epoch.
+        dropped: int. Pairs left out because a side was over `max_length`.
+        batches: int. Batches in an epoch.
+        source_tokens: int. Source ids in an epoch, end ids included.
+        target_tokens: int. Target ids in an epoch, start ids included: as many
+            as there are labels.
+        padding: float in [0, 1). Share of padding among all source and target
+            ids of an epoch.
+        shapes: tuple of (rows, source length, target length), one a bucket.
+
+    Examples:
+    >>> from keras_attn.text.batch_report import BatchReport
+    >>> print(BatchReport(90, 10, 3, 450, 550, 0.1, ((40, 6, 7),)))
+    90 pairs (10 too long, dropped) in 3 batches an epoch: 450 source and 550 \
+target tokens, 10.0 % padding; shapes 40 x (6, 7)
+    """
+
+    pairs: int
+    dropped: int
+    batches: int
+    source_tokens: int
+    target_tokens: int
+    padding: float
+    shapes: tuple
+
+    def __str__(self):
+        dropped = f" ({self.dropped:,} too long, dropped)" * bool(self.dropped)
+        shapes = ", ".join(f"{n} x ({s}, {t})" for n, s, t in self.shapes)
+        return (
+            f"{self.pairs:,} pairs{dropped} in {self.batches:,} batches an "
+            f"epoch: {self.source_tokens:,} source and "
+            f"{self.target_tokens:,} target tokens, "
+            f"{100 * self.padding:.1f} % padding; shapes {shapes}"
+        )

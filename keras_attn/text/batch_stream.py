@@ -1,0 +1,88 @@
+"""A `tf.data` pipeline over prepared rows, in a new order each epoch."""
+
+import numpy as np
+
+from keras_attn.text import _tensorflow
+
+_BATCHES_AHEAD = 8
+
+
+def batch_order(buckets, shuffle, seed, epoch):
+    """Returns the batches of an epoch.
+
+    Args:
+        buckets: list of Bucket.
+        shuffle: bool. Whether pairs and batches change places.
+        seed: int.
+        epoch: int.
+
+    Returns:
+        list of tuple (number of the bucket, rows): rows int (bucket.rows,)
+        index the pairs of the bucket; -1, past the last pair, fills up.
+    """
+    batches = []
+    random = np.random.default_rng([seed, epoch])
+    for number, bucket in enumerate(buckets):
+        rows = np.full(bucket.batches * bucket.rows, -1)
+        size = len(bucket.pairs)
+        rows[:size] = random.permutation(size) if shuffle else np.arange(size)
+        for part in rows.reshape(bucket.batches, bucket.rows):
+            batches.append((number, part))
+    if shuffle:
+        random.shuffle(batches)
+    return batches
+
+
+def batch_stream(sides, buckets, shuffle, seed, epoch):
+    """Makes a dataset that goes through all batches, epoch after epoch.
+
+    An epoch is over when its last batch is read. Reading a part only, as Keras
+    does on some backends to build a model, leaves the next order as it is.
+
+    Args:
+        sides: list, for each bucket, of tuples of int32 (n + 1, length): the
+            padded rows of each side, the last row all padding.
+        buckets: list of Bucket.
+        shuffle: bool.
+        seed: int.
+        epoch: int. The number of the first epoch.
+
+    Returns:
+        A tf.data.Dataset of tuples, one int32 (rows, length) a side.
+    """
+    tf = _tensorflow.tensorflow()
+
+    def prepare():
+        order = batch_order(buckets, shuffle, seed, epoch)
+        for step, (number, rows) in enumerate(order, 1):
+            batch = tuple(side[rows] for side in sides[number])
+            yield batch, step == len(order)
+
+    def next_epoch():
+        nonlocal epoch
+        epoch += 1
+        return np.True_
+
+    def read(batch, last):
+        # Counted here and not in `prepare`, which runs some batches ahead.
+        done = tf.cond(
+            last,
+            lambda: tf.numpy_function(next_epoch, [], tf.bool),
+            lambda: False,
+        )
+        with tf.control_dependencies([done]):
+            return tuple(tf.identity(ids) for ids in batch)
+
+    ids = tf.TensorSpec((None, None), tf.int32)
+    signature = ((ids,) * len(sides[0]), tf.TensorSpec((), tf.bool))
+    total = sum(bucket.batches for bucket in buckets)
+    dataset = (
+        tf.data.Dataset.from_generator(prepare, output_signature=signature)
+        .apply(tf.data.experimental.assert_cardinality(total))
+        .prefetch(_BATCHES_AHEAD)
+        .map(read)
+    )
+    options = tf.data.Options()
+    # `read` must not run ahead of the reader.
+    options.experimental_optimization.inject_prefetch = False
+    return dataset.with_options(options)

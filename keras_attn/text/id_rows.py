@@ -1,0 +1,59 @@
+"""IdRows: the ids of many texts in two flat arrays, and padded on demand."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+_TEXTS_AT_ONCE = 65536  # as lists of Python integers, before they are packed
+
+
+class IdRows(NamedTuple):
+    """The ids of many texts, one after the other.
+
+    Args:
+        ids: int32 (total,).
+        lengths: int64 (N,). How many of them each text has.
+    """
+
+    ids: np.ndarray
+    lengths: np.ndarray
+
+    @classmethod
+    def of(cls, texts, tokenizer):
+        """Returns the ids that `tokenizer.encode` gives to a list of texts."""
+        ids, lengths = [], []
+        for begin in range(0, len(texts), _TEXTS_AT_ONCE):
+            rows = tokenizer.encode(texts[begin : begin + _TEXTS_AT_ONCE])
+            lengths.append(np.array([len(row) for row in rows], "int64"))
+            total = int(lengths[-1].sum())
+            flat = (i for row in rows for i in row)
+            ids.append(np.fromiter(flat, "int32", total))
+        return cls(np.concatenate(ids), np.concatenate(lengths))
+
+    def padded(self, texts, width, pad_id, first=None, last=None):
+        """Returns some texts as rows of one width, and a row of padding.
+
+        Args:
+            texts: int (n,). Which texts.
+            width: int. Ids of a row: enough for `first`, the text and `last`.
+            pad_id: int. Fills the rows up.
+            first: int. An id before each text. Default None: none.
+            last: int. An id after each text. Default None: none.
+
+        Returns:
+            int32 (n + 1, width). Row n, which is also row -1, is all padding.
+        """
+        out = np.full((len(texts) + 1, width), pad_id, "int32")
+        rows, begin = out[:-1], 0
+        if first is not None:
+            rows[:, 0], begin = first, 1
+        lengths = self.lengths[texts]
+        inside = np.arange(width - begin) < lengths[:, None]
+        # Where each text starts in `ids`, less where it starts in the result.
+        starts = (np.cumsum(self.lengths) - self.lengths)[texts]
+        shift = starts - (np.cumsum(lengths) - lengths)
+        index = np.arange(lengths.sum()) + np.repeat(shift, lengths)
+        rows[:, begin:][inside] = self.ids[index]
+        if last is not None:
+            rows[np.arange(len(texts)), lengths + begin] = last
+        return out

@@ -1,0 +1,91 @@
+"""Which pairs share a batch shape: the split of lengths with least padding."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Bucket(NamedTuple):
+    """The pairs of one batch shape.
+
+    Args:
+        pairs: int (n,). Which pairs, in the order of the data.
+        rows: int. Rows of a batch.
+        source_length: int. Ids of a source, padding included.
+        target_length: int. Ids of a target, padding included.
+    """
+
+    pairs: np.ndarray
+    rows: int
+    source_length: int
+    target_length: int
+
+    @property
+    def batches(self):
+        """How many batches an epoch has; the last may have empty rows."""
+        return -(-len(self.pairs) // self.rows)
+
+
+def best_buckets(source_lengths, target_lengths, tokens_per_batch, buckets):
+    """Splits pairs into at most `buckets` shapes with the least padding.
+
+    Pairs are ordered by m = max(source length, target length) and cut into
+    ranges of m. A range has the shape of its longest source and its longest
+    target, and fills tokens_per_batch // max m rows (at least 1). It costs
+
+        ceil(pairs / rows) rows (source length + target length)
+
+    ids, and the cuts of the lowest total cost are found exactly, by dynamic
+    programming over the lengths that occur.
+
+    Args:
+        source_lengths: int (N,), at least 1.
+        target_lengths: int (N,), at least 1.
+        tokens_per_batch: int. Ids that a side of a batch holds.
+        buckets: int. Shapes at most.
+
+    Returns:
+        list of Bucket, the short ones first.
+    """
+    longer = np.maximum(source_lengths, target_lengths)
+    lengths, index = np.unique(longer, return_inverse=True)
+    size = len(lengths)
+    pairs = np.bincount(index, minlength=size)
+    source, target = np.zeros(size, int), np.zeros(size, int)
+    np.maximum.at(source, index, source_lengths)
+    np.maximum.at(target, index, target_lengths)
+    rows = np.maximum(tokens_per_batch // lengths, 1)
+
+    # best[k][j]: the least cost of the j shortest lengths in k ranges;
+    # start[k][j]: where the last of these ranges starts.
+    best = np.full((buckets + 1, size + 1), np.inf)
+    start = np.zeros((buckets + 1, size + 1), int)
+    best[0, 0] = 0
+    for j in range(1, size + 1):
+        # Over every start i < j of a range i..j-1, the longest length first.
+        widths = (
+            np.maximum.accumulate(source[:j][::-1])
+            + np.maximum.accumulate(target[:j][::-1])
+        )[::-1]
+        held = np.cumsum(pairs[:j][::-1])[::-1]
+        cost = -(-held // rows[j - 1]) * rows[j - 1] * widths
+        for k in range(1, buckets + 1):
+            total = best[k - 1, :j] + cost
+            start[k, j] = np.argmin(total)
+            best[k, j] = total[start[k, j]]
+
+    found = []
+    # The fewest ranges among those of the same cost: fewer shapes to compile.
+    k, end = int(np.argmin(best[:, size])), size
+    while end:
+        begin = start[k, end]
+        found.append(
+            Bucket(
+                np.flatnonzero((index >= begin) & (index < end)),
+                int(rows[end - 1]),
+                int(source[begin:end].max()),
+                int(target[begin:end].max()),
+            )
+        )
+        k, end = k - 1, begin
+    return found[::-1]

@@ -1,0 +1,141 @@
+"""Learning a subword vocabulary: lines of text in, a sentencepiece file out."""
+
+import io
+import pathlib
+import re
+import tempfile
+
+from keras_attn import checks
+from keras_attn.text import _tensorflow
+
+PAD_ID, START_ID, END_ID, UNKNOWN_ID = 0, 1, 2, 3
+
+# sentencepiece writes a space as U+2581, so a U+2581 of the text would come
+# back as a space. These rules rename it on the way in, and the second renames
+# the renaming's own escape character (U+001A), so that all text comes back.
+# They are part of the file: every reader of it, in Python or a graph, obeys.
+_ESCAPE = "2581\t1A 31\n1A\t1A 30\n"
+_UNESCAPE = "1A 31\t2581\n1A 30\t1A\n"
+
+
+def learn(lines, vocabulary_size, character_coverage=0.9995):
+    """Learns a byte-pair vocabulary and returns it as bytes.
+
+    Args:
+        lines: iterable of str.
+        vocabulary_size: int. Pieces to learn at most.
+        character_coverage: float in (0, 1]. Share of the text's characters
+            that get a piece of their own; the others are spelled in bytes.
+
+    Returns:
+        bytes, a serialised sentencepiece model.
+
+    Raises:
+        ValueError: no text; a line that is not str or cannot be written as
+            UTF-8; a vocabulary that has no room for the characters.
+    """
+    checks.positive_int("vocabulary_size", vocabulary_size)
+    if not 0 < character_coverage <= 1:
+        raise ValueError(
+            "`character_coverage` must lie in (0, 1]. "
+            f"Received: character_coverage={character_coverage!r}"
+        )
+    trainer = _tensorflow.sentencepiece().SentencePieceTrainer
+    lines = [" " + line for line in map(checked_text, lines) if line]
+    if not lines:
+        raise ValueError("There is no text to learn a vocabulary from.")
+    model = io.BytesIO()
+    with tempfile.TemporaryDirectory() as folder:
+        escape = pathlib.Path(folder, "escape.tsv")
+        escape.write_text(_ESCAPE, encoding="utf-8")
+        unescape = pathlib.Path(folder, "unescape.tsv")
+        unescape.write_text(_UNESCAPE, encoding="utf-8")
+        try:
+            trainer.train(
+                sentence_iterator=iter(lines),
+                model_writer=model,
+                model_type="bpe",
+                vocab_size=vocabulary_size,
+                character_coverage=character_coverage,
+                byte_fallback=True,
+                split_digits=True,
+                hard_vocab_limit=False,
+                # The default leaves out lines of more than 4,192 bytes.
+                max_sentence_length=2**30,
+                normalization_rule_tsv=str(escape),
+                denormalization_rule_tsv=str(unescape),
+                remove_extra_whitespaces=False,
+                # TensorFlow's decoder takes away every leading space where
+                # this is on; `SubwordTokenizer` adds and removes just one.
+                add_dummy_prefix=False,
+                pad_id=PAD_ID,
+                bos_id=START_ID,
+                eos_id=END_ID,
+                unk_id=UNKNOWN_ID,
+                unk_surface="\N{REPLACEMENT CHARACTER}",
+                minloglevel=2,
+            )
+        except RuntimeError as error:
+            needed = re.search(r"required_chars\. \d+ vs (\d+)", str(error))
+            if not needed:
+                raise
+            raise ValueError(
+                f"`vocabulary_size` must be at least {needed[1]} here, for the "
+                "256 bytes, the special pieces and the characters of the text "
+                "(or lower `character_coverage`). "
+                f"Received: vocabulary_size={vocabulary_size}"
+            ) from error
+    return _without_paths(model.getvalue())
+
+
+def read_lines(files):
+    r"""Yields the lines of text files, without their `\n` or `\r\n`.
+
+    Args:
+        files: a path, or an iterable of paths. UTF-8 text.
+
+    Yields:
+        str.
+
+    Raises:
+        OSError: a file cannot be read.
+        ValueError: a line is not UTF-8.
+    """
+    if isinstance(files, (str, pathlib.Path)):
+        files = [files]
+    for path in files:
+        with open(path, "rb") as stream:
+            for number, line in enumerate(stream, 1):
+                try:
+                    text = line.decode("utf-8")
+                except UnicodeDecodeError as error:
+                    raise ValueError(
+                        f"Line {number} of {path} is not UTF-8 text."
+                    ) from error
+                yield text.removesuffix("\n").removesuffix("\r")
+
+
+def checked_text(line):
+    """Returns a str that can be written as UTF-8, else raises ValueError."""
+    if not isinstance(line, str):
+        raise ValueError(
+            f"A text must be a str. Received: {type(line).__name__} {line!r}"
+        )
+    try:
+        line.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            "A text must be writable as UTF-8, without lone surrogates. "
+            f"Received: {line!r}"
+        ) from error
+    return line
+
+
+def _without_paths(model):
+    """Takes out the names of temporary files: equal texts, equal bytes."""
+    from sentencepiece import sentencepiece_model_pb2
+
+    proto = sentencepiece_model_pb2.ModelProto.FromString(model)
+    proto.normalizer_spec.ClearField("normalization_rule_tsv")
+    proto.denormalizer_spec.ClearField("normalization_rule_tsv")
+    return proto.SerializeToString(deterministic=True)

@@ -1,0 +1,15 @@
+"""The training recipe: schedule, loss, metrics and checkpoint averaging."""
+
+from keras_attn.training.checkpoint_average import CheckpointAverage
+from keras_attn.training.perplexity import Perplexity
+from keras_attn.training.sequence_crossentropy import SequenceCrossentropy
+from keras_attn.training.token_accuracy import TokenAccuracy
+from keras_attn.training.warmup_schedule import WarmupSchedule
+
+__all__ = [
+    "CheckpointAverage",
+    "Perplexity",
+    "SequenceCrossentropy",
+    "TokenAccuracy",
+    "WarmupSchedule",
+]

@@ -1,0 +1,266 @@
+"""CheckpointAverage: the mean of the weights of the last checkpoints."""
+
+import collections
+import os
+import warnings
+
+import keras
+import numpy as np
+
+from keras_attn import checks
+
+
+class CheckpointAverage(keras.callbacks.Callback):
+    """Ends training with the average of the last checkpoints' weights.
+
+    w = (w_1 + ... + w_n) / n, summed in float64
+
+    Vaswani et al. 2017, sec. 6.1, https://arxiv.org/abs/1706.03762: the last 5
+    checkpoints for the base model, the last 20 for the big one. At the end of
+    `fit` the model holds the average; `restore` brings the trained weights
+    back. Floating-point weights are averaged, the statistics of normalisation
+    layers included. Integers, random seeds and the optimizer stay as they are.
+
+    With a `directory`, the checkpoints are `step-<number>.weights.h5` files
+    there, complete at any moment (each is written under another name first).
+    Only those of the running `fit` are averaged and, beyond the last `last`,
+    removed; for files of several runs there is `average_weights`. Without one,
+    the copies are held in host memory: `last` times the weights.
+
+    Args:
+        last: int >= 1. n, the number of checkpoints. Default 5.
+        every: "epoch", or int >= 1: optimizer steps from one checkpoint to the
+            next. Default "epoch". If `steps_per_execution` runs past a
+            multiple, the checkpoint is taken at the end of that execution.
+        directory: str or path. Where to keep checkpoints; made if missing.
+            Default None: in memory.
+
+    Raises:
+        ValueError: `last` is not a positive integer; `every` is neither
+            "epoch" nor a positive integer.
+
+    Examples:
+    >>> import numpy as np
+    >>> model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+    >>> model.compile("sgd", "mse")
+    >>> average = CheckpointAverage(last=2)
+    >>> x, y = np.ones((8, 3), "float32"), np.ones((8, 1), "float32")
+    >>> history = model.fit(
+    ...     x, y, batch_size=4, epochs=3, callbacks=[average], verbose=0
+    ... )
+    >>> average.steps  # the averaged ones
+    [4, 6]
+    >>> average.restore()  # the weights after step 6
+    """
+
+    def __init__(self, last=5, every="epoch", directory=None):
+        super().__init__()
+        self.last = checks.positive_int("last", last)
+        if every != "epoch":
+            if isinstance(every, bool) or not isinstance(every, int):
+                raise ValueError(
+                    '`every` must be "epoch" or a positive integer. '
+                    f"Received: every={every!r}"
+                )
+            checks.positive_int("every", every)
+        self.every = every
+        self.directory = None if directory is None else os.fspath(directory)
+        # Lets Keras call back beside the training loop, without waiting for
+        # each batch: with "epoch" nothing is done there.
+        self.async_safe = every == "epoch"
+        self._kept = collections.deque()
+        self._trained = None
+        self._seen = self._epoch_start = 0
+
+    @property
+    def steps(self):
+        """List of int: the optimizer steps of the checkpoints held."""
+        return [step for step, _ in self._kept]
+
+    @property
+    def paths(self):
+        """List of str: the files of the checkpoints; empty if in memory."""
+        if self.directory is None:
+            return []
+        return [checkpoint for _, checkpoint in self._kept]
+
+    def on_train_begin(self, logs=None):
+        """Forgets the checkpoints of an earlier `fit` (no file is removed)."""
+        self._kept.clear()
+        self._trained = None
+        self._seen = self._now()
+        if self.directory is not None:
+            os.makedirs(self.directory, exist_ok=True)
+
+    def on_epoch_begin(self, epoch, logs=None):
+        """Notes the step that the epoch starts from."""
+        self._epoch_start = self._now()
+
+    def on_train_batch_end(self, batch, logs=None):
+        """Takes a checkpoint when a multiple of `every` was reached."""
+        if self.every == "epoch":
+            return
+        passed = self._seen // self.every
+        # The batch number is an upper bound on the steps (it overshoots where
+        # an execution of several steps is cut short), and costs nothing. To
+        # ask the optimizer is exact, but fetches all weights on JAX.
+        if (self._epoch_start + batch + 1) // self.every == passed:
+            return
+        self._seen = self._now()
+        if self._seen // self.every > passed:
+            self._take()
+
+    def on_epoch_end(self, epoch, logs=None):
+        """Takes a checkpoint where `every` is "epoch"."""
+        if self.every == "epoch":
+            self._seen = self._now()
+            self._take()
+
+    def on_train_end(self, logs=None):
+        """Sets the model to the average."""
+        if self._kept:
+            self.apply()
+        else:
+            warnings.warn(
+                "CheckpointAverage: training ended before the first checkpoint "
+                f"(every={self.every!r}); the weights stay as trained.",
+                stacklevel=2,
+            )
+
+    def apply(self, model=None):
+        """Sets `model` to the average of the checkpoints held.
+
+        Args:
+            model: the model that was trained, or one with the same weights.
+                Default: the one that was trained.
+
+        Raises:
+            ValueError: no checkpoint has been taken.
+        """
+        if not self._kept:
+            raise ValueError(
+                "`apply` needs a checkpoint, and none has been taken."
+            )
+        model = self.model if model is None else model
+        if self._trained is None:
+            self._trained = _copies(_averaged(model))
+        if self.directory is not None:
+            self.average_weights(model, self.paths)
+            return
+        arrays = zip(*(kept for _, kept in self._kept), strict=True)
+        for variable, values in zip(_averaged(model), arrays, strict=True):
+            total = np.zeros(variable.shape, "float64")
+            for value in values:
+                total += value
+            _assign(variable, total / len(values))
+
+    def restore(self, model=None):
+        """Sets `model` back to the weights it had before `apply`.
+
+        Args:
+            model: as given to `apply`. Default: the one that was trained.
+
+        Raises:
+            ValueError: nothing has been applied.
+        """
+        if self._trained is None:
+            raise ValueError(
+                "`restore` needs an average that was applied, and none was."
+            )
+        variables = _averaged(self.model if model is None else model)
+        for variable, value in zip(variables, self._trained, strict=True):
+            variable.assign(value)
+        self._trained = None
+
+    @staticmethod
+    def average_weights(model, paths):
+        """Sets `model` to the average of weight files.
+
+        Args:
+            model: a built `keras.Model`. Its integers, seeds and optimizer
+                stay as they are.
+            paths: list of str or path. `.weights.h5` files of that model.
+
+        Raises:
+            ValueError: `paths` is empty, or a file does not fit the model,
+                whose weights then stay as they were.
+
+        Examples:
+        >>> import os, tempfile
+        >>> import numpy as np
+        >>> model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+        >>> directory = tempfile.mkdtemp()
+        >>> paths = [os.path.join(directory, f"{i}.weights.h5") for i in (1, 3)]
+        >>> for path, value in zip(paths, (1.0, 3.0)):
+        ...     model.set_weights([np.array([[value]]), np.array([0.0])])
+        ...     model.save_weights(path)
+        >>> CheckpointAverage.average_weights(model, paths)
+        >>> float(model.get_weights()[0][0, 0])
+        2.0
+        """
+        paths = [os.fspath(path) for path in paths]
+        if not paths:
+            raise ValueError("`paths` must name at least one weights file.")
+        averaged = _averaged(model)
+        # A file of a compiled model holds seeds and the optimizer as well.
+        optimizer = getattr(model, "optimizer", None)
+        everything = list(model.variables)
+        if optimizer is not None:
+            everything += optimizer.variables
+        before = _copies(everything)
+        totals = [np.zeros(v.shape, "float64") for v in averaged]
+        try:
+            for path in paths:
+                model.load_weights(path)
+                for total, variable in zip(totals, averaged, strict=True):
+                    total += keras.ops.convert_to_numpy(variable.value)
+        finally:
+            for variable, value in zip(everything, before, strict=True):
+                variable.assign(value)
+        for variable, total in zip(averaged, totals, strict=True):
+            _assign(variable, total / len(paths))
+
+    def _now(self):
+        """Returns how many updates the optimizer has made."""
+        # On JAX, `self.model` first brings the state of a running `fit` back
+        # into the variables.
+        done = keras.ops.convert_to_tensor(self.model.optimizer.iterations)
+        return int(keras.ops.convert_to_numpy(done))
+
+    def _take(self):
+        if self._kept and self._kept[-1][0] == self._seen:
+            return  # Every step since was skipped: the weights are the same.
+        if self.directory is None:
+            checkpoint = _copies(_averaged(self.model))
+        else:
+            checkpoint = self._write()
+        self._kept.append((self._seen, checkpoint))
+        while len(self._kept) > self.last:
+            _, oldest = self._kept.popleft()
+            if self.directory is not None:
+                os.remove(oldest)
+
+    def _write(self):
+        name = f"step-{self._seen:08d}.weights.h5"
+        path = os.path.join(self.directory, name)
+        partial = os.path.join(self.directory, f".partial-{name}")
+        try:
+            self.model.save_weights(partial)
+            os.replace(partial, path)
+        finally:
+            if os.path.exists(partial):
+                os.remove(partial)
+        return path
+
+
+def _averaged(model):
+    """Returns the floating-point weights: no counters, seeds or metrics."""
+    return [v for v in model.weights if keras.backend.is_float_dtype(v.dtype)]
+
+
+def _copies(variables):
+    return [keras.ops.convert_to_numpy(v.value) for v in variables]
+
+
+def _assign(variable, value):
+    variable.assign(keras.ops.convert_to_tensor(value, dtype=variable.dtype))

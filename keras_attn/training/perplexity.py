@@ -1,0 +1,70 @@
+"""Perplexity: the exponential of the mean negative log-likelihood."""
+
+import keras
+from keras import ops
+
+from keras_attn.training import tokens
+
+
+@keras.saving.register_keras_serializable(package="keras_attn")
+class Perplexity(keras.metrics.Metric):
+    """Perplexity of a model that predicts tokens, padding left out.
+
+    perplexity = exp(-sum_i w_i log p_i(y_i) / sum_i w_i),  p = softmax(logits)
+
+    over all tokens i since the last reset whose label is not `pad_id`, with
+    weights w (1 unless given). Totals are kept, not means of batches, and the
+    labels are never smoothed, whatever the loss does: exp of a smoothed loss is
+    no perplexity. Log-probabilities are computed in float32. Before the first
+    token it is 1. A label outside [0, V) that is not `pad_id` makes it NaN.
+
+    Args:
+        pad_id: int. Label of the positions that are no token. Default 0.
+        name: str.
+        dtype: dtype of the totals. Default `keras.config.floatx()`.
+
+    Call arguments:
+        y_true: int (B, T). Labels.
+        y_pred: float (B, T, V). Logits (no softmax applied).
+        sample_weight: float (B,) or (B, T). w. Keras passes it to metrics in
+            `weighted_metrics` of `compile` only.
+
+    Returns:
+        Float scalar, at least 1.
+
+    Raises:
+        ValueError: `pad_id` is not an int; labels that are not integers;
+            shapes that do not agree.
+
+    Examples:
+    >>> import numpy as np
+    >>> metric = Perplexity()
+    >>> logits = np.zeros((1, 3, 8), "float32")  # all eight equally likely
+    >>> round(float(metric(np.array([[5, 2, 0]]), logits)), 4)
+    8.0
+    """
+
+    def __init__(self, pad_id=0, name="perplexity", dtype=None):
+        super().__init__(name=name, dtype=dtype)
+        self.pad_id = tokens.check_pad_id(pad_id)
+        self.nats = self.add_variable((), "zeros", name="nats")
+        self.total = self.add_variable((), "zeros", name="total")
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        """Adds a batch to the totals."""
+        labels, logits = tokens.read(y_true, y_pred)
+        weights = tokens.weights(labels, self.pad_id, sample_weight)
+        visible = ops.not_equal(labels, self.pad_id)
+        nats = tokens.negative_log_likelihood(labels, logits, visible)
+        # At weight 0 a loss may be infinite without spoiling the total.
+        nats = ops.where(ops.equal(weights, 0), 0.0, nats * weights)
+        self.nats.assign_add(ops.cast(ops.sum(nats), self.dtype))
+        self.total.assign_add(ops.cast(ops.sum(weights), self.dtype))
+
+    def result(self):
+        """Returns the perplexity of everything since the last reset."""
+        return ops.exp(ops.divide_no_nan(self.nats, self.total))
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        return {**super().get_config(), "pad_id": self.pad_id}

@@ -1,0 +1,66 @@
+"""TokenAccuracy: the share of tokens that the argmax gets right."""
+
+import keras
+from keras import ops
+
+from keras_attn.training import tokens
+
+
+@keras.saving.register_keras_serializable(package="keras_attn")
+class TokenAccuracy(keras.metrics.Metric):
+    """Share of the tokens whose highest logit is at the label.
+
+    accuracy = sum_i w_i [argmax_v z_iv = y_i] / sum_i w_i
+
+    over all tokens i since the last reset whose label is not `pad_id`, with
+    weights w (1 unless given). A long batch counts for more than a short one:
+    totals are kept, not means of batches. Before the first token it is 0.
+
+    Args:
+        pad_id: int. Label of the positions that are no token. Default 0.
+        name: str.
+        dtype: dtype of the totals. Default `keras.config.floatx()`.
+
+    Call arguments:
+        y_true: int (B, T). Labels.
+        y_pred: float (B, T, V). Logits or probabilities.
+        sample_weight: float (B,) or (B, T). w. Keras passes it to metrics in
+            `weighted_metrics` of `compile` only.
+
+    Returns:
+        Float scalar in [0, 1].
+
+    Raises:
+        ValueError: `pad_id` is not an int; labels that are not integers;
+            shapes that do not agree.
+
+    Examples:
+    >>> import numpy as np
+    >>> metric = TokenAccuracy()
+    >>> logits = np.array([[[0, 2, 1], [0, 2, 1], [0, 2, 1]]], "float32")
+    >>> float(metric(np.array([[1, 2, 0]]), logits))  # one of two; one padding
+    0.5
+    """
+
+    def __init__(self, pad_id=0, name="token_accuracy", dtype=None):
+        super().__init__(name=name, dtype=dtype)
+        self.pad_id = tokens.check_pad_id(pad_id)
+        self.correct = self.add_variable((), "zeros", name="correct")
+        self.total = self.add_variable((), "zeros", name="total")
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        """Adds a batch to the totals."""
+        labels, logits = tokens.read(y_true, y_pred)
+        weights = tokens.weights(labels, self.pad_id, sample_weight)
+        hit = ops.equal(ops.cast(ops.argmax(logits, -1), "int32"), labels)
+        correct = ops.sum(ops.where(hit, weights, 0.0))
+        self.correct.assign_add(ops.cast(correct, self.dtype))
+        self.total.assign_add(ops.cast(ops.sum(weights), self.dtype))
+
+    def result(self):
+        """Returns the accuracy over everything since the last reset."""
+        return ops.divide_no_nan(self.correct, self.total)
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        return {**super().get_config(), "pad_id": self.pad_id}

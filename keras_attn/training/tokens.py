@@ -1,0 +1,115 @@
+"""What the loss and the metrics share: labels, weights, log-likelihood."""
+
+from keras import ops
+
+from keras_attn import checks
+
+
+def check_pad_id(pad_id):
+    """Returns `pad_id` where it is an int, else raises ValueError."""
+    if isinstance(pad_id, bool) or not isinstance(pad_id, int):
+        raise ValueError(
+            f"`pad_id` must be an integer. Received: pad_id={pad_id!r}"
+        )
+    return pad_id
+
+
+def read(y_true, y_pred):
+    """Returns labels and logits as tensors, or raises where they disagree.
+
+    Args:
+        y_true: int (B, T). Labels. (Any rank: one less than that of `y_pred`.)
+        y_pred: float (B, T, V). Logits.
+
+    Returns:
+        Tuple of an int32 tensor (B, T) and a tensor (B, T, V) in the dtype of
+        `y_pred`.
+
+    Raises:
+        ValueError: the labels are not integers or the shapes do not agree.
+    """
+    labels = ops.convert_to_tensor(y_true)
+    logits = ops.convert_to_tensor(y_pred)
+    checks.integers("y_true", labels)
+    wanted, found = tuple(logits.shape[:-1]), tuple(labels.shape)
+    agree = len(logits.shape) == len(found) + 1 and all(
+        a is None or b is None or a == b
+        for a, b in zip(wanted, found, strict=True)
+    )
+    if not agree:
+        raise ValueError(
+            "`y_true` must have the shape of `y_pred` without its last axis. "
+            f"Received: y_true of shape {found}, "
+            f"y_pred of shape {tuple(logits.shape)}"
+        )
+    return ops.cast(labels, "int32"), logits
+
+
+def weights(labels, pad_id, sample_weight=None):
+    """Returns how much each token counts: 0 at padding, else its weight.
+
+    Args:
+        labels: int32 (B, T).
+        pad_id: int. The label that means "no token here".
+        sample_weight: float (B,) or (B, T). Default: every token counts 1.
+
+    Returns:
+        Float32 (B, T).
+
+    Raises:
+        ValueError: `sample_weight` does not fit `labels`.
+    """
+    visible = ops.not_equal(labels, pad_id)
+    if sample_weight is None:
+        return ops.cast(visible, "float32")
+    weight = ops.convert_to_tensor(sample_weight, dtype="float32")
+    shape, wanted = tuple(weight.shape), tuple(labels.shape)
+    fits = 0 < len(shape) <= len(wanted) and all(
+        a in (None, 1) or b is None or a == b
+        for a, b in zip(shape, wanted, strict=False)
+    )
+    if not fits:
+        raise ValueError(
+            "`sample_weight` must give one number per sequence or per token "
+            f"of `y_true` {wanted}. Received: sample_weight of shape {shape}"
+        )
+    for _ in range(len(wanted) - len(shape)):
+        weight = ops.expand_dims(weight, -1)
+    return ops.where(visible, weight, 0.0)
+
+
+def negative_log_likelihood(labels, logits, visible, label_smoothing=0.0):
+    """Returns -log p(label) per token, in nats, with smoothed labels.
+
+    -(1 - e) log p(label) - e mean_v log p(v), for a smoothing of e. Computed
+    in float32. Tokens that are not visible get exactly 0, whatever their label
+    and logits. A visible label outside [0, V) gives NaN: compiled code cannot
+    raise, and backends disagree about what a lookup there returns.
+
+    Args:
+        labels: int32 (B, T).
+        logits: float (B, T, V).
+        visible: bool (B, T). False at padding.
+        label_smoothing: float in [0, 1).
+
+    Returns:
+        Float32 (B, T).
+    """
+    size = logits.shape[-1]
+    known = ops.logical_and(labels >= 0, labels < size)
+    index = ops.where(ops.logical_and(visible, known), labels, 0)
+    logits = ops.cast(logits, "float32")
+    # Differences to the row's maximum are what a softmax depends on; at logits
+    # of 6e4 the rounding of an unshifted logsumexp alone is 4e-3. With the
+    # maximum out, a plain sum of exponentials is safe, and exp is the one
+    # (B, T, V) array that the gradient needs.
+    logits = logits - ops.stop_gradient(ops.max(logits, -1, keepdims=True))
+    log_total = ops.log(ops.sum(ops.exp(logits), -1))
+    picked = ops.take_along_axis(logits, ops.expand_dims(index, -1), -1)
+    target = ops.squeeze(picked, -1)
+    if label_smoothing:
+        # Only when smoothed: 0 times the mean is NaN where a logit is -inf.
+        mean = ops.mean(logits, -1)
+        target = (1 - label_smoothing) * target + label_smoothing * mean
+    nll = ops.where(known, log_total - target, float("nan"))
+    return ops.where(visible, nll, 0.0)

@@ -1,0 +1,74 @@
+"""WarmupSchedule: a linear rise, then decay by the inverse square root."""
+
+import keras
+
+from keras_attn import checks
+
+
+@keras.saving.register_keras_serializable(package="keras_attn")
+class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
+    """Learning rate that rises linearly and then falls by 1 / sqrt(step).
+
+    rate(s) = scale * hidden_dim^-0.5 * min(s^-0.5, s * warmup_steps^-1.5)
+
+    Vaswani et al. 2017, sec. 5.3, eq. 3, https://arxiv.org/abs/1706.03762. The
+    step s counts from 1: the update made when `optimizer.iterations` is 0 is
+    step 1, so no update is lost to a rate of zero. The peak, at
+    s = warmup_steps, is scale * (hidden_dim * warmup_steps)^-0.5. The paper
+    uses it with Adam(beta_1=0.9, beta_2=0.98, epsilon=1e-9).
+
+    Args:
+        hidden_dim: int >= 1. Width of the model, d_model in the paper.
+        warmup_steps: int >= 1. Optimizer steps until the peak. Default 4000.
+        scale: float > 0. Factor on the whole curve. Default 1.0.
+
+    Raises:
+        ValueError: `hidden_dim` or `warmup_steps` is not a positive integer;
+            `scale` is not a positive number.
+
+    Examples:
+    >>> schedule = WarmupSchedule(hidden_dim=512, warmup_steps=4000)
+    >>> [round(float(schedule(step)), 6) for step in (0, 3999, 15999)]
+    [0.0, 0.000699, 0.000349]
+    >>> optimizer = keras.optimizers.Adam(schedule, beta_2=0.98, epsilon=1e-9)
+    """
+
+    def __init__(self, hidden_dim, warmup_steps=4000, scale=1.0):
+        super().__init__()
+        self.hidden_dim = checks.positive_int("hidden_dim", hidden_dim)
+        self.warmup_steps = checks.positive_int("warmup_steps", warmup_steps)
+        if (
+            isinstance(scale, bool)
+            or not isinstance(scale, (int, float))
+            or not 0 < scale < float("inf")
+        ):
+            raise ValueError(
+                f"`scale` must be a positive number. Received: scale={scale!r}"
+            )
+        self.scale = scale
+
+    def __call__(self, step):
+        """Returns the rate of the update after `step` updates.
+
+        Args:
+            step: int scalar, a tensor, variable or number: updates made so
+                far, as `optimizer.iterations` counts them.
+
+        Returns:
+            Float32 scalar tensor: learning rate per step.
+        """
+        # The constants are multiplied in Python's float64; as float32 tensors
+        # their rounding errors would add up.
+        height = self.scale * self.hidden_dim**-0.5
+        slope = height * self.warmup_steps**-1.5
+        step = keras.ops.convert_to_tensor(step)
+        step = keras.ops.cast(step, "float32") + 1.0
+        return keras.ops.minimum(height / keras.ops.sqrt(step), slope * step)
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        return {
+            "hidden_dim": self.hidden_dim,
+            "warmup_steps": self.warmup_steps,
+            "scale": self.scale,
+        }

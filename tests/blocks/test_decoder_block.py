@@ -1,0 +1,236 @@
+"""DecoderBlock against torch.nn.TransformerDecoderLayer and the reference."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+import keras_attn
+from keras_attn import cache as kv
+from keras_attn.layers import DecoderBlock
+from tests import reference
+from tests.blocks import torch_twin
+from tests.blocks.weight_gradients import layer_gradients, weighted_sum
+from tests.contract import check_layer, randomize
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(2, 5, 8)).astype("float32")
+MEMORY = RNG.normal(size=(2, 4, 8)).astype("float32")
+UPSTREAM = RNG.normal(size=X.shape).astype("float32")
+MASK = np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]], "bool")
+MEMORY_MASK = np.array([[1, 1, 1, 0], [0, 1, 1, 1]], "bool")
+MASKS = {"mask": MASK, "memory_mask": MEMORY_MASK}
+LOWER = np.tril(np.ones((5, 5), "bool"))
+EVERYTHING = {
+    "key_dim": 3,
+    "num_key_value_heads": 1,
+    "gated": True,
+    "normalize_first": True,
+    "sliding_window": 2,
+    "activation": "gelu",
+}
+
+
+def make_block(**kwargs):
+    block = DecoderBlock(2, 12, **kwargs)
+    block.build(X.shape, MEMORY.shape)
+    return randomize(block)
+
+
+def loss_of(block, masks=MASKS, real=MASK):
+    """The scalar whose gradient is taken, by default from real rows only."""
+    weights = UPSTREAM * real[..., None]
+    return lambda x, memory: weighted_sum(block(x, memory, **masks), weights)
+
+
+@pytest.mark.parametrize(
+    "normalize_first, activation", [(False, "relu"), (True, "gelu")]
+)
+def test_equals_torch(normalize_first, activation):
+    block = make_block(normalize_first=normalize_first, activation=activation)
+    twin = torch_twin.decoder_layer(block)
+    x, memory = (torch_twin.tensor(a, requires_grad=True) for a in (X, MEMORY))
+    expected = twin(
+        x,
+        memory,
+        tgt_mask=torch_twin.tensor(~LOWER),
+        tgt_key_padding_mask=torch_twin.tensor(~MASK),
+        memory_key_padding_mask=torch_twin.tensor(~MEMORY_MASK),
+    )
+    (expected * torch_twin.tensor(UPSTREAM))[torch_twin.tensor(MASK)].sum(
+    ).backward()
+
+    output = block(X, MEMORY, **MASKS)
+    (at_x, at_memory), at_weights = layer_gradients(
+        block, loss_of(block), X, MEMORY
+    )
+
+    np.testing.assert_allclose(
+        torch_twin.to_numpy(output)[MASK],
+        expected.detach().numpy()[MASK],
+        atol=1e-5,
+    )
+    np.testing.assert_allclose(at_x, x.grad, atol=1e-5, rtol=1e-5)
+    np.testing.assert_allclose(at_memory, memory.grad, atol=1e-5, rtol=1e-5)
+    found = torch_twin.as_decoder_layer(at_weights)
+    for name, gradient in torch_twin.gradients_of(twin).items():
+        np.testing.assert_allclose(
+            found[name], gradient, atol=1e-5, rtol=1e-5, err_msg=name
+        )
+
+
+def test_equals_the_reference_with_everything_else_on():
+    block = make_block(**{**EVERYTHING, "activation": "relu"})
+    holes = RNG.random((2, 2, 5, 5)) > 0.3
+    positions = reference.positions_from_mask(MASK)
+    mask = reference.visible(
+        *(2, 5, 5),
+        positions,
+        positions,
+        attention_mask=holes,
+        causal=True,
+        window=2,
+        heads=2,
+    )
+    expected = reference.decoder_block(
+        X,
+        MEMORY,
+        block.get_weights(),
+        mask,
+        MEMORY_MASK[:, None, None],
+        normalize_first=True,
+        gated=True,
+    )
+    output = block(X, MEMORY, attention_mask=holes, **MASKS)
+    np.testing.assert_allclose(
+        torch_twin.to_numpy(output)[MASK], expected[MASK], atol=1e-5
+    )
+
+
+def test_nan_in_padding_reaches_nothing():
+    block = make_block()
+    spoilt = np.where(MASK[..., None], X, np.nan)
+    spoilt_memory = np.where(MEMORY_MASK[..., None], MEMORY, np.nan)
+    results = []
+    for x, memory in ((X, MEMORY), (spoilt, spoilt_memory)):
+        output = torch_twin.to_numpy(block(x, memory, **MASKS))
+        (at_x, at_memory), at_weights = layer_gradients(
+            block, loss_of(block), x, memory
+        )
+        results.append([output[MASK], at_x, at_memory, *at_weights.values()])
+        assert (at_x[~MASK] == 0).all()
+        assert (at_memory[~MEMORY_MASK] == 0).all()
+    for clean, dirty in zip(*results, strict=True):
+        np.testing.assert_array_equal(dirty, clean)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_rows_of_nothing_but_padding(dtype):
+    policy = dtype if dtype == "float32" else f"mixed_{dtype}"
+    block = make_block(dtype=policy)
+    full = np.ones((2, 5), "bool"), np.ones((2, 4), "bool")
+    for side in ("mask", "memory_mask"):
+        masks = dict(zip(MASKS, full, strict=True))
+        masks[side] = masks[side] & np.array([[True], [False]])
+        output = ops.cast(block(X, MEMORY, **masks), "float32")
+        assert np.isfinite(torch_twin.to_numpy(output)).all()
+        (at_x, at_memory), at_weights = layer_gradients(
+            block, loss_of(block, masks, full[0]), X, MEMORY
+        )
+        assert all(np.isfinite(g).all() for g in at_weights.values())
+        assert np.isfinite(at_x).all()
+        # No target, no question to the memory; no memory, no answer.
+        assert (at_memory[1] == 0).all() and (at_memory[0] != 0).any()
+        assert (at_x[1] == 0).all() == (side == "mask")
+
+
+def test_an_empty_memory_adds_nothing():
+    block = make_block()
+    masks = {"mask": MASK, "memory_mask": np.zeros((2, 4), "bool")}
+    output = torch_twin.to_numpy(block(X, MEMORY, **masks))
+    # LayerNorm(x + 0): the cross-attention, its output's bias included, is out.
+    silent = make_block()
+    for variable in silent.weights:
+        if "cross_attention/attention_output" in variable.path:
+            variable.assign(ops.zeros_like(variable))
+    expected = torch_twin.to_numpy(silent(X, MEMORY, **MASKS))
+    np.testing.assert_allclose(output[MASK], expected[MASK], atol=1e-6)
+
+
+def test_implicit_masks_are_read():
+    ids = np.array([[5, 6, 7, 8, 0], [5, 6, 7, 0, 0]])
+    source = np.array([[5, 6, 0, 0], [5, 6, 7, 8]])
+    target_input, source_input = (
+        keras.Input((None,), dtype="int32") for _ in range(2)
+    )
+    embed = keras_attn.layers.TokenEmbedding(10, 8)
+    memory, x = embed(source_input), embed(target_input)
+    for number in range(2):
+        x = DecoderBlock(2, 12, name=f"block_{number}")(x, memory)
+    model = keras.Model([target_input, source_input], x)
+    with keras_attn.ops.capture_weights() as captured:
+        model([ids, source])
+    assert len(captured) == 4
+    for (path, _), weights in captured.items():
+        weights = torch_twin.to_numpy(weights)
+        there = source if "cross" in path else ids
+        hidden = (there == 0)[:, None, None, :]
+        assert (np.where(hidden, weights, 0) == 0).all(), path
+        total = weights.sum(-1).transpose(0, 2, 1)[ids != 0]
+        np.testing.assert_allclose(total, 1, atol=1e-6, err_msg=path)
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+@pytest.mark.parametrize("arguments", [{}, EVERYTHING], ids=["plain", "all"])
+def test_step_by_step_equals_the_full_pass(arguments, beams):
+    block = make_block(**arguments)
+    memory_positions = np.array([[0, 1, 2, -1], [0, -1, -1, -1]], "int32")
+    x = RNG.normal(size=(2 * beams, 5, 8)).astype("float32")
+    memory = np.where(memory_positions[..., None] >= 0, MEMORY, np.nan)
+    expected = block(
+        x,
+        np.repeat(MEMORY, beams, axis=0),
+        memory_mask=np.repeat(memory_positions >= 0, beams, axis=0),
+    )
+    projected = block.project_memory(
+        ops.convert_to_tensor(memory), ops.convert_to_tensor(memory_positions)
+    )
+    memory_cache = kv.full(
+        [projected[0]], [projected[1]], ops.convert_to_tensor(memory_positions)
+    )
+    heads, width = projected[0].shape[2:]
+    cache = kv.empty(2 * beams, 7, 1, heads, width, width, "float32")
+    outputs = []
+    for first, last in ((0, 1), (1, 3), (3, 4), (4, 5)):
+        positions, cache = kv.open_slots(cache, last - first)
+        assert torch_twin.to_numpy(positions)[0].tolist() == list(
+            range(first, last)
+        )
+        output, cache = block.decode_step(
+            ops.convert_to_tensor(x[:, first:last]),
+            positions,
+            cache,
+            memory_cache,
+            0,
+        )
+        cache = kv.close_slots(cache, last - first)
+        outputs.append(torch_twin.to_numpy(output))
+    np.testing.assert_allclose(
+        np.concatenate(outputs, axis=1),
+        torch_twin.to_numpy(expected),
+        atol=1e-5,
+    )
+
+
+def test_is_what_keras_expects_of_a_layer():
+    check_layer(lambda **kwargs: DecoderBlock(2, 12, **kwargs), (X, MEMORY))
+
+
+def test_bad_inputs_are_refused():
+    with pytest.raises(ValueError, match=r"num_heads=3, width 8"):
+        DecoderBlock(3, 12)(X, MEMORY)
+    block = make_block()
+    with pytest.raises(ValueError, match=r"`memory` must have rank 3.*\(2, 4"):
+        block(X, MEMORY[..., None])
+    with pytest.raises(ValueError, match=r"`mask of memory` must have rank 2"):
+        block(X, MEMORY, memory_mask=MEMORY_MASK[0])

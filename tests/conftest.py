@@ -1,0 +1,49 @@
+"""What every test has in common: a backend, a seed, a hypothesis profile."""
+
+import os
+
+# Before the first import of a backend, which reads these only once. Memory is
+# taken as needed, so that the backends can share one GPU; figures are drawn to
+# files. What the caller has set stays.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+os.environ.setdefault("MPLBACKEND", "agg")
+# The matrices of tests are tiny; PyTorch's threads would wait for each other,
+# ten times longer where another program has a core.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import hypothesis
+import keras
+import pytest
+
+from tools.gpu import gpu_seen
+
+# A first example may compile, so no example has a deadline.
+hypothesis.settings.register_profile("local", deadline=None, max_examples=25)
+hypothesis.settings.register_profile(
+    "ci", hypothesis.settings.get_profile("local"), derandomize=True
+)
+hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+def pytest_report_header():
+    """Names the backend that runs, and what it runs on."""
+    device = "GPU" if gpu_seen() else "CPU"
+    return f"backend: {keras.backend.backend()} on {device}"
+
+
+def pytest_collection_modifyitems(items):
+    """Skips the tests that need a GPU where the backend sees none."""
+    if gpu_seen():
+        return
+    reason = f"{keras.backend.backend()} sees no GPU here"
+    for item in items:
+        if "gpu" in item.keywords:
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(autouse=True)
+def seed():
+    """Starts every test from the same random state."""
+    keras.utils.set_random_seed(0)

@@ -1,0 +1,154 @@
+"""Transformer against torch.nn.Transformer: logits, loss and gradients."""
+
+import keras
+import numpy as np
+import pytest
+import torch
+
+import keras_attn
+from keras_attn.models import Transformer
+from keras_attn.training import SequenceCrossentropy
+from tests.blocks import torch_twin
+from tests.blocks.weight_gradients import layer_gradients
+from tests.models.tiny import LABELS, SIZE, SOURCE, TARGET, tiny_transformer
+from tests.models.torch_transformer import TorchTransformer
+
+PRE_NORM = {
+    "normalize_first": True,
+    "activation": "gelu",
+    "positions": "learned",
+    "max_length": 6,
+}
+FORMS = {
+    "paper": {},
+    "pre-norm": PRE_NORM,
+    "two vocabularies": {"target_vocabulary_size": 13},
+    "untied": {"tie_output": False},
+    "pad is start": {"start_id": 0},
+}
+
+
+def run_both(model, target=TARGET):
+    """Returns loss, logits and gradients of the model and of its twin."""
+    twin = TorchTransformer(model)
+    expected = twin(SOURCE, target)
+    loss = torch.nn.functional.cross_entropy(
+        expected.flatten(0, 1),
+        torch_twin.tensor(LABELS.reshape(-1).astype("int64")),
+        ignore_index=0,
+        label_smoothing=0.1,
+    )
+    loss.backward()
+    measure = SequenceCrossentropy(label_smoothing=0.1)
+    logits = torch_twin.to_numpy(model((SOURCE, target)))
+    _, found = layer_gradients(
+        model, lambda: measure(LABELS, model((SOURCE, target)))
+    )
+    return (
+        (float(measure(LABELS, logits)), logits, twin.in_torch_layout(found)),
+        (loss.item(), expected.detach().numpy(), twin.gradients()),
+        twin,
+    )
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_equals_torch(form):
+    model = tiny_transformer(num_layers=2, **FORMS[form])
+    target = TARGET.copy()
+    target[:, 0] = model.start_id
+    found, expected, _ = run_both(model, target)
+    np.testing.assert_allclose(found[0], expected[0], rtol=1e-5)
+    real = LABELS != 0
+    np.testing.assert_allclose(
+        found[1][real], expected[1][real], rtol=1e-5, atol=1e-5
+    )
+    assert set(found[2]) == set(expected[2])
+    for name, gradient in expected[2].items():
+        np.testing.assert_allclose(
+            found[2][name], gradient, rtol=1e-5, atol=1e-5, err_msg=name
+        )
+
+
+def test_one_matrix_learns_from_its_three_uses():
+    model = tiny_transformer()
+    matrices = [v for v in model.weights if SIZE in v.shape]
+    assert len(matrices) == 1
+    found, _, twin = run_both(model)
+    uses = [leaf.grad.numpy() for _, leaf in twin.leaves]
+    assert len(uses) == 3
+    assert all(np.abs(use).max() > 1e-3 for use in uses)
+    np.testing.assert_allclose(
+        found[2]["token_embedding/table/embeddings"], sum(uses), atol=1e-5
+    )
+
+
+def test_two_vocabularies_have_two_matrices():
+    model = tiny_transformer(target_vocabulary_size=13)
+    shapes = [tuple(v.shape) for v in model.weights if "embedding" in v.path]
+    assert shapes == [(11, 8), (13, 8)]
+    assert tuple(model((SOURCE, TARGET)).shape) == (2, 3, 13)
+
+
+@pytest.mark.parametrize(
+    "name, millions", [("base", 65), ("big", 213)]
+)  # table 3 of the paper
+def test_sizes_of_the_paper(name, millions):
+    # Without ever drawing the weights, which nobody looks at.
+    with keras.StatelessScope(initialize_variables=False):
+        model = getattr(Transformer, name)(37000)
+    count = model.count_params()
+    keras.utils.clear_session()
+    assert abs(count / 1e6 / millions - 1) < 0.04
+    assert (model.num_layers, model.positions) == (6, "sinusoidal")
+    assert model.dropout == {"base": 0.1, "big": 0.3}[name]
+
+
+def test_named_sizes_take_other_arguments():
+    with keras.StatelessScope(initialize_variables=False):
+        model = Transformer.big(100, 200, num_layers=1, hidden_dim=32)
+    keras.utils.clear_session()
+    assert model.target_vocabulary_size == 200
+    assert (model.num_layers, model.hidden_dim, model.num_heads) == (1, 32, 16)
+
+
+def test_captures_encoder_decoder_and_cross_attention():
+    model = tiny_transformer(num_layers=2)
+    with keras_attn.ops.capture_weights() as captured:
+        model((SOURCE, TARGET))
+    shapes = {path: tuple(w.shape) for (path, _), w in captured.items()}
+    expected = {}
+    for number in range(2):
+        expected[f"encoder_block_{number}/self_attention"] = (2, 2, 4, 4)
+        expected[f"decoder_block_{number}/self_attention"] = (2, 2, 3, 3)
+        expected[f"decoder_block_{number}/cross_attention"] = (2, 2, 3, 4)
+    assert shapes == expected
+    for (path, _), weights in captured.items():
+        keys = TARGET if path.startswith("decoder_block_0/self") else SOURCE
+        if keys.shape[1] == weights.shape[-1]:
+            hidden = (keys == 0)[:, None, None, :]
+            weights = torch_twin.to_numpy(weights)
+            assert (np.where(hidden, weights, 0) == 0).all()
+
+
+def test_works_inside_a_functional_model():
+    model = tiny_transformer()
+    inputs = [keras.Input((None,), dtype="int32") for _ in range(2)]
+    outer = keras.Model(inputs, keras.ops.softmax(model(inputs)))
+    assert outer.output_shape == (None, None, SIZE)
+    logits = torch_twin.to_numpy(model((SOURCE, TARGET)))
+    expected = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
+    np.testing.assert_allclose(
+        torch_twin.to_numpy(outer([SOURCE, TARGET])), expected, atol=1e-5
+    )
+
+
+def test_a_later_target_changes_nothing_before():
+    model = tiny_transformer()
+    other = TARGET.copy()
+    other[:, 2] = 10
+    before, after = (
+        torch_twin.to_numpy(model((SOURCE, target)))
+        for target in (TARGET, other)
+    )
+    np.testing.assert_array_equal(before[:, :2], after[:, :2])
+    assert (before[:, 2] != after[:, 2]).any()

@@ -1,0 +1,24 @@
+"""A Transformer of a few hundred weights, and a batch for it."""
+
+import numpy as np
+
+from keras_attn.models import Transformer
+from tests.contract import randomize
+
+SIZE = 11
+SOURCE = np.array([[5, 6, 7, 2], [8, 2, 0, 0]], "int32")
+TARGET = np.array([[1, 9, 4], [1, 7, 0]], "int32")
+LABELS = np.array([[9, 4, 2], [7, 2, 0]], "int32")
+
+
+def tiny_transformer(random=True, **kwargs):
+    """Returns a model of one layer without dropout, its biases not zero."""
+    sizes = {
+        "num_layers": 1,
+        "num_heads": 2,
+        "hidden_dim": 8,
+        "intermediate_dim": 12,
+        "dropout": 0.0,
+    }
+    model = Transformer(SIZE, **(sizes | kwargs))
+    return randomize(model) if random else model

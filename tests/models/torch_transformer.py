@@ -1,0 +1,146 @@
+"""torch.nn.Transformer in float64, with the weights of a `Transformer`."""
+
+import numpy as np
+import torch
+
+from tests.blocks import torch_twin
+from tests.reference import positions_from_mask, sinusoid
+
+
+class TorchTransformer:
+    """Computes what `keras_attn.models.Transformer` should.
+
+    Each of the three uses of the embedding matrix has a copy of its own here,
+    so that each contribution to its gradient can be looked at.
+
+    Args:
+        model: `Transformer` without dropout.
+    """
+
+    def __init__(self, model):
+        self.model = model
+        self.leaves = []  # (name of one of our weights, a copy of it)
+        self.arrays = torch_twin.named_arrays(model)
+        shared = model.target_vocabulary_size is None
+        names = [
+            f"{'token' if shared else side}_embedding/table/embeddings"
+            for side in ("source", "target", "target")
+        ]
+        self.source_matrix, self.target_matrix, self.output_matrix = (
+            self._leaf(name) for name in names
+        )
+        self.output, self.tables = None, {}
+        if not model.tie_output:
+            self.output = self._leaf("output/kernel"), self._leaf("output/bias")
+        if model.positions == "learned":
+            for side in ("source", "target"):
+                name = f"{side}_positions/table/embeddings"
+                self.tables[side] = self._leaf(name)
+        self.transformer = self._stacks()
+
+    def __call__(self, source, target):
+        """Returns logits, float64 (B, T, V)."""
+        model = self.model
+        source_there = source != model.pad_id
+        target_there = target != model.pad_id
+        target_there[:, 0] |= model.start_id == model.pad_id
+        length = target.shape[1]
+        later = np.triu(np.ones((length, length), "bool"), 1)
+        hidden = self.transformer(
+            self._embed("source", self.source_matrix, source, source_there),
+            self._embed("target", self.target_matrix, target, target_there),
+            tgt_mask=torch_twin.tensor(later),
+            src_key_padding_mask=torch_twin.tensor(~source_there),
+            tgt_key_padding_mask=torch_twin.tensor(~target_there),
+            memory_key_padding_mask=torch_twin.tensor(~source_there),
+        )
+        if self.output is None:
+            return hidden @ self.output_matrix.T
+        return hidden @ self.output[0] + self.output[1]
+
+    def gradients(self):
+        """Returns {name: gradient} after a backward pass."""
+        found = torch_twin.gradients_of(self.transformer)
+        for name, leaf in self.leaves:
+            if leaf.grad is not None:
+                found[name] = found.get(name, 0) + leaf.grad.numpy()
+        return found
+
+    def in_torch_layout(self, named):
+        """Lays {our name: array} out as `gradients` does."""
+        named = dict(named)
+        arrays = {}
+        for side, layer in (
+            ("encoder", torch_twin.as_encoder_layer),
+            ("decoder", torch_twin.as_decoder_layer),
+        ):
+            for number in range(self.model.num_layers):
+                ours = _below(f"{side}_block_{number}/", named)
+                for name, array in layer(ours).items():
+                    arrays[f"{side}.layers.{number}.{name}"] = array
+            norm = _below(f"{side}_norm/", named)
+            if norm:
+                arrays[f"{side}.norm.weight"] = norm["gamma"]
+                arrays[f"{side}.norm.bias"] = norm["beta"]
+        return arrays | named
+
+    def _leaf(self, name):
+        leaf = torch_twin.tensor(self.arrays[name], requires_grad=True)
+        self.leaves.append((name, leaf))
+        return leaf
+
+    def _embed(self, side, matrix, ids, there):
+        positions = positions_from_mask(there)
+        width = self.model.hidden_dim
+        if side in self.tables:
+            rows = torch_twin.tensor(np.maximum(positions, 0))
+            added = self.tables[side][rows]
+        else:
+            added = torch_twin.tensor(sinusoid(positions, width))
+        return matrix[torch_twin.tensor(ids)] * width**0.5 + added
+
+    def _stacks(self):
+        model = self.model
+        encoders = map(torch_twin.encoder_layer, model._encoder_blocks)
+        decoders = map(torch_twin.decoder_layer, model._decoder_blocks)
+        encoders, decoders = list(encoders), list(decoders)
+        transformer = torch.nn.Transformer(
+            model.hidden_dim,
+            model.num_heads,
+            custom_encoder=torch.nn.TransformerEncoder(
+                encoders[0], model.num_layers, enable_nested_tensor=False
+            ),
+            custom_decoder=torch.nn.TransformerDecoder(
+                decoders[0], model.num_layers
+            ),
+            batch_first=True,
+        )
+        # Only now: its constructor draws every weight anew.
+        transformer.encoder.layers = torch.nn.ModuleList(encoders)
+        transformer.decoder.layers = torch.nn.ModuleList(decoders)
+        for side in ("encoder", "decoder"):
+            # None in the paper, where the norms are behind the sublayers.
+            norm = self._norm(side) if model.normalize_first else None
+            getattr(transformer, side).norm = norm
+        return transformer
+
+    def _norm(self, side):
+        norm = torch.nn.LayerNorm(
+            self.model.hidden_dim,
+            eps=self.model.epsilon,
+            dtype=torch.float64,
+            device="cpu",
+        )
+        norm.load_state_dict(
+            {
+                "weight": torch_twin.tensor(self.arrays[f"{side}_norm/gamma"]),
+                "bias": torch_twin.tensor(self.arrays[f"{side}_norm/beta"]),
+            }
+        )
+        return norm
+
+
+def _below(prefix, named):
+    """Takes out of `named` what is below the prefix, without it."""
+    names = [name for name in named if name.startswith(prefix)]
+    return {name.removeprefix(prefix): named.pop(name) for name in names}

@@ -1,0 +1,95 @@
+"""Which weights are collected, under which name, and by whom."""
+
+import pytest
+
+import keras_attn
+from keras_attn.backend import compiled
+from keras_attn.ops import (
+    capture_weights,
+    capturing,
+    record,
+    refuse_capture,
+)
+from tests.ops.cases import assert_close, normal, values
+
+
+def attention(**kwargs):
+    kwargs = {"name": "look", "key_dim": 4, "num_heads": 2, **kwargs}
+    return keras_attn.layers.MultiHeadAttention(**kwargs)
+
+
+def test_nothing_is_collected_outside():
+    assert not capturing()
+    record("look", 1)
+    with capture_weights() as captured:
+        assert capturing()
+    assert captured == {}
+    assert not capturing()
+
+
+def test_numbers_the_calls_of_each_layer():
+    with capture_weights() as captured:
+        record("a", 1)
+        record("b", 2)
+        record("a", 3)
+    assert captured == {("a", 0): 1, ("b", 0): 2, ("a", 1): 3}
+
+
+def test_scopes_nest():
+    with capture_weights() as outer:
+        with capture_weights() as inner:
+            record("a", 1)
+        assert capturing()
+        record("a", 2)
+    assert inner == {("a", 0): 1}
+    assert outer == {("a", 0): 1, ("a", 1): 2}
+
+
+def test_empty_scopes_nest():
+    with capture_weights() as outer:
+        with capture_weights() as inner:
+            pass
+        record("a", 1)
+    assert outer == {("a", 0): 1}
+    assert inner == {}
+    assert not capturing()
+
+
+def test_an_error_closes_the_scope():
+    with pytest.raises(KeyError), capture_weights():
+        raise KeyError
+    assert not capturing()
+
+
+def test_collects_what_the_layer_would_return():
+    layer, x = attention(), normal(2, 3, 8)
+    output, weights = layer(x, x, return_attention_scores=True)
+    with capture_weights() as captured:
+        again = layer(x, x)
+        layer(2 * x, x)
+    assert list(captured) == [(layer.path, 0), (layer.path, 1)]
+    assert_close(values(captured[layer.path, 0]), values(weights), 1e-6)
+    assert_close(values(again), values(output))
+
+
+def test_inside_a_compiled_function():
+    layer, x = attention(), normal(2, 3, 8)
+    layer.build(x.shape, x.shape)
+
+    def function(x):
+        with capture_weights() as captured:
+            layer(x, x)
+        return list(captured.values())
+
+    (weights,) = compiled(function, layer.variables)(x)
+    _, expected = layer(x, x, return_attention_scores=True)
+    assert_close(values(weights), values(expected), 1e-6)
+
+
+def test_refuses_loops():
+    refuse_capture("a loop")
+    with (
+        capture_weights(),
+        pytest.raises(RuntimeError, match="cannot be captured inside a loop"),
+    ):
+        refuse_capture("a loop")

@@ -1,0 +1,115 @@
+"""Counted positions, and sinusoids that stay exact far out."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_attn.ops import default_positions, positions_from_mask, sinusoid
+from tests import reference
+from tests.ops.cases import assert_close, assert_differs, values
+
+every_layout = pytest.mark.parametrize("layout", ["interleaved", "halves"])
+
+
+def table(positions, width, layout="interleaved"):
+    positions = ops.convert_to_tensor(np.int32(positions))
+    return values(sinusoid(positions, width, layout))
+
+
+def test_default_positions():
+    positions = default_positions(4)
+    assert keras.backend.standardize_dtype(positions.dtype) == "int32"
+    assert values(positions).tolist() == [[0, 1, 2, 3]]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int32", "float32"])
+def test_positions_count_tokens(dtype):
+    mask = np.random.default_rng(0).random((6, 7)) < 0.6
+    mask[0], mask[1] = True, False
+    positions = positions_from_mask(ops.cast(mask, dtype))
+    assert keras.backend.standardize_dtype(positions.dtype) == "int32"
+    np.testing.assert_array_equal(
+        values(positions), reference.positions_from_mask(mask)
+    )
+
+
+@every_layout
+@pytest.mark.parametrize("width", [2, 8, 64])
+def test_sinusoid(layout, width):
+    positions = [[0, 1, 2, 3, -1], [-1, -1, 300, 0, 255]]
+    actual = table(positions, width, layout)
+    assert actual.dtype == "float32"
+    expected = reference.sinusoid(positions, width, layout)
+    assert_close(actual, expected, 1e-6)
+    assert (actual[0, 4] == 0).all()
+    if width > 2:
+        other = {"halves": "interleaved", "interleaved": "halves"}[layout]
+        assert_differs(
+            actual, reference.sinusoid(positions, width, other), 1e-2
+        )
+
+
+def test_sinusoid_far_out():
+    """Every position up to 100,000, to 1e-6."""
+    width = 16
+    positions = np.arange(100_001, dtype="int32")
+    angles = positions[:, None] / 10000.0 ** (np.arange(0, width, 2) / width)
+    actual = table(positions[None], width, "halves")[0]
+    expected = np.concatenate([np.sin(angles), np.cos(angles)], axis=-1)
+    assert_close(actual, expected, 1e-6)
+    # The formula computed in float32 is the mutant.
+    frequency = np.float32(10000.0 ** (-np.arange(0, width, 2) / width))
+    careless = np.sin(np.float32(positions)[:, None] * frequency)
+    assert careless.dtype == "float32"
+    assert_differs(careless, expected[:, : width // 2])
+
+
+@every_layout
+def test_the_last_position(layout):
+    last = 131_071
+    actual = table([[last]], 8, layout)
+    assert_close(actual, reference.sinusoid([[last]], 8, layout), 1e-6)
+
+
+def test_the_table_of_the_lecture():
+    """20 words x 512 features, in both orders of the columns."""
+    words = np.arange(20)[None]
+    pairs = table(words, 512)[0]
+    halves = table(words, 512, "halves")[0]
+    assert pairs.shape == halves.shape == (20, 512)
+    assert_close(pairs[0], np.tile([0.0, 1.0], 256))
+    assert_close(halves[0], np.repeat([0.0, 1.0], 256))
+    sine = pytest.approx(0.8415, abs=5e-5)
+    cosine = pytest.approx(0.5403, abs=5e-5)
+    assert pairs[1, 0] == sine
+    assert pairs[1, 1] == cosine
+    assert halves[1, 0] == sine
+    assert halves[1, 256] == cosine
+    # The slowest wave: 19 / 10000^(510 / 512).
+    assert pairs[19, 510] == pytest.approx(0.0019696, abs=5e-7)
+    assert halves[19, 255] == pairs[19, 510]
+    assert_close(pairs[:, 0::2], halves[:, :256], 0)
+    assert_close(pairs[:, 1::2], halves[:, 256:], 0)
+    # sin^2 + cos^2 = 1 at every frequency.
+    assert_close((pairs**2).sum(-1), np.full(20, 256.0))
+
+
+def test_a_shift_is_a_rotation():
+    """PE[p + 7] is a linear function of PE[p] (the paper's reason)."""
+    width = 8
+    near, far = (table([[p]], width, "halves")[0, 0] for p in (41_000, 41_007))
+    angle = 7 / 10000.0 ** (np.arange(0, width, 2) / width)
+    sine, cosine = near[: width // 2], near[width // 2 :]
+    turned = sine * np.cos(angle) + cosine * np.sin(angle)
+    assert_close(far[: width // 2], turned, 1e-6)
+
+
+def test_an_odd_width_is_refused():
+    with pytest.raises(ValueError, match=r"even width.*width=7"):
+        table([[0]], 7)
+
+
+def test_another_layout_is_refused():
+    with pytest.raises(ValueError, match="`layout` must be one of"):
+        table([[0]], 8, "sines first")

@@ -1,0 +1,222 @@
+"""The one mask, against its rule applied one query and key at a time."""
+
+import dataclasses
+
+import hypothesis
+import keras
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+from keras import ops
+
+from keras_attn.ops import (
+    Visibility,
+    describe,
+    implicit_mask,
+    sees_something,
+    visible,
+)
+from tests import reference
+from tests.ops.cases import (
+    BATCH,
+    CASES,
+    HEADS,
+    LENGTH,
+    MUTANTS,
+    mutants,
+    spread,
+    visibility,
+)
+
+TRUE = True, False
+
+
+def spread_out(see, lengths=(LENGTH, LENGTH), batch=BATCH, heads=HEADS):
+    mask = visible(see, *lengths)
+    mask = True if mask is None else ops.convert_to_numpy(mask)
+    return np.broadcast_to(mask, (batch, heads, *lengths))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_follows_the_rule(name):
+    mask = spread_out(visibility(CASES[name]))
+    np.testing.assert_array_equal(mask, spread(CASES[name]))
+
+
+@pytest.mark.parametrize(("name", "how"), MUTANTS)
+def test_mutants_of_the_rule_differ(name, how):
+    mask = spread_out(visibility(CASES[name]))
+    assert not np.array_equal(mask, spread(mutants(CASES[name])[how]))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_sees_something(name):
+    seen = sees_something(visibility(CASES[name]), LENGTH, LENGTH)
+    seen = True if seen is None else ops.convert_to_numpy(seen)
+    expected = spread(CASES[name]).any(axis=(1, 3))
+    np.testing.assert_array_equal(
+        np.broadcast_to(seen, (BATCH, LENGTH)), expected
+    )
+
+
+def test_some_cases_have_rows_that_see_nothing():
+    blind = [
+        name
+        for name, case in CASES.items()
+        if not spread(case).any(axis=(1, 3)).all()
+    ]
+    assert len(blind) > 5
+    assert "two orders" in blind
+    assert "strictly causal" in blind
+
+
+@pytest.mark.parametrize("case", [{}, {"causal": True}, {"window": 9}])
+def test_lengths_may_differ(case):
+    see = visibility(case)
+    np.testing.assert_array_equal(
+        spread_out(see, (3, 5)), spread(case, lengths=(3, 5))
+    )
+    seen = sees_something(see, 3, 5)
+    assert seen is None or bool(ops.all(seen))
+
+
+def test_a_window_can_hide_every_key():
+    see = Visibility(window=1)
+    seen = ops.convert_to_numpy(sees_something(see, 5, 3))
+    np.testing.assert_array_equal(seen, [[True] * 3 + [False] * 2])
+
+
+def test_nothing_to_hide_costs_nothing():
+    assert visible(Visibility(), 3, 4) is None
+    assert sees_something(Visibility(), 3, 4) is None
+    assert sees_something(Visibility(causal=True), 3, 3) is None
+
+
+def test_is_frozen():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Visibility().causal = True
+
+
+def test_a_mask_becomes_positions():
+    mask = np.array([[False, True, True, False, True], [True] * 5])
+    see = describe(3, 5, key_mask=ops.convert_to_tensor(mask))
+    assert see.query_positions is None
+    np.testing.assert_array_equal(
+        ops.convert_to_numpy(see.key_positions),
+        [[-1, 0, 1, -1, 2], [0, 1, 2, 3, 4]],
+    )
+    assert see.padding == "any"
+
+
+def test_one_mask_for_both_counts_tokens():
+    mask = ops.convert_to_tensor([[False, True, False, True, True]])
+    see = describe(5, 5, query_mask=mask, key_mask=mask, window=2)
+    # Two tokens next to each other, though a slot lies between them.
+    assert spread_out(see, batch=1)[0, 0, 1].tolist() == [
+        *(False, True, False, True, False)
+    ]
+
+
+def test_differing_masks_count_slots():
+    first = ops.convert_to_tensor([[True, True, True, True, True]])
+    second = ops.convert_to_tensor([[False, False, True, True, True]])
+    see = describe(5, 5, query_mask=first, key_mask=second, causal=True)
+    expected = np.tril(np.ones((5, 5), "bool"))
+    expected[:, :2] = False
+    np.testing.assert_array_equal(spread_out(see, batch=1)[0, 0], expected)
+
+
+def test_explicit_positions_win_and_masks_still_hide():
+    mask = ops.convert_to_tensor([[True, True, True, False]])
+    positions = ops.convert_to_tensor(np.int32([[7, 5, -1, 6]]))
+    see = describe(
+        1,
+        4,
+        key_mask=mask,
+        key_positions=positions,
+        query_positions=ops.convert_to_tensor(np.int32([[6]])),
+        causal=True,
+    )
+    np.testing.assert_array_equal(
+        ops.convert_to_numpy(see.key_positions), [[7, 5, -1, -1]]
+    )
+    np.testing.assert_array_equal(
+        spread_out(see, (1, 4), batch=1)[0, 0], [[False, True, False, False]]
+    )
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int32", "float32"])
+@pytest.mark.parametrize("axes", ["ts", "bts", "bnts"])
+def test_attention_masks_of_two_to_four_axes(axes, dtype):
+    shape = [
+        {"b": BATCH, "n": HEADS, "t": 3, "s": LENGTH}[axis] for axis in axes
+    ]
+    mask = np.random.default_rng(0).random(shape) < 0.5
+    see = describe(3, LENGTH, attention_mask=ops.cast(mask, dtype))
+    if axes == "bts":
+        mask = mask[:, None]
+    expected = np.broadcast_to(mask, (BATCH, HEADS, 3, LENGTH))
+    np.testing.assert_array_equal(spread_out(see, (3, LENGTH)), expected)
+
+
+@pytest.mark.parametrize("rank", [1, 5])
+def test_attention_masks_of_other_ranks_are_refused(rank):
+    with pytest.raises(ValueError, match="`attention_mask`"):
+        describe(2, 2, attention_mask=ops.ones((2,) * rank, "bool"))
+
+
+def test_an_implicit_mask_is_read_and_left():
+    vectors = keras.layers.Embedding(5, 4, mask_zero=True)(
+        ops.convert_to_tensor(np.int32([[1, 0]]))
+    )
+    mask = implicit_mask(vectors)
+    np.testing.assert_array_equal(ops.convert_to_numpy(mask), [[True, False]])
+    assert implicit_mask(vectors) is mask
+    assert implicit_mask(ops.ones((1, 2))) is None
+
+
+def masks():
+    row = st.lists(st.booleans(), min_size=4, max_size=4)
+    return st.lists(row, min_size=2, max_size=2).map(np.array)
+
+
+@hypothesis.settings(max_examples=20)
+@hypothesis.given(
+    masks(),
+    st.one_of(st.none(), masks()),
+    st.booleans(),
+    st.sampled_from([None, 1, 2, 9]),
+    st.sampled_from(TRUE),
+)
+def test_masks_mean_what_keras_says(
+    mask, other, causal, window, self_attention
+):
+    """Against the words of a user: tokens, slots and who comes later."""
+    tensor = ops.convert_to_tensor(mask)
+    given = {"query_mask": tensor}
+    key_mask = mask
+    if self_attention:
+        given["key_mask"] = tensor
+    else:
+        key_mask = np.ones_like(mask) if other is None else other
+        if other is not None:
+            given["key_mask"] = ops.convert_to_tensor(other)
+    see = describe(4, 4, causal=causal, window=window, **given)
+    query_places = key_places = np.broadcast_to(np.arange(4), (2, 4))
+    if self_attention:
+        query_places = key_places = reference.positions_from_mask(mask)
+    expected = np.zeros((2, HEADS, 4, 4), "bool")
+    for b, n, t, s in np.ndindex(*expected.shape):
+        distance = abs(query_places[b, t] - key_places[b, s])
+        expected[b, n, t, s] = (
+            mask[b, t]
+            and key_mask[b, s]
+            and (not causal or s <= t)
+            and (window is None or distance < window)
+        )
+    np.testing.assert_array_equal(spread_out(see, (4, 4)), expected)
+    seen = sees_something(see, 4, 4)
+    seen = True if seen is None else ops.convert_to_numpy(seen)
+    np.testing.assert_array_equal(
+        np.broadcast_to(seen, (2, 4)), expected.any(axis=(1, 3))
+    )

@@ -1,0 +1,136 @@
+"""The cache against NumPy arrays that are written by hand."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops, tree
+
+from keras_attn import cache as kv
+from keras_attn.backend import compiled
+from tests.ops.cases import normal, values
+
+ROWS, LENGTH, LAYERS, HEADS = 2, 5, 2, 3
+
+
+def empty(dtype="float32"):
+    return kv.empty(ROWS, LENGTH, LAYERS, HEADS, 4, 6, dtype)
+
+
+def tokens(count, layer=0, seed=0):
+    keys = normal(ROWS, count, HEADS, 4, seed=10 * seed + layer)
+    values = normal(ROWS, count, HEADS, 6, seed=10 * seed + layer + 5)
+    return keys, values
+
+
+def write(cache, count, seed):
+    positions, cache = kv.open_slots(cache, count)
+    for layer in range(LAYERS):
+        keys, layer_values = tokens(count, layer, seed)
+        cache = kv.append(
+            cache,
+            layer,
+            ops.convert_to_tensor(keys),
+            ops.convert_to_tensor(layer_values),
+        )
+    return positions, kv.close_slots(cache, count)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_empty(dtype):
+    cache = empty(dtype)
+    assert [tuple(x.shape) for x in cache.keys] == [(2, 5, 3, 4)] * LAYERS
+    assert [tuple(x.shape) for x in cache.values] == [(2, 5, 3, 6)] * LAYERS
+    for tensor in (*cache.keys, *cache.values):
+        assert keras.backend.standardize_dtype(tensor.dtype) == dtype
+    assert values(cache.positions).tolist() == [[-1] * LENGTH] * ROWS
+    assert int(cache.cursor) == 0
+
+
+def check_steps(step):
+    """Writes 2, 1 and 2 tokens, and looks at all slots after each."""
+    expected = [np.zeros((ROWS, LENGTH, HEADS, 4 + 6))] * LAYERS
+    expected = [array.copy() for array in expected]
+    cache, cursor = empty(), 0
+    for seed, count in enumerate([2, 1, 2]):
+        positions, cache = step(cache, count, seed)
+        slots = list(range(cursor, cursor + count))
+        assert values(positions).tolist() == [slots] * ROWS
+        for layer in range(LAYERS):
+            both = np.concatenate(tokens(count, layer, seed), axis=-1)
+            expected[layer][:, slots] = both
+        cursor += count
+        assert int(cache.cursor) == cursor
+        for layer in range(LAYERS):
+            keys, layer_values, known = kv.read(cache, layer)
+            np.testing.assert_array_equal(
+                np.concatenate([values(keys), values(layer_values)], -1),
+                expected[layer].astype("float32"),
+            )
+            row = [*range(cursor), *[-1] * (LENGTH - cursor)]
+            assert values(known).tolist() == [row] * ROWS
+
+
+def test_steps():
+    check_steps(write)
+
+
+def test_compiled_steps():
+    program = compiled(
+        lambda cache, count, seed: write(cache, len(count), len(seed)), []
+    )
+
+    def step(cache, count, seed):
+        # Lengths of tuples are static in a compiled function.
+        return program(cache, (0,) * count, (0,) * seed)
+
+    check_steps(step)
+
+
+def test_layers_keep_apart():
+    cache = empty()
+    _, cache = kv.open_slots(cache, 1)
+    keys, layer_values = map(ops.convert_to_tensor, tokens(1))
+    cache = kv.append(cache, 1, keys, layer_values)
+    assert not values(kv.read(cache, 0)[0]).any()
+    assert values(kv.read(cache, 1)[0])[:, 0].all()
+
+
+def test_positions_count_the_tokens_of_each_row():
+    """Rows of different lengths: the slot is one, the position is not."""
+    cache = empty()
+    known = np.int32([[-1, 0, -1, -1, -1], [0, 1, -1, -1, -1]])
+    cache = cache._replace(
+        positions=ops.convert_to_tensor(known),
+        cursor=ops.convert_to_tensor(2, dtype="int32"),
+    )
+    positions, cache = kv.open_slots(cache, 2)
+    assert values(positions).tolist() == [[1, 2], [2, 3]]
+    assert values(cache.positions).tolist() == [
+        [-1, 0, 1, 2, -1],
+        [0, 1, 2, 3, -1],
+    ]
+
+
+@pytest.mark.parametrize("rows", [[1, 0], [1, 1], [0, 1, 1, 0]])
+def test_reorder(rows):
+    _, cache = write(empty(), 3, 1)
+    before = tree.map_structure(values, cache)
+    after = kv.reorder(cache, ops.convert_to_tensor(rows, dtype="int32"))
+    for one, other in zip(
+        (*after.keys, *after.values, after.positions),
+        (*before.keys, *before.values, before.positions),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(values(one), other[rows])
+    assert int(after.cursor) == 3
+
+
+def test_full():
+    keys, layer_values = map(ops.convert_to_tensor, tokens(3))
+    positions = ops.convert_to_tensor(np.int32([[0, 1, 2], [0, 1, -1]]))
+    cache = kv.full([keys], [layer_values], positions)
+    assert int(cache.cursor) == 3
+    for one, other in zip(
+        kv.read(cache, 0), (keys, layer_values, positions), strict=True
+    ):
+        np.testing.assert_array_equal(values(one), values(other))

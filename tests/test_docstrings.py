@@ -1,0 +1,126 @@
+"""Docstrings: their examples run, and they name every argument."""
+
+import doctest
+import importlib
+import inspect
+import pathlib
+import re
+
+import keras
+import numpy as np
+import pytest
+
+import keras_attn
+
+ROOT = pathlib.Path(__file__).parents[1]
+MODULES = sorted(
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(
+        ".__init__"
+    )
+    for path in (ROOT / "keras_attn").rglob("*.py")
+)
+# The ground floor is not for users: its examples run, but it need not have any.
+PUBLIC_MODULES = [
+    name
+    for name in MODULES
+    if hasattr(importlib.import_module(name), "__all__")
+    and name not in ("keras_attn", "keras_attn.backend")
+]
+OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+
+
+def public_objects():
+    """Lists every class and function that some `__all__` names, once."""
+    found = {}
+    for name in PUBLIC_MODULES:
+        module = importlib.import_module(name)
+        for public in module.__all__:
+            value = getattr(module, public)
+            if inspect.isclass(value) or inspect.isroutine(value):
+                found.setdefault(
+                    id(value), pytest.param(value, id=f"{name}.{public}")
+                )
+    return list(found.values())
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_examples_of_a_module_run(name):
+    module = importlib.import_module(name)
+    names = {"keras": keras, "keras_attn": keras_attn, "np": np}
+    runner = doctest.DocTestRunner(optionflags=OPTIONS)
+    report = []
+    for test in doctest.DocTestFinder().find(module, name, extraglobs=names):
+        runner.run(test, out=report.append)
+    assert runner.failures == 0, "".join(report)
+
+
+def arguments(value):
+    """Names of the arguments that a caller of a class or function may give."""
+    if inspect.isclass(value) and value.__init__ is object.__init__:
+        if value.__new__ is object.__new__:
+            return set()
+    # `**kwargs` goes to Keras, and is Keras's to document.
+    kinds = (inspect.Parameter.VAR_KEYWORD,)
+    return {
+        parameter.name
+        for parameter in inspect.signature(value).parameters.values()
+        if parameter.kind not in kinds
+    }
+
+
+def documented(docstring):
+    """Names that the section `Args:` (or `Attributes:`) of a docstring lists.
+
+    A line such as `width, height: int.` lists two.
+    """
+    sections = re.split(r"^(\w[\w ]*):$", docstring, flags=re.MULTILINE)
+    names = set()
+    for title, body in zip(sections[1::2], sections[2::2], strict=True):
+        if title in ("Args", "Attributes"):
+            for line in re.findall(r"^    (\S[^:]*):", body, re.MULTILINE):
+                names |= {name.strip("*` ") for name in line.split(",")}
+    return names - {"kwargs"}
+
+
+@pytest.mark.parametrize("value", public_objects())
+def test_a_public_docstring_has_examples(value):
+    docstring = inspect.getdoc(value) or ""
+    assert "\nExamples:\n" in docstring
+    assert ">>> " in docstring.partition("\nExamples:\n")[2]
+
+
+@pytest.mark.parametrize("value", public_objects())
+def test_a_public_docstring_names_the_arguments(value):
+    assert documented(inspect.getdoc(value) or "") == arguments(value)
+
+
+def test_the_reader_of_docstrings_reads():
+    docstring = """Adds.
+
+    Args:
+        x: float. It may say `a: b`,
+            and go on: here.
+        width, height: int >= 1.
+        *rest: more of them.
+        **kwargs: as for `keras.Layer`.
+
+    Returns:
+        sum: a float.
+
+    Examples:
+    >>> 1
+    1
+    """
+    expected = {"x", "width", "height", "rest"}
+    assert documented(inspect.cleandoc(docstring)) == expected
+    assert documented("No sections.") == set()
+
+
+def test_arguments_are_those_of_the_caller():
+    class Layer:
+        def __init__(self, width, *, height=1, **kwargs):
+            pass
+
+    assert arguments(Layer) == {"width", "height"}
+    assert arguments(lambda x, *rest: x) == {"x", "rest"}
+    assert arguments(type("Bare", (), {})) == set()

@@ -1,0 +1,126 @@
+"""`import keras_attn` needs Keras, one backend and nothing else."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import keras
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[1]
+BACKEND = keras.backend.backend()
+
+# Everything of the extras, by the name under which it is imported.
+EXTRAS = {
+    "IPython",
+    "hypothesis",
+    "jax",
+    "jaxlib",
+    "matplotlib",
+    "pytest",
+    "sacrebleu",
+    "safetensors",
+    "scipy",
+    "sentencepiece",
+    "tensorflow",
+    "tensorflow_text",
+    "tokenizers",
+    "torch",
+    "transformers",
+}
+NEEDED = {
+    "jax": {"jax", "jaxlib", "scipy"},
+    "tensorflow": {"tensorflow"},
+    "torch": {"torch"},
+}
+
+# One process answers all questions, because starting it takes seconds.
+PROGRAM = '''
+import importlib, json, sys
+
+BLOCKED = set(sys.argv[1:])
+
+class Blind:
+    """A finder that does not see what is blocked, as if it was not there."""
+
+    def __init__(self, finder):
+        self.finder = finder
+
+    def __getattr__(self, name):
+        return getattr(self.finder, name)
+
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in BLOCKED:
+            return None
+        return self.finder.find_spec(name, path, target)
+
+sys.meta_path[:] = [Blind(finder) for finder in sys.meta_path]
+
+import keras_attn
+import keras
+import numpy as np
+
+def absent(name):
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        return error.name == name
+    return False
+
+def refused(call):
+    try:
+        call()
+    except ImportError as error:
+        return str(error)
+    return "was not refused"
+
+layer = keras_attn.layers.MultiHeadAttention(num_heads=2, key_dim=4)
+x = np.ones((1, 3, 8), "float32")
+answers = {
+    "absent": [name for name in sorted(BLOCKED) if absent(name)],
+    "backend": keras.backend.backend(),
+    "shape": tuple(layer(x, x).shape),
+    "text": refused(
+        lambda: keras_attn.text.SubwordTokenizer.train_from_lines(["a"], 300)
+    ),
+    "explain": refused(
+        lambda: keras_attn.explain.plot_attention(np.eye(2, dtype="float32"))
+    ),
+}
+loaded = {name.partition(".")[0] for name in sys.modules}
+answers["loaded"] = sorted(loaded & BLOCKED)
+print(json.dumps(answers))
+'''
+
+
+@pytest.fixture(scope="module")
+def bare():
+    """What the program answers where nothing but one backend is installed."""
+    blocked = sorted(EXTRAS - NEEDED[BACKEND])
+    result = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *blocked],
+        cwd=ROOT,
+        env=os.environ | {"KERAS_BACKEND": BACKEND},
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 0, result.stderr[-3000:]
+    return json.loads(result.stdout.splitlines()[-1])
+
+
+def test_a_layer_runs_with_keras_and_one_backend(bare):
+    assert bare["backend"] == BACKEND
+    assert bare["shape"] == [1, 3, 8]
+    assert bare["loaded"] == []
+
+
+@pytest.mark.parametrize("extra", ["text", "explain"])
+def test_a_missing_extra_is_named_in_one_line(bare, extra):
+    assert "\n" not in bare[extra]
+    assert f"pip install keras-attn[{extra}]" in bare[extra]
+
+
+def test_what_is_blocked_cannot_be_imported(bare):
+    assert bare["absent"] == sorted(EXTRAS - NEEDED[BACKEND])

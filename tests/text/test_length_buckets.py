@@ -1,0 +1,81 @@
+"""The split of lengths is the best there is, and a split at all."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keras_attn.text.length_buckets import best_buckets
+
+LENGTHS = st.lists(
+    st.tuples(st.integers(1, 12), st.integers(1, 12)), min_size=1, max_size=40
+)
+
+
+def cost(pairs, groups, tokens_per_batch):
+    """Ids of an epoch, padding included, for groups of maximum lengths."""
+    total = 0
+    for group in groups:
+        members = [p for p in pairs if max(p) in group]
+        source = max(s for s, _ in members)
+        target = max(t for _, t in members)
+        rows = max(tokens_per_batch // max(group), 1)
+        batches = -(-len(members) // rows)
+        total += batches * rows * (source + target)
+    return total
+
+
+def cheapest(pairs, tokens_per_batch, buckets):
+    """The least cost over every way to cut the lengths into ranges."""
+    lengths = sorted({max(pair) for pair in pairs})
+    found = []
+    for count in range(1, min(buckets, len(lengths)) + 1):
+        for cuts in itertools.combinations(range(1, len(lengths)), count - 1):
+            edges = [0, *cuts, len(lengths)]
+            groups = [lengths[a:b] for a, b in itertools.pairwise(edges)]
+            found.append(cost(pairs, groups, tokens_per_batch))
+    return min(found)
+
+
+@given(
+    pairs=LENGTHS,
+    tokens_per_batch=st.sampled_from([1, 5, 24, 60]),
+    buckets=st.integers(1, 4),
+)
+def test_no_other_cut_has_less_padding(pairs, tokens_per_batch, buckets):
+    source, target = np.array(pairs).T
+    found = best_buckets(source, target, tokens_per_batch, buckets)
+    assert 1 <= len(found) <= buckets
+    ids = sum(
+        b.batches * b.rows * (b.source_length + b.target_length) for b in found
+    )
+    assert ids == cheapest(pairs, tokens_per_batch, buckets)
+    # Each pair is in one bucket, in the order of the data, and fits.
+    together = np.concatenate([b.pairs for b in found])
+    assert sorted(together) == list(range(len(pairs)))
+    for bucket in found:
+        assert (np.diff(bucket.pairs) > 0).all()
+        assert source[bucket.pairs].max() == bucket.source_length
+        assert target[bucket.pairs].max() == bucket.target_length
+        longest = max(bucket.source_length, bucket.target_length)
+        assert bucket.rows == max(tokens_per_batch // longest, 1)
+    longest = [max(b.source_length, b.target_length) for b in found]
+    assert longest == sorted(longest)
+
+
+def test_two_lengths_two_shapes():
+    source = np.array([3, 9, 3, 9, 3, 3])
+    target = np.array([2, 9, 3, 8, 1, 1])
+    short, long = best_buckets(source, target, 18, 3)
+    assert short.pairs.tolist() == [0, 2, 4, 5] and short[1:] == (6, 3, 3)
+    assert long.pairs.tolist() == [1, 3] and long[1:] == (2, 9, 9)
+    assert (short.batches, long.batches) == (1, 1)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_no_shape_without_need(count):
+    # One length: a second shape would only cost a compilation.
+    (only,) = best_buckets(np.full(7, 5), np.full(7, 4), 10, count)
+    assert only[1:] == (2, 5, 4) and only.batches == 4

@@ -1,0 +1,60 @@
+"""What is missing is named; TensorFlow leaves other backends their GPU."""
+
+import sys
+
+import keras
+import pytest
+import tensorflow as tf
+
+from keras_attn.text import SubwordTokenizer, _tensorflow
+
+OTHERS = keras.backend.backend() != "tensorflow"
+
+
+@pytest.mark.parametrize(
+    "module, name",
+    [
+        ("sentencepiece", "sentencepiece"),
+        ("tensorflow_text", "tensorflow-text"),
+        ("tensorflow", "tensorflow"),
+    ],
+)
+def test_what_is_missing_is_named_in_one_line(monkeypatch, module, name):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ImportError, match=f"needs {name}, ") as info:
+        getattr(_tensorflow, module)()
+    assert "pip install keras-attn[text]" in str(info.value)
+    assert "\n" not in str(info.value)
+
+
+def test_only_the_tensorflow_backend_shows_tensorflow_gpus(monkeypatch):
+    hidden = []
+    monkeypatch.setattr(tf.config, "get_visible_devices", lambda kind: [kind])
+    monkeypatch.setattr(
+        tf.config, "set_visible_devices", lambda *args: hidden.append(args)
+    )
+    assert _tensorflow.tensorflow() is tf
+    assert hidden == [([], "GPU")] * OTHERS
+
+
+def test_gpus_in_use_by_tensorflow_stay(monkeypatch):
+    def late(*_):
+        raise RuntimeError("Visible devices cannot be modified")
+
+    monkeypatch.setattr(tf.config, "get_visible_devices", lambda kind: [kind])
+    monkeypatch.setattr(tf.config, "set_visible_devices", late)
+    assert _tensorflow.tensorflow() is tf
+
+
+def test_python_needs_no_tensorflow(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorflow", None)
+    monkeypatch.setitem(sys.modules, "tensorflow_text", None)
+    tokenizer = SubwordTokenizer.train_from_lines(["a b"], 300)
+    assert tokenizer.decode(tokenizer.encode("a b")) == "a b"
+
+
+@pytest.mark.gpu
+def test_after_use_no_gpu_is_visible_to_tensorflow():
+    _tensorflow.tensorflow()
+    seen = tf.config.get_visible_devices("GPU")
+    assert bool(seen) == (not OTHERS)

@@ -1,0 +1,336 @@
+"""CheckpointAverage against NumPy means of weights recorded step by step."""
+
+import functools
+import os
+
+import keras
+import numpy as np
+import pytest
+
+from keras_attn.training import CheckpointAverage
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(20, 3)).astype("float32")
+Y = rng.normal(size=(20, 2)).astype("float32")
+BATCH = 4  # 5 steps an epoch
+
+
+class Counter(keras.layers.Layer):
+    """Counts its training calls in an integer weight."""
+
+    def build(self, input_shape):
+        self.calls = self.add_weight(
+            shape=(), dtype="int32", initializer="zeros", trainable=False
+        )
+
+    def call(self, x, training=False):
+        if training:
+            self.calls.assign(self.calls + 1)
+        return x
+
+
+def make_model(dropout=0.0, steps_per_execution=1, dtype="float32"):
+    layers = [
+        keras.Input((3,)),
+        keras.layers.Dense(4, dtype=dtype),
+        keras.layers.BatchNormalization(dtype=dtype),
+        keras.layers.Dense(2, dtype=dtype),
+    ]
+    if dropout:
+        layers += [keras.layers.Dropout(dropout, seed=0), Counter()]
+    model = keras.Sequential(layers)
+    draw = np.random.default_rng(1)
+    for variable in model.trainable_weights:
+        variable.assign(draw.normal(size=variable.shape))
+    model.compile(
+        keras.optimizers.SGD(0.1, momentum=0.9),
+        "mse",
+        steps_per_execution=steps_per_execution,
+    )
+    return model
+
+
+def fit(model, *callbacks, epochs=3):
+    return model.fit(
+        X,
+        Y,
+        batch_size=BATCH,
+        epochs=epochs,
+        shuffle=False,
+        callbacks=list(callbacks),
+        verbose=0,
+    )
+
+
+def floats(model):
+    return [
+        keras.ops.convert_to_numpy(v.value).copy()
+        for v in model.weights
+        if "float" in keras.backend.standardize_dtype(v.dtype)
+    ]
+
+
+@functools.cache
+def manual_loop(epochs=3):
+    """Weights after every step, without callbacks; entry 0 is the start."""
+    model = make_model()
+    path = [floats(model)]
+    for _ in range(epochs):
+        for start in range(0, len(X), BATCH):
+            rows = slice(start, start + BATCH)
+            model.train_on_batch(X[rows], Y[rows])
+            path.append(floats(model))
+    return path
+
+
+def mean(path, steps):
+    taken = [path[step] for step in steps]
+    return [
+        np.mean(np.stack(arrays), axis=0, dtype="float64")
+        for arrays in zip(*taken, strict=True)
+    ]
+
+
+def assert_close(found, expected, **tolerance):
+    tolerance = tolerance or {"rtol": 1e-5, "atol": 1e-6}
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, **tolerance)
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+@pytest.mark.parametrize(
+    "every, last, steps",
+    [
+        ("epoch", 2, [10, 15]),
+        ("epoch", 5, [5, 10, 15]),
+        (1, 3, [13, 14, 15]),
+        (4, 2, [8, 12]),
+        (7, 5, [7, 14]),
+    ],
+)
+def test_equals_the_mean_of_a_manual_loop(
+    every, last, steps, on_disk, tmp_path
+):
+    path = manual_loop()
+    model = make_model()
+    directory = tmp_path / "made" / "here" if on_disk else None
+    average = CheckpointAverage(last, every, directory)
+    fit(model, average)
+
+    assert average.steps == steps
+    assert_close(floats(model), mean(path, steps))
+    # The test can tell the average from the last weights.
+    assert np.abs(floats(model)[0] - path[-1][0]).max() > 1e-3
+    average.restore()
+    assert_close(floats(model), path[-1])
+    if on_disk:
+        names = [f"step-{step:08d}.weights.h5" for step in steps]
+        assert sorted(os.listdir(directory)) == names
+        assert average.paths == [str(directory / name) for name in names]
+    else:
+        assert average.paths == []
+
+
+class Record(keras.callbacks.Callback):
+    """Keeps the weights after each step; entry 0 is the start."""
+
+    def on_train_begin(self, logs=None):
+        self.path = [floats(self.model)]
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.path.append(floats(self.model))
+
+
+def others(model):
+    """Everything that is not to be averaged: seeds, counters, optimizer."""
+    averaged = {id(v) for v in model.trainable_weights}
+    variables = [
+        v
+        for v in [*model.variables, *model.optimizer.variables]
+        if id(v) not in averaged
+        and not ("moving" in v.path or v.path.startswith("loss"))
+    ]
+    assert any("seed" in v.path for v in variables)
+    assert any(v.path.endswith("iteration") for v in variables)
+    assert any("int" in str(v.dtype) and "counter" in v.path for v in variables)
+    return [keras.ops.convert_to_numpy(v.value).copy() for v in variables]
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_seeds_counters_and_optimizer_stay(on_disk, tmp_path):
+    model = make_model(dropout=0.5)
+    record = Record()
+    # Not after the last step: to read the files back would rewind the rest.
+    average = CheckpointAverage(2, 4, tmp_path if on_disk else None)
+
+    class Before(keras.callbacks.Callback):
+        def on_train_end(self, logs=None):
+            self.state = others(self.model)
+
+    before = Before()
+    fit(model, record, before, average)
+    assert_close(floats(model), mean(record.path, [8, 12]), rtol=1e-6)
+    for a, b in zip(others(model), before.state, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_training_goes_on_after_restore():
+    """Averaging leaves no trace: two fits equal one of both lengths."""
+    model = make_model()
+    first = CheckpointAverage(2)
+    fit(model, first, epochs=1)
+    first.restore()
+    second = CheckpointAverage(2, every=3)
+    fit(model, second, epochs=2)
+    assert second.steps == [12, 15]
+    path = manual_loop()
+    assert_close(floats(model), mean(path, [12, 15]))
+    second.restore()
+    assert_close(floats(model), path[-1])
+
+
+def test_a_second_fit_starts_afresh(tmp_path):
+    model = make_model()
+    average = CheckpointAverage(3, directory=tmp_path)
+    fit(model, average, epochs=1)
+    fit(model, average, epochs=2)
+    assert average.steps == [10, 15]
+    # The file of the first fit is neither averaged nor removed.
+    assert len(os.listdir(tmp_path)) == 3
+
+
+def test_apply_twice_keeps_the_trained_weights():
+    model = make_model()
+    average = CheckpointAverage(2)
+    fit(model, average)
+    averaged = floats(model)
+    average.apply()
+    assert_close(floats(model), averaged, rtol=0)
+    average.restore()
+    assert_close(floats(model), manual_loop()[-1])
+    other = make_model()
+    average.apply(other)
+    assert_close(floats(other), averaged, rtol=0)
+    average.restore(other)
+    assert_close(floats(other), floats(make_model()), rtol=0)
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() == "torch",
+    reason="Keras refuses steps_per_execution > 1 on PyTorch",
+)
+@pytest.mark.parametrize(
+    "every, steps",
+    # Executions end at steps 2, 4, 5 and 7, 9, 10: the third of an epoch is
+    # cut short.
+    [(5, [5, 10]), (3, [4, 7, 9]), (6, [7])],
+)
+def test_several_steps_per_execution(every, steps):
+    model = make_model(steps_per_execution=2)
+    average = CheckpointAverage(9, every)
+    fit(model, average, epochs=2)
+    assert average.steps == steps
+    assert_close(floats(model), mean(manual_loop(), steps))
+
+
+def test_counts_optimizer_steps_under_gradient_accumulation():
+    model = make_model()
+    optimizer = keras.optimizers.SGD(0.1, gradient_accumulation_steps=2)
+    model.compile(optimizer, "mse")
+    average = CheckpointAverage(9, every=3)
+    fit(model, average)
+    assert average.steps == [3, 6]
+
+
+def test_beside_validation_and_an_average_sums_in_float64():
+    model = make_model(dtype="bfloat16")
+    average = CheckpointAverage(3)
+    record = Record()
+    model.fit(
+        X,
+        Y,
+        validation_data=(X, Y),
+        batch_size=len(X),
+        epochs=3,
+        callbacks=[record, average],
+        verbose=0,
+    )
+    for found, *arrays in zip(floats(model), *record.path[1:], strict=True):
+        exact = sum(a.astype("float64") for a in arrays) / 3
+        rounded = keras.ops.cast(exact, "bfloat16")
+        np.testing.assert_array_equal(
+            found.astype("float32"),
+            keras.ops.convert_to_numpy(rounded).astype("float32"),
+        )
+
+
+def test_average_weights_of_files(tmp_path):
+    path = manual_loop()
+    model = make_model(dropout=0.5)
+    bare = make_model()
+    paths = []
+    for step in (3, 5, 14):
+        for variable, value in zip(bare.weights, path[step], strict=True):
+            variable.assign(value)
+        paths.append(tmp_path / f"{step}.weights.h5")
+        bare.save_weights(paths[-1])
+    CheckpointAverage.average_weights(bare, paths)
+    assert_close(floats(bare), mean(path, [3, 5, 14]))
+
+    before = floats(model)
+    with pytest.raises(ValueError):
+        CheckpointAverage.average_weights(model, paths)
+    assert_close(floats(model), before, rtol=0)
+    with pytest.raises(ValueError, match="`paths` must name"):
+        CheckpointAverage.average_weights(bare, [])
+
+
+def test_average_weights_of_an_uncompiled_model(tmp_path):
+    model = make_model()
+    average = CheckpointAverage(2, directory=tmp_path)
+    fit(model, average)
+    bare = keras.Sequential.from_config(model.get_config())
+    CheckpointAverage.average_weights(bare, average.paths)
+    assert_close(floats(bare), floats(model), rtol=1e-6)
+
+
+def test_a_checkpoint_that_fails_leaves_no_file(tmp_path, monkeypatch):
+    model = make_model()
+    average = CheckpointAverage(2, directory=tmp_path)
+
+    def cut_short(path):
+        with open(path, "w") as file:
+            file.write("half a file")
+        raise OSError("disk full")
+
+    monkeypatch.setattr(model, "save_weights", cut_short)
+    with pytest.raises(OSError, match="disk full"):
+        fit(model, average)
+    assert os.listdir(tmp_path) == []
+
+
+def test_no_checkpoint_is_said():
+    model = make_model()
+    average = CheckpointAverage(every=1000)
+    with pytest.warns(UserWarning, match="before the first checkpoint"):
+        fit(model, average)
+    assert_close(floats(model), manual_loop()[-1])
+    with pytest.raises(ValueError, match="`apply` needs"):
+        average.apply()
+    with pytest.raises(ValueError, match="`restore` needs"):
+        average.restore()
+
+
+@pytest.mark.parametrize(
+    "arguments, name",
+    [
+        ({"last": 0}, "last"),
+        ({"last": 2.0}, "last"),
+        ({"every": 0}, "every"),
+        ({"every": "step"}, "every"),
+        ({"every": True}, "every"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, name):
+    with pytest.raises(ValueError, match=f"`{name}` must be"):
+        CheckpointAverage(**arguments)
