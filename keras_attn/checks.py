@@ -45,6 +45,24 @@ def rank(name, tensor, expected):
     return tensor
 
 
+def width(name, shape, expected):
+    """Returns `shape` where its last axis is `expected` wide, else raises."""
+    if shape[-1] not in (None, expected):
+        raise ValueError(
+            f"`{name}` must have {expected} features, as when the layer was "
+            f"built. Received: {name} of shape {tuple(shape)}"
+        )
+    return shape
+
+
+def fits(shape, expected):
+    """Says whether two shapes agree wherever both are known."""
+    return len(shape) == len(expected) and all(
+        None in (size, other) or size == other
+        for size, other in zip(shape, expected, strict=True)
+    )
+
+
 def integers(name, tensor):
     """Returns `tensor` where its dtype is an integer one, else raises."""
     dtype = keras.backend.standardize_dtype(tensor.dtype)

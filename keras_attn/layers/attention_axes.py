@@ -4,6 +4,8 @@ import math
 
 from keras import ops
 
+from keras_attn import checks
+
 
 class AttentionAxes:
     """Moves tensors between a caller's axes and (batch, length, ...).
@@ -34,6 +36,7 @@ class AttentionAxes:
         self.others = tuple(
             axis for axis in range(rank - 1) if axis not in self.axes
         )
+        self.rank = rank
         self.plain = rank == 3
 
     def fold(self, x):
@@ -61,17 +64,18 @@ class AttentionAxes:
             x, (*back, *range(len(order), len(order) + len(trailing)))
         )
 
-    def fold_there(self, name, mask):
-        """(caller's axes) -> (batch, length)."""
-        if mask is None:
+    def fold_there(self, name, there, like):
+        """Mask or positions of `like`, (caller's axes) -> (batch, length)."""
+        if there is None:
             return None
-        expected = len(self.others) + len(self.axes)
-        if len(mask.shape) != expected:
+        expected = tuple(like.shape[:-1])
+        if not checks.fits(there.shape, expected):
             raise ValueError(
-                f"`{name}` must have rank {expected}, one axis less than its "
-                f"tensor. Received: {name} of shape {tuple(mask.shape)}"
+                f"`{name}` must have the shape of its tensor without the "
+                f"features, {expected}. "
+                f"Received: {name} of shape {tuple(there.shape)}"
             )
-        return self.fold(mask)
+        return self.fold(there)
 
     def fold_mask(self, mask):
         """(others, query axes, key axes) -> (batch, T, S)."""

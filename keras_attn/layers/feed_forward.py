@@ -66,7 +66,7 @@ class FeedForward(keras.layers.Layer):
 
     def build(self, inputs_shape):
         """Creates the two (gated: three) dense layers."""
-        width = inputs_shape[-1]
+        self._width = width = inputs_shape[-1]
         self._inner = self._dense("inner", width, self.intermediate_dim)
         self._gate = None
         if self.gated:
@@ -78,6 +78,7 @@ class FeedForward(keras.layers.Layer):
 
     def call(self, inputs, training=None):
         """Applies the layer; the class docstring lists the arguments."""
+        checks.width("inputs", inputs.shape, self._width)
         hidden = self.activation(self._inner(inputs))
         if self.gated:
             hidden = hidden * self._gate(inputs)

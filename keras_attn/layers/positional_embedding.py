@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_attn import checks
+from keras_attn.backend import concrete
 from keras_attn.ops import (
     default_positions,
     implicit_mask,
@@ -43,7 +44,8 @@ class PositionalEmbedding(keras.layers.Layer):
 
     Raises:
         ValueError: a learned table without `max_length`, an odd width of a
-            sinusoidal one, or a sequence longer than the table.
+            sinusoidal one, inputs of another rank or width, positions that
+            are not integers, or, as far as one may look, past the table.
 
     Examples:
         >>> layer = keras_attn.layers.PositionalEmbedding()
@@ -79,7 +81,7 @@ class PositionalEmbedding(keras.layers.Layer):
 
     def build(self, inputs_shape):
         """Creates the learned table."""
-        width = inputs_shape[-1]
+        self._width = width = inputs_shape[-1]
         if self.kind == "learned":
             # An Embedding and not a weight of our own: a sublayer is autocast
             # in a decode step too.
@@ -99,7 +101,11 @@ class PositionalEmbedding(keras.layers.Layer):
 
     def call(self, inputs, mask=None, positions=None):
         """Adds the positions; the class docstring lists the arguments."""
+        checks.rank("inputs", inputs, 3)
+        checks.width("inputs", inputs.shape, self._width)
         mask = implicit_mask(inputs) if mask is None else mask
+        if positions is not None:
+            checks.integers("positions", positions)
         if positions is None and mask is not None:
             positions = positions_from_mask(mask)
         if positions is None:
@@ -111,7 +117,13 @@ class PositionalEmbedding(keras.layers.Layer):
             if length is not None and length > self.max_length:
                 raise ValueError(
                     f"The position table has max_length={self.max_length} "
-                    f"rows. Received: a sequence of {length} tokens"
+                    f"rows. Received: `inputs` of {length} tokens"
+                )
+            known = concrete(positions)
+            if known is not None and known.max(initial=-1) >= self.max_length:
+                raise ValueError(
+                    f"The position table has max_length={self.max_length} "
+                    f"rows. Received: `positions` up to {known.max()}"
                 )
             there = positions[..., None] >= 0
             encoding = self._table(ops.maximum(positions, 0))

@@ -91,7 +91,11 @@ class TokenEmbedding(keras.layers.Layer):
 
         Returns:
             Float (B, T, V).
+
+        Raises:
+            ValueError: vectors of another width.
         """
+        checks.width("hidden", hidden.shape, self.hidden_dim)
         return self._table(hidden, reverse=True)
 
     def compute_mask(self, token_ids, previous_mask=None):

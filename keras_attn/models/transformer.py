@@ -1,22 +1,20 @@
 """The encoder-decoder Transformer."""
 
 import keras
-import numpy as np
 from keras import ops
 
 from keras_attn import cache as kv
 from keras_attn import checks
 from keras_attn.blocks import DecoderBlock, EncoderBlock
-from keras_attn.decoding import DecodingState, generate
+from keras_attn.decoding import DecodingState
 from keras_attn.layers import PositionalEmbedding, TokenEmbedding
-from keras_attn.models.doors import CheckedModel, check_ids
+from keras_attn.models.decodable import Decodable
+from keras_attn.models.doors import check_ids
 from keras_attn.ops import positions_from_mask
-
-_SOURCE_BUCKET = 16
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
-class Transformer(CheckedModel):
+class Transformer(Decodable):
     """Translates one sequence of token ids into another.
 
     memory = Encoder(E[x] sqrt(D) + PE)
@@ -266,37 +264,6 @@ class Transformer(CheckedModel):
             )
         cache = kv.close_slots(cache, count)
         return self._logits(x), state._replace(hypothesis=cache)
-
-    def generate(self, inputs, max_length=64, strategy="greedy", batch_size=32):
-        """Translates.
-
-        Args:
-            inputs: int (B, S) source ids, array or lists of equal length.
-            max_length: int. The most tokens generated, end token included.
-            strategy: `"greedy"` or a strategy of `keras_attn.decoding`.
-            batch_size: int. Rows decoded together.
-
-        Returns:
-            `Decoded`: tokens (B, t, L), scores (B, t), lengths (B, t).
-
-        Raises:
-            ValueError: bad ids, or a `max_length` past a learned table.
-        """
-        source = check_ids("inputs", inputs, self.source_vocabulary_size)
-        source = np.asarray(ops.convert_to_numpy(source), "int32")
-        if self.max_length is not None and max_length > self.max_length:
-            raise ValueError(
-                "`max_length` must not exceed the model's position table of "
-                f"{self.max_length} rows. Received: max_length={max_length}"
-            )
-        # A few lengths only, so that few programs are compiled; padding never
-        # changes an answer.
-        length = -(-source.shape[1] // _SOURCE_BUCKET) * _SOURCE_BUCKET
-        if self.max_length is not None:
-            length = max(source.shape[1], min(length, self.max_length))
-        extra = ((0, 0), (0, length - source.shape[1]))
-        source = np.pad(source, extra, constant_values=self.pad_id)
-        return generate(self, source, max_length, strategy, batch_size)
 
     def check_inputs(self, inputs):
         """Returns (source ids, target ids), or raises ValueError."""

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from keras import ops
 
+from keras_attn import checks
 from keras_attn.backend import fused_attention, fused_obstacle
 from keras_attn.ops.scores import scaled_dot_scores
 from keras_attn.ops.visibility import Visibility, sees_something, visible
@@ -87,8 +88,10 @@ def attention_plan(
         and v.window is None
         and v.attention_mask is None
         and v.query_segments is None
+        and v.query_order is None
+        and v.key_order is None
         and v.query_positions is v.key_positions
-        and v.padding in ("none", "right")
+        and (v.query_positions is None or v.padding == "right")
         # Kernels align their causal triangle top left.
         and query.shape[1] == key.shape[1] is not None
     )
@@ -132,8 +135,8 @@ def attend(
         (B, N, T, S) before dropout, float32 at least.
 
     Raises:
-        ValueError: ranks other than 4, widths or head counts that do not fit,
-            or a forced kernel that cannot serve.
+        ValueError: ranks other than 4, lengths, widths or head counts that do
+            not fit, or a forced kernel that cannot serve.
 
     Examples:
         >>> x = keras.random.normal((1, 3, 2, 4), seed=0)
@@ -245,6 +248,11 @@ def _check_shapes(query, key, value):
                 f"`{name}` must have shape (batch, length, heads, width). "
                 f"Received: {tuple(tensor.shape)}"
             )
+    if not checks.fits(key.shape[:2], value.shape[:2]):
+        raise ValueError(
+            "`key` and `value` must have the same batch and length. Received: "
+            f"{tuple(key.shape)} and {tuple(value.shape)}"
+        )
     if query.shape[-1] != key.shape[-1]:
         raise ValueError(
             "`query` and `key` must have the same width. Received: "

@@ -39,7 +39,8 @@ def capture_weights():
     try:
         yield captured
     finally:
-        scopes.remove(captured)
+        # Not `remove`: nested scopes hold equal dicts.
+        scopes[:] = [scope for scope in scopes if scope is not captured]
 
 
 def capturing():

@@ -5,6 +5,8 @@ import functools
 import numpy as np
 from keras import ops
 
+from keras_attn import checks
+
 _LOW = 256  # a position is _LOW * high + low
 _HIGH = 512
 
@@ -55,12 +57,16 @@ def sinusoid(positions, width, layout="interleaved"):
     Returns:
         Float32 (B, T, D).
 
+    Raises:
+        ValueError: an odd `width`, or another `layout`.
+
     Examples:
         >>> table = keras_attn.ops.sinusoid(
         ...     keras.ops.convert_to_tensor([[0, 1]]), 4)
         >>> keras.ops.convert_to_numpy(table).round(4).tolist()[0][1]
         [0.8414999842643738, 0.5403000116348267, 0.009999999776482582, 1.0]
     """
+    checks.choice("layout", layout, ("interleaved", "halves"))
     low_sin, low_cos, high_sin, high_cos = _tables(width)
     there = ops.expand_dims(positions >= 0, -1)
     positions = ops.maximum(positions, 0)

@@ -35,6 +35,8 @@ class Visibility:
         window: int >= 1. Keys at this distance or further are hidden.
         padding: `"none"`, `"right"` or `"any"`: what the caller knows about
             where -1 can stand, since compiled code cannot look at values.
+            `"right"` promises that each row counts 0, 1, 2, ... and then has
+            nothing but -1.
 
     Examples:
         >>> see = keras_attn.ops.Visibility(causal=True)
@@ -91,7 +93,7 @@ def describe(
         A `Visibility`.
 
     Raises:
-        ValueError: `attention_mask` of another rank.
+        ValueError: `attention_mask` of another rank or other lengths.
 
     Examples:
         >>> mask = keras.ops.convert_to_tensor([[True, False]])
@@ -107,8 +109,7 @@ def describe(
         if causal:
             # The order of the slots is the order of the tokens, and costs no
             # batch axis.
-            query_order = default_positions(query_length)
-            key_order = default_positions(key_length)
+            query_order = key_order = default_positions(query_length)
     else:
         by_index = causal or window is not None
         query_positions = _positions(
@@ -122,7 +123,7 @@ def describe(
         key_positions=key_positions,
         query_order=query_order,
         key_order=key_order,
-        attention_mask=_four_axes(attention_mask),
+        attention_mask=_four_axes(attention_mask, query_length, key_length),
         causal=causal,
         window=window,
         padding="any" if padded else "none",
@@ -196,7 +197,9 @@ def sees_something(visibility, query_length, key_length):
     simple = v.attention_mask is None and v.query_segments is None
     if simple and not v.causal and v.window is None:
         return _both_there(v)
-    shared = v.query_positions is v.key_positions
+    shared = (
+        v.query_positions is v.key_positions and v.query_order is v.key_order
+    )
     if simple and shared and not v.strict:
         if v.query_positions is not None:
             # A token of one sequence always sees itself.
@@ -247,14 +250,22 @@ def _grid(first, second):
     return first[:, None, :, None], second[:, None, None, :]
 
 
-def _four_axes(attention_mask):
+def _four_axes(attention_mask, query_length, key_length):
     if attention_mask is None:
         return None
     rank = len(attention_mask.shape)
-    if rank not in (2, 3, 4):
+    lengths = [
+        length if isinstance(length, int) else None
+        for length in (query_length, key_length)
+    ]
+    if rank not in (2, 3, 4) or any(
+        None not in (size, length) and size not in (1, length)
+        for size, length in zip(attention_mask.shape[-2:], lengths, strict=True)
+    ):
         raise ValueError(
             "`attention_mask` must have shape (T, S), (B, T, S) or "
-            f"(B, N, T, S). Received: {tuple(attention_mask.shape)}"
+            f"(B, N, T, S), with T={lengths[0]} and S={lengths[1]}. "
+            f"Received: {tuple(attention_mask.shape)}"
         )
     mask = ops.cast(attention_mask, "bool")
     if rank == 2:

@@ -1,0 +1,67 @@
+# What a checkout can do, given make and one Python from 3.11 to 3.13. The first
+# target that needs .venv makes it, with all three backends; a change of
+# pyproject.toml or constraints.txt brings it up to date.
+
+# All of these can be set: make test BACKENDS=jax TESTS=tests/layers
+BACKENDS ?= tensorflow jax torch
+TESTS ?= tests
+KERAS_BACKEND ?= torch
+PYTHON ?= python3.11 python3.12 python3.13 python3
+
+VENV := .venv
+RUN := $(VENV)/bin/python
+STAMP := $(VENV)/made
+EXTRAS := explain,jax,pretrained,tensorflow,test,text,torch
+
+# make hands on what stands on its command line by itself: DATA, MINUTES, ...
+export KERAS_BACKEND
+export TF_CPP_MIN_LOG_LEVEL ?= 2
+
+.PHONY: help translate test test-gpu lint format clean
+
+help: ## Say what make can do (this text)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' \
+		$(MAKEFILE_LIST)
+
+translate: $(STAMP) ## Train a Transformer, translate, score, draw pictures
+	$(RUN) tutorials/translate.py
+
+test: lint ## Lint, then run all tests on each backend in turn
+	@for backend in $(BACKENDS); do \
+		echo "Tests on $$backend:"; \
+		KERAS_BACKEND=$$backend $(RUN) -m pytest $(TESTS) || { \
+			echo "make test: stopped, tests failed on $$backend." >&2; \
+			exit 1; \
+		}; \
+	done
+	@echo "make test: lint passed, tests passed on: $(BACKENDS)."
+
+test-gpu: $(STAMP) ## Run the tests that need a GPU, on each backend that sees one
+	@for backend in $(BACKENDS); do \
+		export KERAS_BACKEND=$$backend; \
+		seen=$$($(RUN) -m tools.gpu) || exit 1; \
+		echo "$$seen"; \
+		case "$$seen" in *"no GPU") continue ;; esac; \
+		$(RUN) -m pytest -m gpu $(TESTS) || [ $$? -eq 5 ] || { \
+			echo "make test-gpu: stopped, tests failed on $$backend." >&2; \
+			exit 1; \
+		}; \
+	done
+
+lint: $(STAMP) ## Check format, style and the pre-commit hooks; change nothing
+	$(RUN) -m ruff format --check .
+	$(RUN) -m ruff check .
+	$(RUN) -m pre_commit validate-config .pre-commit-config.yaml
+
+format: $(STAMP) ## Format all code and mend what ruff can mend
+	$(RUN) -m ruff check --fix .
+	$(RUN) -m ruff format .
+
+clean: ## Delete caches and build output; keep .venv and runs
+	rm -rf build dist site *.egg-info .hypothesis .pytest_cache .ruff_cache
+	find . \( -name .venv -o -name .git \) -prune -o \
+		-name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(STAMP): pyproject.toml constraints.txt
+	@PYTHON="$(PYTHON)" sh tools/make_venv.sh $(VENV) $(EXTRAS)
+	@touch $(STAMP)

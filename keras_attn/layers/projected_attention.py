@@ -1,0 +1,253 @@
+"""The projections of an attention layer, and their configuration."""
+
+import keras
+
+from keras_attn import checks
+from keras_attn.layers.attention_axes import AttentionAxes
+
+
+class ProjectedAttention(keras.layers.Layer):
+    """Projects queries, keys and values to heads, and heads to an output.
+
+    Abstract: `MultiHeadAttention` says what happens between the projections,
+    and documents the arguments. Attributes and names of the projections are
+    those of `keras.layers.MultiHeadAttention`, so that its weights load.
+    """
+
+    def __init__(
+        self,
+        num_heads,
+        key_dim,
+        value_dim=None,
+        dropout=0.0,
+        use_bias=True,
+        output_shape=None,
+        attention_axes=None,
+        sliding_window=None,
+        flash_attention=None,
+        kernel_initializer="glorot_uniform",
+        bias_initializer="zeros",
+        kernel_regularizer=None,
+        bias_regularizer=None,
+        activity_regularizer=None,
+        kernel_constraint=None,
+        bias_constraint=None,
+        use_gate=False,
+        seed=None,
+        num_key_value_heads=None,
+        causal=False,
+        **kwargs,
+    ):
+        checks.positive_int("num_heads", num_heads)
+        checks.positive_int("key_dim", key_dim)
+        if value_dim is not None:
+            checks.positive_int("value_dim", value_dim)
+        if sliding_window is not None:
+            checks.positive_int("sliding_window", sliding_window)
+        if num_key_value_heads is None:
+            num_key_value_heads = num_heads
+        checks.positive_int("num_key_value_heads", num_key_value_heads)
+        if num_heads % num_key_value_heads:
+            raise ValueError(
+                "`num_heads` must be a multiple of `num_key_value_heads`. "
+                f"Received: num_heads={num_heads}, "
+                f"num_key_value_heads={num_key_value_heads}"
+            )
+        checks.fraction("dropout", dropout)
+        if flash_attention and dropout:
+            raise ValueError(
+                "Dropout is not supported when flash attention is enabled: "
+                "set `dropout=0.0` or `flash_attention=None`. "
+                f"Received: dropout={dropout}"
+            )
+        super().__init__(**kwargs)
+        self.supports_masking = True
+        self.num_heads = num_heads
+        self.key_dim = key_dim
+        self.value_dim = value_dim or key_dim
+        self.dropout = dropout
+        self.use_bias = use_bias
+        self._output_shape = _as_tuple("output_shape", output_shape)
+        self._attention_axes = _as_tuple("attention_axes", attention_axes)
+        self.sliding_window = sliding_window
+        self.flash_attention = flash_attention
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.bias_initializer = keras.initializers.get(bias_initializer)
+        self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
+        self.bias_regularizer = keras.regularizers.get(bias_regularizer)
+        # Not the attribute that Keras reads: the projections regularize their
+        # outputs, and the layer would add its own once more.
+        self._activity_regularizer = keras.regularizers.get(
+            activity_regularizer
+        )
+        self.kernel_constraint = keras.constraints.get(kernel_constraint)
+        self.bias_constraint = keras.constraints.get(bias_constraint)
+        self.use_gate = use_gate
+        self.seed = seed
+        self.num_key_value_heads = num_key_value_heads
+        self.causal = causal
+
+    @property
+    def attention_axes(self):
+        """The axes attended over, counted from the front once built."""
+        return self._attention_axes
+
+    def build(self, query_shape, value_shape, key_shape=None):
+        """Creates the projections."""
+        key_shape = value_shape if key_shape is None else key_shape
+        self._check_shapes(query_shape, value_shape, key_shape)
+        rank = len(query_shape)
+        axes = self._attention_axes or tuple(range(1, rank - 1))
+        self._attention_axes = tuple(
+            axis if axis >= 0 else rank + axis for axis in axes
+        )
+        self._axes = AttentionAxes(rank, self._attention_axes)
+        self._widths = query_shape[-1], value_shape[-1], key_shape[-1]
+        self._query_dense = self._projection(
+            "query", query_shape[-1], self.num_heads, self.key_dim
+        )
+        self._key_dense = self._projection(
+            "key", key_shape[-1], self.num_key_value_heads, self.key_dim
+        )
+        # The gate stands before the value, as in Keras's `get_weights()`.
+        if self.use_gate:
+            self._gate_dense = self._projection(
+                "gate",
+                query_shape[-1],
+                self.num_heads,
+                self.value_dim,
+                activation="sigmoid",
+            )
+        self._value_dense = self._projection(
+            "value", value_shape[-1], self.num_key_value_heads, self.value_dim
+        )
+        features = self._output_shape or (query_shape[-1],)
+        letters = "uvwxyz"[: len(features)]
+        self._output_dense = self._einsum_dense(
+            "attention_output",
+            f"btnh,nh{letters}->bt{letters}",
+            (None, *features),
+            letters,
+        )
+        self._output_dense.build((None, None, self.num_heads, self.value_dim))
+        self._dropout_layer = keras.layers.Dropout(
+            self.dropout, dtype=self.dtype_policy, seed=self.seed
+        )
+
+    def compute_output_shape(self, query_shape, value_shape, key_shape=None):
+        """Returns the shape of the output."""
+        key_shape = value_shape if key_shape is None else key_shape
+        self._check_shapes(query_shape, value_shape, key_shape)
+        features = self._output_shape or (query_shape[-1],)
+        return (*query_shape[:-1], *features)
+
+    def _projection(self, name, features, heads, width, activation=None):
+        dense = self._einsum_dense(
+            name, "btd,dnh->btnh", (None, heads, width), "nh", activation
+        )
+        dense.build((None, None, features))
+        return dense
+
+    def _einsum_dense(self, name, equation, shape, biased, activation=None):
+        dense = keras.layers.EinsumDense(
+            equation,
+            output_shape=shape,
+            activation=activation,
+            bias_axes=biased if self.use_bias else None,
+            kernel_initializer=self.kernel_initializer.clone(),
+            bias_initializer=self.bias_initializer.clone(),
+            kernel_regularizer=self.kernel_regularizer,
+            bias_regularizer=self.bias_regularizer,
+            activity_regularizer=self._activity_regularizer,
+            kernel_constraint=self.kernel_constraint,
+            bias_constraint=self.bias_constraint,
+            dtype=self.dtype_policy,
+            name=name,
+        )
+        # The mask is this layer's business; Keras would warn that it is lost.
+        dense.supports_masking = True
+        return dense
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        config = super().get_config()
+        for name in (
+            "num_heads",
+            "key_dim",
+            "value_dim",
+            "dropout",
+            "use_bias",
+            "sliding_window",
+            "flash_attention",
+            "use_gate",
+            "seed",
+            "num_key_value_heads",
+            "causal",
+        ):
+            config[name] = getattr(self, name)
+        config["output_shape"] = self._output_shape
+        config["attention_axes"] = self._attention_axes
+        for kind, module in (
+            ("initializer", keras.initializers),
+            ("regularizer", keras.regularizers),
+            ("constraint", keras.constraints),
+        ):
+            for part in ("kernel", "bias"):
+                name = f"{part}_{kind}"
+                config[name] = module.serialize(getattr(self, name))
+        config["activity_regularizer"] = keras.regularizers.serialize(
+            self._activity_regularizer
+        )
+        return config
+
+    def _check_shapes(self, query_shape, value_shape, key_shape):
+        query_shape, value_shape, key_shape = shapes = (
+            tuple(query_shape),
+            tuple(value_shape),
+            tuple(key_shape),
+        )
+        if len({len(shape) for shape in shapes}) > 1 or len(query_shape) < 3:
+            raise ValueError(
+                "`query`, `value` and `key` must have the same rank, at least "
+                f"3: (batch, length, features). Received: {query_shape}, "
+                f"{value_shape}, {key_shape}"
+            )
+        if not checks.fits(value_shape[1:-1], key_shape[1:-1]):
+            raise ValueError(
+                "All dimensions of `value` and `key`, except the last one, "
+                f"must be equal. Received: value_shape={value_shape} and "
+                f"key_shape={key_shape}"
+            )
+        if not self.built:
+            return
+        if len(query_shape) != self._axes.rank:
+            raise ValueError(
+                f"`query` must have rank {self._axes.rank}, as when the layer "
+                f"was built. Received: {query_shape}"
+            )
+        for name, shape, width in zip(
+            ("query", "value", "key"), shapes, self._widths, strict=True
+        ):
+            checks.width(name, shape, width)
+            if not checks.fits(
+                [shape[axis] for axis in self._axes.others],
+                [query_shape[axis] for axis in self._axes.others],
+            ):
+                raise ValueError(
+                    "`query`, `value` and `key` must have the same batch axes. "
+                    f"Received: {query_shape}, {value_shape}, {key_shape}"
+                )
+
+
+def _as_tuple(name, value):
+    if value is None or value == ():
+        return None
+    if isinstance(value, int):
+        return (value,)
+    if isinstance(value, (list, tuple)) and all(
+        isinstance(item, int) for item in value
+    ):
+        return tuple(value)
+    raise ValueError(
+        f"`{name}` must be an int, list, or tuple. Received: {name}={value!r}"
+    )

@@ -1,0 +1,330 @@
+"""MultiHeadAttention against the float64 loops, and at its door."""
+
+import functools
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_attn.backend import fused_obstacle
+from keras_attn.layers import MultiHeadAttention
+from tests import reference
+from tests.blocks.weight_gradients import layer_gradients, weighted_sum
+from tests.contract import check_layer
+from tests.layers.attention_cases import (
+    CALLS,
+    KEY,
+    OWN_CALLS,
+    QUERY,
+    VALUE,
+    B,
+    D,
+    N,
+    S,
+    T,
+    make,
+    mutants,
+)
+from tests.ops.cases import assert_close, assert_differs, normal, values
+
+FUSED = not fused_obstacle(bias=False, weights_wanted=False, dropout=False)
+
+
+def expected_of(layer, mask=None, key=KEY):
+    """Output and weights, by the loops."""
+    arrays = layer.get_weights()
+    if layer.num_key_value_heads != layer.num_heads:
+        # Heads that share a projection are heads with equal projections.
+        group = layer.num_heads // layer.num_key_value_heads
+        arrays[2:6] = [np.repeat(x, group, axis=-2) for x in arrays[2:6]]
+    return reference.multi_head_attention(
+        QUERY,
+        VALUE,
+        arrays,
+        key=key,
+        mask=mask,
+        use_bias=layer.use_bias,
+        use_gate=layer.use_gate,
+    )
+
+
+@pytest.mark.parametrize("name", [*CALLS, *OWN_CALLS])
+def test_masks(name):
+    kwargs, call_kwargs, mask = {**CALLS, **OWN_CALLS}[name]
+    layer = make(**kwargs)
+    output = values(layer(QUERY, VALUE, KEY, **call_kwargs))
+    again, weights = layer(
+        QUERY, VALUE, KEY, return_attention_scores=True, **call_kwargs
+    )
+    assert_close(values(again), output, 1e-6)
+    expected, expected_weights = expected_of(layer, mask)
+    assert_close(output, expected)
+    assert_close(values(weights), expected_weights)
+    for wrong in mutants(mask):
+        expected, expected_weights = expected_of(layer, wrong)
+        assert_differs(output, expected)
+        assert_differs(values(weights), expected_weights)
+
+
+@pytest.mark.parametrize(
+    "kwargs",
+    [
+        {"value_dim": 5},
+        {"use_bias": False},
+        {"use_gate": True},
+        {"use_gate": True, "value_dim": 5, "use_bias": False},
+        {"output_shape": 7},
+        {"num_heads": 4, "num_key_value_heads": 2},
+        {"num_heads": 4, "num_key_value_heads": 1, "value_dim": 2},
+    ],
+)
+def test_shapes_of_the_weights(kwargs):
+    mask = reference.visible(B, T, S, causal=True)
+    layer = make(causal=True, **kwargs)
+    output, weights = layer(QUERY, VALUE, KEY, return_attention_scores=True)
+    expected, expected_weights = expected_of(layer, mask)
+    assert_close(values(output), expected)
+    assert_close(values(weights), expected_weights)
+    without, _ = expected_of(layer)
+    assert_differs(values(output), without)
+
+
+def test_an_output_of_several_axes():
+    layer = make(output_shape=(2, 3))
+    output = values(layer(QUERY, VALUE, KEY))
+    assert output.shape == (B, T, 2, 3)
+    arrays = layer.get_weights()
+    arrays[-2:] = arrays[-2].reshape(N, 3, 6), arrays[-1].reshape(6)
+    expected, _ = reference.multi_head_attention(QUERY, VALUE, arrays, key=KEY)
+    assert_close(output, expected.reshape(B, T, 2, 3))
+
+
+def test_the_key_is_the_value_by_default():
+    layer = make(key=VALUE)
+    output = values(layer(QUERY, VALUE))
+    assert_close(output, values(layer(QUERY, VALUE, VALUE)))
+    assert_close(output, expected_of(layer, key=VALUE)[0])
+
+
+@pytest.mark.parametrize("name", ["nothing", "query mask", "causal", "window"])
+def test_gradients_at_the_weights(name):
+    """By central differences of the float64 loops, in a random direction."""
+    kwargs, call_kwargs, mask = CALLS[name]
+    layer = make(**kwargs)
+    upstream = normal(B, T, D, seed=5)
+
+    def loss(query, value, key):
+        return weighted_sum(layer(query, value, key, **call_kwargs), upstream)
+
+    at_inputs, at_weights = layer_gradients(layer, loss, QUERY, VALUE, KEY)
+    gradients = [*at_inputs, *at_weights.values()]
+    arrays = [QUERY, VALUE, KEY, *layer.get_weights()]
+
+    def moved(step):
+        query, value, key, *weights = (
+            array + step * direction
+            for array, direction in zip(arrays, directions, strict=True)
+        )
+        output, _ = reference.multi_head_attention(
+            query, value, weights, key=key, mask=mask
+        )
+        return np.sum(output * upstream)
+
+    for chosen in range(len(arrays)):
+        directions = [np.zeros(array.shape) for array in arrays]
+        directions[chosen] = normal(*arrays[chosen].shape, dtype="float64")
+        slope = (moved(1e-4) - moved(-1e-4)) / 2e-4
+        actual = np.sum(gradients[chosen] * directions[chosen])
+        np.testing.assert_allclose(actual, slope, rtol=1e-3, atol=1e-4)
+
+
+def test_dropout():
+    layer = make(dropout=0.5, seed=1)
+    still = values(layer(QUERY, VALUE, KEY))
+    assert_close(still, expected_of(layer)[0])
+    assert_close(values(layer(QUERY, VALUE, KEY, training=False)), still)
+    output, weights = layer(
+        QUERY, VALUE, KEY, training=True, return_attention_scores=True
+    )
+    assert_differs(values(output), still)
+    assert_close(values(weights), expected_of(layer)[1])
+
+
+def test_flash_attention():
+    plain = make(flash_attention=False)
+    expected = values(plain(QUERY, VALUE, KEY))
+    forced = make(flash_attention=True)
+    if FUSED:
+        assert_close(values(forced(QUERY, VALUE, KEY)), expected, 1e-6)
+        with pytest.raises(ValueError, match="fused kernel was forced"):
+            forced(QUERY, VALUE, KEY, return_attention_scores=True)
+        return
+    with pytest.raises(ValueError, match="offers no fused attention"):
+        forced(QUERY, VALUE, KEY)
+
+
+def test_contract_of_self_attention():
+    x = normal(B, T, D)
+    check_layer(
+        functools.partial(MultiHeadAttention, N, 3, causal=True), (x, x)
+    )
+
+
+def test_contract_of_cross_attention():
+    make_layer = functools.partial(
+        MultiHeadAttention,
+        4,
+        3,
+        value_dim=2,
+        num_key_value_heads=2,
+        output_shape=3,
+        use_gate=True,
+        attention_axes=[-2],
+        kernel_regularizer="l2",
+        seed=3,
+    )
+    arguments = {
+        "return_attention_scores": True,
+        "attention_mask": normal(B, T, S) < 0.5,
+    }
+    output, weights = check_layer(make_layer, (QUERY, VALUE), arguments)
+    assert output.shape == (B, T, 3)
+    assert weights.shape == (B, 4, T, S)
+
+
+def test_config_names_every_argument():
+    constructor = {
+        "num_heads": 4,
+        "key_dim": 3,
+        "value_dim": 2,
+        "dropout": 0.1,
+        "use_bias": False,
+        "output_shape": (7,),
+        "attention_axes": (1,),
+        "sliding_window": 2,
+        "flash_attention": False,
+        "use_gate": True,
+        "seed": 7,
+        "num_key_value_heads": 2,
+        "causal": True,
+    }
+    objects = {
+        "kernel_initializer": "zeros",
+        "bias_initializer": "ones",
+        "kernel_regularizer": "l1",
+        "bias_regularizer": "l2",
+        "activity_regularizer": "l2",
+        "kernel_constraint": "non_neg",
+        "bias_constraint": "unit_norm",
+    }
+    layer = MultiHeadAttention(**constructor, **objects)
+    copy = MultiHeadAttention.from_config(layer.get_config())
+    config = copy.get_config()
+    for name, value in constructor.items():
+        assert config[name] == value
+    for name in objects:
+        assert config[name] == layer.get_config()[name] is not None
+
+
+def test_flops_do_not_depend_on_who_asks_for_weights():
+    """Asking for weights changes no output, and vice versa in a functional."""
+    query, value = keras.Input((None, D)), keras.Input((None, D + 1))
+    layer = MultiHeadAttention(N, 3)
+    output, weights = layer(query, value, return_attention_scores=True)
+    assert output.shape == (None, None, D)
+    assert weights.shape == (None, N, None, None)
+    output, weights = layer(
+        keras.Input((T, D)),
+        keras.Input((S, D + 1)),
+        return_attention_scores=True,
+    )
+    assert output.shape == (None, T, D)
+    assert weights.shape == (None, N, T, S)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"num_heads": 0}, "`num_heads` must be a positive"),
+        ({"num_heads": 2.0}, "`num_heads` must be a positive"),
+        ({"key_dim": -1}, "`key_dim` must be a positive"),
+        ({"value_dim": 0}, "`value_dim` must be a positive"),
+        ({"sliding_window": 0}, "`sliding_window` must be a positive"),
+        ({"num_key_value_heads": 3}, "multiple of `num_key_value_heads`"),
+        ({"num_key_value_heads": 0}, "`num_key_value_heads` must be a pos"),
+        ({"dropout": 1.0}, "`dropout` must lie in"),
+        ({"dropout": "half"}, "`dropout` must be a number"),
+        ({"output_shape": "7"}, "`output_shape` must be an int"),
+        ({"attention_axes": 1.5}, "`attention_axes` must be an int"),
+        ({"flash_attention": True, "dropout": 0.1}, "Dropout is not supp"),
+    ],
+)
+def test_bad_arguments(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        MultiHeadAttention(**{"num_heads": 4, "key_dim": 2, **arguments})
+
+
+@pytest.mark.parametrize(
+    ("shapes", "message"),
+    [
+        ([(2, 6), (2, 6)], "`query`, `value` and `key` must have the same r"),
+        ([(2, 4, 6), (2, 6)], "must have the same rank"),
+        ([(2, 4, 6), (2, 5, 6), (2, 4, 6)], "`value` and `key`, except"),
+    ],
+)
+def test_bad_shapes_before_it_is_built(shapes, message):
+    with pytest.raises(ValueError, match=message):
+        MultiHeadAttention(2, 3)(*(ops.ones(shape) for shape in shapes))
+
+
+@pytest.mark.parametrize("axes", [0, 2, (1, 2), -1, 5])
+def test_bad_attention_axes(axes):
+    layer = MultiHeadAttention(2, 3, attention_axes=axes)
+    with pytest.raises(ValueError, match="`attention_axes` must lie between"):
+        layer(QUERY, QUERY)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "message"),
+    [
+        ([(2, 4, 5), (2, 5, 7), (2, 5, 5)], "`query` must have 6 features"),
+        ([(2, 4, 6), (2, 5, 6), (2, 5, 5)], "`value` must have 7 features"),
+        ([(2, 4, 6), (2, 5, 7), (2, 5, 7)], "`key` must have 5 features"),
+        ([(2, 4, 6), (2, 5, 7), (2, 4, 5)], "`value` and `key`, except"),
+        ([(2, 4, 6), (3, 5, 7), (3, 5, 5)], "the same batch axes"),
+        ([(4, 6), (5, 7), (5, 5)], "must have the same rank"),
+        ([(2, 2, 4, 6), (2, 2, 5, 7), (2, 2, 5, 5)], "`query` must have rank"),
+    ],
+)
+def test_bad_shapes_after_it_is_built(shapes, message):
+    layer = make()
+    with pytest.raises(ValueError, match=message):
+        layer(*(ops.ones(shape) for shape in shapes))
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "dtype"),
+    [
+        ("query_mask", (B, S), "bool"),
+        ("query_mask", (B, T, 1), "bool"),
+        ("value_mask", (B, T), "bool"),
+        ("key_mask", (S,), "bool"),
+        ("attention_mask", (S, T), "bool"),
+        ("attention_mask", (B, T, T), "bool"),
+        ("attention_mask", (S,), "bool"),
+        ("query_positions", (B, S), "int32"),
+        ("key_positions", (S,), "int32"),
+        ("key_positions", (B, S), "float32"),
+    ],
+)
+def test_bad_masks_and_positions(name, shape, dtype):
+    layer = make()
+    with pytest.raises(ValueError, match=f"`{name}` must"):
+        layer(QUERY, VALUE, KEY, **{name: ops.ones(shape, dtype)})
+
+
+def test_symbolic_inputs_meet_the_same_door():
+    layer = make(key=VALUE)
+    with pytest.raises(ValueError, match="`query` must have 6 features"):
+        layer(keras.Input((T, D + 1)), keras.Input((S, D + 1)))

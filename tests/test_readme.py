@@ -1,0 +1,144 @@
+"""What the README tells its readers to type works."""
+
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import tomllib
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+EXTRAS = PROJECT["project"]["optional-dependencies"].keys()
+MODULES = {"pytest", "venv"}
+
+
+def blocks(language, text=README):
+    """Bodies of the fenced blocks of a language, in order."""
+    fence = rf"^```{language}\n(.*?)^```$"
+    return re.findall(fence, text, re.DOTALL | re.MULTILINE)
+
+
+COMMANDS = [
+    line
+    for block in blocks("sh")
+    for line in block.splitlines()
+    if line.strip() and not line.startswith("#")
+]
+
+
+def wrong(command):
+    """Says what is wrong with a command, or returns None."""
+    words = shlex.split(command, comments=True)
+    while words and re.fullmatch(r"[A-Z_]+=\S*", words[0]):
+        words.pop(0)
+    program = pathlib.PurePath(words[0]).name
+    if program == "make":
+        return _wrong_make(words[1:])
+    if program == "pip":
+        return _wrong_install(words[1:])
+    if program in ("python", "python3"):
+        return _wrong_python(words[1:])
+    return f"`{program}` is not known here"
+
+
+def _wrong_make(words):
+    # The make that runs these tests must not hand its own flags down.
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("MA")}
+    result = subprocess.run(
+        ["make", "--dry-run", *words],
+        cwd=ROOT,
+        env=clean,
+        capture_output=True,
+        text=True,
+    )
+    if all("=" in word for word in words):
+        return "no target is named"
+    return result.stderr.strip() if result.returncode else None
+
+
+def _wrong_install(words):
+    if words[0] != "install":
+        return "only `pip install` is known here"
+    paths = [b for a, b in zip(words, words[1:], strict=False) if a == "-c"]
+    missing = [path for path in paths if not (ROOT / path).is_file()]
+    if missing:
+        return f"no file {missing[0]}"
+    ours = re.findall(r"(?<!\S)(?:\.|keras-attn)\[(.*?)\]", " ".join(words))
+    if not ours:
+        return "this project is not installed"
+    extras = {extra for names in ours for extra in names.split(",")}
+    unknown = sorted(extras - EXTRAS)
+    return f"no extra {unknown[0]}" if unknown else None
+
+
+def _wrong_python(words):
+    if words[0] == "-m":
+        known, words = words[1] in MODULES, words[2:]
+        if not known:
+            return "this module is not known here"
+        if words == [".venv"]:
+            return None
+    missing = [word for word in words if not (ROOT / word).exists()]
+    return f"no file {missing[0]}" if missing else None
+
+
+def skip_without_make(command):
+    if "make" in command and not shutil.which("make"):
+        pytest.skip("make is not installed")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_exists(command):
+    skip_without_make(command)
+    assert wrong(command) is None
+
+
+@pytest.mark.parametrize("command", ["make translate", "make test"])
+def test_the_two_commands_are_there(command):
+    assert any(line.split("#")[0].strip() == command for line in COMMANDS)
+
+
+@pytest.mark.parametrize(
+    "command, expected",
+    [
+        ("make tea", "tea"),
+        ("KERAS_BACKEND=jax make tea  # test", "tea"),
+        ("make DATA=a.txt", "no target"),
+        ("pip install '.[tea]'", "no extra tea"),
+        ("pip install 'keras-attn[jax,tea]'", "no extra tea"),
+        ("pip install -c tea.txt '.[jax]'", "no file tea.txt"),
+        ("pip install keras", "not installed"),
+        ("pip freeze", "only `pip install`"),
+        ("python tutorials/tea.py", "no file tutorials/tea.py"),
+        ("python -m tea", "not known"),
+        ("brew tea", "`brew` is not known"),
+    ],
+)
+def test_a_wrong_command_is_found(command, expected):
+    skip_without_make(command)
+    assert expected in wrong(command)
+
+
+# A block is one program. The line `print(...)  # text` says what it prints.
+@pytest.mark.parametrize("code", blocks("python"))
+def test_every_example_prints_what_it_says(code, capsys):
+    expected = re.findall(r"^print\(.*\)  # (.*)$", code, re.MULTILINE)
+    exec(compile(code, "README.md", "exec"), {"__name__": "__main__"})
+    printed = capsys.readouterr().out.splitlines()
+    assert expected
+    assert [line for line in printed if line in expected] == expected
+
+
+def test_there_are_examples():
+    assert len(blocks("python")) >= 2
+    assert blocks("sh", "```sh\na\n```\n```python\nb\n```\n") == ["a\n"]
+
+
+@pytest.mark.parametrize("target", re.findall(r"\]\(([^)#]+)", README))
+def test_every_linked_file_is_there(target):
+    assert target.startswith("http") or (ROOT / target).is_file()
