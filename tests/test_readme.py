@@ -1,5 +1,6 @@
 """What the README tells its readers to type works."""
 
+import itertools
 import os
 import pathlib
 import re
@@ -64,7 +65,7 @@ def _wrong_make(words):
 def _wrong_install(words):
     if words[0] != "install":
         return "only `pip install` is known here"
-    paths = [b for a, b in zip(words, words[1:], strict=False) if a == "-c"]
+    paths = [b for a, b in itertools.pairwise(words) if a == "-c"]
     missing = [path for path in paths if not (ROOT / path).is_file()]
     if missing:
         return f"no file {missing[0]}"

@@ -61,6 +61,21 @@ def read_pairs(path, second=None):
     return pairs
 
 
+def read_lines(path):
+    """Reads a text file, one sentence a line.
+
+    Args:
+        path: path of the file, plain or `.gz`.
+
+    Returns:
+        list of str, empty lines among them.
+
+    Raises:
+        CorpusError: the file cannot be read or is not UTF-8.
+    """
+    return _lines(path, _text(path))
+
+
 def split_by_source(pairs):
     """Splits pairs so that no source sentence is on two sides.
 
@@ -148,7 +163,7 @@ def _lines(path, content):
             f"Line {number:,} of {path} is not UTF-8 text."
         ) from error
     # Not splitlines: a sentence may hold U+2028 or a form feed.
-    lines = text.removesuffix("\n").split("\n")
+    lines = text.removesuffix("\n").split("\n") if text else []
     return [line.removesuffix("\r") for line in lines]
 
 

@@ -5,8 +5,6 @@ import pathlib
 import sys
 from typing import NamedTuple
 
-import corpora
-
 
 class Settings(NamedTuple):
     """Holds the settings of one run.
@@ -77,7 +75,7 @@ def read_settings(environment=os.environ):
         A `Settings`.
 
     Raises:
-        ValueError: a value that is no number where one is needed, or < = 0.
+        ValueError: a value that is not a positive number where one is needed.
     """
     given = {
         name: environment[name.upper()].strip()
@@ -95,19 +93,6 @@ def read_settings(environment=os.environ):
         for name, text in given.items()
     }
     return base._replace(**values)
-
-
-def read_pairs(data):
-    """Reads the pairs of `DATA=...`.
-
-    Args:
-        data: str. One tab-separated file, or two with a comma between.
-
-    Returns:
-        A list of (source, target).
-    """
-    first, _, second = data.partition(",")
-    return corpora.read_pairs(first, second or None)
 
 
 def explain_and_leave(error):

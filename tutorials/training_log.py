@@ -51,6 +51,6 @@ class TrainingLog(keras.callbacks.Callback):
             self.validation.append((len(self.losses), float(logs["val_loss"])))
 
     def tokens_per_second(self, steps_per_epoch):
-        """Returns the target tokens trained on in a second, padding left out."""
+        """Returns target tokens per second, padding left out."""
         epochs = len(self.losses) / steps_per_epoch
         return epochs * self.tokens_per_epoch / max(self.seconds, 1e-9)

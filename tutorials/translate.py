@@ -26,14 +26,16 @@
 import json
 import time
 
+import corpora
 import keras
 import numpy as np
-from matplotlib.figure import Figure
-
-import corpora
 import phrase_grammar
 import settings
 import translate_lines
+from matplotlib.figure import Figure
+from training_log import TrainingLog
+from translation import bleu, translate
+
 from keras_attn.explain import plot_attention
 from keras_attn.models import Transformer
 from keras_attn.ops import capture_weights
@@ -44,15 +46,13 @@ from keras_attn.training import (
     TokenAccuracy,
     WarmupSchedule,
 )
-from training_log import TrainingLog
-from translation import bleu, translate
 
 try:
     run = settings.read_settings()
     if run.model:
         translate_lines.run(run.model, run.input)
         raise SystemExit(0)
-    pairs = settings.read_pairs(run.data) if run.data else None
+    pairs = corpora.read_pairs(run.data) if run.data else None
 except ValueError as error:
     settings.explain_and_leave(error)
 
@@ -185,6 +185,7 @@ average = CheckpointAverage(last=5, every=max(1, steps // 2))
 model.fit(
     batches,
     epochs=run.epochs,
+    shuffle=False,  # the dataset does it
     validation_data=validation_batches,
     callbacks=[log, average],
 )
@@ -210,7 +211,9 @@ every = 500 if run.data else max(1, len(sources) // 4)
 samples = [
     (source, translation, group)
     for source, translation, group in zip(
-        sources[::every], translations[::every], references[::every],
+        sources[::every],
+        translations[::every],
+        references[::every],
         strict=True,
     )
 ]
@@ -226,7 +229,7 @@ for source, translation, group in samples:
     print(f"  {source}\n    -> {translation}")
     if translation not in group:
         print(f"       (reference: {group[0]})")
-print(f"{score.format()}")
+print(f"sacreBLEU: {score}")
 print(f"BLEU {score.score:.2f}")
 
 # %% [markdown]

@@ -3,11 +3,11 @@
 import pathlib
 import sys
 
-import keras
-
 import corpora
-from keras_attn.text import SubwordTokenizer
+import keras
 from translation import translate
+
+from keras_attn.text import SubwordTokenizer
 
 
 def run(folder, path=""):

@@ -35,7 +35,10 @@ def compiled(function, variables):
 
         return lambda *args: program([v.value for v in variables], *args)
     if name == "tensorflow":
-        return tf.function(function, autograph=False)
+        traced = tf.function(function, autograph=False)
+        # A program for every shape is what is wanted here; a plain call would
+        # warn of it.
+        return lambda *args: traced.get_concrete_function(*args)(*args)
     if name == "torch":
         return torch.no_grad()(function)
     return function

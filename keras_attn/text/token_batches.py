@@ -63,8 +63,9 @@ def token_batches(
     Returns:
         A tf.data.Dataset of `((source, target), labels)`, int32 (B, S), (B, T)
         and (B, T), whose length is known. Its attribute `report` is a
-        `BatchReport`; print it. Use `model.fit(dataset, shuffle=False)`: Keras
-        warns where it is asked, as by default, to shuffle a dataset itself.
+        `BatchReport`; print it (what is made of the dataset, by `take` and so
+        on, has none). Use `model.fit(dataset, shuffle=False)`: Keras warns
+        where it is asked, as by default, to shuffle a dataset itself.
 
     Raises:
         ValueError: no pairs; sides of different length; no pair within

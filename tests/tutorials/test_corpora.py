@@ -8,6 +8,7 @@ import pytest
 from corpora import (
     CorpusError,
     group_references,
+    read_lines,
     read_pairs,
     split_by_source,
     unseen,
@@ -78,6 +79,17 @@ def test_sentences_stay_as_they_are(write):
     odd = [(" a\u2028b\x0c ", "c\x85 d"), ("e\rf", "\u00a0g")]
     path = write("odd", "".join(f"{s}\t{t}\n" for s, t in odd))
     assert read_pairs(path) == odd
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.gz"])
+def test_lines_of_one_text(write, name):
+    assert read_lines(write(name, "one\r\n\n two\tthree")) == [
+        "one",
+        "",
+        " two\tthree",
+    ]
+    assert read_lines(write(name, "")) == []
+    refused(lambda: read_lines(write(name, b"\xff")), "Line 1 of", "UTF-8")
 
 
 def test_a_comma_in_a_name(write):

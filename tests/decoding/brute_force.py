@@ -1,0 +1,45 @@
+"""Greedy search as anybody would write it: one row, one step, one argmax."""
+
+import numpy as np
+
+
+def greedy(log_probs, max_length, pad_id, start_id, end_id):
+    """Takes the likeliest allowed token until the end token.
+
+    Args:
+        log_probs: callable that takes the list of the tokens so far, without
+            the start token, and returns log p of the next one, float64 (V,).
+        max_length: int.
+        pad_id: int. Never taken, like `start_id`.
+        start_id: int.
+        end_id: int.
+
+    Returns:
+        Tokens, a list padded to `max_length`; their total log-probability; and
+        how many they are.
+    """
+    tokens, score = [], 0.0
+    while len(tokens) < max_length and end_id not in tokens:
+        scores = np.array(log_probs(tokens))
+        allowed = scores.copy()
+        allowed[pad_id] = -np.inf
+        if start_id != end_id:
+            allowed[start_id] = -np.inf
+        tokens.append(int(allowed.argmax()))
+        score += scores[tokens[-1]]
+    padding = [pad_id] * (max_length - len(tokens))
+    return tokens + padding, score, len(tokens)
+
+
+def assert_same(decoded, expected):
+    """Compares a `Decoded` of t = 1 with a list of `greedy` results."""
+    tokens, scores, lengths = zip(*expected, strict=True)
+    assert decoded.tokens.dtype == decoded.lengths.dtype == "int32"
+    assert decoded.scores.dtype == "float32"
+    np.testing.assert_array_equal(decoded.tokens[:, 0], tokens)
+    np.testing.assert_array_equal(decoded.lengths[:, 0], lengths)
+    np.testing.assert_allclose(
+        decoded.scores[:, 0], scores, rtol=1e-5, atol=1e-5
+    )
+    assert decoded.tokens.shape[1] == decoded.scores.shape[1] == 1
+    assert decoded.weights is None

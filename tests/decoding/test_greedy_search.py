@@ -1,0 +1,106 @@
+"""GreedySearch against a loop that runs the whole model for every token."""
+
+import numpy as np
+import pytest
+import torch
+
+from keras_attn.decoding import GreedySearch, generate
+from tests.decoding.brute_force import assert_same, greedy
+from tests.decoding.markov import Markov
+from tests.models.tiny import SOURCE, tiny_transformer
+from tests.models.torch_transformer import TorchTransformer
+
+RNG = np.random.default_rng(0)
+SOURCES = np.array([[3, 9], [4, 9], [5, 9], [3, 2], [8, 0]], "int32")
+
+
+def markov(size=7, kinds=3, end_id=2):
+    """A table on which pad and start are always the likeliest tokens."""
+    table = RNG.normal(size=(kinds, size, size))
+    table[..., 0] += 6
+    table[..., 1] += 5
+    # The second kind of source never ends, the third one at once.
+    table[1, :, end_id] -= 9
+    table[2, :, end_id] += 4
+    return Markov(table, end_id=end_id)
+
+
+def by_brute_force(model, sources, max_length):
+    ids = model.pad_id, model.start_id, model.end_id
+    return [
+        greedy(lambda prefix, s=s: model.log_probs(s, prefix), max_length, *ids)
+        for s in sources
+    ]
+
+
+@pytest.mark.parametrize("max_length", [1, 6])
+def test_equals_brute_force_on_a_table(max_length):
+    model = markov()
+    expected = by_brute_force(model, SOURCES, max_length)
+    if max_length > 1:
+        assert len({length for _, _, length in expected}) > 1
+        assert max_length in [length for _, _, length in expected]
+    decoded = generate(model, SOURCES, max_length, GreedySearch())
+    assert_same(decoded, expected)
+    assert not np.isin(decoded.tokens, [1]).any()
+    for tokens, length in zip(
+        decoded.tokens[:, 0], decoded.lengths[:, 0], strict=True
+    ):
+        assert (tokens[:length] != 0).all() and (tokens[length:] == 0).all()
+        assert 2 not in tokens[: length - 1]
+
+
+def test_scores_are_not_renormalised():
+    model = markov()
+    decoded = generate(model, SOURCES, 1, "greedy")
+    # Pad and start are taken to be impossible, and yet keep their share.
+    allowed = np.array([model.log_probs(s, [])[2:] for s in SOURCES])
+    share = np.log(np.exp(allowed).sum(-1))
+    assert (share < -1).all()
+    np.testing.assert_allclose(
+        decoded.scores[:, 0], allowed.max(-1), rtol=1e-5
+    )
+
+
+def test_a_start_that_is_the_end_can_be_generated():
+    model = markov(end_id=1)
+    expected = by_brute_force(model, SOURCES, 4)
+    assert expected[0] == ([1, 0, 0, 0], expected[0][1], 1)
+    assert_same(generate(model, SOURCES, 4, "greedy"), expected)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        {"num_layers": 2},
+        {
+            "normalize_first": True,
+            "positions": "learned",
+            "max_length": 6,
+            "tie_output": False,
+        },
+        {"start_id": 0},
+    ],
+    ids=["paper", "pre-norm", "pad is start"],
+)
+def test_equals_brute_force_on_a_transformer(form):
+    model = tiny_transformer(**form)
+    twin = TorchTransformer(model)
+
+    def log_probs(source, prefix):
+        target = np.array([[model.start_id, *prefix]])
+        with torch.no_grad():
+            logits = twin(source[None], target)[0, -1]
+        return logits.log_softmax(-1).numpy()
+
+    ids = model.pad_id, model.start_id, model.end_id
+    expected = [
+        greedy(lambda prefix, s=s: log_probs(s, prefix), 5, *ids)
+        for s in SOURCE
+    ]
+    assert len({tuple(tokens) for tokens, _, _ in expected}) > 1
+    assert_same(model.generate(SOURCE, max_length=5), expected)
+
+
+def test_config_round_trips():
+    assert GreedySearch.from_config(GreedySearch().get_config())

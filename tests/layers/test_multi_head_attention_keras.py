@@ -1,0 +1,279 @@
+"""MultiHeadAttention beside Keras's own, with the same weights."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+import keras_attn
+from tests import reference
+from tests.contract import attach_mask, randomize
+from tests.gradients import gradient
+from tests.layers.attention_cases import (
+    CALLS,
+    HOLES,
+    KEY,
+    QUERY,
+    QUERY_MASK,
+    RIGHT,
+    VALUE,
+    B,
+    D,
+    N,
+    S,
+    T,
+    sees,
+)
+from tests.ops.cases import assert_close, assert_differs, normal, values
+
+RANDOM = np.random.default_rng(4)
+
+
+def pair(*shapes, **kwargs):
+    """Keras's layer and ours, with Keras's weights."""
+    kwargs = {"num_heads": N, "key_dim": 3, **kwargs}
+    theirs = keras.layers.MultiHeadAttention(**kwargs)
+    theirs.build(*shapes)
+    randomize(theirs)
+    ours = keras_attn.layers.MultiHeadAttention(**kwargs)
+    ours.build(*shapes)
+    ours.set_weights(theirs.get_weights())
+    return theirs, ours
+
+
+def usual(**kwargs):
+    return pair(QUERY.shape, VALUE.shape, KEY.shape, **kwargs)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_masks(name):
+    kwargs, call_kwargs, mask = CALLS[name]
+    theirs, ours = usual(**kwargs)
+    # The rows that Keras gives a meaning to.
+    rows = sees(mask)
+    call_kwargs = {
+        # Keras cannot read integers where it has another mask.
+        name: ops.cast(x, "bool") if name == "attention_mask" else x
+        for name, x in call_kwargs.items()
+    }
+    output = values(ours(QUERY, VALUE, KEY, **call_kwargs))
+    expected = values(theirs(QUERY, VALUE, KEY, **call_kwargs))
+    assert_close(output[rows], expected[rows])
+    again, weights = ours(
+        QUERY, VALUE, KEY, return_attention_scores=True, **call_kwargs
+    )
+    expected, expected_weights = theirs(
+        QUERY, VALUE, KEY, return_attention_scores=True, **call_kwargs
+    )
+    assert_close(values(again)[rows], values(expected)[rows])
+    by_row = values(weights).swapaxes(1, 2)[rows]
+    assert_close(by_row, values(expected_weights).swapaxes(1, 2)[rows])
+
+
+@pytest.mark.parametrize(
+    "kwargs",
+    [
+        {"use_gate": True},
+        {"use_gate": True, "value_dim": 4, "use_bias": False},
+        {"value_dim": 5, "output_shape": 7},
+        {"output_shape": (2, 3)},
+        {"use_bias": False},
+    ],
+)
+def test_shapes_of_the_weights(kwargs):
+    theirs, ours = usual(**kwargs)
+    for one, other in zip(ours.weights, theirs.weights, strict=True):
+        assert one.shape == other.shape
+        assert one.path.split("/")[1:] == other.path.split("/")[1:]
+    output = values(ours(QUERY, VALUE, KEY))
+    assert_close(output, values(theirs(QUERY, VALUE, KEY)))
+
+
+@pytest.mark.parametrize("name", ["nothing", "value mask", "causal", "window"])
+def test_gradients(name):
+    kwargs, call_kwargs, _ = CALLS[name]
+    upstream = normal(B, T, D, seed=5)
+    of_layers = []
+    for layer in usual(**kwargs):
+
+        def loss(query, value, key, layer=layer):
+            output = layer(query, value, key, **call_kwargs)
+            return ops.sum(ops.multiply(output, upstream))
+
+        of_layers.append(gradient(loss, QUERY, VALUE, KEY))
+    for theirs, ours in zip(*of_layers, strict=True):
+        assert_close(ours, theirs)
+
+
+def test_implicit_masks():
+    theirs, ours = usual()
+
+    def masked(layer):
+        query, value, key = (
+            attach_mask(ops.convert_to_tensor(array), mask)
+            for array, mask in (
+                (QUERY, QUERY_MASK),
+                (VALUE, HOLES),
+                (KEY, RIGHT),
+            )
+        )
+        return values(layer(query, value, key))
+
+    output, expected = masked(ours), masked(theirs)
+    assert_close(output[QUERY_MASK], expected[QUERY_MASK])
+    unmasked = values(ours(QUERY, VALUE, KEY))
+    assert_differs(output[QUERY_MASK], unmasked[QUERY_MASK])
+
+
+X4, X5 = normal(2, 3, 4, 6, seed=7), normal(2, 3, 2, 4, 6, seed=8)
+AXES = [
+    (X4, (1,)),
+    (X4, (2,)),
+    (X4, (1, 2)),
+    (X4, None),
+    (X4, (-2,)),
+    (X5, (2,)),
+    (X5, (1, 3)),
+    (X5, (-3, -2)),
+]
+
+
+@pytest.mark.parametrize(("x", "axes"), AXES)
+def test_attention_axes(x, axes):
+    theirs, ours = pair(x.shape, x.shape, attention_axes=axes)
+    output, weights = ours(x, x, return_attention_scores=True)
+    expected, expected_weights = theirs(x, x, return_attention_scores=True)
+    assert_close(values(output), values(expected))
+    assert_close(values(weights), values(expected_weights))
+    assert ours.attention_axes == theirs.attention_axes
+
+
+@pytest.mark.parametrize(("x", "axes"), AXES)
+def test_attention_axes_with_a_mask(x, axes):
+    theirs, ours = pair(x.shape, x.shape, attention_axes=axes)
+    axes = theirs.attention_axes
+    others = [n for n in range(x.ndim - 1) if n not in axes]
+    lengths = [x.shape[n] for n in axes]
+    shape = [*(x.shape[n] for n in others), *lengths, *lengths]
+    mask = RANDOM.random(shape) < 0.7
+    # Everybody sees himself.
+    flat = mask.reshape(*shape[: len(others)], *[int(np.prod(lengths))] * 2)
+    np.einsum("...ii->...i", flat)[:] = True
+    output, weights = ours(
+        x, x, attention_mask=mask, return_attention_scores=True
+    )
+    expected, expected_weights = theirs(
+        x,
+        x,
+        attention_mask=_with_heads(mask, len(others)),
+        return_attention_scores=True,
+    )
+    assert_close(values(output), values(expected))
+    assert_close(values(weights), values(expected_weights))
+    assert_differs(values(output), values(ours(x, x)))
+
+
+def _with_heads(mask, others):
+    return np.expand_dims(mask, others)
+
+
+@pytest.mark.parametrize("axes", [(1,), (2,)])
+def test_attention_axes_causal(axes):
+    """Against the rank-3 layer on every slice."""
+    _, ours = pair(X4.shape, X4.shape, attention_axes=axes)
+    mask = RANDOM.random(X4.shape[:3]) < 0.7
+    output = values(
+        ours(X4, X4, query_mask=mask, value_mask=mask, use_causal_mask=True)
+    )
+    other = 3 - axes[0]
+    for place in range(X4.shape[other]):
+        x, there = np.take(X4, place, other), np.take(mask, place, other)
+        length = x.shape[1]
+        lower = reference.visible(2, length, length, causal=True)
+        expected, _ = reference.multi_head_attention(
+            x,
+            x,
+            ours.get_weights(),
+            mask=lower & there[:, None, None] & there[:, None, :, None],
+        )
+        assert_close(np.take(output, place, other), expected)
+
+
+def test_attention_axes_of_different_lengths():
+    query, value = normal(2, 3, 4, 6), normal(2, 5, 4, 6, seed=1)
+    theirs, ours = pair(query.shape, value.shape, attention_axes=1)
+    output, weights = ours(query, value, return_attention_scores=True)
+    expected, expected_weights = theirs(
+        query, value, return_attention_scores=True
+    )
+    assert_close(values(output), values(expected))
+    assert_close(values(weights), values(expected_weights))
+    symbolic, weights = ours(
+        keras.Input(query.shape[1:]),
+        keras.Input(value.shape[1:]),
+        return_attention_scores=True,
+    )
+    assert symbolic.shape == (None, 3, 4, 6)
+    assert weights.shape == (None, 4, N, 3, 5)
+
+
+def test_causal_needs_one_axis():
+    _, ours = pair(X4.shape, X4.shape)
+    with pytest.raises(ValueError, match="exactly one attention axis"):
+        ours(X4, X4, use_causal_mask=True)
+
+
+def test_masks_of_many_axes():
+    _, ours = pair(X4.shape, X4.shape, attention_axes=(1,))
+    with pytest.raises(ValueError, match="`attention_mask` must have the ba"):
+        ours(X4, X4, attention_mask=np.ones((3, 3), "bool"))
+    with pytest.raises(ValueError, match="`query_mask` must have the shape"):
+        ours(X4, X4, query_mask=np.ones((2, 3), "bool"))
+    with pytest.raises(ValueError, match="`query_positions` must have the"):
+        ours(X4, X4, query_positions=np.ones((2, 3), "int32"))
+
+
+def test_regularizers():
+    kwargs = dict.fromkeys(
+        ["kernel_regularizer", "bias_regularizer", "activity_regularizer"],
+        "l2",
+    )
+    totals = []
+    for layer in usual(**kwargs):
+        layer(QUERY, VALUE, KEY)
+        totals.append(sum(float(ops.stop_gradient(x)) for x in layer.losses))
+        assert len(layer.losses) == 12
+    np.testing.assert_allclose(*totals, rtol=1e-5)
+
+
+@pytest.mark.parametrize("use_gate", [False, True])
+def test_weight_files_of_keras(tmp_path, use_gate):
+    """A file of Keras's layer in a model loads into ours, and back."""
+    models = []
+    for layer in usual(use_gate=use_gate):
+        inputs = [keras.Input(x.shape[1:]) for x in (QUERY, VALUE, KEY)]
+        models.append(keras.Model(inputs, layer(*inputs)))
+    theirs, ours = models
+    arrays = [ops.convert_to_tensor(x) for x in (QUERY, VALUE, KEY)]
+    expected = values(theirs(arrays))
+    randomize(ours, seed=8)
+    assert_differs(values(ours(arrays)), expected)
+    theirs.save_weights(tmp_path / "theirs.weights.h5")
+    ours.load_weights(tmp_path / "theirs.weights.h5")
+    assert_close(values(ours(arrays)), expected)
+    ours.save_weights(tmp_path / "ours.weights.h5")
+    randomize(theirs, seed=8)
+    theirs.load_weights(tmp_path / "ours.weights.h5")
+    assert_close(values(theirs(arrays)), expected)
+
+
+def test_config_of_keras():
+    """All that a Keras layer says of itself, ours takes."""
+    theirs, _ = usual(sliding_window=2, dropout=0.2, seed=3)
+    config = theirs.get_config()
+    # Its policy is an object of its own; the name says the same.
+    ours = keras_attn.layers.MultiHeadAttention.from_config(config)
+    for name, value in config.items():
+        if name != "dtype":
+            assert ours.get_config()[name] == value
+    assert (T, S) == (QUERY.shape[1], VALUE.shape[1])

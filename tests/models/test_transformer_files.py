@@ -1,0 +1,187 @@
+"""A Transformer survives its config, its files and its own constructor."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_attn.models import Transformer
+from keras_attn.models.portable import portable_compile_config
+from keras_attn.training import (
+    SequenceCrossentropy,
+    TokenAccuracy,
+    WarmupSchedule,
+)
+from tests.blocks.torch_twin import to_numpy
+from tests.models.tiny import LABELS, SOURCE, TARGET, tiny_transformer
+
+FORMS = {
+    "paper": {},
+    "pre-norm": {
+        "normalize_first": True,
+        "gated": True,
+        "positions": "learned",
+        "max_length": 6,
+        "tie_output": False,
+        "target_vocabulary_size": 13,
+    },
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_weight_is_there_before_the_first_call(form):
+    model = tiny_transformer(random=False, **FORMS[form])
+    assert model.built
+    before = [v.path for v in model.variables]
+    assert len(set(before)) == len(before)
+    model((SOURCE, TARGET), training=True)
+    assert [v.path for v in model.variables] == before
+    for variable in model.trainable_weights:
+        assert np.isfinite(to_numpy(variable)).all()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_keras_file(form, tmp_path):
+    model = tiny_transformer(**FORMS[form])
+    path = tmp_path / "model.keras"
+    model.save(path)
+    loaded = keras.saving.load_model(path)
+    assert isinstance(loaded, Transformer)
+    assert loaded.get_config() == model.get_config()
+    np.testing.assert_array_equal(
+        to_numpy(loaded((SOURCE, TARGET))), to_numpy(model((SOURCE, TARGET)))
+    )
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_weights_file(form, tmp_path):
+    model = tiny_transformer(**FORMS[form])
+    other = tiny_transformer(random=False, **FORMS[form])
+    path = tmp_path / "model.weights.h5"
+    model.save_weights(path)
+    other.load_weights(path)
+    for mine, theirs in zip(model.weights, other.weights, strict=True):
+        np.testing.assert_array_equal(to_numpy(mine), to_numpy(theirs))
+
+
+def test_config_holds_every_argument():
+    config = {
+        "source_vocabulary_size": 20,
+        "target_vocabulary_size": 30,
+        "num_layers": 1,
+        "num_heads": 3,
+        "hidden_dim": 6,
+        "intermediate_dim": 5,
+        "dropout": 0.4,
+        "attention_dropout": 0.1,
+        "activation_dropout": 0.2,
+        "activation": "gelu",
+        "gated": True,
+        "normalize_first": True,
+        "epsilon": 1e-3,
+        "positions": "learned",
+        "max_length": 9,
+        "tie_output": False,
+        "pad_id": 4,
+        "start_id": 5,
+        "end_id": 6,
+        "name": "all_but_the_defaults",
+    }
+    model = Transformer(**config)
+    again = Transformer.from_config(model.get_config()).get_config()
+    assert again == model.get_config()
+    assert {name: again[name] for name in config} == config
+
+
+def test_arguments_reach_the_blocks():
+    model = Transformer(
+        20,
+        num_layers=2,
+        num_heads=3,
+        hidden_dim=6,
+        intermediate_dim=5,
+        dropout=0.4,
+        attention_dropout=0.1,
+        activation_dropout=0.2,
+        activation="gelu",
+        gated=True,
+        normalize_first=True,
+        epsilon=1e-3,
+        dtype="mixed_bfloat16",
+    )
+    blocks = [*model._encoder_blocks, *model._decoder_blocks]
+    assert len(blocks) == 4
+    for block in blocks:
+        config = block.get_config()
+        for name in (
+            "num_heads",
+            "intermediate_dim",
+            "dropout",
+            "attention_dropout",
+            "activation_dropout",
+            "activation",
+            "gated",
+            "normalize_first",
+            "epsilon",
+            "dtype",
+        ):
+            assert config[name] == model.get_config()[name], name
+
+
+def test_compiled_file_goes_on_training(tmp_path):
+    model = tiny_transformer()
+    model.compile(
+        keras.optimizers.Adam(WarmupSchedule(8, 10)),
+        SequenceCrossentropy(label_smoothing=0.1),
+        weighted_metrics=[TokenAccuracy()],
+    )
+    model.fit((SOURCE, TARGET), LABELS, epochs=2, verbose=0)
+    path = tmp_path / "model.keras"
+    model.save(path)
+    loaded = keras.saving.load_model(path)
+    assert int(loaded.optimizer.iterations) == 2
+    histories = [
+        m.fit((SOURCE, TARGET), LABELS, epochs=2, verbose=0).history
+        for m in (model, loaded)
+    ]
+    assert set(histories[0]) == {"loss", "token_accuracy"}
+    # Step, momenta and schedule have all come back.
+    np.testing.assert_allclose(
+        histories[1]["loss"], histories[0]["loss"], rtol=1e-5
+    )
+
+
+def test_compile_config_names_no_backend():
+    model = tiny_transformer()
+    model.compile("adam", SequenceCrossentropy(), jit_compile=False)
+    config = model.get_compile_config()
+    assert config["jit_compile"] == "auto"
+    assert config["optimizer"]["module"] == "keras.optimizers"
+    written = {
+        "optimizer": {
+            "module": "keras.optimizers",
+            "class_name": "LossScaleOptimizer",
+            "config": {
+                "inner_optimizer": {
+                    "module": "keras.src.backend.torch.optimizers.torch_adam",
+                    "class_name": "Adam",
+                    "registered_name": "Adam",
+                    "config": {"learning_rate": 0.1},
+                }
+            },
+        },
+        "loss_weights": None,
+        "metrics": [["accuracy"]],
+        "jit_compile": True,
+    }
+    portable = portable_compile_config(written)
+    inner = portable["optimizer"]["config"]["inner_optimizer"]
+    assert inner == {
+        "module": "keras.optimizers",
+        "class_name": "Adam",
+        "registered_name": None,
+        "config": {"learning_rate": 0.1},
+    }
+    assert portable["metrics"] == [["accuracy"]]
+    # The argument itself is left alone.
+    assert written["jit_compile"] is True
+    assert portable_compile_config(None) is None

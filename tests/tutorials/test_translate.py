@@ -1,0 +1,163 @@
+"""The translation program: a quick run of it, its files, its bad input."""
+
+import json
+import pathlib
+import runpy
+
+import keras
+import numpy as np
+import phrase_grammar
+import pytest
+import settings
+from translation import bleu
+
+TUTORIAL = str(pathlib.Path(__file__).parents[2] / "tutorials/translate.py")
+NAMES = [name.upper() for name in settings.Settings._fields]
+
+
+def run(monkeypatch, **values):
+    for name in NAMES:
+        monkeypatch.delenv(name, raising=False)
+    for name, value in values.items():
+        monkeypatch.setenv(name, str(value))
+    return runpy.run_path(TUTORIAL, run_name="__main__")
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory):
+    """The folder of a quick run, and what the run printed."""
+    folder = tmp_path_factory.mktemp("translate")
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        lines = []
+        monkeypatch.setattr(
+            "builtins.print",
+            lambda *args, **_: lines.append(" ".join(map(str, args))),
+        )
+        run(monkeypatch, QUICK=1, OUT=folder)
+    return folder, "\n".join(lines)
+
+
+def test_a_quick_run_says_what_it_does_and_what_is_next(quick):
+    folder, printed = quick
+    assert any(line.startswith("BLEU ") for line in printed.splitlines())
+    float(printed.split("\nBLEU ")[1].split()[0])
+    for name in ("model.keras", "training.png", "attention.png"):
+        assert (folder / name).stat().st_size > 1000
+        assert str(folder / name) in printed
+    assert "What to try next" in printed
+
+
+def test_no_printed_sentence_was_trained_on(quick):
+    folder, printed = quick
+    results = json.loads((folder / "results.json").read_text("utf-8"))
+    sources = [sample[0] for sample in results["samples"]]
+    assert "this cat is very large" in sources
+    trained = {english for english, _ in phrase_grammar.phrase_splits().train}
+    for source in sources:
+        assert f"  {source}\n" in printed
+        assert source not in trained
+    # The examples printed before the training are of the training set: the
+    # check above must be able to fail.
+    assert any(f"  {english}  ->" in printed for english in trained)
+
+
+def test_the_saved_model_translates_a_file_and_the_keyboard(
+    quick, tmp_path, monkeypatch, capsys
+):
+    folder, _ = quick
+    lines = tmp_path / "lines.txt"
+    lines.write_text("this cat is very large\n\nthe dog eats\n", "utf-8")
+    with pytest.raises(SystemExit) as leaving:
+        run(monkeypatch, MODEL=folder, INPUT=lines)
+    assert leaving.value.code == 0
+    from_file = capsys.readouterr().out.splitlines()
+    assert len(from_file) == 3  # a line for each line, empty ones too
+    with lines.open(encoding="utf-8") as keyboard, pytest.raises(SystemExit):
+        monkeypatch.setattr("sys.stdin", keyboard)
+        run(monkeypatch, MODEL=folder)
+    typed = capsys.readouterr().out.splitlines()
+    assert typed == [from_file[0], from_file[2]]
+
+
+def test_a_corpus_of_ones_own(tmp_path, monkeypatch, capsys):
+    pairs = phrase_grammar.generate_pairs(600, seed=3)
+    (tmp_path / "en.txt").write_text("\n".join(e for e, _ in pairs), "utf-8")
+    (tmp_path / "es.txt").write_text("\n".join(s for _, s in pairs), "utf-8")
+    data = f"{tmp_path / 'en.txt'},{tmp_path / 'es.txt'}"
+    run(monkeypatch, QUICK=1, DATA=data, OUT=tmp_path / "out", BUCKETS=2)
+    printed = capsys.readouterr().out
+    assert "\nBLEU " in printed
+    assert (tmp_path / "out/model.keras").is_file()
+
+
+@pytest.mark.parametrize(
+    ("content", "answer"),
+    [
+        (None, "no file"),
+        (b"", "no sentence with a translation"),
+        (b"one\tuno\ntwo dos\n", "Line 2"),
+        (b"caf\xe9\tcaf\xe9\n", "not UTF-8"),
+    ],
+)
+def test_bad_data_gets_one_line_and_status_2(
+    content, answer, tmp_path, monkeypatch, capsys
+):
+    path = tmp_path / "data.tsv"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(SystemExit) as leaving:
+        run(monkeypatch, DATA=path)
+    assert leaving.value.code == 2
+    said = capsys.readouterr().err
+    assert answer in said
+    assert len(said.splitlines()) == 1
+
+
+def test_files_of_unequal_length_get_one_line_and_status_2(
+    tmp_path, monkeypatch, capsys
+):
+    (tmp_path / "a").write_text("one\ntwo\n")
+    (tmp_path / "b").write_text("uno\n")
+    with pytest.raises(SystemExit) as leaving:
+        run(monkeypatch, DATA=f"{tmp_path / 'a'},{tmp_path / 'b'}")
+    assert leaving.value.code == 2
+    said = capsys.readouterr().err
+    assert "2 lines" in said and len(said.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("MINUTES", "soon"), ("WIDTH", "-1"), ("EPOCHS", "0")]
+)
+def test_a_bad_setting_gets_one_line_and_status_2(
+    name, value, monkeypatch, capsys
+):
+    with pytest.raises(SystemExit) as leaving:
+        run(monkeypatch, **{name: value})
+    assert leaving.value.code == 2
+    assert f"{name} must be" in capsys.readouterr().err
+
+
+def test_a_folder_without_a_model_gets_one_line(tmp_path, monkeypatch, capsys):
+    with pytest.raises(SystemExit) as leaving:
+        run(monkeypatch, MODEL=tmp_path)
+    assert leaving.value.code == 2
+    assert "model.keras" in capsys.readouterr().err
+
+
+def test_bleu_counts_every_reference():
+    translations = ["the cat sat on the mat", "he is tall"]
+    references = [["a cat sat on a mat", "the cat sat on the mat"], ["he is"]]
+    assert bleu(translations, references).score > 70
+    first_only = [[group[0]] for group in references]
+    assert bleu(translations, first_only).score < 40
+
+
+def test_the_loaded_model_is_the_saved_one(quick):
+    folder, _ = quick
+    model = keras.saving.load_model(folder / "model.keras")
+    ids = np.array([[260, 270, 2]]), np.array([[1, 260]])
+    again = keras.saving.load_model(folder / "model.keras", compile=False)
+    np.testing.assert_array_equal(
+        keras.ops.convert_to_numpy(model(ids)),
+        keras.ops.convert_to_numpy(again(ids)),
+    )
