@@ -262,7 +262,8 @@ if new and len(new) < len(sources):
 # %% [markdown]
 # ## Pictures
 #
-# The loss, the learning rate, and where each target token looked in the source.
+# The loss, the learning rate, and where the model looked in the source as it
+# wrote each token: a row is the token written, a column a source token.
 # Attention weights are captured in one pass over the finished translation; the
 # training and the decoding above never held them.
 

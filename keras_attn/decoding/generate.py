@@ -48,6 +48,11 @@ def generate(model, inputs, max_length, strategy, batch_size=32):
     if isinstance(strategy, str):
         checks.choice("strategy", strategy, ("greedy",))
         strategy = GreedySearch()
+    elif not hasattr(strategy, "search"):
+        raise ValueError(
+            "`strategy` must be a name or a strategy of `keras_attn.decoding`. "
+            f"Received: strategy={strategy!r}"
+        )
     rows = len(inputs)
     size = min(batch_size, rows)
     filled = -(-rows // size) * size

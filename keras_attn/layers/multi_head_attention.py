@@ -157,7 +157,8 @@ class MultiHeadAttention(ProjectedAttention):
         # Before the projections: in the gradient of their kernels too, 0 x NaN
         # is NaN.
         query = _clean(query, visibility.query_positions)
-        if inputs[1] is inputs[0]:
+        one_mask = visibility.query_positions is visibility.key_positions
+        if inputs[1] is inputs[0] and one_mask:
             value = query
         else:
             value = _clean(value, visibility.key_positions)

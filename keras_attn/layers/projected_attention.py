@@ -92,6 +92,27 @@ class ProjectedAttention(keras.layers.Layer):
         """The axes attended over, counted from the front once built."""
         return self._attention_axes
 
+    # Under these four names Keras's layer writes its weights into files.
+    @property
+    def query_dense(self):
+        """The projection of the queries."""
+        return self._query_dense
+
+    @property
+    def key_dense(self):
+        """The projection of the keys."""
+        return self._key_dense
+
+    @property
+    def value_dense(self):
+        """The projection of the values."""
+        return self._value_dense
+
+    @property
+    def output_dense(self):
+        """The projection of the heads."""
+        return self._output_dense
+
     def build(self, query_shape, value_shape, key_shape=None):
         """Creates the projections."""
         key_shape = value_shape if key_shape is None else key_shape

@@ -68,6 +68,9 @@ class TokenEmbedding(keras.layers.Layer):
             self.vocabulary_size,
             self.hidden_dim,
             embeddings_initializer=self.initializer,
+            # Else the matrix stays float32 inside a model in mixed precision,
+            # and so do the largest product and the logits.
+            reverse_dtype=self.compute_dtype,
             dtype=self.dtype_policy,
             name="table",
         )

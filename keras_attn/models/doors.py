@@ -29,7 +29,7 @@ def check_ids(name, ids, vocabulary_size):
         ValueError: `source_ids` must lie in [0, 5). Received: ids from 1 to 9
     """
     if isinstance(ids, (list, tuple)):
-        lengths = {len(row) for row in ids if isinstance(row, (list, tuple))}
+        lengths = {len(row) if hasattr(row, "__len__") else 0 for row in ids}
         if len(lengths) > 1:
             raise ValueError(
                 f"`{name}` must have rows of equal length, padded. "

@@ -97,6 +97,11 @@ class Transformer(Decodable):
         end_id=2,
         **kwargs,
     ):
+        checks.positive_int("source_vocabulary_size", source_vocabulary_size)
+        if target_vocabulary_size is not None:
+            checks.positive_int(
+                "target_vocabulary_size", target_vocabulary_size
+            )
         checks.positive_int("num_layers", num_layers)
         checks.positive_int("num_heads", num_heads)
         checks.positive_int("hidden_dim", hidden_dim)
@@ -127,6 +132,7 @@ class Transformer(Decodable):
         self.pad_id = pad_id
         self.start_id = start_id
         self.end_id = end_id
+        self._check_special_ids()
         self._make_ends()
         self._make_blocks()
         # Every weight exists from here on: a model built by its first call
@@ -333,6 +339,20 @@ class Transformer(Decodable):
             self.target_vocabulary_size,
         )
         return source, source if target is None else target
+
+    def _check_special_ids(self):
+        """Padding stands on both sides, start and end in the target only."""
+        for name, size in (
+            ("pad_id", min(self._sizes)),
+            ("start_id", self._sizes[1]),
+            ("end_id", self._sizes[1]),
+        ):
+            value = getattr(self, name)
+            if value not in range(size):
+                raise ValueError(
+                    f"`{name}` must lie in [0, {size}). "
+                    f"Received: {name}={value!r}"
+                )
 
     def _make_ends(self):
         """Makes embeddings, positions and output."""

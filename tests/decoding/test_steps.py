@@ -5,7 +5,6 @@ import pytest
 from keras import ops
 
 from keras_attn.cache import reorder
-
 from tests.blocks.torch_twin import to_numpy
 from tests.models.tiny import SOURCE, tiny_transformer
 

@@ -77,18 +77,23 @@ CALLS = {
         {
             "query_mask": QUERY_MASK,
             "value_mask": RIGHT,
-            "attention_mask": EXPLICIT,
+            "attention_mask": EXPLICIT[:, 0],
             "use_causal_mask": True,
         },
         reference.visible(B, T, S, causal=True, window=3)
         & _rows(QUERY_MASK)
         & _columns(RIGHT)
-        & EXPLICIT,
+        & EXPLICIT[:, :1],
     ),
 }
 
 # Those that keras.layers.MultiHeadAttention cannot be asked.
 OWN_CALLS = {
+    "mask (B, N, T, S) and others": (
+        {},
+        {"value_mask": RIGHT, "attention_mask": EXPLICIT},
+        _columns(RIGHT) & EXPLICIT,
+    ),
     "always causal": (
         {"causal": True},
         {},

@@ -94,7 +94,7 @@ def test_tensors_and_lists_are_looked_at(model):
         (SOURCE[:0], r"`inputs` must hold at least one row"),
         (SOURCE[0], r"`inputs` must have shape \(batch, length\)"),
         ([[5, 6, 7], [8]], r"`inputs` must have rows of equal length"),
-        (np.ones((2, 7), "int32"), r"`inputs` must not be longer than .*6"),
+        (np.ones((2, 7), "int32"), r"`inputs` must not exceed .*max_length=6.*7"),
     ],
 )
 def test_generate_refuses_bad_ids(model, source, message):
@@ -103,7 +103,7 @@ def test_generate_refuses_bad_ids(model, source, message):
 
 
 def test_generate_refuses_more_than_the_table(model):
-    with pytest.raises(ValueError, match=r"`max_length`.*6 rows.*max_length=7"):
+    with pytest.raises(ValueError, match=r"`max_length` must not exceed .*=6.*7"):
         model.generate(SOURCE, max_length=7)
 
 
@@ -119,16 +119,26 @@ def test_generate_refuses_more_than_the_table(model):
         ({"positions": "rotary"}, r"`positions` must be one of"),
         ({"positions": "learned"}, r"`max_length` must be given"),
         ({"hidden_dim": 9, "num_heads": 3}, r"even width"),
+        ({"source_vocabulary_size": "x"}, r"`source_vocabulary_size`"),
         ({"target_vocabulary_size": 0}, r"`target_vocabulary_size`"),
         ({"max_length": -1}, r"`max_length`"),
+        ({"pad_id": -100}, r"`pad_id` must lie in \[0, 11\).*-100"),
+        ({"end_id": 11}, r"`end_id` must lie in \[0, 11\).*11"),
+        (
+            {"target_vocabulary_size": 5, "start_id": 5},
+            r"`start_id` must lie in \[0, 5\).*5",
+        ),
     ],
 )
 def test_bad_arguments_are_refused(arguments, message):
-    sizes = {"num_layers": 1, "num_heads": 2, "hidden_dim": 8}
+    sizes = {
+        "source_vocabulary_size": SIZE,
+        "num_layers": 1,
+        "num_heads": 2,
+        "hidden_dim": 8,
+    }
     with pytest.raises(ValueError, match=message):
-        Transformer(SIZE, **(sizes | arguments))
-    with pytest.raises(ValueError, match=r"`source_vocabulary_size`"):
-        Transformer(0, **sizes)
+        Transformer(**(sizes | arguments))
 
 
 def test_check_ids_lets_symbols_pass():
