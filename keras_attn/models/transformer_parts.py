@@ -1,0 +1,209 @@
+"""The parts of a Transformer, and their configuration."""
+
+import keras
+
+from keras_attn import checks
+from keras_attn.blocks import DecoderBlock, EncoderBlock
+from keras_attn.layers import PositionalEmbedding, TokenEmbedding
+from keras_attn.models.decodable import Decodable
+
+
+class TransformerParts(Decodable):
+    """Makes embeddings, positions, two stacks of blocks and the output.
+
+    Abstract: `Transformer` says how they are put together, and documents the
+    arguments.
+    """
+
+    def __init__(
+        self,
+        source_vocabulary_size,
+        target_vocabulary_size=None,
+        num_layers=6,
+        num_heads=8,
+        hidden_dim=512,
+        intermediate_dim=2048,
+        dropout=0.1,
+        attention_dropout=0.0,
+        activation_dropout=0.0,
+        activation="relu",
+        gated=False,
+        normalize_first=False,
+        epsilon=1e-5,
+        positions="sinusoidal",
+        max_length=None,
+        tie_output=True,
+        pad_id=0,
+        start_id=1,
+        end_id=2,
+        **kwargs,
+    ):
+        checks.positive_int("source_vocabulary_size", source_vocabulary_size)
+        if target_vocabulary_size is not None:
+            checks.positive_int(
+                "target_vocabulary_size", target_vocabulary_size
+            )
+        checks.positive_int("num_layers", num_layers)
+        checks.positive_int("num_heads", num_heads)
+        checks.positive_int("hidden_dim", hidden_dim)
+        checks.fraction("dropout", dropout)
+        checks.choice("positions", positions, ("sinusoidal", "learned"))
+        if hidden_dim % num_heads:
+            raise ValueError(
+                "`num_heads` must divide `hidden_dim`. Received: "
+                f"num_heads={num_heads}, hidden_dim={hidden_dim}"
+            )
+        super().__init__(**kwargs)
+        self.source_vocabulary_size = source_vocabulary_size
+        self.target_vocabulary_size = target_vocabulary_size
+        self.num_layers = num_layers
+        self.num_heads = num_heads
+        self.hidden_dim = hidden_dim
+        self.intermediate_dim = intermediate_dim
+        self.dropout = dropout
+        self.attention_dropout = attention_dropout
+        self.activation_dropout = activation_dropout
+        self.activation = keras.activations.get(activation)
+        self.gated = gated
+        self.normalize_first = normalize_first
+        self.epsilon = epsilon
+        self.positions = positions
+        self.max_length = max_length
+        self.tie_output = tie_output
+        self.pad_id = pad_id
+        self.start_id = start_id
+        self.end_id = end_id
+        self._check_special_ids()
+        self._make_ends()
+        self._make_blocks()
+        # Every weight exists from here on: a model built by its first call
+        # would reload without those of the calls it never saw.
+        self.built = True
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        config = super().get_config()
+        for name in (
+            "source_vocabulary_size",
+            "target_vocabulary_size",
+            "num_layers",
+            "num_heads",
+            "hidden_dim",
+            "intermediate_dim",
+            "dropout",
+            "attention_dropout",
+            "activation_dropout",
+            "gated",
+            "normalize_first",
+            "epsilon",
+            "positions",
+            "max_length",
+            "tie_output",
+            "pad_id",
+            "start_id",
+            "end_id",
+        ):
+            config[name] = getattr(self, name)
+        config["activation"] = keras.activations.serialize(self.activation)
+        return config
+
+    @property
+    def _sizes(self):
+        source, target = (
+            self.source_vocabulary_size,
+            self.target_vocabulary_size,
+        )
+        return source, source if target is None else target
+
+    def _check_special_ids(self):
+        """Padding stands on both sides, start and end in the target only."""
+        for name, size in (
+            ("pad_id", min(self._sizes)),
+            ("start_id", self._sizes[1]),
+            ("end_id", self._sizes[1]),
+        ):
+            value = getattr(self, name)
+            if value not in range(size):
+                raise ValueError(
+                    f"`{name}` must lie in [0, {size}). "
+                    f"Received: {name}={value!r}"
+                )
+
+    def _make_ends(self):
+        """Makes embeddings, positions and output."""
+        dtype = self.dtype_policy
+        names = ("source", "target")
+        shared = self.target_vocabulary_size is None
+        embeddings = [
+            TokenEmbedding(
+                size,
+                self.hidden_dim,
+                pad_id=None,  # the model hands positions on, not masks
+                dtype=dtype,
+                name=f"{'token' if shared else name}_embedding",
+            )
+            for name, size in zip(names, self._sizes, strict=True)
+        ]
+        self._source_embedding = embeddings[0]
+        self._source_embedding.build()
+        self._target_embedding = embeddings[0] if shared else embeddings[1]
+        if not shared:
+            self._target_embedding.build()
+        self._source_positions, self._target_positions = (
+            PositionalEmbedding(
+                kind=self.positions,
+                max_length=self.max_length,
+                dtype=dtype,
+                name=f"{name}_positions",
+            )
+            for name in names
+        )
+        width = (None, None, self.hidden_dim)
+        self._source_positions.build(width)
+        self._target_positions.build(width)
+        self._dropout_layer = keras.layers.Dropout(self.dropout, dtype=dtype)
+        self._output_dense = None
+        if not self.tie_output:
+            self._output_dense = keras.layers.Dense(
+                self._sizes[1], dtype=dtype, name="output"
+            )
+            self._output_dense.build(width)
+
+    def _make_blocks(self):
+        """Makes the two stacks."""
+        config = {
+            "num_heads": self.num_heads,
+            "intermediate_dim": self.intermediate_dim,
+            "dropout": self.dropout,
+            "attention_dropout": self.attention_dropout,
+            "activation_dropout": self.activation_dropout,
+            "activation": self.activation,
+            "gated": self.gated,
+            "normalize_first": self.normalize_first,
+            "epsilon": self.epsilon,
+            "dtype": self.dtype_policy,
+        }
+        width = (None, None, self.hidden_dim)
+        self._encoder_blocks = [
+            EncoderBlock(name=f"encoder_block_{i}", **config)
+            for i in range(self.num_layers)
+        ]
+        self._decoder_blocks = [
+            DecoderBlock(name=f"decoder_block_{i}", **config)
+            for i in range(self.num_layers)
+        ]
+        for block in self._encoder_blocks:
+            block.build(width)
+        for block in self._decoder_blocks:
+            block.build(width, width)
+        if self.normalize_first:
+            self._encoder_norm, self._decoder_norm = (
+                keras.layers.LayerNormalization(
+                    epsilon=self.epsilon,
+                    dtype=self.dtype_policy,
+                    name=f"{side}_norm",
+                )
+                for side in ("encoder", "decoder")
+            )
+            self._encoder_norm.build(width)
+            self._decoder_norm.build(width)
