@@ -84,7 +84,7 @@ def attach_mask(tensor, mask):
 def _check_config(layer, args, call_kwargs, outputs, tolerance):
     config = layer.get_config()
     clone = type(layer).from_config(config)
-    assert _plain(clone.get_config()) == _plain(config)
+    assert _plain(clone.get_config()) == _plain(config), "config changed"
     serialized = keras.saving.serialize_keras_object(layer)
     json.dumps(serialized)
     restored = keras.saving.deserialize_keras_object(serialized)
@@ -97,12 +97,17 @@ def _check_config(layer, args, call_kwargs, outputs, tolerance):
 
 
 def _check_attributes(layer, args, call_kwargs):
-    before = dict(vars(layer))
-    layer(*_tensors(args), **_tensors(call_kwargs))
-    after = vars(layer)
-    assert set(after) == set(before)
-    for name, value in before.items():
-        assert after[name] is value, f"a call replaced `{name}`"
+    # A copy that is built and was never called.
+    serialized = keras.saving.serialize_keras_object(layer)
+    fresh = keras.saving.deserialize_keras_object(serialized)
+    assert fresh.built, "the serialised layer does not build itself"
+    before = dict(vars(fresh))
+    fresh(*_tensors(args), **_tensors(call_kwargs))
+    after = vars(fresh)
+    changed = set(after) ^ set(before)
+    changed |= {name for name in before if after[name] is not before[name]}
+    changed.discard("_called")  # Keras's own
+    assert not changed, f"a call changed the attributes {changed}"
 
 
 def _check_masks(layer, args, call_kwargs):
@@ -111,7 +116,7 @@ def _check_masks(layer, args, call_kwargs):
     assert given[0] is not None, "the first input is no (B, T, D)"
     output = tree.flatten(layer(*tensors, **_tensors(call_kwargs)))[0]
     for tensor, mask in zip(tensors, given, strict=True):
-        assert getattr(tensor, "_keras_mask", None) is mask
+        assert getattr(tensor, "_keras_mask", None) is mask, "mask erased"
     passed_on = getattr(output, "_keras_mask", None)
     assert passed_on is not None, "the mask of the first input was lost"
     np.testing.assert_array_equal(_values(passed_on), _values(given[0]))
@@ -126,8 +131,9 @@ def _check_mixed(make, args, call_kwargs, mixed_dtype):
             assert dtype == "float32"
         for output in tree.flatten(outputs):
             dtype = keras.backend.standardize_dtype(output.dtype)
-            assert dtype == (mixed_dtype or compute_dtype)
-            assert np.isfinite(_values(ops.cast(output, "float32"))).all()
+            assert dtype == (mixed_dtype or compute_dtype), "policy ignored"
+            finite = np.isfinite(_values(ops.cast(output, "float32")))
+            assert finite.all(), f"not finite in {compute_dtype}"
 
 
 def _check_symbolic(layer, args, call_kwargs, outputs, dynamic=False):
@@ -147,7 +153,7 @@ def _check_symbolic(layer, args, call_kwargs, outputs, dynamic=False):
     ):
         assert len(promised.shape) == len(output.shape)
         for size, real in zip(promised.shape, output.shape, strict=True):
-            assert size in (None, real)
+            assert size in (None, real), "the symbolic shape is another"
         if not dynamic:
             assert promised.shape[1:] == output.shape[1:]
         assert keras.backend.standardize_dtype(promised.dtype) == output.dtype

@@ -38,8 +38,8 @@ class Settings(NamedTuple):
     input: str = ""
     quick: bool = False
     seed: int = 1
-    epochs: int = 16
-    minutes: float = 4.5
+    epochs: int = 12
+    minutes: float = 3.5
     vocabulary: int = 1500
     layers: int = 2
     width: int = 128

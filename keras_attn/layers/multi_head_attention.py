@@ -316,11 +316,11 @@ def _masks(inputs, masks):
         implicit_mask(x) if mask is None else mask
         for x, mask in zip(inputs, masks, strict=True)
     )
-    return (
-        query_mask,
-        value_mask,
-        None if key_mask is value_mask else key_mask,
-    )
+    # Of one tensor the implicit mask counts once, and not beside a given one.
+    shared = inputs[2] is inputs[1] and key_mask is implicit_mask(inputs[2])
+    if shared or key_mask is value_mask:
+        key_mask = None
+    return query_mask, value_mask, key_mask
 
 
 def _both(first, second):

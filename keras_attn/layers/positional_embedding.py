@@ -134,6 +134,8 @@ class PositionalEmbedding(keras.layers.Layer):
 
     def compute_output_shape(self, inputs_shape):
         """Returns the shape of the inputs."""
+        if self.built:
+            checks.width("inputs", inputs_shape, self._width)
         return inputs_shape
 
     def get_config(self):

@@ -57,8 +57,9 @@ def test_equals_torch(normalize_first, activation):
         tgt_key_padding_mask=torch_twin.tensor(~MASK),
         memory_key_padding_mask=torch_twin.tensor(~MEMORY_MASK),
     )
-    (expected * torch_twin.tensor(UPSTREAM))[torch_twin.tensor(MASK)].sum(
-    ).backward()
+    (expected * torch_twin.tensor(UPSTREAM))[
+        torch_twin.tensor(MASK)
+    ].sum().backward()
 
     output = block(X, MEMORY, **MASKS)
     (at_x, at_memory), at_weights = layer_gradients(

@@ -54,8 +54,9 @@ def test_equals_torch(normalize_first, activation, causal):
         src_mask=torch_twin.tensor(~LOWER) if causal else None,
         src_key_padding_mask=torch_twin.tensor(~MASK),
     )
-    (expected * torch_twin.tensor(UPSTREAM))[torch_twin.tensor(MASK)].sum(
-    ).backward()
+    (expected * torch_twin.tensor(UPSTREAM))[
+        torch_twin.tensor(MASK)
+    ].sum().backward()
 
     output = block(X, mask=MASK, attention_mask=attention_mask)
     (at_x,), at_weights = layer_gradients(

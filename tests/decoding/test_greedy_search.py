@@ -5,10 +5,9 @@ import pytest
 import torch
 
 from keras_attn.decoding import GreedySearch, generate
-from tests.contract import randomize
 from tests.decoding.brute_force import assert_same, greedy
 from tests.decoding.markov import Markov
-from tests.models.tiny import SOURCE, tiny_transformer
+from tests.models.tiny import SOURCE, talkative_transformer
 from tests.models.torch_transformer import TorchTransformer
 
 RNG = np.random.default_rng(0)
@@ -58,9 +57,7 @@ def test_scores_are_not_renormalised():
     allowed = np.array([model.log_probs(s, [])[2:] for s in SOURCES])
     share = np.log(np.exp(allowed).sum(-1))
     assert (share < -1).all()
-    np.testing.assert_allclose(
-        decoded.scores[:, 0], allowed.max(-1), rtol=1e-5
-    )
+    np.testing.assert_allclose(decoded.scores[:, 0], allowed.max(-1), rtol=1e-5)
 
 
 def test_a_start_that_is_the_end_can_be_generated():
@@ -73,20 +70,20 @@ def test_a_start_that_is_the_end_can_be_generated():
 @pytest.mark.parametrize(
     "form",
     [
-        {"num_layers": 2},
+        {"seed": 8, "num_layers": 2},
         {
+            "seed": 6,
             "normalize_first": True,
             "positions": "learned",
             "max_length": 6,
             "tie_output": False,
         },
-        {"start_id": 0},
+        {"seed": 5, "start_id": 0},
     ],
     ids=["paper", "pre-norm", "pad is start"],
 )
 def test_equals_brute_force_on_a_transformer(form):
-    # Large weights, so that the tokens depend on the source.
-    model = randomize(tiny_transformer(**form), scale=1.5)
+    model = talkative_transformer(**form)
     twin = TorchTransformer(model)
 
     def log_probs(source, prefix):

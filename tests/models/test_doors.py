@@ -94,7 +94,10 @@ def test_tensors_and_lists_are_looked_at(model):
         (SOURCE[:0], r"`inputs` must hold at least one row"),
         (SOURCE[0], r"`inputs` must have shape \(batch, length\)"),
         ([[5, 6, 7], [8]], r"`inputs` must have rows of equal length"),
-        (np.ones((2, 7), "int32"), r"`inputs` must not exceed .*max_length=6.*7"),
+        (
+            np.ones((2, 7), "int32"),
+            r"`inputs` must not exceed .*max_length=6.*7",
+        ),
     ],
 )
 def test_generate_refuses_bad_ids(model, source, message):
@@ -103,7 +106,9 @@ def test_generate_refuses_bad_ids(model, source, message):
 
 
 def test_generate_refuses_more_than_the_table(model):
-    with pytest.raises(ValueError, match=r"`max_length` must not exceed .*=6.*7"):
+    with pytest.raises(
+        ValueError, match=r"`max_length` must not exceed .*=6.*7"
+    ):
         model.generate(SOURCE, max_length=7)
 
 

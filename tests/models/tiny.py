@@ -22,3 +22,13 @@ def tiny_transformer(random=True, **kwargs):
     }
     model = Transformer(SIZE, **(sizes | kwargs))
     return randomize(model) if random else model
+
+
+def talkative_transformer(seed, **kwargs):
+    """Returns a model whose likeliest tokens depend on the source."""
+    model = randomize(tiny_transformer(**kwargs), scale=0.7, seed=seed)
+    for variable in model.weights:
+        # A random offset before the logits would settle which token it is.
+        if variable.path.endswith(("gamma", "beta")):
+            variable.assign(np.full(variable.shape, "gamma" in variable.path))
+    return model

@@ -1,0 +1,170 @@
+"""Step by step through a cache: the numbers of the full pass."""
+
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_attn import cache as kv
+from keras_attn.backend import compiled
+from keras_attn.layers import MultiHeadAttention
+from tests.contract import randomize
+from tests.ops.cases import assert_close, assert_differs, normal, values
+
+B, T, S, D, N, H, W = 2, 6, 5, 6, 4, 3, 2
+X, MEMORY = normal(B, T, D, seed=1), normal(B, S, D + 1, seed=2)
+LAYERS = [
+    {},
+    {"num_key_value_heads": 2},
+    {"sliding_window": 3},
+    {"use_gate": True, "num_key_value_heads": 1},
+]
+every_layer = pytest.mark.parametrize("kwargs", LAYERS)
+
+
+def make(width, **kwargs):
+    layer = MultiHeadAttention(N, H, value_dim=W, **kwargs)
+    layer.build((None, None, D), (None, None, width))
+    return randomize(layer)
+
+
+def empty(layer, rows=B, length=T, dtype="float32"):
+    heads = layer.num_key_value_heads
+    return kv.empty(rows, length, 1, heads, H, W, dtype)
+
+
+def steps(layer, x, counts, cache, step=None):
+    """Decodes `counts` tokens at a time; outputs side by side."""
+    step = _step(layer) if step is None else step
+    outputs, start = [], 0
+    for count in counts:
+        new = ops.convert_to_tensor(x[:, start : start + count])
+        output, cache = step(new, cache)
+        outputs.append(values(output))
+        start += count
+    return np.concatenate(outputs, axis=1)
+
+
+def _step(layer):
+    def step(new, cache):
+        count = new.shape[1]
+        positions, cache = kv.open_slots(cache, count)
+        output, cache = layer.decode_step(new, positions, cache, 0)
+        return output, kv.close_slots(cache, count)
+
+    return step
+
+
+@every_layer
+@pytest.mark.parametrize("counts", [[1] * T, [3, 1, 2], [T]])
+def test_equals_the_full_pass(kwargs, counts):
+    layer = make(D, **kwargs)
+    output = steps(layer, X, counts, empty(layer))
+    assert_close(output, values(layer(X, X, use_causal_mask=True)))
+    assert_differs(output, values(layer(X, X)))
+
+
+@pytest.mark.parametrize("length", [T, T + 7])
+def test_room_to_spare_changes_nothing(length):
+    layer = make(D)
+    output = steps(layer, X, [1] * T, empty(layer, length=length))
+    assert_close(output, values(layer(X, X, use_causal_mask=True)))
+
+
+def test_one_compiled_step():
+    layer = make(D)
+    step = compiled(_step(layer), layer.variables)
+    output = steps(layer, X, [1] * T, empty(layer), step)
+    assert_close(output, values(layer(X, X, use_causal_mask=True)))
+
+
+def test_after_a_padded_prompt():
+    """Two prompts of different lengths, padded to the left, and two steps."""
+    layer = make(D)
+    there = np.array([[0, 0, 1, 1, 1, 1], [1, 1, 1, 1, 1, 1]], "bool")
+    expected = layer(
+        X, X, query_mask=there, value_mask=there, use_causal_mask=True
+    )
+    cache = empty(layer)
+    prompt = ops.convert_to_tensor(X[:, :4])
+    positions = ops.convert_to_tensor(np.int32([[-1, -1, 0, 1], [0, 1, 2, 3]]))
+    slots = ops.pad(positions, ((0, 0), (0, 2)), constant_values=-1)
+    cache = cache._replace(positions=slots)
+    output, cache = layer.decode_step(prompt, positions, cache, 0)
+    cache = kv.close_slots(cache, 4)
+    assert_close(values(output), values(expected)[:, :4])
+    rest = steps(layer, X[:, 4:], [1, 1], cache)
+    assert_close(rest, values(expected)[:, 4:])
+    assert (values(output)[0, :2] == 0).all()
+
+
+def test_half_precision_keeps_the_dtype_of_the_cache():
+    layer = make(D, dtype="mixed_bfloat16")
+    cache = empty(layer, dtype="bfloat16")
+    positions, cache = kv.open_slots(cache, 1)
+    new = ops.cast(X[:, :1], "bfloat16")
+    output, cache = layer.decode_step(new, positions, cache, 0)
+    assert output.dtype == new.dtype
+    for tensor in (*cache.keys, *cache.values):
+        assert tensor.dtype == new.dtype
+
+
+POSITIONS = np.int32([[0, 1, 2, 3, 4], [0, 1, 2, -1, -1]])
+
+
+def project(layer, memory=MEMORY, positions=POSITIONS):
+    positions = ops.convert_to_tensor(positions)
+    keys, projected = layer.project_memory(
+        ops.convert_to_tensor(memory), positions
+    )
+    return kv.full([keys], [projected], positions)
+
+
+@pytest.mark.parametrize("kwargs", [LAYERS[0], LAYERS[1], LAYERS[3]])
+@pytest.mark.parametrize("length", [1, T])
+def test_attention_to_a_memory(kwargs, length):
+    layer = make(D + 1, **kwargs)
+    new = X[:, :length]
+    output = layer.attend_memory(ops.convert_to_tensor(new), project(layer), 0)
+    expected = layer(new, MEMORY, value_mask=POSITIONS >= 0)
+    assert_close(values(output), values(expected))
+    assert_differs(values(output), values(layer(new, MEMORY)))
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+@pytest.mark.parametrize("length", [1, 2])
+def test_beams_are_queries_of_their_source(beams, length):
+    layer = make(D + 1)
+    new = normal(B * beams, length, D, seed=4)
+    output = layer.attend_memory(ops.convert_to_tensor(new), project(layer), 0)
+    expected = layer(
+        new,
+        np.repeat(MEMORY, beams, axis=0),
+        value_mask=np.repeat(POSITIONS >= 0, beams, axis=0),
+    )
+    assert output.shape == (B * beams, length, D)
+    assert_close(values(output), values(expected))
+    if beams > 1:
+        mixed_up = layer(
+            new,
+            np.tile(MEMORY, (beams, 1, 1)),
+            value_mask=np.tile(POSITIONS >= 0, (beams, 1)),
+        )
+        assert_differs(values(output), values(mixed_up))
+
+
+def test_nan_in_the_padding_of_the_memory():
+    layer = make(D + 1)
+    poisoned = np.where(POSITIONS[..., None] < 0, np.nan, MEMORY)
+    new = ops.convert_to_tensor(X)
+    output = layer.attend_memory(new, project(layer, np.float32(poisoned)), 0)
+    expected = layer.attend_memory(new, project(layer), 0)
+    assert_close(values(output), values(expected), 0)
+
+
+def test_an_empty_memory_gives_zeros():
+    layer = make(D + 1)
+    nothing = np.full_like(POSITIONS, -1)
+    output = layer.attend_memory(
+        ops.convert_to_tensor(X), project(layer, positions=nothing), 0
+    )
+    assert (values(output) == 0).all()

@@ -1,0 +1,150 @@
+"""TokenEmbedding against rows and products of its matrix."""
+
+import functools
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_attn.layers import TokenEmbedding
+from tests.blocks.weight_gradients import layer_gradients, weighted_sum
+from tests.contract import check_layer, randomize
+from tests.ops.cases import assert_close, assert_differs, normal, values
+
+IDS = np.int32([[3, 1, 0], [2, 0, 5]])
+
+
+def make(**kwargs):
+    layer = TokenEmbedding(7, 4, **kwargs)
+    layer.build()
+    return randomize(layer)
+
+
+@pytest.mark.parametrize("scale", [True, False])
+def test_looks_up_and_scales(scale):
+    layer = make(scale=scale)
+    (matrix,) = layer.get_weights()
+    vectors = values(layer(IDS))
+    assert_close(vectors, matrix[IDS] * (2.0 if scale else 1.0))
+    assert_differs(vectors, matrix[IDS] * (1.0 if scale else 2.0))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int64"])
+def test_any_integers(dtype):
+    layer = make()
+    assert_close(values(layer(IDS.astype(dtype))), values(layer(IDS)), 0)
+
+
+@pytest.mark.parametrize("pad_id", [0, 3, -1])
+def test_mask(pad_id):
+    layer = make(pad_id=pad_id)
+    mask = layer(IDS)._keras_mask
+    np.testing.assert_array_equal(values(mask), pad_id != IDS)
+
+
+def test_no_mask():
+    assert getattr(make(pad_id=None)(IDS), "_keras_mask", None) is None
+
+
+def test_logits_use_the_same_matrix():
+    layer = make()
+    (matrix,) = layer.get_weights()
+    hidden = normal(2, 3, 4, seed=1)
+    logits = values(layer.logits(ops.convert_to_tensor(hidden)))
+    assert_close(logits, hidden @ matrix.T)
+    assert len(layer.weights) == 1
+
+
+def test_logits_of_masked_vectors():
+    layer = make()
+    vectors = layer(IDS)
+    (matrix,) = layer.get_weights()
+    assert_close(values(layer.logits(vectors)), 2 * matrix[IDS] @ matrix.T)
+
+
+def test_gradients_meet_in_the_matrix():
+    """sum(U * E[x] E^T sqrt(D)): both factors get their share."""
+    layer = make()
+    upstream = normal(2, 3, 7, seed=1)
+    _, gradients = layer_gradients(
+        layer, lambda: weighted_sum(layer.logits(layer(IDS)), upstream)
+    )
+    (matrix,) = layer.get_weights()
+    expected = np.einsum("btv,btd->vd", upstream, 2 * matrix[IDS])
+    for b, t in np.ndindex(*IDS.shape):
+        expected[IDS[b, t]] += 2 * upstream[b, t] @ matrix
+    (gradient,) = gradients.values()
+    assert_close(gradient, expected)
+
+
+def test_scaled_vectors_have_unit_variance():
+    layer = TokenEmbedding(200, 64)
+    vectors = values(layer(np.arange(200)[None]))
+    assert vectors.std() == pytest.approx(1, abs=0.05)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_half_precision(dtype):
+    layer = make(dtype=f"mixed_{dtype}")
+    vectors = layer(IDS)
+    (matrix,) = layer.get_weights()
+    assert keras.backend.standardize_dtype(vectors.dtype) == dtype
+    assert_close(values(vectors), 2 * matrix[IDS], 1e-2)
+    logits = layer.logits(vectors)
+    assert_close(values(logits), 2 * matrix[IDS] @ matrix.T, 5e-2)
+
+
+def test_contract():
+    check_layer(
+        functools.partial(TokenEmbedding, 7, 4, pad_id=None), IDS, masks=False
+    )
+
+
+def test_mask_in_a_functional_model():
+    inputs = keras.Input((None,), dtype="int32")
+    layer = make()
+    vectors = layer(inputs)
+    assert vectors.shape == (None, None, 4)
+    pooled = keras.layers.GlobalAveragePooling1D()(vectors)
+    output = values(keras.Model(inputs, pooled)(IDS))
+    (matrix,) = layer.get_weights()
+    assert_close(output[0], 2 * matrix[[3, 1]].mean(0))
+    assert_close(output[1], 2 * matrix[[2, 5]].mean(0))
+
+
+def test_config_names_every_argument():
+    arguments = {
+        "vocabulary_size": 7,
+        "hidden_dim": 4,
+        "scale": False,
+        "pad_id": 3,
+    }
+    layer = TokenEmbedding(**arguments, initializer="ones")
+    config = TokenEmbedding.from_config(layer.get_config()).get_config()
+    for name, value in arguments.items():
+        assert config[name] == value
+    assert config["initializer"] == layer.get_config()["initializer"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"vocabulary_size": 0}, "`vocabulary_size` must be a positive"),
+        ({"hidden_dim": 2.5}, "`hidden_dim` must be a positive"),
+    ],
+)
+def test_bad_arguments(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        TokenEmbedding(**{"vocabulary_size": 7, "hidden_dim": 4, **arguments})
+
+
+@pytest.mark.parametrize("ids", [IDS.astype("float32"), IDS > 0])
+def test_ids_must_be_integers(ids):
+    with pytest.raises(ValueError, match="`token_ids` must hold integers"):
+        make()(ids)
+
+
+def test_hidden_of_another_width():
+    with pytest.raises(ValueError, match="`hidden` must have 4 features"):
+        make().logits(ops.ones((2, 3, 5)))

@@ -1,0 +1,313 @@
+"""The promises of the library, end to end, each with a mutant that breaks it.
+
+A mutant is the library with one of its rules taken out: the check of a promise
+that does not notice would not notice a bug either.
+"""
+
+import dataclasses
+import importlib
+import re
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+import keras_attn
+from keras_attn import checks
+from keras_attn.layers import (
+    DecoderBlock,
+    EncoderBlock,
+    FeedForward,
+    MultiHeadAttention,
+    PositionalEmbedding,
+    TokenEmbedding,
+)
+from tests.blocks.torch_twin import to_numpy
+from tests.blocks.weight_gradients import layer_gradients, weighted_sum
+from tests.contract import randomize
+from tests.models.tiny import (
+    SOURCE,
+    TARGET,
+    talkative_transformer,
+    tiny_transformer,
+)
+
+# By name: `keras_attn.ops.attend` is the function.
+attend = importlib.import_module("keras_attn.ops.attend")
+attention = importlib.import_module("keras_attn.layers.multi_head_attention")
+transformer = importlib.import_module("keras_attn.models.transformer")
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(2, 5, 8)).astype("float32")
+UPSTREAM = RNG.normal(size=X.shape).astype("float32")
+
+
+# Promise 1: a cached step-by-step decode equals the full pass.
+
+
+def check_steps_equal_the_full_pass():
+    model = tiny_transformer(num_layers=2)
+    target = np.array([[1, 9, 4], [1, 7, 3]], "int32")
+    expected = to_numpy(model((SOURCE, target)))
+    state = model.start_decoding(ops.convert_to_tensor(SOURCE), 3)
+    for step in range(3):
+        tokens = ops.convert_to_tensor(target[:, step : step + 1])
+        logits, state = model.decode_step(tokens, state)
+        np.testing.assert_allclose(
+            to_numpy(logits)[:, 0], expected[:, step], atol=1e-5
+        )
+
+
+def test_steps_equal_the_full_pass():
+    check_steps_equal_the_full_pass()
+
+
+@pytest.mark.parametrize("name", ["close_slots", "append"])
+def test_a_cache_that_forgets_is_noticed(monkeypatch, name):
+    # Slots that are written over, or never written.
+    monkeypatch.setattr(
+        keras_attn.cache, name, lambda cache, *args: cache, raising=True
+    )
+    with pytest.raises(AssertionError):
+        check_steps_equal_the_full_pass()
+
+
+# Promise 2: a query that is no token, or sees nothing, gives zeros.
+
+
+def check_blind_queries_give_zeros(dtype, kernel=None):
+    policy = dtype if dtype == "float32" else f"mixed_{dtype}"
+    layer = MultiHeadAttention(
+        2, 4, flash_attention={None: None, "plain": False}[kernel], dtype=policy
+    )
+    layer.build(X.shape, X.shape)
+    randomize(layer)
+    query_mask = np.array([[1, 1, 1, 1, 0], [1, 1, 1, 1, 1]], "bool")
+    key_mask = np.array([[0, 1, 1, 1, 1], [0, 0, 0, 0, 0]], "bool")
+    allowed = np.ones((2, 2, 5, 5), "bool")
+    allowed[0, :, 1] = False  # sees nothing in either head
+    allowed[0, 0, 2] = False  # sees something in the other head
+    allowed[0, :, 3, 1:] = False  # sees a single key, which is no token
+    blind = np.array([[0, 1, 0, 1, 1], [1, 1, 1, 1, 1]], "bool")
+    query = np.where(query_mask[..., None], X, np.nan)
+    value = np.where(key_mask[..., None], X, np.nan)
+
+    def loss(query, value):
+        output = layer(
+            query,
+            value,
+            query_mask=query_mask,
+            value_mask=key_mask,
+            attention_mask=allowed,
+        )
+        return weighted_sum(output, UPSTREAM)
+
+    output = layer(
+        query,
+        value,
+        query_mask=query_mask,
+        value_mask=key_mask,
+        attention_mask=allowed,
+    )
+    output = to_numpy(ops.cast(output, "float32"))
+    assert (output[blind] == 0).all()
+    assert (output[~blind] != 0).all() and np.isfinite(output).all()
+    (at_query, at_value), at_weights = layer_gradients(
+        layer, loss, query, value
+    )
+    assert (at_query[blind] == 0).all()
+    assert (at_value[~key_mask] == 0).all()
+    assert (at_value[0, 1:] != 0).any()
+    for name, gradient in at_weights.items():
+        assert np.isfinite(gradient).all(), name
+    # Not even the output's bias hears of them.
+    np.testing.assert_allclose(
+        at_weights["attention_output/bias"],
+        UPSTREAM[~blind].sum(0),
+        rtol=1e-5 if dtype == "float32" else 2e-2,
+    )
+
+
+@pytest.mark.parametrize("kernel", [None, "plain"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_blind_queries_give_zeros(dtype, kernel):
+    check_blind_queries_give_zeros(dtype, kernel)
+
+
+@pytest.mark.parametrize(
+    "name, mutant",
+    [
+        ("sees_something", lambda *args: None),
+        ("_clean", lambda x, positions: x),
+    ],
+)
+def test_a_layer_that_lets_them_speak_is_noticed(monkeypatch, name, mutant):
+    monkeypatch.setattr(attention, name, mutant)
+    with pytest.raises(AssertionError):
+        check_blind_queries_give_zeros("float32")
+
+
+# Promise 3: padding never changes an answer.
+
+
+def check_padding_changes_nothing():
+    model = tiny_transformer()
+    alone = to_numpy(model((SOURCE[:1], TARGET[:1])))[0]
+    # The same sentence, padded on the right, on the left, and in between.
+    source = np.zeros((3, 6), "int32")
+    target = np.zeros((3, 5), "int32")
+    source[[[0], [1], [2]], [[0, 1, 2, 3], [2, 3, 4, 5], [0, 2, 3, 5]]] = (
+        SOURCE[0]
+    )
+    target[[[0], [1], [2]], [[0, 1, 2], [2, 3, 4], [0, 2, 3]]] = TARGET[0]
+    together = to_numpy(model((source, target)))
+    for row in range(3):
+        np.testing.assert_allclose(
+            together[row][target[row] != 0], alone, atol=1e-5, rtol=1e-5
+        )
+
+
+def test_padding_changes_nothing():
+    check_padding_changes_nothing()
+
+
+def _blind_to_the_key_mask(visibility, *lengths):
+    visibility = dataclasses.replace(visibility, key_positions=None)
+    return keras_attn.ops.visible(visibility, *lengths)
+
+
+def _by_index(mask):
+    index = ops.arange(ops.shape(mask)[1], dtype="int32")[None]
+    return ops.where(mask, index, -1)
+
+
+@pytest.mark.parametrize(
+    "module, name, mutant",
+    [
+        (attend, "visible", _blind_to_the_key_mask),
+        (transformer, "positions_from_mask", _by_index),
+    ],
+    ids=["padding is seen", "padding is counted"],
+)
+def test_padding_that_does_is_noticed(monkeypatch, module, name, mutant):
+    monkeypatch.setattr(module, name, mutant)
+    with pytest.raises(AssertionError):
+        check_padding_changes_nothing()
+
+
+def check_padding_changes_no_translation():
+    model = talkative_transformer(seed=8, num_layers=2)
+    # Past the next bucket: to these lengths the model itself would pad.
+    together = model.generate(np.pad(SOURCE, ((0, 0), (0, 13))), max_length=5)
+    alone = model.generate(SOURCE[1:, :2], max_length=5)
+    np.testing.assert_array_equal(alone.tokens[0], together.tokens[1])
+    np.testing.assert_array_equal(alone.lengths[0], together.lengths[1])
+    np.testing.assert_allclose(
+        alone.scores[0], together.scores[1], atol=1e-5, rtol=1e-5
+    )
+
+
+def test_padding_changes_no_translation():
+    check_padding_changes_no_translation()
+
+
+def test_a_translation_that_reads_padding_is_noticed(monkeypatch):
+    # As if the padding of the sources were words.
+    monkeypatch.setattr(
+        transformer, "positions_from_mask", lambda mask: _by_index(mask | True)
+    )
+    with pytest.raises(AssertionError):
+        check_padding_changes_no_translation()
+
+
+# Promise 5: every layer, model, loss, metric and schedule is registered.
+
+
+def public_classes():
+    """Every Keras object that the library offers."""
+    kinds = (
+        keras.layers.Layer,
+        keras.losses.Loss,
+        keras.metrics.Metric,
+        keras.optimizers.schedules.LearningRateSchedule,
+    )
+    for package in ("layers", "models", "training", "blocks"):
+        module = getattr(keras_attn, package)
+        for name in module.__all__:
+            value = getattr(module, name)
+            if isinstance(value, type) and issubclass(value, kinds):
+                yield value
+
+
+def check_is_registered(value):
+    name = keras.saving.get_registered_name(value)
+    assert name == f"keras_attn>{value.__name__}"
+    assert keras.saving.get_registered_object(name) is value
+
+
+@pytest.mark.parametrize(
+    "value", sorted(set(public_classes()), key=lambda value: value.__name__)
+)
+def test_every_class_is_registered(value):
+    check_is_registered(value)
+
+
+def test_a_class_that_is_not_is_noticed():
+    class Forgotten(keras.layers.Layer):
+        pass
+
+    with pytest.raises(AssertionError):
+        check_is_registered(Forgotten)
+
+
+# Promise 6: bad input is answered with one sentence at the door.
+
+BAD_CALLS = {
+    "a query without features": lambda: MultiHeadAttention(2, 4)(
+        X[0, 0], X[0, 0]
+    ),
+    "heads that do not divide": lambda: EncoderBlock(3, 4)(X),
+    "a block's rank": lambda: EncoderBlock(2, 4)(X[0]),
+    "a memory's rank": lambda: DecoderBlock(2, 4)(X, X[0]),
+    "a probability": lambda: FeedForward(4, dropout=1.5),
+    "a kind of positions": lambda: PositionalEmbedding("rotary"),
+    "past the table": lambda: PositionalEmbedding("learned", max_length=4)(X),
+    "an odd width": lambda: PositionalEmbedding()(X[..., :7]),
+    "float ids": lambda: TokenEmbedding(5, 4)(X[..., 0]),
+    "an id out of range": lambda: tiny_transformer()((SOURCE + 9, TARGET)),
+    "an empty batch": lambda: tiny_transformer()((SOURCE[:0], TARGET[:0])),
+    "an empty prompt": lambda: tiny_transformer().generate(SOURCE[:, :0]),
+}
+
+
+def check_is_answered_at_the_door(call):
+    try:
+        call()
+    except ValueError as error:
+        message = str(error)
+    except Exception as error:
+        raise AssertionError(f"raised {error!r}") from error
+    else:
+        raise AssertionError("raised nothing")
+    # What was expected, and what came; Keras adds lines around it.
+    assert re.search(r"^.*\S\. Received: .+$", message, re.MULTILINE), message
+
+
+@pytest.mark.parametrize("what", BAD_CALLS)
+def test_bad_input_is_answered_at_the_door(what):
+    check_is_answered_at_the_door(BAD_CALLS[what])
+
+
+@pytest.mark.parametrize(
+    "name, what",
+    [
+        ("rank", "a memory's rank"),
+        ("integers", "float ids"),
+        ("fraction", "a probability"),
+    ],
+)
+def test_an_open_door_is_noticed(monkeypatch, name, what):
+    monkeypatch.setattr(checks, name, lambda name, value, *args: value)
+    with pytest.raises(AssertionError):
+        check_is_answered_at_the_door(BAD_CALLS[what])
