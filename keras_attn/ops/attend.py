@@ -184,7 +184,23 @@ def attend_clean(
 
     A layer cleans its input once, where its projections would otherwise carry
     a NaN into the gradient of their weights; cleaning again would be waste.
-    Arguments, returns and errors are those of `attend`.
+
+    Args:
+        query: float (B, T, N, H), finite at hidden rows.
+        key: float (B, S, K, H), likewise.
+        value: float (B, S, K, W), likewise.
+        visibility: `Visibility`.
+        bias: as for `attend`.
+        scale: as for `attend`.
+        dropout: as for `attend`.
+        return_weights: as for `attend`.
+        kernel: as for `attend`.
+
+    Returns:
+        What `attend` returns.
+
+    Raises:
+        ValueError: a forced kernel cannot serve.
 
     Examples:
         >>> x = keras.random.normal((1, 3, 2, 4), seed=0)

@@ -44,19 +44,49 @@ def capture_weights():
 
 
 def capturing():
-    """Says whether some scope is collecting weights."""
+    """Says whether some scope is collecting weights.
+
+    Returns:
+        bool.
+
+    Examples:
+        >>> with keras_attn.ops.capture_weights():
+        ...     keras_attn.ops.capturing()
+        True
+    """
     return bool(_scopes())
 
 
 def record(path, weights):
-    """Hands one call's weights to every open scope."""
+    """Hands one call's weights to every open scope.
+
+    Args:
+        path: str. Path of the layer.
+        weights: float (B, N, T, S).
+
+    Examples:
+        >>> with keras_attn.ops.capture_weights() as captured:
+        ...     keras_attn.ops.record("mine", keras.ops.ones((1, 1, 2, 2)))
+        >>> list(captured)
+        [('mine', 0)]
+    """
     for captured in _scopes():
         number = sum(1 for known, _ in captured if known == path)
         captured[path, number] = weights
 
 
 def refuse_capture(what):
-    """Raises RuntimeError where a scope is open around `what`."""
+    """Refuses to go on where a scope is open.
+
+    Args:
+        what: str. What cannot run inside a scope.
+
+    Raises:
+        RuntimeError: a scope is open.
+
+    Examples:
+        >>> keras_attn.ops.refuse_capture("a loop")  # no scope is open
+    """
     if capturing():
         raise RuntimeError(
             f"Attention weights cannot be captured inside {what}: run it first "

@@ -12,7 +12,19 @@ _HIGH = 512
 
 
 def default_positions(length):
-    """Returns int32 (1, length): 0, 1, 2, ..."""
+    """Returns the positions of a sequence in which every token is there.
+
+    Args:
+        length: int or scalar tensor. T, in tokens.
+
+    Returns:
+        Int32 (1, T): 0, 1, 2, ...
+
+    Examples:
+        >>> keras.ops.convert_to_numpy(
+        ...     keras_attn.ops.default_positions(3)).tolist()
+        [[0, 1, 2]]
+    """
     return ops.expand_dims(ops.arange(length, dtype="int32"), 0)
 
 

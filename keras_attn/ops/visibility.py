@@ -213,6 +213,19 @@ def implicit_mask(tensor):
     """Reads the mask that Keras attached to a tensor; None where it has none.
 
     Read, never erased: the tensor belongs to the caller.
+
+    Args:
+        tensor: any tensor.
+
+    Returns:
+        Bool (B, T), True where there is a token, or None.
+
+    Examples:
+        >>> ids = keras.ops.convert_to_tensor([[3, 0]])
+        >>> x = keras_attn.layers.TokenEmbedding(5, 4)(ids)
+        >>> keras.ops.convert_to_numpy(
+        ...     keras_attn.ops.implicit_mask(x)).tolist()
+        [[True, False]]
     """
     return getattr(tensor, "_keras_mask", None)
 
