@@ -6,7 +6,13 @@ import pytest
 from keras import ops
 
 from keras_attn.training import SequenceCrossentropy
-from tests.models.tiny import LABELS, SOURCE, TARGET, tiny_transformer
+from tests.models.tiny import (
+    LABELS,
+    SOURCE,
+    TARGET,
+    tiny_transformer,
+    untrained_transformer,
+)
 from tests.test_across_backends import (
     assert_same_numbers,
     computed,
@@ -23,7 +29,7 @@ def test_same_numbers_as_on_the_cpu():
 
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
 def test_learns_in_mixed_precision(policy):
-    model = tiny_transformer(random=False, dtype=policy)
+    model = untrained_transformer(dtype=policy)
     model.compile(keras.optimizers.Adam(0.02), SequenceCrossentropy())
     history = model.fit((SOURCE, TARGET), LABELS, epochs=40, verbose=0)
     losses = history.history["loss"]

@@ -302,7 +302,7 @@ def test_bad_input_is_answered_at_the_door(what):
 @pytest.mark.parametrize(
     "name, what",
     [
-        ("rank", "a memory's rank"),
+        ("choice", "a kind of positions"),
         ("integers", "float ids"),
         ("fraction", "a probability"),
     ],

@@ -32,3 +32,12 @@ def talkative_transformer(seed, **kwargs):
         if variable.path.endswith(("gamma", "beta")):
             variable.assign(np.full(variable.shape, "gamma" in variable.path))
     return model
+
+
+def untrained_transformer(**kwargs):
+    """Returns a model ready to learn, the same one on every backend."""
+    model = randomize(tiny_transformer(**kwargs), scale=0.25)
+    for variable in model.weights:
+        if variable.path.endswith(("gamma", "beta", "bias")):
+            variable.assign(np.full(variable.shape, "gamma" in variable.path))
+    return model
