@@ -39,7 +39,7 @@ attention = importlib.import_module("keras_attn.layers.multi_head_attention")
 transformer = importlib.import_module("keras_attn.models.transformer")
 
 RNG = np.random.default_rng(0)
-X = RNG.normal(size=(2, 5, 8)).astype("float32")
+X = RNG.normal(size=(2, 4, 8)).astype("float32")
 UPSTREAM = RNG.normal(size=X.shape).astype("float32")
 
 
@@ -83,13 +83,13 @@ def check_blind_queries_give_zeros(dtype, kernel=None):
     )
     layer.build(X.shape, X.shape)
     randomize(layer)
-    query_mask = np.array([[1, 1, 1, 1, 0], [1, 1, 1, 1, 1]], "bool")
-    key_mask = np.array([[0, 1, 1, 1, 1], [0, 0, 0, 0, 0]], "bool")
-    allowed = np.ones((2, 2, 5, 5), "bool")
+    query_mask = np.array([[1, 1, 0, 1], [1, 1, 1, 1]], "bool")
+    key_mask = np.array([[0, 1, 1, 1], [0, 0, 0, 0]], "bool")
+    allowed = np.ones((2, 2, 4, 4), "bool")
+    allowed[0, 0, 0] = False  # sees something in the other head
     allowed[0, :, 1] = False  # sees nothing in either head
-    allowed[0, 0, 2] = False  # sees something in the other head
     allowed[0, :, 3, 1:] = False  # sees a single key, which is no token
-    blind = np.array([[0, 1, 0, 1, 1], [1, 1, 1, 1, 1]], "bool")
+    blind = np.array([[0, 1, 1, 1], [1, 1, 1, 1]], "bool")
     query = np.where(query_mask[..., None], X, np.nan)
     value = np.where(key_mask[..., None], X, np.nan)
 
@@ -153,16 +153,14 @@ def test_a_layer_that_lets_them_speak_is_noticed(monkeypatch, name, mutant):
 
 def check_padding_changes_nothing():
     model = tiny_transformer()
-    alone = to_numpy(model((SOURCE[:1], TARGET[:1])))[0]
-    # The same sentence, padded on the right, on the left, and in between.
-    source = np.zeros((3, 6), "int32")
-    target = np.zeros((3, 5), "int32")
-    source[[[0], [1], [2]], [[0, 1, 2, 3], [2, 3, 4, 5], [0, 2, 3, 5]]] = (
-        SOURCE[0]
-    )
-    target[[[0], [1], [2]], [[0, 1, 2], [2, 3, 4], [0, 2, 3]]] = TARGET[0]
+    alone = to_numpy(model((SOURCE, TARGET)))[0]
+    # The first sentence, padded on the right, and on the left and in between.
+    source = np.zeros((2, 6), "int32")
+    target = np.zeros((2, 5), "int32")
+    source[[[0], [1]], [[0, 1, 2, 3], [1, 2, 4, 5]]] = SOURCE[0]
+    target[[[0], [1]], [[0, 1, 2], [1, 2, 4]]] = TARGET[0]
     together = to_numpy(model((source, target)))
-    for row in range(3):
+    for row in range(2):
         np.testing.assert_allclose(
             together[row][target[row] != 0], alone, atol=1e-5, rtol=1e-5
         )

@@ -89,6 +89,10 @@ def plot_attention(
     if title is not None:
         figure.suptitle(title)
     _colour_bar(figure, panels, image)
+    if axes is None:
+        # The layout learns where titles stand only as it draws them; without
+        # this first pass the figure's title lies on those of the heads.
+        figure.draw_without_rendering()
     return figure
 
 

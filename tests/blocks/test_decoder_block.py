@@ -14,13 +14,13 @@ from tests.blocks.weight_gradients import layer_gradients, weighted_sum
 from tests.contract import check_layer, randomize
 
 RNG = np.random.default_rng(0)
-X = RNG.normal(size=(2, 5, 8)).astype("float32")
+X = RNG.normal(size=(2, 3, 8)).astype("float32")
 MEMORY = RNG.normal(size=(2, 4, 8)).astype("float32")
 UPSTREAM = RNG.normal(size=X.shape).astype("float32")
-MASK = np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]], "bool")
+MASK = np.array([[1, 1, 1], [1, 1, 0]], "bool")
 MEMORY_MASK = np.array([[1, 1, 1, 0], [0, 1, 1, 1]], "bool")
 MASKS = {"mask": MASK, "memory_mask": MEMORY_MASK}
-LOWER = np.tril(np.ones((5, 5), "bool"))
+LOWER = np.tril(np.ones((3, 3), "bool"))
 EVERYTHING = {
     "key_dim": 3,
     "num_key_value_heads": 1,
@@ -82,10 +82,10 @@ def test_equals_torch(normalize_first, activation):
 
 def test_equals_the_reference_with_everything_else_on():
     block = make_block(**{**EVERYTHING, "activation": "relu"})
-    holes = RNG.random((2, 2, 5, 5)) > 0.3
+    holes = RNG.random((2, 2, 3, 3)) > 0.3
     positions = reference.positions_from_mask(MASK)
     mask = reference.visible(
-        *(2, 5, 5),
+        *(2, 3, 3),
         positions,
         positions,
         attention_mask=holes,
@@ -129,7 +129,7 @@ def test_nan_in_padding_reaches_nothing():
 def test_rows_of_nothing_but_padding(dtype):
     policy = dtype if dtype == "float32" else f"mixed_{dtype}"
     block = make_block(dtype=policy)
-    full = np.ones((2, 5), "bool"), np.ones((2, 4), "bool")
+    full = np.ones((2, 3), "bool"), np.ones((2, 4), "bool")
     for side in ("mask", "memory_mask"):
         masks = dict(zip(MASKS, full, strict=True))
         masks[side] = masks[side] & np.array([[True], [False]])
@@ -153,13 +153,13 @@ def test_an_empty_memory_adds_nothing():
     silent = make_block()
     for variable in silent.weights:
         if "cross_attention/attention_output" in variable.path:
-            variable.assign(ops.zeros_like(variable))
+            variable.assign(np.zeros(variable.shape))
     expected = torch_twin.to_numpy(silent(X, MEMORY, **MASKS))
     np.testing.assert_allclose(output[MASK], expected[MASK], atol=1e-6)
 
 
 def test_implicit_masks_are_read():
-    ids = np.array([[5, 6, 7, 8, 0], [5, 6, 7, 0, 0]])
+    ids = np.array([[5, 6, 7], [5, 6, 0]])
     source = np.array([[5, 6, 0, 0], [5, 6, 7, 8]])
     target_input, source_input = (
         keras.Input((None,), dtype="int32") for _ in range(2)
@@ -181,12 +181,12 @@ def test_implicit_masks_are_read():
         np.testing.assert_allclose(total, 1, atol=1e-6, err_msg=path)
 
 
-@pytest.mark.parametrize("beams", [1, 3])
+@pytest.mark.parametrize("beams", [1, 2])
 @pytest.mark.parametrize("arguments", [{}, EVERYTHING], ids=["plain", "all"])
 def test_step_by_step_equals_the_full_pass(arguments, beams):
     block = make_block(**arguments)
     memory_positions = np.array([[0, 1, 2, -1], [0, -1, -1, -1]], "int32")
-    x = RNG.normal(size=(2 * beams, 5, 8)).astype("float32")
+    x = RNG.normal(size=(2 * beams, 3, 8)).astype("float32")
     memory = np.where(memory_positions[..., None] >= 0, MEMORY, np.nan)
     expected = block(
         x,
@@ -202,7 +202,7 @@ def test_step_by_step_equals_the_full_pass(arguments, beams):
     heads, width = projected[0].shape[2:]
     cache = kv.empty(2 * beams, 7, 1, heads, width, width, "float32")
     outputs = []
-    for first, last in ((0, 1), (1, 3), (3, 4), (4, 5)):
+    for first, last in ((0, 1), (1, 3)):
         positions, cache = kv.open_slots(cache, last - first)
         assert torch_twin.to_numpy(positions)[0].tolist() == list(
             range(first, last)
