@@ -270,7 +270,7 @@ BAD_CALLS = {
     "a memory's rank": lambda: DecoderBlock(2, 4)(X, X[0]),
     "a probability": lambda: FeedForward(4, dropout=1.5),
     "a kind of positions": lambda: PositionalEmbedding("rotary"),
-    "past the table": lambda: PositionalEmbedding("learned", max_length=4)(X),
+    "past the table": lambda: PositionalEmbedding("learned", max_length=3)(X),
     "an odd width": lambda: PositionalEmbedding()(X[..., :7]),
     "float ids": lambda: TokenEmbedding(5, 4)(X[..., 0]),
     "an id out of range": lambda: tiny_transformer()((SOURCE + 9, TARGET)),

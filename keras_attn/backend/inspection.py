@@ -17,7 +17,7 @@ def concrete(tensor):
     an accelerator would stop the program until it has caught up.
 
     Args:
-        tensor: a tensor of the running backend, or a symbolic one.
+        tensor: a tensor of the running backend, a symbolic one, or a spec.
 
     Returns:
         A NumPy array, or None.
@@ -32,8 +32,10 @@ def concrete(tensor):
             and not torch.compiler.is_compiling()
         )
     elif name == "jax":
-        readable = not isinstance(tensor, jax.core.Tracer) and all(
-            device.platform == "cpu" for device in tensor.devices()
+        readable = (
+            isinstance(tensor, jax.Array)
+            and not isinstance(tensor, jax.core.Tracer)
+            and all(device.platform == "cpu" for device in tensor.devices())
         )
     else:
         readable = (

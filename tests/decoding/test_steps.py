@@ -8,25 +8,19 @@ from keras_attn.cache import reorder
 from tests.blocks.torch_twin import to_numpy
 from tests.models.tiny import SOURCE, tiny_transformer
 
-TARGET = np.array([[1, 9, 4, 6], [1, 7, 3, 8]], "int32")
+TARGET = np.array([[1, 9, 4], [1, 7, 3]], "int32")
 
 
-@pytest.mark.parametrize(
-    "form",
-    [
-        {"num_layers": 2},
-        {
-            "num_layers": 2,
-            "normalize_first": True,
-            "positions": "learned",
-            "max_length": 6,
-        },
-    ],
-    ids=["paper", "pre-norm"],
-)
-@pytest.mark.parametrize("beams", [1, 2])
+PRE_NORM = {
+    "normalize_first": True,
+    "positions": "learned",
+    "max_length": 6,
+}
+
+
+@pytest.mark.parametrize("form, beams", [({}, 1), (PRE_NORM, 1), (PRE_NORM, 2)])
 def test_steps_equal_the_full_pass(form, beams):
-    model = tiny_transformer(**form)
+    model = tiny_transformer(num_layers=2, **form)
     state = model.start_decoding(ops.convert_to_tensor(SOURCE), 6)
     assert to_numpy(state.tokens).tolist() == [[1], [1]]
     # The beams of one source stand side by side, and share its memory.
@@ -50,12 +44,12 @@ def test_reordered_hypotheses_go_on_as_if_they_had_been_their_own():
     model = tiny_transformer(num_layers=2)
     state = model.start_decoding(ops.convert_to_tensor(SOURCE[[0, 0]]), 6)
     expected = to_numpy(model((SOURCE[[0, 0]], TARGET[[1, 0]])))
-    for step in range(2):
+    for step in range(1):
         tokens = ops.convert_to_tensor(TARGET[:, step : step + 1])
         _, state = model.decode_step(tokens, state)
     swapped = reorder(state.hypothesis, ops.convert_to_tensor([1, 0]))
     state = state._replace(hypothesis=swapped)
-    for step in range(2, 4):
+    for step in range(1, 3):
         tokens = ops.convert_to_tensor(TARGET[[1, 0], step : step + 1])
         logits, state = model.decode_step(tokens, state)
         np.testing.assert_allclose(

@@ -65,12 +65,12 @@ def test_weights_file(form, tmp_path):
 
 def test_config_holds_every_argument():
     config = {
-        "source_vocabulary_size": 20,
-        "target_vocabulary_size": 30,
+        "source_vocabulary_size": 11,
+        "target_vocabulary_size": 13,
         "num_layers": 1,
-        "num_heads": 3,
-        "hidden_dim": 6,
-        "intermediate_dim": 5,
+        "num_heads": 2,
+        "hidden_dim": 8,
+        "intermediate_dim": 12,
         "dropout": 0.4,
         "attention_dropout": 0.1,
         "activation_dropout": 0.2,
@@ -79,7 +79,7 @@ def test_config_holds_every_argument():
         "normalize_first": True,
         "epsilon": 1e-3,
         "positions": "learned",
-        "max_length": 9,
+        "max_length": 6,
         "tie_output": False,
         "pad_id": 4,
         "start_id": 5,
@@ -94,11 +94,11 @@ def test_config_holds_every_argument():
 
 def test_arguments_reach_the_blocks():
     model = Transformer(
-        20,
+        11,
         num_layers=2,
-        num_heads=3,
-        hidden_dim=6,
-        intermediate_dim=5,
+        num_heads=2,
+        hidden_dim=8,
+        intermediate_dim=12,
         dropout=0.4,
         attention_dropout=0.1,
         activation_dropout=0.2,
