@@ -25,6 +25,7 @@ class Settings(NamedTuple):
         width: int. D of the model; heads have 64 features.
         tokens: int. Tokens in a batch, padding included.
         buckets: int. Batch shapes, each compiled once.
+        snapshots: int. Snapshots an epoch; the last five are averaged.
         warmup: int. Steps over which the learning rate rises.
         scale: float. Factor on the learning rate.
         dropout: float.
@@ -38,15 +39,16 @@ class Settings(NamedTuple):
     input: str = ""
     quick: bool = False
     seed: int = 1
-    epochs: int = 12
-    minutes: float = 3.5
+    epochs: int = 10
+    minutes: float = 3.8
     vocabulary: int = 1500
     layers: int = 2
     width: int = 128
-    tokens: int = 2048
+    tokens: int = 1024
     buckets: int = 2
+    snapshots: int = 4
     warmup: int = 400
-    scale: float = 1.0
+    scale: float = 0.8
     dropout: float = 0.1
     longest: int = 64
 
@@ -58,8 +60,11 @@ CORPUS = {
     "vocabulary": 4000,
     "layers": 3,
     "width": 256,
+    "tokens": 2048,
     "buckets": 6,
+    "snapshots": 2,
     "warmup": 1000,
+    "scale": 1.0,
     "longest": 80,
 }
 QUICK = {"epochs": 1, "vocabulary": 400, "layers": 1, "width": 64}

@@ -181,7 +181,7 @@ model.compile(
 )
 steps = batches.report.batches
 log = TrainingLog(run.minutes, batches.report.target_tokens)
-average = CheckpointAverage(last=5, every=max(1, steps // 2))
+average = CheckpointAverage(last=5, every=max(1, steps // run.snapshots))
 model.fit(
     batches,
     epochs=run.epochs,
