@@ -260,14 +260,11 @@ if new and len(new) < len(sources):
     print(f"BLEU on {len(new):,} new on both sides: {unseen_score.score:.2f}")
 
 # %% [markdown]
-# ## Pictures
+# ## The training, seen
 #
-# The loss, the learning rate, and where the model looked in the source as it
-# wrote each token: a row is the token written, a column a source token.
-# Attention weights are captured in one pass over the finished translation; the
-# training and the decoding above never held them.
+# The loss on smoothed labels, and the learning rate.
 
-# %%
+# %% alt="Two curves: training and validation loss, and the learning rate"
 figure = Figure(figsize=(9, 3.2), layout="constrained")
 left, right = figure.subplots(1, 2)
 window = max(1, len(log.losses) // 100)
@@ -281,7 +278,17 @@ taken = np.arange(len(log.losses))
 right.plot(taken, keras.ops.convert_to_numpy(schedule(taken)))
 right.set(xlabel="step", ylabel="learning rate")
 figure.savefig(run.out / "training.png", dpi=150)
+figure
 
+# %% [markdown]
+# ## Where it looked
+#
+# Where the model looked in the source as it wrote each token: a row is the
+# token written, a column a source token. Attention weights are captured in one
+# pass over the finished translation; the training and the decoding above never
+# held them.
+
+# %% alt="Weights of the decoder's last cross-attention, one map for each head"
 sentence = showcase[0] if showcase else sources[0]
 source_ids = [*tokenizer.encode(sentence), tokenizer.end_id]
 target_ids = [
@@ -298,6 +305,7 @@ figure = plot_attention(
     title=f"Who looks where: {path}",
 )
 figure.savefig(run.out / "attention.png", dpi=150)
+figure
 
 # %% [markdown]
 # ## Keeping it
