@@ -2,13 +2,17 @@
 
 from keras_attn.backend.cache_write import write_rows
 from keras_attn.backend.compiling import compiled
+from keras_attn.backend.dropout import dropout
 from keras_attn.backend.fused import fused_attention, fused_obstacle
 from keras_attn.backend.inspection import concrete
+from keras_attn.backend.smoothed_nll import smoothed_nll
 
 __all__ = [
     "compiled",
     "concrete",
+    "dropout",
     "fused_attention",
     "fused_obstacle",
+    "smoothed_nll",
     "write_rows",
 ]

@@ -3,6 +3,7 @@
 import keras
 
 from keras_attn import checks
+from keras_attn.layers.dropout import Dropout
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -42,9 +43,7 @@ class Residual(keras.layers.Layer):
         self._norm = keras.layers.LayerNormalization(
             epsilon=epsilon, dtype=self.dtype_policy, name="norm"
         )
-        self._dropout_layer = keras.layers.Dropout(
-            dropout, dtype=self.dtype_policy
-        )
+        self._dropout_layer = Dropout(dropout, dtype=self.dtype_policy)
 
     def build(self, inputs_shape):
         """Creates the layer norm."""

@@ -1,5 +1,6 @@
 """F3: one layer a file; the blocks stand here too, so that users find them."""
 
+from keras_attn.layers.dropout import Dropout
 from keras_attn.layers.feed_forward import FeedForward
 from keras_attn.layers.multi_head_attention import MultiHeadAttention
 from keras_attn.layers.positional_embedding import PositionalEmbedding
@@ -10,6 +11,7 @@ from keras_attn.blocks import DecoderBlock, EncoderBlock  # isort: skip
 
 __all__ = [
     "DecoderBlock",
+    "Dropout",
     "EncoderBlock",
     "FeedForward",
     "MultiHeadAttention",

@@ -3,6 +3,7 @@
 import keras
 
 from keras_attn import checks
+from keras_attn.layers.dropout import Dropout
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -72,9 +73,7 @@ class FeedForward(keras.layers.Layer):
         if self.gated:
             self._gate = self._dense("gate", width, self.intermediate_dim)
         self._outer = self._dense("outer", self.intermediate_dim, width)
-        self._dropout_layer = keras.layers.Dropout(
-            self.dropout, dtype=self.dtype_policy
-        )
+        self._dropout_layer = Dropout(self.dropout, dtype=self.dtype_policy)
 
     def call(self, inputs, training=None):
         """Applies the layer; the class docstring lists the arguments."""

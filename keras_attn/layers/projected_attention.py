@@ -4,6 +4,7 @@ import keras
 
 from keras_attn import checks
 from keras_attn.layers.attention_axes import AttentionAxes
+from keras_attn.layers.dropout import Dropout
 
 
 class ProjectedAttention(keras.layers.Layer):
@@ -151,7 +152,7 @@ class ProjectedAttention(keras.layers.Layer):
             letters,
         )
         self._output_dense.build((None, None, self.num_heads, self.value_dim))
-        self._dropout_layer = keras.layers.Dropout(
+        self._dropout_layer = Dropout(
             self.dropout, dtype=self.dtype_policy, seed=self.seed
         )
 

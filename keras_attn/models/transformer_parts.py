@@ -4,7 +4,7 @@ import keras
 
 from keras_attn import checks
 from keras_attn.blocks import DecoderBlock, EncoderBlock
-from keras_attn.layers import PositionalEmbedding, TokenEmbedding
+from keras_attn.layers import Dropout, PositionalEmbedding, TokenEmbedding
 from keras_attn.models.decodable import Decodable
 
 
@@ -161,7 +161,7 @@ class TransformerParts(Decodable):
         width = (None, None, self.hidden_dim)
         self._source_positions.build(width)
         self._target_positions.build(width)
-        self._dropout_layer = keras.layers.Dropout(self.dropout, dtype=dtype)
+        self._dropout_layer = Dropout(self.dropout, dtype=dtype)
         self._output_dense = None
         if not self.tie_output:
             self._output_dense = keras.layers.Dense(

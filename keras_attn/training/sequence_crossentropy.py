@@ -81,17 +81,18 @@ class SequenceCrossentropy(keras.losses.Loss):
         """Returns the reduced loss; see the class."""
         labels, logits = tokens.read(y_true, y_pred)
         weights = tokens.weights(labels, self.pad_id, sample_weight)
-        visible = ops.not_equal(labels, self.pad_id)
-        # Before anything is computed: 0 times NaN is NaN in a gradient too.
-        # The new tensor also leaves behind a Keras mask on `y_pred`, by which
-        # the base class would scale a second time.
-        logits = ops.where(ops.expand_dims(visible, -1), logits, 0)
-        if self.reduction in ("sum_over_batch_size", "mean"):
-            # The base class divides by B * T; the count here is of tokens.
-            ones = ops.ones_like(weights)
-            count = ops.sum(ops.cast(visible, "float32"))
-            weights = weights * ops.divide_no_nan(ops.sum(ones), count)
-        return super().__call__(labels, logits, weights)
+        losses = self.call(labels, logits)
+        if self.reduction in (None, "none"):
+            return losses * weights
+        # A loss may be infinite or NaN where it does not count.
+        losses = ops.where(ops.equal(weights, 0), 0.0, losses * weights)
+        total = ops.sum(losses)
+        if self.reduction == "sum":
+            return total
+        if self.reduction == "mean_with_sample_weight":
+            return ops.divide_no_nan(total, ops.sum(weights))
+        count = ops.sum(ops.cast(ops.not_equal(labels, self.pad_id), "float32"))
+        return ops.divide_no_nan(total, count)
 
     def call(self, y_true, y_pred):
         """Returns the loss of each token, float32 (B, T), 0 at padding."""

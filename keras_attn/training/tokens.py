@@ -3,6 +3,7 @@
 from keras import ops
 
 from keras_attn import checks
+from keras_attn.backend import smoothed_nll
 
 
 def check_pad_id(pad_id):
@@ -98,18 +99,13 @@ def negative_log_likelihood(labels, logits, visible, label_smoothing=0.0):
     size = logits.shape[-1]
     known = ops.logical_and(labels >= 0, labels < size)
     index = ops.where(ops.logical_and(visible, known), labels, 0)
-    logits = ops.cast(logits, "float32")
-    # Differences to the row's maximum are what a softmax depends on; at logits
-    # of 6e4 the rounding of an unshifted logsumexp alone is 4e-3. With the
-    # maximum out, a plain sum of exponentials is safe, and exp is the one
-    # (B, T, V) array that the gradient needs.
-    logits = logits - ops.stop_gradient(ops.max(logits, -1, keepdims=True))
-    log_total = ops.log(ops.sum(ops.exp(logits), -1))
-    picked = ops.take_along_axis(logits, ops.expand_dims(index, -1), -1)
-    target = ops.squeeze(picked, -1)
-    if label_smoothing:
-        # Only when smoothed: 0 times the mean is NaN where a logit is -inf.
-        mean = ops.mean(logits, -1)
-        target = (1 - label_smoothing) * target + label_smoothing * mean
-    nll = ops.where(known, log_total - target, float("nan"))
-    return ops.where(visible, nll, 0.0)
+    nll = smoothed_nll(
+        ops.reshape(logits, (-1, size)),
+        ops.reshape(index, (-1,)),
+        ops.reshape(visible, (-1,)),
+        label_smoothing,
+    )
+    nll = ops.reshape(nll, ops.shape(labels))
+    return ops.where(
+        ops.logical_or(known, ops.logical_not(visible)), nll, float("nan")
+    )

@@ -11,7 +11,7 @@ from keras_attn.layers import DecoderBlock
 from tests import reference
 from tests.blocks import torch_twin
 from tests.blocks.weight_gradients import layer_gradients, weighted_sum
-from tests.contract import check_layer, randomize
+from tests.contract import attach_mask, check_layer, randomize
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(2, 3, 8)).astype("float32")
@@ -159,7 +159,7 @@ def test_an_empty_memory_adds_nothing():
 
 
 def test_implicit_masks_are_read():
-    ids = np.array([[5, 6, 7], [5, 6, 0]])
+    ids = np.array([[5, 0, 7], [0, 6, 7]])
     source = np.array([[5, 6, 0, 0], [5, 6, 7, 8]])
     target_input, source_input = (
         keras.Input((None,), dtype="int32") for _ in range(2)
@@ -179,6 +179,20 @@ def test_implicit_masks_are_read():
         assert (np.where(hidden, weights, 0) == 0).all(), path
         total = weights.sum(-1).transpose(0, 2, 1)[ids != 0]
         np.testing.assert_allclose(total, 1, atol=1e-6, err_msg=path)
+
+
+def test_implicit_masks_clean_as_explicit_ones_do():
+    block = make_block()
+    x = np.where(MASK[..., None], X, np.nan)
+    memory = np.where(MEMORY_MASK[..., None], MEMORY, np.nan)
+    output = block(
+        attach_mask(ops.convert_to_tensor(x), MASK),
+        attach_mask(ops.convert_to_tensor(memory), MEMORY_MASK),
+    )
+    np.testing.assert_array_equal(
+        torch_twin.to_numpy(output),
+        torch_twin.to_numpy(block(X, MEMORY, **MASKS)),
+    )
 
 
 @pytest.mark.parametrize("arguments", [{}, EVERYTHING], ids=["plain", "all"])

@@ -99,6 +99,23 @@ def test_equals_the_reference_with_everything_else_on():
     np.testing.assert_allclose(output[MASK], expected[MASK], atol=1e-5)
 
 
+@pytest.mark.parametrize("masked", [False, True])
+def test_given_positions_win_and_masks_still_hide(masked):
+    block = make_block(sliding_window=3)
+    positions = np.array([[0, 2, 4, 5], [-1, 7, 6, 8]], "int32")
+    there = (positions >= 0) & (MASK | (not masked))
+    hidden = np.where(there, positions, -1)
+    expected = reference.encoder_block(
+        X,
+        block.get_weights(),
+        reference.visible(2, 4, 4, hidden, hidden, window=3),
+    )
+    output = block(X, mask=MASK if masked else None, positions=positions)
+    np.testing.assert_allclose(
+        torch_twin.to_numpy(output)[there], expected[there], atol=1e-5
+    )
+
+
 @pytest.mark.parametrize("normalize_first", [False, True])
 def test_nan_in_padding_reaches_nothing(normalize_first):
     block = make_block(normalize_first=normalize_first)

@@ -101,6 +101,9 @@ def test_dropout_acts_in_training_only():
     calm = to_numpy(model((SOURCE, TARGET)))
     exact = to_numpy(tiny_transformer()((SOURCE, TARGET)))
     np.testing.assert_array_equal(calm, exact)
+    state = model.start_decoding(keras.ops.convert_to_tensor(SOURCE), 3)
+    logits, _ = model.decode_step(state.tokens, state)
+    np.testing.assert_allclose(to_numpy(logits)[:, 0], exact[:, 0], atol=1e-5)
     first, second = (
         to_numpy(model((SOURCE, TARGET), training=True)) for _ in range(2)
     )

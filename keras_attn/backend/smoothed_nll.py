@@ -1,0 +1,143 @@
+"""Cross-entropy of many classes, with a gradient in one pass.
+
+Automatic differentiation goes over the largest array of a language model's
+training step, (tokens, vocabulary), about ten times. The gradient is known in
+closed form and needs three passes.
+"""
+
+import keras
+from keras import ops
+
+if keras.backend.backend() == "jax":
+    import functools
+
+    import jax
+elif keras.backend.backend() == "torch":
+    import torch
+elif keras.backend.backend() == "tensorflow":
+    import tensorflow as tf
+
+
+def smoothed_nll(logits, labels, visible, smoothing=0.0):
+    """Computes -(1 - e) log p(y) - e mean_v log p(v), p = softmax(z).
+
+    Its gradient in z is (p - e / V - (1 - e) one_hot(y)) times the gradient
+    of the loss. Where `visible` is False both are exactly zero, whatever the
+    logits are. In float32 for logits of any dtype; the gradient has theirs.
+
+    On PyTorch and TensorFlow the gradient can be differentiated again, on JAX
+    in reverse mode.
+
+    Args:
+        logits: float (n, V). z.
+        labels: int32 (n,), in [0, V). y.
+        visible: bool (n,).
+        smoothing: float in [0, 1). e.
+
+    Returns:
+        Float32 (n,), in nats.
+    """
+    return _IMPLEMENTATIONS[keras.backend.backend()](
+        logits, labels, visible, smoothing
+    )
+
+
+def _losses(logits, labels, visible, smoothing):
+    log_p = ops.log_softmax(ops.cast(logits, "float32"), axis=-1)
+    loss = -_picked(log_p, labels)
+    if smoothing:
+        # Only when smoothed: 0 times the mean is NaN where a logit is -inf.
+        loss = (1 - smoothing) * loss - smoothing * ops.mean(log_p, axis=-1)
+    return ops.where(visible, loss, 0.0)
+
+
+def _picked(values, labels):
+    picked = ops.take_along_axis(values, ops.expand_dims(labels, -1), axis=-1)
+    return ops.squeeze(picked, -1)
+
+
+def _jax(logits, labels, visible, smoothing):
+    return _jax_nll(smoothing, logits, labels, visible)
+
+
+def _torch(logits, labels, visible, smoothing):
+    return _TorchNLL.apply(logits, labels.long(), visible, smoothing)
+
+
+def _tensorflow(logits, labels, visible, smoothing):
+    @tf.custom_gradient
+    def nll(logits):
+        def gradient(upstream):
+            upstream = tf.where(visible, upstream, 0.0)[:, None]
+            p = tf.nn.softmax(tf.cast(logits, tf.float32))
+            full = (p - smoothing / logits.shape[-1]) * upstream
+            rows = tf.range(tf.shape(labels)[0], dtype=labels.dtype)
+            full = tf.tensor_scatter_nd_sub(
+                full,
+                tf.stack([rows, labels], axis=1),
+                (1 - smoothing) * upstream[:, 0],
+            )
+            full = tf.where(visible[:, None], full, 0.0)
+            return tf.cast(full, logits.dtype)
+
+        return _losses(logits, labels, visible, smoothing), gradient
+
+    return nll(logits)
+
+
+_IMPLEMENTATIONS = {
+    "jax": _jax,
+    "torch": _torch,
+    "tensorflow": _tensorflow,
+}
+
+if keras.backend.backend() == "jax":
+
+    @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
+    def _jax_nll(smoothing, logits, labels, visible):
+        return _jax_forward(smoothing, logits, labels, visible)[0]
+
+    def _jax_forward(smoothing, logits, labels, visible):
+        # Written out, XLA fuses it into two passes; `log_softmax` takes four.
+        z = logits.astype("float32")
+        shifted = z - jax.lax.stop_gradient(jax.numpy.max(z, -1, keepdims=True))
+        log_total = jax.numpy.log(jax.numpy.sum(jax.numpy.exp(shifted), -1))
+        target = _picked(shifted, labels)
+        if smoothing:
+            mean = jax.numpy.mean(shifted, -1)
+            target = (1 - smoothing) * target + smoothing * mean
+        losses = jax.numpy.where(visible, log_total - target, 0.0)
+        return losses, (logits, labels, visible)
+
+    def _jax_backward(smoothing, kept, upstream):
+        logits, labels, visible = kept
+        p = jax.nn.softmax(logits.astype("float32"))
+        classes = jax.numpy.arange(logits.shape[-1], dtype=labels.dtype)
+        wanted = jax.numpy.where(classes == labels[:, None], 1 - smoothing, 0.0)
+        full = (p - smoothing / logits.shape[-1] - wanted) * upstream[:, None]
+        full = jax.numpy.where(visible[:, None], full, 0.0)
+        return full.astype(logits.dtype), None, None
+
+    _jax_nll.defvjp(_jax_forward, _jax_backward)
+
+if keras.backend.backend() == "torch":
+
+    class _TorchNLL(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, logits, labels, visible, smoothing):
+            ctx.save_for_backward(logits, labels, visible)
+            ctx.smoothing = smoothing
+            return _losses(logits, labels, visible, smoothing)
+
+        @staticmethod
+        def backward(ctx, upstream):
+            logits, labels, visible = ctx.saved_tensors
+            upstream = torch.where(visible, upstream, 0.0)[:, None]
+            full = torch.softmax(logits, -1, dtype=torch.float32)
+            full = full * upstream
+            full.sub_(ctx.smoothing / logits.shape[-1] * upstream)
+            full.scatter_add_(
+                1, labels[:, None], (ctx.smoothing - 1) * upstream
+            )
+            full.masked_fill_(~visible[:, None], 0.0)
+            return full.to(logits.dtype), None, None, None

@@ -1,0 +1,113 @@
+"""The loss over a vocabulary, its gradient, and the gradient of that."""
+
+import keras
+import numpy as np
+import pytest
+import torch
+
+from keras_attn.backend import smoothed_nll
+from tests.gradients import gradient
+
+RNG = np.random.default_rng(0)
+LOGITS = 3 * RNG.normal(size=(6, 9)).astype("float32")
+LABELS = np.array([0, 8, 3, 5, 1, 2], "int32")
+VISIBLE = np.array([True, True, False, True, True, False])
+WEIGHTS = RNG.normal(size=6).astype("float32")
+DIRECTION = RNG.normal(size=(6, 9)).astype("float32")
+
+
+def by_torch(smoothing, weights):
+    """Losses, gradient of their weighted sum, and a Hessian's product."""
+    z = torch.tensor(LOGITS, dtype=torch.float64, requires_grad=True)
+    losses = torch.nn.functional.cross_entropy(
+        z,
+        torch.tensor(LABELS).long(),
+        label_smoothing=smoothing,
+        reduction="none",
+    )
+    losses = losses * torch.tensor(VISIBLE)
+    total = torch.sum(losses * torch.tensor(weights))
+    (slope,) = torch.autograd.grad(total, z, create_graph=True)
+    (curved,) = torch.autograd.grad(
+        torch.sum(slope * torch.tensor(DIRECTION)), z
+    )
+    return losses.detach().numpy(), slope.detach().numpy(), curved.numpy()
+
+
+def losses(logits, smoothing):
+    return smoothed_nll(
+        logits,
+        keras.ops.convert_to_tensor(LABELS),
+        keras.ops.convert_to_tensor(VISIBLE),
+        smoothing,
+    )
+
+
+def weighted(logits, smoothing):
+    return keras.ops.sum(
+        losses(logits, smoothing) * keras.ops.convert_to_tensor(WEIGHTS)
+    )
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.7])
+def test_value_and_gradient_equal_torch(smoothing):
+    values, slope, _ = by_torch(smoothing, WEIGHTS)
+    found = losses(keras.ops.convert_to_tensor(LOGITS), smoothing)
+    np.testing.assert_allclose(
+        keras.ops.convert_to_numpy(found), values, rtol=1e-5, atol=1e-7
+    )
+    (found,) = gradient(lambda z: weighted(z, smoothing), LOGITS)
+    np.testing.assert_allclose(found, slope, rtol=1e-5, atol=1e-6)
+    assert np.all(found[~VISIBLE] == 0)
+
+
+def slope_along(logits, smoothing):
+    """The gradient's product with a direction, as a graph."""
+    backend = keras.backend.backend()
+    if backend == "jax":
+        import jax
+
+        slope = jax.grad(lambda z: weighted(z, smoothing))(logits)
+    elif backend == "torch":
+        (slope,) = torch.autograd.grad(
+            weighted(logits, smoothing), logits, create_graph=True
+        )
+    else:
+        import tensorflow as tf
+
+        with tf.GradientTape() as tape:
+            tape.watch(logits)
+            total = weighted(logits, smoothing)
+        slope = tape.gradient(total, logits)
+    return keras.ops.sum(slope * keras.ops.convert_to_tensor(DIRECTION))
+
+
+def test_the_gradient_can_be_differentiated_again():
+    _, _, curved = by_torch(0.1, WEIGHTS)
+    (found,) = gradient(lambda z: slope_along(z, 0.1), LOGITS)
+    np.testing.assert_allclose(found, curved, rtol=1e-4, atol=1e-6)
+
+
+def test_a_gradient_may_be_taken_twice():
+    if keras.backend.backend() != "torch":
+        pytest.skip("only PyTorch keeps a graph between two gradients")
+    logits = torch.tensor(LOGITS, requires_grad=True)
+    total = weighted(logits, 0.1)
+    first, second = (
+        torch.autograd.grad(total, logits, retain_graph=True)[0]
+        for _ in range(2)
+    )
+    assert torch.equal(first, second)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_half_precision_logits_are_computed_in_float32(dtype):
+    half = keras.ops.cast(LOGITS, dtype)
+    found = losses(half, 0.1)
+    assert keras.backend.standardize_dtype(found.dtype) == "float32"
+    exact = losses(keras.ops.cast(half, "float32"), 0.1)
+    np.testing.assert_allclose(
+        keras.ops.convert_to_numpy(found),
+        keras.ops.convert_to_numpy(exact),
+        rtol=1e-6,
+    )
