@@ -1,0 +1,82 @@
+"""The command `python -m tools.site`."""
+
+import argparse
+import pathlib
+import sys
+
+from tools.site.browser import Browser, BrowserError, find_browser
+from tools.site.check import check
+from tools.site.server import serve
+from tools.site.tab import VARIANTS, Tab
+
+DESCRIPTION = """\
+Opens every page of a built site in headless Chromium, in a desktop's and in a
+phone's window, light and dark, and says what is wrong with it."""
+
+
+def look(site, browser, variant, pictures=None):
+    """Looks at every page of a site in one way.
+
+    Args:
+        site: path of the folder that holds the built site.
+        browser: a running `Browser`.
+        variant: `Variant`.
+        pictures: path of a folder for pictures of the pages; default: none.
+
+    Returns:
+        Dict of page, relative to the site, to list of what is wrong with it.
+    """
+    site = pathlib.Path(site)
+    found = {}
+    tab = Tab(browser, variant)
+    with serve(site) as address:
+        for path in sorted(site.rglob("*.html")):
+            page = path.relative_to(site).as_posix()
+            try:
+                found[page] = check(tab, address + page)
+            except BrowserError as error:
+                raise BrowserError(
+                    f"{page}, {variant.name}: {error}"
+                ) from error
+            if pictures:
+                name = page.removesuffix(".html").replace("/", "-")
+                tab.screenshot(
+                    pathlib.Path(pictures) / f"{name}-{variant.name}.png"
+                )
+    tab.close()
+    return found
+
+
+def main(arguments):
+    """Runs the command; returns its exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.site", description=DESCRIPTION
+    )
+    parser.add_argument("site", help="the folder that holds the built site")
+    parser.add_argument(
+        "--pictures", metavar="FOLDER", help="write pictures of the pages here"
+    )
+    asked = parser.parse_args(arguments)
+    program = find_browser()
+    if not program:
+        print("site: no Chromium is installed", file=sys.stderr)
+        return 2
+    if not (pathlib.Path(asked.site) / "index.html").is_file():
+        print(f"site: no index.html in {asked.site}", file=sys.stderr)
+        return 2
+    if asked.pictures:
+        pathlib.Path(asked.pictures).mkdir(parents=True, exist_ok=True)
+    wrong = 0
+    with Browser(program) as browser:
+        for variant in VARIANTS:
+            found = look(asked.site, browser, variant, asked.pictures)
+            print(f"{variant.name}: {len(found)} pages")
+            for page, complaints in found.items():
+                for complaint in complaints:
+                    print(f"  {page}: {complaint}")
+                    wrong += 1
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,98 @@
+"""The command `python -m tools.tutorials`."""
+
+import argparse
+import os
+import sys
+
+from tools.tutorials import stamp as stamps
+from tools.tutorials.build import PAGES, build, rewrite
+from tools.tutorials.failure import BuildError
+from tools.tutorials.scripts import discover
+
+DESCRIPTION = """\
+Runs the tutorials (scripts in percent format in the folder `tutorials`) and
+writes their pages, with outputs, pictures and downloads, to `docs/tutorials`.
+
+  build NAME ...   run these, on the backend KERAS_BACKEND (default: torch)
+  build            run those whose page is not of a full run of what they are
+                   now
+  rewrite          write all pages anew from the notebooks of their last runs
+  list             list the tutorials, and what is wrong with their pages
+
+With QUICK=1 a tutorial takes a few steps only, and its page says so."""
+
+
+def main(arguments):
+    """Runs the command; returns its exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.tutorials",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("command", choices=["build", "rewrite", "list"])
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    asked = parser.parse_args(arguments)
+    scripts = discover()
+    unknown = sorted(set(asked.names) - scripts.keys())
+    if unknown:
+        return _complain(
+            f"NAME must be one of {', '.join(scripts)}. Received: {unknown[0]}"
+        )
+    chosen = {
+        name: script
+        for name, script in scripts.items()
+        if name in asked.names or not asked.names
+    }
+    try:
+        return _COMMANDS[asked.command](chosen, bool(asked.names))
+    except BuildError as error:
+        return _complain(error)
+
+
+def wrong(script, pages=PAGES):
+    """Says what is wrong with the page of a tutorial; empty: nothing is."""
+    stamp = stamps.read(pages / script.stem)
+    if stamp is None:
+        return "it has no page"
+    changed = stamps.changed(script, stamp)
+    if changed:
+        return f"changed since its page was made: {', '.join(changed)}"
+    return "its page is of a quick run" if stamp["quick"] else ""
+
+
+def _build(scripts, named):
+    quick = os.environ.get("QUICK", "0") not in ("", "0", "no", "false")
+    backend = os.environ.get("KERAS_BACKEND", "torch")
+    for name, script in scripts.items():
+        if not named and not wrong(script):
+            print(f"{name}: its page is up to date")
+            continue
+
+        def say(line, name=name):
+            print(f"{name} on {backend}: {line}", flush=True)
+
+        print(f"Wrote {build(script, backend, quick, say=say)}")
+    return 0
+
+
+def _rewrite(scripts, named):
+    for script in scripts.values():
+        print(f"Wrote {rewrite(script)}")
+    return 0
+
+
+def _list(scripts, named):
+    for name, script in scripts.items():
+        print(f"{name}: {wrong(script) or 'its page is up to date'}")
+    return 0
+
+
+def _complain(sentence):
+    print(f"tutorials: {sentence}", file=sys.stderr)
+    return 2
+
+
+_COMMANDS = {"build": _build, "list": _list, "rewrite": _rewrite}
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

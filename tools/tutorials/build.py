@@ -1,0 +1,96 @@
+"""Builds the folder of a tutorial's page."""
+
+import os
+import pathlib
+import tempfile
+
+import nbformat
+
+from tools.tutorials import stamp as stamps
+from tools.tutorials.bundle import pack
+from tools.tutorials.page import render
+from tools.tutorials.run import ROOT, run
+from tools.tutorials.tidy import tidy
+
+PAGES = ROOT / "docs" / "tutorials"
+PAGE = "index.md"
+
+
+def build(script, backend, quick=False, pages=PAGES, say=lambda line: None):
+    """Runs a tutorial and writes its page.
+
+    Args:
+        script: path of the tutorial.
+        backend: str. The backend of Keras.
+        quick: bool. Run with QUICK=1; the page says so.
+        pages: path. The folder in which the tutorials have theirs.
+        say: callable on a str that tells how far it is. Default: nobody.
+
+    Returns:
+        Path of the page. Beside it lie the pictures, the notebook, the script,
+        an archive of these with the modules they import, and the stamp.
+
+    Raises:
+        BuildError: the tutorial failed, or shows what a page cannot. What an
+            earlier build wrote stays as it was.
+    """
+    ran = run(script, backend, quick, say)
+    tidy(ran.notebook, ran.paths)
+    stamp = stamps.make(script, ran, quick)
+    notebook = nbformat.writes(ran.notebook) + "\n"
+    return _write(
+        pathlib.Path(pages) / script.stem, files(script, notebook, stamp)
+    )
+
+
+def rewrite(script, pages=PAGES):
+    """Writes a page anew from the notebook and the stamp of its last run.
+
+    Args:
+        script: path of the tutorial, the one of that run.
+        pages: path. The folder in which the tutorials have theirs.
+
+    Returns:
+        Path of the page.
+    """
+    folder = pathlib.Path(pages) / script.stem
+    notebook = (folder / f"{script.stem}.ipynb").read_text(encoding="utf-8")
+    return _write(folder, files(script, notebook, stamps.read(folder)))
+
+
+def files(script, notebook, stamp):
+    """Makes all that a page's folder holds.
+
+    Args:
+        script: path of the tutorial.
+        notebook: str. Its notebook, as it is written to the folder.
+        stamp: dict.
+
+    Returns:
+        Dict of file name to bytes, the stamp last.
+    """
+    name = script.stem
+    node = nbformat.reads(notebook, as_version=4)
+    page, pictures = render(node, stamp, name)
+    return {
+        PAGE: page.encode(),
+        **pictures,
+        f"{name}.ipynb": notebook.encode(),
+        f"{name}.py": script.read_bytes(),
+        f"{name}.zip": pack(script),
+        stamps.FILE: stamps.text(stamp).encode(),
+    }
+
+
+def _write(folder, contents):
+    folder.mkdir(parents=True, exist_ok=True)
+    # All is on the disk before the first file is replaced.
+    with tempfile.TemporaryDirectory(dir=folder) as fresh:
+        for name, content in contents.items():
+            (pathlib.Path(fresh) / name).write_bytes(content)
+        for name in contents:
+            os.replace(pathlib.Path(fresh) / name, folder / name)
+    for path in folder.iterdir():
+        if path.name not in contents:
+            path.unlink()
+    return folder / PAGE

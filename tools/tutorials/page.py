@@ -1,0 +1,67 @@
+"""Writes a notebook that has run as plain Markdown and pictures."""
+
+import base64
+import re
+
+from tools.tutorials.failure import BuildError
+from tools.tutorials.run import NOT_ON_PAGE
+from tools.tutorials.stamp import header
+
+
+def render(notebook, stamp, name):
+    """Writes a page.
+
+    Args:
+        notebook: `nbformat.NotebookNode` with tidy outputs.
+        stamp: dict, the stamp of the run.
+        name: str. Name of the tutorial.
+
+    Returns:
+        The Markdown, and a dict of file name to the bytes of a picture.
+
+    Raises:
+        BuildError: the first cell has no title, or a cell that shows a picture
+            has no `alt` that says what is to be seen.
+    """
+    parts, pictures = [], {}
+    for number, cell in enumerate(notebook.cells):
+        if NOT_ON_PAGE in cell.metadata.get("tags", []):
+            continue
+        source = cell.source.strip()
+        if cell.cell_type == "markdown":
+            parts.append(source)
+            continue
+        parts.append(_fenced("python", source))
+        for output in cell.outputs:
+            data = output.get("data", {})
+            if "image/png" in data:
+                file = f"{name}-{len(pictures) + 1}.png"
+                pictures[file] = base64.b64decode(data["image/png"])
+                parts.append(f"![{_alt(cell, number)}]({file})")
+            else:
+                text = output.get("text") or data["text/plain"]
+                parts.append(_fenced("text", text.strip("\n")))
+    title, _, rest = parts[0].partition("\n") if parts else ("", "", "")
+    if not title.startswith("# "):
+        raise BuildError(
+            f"{name} must start with a Markdown cell whose first line is a "
+            f"title, `# ...`. Received: {title!r}"
+        )
+    parts[:1] = [title, header(stamp, name).strip(), rest.strip()]
+    return "\n\n".join(filter(None, parts)) + "\n", pictures
+
+
+def _fenced(language, text):
+    longest = max(map(len, re.findall(r"`{3,}", text)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def _alt(cell, number):
+    alt = cell.metadata.get("alt")
+    if not alt:
+        raise BuildError(
+            f"Cell {number} shows a picture: write what is to be seen behind "
+            f'its `# %%`, as alt="...". It starts: {cell.source[:60]!r}'
+        )
+    return alt

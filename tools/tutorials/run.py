@@ -1,0 +1,167 @@
+"""Runs a tutorial in a Jupyter kernel, in an empty folder."""
+
+import ast
+import os
+import pathlib
+import sys
+import tempfile
+import time
+from typing import Any, NamedTuple
+
+import jupytext
+import nbformat
+from jupyter_client import AsyncKernelManager
+from jupyter_client.kernelspec import KernelSpecManager
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, DeadKernelError
+
+from tools.tutorials.failure import BuildError
+
+ROOT = pathlib.Path(__file__).parents[2]
+# The first cell of the notebook, not of the page: without it, a notebook shows
+# no figure that was made without pyplot.
+SETUP = """\
+# {script} and the modules that it imports have to lie beside this notebook.
+%matplotlib inline
+%config InlineBackend.figure_format = "retina\""""
+NOT_ON_PAGE = "remove-cell"
+_ASK = "from tools.tutorials.facts import facts; print(facts())"
+
+# What a kernel is told of the world around it. Everything else might be a
+# setting of a tutorial, and a page shows what happens without any.
+_KEPT = {"HOME", "LANG", "PATH", "SYSTEMROOT", "TMPDIR", "TZ"}
+_KEPT_PREFIXES = (
+    "CUDA",
+    "JAX_",
+    "KERAS_",
+    "LC_",
+    "LD_",
+    "MALLOC_",
+    "NVIDIA_",
+    "OMP_",
+    "TF_",
+    "XLA_",
+)
+
+
+class Ran(NamedTuple):
+    """What a run of a tutorial left behind.
+
+    Args:
+        notebook: `nbformat.NotebookNode`, with the outputs as they came.
+        facts: dict, as `tools.tutorials.facts` returns it.
+        seconds: float. Time of the run, the start of Python included.
+        paths: list of str. Paths of this machine that no page may show.
+    """
+
+    notebook: Any
+    facts: dict
+    seconds: float
+    paths: list
+
+
+def notebook_of(script):
+    """Reads a script in percent format as a notebook without outputs."""
+    script = pathlib.Path(script)
+    text = script.read_text(encoding="utf-8")
+    notebook = jupytext.reads(text, fmt="py:percent")
+    setup = nbformat.v4.new_code_cell(
+        SETUP.format(script=script.name), metadata={"tags": [NOT_ON_PAGE]}
+    )
+    notebook.cells.insert(0, setup)
+    notebook.metadata = nbformat.from_dict(
+        {
+            "kernelspec": {
+                "display_name": "Python 3",
+                "language": "python",
+                "name": "python3",
+            },
+            "language_info": {"file_extension": ".py", "name": "python"},
+        }
+    )
+    for number, cell in enumerate(notebook.cells):
+        cell.id = f"cell-{number}"
+    return notebook
+
+
+def run(script, backend, quick=False, say=lambda line: None):
+    """Runs a tutorial from its first cell to its last.
+
+    It runs in an empty folder that is deleted afterwards, without the settings
+    that the environment holds for tutorials.
+
+    Args:
+        script: path of a script in percent format.
+        backend: str. The backend of Keras.
+        quick: bool. Run with QUICK=1. Default False.
+        say: callable on a str that tells how far it is. Default: nobody.
+
+    Returns:
+        A `Ran`.
+
+    Raises:
+        BuildError: a cell failed, with its traceback.
+    """
+    notebook = notebook_of(script)
+    count = len(notebook.cells)
+    notebook.cells.append(nbformat.v4.new_code_cell(_ASK))
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder).resolve()
+        work = folder / "work"
+        work.mkdir()
+        manager = AsyncKernelManager(
+            connection_file=str(folder / "kernel.json"),
+            # Only the kernel of this interpreter, whatever else is installed.
+            kernel_spec_manager=KernelSpecManager(kernel_dirs=[]),
+            transport="ipc",
+        )
+
+        def tell(cell, cell_index):
+            if cell_index < count:
+                say(f"cell {cell_index} of {count - 1}")
+
+        client = NotebookClient(
+            notebook,
+            km=manager,
+            on_cell_execute=tell,
+            record_timing=False,
+            store_widget_state=False,
+            timeout=None,
+        )
+        started = time.monotonic()
+        try:
+            client.execute(
+                cleanup_kc=True,
+                cwd=str(work),
+                env=_environment(script, backend, quick, folder),
+            )
+        except (CellExecutionError, DeadKernelError) as error:
+            name = pathlib.Path(script).name
+            raise BuildError(f"{name} failed on {backend}. {error}") from error
+        seconds = time.monotonic() - started
+    asked = notebook.cells.pop()
+    facts = ast.literal_eval(asked.outputs[-1]["text"])
+    notebook.metadata["language_info"] = {
+        "file_extension": ".py",
+        "name": "python",
+    }
+    paths = [str(folder), str(ROOT), sys.prefix, str(pathlib.Path.home())]
+    return Ran(notebook, facts, seconds, paths)
+
+
+def _environment(script, backend, quick, folder):
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name in _KEPT or name.startswith(_KEPT_PREFIXES)
+    }
+    beside = pathlib.Path(script).resolve().parent
+    environment |= {
+        "IPYTHONDIR": str(folder / "ipython"),
+        "KERAS_BACKEND": backend,
+        "MPLCONFIGDIR": str(folder / "matplotlib"),
+        "PYTHONPATH": os.pathsep.join([str(beside), str(ROOT)]),
+    }
+    if quick:
+        environment["QUICK"] = "1"
+    return environment

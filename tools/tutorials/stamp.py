@@ -1,0 +1,106 @@
+"""What a page says of the run that made it."""
+
+import datetime
+import json
+import pathlib
+
+from tools.tutorials.scripts import digests
+
+FILE = "stamp.json"
+BACKENDS = {"jax": "JAX", "tensorflow": "TensorFlow", "torch": "PyTorch"}
+
+
+def make(script, ran, quick):
+    """Makes the stamp of a run.
+
+    Args:
+        script: path of the tutorial.
+        ran: `tools.tutorials.run.Ran`.
+        quick: bool. It was a quick run.
+
+    Returns:
+        Dict of plain data: `quick`, `date` (UTC), `seconds`, `backend`,
+        `versions`, `machine` and `sources`, digests by file name.
+    """
+    today = datetime.datetime.now(datetime.UTC).date()
+    return {
+        "quick": quick,
+        "date": today.isoformat(),
+        "seconds": round(ran.seconds, 1),
+        **ran.facts,
+        "sources": digests(script),
+    }
+
+
+def read(folder):
+    """Reads the stamp of a page's folder; None where it has none."""
+    path = pathlib.Path(folder) / FILE
+    if not path.is_file():
+        return None
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def text(stamp):
+    """Writes a stamp as the text of its file."""
+    return json.dumps(stamp, indent=1, ensure_ascii=False) + "\n"
+
+
+def changed(script, stamp):
+    """Lists the files that differ from those of the stamped run.
+
+    Args:
+        script: path of the tutorial.
+        stamp: dict, or None where the tutorial never ran.
+
+    Returns:
+        List of file names: those that changed, came or went.
+    """
+    now, then = digests(script), (stamp or {"sources": {}})["sources"]
+    names = now.keys() | then.keys()
+    return sorted(name for name in names if now.get(name) != then.get(name))
+
+
+def duration(seconds):
+    """Says a time in words: `48 s`, `5 min 12 s`, `2 h 5 min`."""
+    seconds = round(seconds)
+    if seconds < 60:
+        return f"{seconds} s"
+    if seconds < 3600:
+        return f"{seconds // 60} min {seconds % 60} s"
+    return f"{seconds // 3600} h {seconds % 3600 // 60} min"
+
+
+def header(stamp, name):
+    """Writes the box at the head of a page.
+
+    Args:
+        stamp: dict.
+        name: str. Name of the tutorial, which is that of its files.
+
+    Returns:
+        Markdown.
+    """
+    machine, backend = stamp["machine"], stamp["backend"]
+    names = {backend: BACKENDS[backend], "keras": "Keras", "python": "Python"}
+    versions = ", ".join(
+        f"{names.get(package, package)} {version}"
+        for package, version in stamp["versions"].items()
+    )
+    run = (
+        "Everything below was printed and drawn by one run on "
+        f"**{BACKENDS[backend]}**, which took {duration(stamp['seconds'])} on "
+        f"{stamp['date']}. Machine: {machine['cores']} "
+        f"core{'s' if machine['cores'] > 1 else ''} ({machine['cpu']}), "
+        f"{'a' if machine['gpu'] else 'no'} GPU. Versions: {versions}."
+    )
+    warning = (
+        "**A quick run**: a few steps that show that the program works. Its "
+        "numbers and pictures mean nothing.\n\n"
+    )
+    return (
+        '<div class="run" markdown>\n\n'
+        f"{warning if stamp['quick'] else ''}{run}\n\n"
+        f"Download: [notebook]({name}.ipynb), [script]({name}.py), or "
+        f"[both with the modules that they import]({name}.zip).\n\n"
+        "</div>\n"
+    )
