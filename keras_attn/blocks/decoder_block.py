@@ -9,9 +9,10 @@ from keras_attn.blocks.block import Block
 class DecoderBlock(Block):
     """Causal self-attention, attention to a memory, feed-forward network.
 
-    x = LayerNorm(x + Dropout(CausalMultiHead(x, x, x)))
-    x = LayerNorm(x + Dropout(MultiHead(x, memory, memory)))
-    y = LayerNorm(x + Dropout(FFN(x)))
+        x = LayerNorm(x + Dropout(CausalMultiHead(x, x, x)))
+        x = LayerNorm(x + Dropout(MultiHead(x, memory, memory)))
+        y = LayerNorm(x + Dropout(FFN(x)))
+
     Vaswani et al. 2017, sec. 3.1, https://arxiv.org/abs/1706.03762. With
     `normalize_first` the norms move to the front of the sublayers (Xiong et
     al. 2020, https://arxiv.org/abs/2002.04745); a stack then wants one more

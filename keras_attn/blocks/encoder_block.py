@@ -9,8 +9,9 @@ from keras_attn.blocks.block import Block
 class EncoderBlock(Block):
     """Self-attention and a feed-forward network, each with its residual.
 
-    x = LayerNorm(x + Dropout(MultiHead(x, x, x)))
-    y = LayerNorm(x + Dropout(FFN(x)))
+        x = LayerNorm(x + Dropout(MultiHead(x, x, x)))
+        y = LayerNorm(x + Dropout(FFN(x)))
+
     Vaswani et al. 2017, sec. 3.1, https://arxiv.org/abs/1706.03762. With
     `normalize_first` the norms move to the front of the sublayers (Xiong et
     al. 2020, https://arxiv.org/abs/2002.04745); a stack then wants one more

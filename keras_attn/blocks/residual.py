@@ -10,10 +10,14 @@ from keras_attn.layers.dropout import Dropout
 class Residual(keras.layers.Layer):
     """Wraps dropout, the residual sum and the layer norm around a sublayer.
 
-    Post-norm, as in the paper: y = LayerNorm(x + Dropout(f(x)))
-    (Vaswani et al. 2017, sec. 3.1 and 5.4, https://arxiv.org/abs/1706.03762).
-    Pre-norm: y = x + Dropout(f(LayerNorm(x)))
-    (Xiong et al. 2020, https://arxiv.org/abs/2002.04745).
+        y = LayerNorm(x + Dropout(f(x)))
+
+    Post-norm, as in the paper (Vaswani et al. 2017, sec. 3.1 and 5.4,
+    https://arxiv.org/abs/1706.03762).
+
+        y = x + Dropout(f(LayerNorm(x)))
+
+    Pre-norm (Xiong et al. 2020, https://arxiv.org/abs/2002.04745).
 
     The sublayer itself stays with the block: call `enter` on x, the sublayer
     on what comes back, and `leave` on x and the sublayer's output.

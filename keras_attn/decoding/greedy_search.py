@@ -21,9 +21,11 @@ class _Loop(NamedTuple):
 class GreedySearch:
     """Takes the likeliest token at every step until the end token.
 
-    y_t = argmax_v log p(v | y_<t, x), v neither pad nor start token. The score
-    is sum_t log p(y_t | y_<t, x) under the model, not renormalised over the
-    tokens that are allowed.
+        y_t = argmax_v log p(v | y_<t, x)
+        score = sum_t log p(y_t | y_<t, x)
+
+    with v neither pad nor start token. The score is the one under the model,
+    not renormalised over the tokens that are allowed.
 
     Examples:
         >>> model = keras_attn.models.Transformer(

@@ -10,9 +10,12 @@ from keras_attn.layers.dropout import Dropout
 class FeedForward(keras.layers.Layer):
     """Applies the same two-layer network to every position.
 
-    FFN(x) = f(x W_1 + b_1) W_2 + b_2
+        FFN(x) = f(x W_1 + b_1) W_2 + b_2
+
     (Vaswani et al. 2017, sec. 3.3, https://arxiv.org/abs/1706.03762); gated:
-    FFN(x) = (f(x W_1 + b_1) * (x W_3 + b_3)) W_2 + b_2
+
+        FFN(x) = (f(x W_1 + b_1) * (x W_3 + b_3)) W_2 + b_2
+
     (Shazeer 2020, https://arxiv.org/abs/2002.05202).
 
     Args:

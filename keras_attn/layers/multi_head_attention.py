@@ -21,8 +21,9 @@ from keras_attn.ops import (
 class MultiHeadAttention(ProjectedAttention):
     """Mixes values by softmax similarity of queries and keys, per head.
 
-    head_n = softmax(Q W_n^Q (K W_n^K)^T / sqrt(H)) V W_n^V
-    output = [head_1; ...; head_N] W^O
+        head_n = softmax(Q W_n^Q (K W_n^K)^T / sqrt(H)) V W_n^V
+        output = [head_1; ...; head_N] W^O
+
     Vaswani et al. 2017, sec. 3.2, https://arxiv.org/abs/1706.03762. Their h,
     d_k, d_model are N, H, D here. Departure from the paper: biases are on.
 

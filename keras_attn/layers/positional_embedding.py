@@ -17,8 +17,10 @@ from keras_attn.ops import (
 class PositionalEmbedding(keras.layers.Layer):
     """Adds to each embedding a vector that says where the token stands.
 
-    Sinusoidal: PE[p, 2i] = sin(p / 10000^(2i / D)),
-    PE[p, 2i + 1] = cos(p / 10000^(2i / D)) (Vaswani et al. 2017, sec. 3.5,
+        PE[p, 2i] = sin(p / 10000^(2i / D))
+        PE[p, 2i + 1] = cos(p / 10000^(2i / D))
+
+    Sinusoidal (Vaswani et al. 2017, sec. 3.5,
     https://arxiv.org/abs/1706.03762). Learned: PE[p] is row p of a table
     (Gehring et al. 2017, https://arxiv.org/abs/1705.03122).
 

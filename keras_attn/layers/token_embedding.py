@@ -10,9 +10,12 @@ from keras_attn import checks
 class TokenEmbedding(keras.layers.Layer):
     """Looks up a vector for each token id, scaled by the square root of D.
 
-    embed(x) = sqrt(D) E[x] and, tied to it, logits(h) = h E^T
-    (Vaswani et al. 2017, sec. 3.4, https://arxiv.org/abs/1706.03762; Press and
-    Wolf 2017, https://arxiv.org/abs/1608.05859).
+        embed(x) = sqrt(D) E[x]
+        logits(h) = h E^T
+
+    the second tied to the first (Vaswani et al. 2017, sec. 3.4,
+    https://arxiv.org/abs/1706.03762; Press and Wolf 2017,
+    https://arxiv.org/abs/1608.05859).
 
     Args:
         vocabulary_size: int >= 1. V.

@@ -14,8 +14,9 @@ from keras_attn.ops import positions_from_mask
 class Transformer(TransformerParts):
     """Translates one sequence of token ids into another.
 
-    memory = Encoder(E[x] sqrt(D) + PE)
-    logits = Decoder(E[y] sqrt(D) + PE, memory) E^T
+        memory = Encoder(E[x] sqrt(D) + PE)
+        logits = Decoder(E[y] sqrt(D) + PE, memory) E^T
+
     Vaswani et al. 2017, https://arxiv.org/abs/1706.03762, with their h,
     d_model, d_ff as `num_heads`, `hidden_dim`, `intermediate_dim`. With one
     vocabulary for both sides, source embedding, target embedding and output

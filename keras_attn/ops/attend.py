@@ -111,7 +111,8 @@ def attend(
 ):
     """Mixes values by the softmax similarity of queries and keys.
 
-    Attention(Q, K, V) = softmax(scale Q K^T + bias) V
+        Attention(Q, K, V) = softmax(scale Q K^T + bias) V
+
     (Vaswani et al. 2017, sec. 3.2.1, eq. 1, https://arxiv.org/abs/1706.03762),
     the softmax over the visible keys, in float32. Whatever stands at hidden
     queries, keys and values, NaN included, reaches neither a visible row nor a

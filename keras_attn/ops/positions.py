@@ -51,8 +51,9 @@ def positions_from_mask(mask):
 def sinusoid(positions, width, layout="interleaved"):
     """Computes the sinusoidal position encoding.
 
-    PE[p, 2i] = sin(p / 10000^(2i / D)),
-    PE[p, 2i + 1] = cos(p / 10000^(2i / D))
+        PE[p, 2i] = sin(p / 10000^(2i / D))
+        PE[p, 2i + 1] = cos(p / 10000^(2i / D))
+
     (Vaswani et al. 2017, sec. 3.5, https://arxiv.org/abs/1706.03762). The
     layout `"halves"` has the same columns in another order: all sines, then
     all cosines.

@@ -6,7 +6,8 @@ from keras import ops
 def scaled_dot_scores(query, key, scale=None):
     """Computes scale * q . k for every query, key and head, in float32.
 
-    score[b, n, t, s] = scale * sum_h query[b, t, n, h] key[b, s, n', h],
+        score[b, n, t, s] = scale * sum_h query[b, t, n, h] key[b, s, n', h]
+
     with scale = 1 / sqrt(H) by default (Vaswani et al. 2017, sec. 3.2.1,
     https://arxiv.org/abs/1706.03762). With K < N key heads, n' = n // (N / K):
     N / K neighbouring query heads share one key head (Ainslie et al. 2023,

@@ -13,7 +13,7 @@ from keras_attn import checks
 class CheckpointAverage(keras.callbacks.Callback):
     """Ends training with the average of the last checkpoints' weights.
 
-    w = (w_1 + ... + w_n) / n, summed in float64
+        w = (w_1 + ... + w_n) / n, summed in float64
 
     Vaswani et al. 2017, sec. 6.1, https://arxiv.org/abs/1706.03762: the last 5
     checkpoints for the base model, the last 20 for the big one. At the end of

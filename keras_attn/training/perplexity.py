@@ -10,7 +10,8 @@ from keras_attn.training import tokens
 class Perplexity(keras.metrics.Metric):
     """Perplexity of a model that predicts tokens, padding left out.
 
-    perplexity = exp(-sum_i w_i log p_i(y_i) / sum_i w_i),  p = softmax(logits)
+        perplexity = exp(-sum_i w_i log p_i(y_i) / sum_i w_i)
+        p_i = softmax(logits_i)
 
     over all tokens i since the last reset whose label is not `pad_id`, with
     weights w (1 unless given). Totals are kept, not means of batches, and the

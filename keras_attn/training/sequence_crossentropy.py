@@ -13,7 +13,7 @@ class SequenceCrossentropy(keras.losses.Loss):
 
     Per token with label y and logits z over V classes, smoothing e:
 
-    loss = -(1 - e) log p(y) - (e / V) sum_v log p(v),   p = softmax(z)
+        loss = -(1 - e) log p(y) - (e / V) sum_v log p(v),   p = softmax(z)
 
     the cross-entropy to (1 - e) one_hot(y) + e / V; the mean over all tokens
     whose label is not `pad_id` is the loss of the batch. Vaswani et al. 2017,

@@ -10,7 +10,7 @@ from keras_attn.training import tokens
 class TokenAccuracy(keras.metrics.Metric):
     """Share of the tokens whose highest logit is at the label.
 
-    accuracy = sum_i w_i [argmax_v z_iv = y_i] / sum_i w_i
+        accuracy = sum_i w_i [argmax_v z_iv = y_i] / sum_i w_i
 
     over all tokens i since the last reset whose label is not `pad_id`, with
     weights w (1 unless given). A long batch counts for more than a short one:

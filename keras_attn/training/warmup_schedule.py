@@ -9,7 +9,7 @@ from keras_attn import checks
 class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
     """Learning rate that rises linearly and then falls by 1 / sqrt(step).
 
-    rate(s) = scale * hidden_dim^-0.5 * min(s^-0.5, s * warmup_steps^-1.5)
+        rate(s) = scale * hidden_dim^-0.5 * min(s^-0.5, s * warmup_steps^-1.5)
 
     Vaswani et al. 2017, sec. 5.3, eq. 3, https://arxiv.org/abs/1706.03762. The
     step s counts from 1: the update made when `optimizer.iterations` is 0 is
