@@ -24,10 +24,19 @@ def check(tab, url):
     tab.open(url)
     seen = tab.evaluate(PROBE)
     host = urllib.parse.urlsplit(url).netloc
-    return [*_heard(tab.events, host), *_seen(seen, tab.variant)]
+    return [*heard(tab.events, host), *_seen(seen, tab.variant)]
 
 
-def _heard(events, host):
+def heard(events, host):
+    """Reads what a tab heard of the browser.
+
+    Args:
+        events: list of pairs, method and parameters: `Tab.events`.
+        host: str. The one host that may be asked.
+
+    Yields:
+        Str: errors, files that did not come, requests to another host.
+    """
     asked = {}
     for method, params in events:
         if method == "Runtime.exceptionThrown":

@@ -40,7 +40,7 @@ def render(notebook, stamp, name):
                 parts.append(f"![{_alt(cell, number)}]({file})")
             else:
                 text = output.get("text") or data["text/plain"]
-                parts.append(_fenced("text", text.strip("\n")))
+                parts.append(_fenced("{.text .output}", text.strip("\n")))
     title, _, rest = parts[0].partition("\n") if parts else ("", "", "")
     if not title.startswith("# "):
         raise BuildError(

@@ -1,0 +1,52 @@
+"""The built site, and a browser to look at it."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from tools.site.browser import Browser, find_browser
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+
+def build_site(folder, *, config="mkdocs.yml"):
+    """Runs the strict build that `make docs` runs."""
+    return subprocess.run(
+        [
+            *(sys.executable, "-m", "mkdocs", "build", "--strict"),
+            *("--config-file", str(config), "--site-dir", str(folder)),
+        ],
+        cwd=ROOT,
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory):
+    """The folder of the site, built strictly from what is committed."""
+    folder = tmp_path_factory.mktemp("site")
+    result = build_site(folder)
+    assert result.returncode == 0, result.stderr
+    return folder
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """A running Chromium. Where none is installed, the test is skipped.
+
+    With NEED_CHROMIUM set, as it is where `.ci/run` installs one, a missing
+    Chromium is a failure.
+    """
+    program = find_browser()
+    if program is None:
+        missing = "no Chromium is installed (Debian: apt-get install chromium)"
+        if os.environ.get("NEED_CHROMIUM"):
+            pytest.fail(missing)
+        pytest.skip(missing)
+    with Browser(program) as running:
+        yield running

@@ -1,0 +1,194 @@
+"""The site builds strictly, names all that is public, loads nothing else."""
+
+import html.parser
+import importlib
+import pathlib
+import re
+import shutil
+import urllib.parse
+
+import pytest
+
+import keras_attn
+from tests.site.conftest import ROOT, build_site
+
+DOCS = ROOT / "docs"
+
+
+def public_names():
+    """Yields (path, value) of everything that a user may import."""
+    for room in keras_attn.__all__:
+        module = importlib.import_module(f"keras_attn.{room}")
+        names = getattr(module, "__all__", None) or [
+            name
+            for name, value in vars(module).items()
+            if not name.startswith("_")
+            and getattr(value, "__module__", None) == module.__name__
+        ]
+        for name in names:
+            yield f"{module.__name__}.{name}", getattr(module, name)
+
+
+def resolve(path):
+    """The object that a dotted path names, or None."""
+    value = keras_attn
+    for name in path.split(".")[1:]:
+        value = getattr(value, name, None)
+    return value
+
+
+def undocumented(pages):
+    """Lists public names without an entry in the HTML of the API pages.
+
+    An entry under another name of the same object is one.
+    """
+    entries = set(re.findall(r'<h\d id="(keras_attn\.[\w.]+)"', pages))
+    objects = {id(resolve(path)) for path in entries}
+    return [
+        path
+        for path, value in public_names()
+        if path not in entries and id(value) not in objects
+    ]
+
+
+@pytest.fixture(scope="module")
+def api(site):
+    """The HTML of all API pages."""
+    pages = sorted((site / "api").glob("*.html"))
+    return "\n".join(page.read_text(encoding="utf-8") for page in pages)
+
+
+def test_every_public_name_has_an_entry(api):
+    assert undocumented(api) == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "keras_attn.layers.MultiHeadAttention",
+        "keras_attn.cache.append",
+        "keras_attn.training.Perplexity",
+    ],
+)
+def test_a_name_without_an_entry_is_found(api, path):
+    assert f'id="{path}"' in api
+    assert undocumented(api.replace(f'id="{path}"', 'id="gone"')) == [path]
+
+
+def test_an_entry_shows_the_sections_of_its_docstring(api):
+    entry = api.partition('id="keras_attn.layers.MultiHeadAttention"')[2]
+    titles = re.findall(r'doc-section-title">([^<]*)<', entry)
+    assert titles[:5] == [
+        "Parameters:",
+        "Call arguments",
+        "Returns:",
+        "Raises:",
+        "Examples:",
+    ]
+
+
+def test_a_strict_build_fails_on_what_is_broken(tmp_path):
+    docs = tmp_path / "docs"
+    shutil.copytree(DOCS, docs)
+    broken = {
+        "dead.md": "[page](nowhere.md)\n\n[anchor](index.md#nowhere)\n\n"
+        "[file](nowhere.zip)\n",
+        "lost.md": "# A page that the navigation does not have\n",
+    }
+    for name, text in broken.items():
+        (docs / name).write_text(text, encoding="utf-8")
+    config = tmp_path / "mkdocs.yml"
+    text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    text = text.replace("docs_dir: docs", f"docs_dir: {docs}")
+    text = text.replace("[tools/site", f"[{ROOT}/tools/site")
+    text = text.replace("paths: [.]", f"paths: [{ROOT}]")
+    config.write_text(
+        text.replace("nav:\n", "nav:\n  - Dead: dead.md\n"), encoding="utf-8"
+    )
+    result = build_site(tmp_path / "site", config=config)
+    assert result.returncode != 0
+    for named in ("nowhere.md", "#nowhere", "nowhere.zip", "lost.md"):
+        assert named in result.stderr
+
+
+class Loads(html.parser.HTMLParser):
+    """Collects the addresses that a page loads by itself."""
+
+    def __init__(self):
+        super().__init__()
+        self.found = []
+
+    def handle_starttag(self, tag, attrs):
+        """Notes sources, and links that are no links to follow."""
+        attributes = dict(attrs)
+        if tag == "link" and attributes.get("rel") not in ("next", "prev"):
+            self.found.append(attributes["href"])
+        if tag != "a":
+            self.found += [attributes.get("src"), attributes.get("data")]
+        self.found += re.findall(r"url\(([^)]*)\)", attributes.get("style", ""))
+
+
+def loaded_elsewhere(text, suffix):
+    """Addresses of other hosts that a page or a style sheet loads."""
+    if suffix == ".css":
+        found = re.findall(r"url\(\s*['\"]?([^)'\"]*)", text)
+        found += re.findall(r"@import\s+['\"]([^'\"]*)", text)
+    else:
+        reader = Loads()
+        reader.feed(text)
+        found = filter(None, reader.found)
+    return [url for url in found if urllib.parse.urlsplit(url).netloc]
+
+
+def test_nothing_is_loaded_from_another_host(site):
+    found = {
+        path.relative_to(site).as_posix(): loaded_elsewhere(
+            path.read_text(encoding="utf-8"), path.suffix
+        )
+        for path in site.rglob("*")
+        if path.suffix in (".css", ".html")
+    }
+    assert len(found) > 20
+    assert {path: urls for path, urls in found.items() if urls} == {}
+
+
+@pytest.mark.parametrize(
+    "text, suffix",
+    [
+        ('<script src="https://a.org/x.js"></script>', ".html"),
+        ('<img alt="" src="//a.org/x.png">', ".html"),
+        ('<link rel="preconnect" href="https://a.org">', ".html"),
+        ('<p style="background: url(https://a.org/x.png)">', ".html"),
+        ("a { background: url('https://a.org/x.png') }", ".css"),
+        ('@import "https://a.org/x.css";', ".css"),
+    ],
+)
+def test_what_is_loaded_from_another_host_is_found(text, suffix):
+    assert len(loaded_elsewhere(text, suffix)) == 1
+
+
+def test_links_to_follow_and_own_files_are_not_found():
+    page = '<a href="https://a.org">a</a><img src="x.png"><p style="color:red">'
+    assert loaded_elsewhere(page, ".html") == []
+
+
+def test_katex_lies_here_with_its_licence(site):
+    katex = site / "assets" / "katex"
+    assert "MIT" in (katex / "LICENSE").read_text(encoding="utf-8")
+    sheet = (katex / "katex.min.css").read_text(encoding="utf-8")
+    fonts = set(re.findall(r"url\((fonts/[^)]*)\)", sheet))
+    assert len(fonts) == 20
+    assert all((katex / font).is_file() for font in fonts)
+
+
+def test_every_table_of_the_benchmarks_is_on_their_page():
+    page = (DOCS / "benchmarks.md").read_text(encoding="utf-8")
+    included = re.findall(r'--8<-- "docs/benchmarks/(.+)"', page)
+    tables = (DOCS / "benchmarks").glob("*.md")
+    assert included == sorted(included, key=included.index)
+    assert set(included) == {path.name for path in tables}
+
+
+def test_folders_of_the_site_and_of_its_tools_are_not_ignored():
+    lines = pathlib.Path(ROOT / ".gitignore").read_text("utf-8").splitlines()
+    assert "/site/" in lines and "site/" not in lines

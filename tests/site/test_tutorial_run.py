@@ -1,0 +1,107 @@
+"""A small tutorial becomes a page, a failing one leaves the page as it was."""
+
+import json
+import zipfile
+
+import keras
+import pytest
+
+from tools.tutorials.build import build, rewrite
+from tools.tutorials.failure import BuildError
+
+BACKEND = keras.backend.backend()
+SCRIPT = """# %% [markdown]
+# # Learn
+#
+# What there is to learn.
+
+# %%
+import os
+import sys
+
+import keras
+import learn_module
+from matplotlib.figure import Figure
+
+print(keras.backend.backend(), os.environ.get("QUICK"), learn_module.ANSWER)
+print(sorted(os.listdir()), "MINUTES" in os.environ)
+print("not on the page", file=sys.stderr)
+
+# %%
+bar = keras.utils.Progbar(3)
+for step in range(3):
+    bar.update(step + 1)
+
+# %% alt="A line that rises"
+figure = Figure(figsize=(2, 1))
+figure.subplots().plot([1, 2])
+figure
+"""
+
+
+@pytest.fixture
+def script(tmp_path):
+    folder = tmp_path / "tutorials"
+    folder.mkdir()
+    (folder / "learn_module.py").write_text("ANSWER = 42\n", encoding="utf-8")
+    (folder / "learn.py").write_text(SCRIPT, encoding="utf-8")
+    return folder / "learn.py"
+
+
+def test_a_tutorial_becomes_a_page(script, tmp_path, monkeypatch):
+    monkeypatch.setenv("MINUTES", "1")
+    monkeypatch.setenv("QUICK", "1")
+    said = []
+    page = build(script, BACKEND, pages=tmp_path / "pages", say=said.append)
+    text = page.read_text(encoding="utf-8")
+    # The settings of the environment are not those of the page, and it starts
+    # in an empty folder.
+    assert f"```{{.text .output}}\n{BACKEND} None 42\n[] False\n```" in text
+    assert "not on the page" not in text
+    assert "matplotlib inline" not in text
+    (progress,) = [line for line in text.splitlines() if "/3" in line]
+    assert progress.startswith("3/3 ━")
+    assert text.endswith("![A line that rises](learn-1.png)\n")
+    folder = page.parent
+    assert (folder / "learn-1.png").read_bytes().startswith(b"\x89PNG")
+    stamp = json.loads((folder / "stamp.json").read_text(encoding="utf-8"))
+    assert stamp["backend"] == BACKEND and stamp["quick"] is False
+    assert 0 < stamp["seconds"] < 300
+    assert list(stamp["sources"]) == ["learn.py", "learn_module.py"]
+    assert "tools.tutorials.facts" not in (folder / "learn.ipynb").read_text()
+    assert said == [f"cell {number} of 4" for number in (0, 2, 3, 4)]
+    with zipfile.ZipFile(folder / "learn.zip") as archive:
+        assert archive.namelist() == [
+            "learn/learn.ipynb",
+            "learn/learn.py",
+            "learn/learn_module.py",
+        ]
+        assert b"rises" in archive.read("learn/learn.ipynb")
+
+    # Written anew from the notebook, nothing differs.
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    page.write_text("by hand", encoding="utf-8")
+    rewrite(script, tmp_path / "pages")
+    after = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert before == after
+
+
+def test_a_failing_cell_leaves_the_page_as_it_was(script, tmp_path):
+    folder = tmp_path / "pages" / "learn"
+    folder.mkdir(parents=True)
+    (folder / "index.md").write_text("old", encoding="utf-8")
+    failing = "# %% [markdown]\n# # Learn\n\n# %%\n1 / 0\n"
+    script.write_text(failing, encoding="utf-8")
+    with pytest.raises(
+        BuildError, match=r"learn\.py failed(.|\n)*ZeroDivision"
+    ):
+        build(script, BACKEND, pages=tmp_path / "pages")
+    assert [path.name for path in folder.iterdir()] == ["index.md"]
+    assert (folder / "index.md").read_text(encoding="utf-8") == "old"
+
+
+def test_a_kernel_that_dies_is_said(script, tmp_path):
+    dying = "# %% [markdown]\n# # Learn\n\n# %%\nimport os\nos._exit(1)\n"
+    script.write_text(dying, encoding="utf-8")
+    with pytest.raises(BuildError, match=r"learn\.py failed .*Kernel died"):
+        build(script, BACKEND, pages=tmp_path / "pages")

@@ -1,0 +1,295 @@
+"""The parts of the tutorial builder that need no kernel."""
+
+import base64
+import io
+import json
+import re
+
+import nbformat.v4 as nb
+import numpy as np
+import pytest
+from PIL import Image
+
+from tools.tutorials import __main__ as command
+from tools.tutorials import build, facts, stamp
+from tools.tutorials.failure import BuildError
+from tools.tutorials.page import render
+from tools.tutorials.picture import shrink
+from tools.tutorials.run import notebook_of
+from tools.tutorials.scripts import digests, discover, with_modules
+from tools.tutorials.tidy import final_text, tidy
+
+STAMP = {
+    "quick": False,
+    "date": "2026-11-21",
+    "seconds": 312.4,
+    "backend": "jax",
+    "versions": {"keras": "3.15.1", "jax": "0.10.2", "python": "3.11.7"},
+    "machine": {"cpu": "Some CPU", "cores": 2, "gpu": False},
+    "sources": {},
+}
+
+
+def png(pixels):
+    target = io.BytesIO()
+    Image.fromarray(np.asarray(pixels, "uint8")).save(target, "PNG")
+    return target.getvalue()
+
+
+PNG = base64.b64encode(png(np.zeros((2, 2, 3)))).decode()
+
+
+# Finding scripts and what belongs to them.
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """One tutorial that needs two modules, one of them through the other."""
+    for name, text in {
+        "learn.py": "# %% [markdown]\n# # Learn\n\n# %%\nimport a, json\n",
+        "a.py": "def f():\n    from b import g\n",
+        "b.py": "import a\n",
+        "c.py": "import learn\n",
+    }.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def test_only_scripts_in_percent_format_are_tutorials(folder):
+    assert discover(folder) == {"learn": folder / "learn.py"}
+
+
+def test_a_tutorial_comes_with_the_modules_it_needs(folder):
+    names = [path.name for path in with_modules(folder / "learn.py")]
+    assert names == ["learn.py", "a.py", "b.py"]
+
+
+@pytest.mark.parametrize("name", ["learn.py", "b.py"])
+def test_a_change_of_what_it_needs_is_seen(folder, name):
+    script = folder / "learn.py"
+    then = STAMP | {"sources": digests(script)}
+    assert stamp.changed(script, then) == []
+    (folder / "c.py").write_text("import b, learn\n", encoding="utf-8")
+    assert stamp.changed(script, then) == []
+    with (folder / name).open("a", encoding="utf-8") as file:
+        file.write("import c\n")
+    assert stamp.changed(script, then) == sorted([name, "c.py"])
+
+
+def test_a_module_that_is_no_longer_needed_is_seen(folder):
+    then = STAMP | {"sources": digests(folder / "learn.py")}
+    (folder / "a.py").write_text("", encoding="utf-8")
+    assert stamp.changed(folder / "learn.py", then) == ["a.py", "b.py"]
+
+
+def test_a_tutorial_that_never_ran_has_changed_altogether(folder):
+    changed = stamp.changed(folder / "learn.py", stamp.read(folder))
+    assert changed == ["a.py", "b.py", "learn.py"]
+
+
+def test_a_notebook_starts_with_what_shows_figures(folder):
+    cells = notebook_of(folder / "learn.py").cells
+    kinds = [cell.cell_type for cell in cells]
+    assert kinds == ["code", "markdown", "code"]
+    assert "%matplotlib inline" in cells[0].source
+    assert cells[2].source == "import a, json"
+
+
+# Tidying outputs.
+
+
+@pytest.mark.parametrize(
+    "printed, shown",
+    [
+        ("plain\n", "plain\n"),
+        ("a   \nb\t", "a\nb"),
+        ("10 %\r50 %\r99 %\ndone", "99 %\ndone"),
+        ("12345\rab", "ab345"),
+        ("12345\b\b\b678", "12678"),
+        ("1/2\b\b\b\r2/2\n1/3\b\b\b\r3/3\n", "2/2\n3/3\n"),
+        ("\b\ba", "a"),
+        ("\x1b[1m1/2\x1b[0m \x1b[32m━\x1b[0m\x1b[37m━\x1b[0m", "1/2 ━━"),
+    ],
+)
+def test_text_is_what_a_terminal_shows_in_the_end(printed, shown):
+    assert final_text(printed) == shown
+
+
+def notebook(*outputs, source="1", **metadata):
+    cells = [
+        nb.new_markdown_cell("# Title\n\nIntroduction."),
+        nb.new_code_cell(source, outputs=list(outputs), metadata=metadata),
+    ]
+    return nb.new_notebook(cells=cells)
+
+
+def stream(text, name="stdout"):
+    return nb.new_output("stream", name=name, text=text)
+
+
+def result(**data):
+    data = {kind.replace("_", "/"): value for kind, value in data.items()}
+    return nb.new_output("execute_result", data)
+
+
+def test_streams_are_joined_and_stderr_is_dropped():
+    node = notebook(
+        stream("1/2\r"), stream("a warning", "stderr"), stream("2/2\n")
+    )
+    tidy(node, [])
+    (output,) = node.cells[1].outputs
+    assert output.text == "2/2\n"
+
+
+def test_a_picture_is_kept_and_its_text_is_not():
+    node = notebook(stream(" \n"), result(image_png=PNG, text_plain="<Figure>"))
+    tidy(node, [])
+    (output,) = node.cells[1].outputs
+    assert list(output.data) == ["image/png"]
+
+
+@pytest.mark.parametrize(
+    "output", [stream("in /home/me/x"), result(text_plain="'/home/me/x'")]
+)
+def test_a_path_of_this_machine_is_refused(output):
+    with pytest.raises(BuildError, match="Cell 1 shows a path"):
+        tidy(notebook(output), ["/home/me"])
+    tidy(notebook(output), ["/home/you"])
+
+
+def test_an_output_that_no_page_can_show_is_refused():
+    with pytest.raises(BuildError, match=r"nor a PNG picture.*text/html"):
+        tidy(notebook(result(text_html="<b>")), [])
+
+
+def test_a_figure_gets_smaller_and_a_photograph_stays():
+    colours = np.random.default_rng(0).integers(0, 256, (64, 64, 3))
+    photograph = np.asarray(Image.open(io.BytesIO(shrink(png(colours)))))
+    np.testing.assert_array_equal(photograph, colours)
+    figure = np.full((64, 64, 4), 255)
+    figure[8:16, :, :3] = [[0, 90, 200]] * 64
+    figure[20:30, :, 3] = 0
+    figure[20:30, :, :3] = 0
+    small = shrink(png(figure))
+    opened = Image.open(io.BytesIO(small))
+    assert opened.mode == "P" and len(small) < len(png(figure))
+    shown = np.asarray(opened.convert("RGB"))
+    np.testing.assert_array_equal(shown[:20], figure[:20, :, :3])
+    # Transparent is white: a dark page must not shine through.
+    assert (shown[20:30] == 255).all()
+
+
+# Writing the page.
+
+
+def test_a_page_has_title_stamp_prose_code_and_outputs():
+    node = notebook(
+        stream("printed\n"),
+        result(image_png=PNG),
+        source="show()",
+        alt="A black square",
+    )
+    page, pictures = render(node, STAMP, "learn")
+    parts = page.split("\n\n")
+    assert parts[0] == "# Title"
+    assert page.index("**JAX**") < page.index("Introduction.")
+    assert "```python\nshow()\n```\n" in page
+    assert "```{.text .output}\nprinted\n```\n" in page
+    assert page.endswith("![A black square](learn-1.png)\n")
+    assert pictures == {"learn-1.png": base64.b64decode(PNG)}
+
+
+def test_a_fence_is_longer_than_those_within():
+    page, _ = render(notebook(stream("````\n")), STAMP, "learn")
+    assert "\n`````{.text .output}\n````\n`````\n" in page
+
+
+def test_a_picture_without_a_text_is_refused():
+    with pytest.raises(BuildError, match="alt="):
+        render(notebook(result(image_png=PNG)), STAMP, "learn")
+
+
+@pytest.mark.parametrize("first", ["No title", "## Too low"])
+def test_a_page_without_a_title_is_refused(first):
+    node = notebook()
+    node.cells[0].source = first
+    with pytest.raises(BuildError, match="must start with"):
+        render(node, STAMP, "learn")
+
+
+def test_the_box_says_what_was_measured():
+    box = stamp.header(STAMP, "learn")
+    for said in (
+        "**JAX**, which took 5 min 12 s on 2026-11-21",
+        "2 cores (Some CPU), no GPU",
+        "Keras 3.15.1, JAX 0.10.2, Python 3.11.7",
+        "(learn.ipynb)",
+        "(learn.py)",
+        "(learn.zip)",
+    ):
+        assert said in box
+    assert "quick" not in box
+    assert "**A quick run**" in stamp.header(STAMP | {"quick": True}, "learn")
+
+
+@pytest.mark.parametrize(
+    "seconds, said",
+    [
+        (48.4, "48 s"),
+        (59.9, "1 min 0 s"),
+        (312.4, "5 min 12 s"),
+        (7500, "2 h 5 min"),
+    ],
+)
+def test_a_time_in_words(seconds, said):
+    assert stamp.duration(seconds) == said
+
+
+def test_the_processor_has_a_name(tmp_path):
+    info = tmp_path / "cpuinfo"
+    info.write_text("processor : 0\nmodel name\t: A(R)  B(TM) CPU\n")
+    assert facts.cpu(info) == "A B CPU"
+    assert re.fullmatch(r"\S+", facts.cpu(tmp_path / "none"))
+    assert facts.cores() >= 1
+
+
+# Writing the folder, and the command.
+
+
+def test_a_folder_is_replaced_as_a_whole(tmp_path):
+    build._write(tmp_path, {"index.md": b"1", "old-1.png": b"1"})
+    build._write(tmp_path, {"index.md": b"2", "stamp.json": b"{}"})
+    found = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert found == {"index.md": b"2", "stamp.json": b"{}"}
+
+
+def test_a_failed_write_leaves_the_old_folder(tmp_path):
+    build._write(tmp_path, {"index.md": b"1"})
+    with pytest.raises(TypeError):
+        build._write(tmp_path, {"index.md": b"2", "stamp.json": None})
+    assert [path.name for path in tmp_path.iterdir()] == ["index.md"]
+    assert (tmp_path / "index.md").read_bytes() == b"1"
+
+
+def test_what_is_wrong_with_a_page_is_said(folder):
+    script, pages = folder / "learn.py", folder / "pages"
+    assert command.wrong(script, pages) == "it has no page"
+    (pages / "learn").mkdir(parents=True)
+    path = pages / "learn" / stamp.FILE
+    now = STAMP | {"sources": digests(script)}
+    path.write_text(json.dumps(now | {"quick": True}), encoding="utf-8")
+    assert "quick" in command.wrong(script, pages)
+    path.write_text(stamp.text(now), encoding="utf-8")
+    assert command.wrong(script, pages) == ""
+    (folder / "a.py").write_text("import b  # new\n", encoding="utf-8")
+    assert (
+        command.wrong(script, pages) == "changed since its page was made: a.py"
+    )
+
+
+def test_the_command_names_what_there_is(capsys):
+    assert command.main(["list"]) == 0
+    assert "translate: " in capsys.readouterr().out
+    assert command.main(["build", "tea"]) == 2
+    said = capsys.readouterr().err
+    assert said == "tutorials: NAME must be one of translate. Received: tea\n"

@@ -1,0 +1,53 @@
+"""Every tutorial runs with QUICK=1 on each backend, and makes a whole page.
+
+It is to take at most 15 seconds, start of Python included: `--durations=0`
+shows what it takes. `tests/site` looks at the pages of the full runs.
+"""
+
+import re
+
+import keras
+import nbformat
+import pytest
+
+from tools.tutorials import stamp as stamps
+from tools.tutorials.build import build
+from tools.tutorials.run import NOT_ON_PAGE, notebook_of
+from tools.tutorials.scripts import discover
+
+SCRIPTS = discover()
+BACKEND = keras.backend.backend()
+
+
+@pytest.mark.parametrize("script", SCRIPTS.values(), ids=SCRIPTS)
+def test_a_quick_run_makes_a_whole_page(script, tmp_path):
+    page = build(script, BACKEND, quick=True, pages=tmp_path)
+    text, folder = page.read_text(encoding="utf-8"), page.parent
+    stamp = stamps.read(folder)
+    assert stamp["quick"] and stamp["backend"] == BACKEND
+    assert stamps.changed(script, stamp) == []
+    first, *others = [
+        cell.source.strip()
+        for cell in notebook_of(script).cells
+        if NOT_ON_PAGE not in cell.metadata.get("tags", [])
+    ]
+    # The box with the stamp stands behind the title.
+    for part in [*first.split("\n", 1), *others]:
+        assert part.strip() in text
+    assert "{.text .output}" in text
+    assert not re.search(r"[\x00-\x08\x0b-\x1f]", text)
+    pictures = re.findall(r"!\[.+\]\((.+)\)", text)
+    assert pictures
+    for picture in pictures:
+        assert (folder / picture).stat().st_size > 1000
+    notebook = nbformat.read(folder / f"{script.stem}.ipynb", as_version=4)
+    nbformat.validate(notebook)
+    assert all(
+        output.output_type != "error" and output.get("name") != "stderr"
+        for cell in notebook.cells
+        for output in cell.get("outputs", [])
+    )
+
+
+def test_there_are_tutorials_to_run():
+    assert SCRIPTS
