@@ -6,16 +6,22 @@
 BACKENDS ?= tensorflow jax torch
 TESTS ?= tests
 KERAS_BACKEND ?= torch
+# What `make tutorials` runs; empty: those whose page is out of date.
+TUTORIALS ?=
+# `off`: the site is built from the pages that are committed. Anything else: the
+# tutorials whose page is out of date are run first, which takes minutes each.
+DOCS_EXECUTE ?= off
 PYTHON ?= python3.11 python3.12 python3.13 python3
 
 VENV := .venv
 RUN := $(VENV)/bin/python
 STAMP := $(VENV)/made
-EXTRAS := explain,jax,pretrained,tensorflow,test,text,torch
+EXTRAS := docs,explain,jax,pretrained,tensorflow,test,text,torch
 
 # make hands on what stands on its command line by itself: DATA, MINUTES, ...
 export KERAS_BACKEND
 export TF_CPP_MIN_LOG_LEVEL ?= 2
+export NO_MKDOCS_2_WARNING ?= 1
 # glibc gives every large block back to the kernel and takes it anew, page by
 # page, at each training step. Kept, steps on a CPU take up to half the time.
 export MALLOC_ARENA_MAX ?= 1
@@ -23,7 +29,7 @@ export MALLOC_TRIM_THRESHOLD_ ?= 4294967296
 export MALLOC_MMAP_THRESHOLD_ ?= 4294967296
 export MALLOC_TOP_PAD_ ?= 268435456
 
-.PHONY: help translate test test-gpu lint format clean
+.PHONY: help translate test test-gpu docs tutorials lint format clean
 
 help: ## Say what make can do (this text)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' \
@@ -32,13 +38,17 @@ help: ## Say what make can do (this text)
 translate: $(STAMP) ## Train a Transformer, translate, score, draw pictures
 	$(RUN) tutorials/translate.py
 
+# The tests of the site need no backend: only the first run has them, and after
+# that a run without any test (status 5) is none that failed.
 test: lint ## Lint, then run all tests on each backend in turn
-	@for backend in $(BACKENDS); do \
+	@once=; for backend in $(BACKENDS); do \
 		echo "Tests on $$backend:"; \
-		KERAS_BACKEND=$$backend $(RUN) -m pytest $(TESTS) || { \
+		KERAS_BACKEND=$$backend $(RUN) -m pytest $(TESTS) $$once || \
+			[ $$?$$once = 5--ignore=tests/site ] || { \
 			echo "make test: stopped, tests failed on $$backend." >&2; \
 			exit 1; \
 		}; \
+		once=--ignore=tests/site; \
 	done
 	@echo "make test: lint passed, tests passed on: $(BACKENDS)."
 
@@ -53,6 +63,15 @@ test-gpu: $(STAMP) ## Run the tests that need a GPU, on each backend that sees o
 			exit 1; \
 		}; \
 	done
+
+docs: $(STAMP) ## Build the site into site/, from what is committed
+	@[ "$(DOCS_EXECUTE)" = off ] || $(RUN) -m tools.tutorials build
+	$(RUN) -m mkdocs build --strict --quiet
+	@echo "Open site/index.html, or serve it, with a search that works:"
+	@echo "  $(RUN) -m http.server --bind 127.0.0.1 --directory site"
+
+tutorials: $(STAMP) ## Run the tutorials whose page is out of date: TUTORIALS=
+	$(RUN) -m tools.tutorials build $(TUTORIALS)
 
 lint: $(STAMP) ## Check format, style and the pre-commit hooks; change nothing
 	$(RUN) -m ruff format --check .
