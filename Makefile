@@ -66,7 +66,7 @@ test-gpu: $(STAMP) ## Run the tests that need a GPU, on each backend that sees o
 
 docs: $(STAMP) ## Build the site into site/, from what is committed
 	@[ "$(DOCS_EXECUTE)" = off ] || $(RUN) -m tools.tutorials build
-	$(RUN) -m mkdocs build --strict --quiet
+	$(RUN) -m mkdocs build --strict
 	@echo "Open site/index.html, or serve it, with a search that works:"
 	@echo "  $(RUN) -m http.server --bind 127.0.0.1 --directory site"
 
