@@ -5,7 +5,9 @@ from keras_attn.backend.compiling import compiled
 from keras_attn.backend.dropout import dropout
 from keras_attn.backend.fused import fused_attention, fused_obstacle
 from keras_attn.backend.inspection import concrete
+from keras_attn.backend.randomness import random_state, set_random_state
 from keras_attn.backend.smoothed_nll import smoothed_nll
+from keras_attn.backend.step_skipping import skip_steps
 
 __all__ = [
     "compiled",
@@ -13,6 +15,9 @@ __all__ = [
     "dropout",
     "fused_attention",
     "fused_obstacle",
+    "random_state",
+    "set_random_state",
+    "skip_steps",
     "smoothed_nll",
     "write_rows",
 ]

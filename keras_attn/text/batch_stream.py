@@ -48,7 +48,8 @@ def batch_stream(sides, buckets, shuffle, seed, epoch):
         epoch: int. The number of the first epoch.
 
     Returns:
-        A tf.data.Dataset of tuples, one int32 (rows, length) a side.
+        A tf.data.Dataset of tuples, one int32 (rows, length) a side, and a
+        function that sets the number of the epoch that is read next.
     """
     tf = _tensorflow.tensorflow()
 
@@ -58,9 +59,12 @@ def batch_stream(sides, buckets, shuffle, seed, epoch):
             batch = tuple(side[rows] for side in sides[number])
             yield batch, step == len(order)
 
-    def next_epoch():
+    def set_epoch(number):
         nonlocal epoch
-        epoch += 1
+        epoch = number
+
+    def next_epoch():
+        set_epoch(epoch + 1)
         return np.True_
 
     def read(batch, last):
@@ -85,4 +89,8 @@ def batch_stream(sides, buckets, shuffle, seed, epoch):
     options = tf.data.Options()
     # `read` must not run ahead of the reader.
     options.experimental_optimization.inject_prefetch = False
-    return dataset.with_options(options)
+    # Nothing here is for tuning, and the thread that would do it sleeps for
+    # 10 ms, then 20, 40, ...: the end of an epoch now and then waited for it,
+    # up to as long again as the epoch had taken.
+    options.autotune.enabled = False
+    return dataset.with_options(options), set_epoch

@@ -1,11 +1,11 @@
 """SubwordTokenizer: text to subword ids and back, without any loss."""
 
-import os
 import pathlib
 from collections.abc import Iterable
 
 import keras
 
+from keras_attn.files import whole_file
 from keras_attn.text import _tensorflow, subword_model
 from keras_attn.text.subword_model import checked_text
 
@@ -41,13 +41,13 @@ class SubwordTokenizer:
             `tokenize` and `detokenize`).
 
     Examples:
-    >>> from keras_attn.text import SubwordTokenizer
-    >>> lines = ["the cat sat on the mat", "the dog sat on the cat"]
-    >>> tokenizer = SubwordTokenizer.train_from_lines(lines, 290)
-    >>> tokenizer.tokens("the cat ate")
-    ['▁the', '▁cat', '▁', 'at', 'e']
-    >>> tokenizer.decode(tokenizer.encode("Where is\tthe 猫?"))
-    'Where is\tthe 猫?'
+        >>> from keras_attn.text import SubwordTokenizer
+        >>> lines = ["the cat sat on the mat", "the dog sat on the cat"]
+        >>> tokenizer = SubwordTokenizer.train_from_lines(lines, 290)
+        >>> tokenizer.tokens("the cat ate")
+        ['▁the', '▁cat', '▁', 'at', 'e']
+        >>> tokenizer.decode(tokenizer.encode("Where is\tthe 猫?"))
+        'Where is\tthe 猫?'
     """
 
     pad_id = subword_model.PAD_ID
@@ -158,13 +158,8 @@ class SubwordTokenizer:
         Raises:
             OSError: the file cannot be written.
         """
-        path = pathlib.Path(path)
-        part = path.with_name(f"{path.name}.{os.getpid()}.part")
-        try:
-            part.write_bytes(self._model)
-            os.replace(part, path)
-        finally:
-            part.unlink(missing_ok=True)
+        with whole_file(path) as partial:
+            partial.write_bytes(self._model)
 
     @property
     def vocabulary_size(self):

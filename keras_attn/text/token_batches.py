@@ -63,9 +63,11 @@ def token_batches(
     Returns:
         A tf.data.Dataset of `((source, target), labels)`, int32 (B, S), (B, T)
         and (B, T), whose length is known. Its attribute `report` is a
-        `BatchReport`; print it (what is made of the dataset, by `take` and so
-        on, has none). Use `model.fit(dataset, shuffle=False)`: Keras warns
-        where it is asked, as by default, to shuffle a dataset itself.
+        `BatchReport`; print it. `set_epoch(epoch)` sets the number of the
+        epoch that is read next: `TrainingBackup` asks for it. (What is made of
+        the dataset, by `take` and so on, has neither.) Use
+        `model.fit(dataset, shuffle=False)`: Keras warns where it is asked, as
+        by default, to shuffle a dataset itself.
 
     Raises:
         ValueError: no pairs; sides of different length; no pair within
@@ -73,17 +75,17 @@ def token_batches(
         ImportError: tensorflow-text or sentencepiece is not installed.
 
     Examples:
-    >>> from keras_attn.text import SubwordTokenizer, token_batches
-    >>> source, target = ["one two", "two"], ["eins zwei", "zwei"]
-    >>> tokenizer = SubwordTokenizer.train_from_lines(source + target, 300)
-    >>> dataset = token_batches(
-    ...     source, target, tokenizer, tokens_per_batch=12, buckets=1
-    ... )
-    >>> for (source_ids, target_ids), labels in dataset:
-    ...     print(tuple(source_ids.shape), tuple(target_ids.shape))
-    (4, 3) (4, 3)
-    >>> dataset.report.pairs, dataset.report.source_tokens
-    (2, 5)
+        >>> from keras_attn.text import SubwordTokenizer, token_batches
+        >>> source, target = ["one two", "two"], ["eins zwei", "zwei"]
+        >>> tokenizer = SubwordTokenizer.train_from_lines(source + target, 300)
+        >>> dataset = token_batches(
+        ...     source, target, tokenizer, tokens_per_batch=12, buckets=1
+        ... )
+        >>> for (source_ids, target_ids), labels in dataset:
+        ...     print(tuple(source_ids.shape), tuple(target_ids.shape))
+        (4, 3) (4, 3)
+        >>> dataset.report.pairs, dataset.report.source_tokens
+        (2, 5)
     """
     checks.positive_int("tokens_per_batch", tokens_per_batch)
     checks.positive_int("max_length", max_length)
@@ -120,9 +122,9 @@ def token_batches(
             yield target.padded(pairs, width, pad_id, last=pair[1].end_id)
 
     sides = [tuple(arrays(bucket)) for bucket in found]
-    dataset = batch_stream(sides, found, shuffle, seed, initial_epoch).map(
-        lambda *ids: (ids[:2], *ids[2:])
-    )
+    stream, set_epoch = batch_stream(sides, found, shuffle, seed, initial_epoch)
+    dataset = stream.map(lambda *ids: (ids[:2], *ids[2:]))
+    dataset.set_epoch = set_epoch
     source_tokens, target_tokens = lengths.sum(1).tolist()
     slots = sum(
         bucket.batches

@@ -1,9 +1,10 @@
-"""The training recipe: schedule, loss, metrics and checkpoint averaging."""
+"""The training recipe: schedule, loss, metrics, averaging and backups."""
 
 from keras_attn.training.checkpoint_average import CheckpointAverage
 from keras_attn.training.perplexity import Perplexity
 from keras_attn.training.sequence_crossentropy import SequenceCrossentropy
 from keras_attn.training.token_accuracy import TokenAccuracy
+from keras_attn.training.training_backup import TrainingBackup
 from keras_attn.training.warmup_schedule import WarmupSchedule
 
 __all__ = [
@@ -11,5 +12,6 @@ __all__ = [
     "Perplexity",
     "SequenceCrossentropy",
     "TokenAccuracy",
+    "TrainingBackup",
     "WarmupSchedule",
 ]

@@ -1,6 +1,8 @@
 """CheckpointAverage: the mean of the weights of the last checkpoints."""
 
 import collections
+import contextlib
+import math
 import os
 import warnings
 
@@ -8,6 +10,12 @@ import keras
 import numpy as np
 
 from keras_attn import checks
+from keras_attn.files import (
+    clear_partial,
+    ensure_room,
+    whole_file,
+    writable_folder,
+)
 
 
 class CheckpointAverage(keras.callbacks.Callback):
@@ -24,8 +32,10 @@ class CheckpointAverage(keras.callbacks.Callback):
     With a `directory`, the checkpoints are `step-<number>.weights.h5` files
     there, complete at any moment (each is written under another name first).
     Only those of the running `fit` are averaged and, beyond the last `last`,
-    removed; for files of several runs there is `average_weights`. Without one,
-    the copies are held in host memory: `last` times the weights.
+    removed; for files of several runs there is `average_weights`. Where one
+    cannot be written, `fit` ends with an OSError, and those that are there
+    stay. Without a directory, the copies are held in host memory: `last` times
+    the weights. `TrainingBackup` keeps them in its own checkpoints.
 
     Args:
         last: int >= 1. n, the number of checkpoints. Default 5.
@@ -37,20 +47,21 @@ class CheckpointAverage(keras.callbacks.Callback):
 
     Raises:
         ValueError: `last` is not a positive integer; `every` is neither
-            "epoch" nor a positive integer.
+            "epoch" nor a positive integer; by `fit`: `directory` cannot be
+            written to.
 
     Examples:
-    >>> import numpy as np
-    >>> model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
-    >>> model.compile("sgd", "mse")
-    >>> average = CheckpointAverage(last=2)
-    >>> x, y = np.ones((8, 3), "float32"), np.ones((8, 1), "float32")
-    >>> history = model.fit(
-    ...     x, y, batch_size=4, epochs=3, callbacks=[average], verbose=0
-    ... )
-    >>> average.steps  # the averaged ones
-    [4, 6]
-    >>> average.restore()  # the weights after step 6
+        >>> import numpy as np
+        >>> model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+        >>> model.compile("sgd", "mse")
+        >>> average = CheckpointAverage(last=2)
+        >>> x, y = np.ones((8, 3), "float32"), np.ones((8, 1), "float32")
+        >>> history = model.fit(
+        ...     x, y, batch_size=4, epochs=3, callbacks=[average], verbose=0
+        ... )
+        >>> average.steps  # the averaged ones
+        [4, 6]
+        >>> average.restore()  # the weights after step 6
     """
 
     def __init__(self, last=5, every="epoch", directory=None):
@@ -90,7 +101,8 @@ class CheckpointAverage(keras.callbacks.Callback):
         self._trained = None
         self._seen = self._now()
         if self.directory is not None:
-            os.makedirs(self.directory, exist_ok=True)
+            writable_folder("directory", self.directory)
+            clear_partial(self.directory, "step-*.weights.h5")
 
     def on_epoch_begin(self, epoch, logs=None):
         """Notes the step that the epoch starts from."""
@@ -116,8 +128,39 @@ class CheckpointAverage(keras.callbacks.Callback):
             self._seen = self._now()
             self._take()
 
+    def get_state(self):
+        """Returns the checkpoints held and the place in the training.
+
+        Returns:
+            Dict: of checkpoints in memory it has the weights, of those in a
+            directory their names.
+        """
+        return {
+            "steps": self.steps,
+            "kept": [
+                os.path.basename(kept) if self.directory else kept
+                for _, kept in self._kept
+            ],
+            "seen": self._seen,
+            "epoch_start": self._epoch_start,
+        }
+
+    def set_state(self, state):
+        """Goes on from what `get_state` returned.
+
+        Args:
+            state: dict, as returned.
+        """
+        kept = state["kept"]
+        if self.directory is not None:
+            kept = [os.path.join(self.directory, name) for name in kept]
+        self._kept = collections.deque(zip(state["steps"], kept, strict=True))
+        self._seen = state["seen"]
+        self._epoch_start = state["epoch_start"]
+
     def on_train_end(self, logs=None):
         """Sets the model to the average."""
+        self._forget_missing()
         if self._kept:
             self.apply()
         else:
@@ -186,17 +229,21 @@ class CheckpointAverage(keras.callbacks.Callback):
                 whose weights then stay as they were.
 
         Examples:
-        >>> import os, tempfile
-        >>> import numpy as np
-        >>> model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
-        >>> directory = tempfile.mkdtemp()
-        >>> paths = [os.path.join(directory, f"{i}.weights.h5") for i in (1, 3)]
-        >>> for path, value in zip(paths, (1.0, 3.0)):
-        ...     model.set_weights([np.array([[value]]), np.array([0.0])])
-        ...     model.save_weights(path)
-        >>> CheckpointAverage.average_weights(model, paths)
-        >>> float(model.get_weights()[0][0, 0])
-        2.0
+            >>> import os, tempfile
+            >>> import numpy as np
+            >>> model = keras.Sequential(
+            ...     [keras.Input((1,)), keras.layers.Dense(1)]
+            ... )
+            >>> directory = tempfile.mkdtemp()
+            >>> paths = [
+            ...     os.path.join(directory, f"{i}.weights.h5") for i in (1, 3)
+            ... ]
+            >>> for path, value in zip(paths, (1.0, 3.0)):
+            ...     model.set_weights([np.array([[value]]), np.array([0.0])])
+            ...     model.save_weights(path)
+            >>> CheckpointAverage.average_weights(model, paths)
+            >>> float(model.get_weights()[0][0, 0])
+            2.0
         """
         paths = [os.fspath(path) for path in paths]
         if not paths:
@@ -238,19 +285,36 @@ class CheckpointAverage(keras.callbacks.Callback):
         while len(self._kept) > self.last:
             _, oldest = self._kept.popleft()
             if self.directory is not None:
-                os.remove(oldest)
+                # A run that goes on from a backup removes it once more.
+                with contextlib.suppress(FileNotFoundError):
+                    os.remove(oldest)
 
     def _write(self):
         name = f"step-{self._seen:08d}.weights.h5"
         path = os.path.join(self.directory, name)
-        partial = os.path.join(self.directory, f".partial-{name}")
-        try:
-            self.model.save_weights(partial)
-            os.replace(partial, path)
-        finally:
-            if os.path.exists(partial):
-                os.remove(partial)
+        model = self.model
+        variables = [*model.variables, *model.optimizer.variables]
+        values = sum(
+            math.prod(v.shape) * np.dtype(v.dtype).itemsize for v in variables
+        )
+        # HDF5 adds some kilobytes to each variable.
+        ensure_room(path, values + (len(variables) + 16) * 4096)
+        with whole_file(path) as partial:
+            model.save_weights(partial)
         return path
+
+    def _forget_missing(self):
+        """Leaves out files that are gone, and says so."""
+        missing = [path for path in self.paths if not os.path.exists(path)]
+        if missing:
+            warnings.warn(
+                f"CheckpointAverage: {', '.join(missing)} went missing; the "
+                "average is that of the other checkpoints.",
+                stacklevel=3,
+            )
+            self._kept = collections.deque(
+                kept for kept in self._kept if kept[1] not in missing
+            )
 
 
 def _averaged(model):

@@ -38,11 +38,11 @@ class Perplexity(keras.metrics.Metric):
             shapes that do not agree.
 
     Examples:
-    >>> import numpy as np
-    >>> metric = Perplexity()
-    >>> logits = np.zeros((1, 3, 8), "float32")  # all eight equally likely
-    >>> round(float(metric(np.array([[5, 2, 0]]), logits)), 4)
-    8.0
+        >>> import numpy as np
+        >>> metric = Perplexity()
+        >>> logits = np.zeros((1, 3, 8), "float32")  # all eight equally likely
+        >>> round(float(metric(np.array([[5, 2, 0]]), logits)), 4)
+        8.0
     """
 
     def __init__(self, pad_id=0, name="perplexity", dtype=None):

@@ -55,13 +55,13 @@ class SequenceCrossentropy(keras.losses.Loss):
             labels that are not integers; shapes that do not agree.
 
     Examples:
-    >>> import numpy as np
-    >>> logits = np.log([[[0.1, 0.6, 0.3], [0.5, 0.2, 0.3]]])
-    >>> loss = SequenceCrossentropy()
-    >>> float(loss(np.array([[1, 0]]), logits))  # -log 0.6; 0 is padding
-    0.5108...
-    >>> model = keras.Sequential([keras.layers.Embedding(9, 9)])
-    >>> model.compile(loss=SequenceCrossentropy(label_smoothing=0.1))
+        >>> import numpy as np
+        >>> logits = np.log([[[0.1, 0.6, 0.3], [0.5, 0.2, 0.3]]])
+        >>> loss = SequenceCrossentropy()
+        >>> float(loss(np.array([[1, 0]]), logits))  # -log 0.6; 0 is padding
+        0.5108...
+        >>> model = keras.Sequential([keras.layers.Embedding(9, 9)])
+        >>> model.compile(loss=SequenceCrossentropy(label_smoothing=0.1))
     """
 
     def __init__(

@@ -35,11 +35,11 @@ class TokenAccuracy(keras.metrics.Metric):
             shapes that do not agree.
 
     Examples:
-    >>> import numpy as np
-    >>> metric = TokenAccuracy()
-    >>> logits = np.array([[[0, 2, 1], [0, 2, 1], [0, 2, 1]]], "float32")
-    >>> float(metric(np.array([[1, 2, 0]]), logits))  # one of two; one padding
-    0.5
+        >>> import numpy as np
+        >>> metric = TokenAccuracy()
+        >>> logits = np.array([[[0, 2, 1], [0, 2, 1], [0, 2, 1]]], "float32")
+        >>> float(metric(np.array([[1, 2, 0]]), logits))  # 1 of 2, 1 padding
+        0.5
     """
 
     def __init__(self, pad_id=0, name="token_accuracy", dtype=None):

@@ -27,10 +27,12 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
             `scale` is not a positive number.
 
     Examples:
-    >>> schedule = WarmupSchedule(hidden_dim=512, warmup_steps=4000)
-    >>> [round(float(schedule(step)), 6) for step in (0, 3999, 15999)]
-    [0.0, 0.000699, 0.000349]
-    >>> optimizer = keras.optimizers.Adam(schedule, beta_2=0.98, epsilon=1e-9)
+        >>> schedule = WarmupSchedule(hidden_dim=512, warmup_steps=4000)
+        >>> [round(float(schedule(step)), 6) for step in (0, 3999, 15999)]
+        [0.0, 0.000699, 0.000349]
+        >>> optimizer = keras.optimizers.Adam(
+        ...     schedule, beta_2=0.98, epsilon=1e-9
+        ... )
     """
 
     def __init__(self, hidden_dim, warmup_steps=4000, scale=1.0):

@@ -1,0 +1,95 @@
+"""What a model and its optimizer hold in the middle of a training."""
+
+import keras
+from keras import ops
+
+
+def model_state(model):
+    """Returns weights, random seeds, optimizer and running metrics as arrays.
+
+    Args:
+        model: compiled `keras.Model`, its variables up to date.
+
+    Returns:
+        Dict of lists of dict: each variable's path and its value.
+    """
+    return {
+        name: [
+            {"path": v.path, "value": ops.convert_to_numpy(v.value)}
+            for v in variables
+        ]
+        for name, variables in _groups(model).items()
+    }
+
+
+def set_model_state(model, state, groups=("model", "optimizer")):
+    """Sets the variables of a model to what `model_state` returned.
+
+    Args:
+        model: compiled and built `keras.Model`.
+        state: as returned.
+        groups: which to set: "model", which has the random seeds as well,
+            "optimizer", "metrics".
+
+    Raises:
+        ValueError: the variables are not those of the state. None is set then.
+    """
+    optimizer = getattr(model, "optimizer", None)
+    if optimizer is not None and not optimizer.built:
+        optimizer.build(model.trainable_variables)
+    found = _groups(model)
+    for name in groups:
+        _check(name, found[name], state[name])
+    for name in groups:
+        for variable, saved in zip(found[name], state[name], strict=True):
+            variable.assign(
+                ops.convert_to_tensor(saved["value"], dtype=variable.dtype)
+            )
+
+
+def metrics_are_built(model, state):
+    """Whether the model has the metric variables of the state already."""
+    return len(_groups(model)["metrics"]) == len(state["metrics"])
+
+
+def build_metrics(model, batch):
+    """Lets the metrics of a compiled model make their variables.
+
+    On TensorFlow they come with the first step of training, which would be
+    too late to give them values.
+
+    Args:
+        model: compiled `keras.Model`.
+        batch: a batch as `fit` reads it.
+    """
+    x, y, weight = keras.utils.unpack_x_y_sample_weight(batch)
+    predicted = model(x, training=False)
+    model.compute_loss(x, y, predicted, weight, training=False)
+    model.compute_metrics(x, y, predicted, weight)
+
+
+def _groups(model):
+    metrics = model.metrics_variables
+    seen = {id(v) for v in metrics}
+    optimizer = getattr(model, "optimizer", None)
+    return {
+        "model": [v for v in model.variables if id(v) not in seen],
+        "optimizer": [] if optimizer is None else list(optimizer.variables),
+        "metrics": list(metrics),
+    }
+
+
+def _check(name, variables, saved):
+    if len(variables) != len(saved):
+        raise ValueError(
+            f"The backup must be of this model. Received: {len(saved)} "
+            f"variables of the {name} there, {len(variables)} here"
+        )
+    for variable, other in zip(variables, saved, strict=True):
+        # Names may differ: Keras numbers layers as they are made.
+        if tuple(variable.shape) != other["value"].shape:
+            raise ValueError(
+                "The backup must be of this model. Received: "
+                f"{other['path']} of shape {other['value'].shape} there, "
+                f"{variable.path} of shape {tuple(variable.shape)} here"
+            )

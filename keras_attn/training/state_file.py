@@ -1,0 +1,96 @@
+"""Nests of arrays and plain values in one file, bit for bit."""
+
+import json
+import zipfile
+import zlib
+
+import numpy as np
+
+from keras_attn.files import whole_file
+
+# What reading a file can raise that is cut short, or is something else.
+UNREADABLE = (
+    EOFError,
+    KeyError,
+    NotImplementedError,
+    OSError,
+    ValueError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+_MARKS = {"#array", "#tuple"}
+
+
+def write_state(path, state):
+    """Writes a nest to a file, which appears whole or not at all.
+
+    Args:
+        path: path of the file, a `.npz`; one that is there is replaced.
+        state: nest of dict with str keys, list, tuple, NumPy arrays, str, int,
+            float, bool and None.
+
+    Raises:
+        OSError: the file cannot be written.
+        ValueError: the nest holds something else.
+    """
+    arrays = {}
+    plain = json.dumps(_packed(state, arrays)).encode("utf-8")
+    with whole_file(path) as partial, open(partial, "wb") as file:
+        np.savez(file, plain=np.frombuffer(plain, "uint8"), **arrays)
+
+
+def read_state(path):
+    """Reads what `write_state` wrote; the checksum of each part is looked at.
+
+    Args:
+        path: path of the file.
+
+    Returns:
+        The nest.
+
+    Raises:
+        One of `UNREADABLE`: the file is missing, cut short or not such a one.
+    """
+    with np.load(path, allow_pickle=False) as parts:
+        arrays = {name: parts[name] for name in parts.files}
+    plain = arrays.pop("plain").tobytes().decode("utf-8")
+    return _unpacked(json.loads(plain), arrays)
+
+
+def _packed(node, arrays):
+    """Returns a nest for JSON, and puts its arrays aside."""
+    if isinstance(node, np.generic):
+        node = node.item()
+    if node is None or isinstance(node, (str, bool, int, float)):
+        return node
+    if isinstance(node, np.ndarray) and not node.dtype.hasobject:
+        name, dtype = f"array-{len(arrays)}", node.dtype.name
+        if node.dtype.isbuiltin != 1:  # bfloat16 and the like: their bits
+            node = node.view(f"uint{8 * node.itemsize}")
+        arrays[name] = node
+        return {"#array": name, "dtype": dtype}
+    if isinstance(node, (list, tuple)):
+        items = [_packed(item, arrays) for item in node]
+        return {"#tuple": items} if isinstance(node, tuple) else items
+    if isinstance(node, dict) and not _MARKS & node.keys():
+        if all(isinstance(key, str) for key in node):
+            return {key: _packed(item, arrays) for key, item in node.items()}
+    raise ValueError(
+        "A state must be a nest of dict with str keys, list, tuple, NumPy "
+        "arrays, str, int, float, bool and None. "
+        f"Received: {type(node).__name__} {node!r:.80}"
+    )
+
+
+def _unpacked(node, arrays):
+    if isinstance(node, dict):
+        if "#array" in node:
+            array = arrays[node["#array"]]
+            name = node["dtype"]
+            return array if array.dtype.name == name else array.view(name)
+        if "#tuple" in node:
+            return tuple(_unpacked(item, arrays) for item in node["#tuple"])
+        return {key: _unpacked(item, arrays) for key, item in node.items()}
+    if isinstance(node, list):
+        return [_unpacked(item, arrays) for item in node]
+    return node
