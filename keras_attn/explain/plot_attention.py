@@ -52,12 +52,12 @@ def plot_attention(
             `maximum` not positive.
 
     Examples:
-    >>> import numpy as np
-    >>> weights = np.tril(np.ones((2, 3, 3))) / [[1], [2], [3]]
-    >>> tokens = ["the", "cat", "sat"]
-    >>> figure = plot_attention(weights, tokens, tokens, title="Causal")
-    >>> [axes.get_title() for axes in figure.axes[:2]]
-    ['head 0', 'head 1']
+        >>> import numpy as np
+        >>> weights = np.tril(np.ones((2, 3, 3))) / [[1], [2], [3]]
+        >>> tokens = ["the", "cat", "sat"]
+        >>> figure = plot_attention(weights, tokens, tokens, title="Causal")
+        >>> [axes.get_title() for axes in figure.axes[:2]]
+        ['head 0', 'head 1']
     """
     figure_class = _figure_class()
     maps, names = _maps(weights, head)

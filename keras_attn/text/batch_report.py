@@ -20,10 +20,10 @@ class BatchReport(NamedTuple):
         shapes: tuple of (rows, source length, target length), one a bucket.
 
     Examples:
-    >>> from keras_attn.text.batch_report import BatchReport
-    >>> print(BatchReport(90, 10, 3, 450, 550, 0.1, ((40, 6, 7),)))
-    90 pairs (10 too long, dropped) in 3 batches an epoch: 450 source and 550 \
-target tokens, 10.0 % padding; shapes 40 x (6, 7)
+        >>> from keras_attn.text.batch_report import BatchReport
+        >>> print(BatchReport(90, 10, 3, 450, 550, 0.1, ((40, 6, 7),)))
+        90 pairs (10 too long, dropped) in 3 batches an epoch: 450 source and \
+550 target tokens, 10.0 % padding; shapes 40 x (6, 7)
     """
 
     pairs: int
