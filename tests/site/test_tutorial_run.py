@@ -57,7 +57,7 @@ def test_a_tutorial_becomes_a_page(script, tmp_path, monkeypatch):
     # The settings of the environment are not those of the page, and it starts
     # in an empty folder.
     assert f"```{{.text .output}}\n{BACKEND} None 42\n[] False\n```" in text
-    assert "not on the page" not in text
+    assert "\nnot on the page" not in text
     assert "matplotlib inline" not in text
     (progress,) = [line for line in text.splitlines() if "/3" in line]
     assert progress.startswith("3/3 ━")
