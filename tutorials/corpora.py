@@ -116,6 +116,21 @@ def group_references(pairs):
     return list(found), [list(targets) for targets in found.values()]
 
 
+def fingerprint(pairs):
+    """Returns a few words that are the same for the same pairs only.
+
+    Args:
+        pairs: list of tuple (source, target) of str.
+
+    Returns:
+        Str: how many they are, and the beginning of their hash.
+    """
+    digest = hashlib.sha256()
+    for pair in pairs:
+        digest.update("\t".join(pair).encode("utf-8") + b"\n")
+    return f"{len(pairs)} pairs, {digest.hexdigest()[:16]}"
+
+
 def unseen(sources, references, train_pairs):
     """Finds the sources whose translations were never a training target.
 

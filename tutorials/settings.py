@@ -17,6 +17,7 @@ class Settings(NamedTuple):
             train one.
         input: str. File of lines to translate; empty: the keyboard.
         quick: bool. A few steps only, to see that everything runs.
+        fresh: bool. Start anew, whatever a run that was killed has left.
         seed: int. Seed of weights, shuffling and dropout.
         epochs: int. Most passes over the training pairs.
         minutes: float. Training stops after so many minutes.
@@ -31,6 +32,7 @@ class Settings(NamedTuple):
         dropout: float.
         longest: int. Tokens of the longest pair that is trained on, and of
             the longest translation.
+        backup: int. Steps from one backup of the training to the next.
     """
 
     data: str = ""
@@ -38,6 +40,7 @@ class Settings(NamedTuple):
     model: str = ""
     input: str = ""
     quick: bool = False
+    fresh: bool = False
     seed: int = 1
     epochs: int = 10
     minutes: float = 3.8
@@ -51,6 +54,7 @@ class Settings(NamedTuple):
     scale: float = 0.8
     dropout: float = 0.1
     longest: int = 64
+    backup: int = 200
 
 
 CORPUS = {
@@ -90,14 +94,24 @@ def read_settings(environment=os.environ):
     base = Settings()
     if "data" in given:
         base = base._replace(**CORPUS)
-    quick = given.pop("quick", "0") not in ("0", "no", "false")
-    if quick:
-        base = base._replace(quick=True, **QUICK)
+    quick, fresh = (
+        given.pop(name, "0") not in ("0", "no", "false")
+        for name in ("quick", "fresh")
+    )
+    base = base._replace(quick=quick, fresh=fresh, **(QUICK if quick else {}))
     values = {
         name: _value(name, text, type(getattr(base, name)))
         for name, text in given.items()
     }
     return base._replace(**values)
+
+
+def identity(run):
+    """Returns the settings that a run must share with one it goes on from."""
+    free = {"out", "model", "input", "fresh", "epochs", "minutes", "backup"}
+    return {
+        name: value for name, value in run._asdict().items() if name not in free
+    }
 
 
 def explain_and_leave(error):

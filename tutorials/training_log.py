@@ -3,10 +3,13 @@
 import time
 
 import keras
+import numpy as np
 
 
 class TrainingLog(keras.callbacks.Callback):
     """Records the loss of every step; stops when time is up.
+
+    A `TrainingBackup` keeps it: the clock goes on where a killed run stopped.
 
     Args:
         minutes: float. `fit` ends with the first step past this time.
@@ -49,6 +52,23 @@ class TrainingLog(keras.callbacks.Callback):
         """Records the validation loss."""
         if logs and "val_loss" in logs:
             self.validation.append((len(self.losses), float(logs["val_loss"])))
+
+    def get_state(self):
+        """Returns everything recorded so far, and the clock."""
+        return {
+            "losses": np.array(self.losses),
+            "validation": self.validation,
+            "seconds": self.seconds,
+            "epoch": (self._steps_in_epoch, self._mean),
+        }
+
+    def set_state(self, state):
+        """Goes on from what `get_state` returned."""
+        self.losses = state["losses"].tolist()
+        self.validation = list(state["validation"])
+        self.seconds = state["seconds"]
+        self._steps_in_epoch, self._mean = state["epoch"]
+        self._start = time.monotonic() - self.seconds
 
     def tokens_per_second(self, steps_per_epoch):
         """Returns target tokens per second, padding left out."""

@@ -44,6 +44,7 @@ from keras_attn.training import (
     CheckpointAverage,
     SequenceCrossentropy,
     TokenAccuracy,
+    TrainingBackup,
     WarmupSchedule,
 )
 
@@ -171,6 +172,10 @@ print(f"{model.count_params():,} parameters")
 # spread over the whole vocabulary; padding counts neither in the loss nor in
 # the accuracy. At the end the weights are averaged over the last few
 # snapshots, as in the paper's section 6.1.
+#
+# Every few hundred steps a backup is written. Whatever kills the program, the
+# same command goes on from there and ends with the same weights; `FRESH=1`
+# starts anew.
 
 # %%
 schedule = WarmupSchedule(run.width, run.warmup, run.scale)
@@ -182,12 +187,25 @@ model.compile(
 steps = batches.report.batches
 log = TrainingLog(run.minutes, batches.report.target_tokens)
 average = CheckpointAverage(last=5, every=max(1, steps // run.snapshots))
+try:
+    backup = TrainingBackup(
+        run.out / "backup",
+        [log, average],
+        every=run.backup,
+        data=batches,
+        settings=settings.identity(run)
+        | {"backend": keras.backend.backend()}
+        | {"sentences": corpora.fingerprint(train)},
+        resume=not run.fresh,
+    )
+except ValueError as error:
+    settings.explain_and_leave(f"{error}. FRESH=1 starts anew.")
 model.fit(
     batches,
     epochs=run.epochs,
     shuffle=False,  # the dataset does it
     validation_data=validation_batches,
-    callbacks=[log, average],
+    callbacks=[backup],
 )
 speed = log.tokens_per_second(steps)
 print(
@@ -310,7 +328,8 @@ figure
 # %% [markdown]
 # ## Keeping it
 #
-# One `.keras` file and one tokenizer file. They load on any backend.
+# One `.keras` file and one tokenizer file. They load on any backend. Now that
+# the model is safe, the backup may go.
 
 # %%
 model.save(run.out / "model.keras")
@@ -318,6 +337,7 @@ tokenizer.save(run.out / "tokenizer.model")
 (run.out / "results.json").write_text(
     json.dumps(results, indent=1, ensure_ascii=False), encoding="utf-8"
 )
+backup.remove()
 print(f"""
 The model is in {run.out / "model.keras"}, its tokenizer beside it;
 look at {run.out / "training.png"} and {run.out / "attention.png"}.
