@@ -108,6 +108,7 @@ def test_a_notebook_starts_with_what_shows_figures(folder):
         ("12345\b\b\b678", "12678"),
         ("1/2\b\b\b\r2/2\n1/3\b\b\b\r3/3\n", "2/2\n3/3\n"),
         ("\b\ba", "a"),
+        ("a\x0fb\x00\tc\x7f\n", "a\ufffdb\ufffd\tc\ufffd\n"),
         ("\x1b[1m1/2\x1b[0m \x1b[32m━\x1b[0m\x1b[37m━\x1b[0m", "1/2 ━━"),
     ],
 )

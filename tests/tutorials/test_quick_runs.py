@@ -35,7 +35,7 @@ def test_a_quick_run_makes_a_whole_page(script, tmp_path):
     for part in [*first.split("\n", 1), *others]:
         assert part.strip() in text
     assert "{.text .output}" in text
-    assert not re.search(r"[\x00-\x08\x0b-\x1f]", text)
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", text)
     pictures = re.findall(r"!\[.+\]\((.+)\)", text)
     assert pictures
     for picture in pictures:

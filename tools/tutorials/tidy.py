@@ -9,6 +9,8 @@ from tools.tutorials.failure import BuildError
 from tools.tutorials.picture import shrink
 
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+# No page may hold them; a model that writes bytes may print them.
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 def tidy(notebook, paths):
@@ -46,10 +48,12 @@ def final_text(text):
         text: str, with carriage returns, backspaces and escape sequences.
 
     Returns:
-        Str without any of them, and without spaces at the end of a line.
+        Str without any of them, without spaces at the end of a line, and with
+        a replacement character for every other control character.
     """
     lines = _ESCAPES.sub("", text).split("\n")
-    return "\n".join(_final_line(line).rstrip() for line in lines)
+    final = "\n".join(_final_line(line).rstrip() for line in lines)
+    return _CONTROLS.sub("\ufffd", final)
 
 
 def _final_line(line):
