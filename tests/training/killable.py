@@ -1,0 +1,110 @@
+"""A tiny training that can be killed: `python killable.py folder result`.
+
+A Transformer with dropout on batches of text, with a backup in `folder`. Says
+`step` after each step; at the end writes its weights to `result`, an `.npz`.
+"""
+
+import os
+import sys
+import time
+
+import keras
+import numpy as np
+
+from keras_attn.models import Transformer
+from keras_attn.text import token_batches
+from keras_attn.training import (
+    CheckpointAverage,
+    SequenceCrossentropy,
+    TokenAccuracy,
+    TrainingBackup,
+    WarmupSchedule,
+)
+
+EPOCHS, STEPS = 3, 12
+# Makes a checkpoint so large that it takes a moment to write.
+BALLAST = 48 << 20
+
+
+class Digits:
+    """A tokenizer of digits."""
+
+    pad_id, start_id, end_id, vocabulary_size = 0, 1, 2, 13
+
+    def encode(self, texts):
+        return [[int(digit) + 3 for digit in text] for text in texts]
+
+
+class Steps(keras.callbacks.Callback):
+    """Says that a step is done; remembers its loss, and is heavy."""
+
+    def __init__(self, ballast, pause):
+        super().__init__()
+        self.losses = []
+        self.ballast = np.zeros(ballast, "uint8")
+        self.pause = pause
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.losses.append(float(logs["loss"]))
+        time.sleep(self.pause)
+        print("step", len(self.losses), flush=True)
+
+    def get_state(self):
+        return {"losses": self.losses, "ballast": self.ballast}
+
+    def set_state(self, state):
+        self.losses = list(state["losses"])
+
+
+def train(folder, result, ballast=BALLAST, pause=0.02):
+    keras.utils.set_random_seed(1)
+    random = np.random.default_rng(0)
+    source = ["".join(map(str, random.integers(0, 10, 5))) for _ in range(96)]
+    target = [text[::-1] for text in source]
+    data = token_batches(
+        source, target, Digits(), tokens_per_batch=48, buckets=1
+    )
+    assert data.report.batches == STEPS
+    model = Transformer(
+        13,
+        num_layers=1,
+        num_heads=2,
+        hidden_dim=16,
+        intermediate_dim=32,
+        dropout=0.3,
+    )
+    model.compile(
+        keras.optimizers.Adam(WarmupSchedule(16, 20)),
+        SequenceCrossentropy(label_smoothing=0.1),
+        metrics=[TokenAccuracy()],
+    )
+    steps = Steps(ballast, pause)
+    average = CheckpointAverage(last=3, every=5)
+    backup = TrainingBackup(folder, [steps, average], every=4, data=data)
+    history = model.fit(
+        data, epochs=EPOCHS, shuffle=False, callbacks=[backup], verbose=2
+    )
+    averaged = weights(model)
+    average.restore()
+    found = {f"averaged {k}": v for k, v in averaged.items()}
+    found |= {f"trained {k}": v for k, v in weights(model).items()}
+    found |= {
+        f"optimizer {i}": keras.ops.convert_to_numpy(v.value)
+        for i, v in enumerate(model.optimizer.variables)
+    }
+    found |= {f"history {k}": np.array(v) for k, v in history.history.items()}
+    partial = f"{result}.partial.npz"
+    np.savez(partial, losses=np.array(steps.losses), **found)
+    os.replace(partial, result)
+    return backup
+
+
+def weights(model):
+    return {
+        f"{i} {v.path}": keras.ops.convert_to_numpy(v.value).copy()
+        for i, v in enumerate(model.variables)
+    }
+
+
+if __name__ == "__main__":
+    train(*sys.argv[1:])

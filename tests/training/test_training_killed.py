@@ -1,0 +1,92 @@
+"""SIGKILL at random moments, also in the midst of writing a checkpoint."""
+
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from tests.training import killable
+
+PROGRAM = pathlib.Path(killable.__file__)
+ROOT = PROGRAM.parents[2]
+KILLS = 5
+
+pytestmark = pytest.mark.skipif(
+    not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL here"
+)
+
+
+def start(folder, result):
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    return subprocess.Popen(
+        [sys.executable, str(PROGRAM), str(folder), str(result)],
+        env=os.environ | {"PYTHONPATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def wait_for_steps(process, count):
+    """Reads on until the process has made some steps; returns what it said."""
+    said = []
+    for line in process.stdout:
+        said.append(line)
+        count -= line.startswith("step")
+        if not count:
+            break
+    return said
+
+
+def kill(process):
+    process.send_signal(signal.SIGKILL)
+    process.stdout.close()
+    assert process.wait(60) == -signal.SIGKILL
+
+
+def kill_while_it_writes(process, folder):
+    """Kills it as soon as a checkpoint is there in part; says if it was."""
+    end = time.monotonic() + 60
+    while not list(folder.glob(".partial-*")):
+        assert process.poll() is None and time.monotonic() < end
+        time.sleep(0.0005)
+    kill(process)
+    return bool(list(folder.glob(".partial-*")))
+
+
+def test_five_kills_change_nothing(tmp_path):
+    seed = random.SystemRandom().randrange(1 << 32)
+    print(f"seed of the moments: {seed}")  # shown where the test fails
+    draw = random.Random(seed)
+    folder, result = tmp_path / "backup", tmp_path / "result.npz"
+    killable.train(tmp_path / "calm", tmp_path / "calm.npz", 0, 0)
+
+    in_midst, starts = 0, []
+    for number in range(KILLS):
+        process = start(folder, result)
+        if number % 2:
+            wait_for_steps(process, 1)
+            in_midst += kill_while_it_writes(process, folder)
+        else:
+            starts.append(wait_for_steps(process, draw.randint(1, 5)))
+            time.sleep(draw.uniform(0, 0.1))
+            kill(process)
+        assert not result.exists()
+    # The part that was left is never mistaken for a checkpoint.
+    assert in_midst
+    process = start(folder, result)
+    said, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, said
+    assert "TrainingBackup: goes on after" in said, said
+
+    with np.load(result) as found, np.load(tmp_path / "calm.npz") as calm:
+        assert set(found.files) == set(calm.files)
+        for name in calm.files:
+            np.testing.assert_array_equal(found[name], calm[name], err_msg=name)
+        assert len(calm["losses"]) == killable.EPOCHS * killable.STEPS
