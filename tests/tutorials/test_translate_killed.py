@@ -1,0 +1,118 @@
+"""`make translate`, killed in the midst of training, goes on."""
+
+import json
+import os
+import pathlib
+import runpy
+import signal
+import subprocess
+import sys
+import time
+
+import keras
+import numpy as np
+import pytest
+import settings
+from training_log import TrainingLog
+
+TUTORIAL = pathlib.Path(__file__).parents[2] / "tutorials/translate.py"
+NAMES = {name.upper() for name in settings.Settings._fields}
+QUICK = {"QUICK": "1", "BACKUP": "2", "EPOCHS": "2", "LONGEST": "16"}
+
+
+def run(monkeypatch, **values):
+    for name in NAMES:
+        monkeypatch.delenv(name, raising=False)
+    for name, value in (QUICK | values).items():
+        monkeypatch.setenv(name, str(value))
+    return runpy.run_path(str(TUTORIAL), run_name="__main__")
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory):
+    """The folder of a run that was killed after its first checkpoint."""
+    folder = tmp_path_factory.mktemp("killed")
+    clean = {k: v for k, v in os.environ.items() if k not in NAMES}
+    process = subprocess.Popen(
+        [sys.executable, str(TUTORIAL)],
+        env=clean | QUICK | {"OUT": str(folder)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.STDOUT,
+    )
+    end = time.monotonic() + 120
+    while not list(folder.glob("backup/after-*")):
+        assert process.poll() is None and time.monotonic() < end
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait(60) == -signal.SIGKILL
+    assert not (folder / "model.keras").exists()
+    return folder
+
+
+def test_another_run_is_told_what_differs(killed, monkeypatch, capsys):
+    before = sorted(killed.glob("backup/*"))
+    with pytest.raises(SystemExit) as leaving:
+        run(monkeypatch, OUT=killed, DROPOUT="0.2")
+    assert leaving.value.code == 2
+    said = capsys.readouterr().err
+    assert "dropout was 0.1 and is 0.2" in said
+    assert "FRESH=1" in said and len(said.splitlines()) == 1
+    assert sorted(killed.glob("backup/*")) == before
+
+
+def test_the_same_run_goes_on_and_ends_the_same(
+    killed, tmp_path, monkeypatch, capsys
+):
+    run(monkeypatch, OUT=tmp_path)
+    calm = capsys.readouterr().out
+    run(monkeypatch, OUT=killed)
+    resumed = capsys.readouterr().out
+    assert "goes on after" not in calm
+    assert "TrainingBackup: goes on after" in resumed
+    for folder in (killed, tmp_path):
+        assert not (folder / "backup").exists()
+
+    results = [
+        json.loads((folder / "results.json").read_text("utf-8"))
+        for folder in (killed, tmp_path)
+    ]
+    for name in ("steps", "validation", "bleu", "samples"):
+        assert results[0][name] == results[1][name], name
+    models = [
+        keras.saving.load_model(folder / "model.keras")
+        for folder in (killed, tmp_path)
+    ]
+    for a, b in zip(models[0].weights, models[1].weights, strict=True):
+        np.testing.assert_array_equal(
+            keras.ops.convert_to_numpy(a), keras.ops.convert_to_numpy(b)
+        )
+
+
+def test_what_may_change_between_the_pieces():
+    run = settings.read_settings({"DROPOUT": "0.2", "FRESH": "1"})
+    assert run.fresh and run.dropout == 0.2
+    assert settings.identity(run)["dropout"] == 0.2
+    again = run._replace(epochs=99, minutes=1.0, fresh=False, backup=1)
+    assert settings.identity(again) == settings.identity(run)
+    json.dumps(settings.identity(run))
+
+
+def test_the_clock_counts_all_pieces():
+    def begun():
+        log = TrainingLog(minutes=1, tokens_per_epoch=100)
+        log.on_train_begin()
+        log.on_epoch_begin(0)
+        return log
+
+    first = begun()
+    first._start -= 50
+    first.on_train_batch_end(0, {"loss": 4.0})
+    second = begun()
+    second.set_state(first.get_state())
+    second.set_model(keras.Sequential())
+    second.on_train_batch_end(1, {"loss": 3.0})
+    assert second.losses == [4.0, 2.0]
+    assert 50 <= second.seconds < 60 and not second.model.stop_training
+    second._start -= 10
+    second.on_train_batch_end(2, {"loss": 3.0})
+    assert second.model.stop_training
