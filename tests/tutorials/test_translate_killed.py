@@ -110,6 +110,7 @@ def test_the_clock_counts_all_pieces():
     second = begun()
     second.set_state(first.get_state())
     second.set_model(keras.Sequential())
+    second.model.stop_training = False
     second.on_train_batch_end(1, {"loss": 3.0})
     assert second.losses == [4.0, 2.0]
     assert 50 <= second.seconds < 60 and not second.model.stop_training
