@@ -71,7 +71,13 @@ CORPUS = {
     "scale": 1.0,
     "longest": 80,
 }
-QUICK = {"epochs": 1, "vocabulary": 400, "layers": 1, "width": 64}
+QUICK = {
+    "epochs": 1,
+    "vocabulary": 600,
+    "layers": 1,
+    "width": 64,
+    "buckets": 1,
+}
 
 
 def read_settings(environment=os.environ):

@@ -82,7 +82,8 @@ else:
     train, validation, test = corpora.split_by_source(pairs)
     showcase = []
 if run.quick:
-    train, validation, test = train[:400], validation[:40], test[:20]
+    shortest = sorted(test, key=lambda pair: len(pair[0]))
+    train, validation, test = train[:400], validation[:40], shortest[:20]
 sources, references = corpora.group_references(test)
 print(f"{len(train):,} training pairs, {len(sources):,} test sentences")
 for source, target in train[:3]:
@@ -222,9 +223,10 @@ print(
 
 # %%
 started = time.monotonic()
-translations = translate(model, tokenizer, sources, run.longest)
+translations = translate(model, tokenizer, [*sources, *showcase], run.longest)
+print(f"{len(translations):,} sentences in {time.monotonic() - started:.1f} s")
+translations, shown = translations[: len(sources)], translations[len(sources) :]
 score = bleu(translations, references)
-print(f"{len(sources):,} sentences in {time.monotonic() - started:.1f} s")
 every = 500 if run.data else max(1, len(sources) // 4)
 samples = [
     (source, translation, group)
@@ -239,9 +241,7 @@ if showcase:
     answers = dict(phrase_grammar.SHOWCASE)
     samples = [
         (source, translation, [answers[source]])
-        for source, translation in zip(
-            showcase, translate(model, tokenizer, showcase), strict=True
-        )
+        for source, translation in zip(showcase, shown, strict=True)
     ] + samples
 for source, translation, group in samples:
     print(f"  {source}\n    -> {translation}")
@@ -307,12 +307,9 @@ figure
 # held them.
 
 # %% alt="Weights of the decoder's last cross-attention, one map for each head"
-sentence = showcase[0] if showcase else sources[0]
+sentence, translation, _ = samples[0]
 source_ids = [*tokenizer.encode(sentence), tokenizer.end_id]
-target_ids = [
-    tokenizer.start_id,
-    *tokenizer.encode(translate(model, tokenizer, [sentence])[0]),
-]
+target_ids = [tokenizer.start_id, *tokenizer.encode(translation)]
 with capture_weights() as captured:
     model((np.array([source_ids], "int32"), np.array([target_ids], "int32")))
 path, call = [key for key in captured if "cross" in key[0]][-1]

@@ -27,6 +27,11 @@ SETUP = """\
 NOT_ON_PAGE = "remove-cell"
 _ASK = "from tools.tutorials.facts import facts; print(facts())"
 
+_COMPILE_FAST = (
+    "--xla_backend_optimization_level=0 "
+    "--xla_llvm_disable_expensive_passes=true"
+)
+
 # What a kernel is told of the world around it. Everything else might be a
 # setting of a tutorial, and a page shows what happens without any.
 _KEPT = {"HOME", "LANG", "PATH", "SYSTEMROOT", "TMPDIR", "TZ"}
@@ -164,4 +169,6 @@ def _environment(script, backend, quick, folder):
     }
     if quick:
         environment["QUICK"] = "1"
+        # A few steps do not pay for well compiled programs.
+        environment.setdefault("XLA_FLAGS", _COMPILE_FAST)
     return environment
