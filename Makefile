@@ -5,6 +5,7 @@
 # All of these can be set: make test BACKENDS=jax TESTS=tests/layers
 BACKENDS ?= tensorflow jax torch
 TESTS ?= tests
+TABLE ?= training_step
 KERAS_BACKEND ?= torch
 # What `make tutorials` runs; empty: those whose page is out of date.
 TUTORIALS ?=
@@ -29,7 +30,7 @@ export MALLOC_TRIM_THRESHOLD_ ?= 4294967296
 export MALLOC_MMAP_THRESHOLD_ ?= 4294967296
 export MALLOC_TOP_PAD_ ?= 268435456
 
-.PHONY: help translate test test-gpu docs tutorials lint format clean
+.PHONY: help translate test test-gpu benchmarks docs tutorials lint format clean
 
 help: ## Say what make can do (this text)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' \
@@ -63,6 +64,11 @@ test-gpu: $(STAMP) ## Run the tests that need a GPU, on each backend that sees o
 			exit 1; \
 		}; \
 	done
+
+benchmarks: $(STAMP) ## Measure a table beside its peers: TABLE=training_step
+	@$(RUN) -c "import importlib.util as u; exit(not u.find_spec('keras_hub'))" \
+		|| $(RUN) -m pip install -q -c constraints.txt -e ".[benchmarks]"
+	$(RUN) -m benchmarks $(TABLE)
 
 docs: $(STAMP) ## Build the site into site/, from what is committed
 	@[ "$(DOCS_EXECUTE)" = off ] || $(RUN) -m tools.tutorials build

@@ -82,7 +82,8 @@ def _torch(x, rate, dropped, seed_generator, seeded):
     # Sixty-four bits are drawn at once: the generator is not parallel.
     words.random_(-(1 << 63), None, generator=generator)
     bits = words.view(torch.int16)[: x.numel()].view(x.shape)
-    return _scaled(x, bits >= dropped - _LEVELS // 2, dropped)
+    keep = bits >= dropped - _LEVELS // 2
+    return _TorchDropout.apply(x, keep, _LEVELS / (_LEVELS - dropped))
 
 
 def _tensorflow(x, rate, dropped, seed_generator, seeded):
@@ -99,6 +100,30 @@ def _tensorflow(x, rate, dropped, seed_generator, seeded):
     bits = tf.reshape(tf.bitcast(words, tf.int16), [-1])[:size]
     keep = tf.reshape(bits, shape) >= dropped - _LEVELS // 2
     return _scaled(x, keep, dropped)
+
+
+if keras.backend.backend() == "torch":
+
+    class _TorchDropout(torch.autograd.Function):
+        """Two passes forward and two backward, in place; autograd takes six."""
+
+        @staticmethod
+        def forward(ctx, x, keep, scale):
+            ctx.save_for_backward(keep)
+            ctx.scale = scale
+            return _TorchDropout.kept(x, keep, scale)
+
+        @staticmethod
+        def backward(ctx, upstream):
+            (keep,) = ctx.saved_tensors
+            slope = _TorchDropout.kept(upstream, keep, ctx.scale)
+            return slope, None, None
+
+        @staticmethod
+        def kept(x, keep, scale):
+            return torch.where(keep, x, torch.zeros((), dtype=x.dtype)).mul_(
+                scale
+            )
 
 
 _IMPLEMENTATIONS = {"jax": _jax, "torch": _torch, "tensorflow": _tensorflow}

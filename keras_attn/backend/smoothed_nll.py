@@ -134,7 +134,10 @@ if keras.backend.backend() == "torch":
             logits, labels, visible = ctx.saved_tensors
             upstream = torch.where(visible, upstream, 0.0)[:, None]
             full = torch.softmax(logits, -1, dtype=torch.float32)
-            full = full * upstream
+            if torch.is_grad_enabled():  # this gradient is differentiated too
+                full = full * upstream
+            else:
+                full.mul_(upstream)
             full.sub_(ctx.smoothing / logits.shape[-1] * upstream)
             full.scatter_add_(
                 1, labels[:, None], (ctx.smoothing - 1) * upstream

@@ -19,27 +19,29 @@ def skip_steps(model, batches, logs, then):
         logs: dict of str to float. What these steps report.
         then: function of a batch, called with the last one passed over.
 
-    Returns:
-        Function without arguments that ends the skipping early.
     """
     train = model.train_function
     read = _READERS[keras.backend.backend()]
     left = -(-batches // model.steps_per_execution)
-
-    def stop():
-        model.train_function = train
 
     def skip(*arguments):
         nonlocal left
         batch, answer = read(arguments, model.steps_per_execution, dict(logs))
         left -= 1
         if not left:
-            stop()
+            stop_skipping(model)
             then(batch)
         return answer
 
+    skip.skipped = train
     model.train_function = skip
-    return stop
+
+
+def stop_skipping(model):
+    """Lets the next steps of a model train again, if they do not already."""
+    train = getattr(model.train_function, "skipped", None)
+    if train is not None:
+        model.train_function = train
 
 
 def _from_iterator(iterator, count):

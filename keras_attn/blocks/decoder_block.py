@@ -98,7 +98,7 @@ class DecoderBlock(Block):
             "memory", memory, memory_mask, memory_positions
         )
         seen = self._around_attention.enter(x)
-        mixed = self._self_attention(
+        mixed = self._self_attention.attend_tokens(
             seen,
             seen,
             attention_mask=attention_mask,
@@ -107,7 +107,7 @@ class DecoderBlock(Block):
             training=training,
         )
         x = self._around_attention.leave(x, mixed, training=training)
-        mixed = self._cross_attention(
+        mixed = self._cross_attention.attend_tokens(
             self._around_cross.enter(x),
             memory,
             query_positions=positions,

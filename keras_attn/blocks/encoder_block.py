@@ -79,7 +79,7 @@ class EncoderBlock(Block):
         """Applies the block; the class docstring lists the arguments."""
         x, positions = self._door("inputs", inputs, mask, positions)
         seen = self._around_attention.enter(x)
-        mixed = self._self_attention(
+        mixed = self._self_attention.attend_tokens(
             seen,
             seen,
             attention_mask=attention_mask,

@@ -3,6 +3,7 @@
 import keras
 
 from keras_attn import checks
+from keras_attn.backend import apply_dense
 from keras_attn.layers.dropout import Dropout
 
 
@@ -81,12 +82,12 @@ class FeedForward(keras.layers.Layer):
     def call(self, inputs, training=None):
         """Applies the layer; the class docstring lists the arguments."""
         checks.width("inputs", inputs.shape, self._width)
-        hidden = self.activation(self._inner(inputs))
+        hidden = self.activation(apply_dense(self._inner, inputs))
         if self.gated:
-            hidden = hidden * self._gate(inputs)
+            hidden = hidden * apply_dense(self._gate, inputs)
         if self.dropout:
             hidden = self._dropout_layer(hidden, training=training)
-        return self._outer(hidden)
+        return apply_dense(self._outer, hidden)
 
     def _dense(self, name, fan_in, fan_out):
         dense = keras.layers.Dense(

@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_attn import cache as kv
 from keras_attn import checks
+from keras_attn.backend import apply_dense
 from keras_attn.layers.projected_attention import ProjectedAttention
 from keras_attn.ops import (
     Visibility,
@@ -169,7 +170,7 @@ class MultiHeadAttention(ProjectedAttention):
             key = _clean(key, visibility.key_positions)
         output, weights = self._mix(
             query,
-            (self._key_dense(key), self._value_dense(value)),
+            self._project(key, value),
             visibility,
             training,
             return_attention_scores,
@@ -178,6 +179,45 @@ class MultiHeadAttention(ProjectedAttention):
         if return_attention_scores:
             weights = axes.unfold_weights(weights, inputs[0], inputs[1])
             return output, ops.cast(weights, self.compute_dtype)
+        return output
+
+    def attend_tokens(
+        self,
+        query,
+        value,
+        query_positions=None,
+        key_positions=None,
+        attention_mask=None,
+        training=None,
+    ):
+        """Does the work of a call for a block that stands at the door itself.
+
+        A block has cleaned its inputs and knows where their tokens stand; to
+        do both again would be waste.
+
+        Args:
+            query: float (B, T, D), finite at hidden rows.
+            value: float (B, S, D'), likewise; also the keys.
+            query_positions: int32 (B, T), -1 = no token, or None: all there.
+            key_positions: int32 (B, S), likewise.
+            attention_mask: bool, (T, S), (B, T, S) or (B, N, T, S), or None.
+            training: bool. Whether dropout acts.
+
+        Returns:
+            Float (B, T, D).
+        """
+        visibility = describe(
+            ops.shape(query)[1],
+            ops.shape(value)[1],
+            query_positions=query_positions,
+            key_positions=key_positions,
+            attention_mask=attention_mask,
+            causal=self.causal,
+            window=self.sliding_window,
+        )
+        output, _ = self._mix(
+            query, self._project(value, value), visibility, training
+        )
         return output
 
     def project_memory(self, memory, positions):
@@ -191,7 +231,7 @@ class MultiHeadAttention(ProjectedAttention):
             Keys (B, S, K, H) and values (B, S, K, W).
         """
         memory = _clean(memory, positions)
-        return self._key_dense(memory), self._value_dense(memory)
+        return self._project(memory, memory)
 
     def decode_step(self, inputs, positions, cache, layer):
         """Attends from new tokens to all written ones, themselves included.
@@ -205,9 +245,7 @@ class MultiHeadAttention(ProjectedAttention):
         Returns:
             Float (R, T, D) and the cache.
         """
-        cache = kv.append(
-            cache, layer, self._key_dense(inputs), self._value_dense(inputs)
-        )
+        cache = kv.append(cache, layer, *self._project(inputs, inputs))
         keys, values, key_positions = kv.read(cache, layer)
         visibility = Visibility(
             query_positions=positions,
@@ -243,6 +281,12 @@ class MultiHeadAttention(ProjectedAttention):
         output, _ = self._mix(queries, (keys, values), visibility)
         return ops.reshape(output, (rows, length, *ops.shape(output)[2:]))
 
+    def _project(self, key, value):
+        return (
+            apply_dense(self._key_dense, key),
+            apply_dense(self._value_dense, value),
+        )
+
     def _mix(
         self,
         query,
@@ -260,7 +304,7 @@ class MultiHeadAttention(ProjectedAttention):
         kernel = {None: None, True: "fused", False: "plain"}
         captured = capturing()
         output = attend_clean(
-            self._query_dense(query),
+            apply_dense(self._query_dense, query),
             key,
             value,
             visibility,
@@ -273,8 +317,8 @@ class MultiHeadAttention(ProjectedAttention):
         if captured:
             record(self.path, weights)
         if self.use_gate:
-            output = output * self._gate_dense(query)
-        output = self._output_dense(output)
+            output = output * apply_dense(self._gate_dense, query)
+        output = apply_dense(self._output_dense, output, contracted=2)
         seen = sees_something(
             visibility, ops.shape(query)[1], ops.shape(key)[1]
         )

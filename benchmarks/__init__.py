@@ -1,0 +1,1 @@
+"""This library beside its peers: `make benchmarks TABLE=training_step`."""

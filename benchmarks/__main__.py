@@ -1,0 +1,64 @@
+"""Runs one table: `python -m benchmarks training_step`."""
+
+import argparse
+import importlib
+import importlib.util
+import os
+import pathlib
+import sys
+
+from benchmarks.harness import race, report, table
+
+TABLES = ("training_step", "training_parts")
+DOCS = pathlib.Path(__file__).parents[1] / "docs/benchmarks"
+
+
+def main(arguments=None):
+    """Measures a table, writes its JSON and its Markdown, says where."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks")
+    parser.add_argument("table", choices=TABLES)
+    parser.add_argument("--rounds", type=int, help="measurements of each")
+    parser.add_argument("--only", default="", help="backends, with commas")
+    parser.add_argument("--out", type=pathlib.Path, default=DOCS)
+    parser.add_argument(
+        "--redraw",
+        action="store_true",
+        help="write the Markdown anew from the JSON that is there",
+    )
+    given = parser.parse_args(arguments)
+    quick = os.environ.get("QUICK", "0") not in ("", "0")
+    target = given.out / f"{given.table}.json"
+    if given.redraw:
+        result = report.read(target)
+    else:
+        plan = importlib.import_module(f"benchmarks.{given.table}.plan")
+        only = set(filter(None, given.only.split(",")))
+        rounds = given.rounds or (2 if quick else plan.ROUNDS)
+        here, absent = _present(
+            [o for o in plan.CONTESTANTS if not only or o.backend in only]
+        )
+        if absent and not quick:
+            parser.error(
+                f"not installed: {', '.join(absent)} (see make benchmarks)"
+            )
+        result = race.run(plan, here, rounds, quick, log=sys.stderr)
+        result = report.complete(result, plan, given.table, quick)
+        result["absent"] = absent
+        report.write(result, target)
+    page = given.out / f"{given.table}.md"
+    report.replace(page, table.markdown(result))
+    print(f"{target}\n{page}")
+
+
+def _present(contestants):
+    """Returns those that can run, and the packages that the others lack."""
+    absent = {
+        one.needs
+        for one in contestants
+        if one.needs and importlib.util.find_spec(one.needs) is None
+    }
+    return [o for o in contestants if o.needs not in absent], sorted(absent)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Runs contestants beside each other, and writes down what was seen."""

@@ -1,0 +1,114 @@
+"""From times to a report: medians, ratios, and the machine they hold for."""
+
+import datetime
+import importlib.metadata
+import json
+import os
+import pathlib
+import platform
+import statistics
+import subprocess
+import sys
+
+from tools.tutorials.facts import cores, cpu
+
+ROOT = pathlib.Path(__file__).parents[2]
+_PACKAGES = ("keras", "keras-hub", "tensorflow", "jax", "torch")
+_SETTINGS = ("MALLOC_", "OMP_", "TF_ENABLE_", "TF_NUM_", "XLA_FLAGS")
+
+
+def complete(results, plan, name, quick):
+    """Adds to what `race.run` saw all that a reader needs to judge it.
+
+    Args:
+        results: list, from `race.run`.
+        plan: module, with `TITLE`, `NOTES`, `CONTESTANTS` and `flops(case)`.
+        name: str. The table.
+        quick: bool.
+
+    Returns:
+        Dict of plain data, to be written as JSON.
+    """
+    backends = sorted(
+        {entry["backend"] for case in results for entry in case["contestants"]}
+    )
+    peaks = {} if quick else {one: _peak(one) for one in backends}
+    against = {one.name: one.against for one in plan.CONTESTANTS}
+    for result in results:
+        flops = plan.flops(result["case"])
+        medians = {}
+        for entry in result["contestants"]:
+            seconds = statistics.median(entry["seconds"])
+            medians[entry["name"]] = seconds
+            entry["median_seconds"] = seconds
+            entry["tokens_per_second"] = plan.tokens(result["case"]) / seconds
+            if peaks:
+                peak = peaks[entry["backend"]]
+                entry["share_of_peak"] = flops / seconds / 1e9 / peak
+        for entry in result["contestants"]:
+            peer = against[entry["name"]]
+            if peer in medians:
+                entry["against"] = peer
+                entry["ratio"] = medians[peer] / entry["median_seconds"]
+    return {
+        "table": name,
+        "title": plan.TITLE,
+        "notes": plan.NOTES,
+        "command": f"make benchmarks TABLE={name}",
+        "quick": quick,
+        "date": datetime.date.today().isoformat(),
+        "machine": {
+            "cpu": cpu(),
+            "cores": cores(),
+            "system": platform.system(),
+            "matrix_gflops": peaks,
+        },
+        "versions": {
+            "python": platform.python_version(),
+            **{one: _version(one) for one in _PACKAGES},
+        },
+        "environment": {
+            key: value
+            for key, value in sorted(os.environ.items())
+            if key.startswith(_SETTINGS)
+        },
+        "results": results,
+    }
+
+
+def write(result, path):
+    """Writes a report as JSON; a failed write leaves the old file."""
+    replace(path, json.dumps(result, indent=1) + "\n")
+
+
+def read(path):
+    """Reads a report."""
+    return json.loads(pathlib.Path(path).read_text("utf-8"))
+
+
+def replace(path, text):
+    """Writes a text file under another name first."""
+    path = pathlib.Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_text(text, "utf-8")
+    os.replace(partial, path)
+
+
+def _version(package):
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _peak(backend):
+    output = subprocess.run(
+        [sys.executable, "-m", "benchmarks.harness.matrix_peak"],
+        cwd=ROOT,
+        env={**os.environ, "KERAS_BACKEND": backend},
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    return float(output.split()[-1])

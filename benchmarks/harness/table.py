@@ -1,0 +1,69 @@
+"""From a report to a Markdown table."""
+
+
+def markdown(result):
+    """Returns the Markdown of a report.
+
+    Args:
+        result: dict, from `report.complete`.
+
+    Returns:
+        str, with a heading for each case.
+    """
+    machine, versions = result["machine"], result["versions"]
+    lines = [
+        "<!-- Written by `python -m benchmarks`; do not edit. -->",
+        "",
+        f"## {result['title']}",
+        "",
+        f"`{result['command']}` on {result['date']}: {machine['cpu']}, "
+        f"{machine['cores']} cores, {machine['system']}; "
+        + ", ".join(f"{k} {v}" for k, v in versions.items() if v)
+        + ".",
+    ]
+    if result["quick"]:
+        lines += ["", "**A quick run, to see that it runs: no figures.**"]
+    for entry in result["results"]:
+        lines += ["", f"### {entry['case']['title']}", ""]
+        lines += _rows(entry["contestants"])
+    lines += [""]
+    for note in result["notes"]:
+        lines += [f"- {note}"]
+    if machine["matrix_gflops"]:
+        peaks = ", ".join(
+            f"{name} {rate:,.0f}"
+            for name, rate in machine["matrix_gflops"].items()
+        )
+        lines += [
+            "- *Of peak*: the step's matrix products, counted by formula, per "
+            "second, over what the backend reaches in products of 2,048 x "
+            f"2,048 float32 matrices on this machine (GFLOP/s: {peaks})."
+        ]
+    if result["environment"]:
+        settings = ", ".join(
+            f"`{key}={value}`" for key, value in result["environment"].items()
+        )
+        lines += [f"- Set for all contestants alike: {settings}."]
+    return "\n".join(lines) + "\n"
+
+
+def _rows(contestants):
+    rows = [
+        "| | backend | ms a step | tokens/s | of peak | first step, s | "
+        "peak MiB | times as fast as |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: | --- |",
+    ]
+    for entry in contestants:
+        share = entry.get("share_of_peak")
+        ratio = ""
+        if "ratio" in entry:
+            ratio = f"**{entry['ratio']:.2f}** {entry['against']}"
+        rows.append(
+            f"| {entry['name']} | {entry['backend']} "
+            f"| {1000 * entry['median_seconds']:,.0f} "
+            f"| {entry['tokens_per_second']:,.0f} "
+            f"| {'' if share is None else format(share, '.0%')} "
+            f"| {entry['first_seconds']:.1f} "
+            f"| {entry['peak_mib']:,.0f} | {ratio} |"
+        )
+    return rows

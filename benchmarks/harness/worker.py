@@ -1,0 +1,45 @@
+"""One contestant in a process of its own.
+
+It reads one JSON object a line from standard input and answers each with one:
+`{"steps": 6}` runs six steps and gives back the seconds, and the loss, by which
+a reader can see that all learn the same. What the libraries
+print goes to standard error, so that the answers stay alone.
+"""
+
+import importlib
+import json
+import os
+import resource
+import sys
+import time
+
+
+def peak_mib():
+    """Returns the largest resident memory of this process so far, in MiB."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (1 << (20 if sys.platform == "darwin" else 10))
+
+
+def main():
+    """Serves until the input ends."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+
+    def answer(**values):
+        print(json.dumps(values), file=answers, flush=True)
+
+    module, case, options = sys.argv[1], *map(json.loads, sys.argv[2:])
+    contestant = importlib.import_module(module)
+    prepared = contestant.prepare(case, **options)
+    base = peak_mib()
+    answer(ready=True)
+    for line in sys.stdin:
+        steps = json.loads(line)["steps"]
+        started = time.perf_counter()
+        loss = prepared(steps)
+        seconds = time.perf_counter() - started
+        answer(seconds=seconds, loss=loss, peak_mib=peak_mib(), base_mib=base)
+
+
+if __name__ == "__main__":
+    main()

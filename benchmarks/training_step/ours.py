@@ -1,0 +1,23 @@
+"""`keras_attn.models.Transformer`."""
+
+from benchmarks.training_step import keras_fit, task
+from keras_attn.models import Transformer
+from keras_attn.training import SequenceCrossentropy
+
+
+def prepare(
+    case, optimizer="adam", dropout=task.DROPOUT, vocabulary=None, **options
+):
+    """Returns a callable that runs training steps."""
+    case = {**case, "vocabulary": vocabulary or case["vocabulary"]}
+    model = Transformer(
+        case["vocabulary"],
+        num_layers=case["layers"],
+        num_heads=case["heads"],
+        hidden_dim=case["width"],
+        intermediate_dim=case["inner"],
+        dropout=dropout,
+        **options,
+    )
+    loss = SequenceCrossentropy(label_smoothing=task.SMOOTHING)
+    return keras_fit.runner(model, loss, case, optimizer)
