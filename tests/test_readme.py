@@ -1,4 +1,4 @@
-"""What the README tells its readers to type works."""
+"""What README and CONTRIBUTING tell their readers to type works."""
 
 import itertools
 import os
@@ -7,26 +7,32 @@ import re
 import shlex
 import shutil
 import subprocess
+import textwrap
 import tomllib
 
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+README, CONTRIBUTING = (
+    (ROOT / name).read_text(encoding="utf-8")
+    for name in ("README.md", "CONTRIBUTING.md")
+)
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 EXTRAS = PROJECT["project"]["optional-dependencies"].keys()
 MODULES = {"pytest", "venv"}
 
 
 def blocks(language, text=README):
-    """Bodies of the fenced blocks of a language, in order."""
-    fence = rf"^```{language}\n(.*?)^```$"
-    return re.findall(fence, text, re.DOTALL | re.MULTILINE)
+    """Bodies of the fenced blocks of a language, in order, unindented."""
+    fence = rf"^( *)```{language}\n(.*?)^\1```$"
+    found = re.findall(fence, text, re.DOTALL | re.MULTILINE)
+    return [textwrap.dedent(body) for _, body in found]
 
 
 COMMANDS = [
     line
-    for block in blocks("sh")
+    for text in (README, CONTRIBUTING)
+    for block in blocks("sh", text)
     for line in block.splitlines()
     if line.strip() and not line.startswith("#")
 ]
@@ -79,7 +85,11 @@ def _wrong_install(words):
 
 def _wrong_python(words):
     if words[0] == "-m":
-        known, words = words[1] in MODULES, words[2:]
+        ours = ROOT.joinpath(*words[1].split("."))
+        known = words[1] in MODULES or (
+            ours.with_suffix(".py").is_file() or ours.is_dir()
+        )
+        words = words[2:]
         if not known:
             return "this module is not known here"
         if words == [".venv"]:
@@ -117,6 +127,7 @@ def test_the_two_commands_are_there(command):
         ("pip freeze", "only `pip install`"),
         ("python tutorials/tea.py", "no file tutorials/tea.py"),
         ("python -m tea", "not known"),
+        ("python -m tools.tea", "not known"),
         ("brew tea", "`brew` is not known"),
     ],
 )
@@ -138,8 +149,11 @@ def test_every_example_prints_what_it_says(code, capsys):
 def test_there_are_examples():
     assert len(blocks("python")) >= 2
     assert blocks("sh", "```sh\na\n```\n```python\nb\n```\n") == ["a\n"]
+    assert blocks("sh", "1. b\n\n    ```sh\n    a\n    ```\n") == ["a\n"]
 
 
-@pytest.mark.parametrize("target", re.findall(r"\]\(([^)#]+)", README))
+@pytest.mark.parametrize(
+    "target", re.findall(r"\]\(([^)#]+)", README + CONTRIBUTING)
+)
 def test_every_linked_file_is_there(target):
     assert target.startswith("http") or (ROOT / target).is_file()
