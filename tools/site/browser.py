@@ -19,6 +19,7 @@ _PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 _FLAGS = (
     "--headless",
     "--remote-debugging-pipe",
+    "--disable-dev-shm-usage",
     "--disable-gpu",
     "--disable-quic",
     "--disable-background-networking",
