@@ -130,6 +130,8 @@ def run(script, backend, quick=False, say=lambda line: None):
             km=manager,
             on_cell_execute=tell,
             record_timing=False,
+            # Its folder goes with it: there is nothing to put in order.
+            shutdown_kernel="immediate",
             store_widget_state=False,
             timeout=None,
         )

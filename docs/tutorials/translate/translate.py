@@ -44,6 +44,7 @@ from keras_attn.training import (
     CheckpointAverage,
     SequenceCrossentropy,
     TokenAccuracy,
+    TrainingBackup,
     WarmupSchedule,
 )
 
@@ -81,7 +82,8 @@ else:
     train, validation, test = corpora.split_by_source(pairs)
     showcase = []
 if run.quick:
-    train, validation, test = train[:400], validation[:40], test[:20]
+    shortest = sorted(test, key=lambda pair: len(pair[0]))
+    train, validation, test = train[:400], validation[:40], shortest[:20]
 sources, references = corpora.group_references(test)
 print(f"{len(train):,} training pairs, {len(sources):,} test sentences")
 for source, target in train[:3]:
@@ -171,6 +173,10 @@ print(f"{model.count_params():,} parameters")
 # spread over the whole vocabulary; padding counts neither in the loss nor in
 # the accuracy. At the end the weights are averaged over the last few
 # snapshots, as in the paper's section 6.1.
+#
+# Every few hundred steps a backup is written. Whatever kills the program, the
+# same command goes on from there and ends with the same weights; `FRESH=1`
+# starts anew.
 
 # %%
 schedule = WarmupSchedule(run.width, run.warmup, run.scale)
@@ -182,12 +188,25 @@ model.compile(
 steps = batches.report.batches
 log = TrainingLog(run.minutes, batches.report.target_tokens)
 average = CheckpointAverage(last=5, every=max(1, steps // run.snapshots))
+try:
+    backup = TrainingBackup(
+        run.out / "backup",
+        [log, average],
+        every=run.backup,
+        data=batches,
+        settings=settings.identity(run)
+        | {"backend": keras.backend.backend()}
+        | {"sentences": corpora.fingerprint(train)},
+        resume=not run.fresh,
+    )
+except ValueError as error:
+    settings.explain_and_leave(f"{error}. FRESH=1 starts anew.")
 model.fit(
     batches,
     epochs=run.epochs,
     shuffle=False,  # the dataset does it
     validation_data=validation_batches,
-    callbacks=[log, average],
+    callbacks=[backup],
 )
 speed = log.tokens_per_second(steps)
 print(
@@ -204,9 +223,10 @@ print(
 
 # %%
 started = time.monotonic()
-translations = translate(model, tokenizer, sources, run.longest)
+translations = translate(model, tokenizer, [*sources, *showcase], run.longest)
+print(f"{len(translations):,} sentences in {time.monotonic() - started:.1f} s")
+translations, shown = translations[: len(sources)], translations[len(sources) :]
 score = bleu(translations, references)
-print(f"{len(sources):,} sentences in {time.monotonic() - started:.1f} s")
 every = 500 if run.data else max(1, len(sources) // 4)
 samples = [
     (source, translation, group)
@@ -221,9 +241,7 @@ if showcase:
     answers = dict(phrase_grammar.SHOWCASE)
     samples = [
         (source, translation, [answers[source]])
-        for source, translation in zip(
-            showcase, translate(model, tokenizer, showcase), strict=True
-        )
+        for source, translation in zip(showcase, shown, strict=True)
     ] + samples
 for source, translation, group in samples:
     print(f"  {source}\n    -> {translation}")
@@ -289,12 +307,9 @@ figure
 # held them.
 
 # %% alt="Weights of the decoder's last cross-attention, one map for each head"
-sentence = showcase[0] if showcase else sources[0]
+sentence, translation, _ = samples[0]
 source_ids = [*tokenizer.encode(sentence), tokenizer.end_id]
-target_ids = [
-    tokenizer.start_id,
-    *tokenizer.encode(translate(model, tokenizer, [sentence])[0]),
-]
+target_ids = [tokenizer.start_id, *tokenizer.encode(translation)]
 with capture_weights() as captured:
     model((np.array([source_ids], "int32"), np.array([target_ids], "int32")))
 path, call = [key for key in captured if "cross" in key[0]][-1]
@@ -310,7 +325,8 @@ figure
 # %% [markdown]
 # ## Keeping it
 #
-# One `.keras` file and one tokenizer file. They load on any backend.
+# One `.keras` file and one tokenizer file. They load on any backend. Now that
+# the model is safe, the backup may go.
 
 # %%
 model.save(run.out / "model.keras")
@@ -318,6 +334,7 @@ tokenizer.save(run.out / "tokenizer.model")
 (run.out / "results.json").write_text(
     json.dumps(results, indent=1, ensure_ascii=False), encoding="utf-8"
 )
+backup.remove()
 print(f"""
 The model is in {run.out / "model.keras"}, its tokenizer beside it;
 look at {run.out / "training.png"} and {run.out / "attention.png"}.
