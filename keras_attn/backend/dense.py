@@ -6,15 +6,18 @@ import keras
 
 if keras.backend.backend() == "torch":
     import torch
+elif keras.backend.backend() == "tensorflow":
+    import tensorflow as tf
 
 
 def apply_dense(layer, x, contracted=1):
     """Applies a built `Dense` or `EinsumDense` whose kernel is one matrix.
 
     y = f(x W + b). On PyTorch, which runs what it is told one thing at a time,
-    this is one `addmm`: Keras's layers transpose, multiply and add in three
-    steps, and each call of a layer takes as long as a small product. On other
-    backends, and for a layer that is quantized, it is a call of the layer.
+    this is one `addmm`, on TensorFlow one product of two matrices, to which the
+    graph adds the bias: Keras's layers transpose, multiply and add in three
+    steps, and each call of a layer takes as long as a small product. On JAX,
+    and for a layer that is quantized, it is a call of the layer.
 
     Args:
         layer: `keras.layers.Dense` or `keras.layers.EinsumDense`, with a
@@ -26,7 +29,7 @@ def apply_dense(layer, x, contracted=1):
         Float (..., features...).
     """
     plain = (
-        keras.backend.backend() == "torch"
+        keras.backend.backend() in _PRODUCTS
         and layer.quantization_mode is None
         and layer.activity_regularizer is None
         and keras.backend.standardize_dtype(x.dtype) == layer.compute_dtype
@@ -36,12 +39,24 @@ def apply_dense(layer, x, contracted=1):
     # The property, not the variable: it has LoRA's part in it.
     kernel = keras.ops.cast(layer.kernel, x.dtype)
     features = kernel.shape[contracted:]
-    matrix = kernel.reshape(-1, math.prod(features))
-    rows = x.reshape(-1, matrix.shape[0])
-    if layer.bias is None:
-        y = rows @ matrix
-    else:
-        bias = keras.ops.cast(layer.bias, x.dtype)
-        y = torch.addmm(bias.reshape(-1), rows, matrix)
-    y = y.reshape(*x.shape[: x.ndim - contracted], *features)
+    matrix = keras.ops.reshape(kernel, (-1, math.prod(features)))
+    rows = keras.ops.reshape(x, (-1, matrix.shape[0]))
+    bias = None
+    if layer.bias is not None:
+        bias = keras.ops.reshape(keras.ops.cast(layer.bias, x.dtype), (-1,))
+    y = _PRODUCTS[keras.backend.backend()](rows, matrix, bias)
+    leading = keras.ops.shape(x)[: len(x.shape) - contracted]
+    y = keras.ops.reshape(y, (*leading, *features))
     return y if layer.activation is None else layer.activation(y)
+
+
+def _torch(rows, matrix, bias):
+    return rows @ matrix if bias is None else torch.addmm(bias, rows, matrix)
+
+
+def _tensorflow(rows, matrix, bias):
+    product = tf.matmul(rows, matrix)
+    return product if bias is None else tf.nn.bias_add(product, bias)
+
+
+_PRODUCTS = {"tensorflow": _tensorflow, "torch": _torch}
