@@ -38,7 +38,11 @@ class Runner:
             stderr=self._errors,
             text=True,
         )
-        self._answer()
+        try:
+            self._answer()
+        except RuntimeError:
+            self.close()
+            raise
 
     def run(self, steps):
         """Runs steps; returns what the worker measured, as a dict."""

@@ -147,7 +147,13 @@ def run(script, backend, quick=False, say=lambda line: None):
             raise BuildError(f"{name} failed on {backend}. {error}") from error
         seconds = time.monotonic() - started
     asked = notebook.cells.pop()
-    facts = ast.literal_eval(asked.outputs[-1]["text"])
+    # What a backend says to standard error may come last.
+    printed = [
+        output["text"]
+        for output in asked.outputs
+        if output.get("name") == "stdout"
+    ]
+    facts = ast.literal_eval(printed[-1])
     notebook.metadata["language_info"] = {
         "file_extension": ".py",
         "name": "python",
