@@ -16,6 +16,12 @@ from keras_attn.files import (
     whole_file,
     writable_folder,
 )
+from keras_attn.training.weight_average import (
+    averaged_weights,
+    copies,
+    set_to_mean,
+    set_to_mean_of_files,
+)
 
 
 class CheckpointAverage(keras.callbacks.Callback):
@@ -186,16 +192,12 @@ class CheckpointAverage(keras.callbacks.Callback):
             )
         model = self.model if model is None else model
         if self._trained is None:
-            self._trained = _copies(_averaged(model))
+            self._trained = copies(averaged_weights(model))
         if self.directory is not None:
-            self.average_weights(model, self.paths)
-            return
-        arrays = zip(*(kept for _, kept in self._kept), strict=True)
-        for variable, values in zip(_averaged(model), arrays, strict=True):
-            total = np.zeros(variable.shape, "float64")
-            for value in values:
-                total += value
-            _assign(variable, total / len(values))
+            set_to_mean_of_files(model, self.paths)
+        else:
+            arrays = [kept for _, kept in self._kept]
+            set_to_mean(averaged_weights(model), arrays)
 
     def restore(self, model=None):
         """Sets `model` back to the weights it had before `apply`.
@@ -210,7 +212,7 @@ class CheckpointAverage(keras.callbacks.Callback):
             raise ValueError(
                 "`restore` needs an average that was applied, and none was."
             )
-        variables = _averaged(self.model if model is None else model)
+        variables = averaged_weights(self.model if model is None else model)
         for variable, value in zip(variables, self._trained, strict=True):
             variable.assign(value)
         self._trained = None
@@ -248,24 +250,7 @@ class CheckpointAverage(keras.callbacks.Callback):
         paths = [os.fspath(path) for path in paths]
         if not paths:
             raise ValueError("`paths` must name at least one weights file.")
-        averaged = _averaged(model)
-        # A file of a compiled model holds seeds and the optimizer as well.
-        optimizer = getattr(model, "optimizer", None)
-        everything = list(model.variables)
-        if optimizer is not None:
-            everything += optimizer.variables
-        before = _copies(everything)
-        totals = [np.zeros(v.shape, "float64") for v in averaged]
-        try:
-            for path in paths:
-                model.load_weights(path)
-                for total, variable in zip(totals, averaged, strict=True):
-                    total += keras.ops.convert_to_numpy(variable.value)
-        finally:
-            for variable, value in zip(everything, before, strict=True):
-                variable.assign(value)
-        for variable, total in zip(averaged, totals, strict=True):
-            _assign(variable, total / len(paths))
+        set_to_mean_of_files(model, paths)
 
     def _now(self):
         """Returns how many updates the optimizer has made."""
@@ -278,7 +263,7 @@ class CheckpointAverage(keras.callbacks.Callback):
         if self._kept and self._kept[-1][0] == self._seen:
             return  # Every step since was skipped: the weights are the same.
         if self.directory is None:
-            checkpoint = _copies(_averaged(self.model))
+            checkpoint = copies(averaged_weights(self.model))
         else:
             checkpoint = self._write()
         self._kept.append((self._seen, checkpoint))
@@ -315,16 +300,3 @@ class CheckpointAverage(keras.callbacks.Callback):
             self._kept = collections.deque(
                 kept for kept in self._kept if kept[1] not in missing
             )
-
-
-def _averaged(model):
-    """Returns the floating-point weights: no counters, seeds or metrics."""
-    return [v for v in model.weights if keras.backend.is_float_dtype(v.dtype)]
-
-
-def _copies(variables):
-    return [keras.ops.convert_to_numpy(v.value) for v in variables]
-
-
-def _assign(variable, value):
-    variable.assign(keras.ops.convert_to_tensor(value, dtype=variable.dtype))

@@ -51,7 +51,8 @@ def read_state(path):
     Raises:
         One of `UNREADABLE`: the file is missing, cut short or not such a one.
     """
-    with np.load(path, allow_pickle=False) as parts:
+    # NumPy does not close a damaged file that it has opened by itself.
+    with open(path, "rb") as file, np.load(file, allow_pickle=False) as parts:
         arrays = {name: parts[name] for name in parts.files}
     plain = arrays.pop("plain").tobytes().decode("utf-8")
     return _unpacked(json.loads(plain), arrays)

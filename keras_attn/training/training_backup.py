@@ -1,12 +1,17 @@
 """TrainingBackup: a `fit` that survives being killed."""
 
-import json
 import os
 import warnings
 
 import keras
 
 from keras_attn import backend, checks
+from keras_attn.training.backup_checks import (
+    check_place,
+    check_settings,
+    fewer_batches,
+    plain_settings,
+)
 from keras_attn.training.backup_folder import BackupFolder
 from keras_attn.training.callback_group import CallbackGroup
 from keras_attn.training.model_state import (
@@ -124,8 +129,7 @@ class TrainingBackup(CallbackGroup):
             )
         self.every = every
         self.data = data
-        # As they come back from a file.
-        self.settings = json.loads(json.dumps(dict(settings or {})))
+        self.settings = plain_settings(settings)
         # Lets Keras call back beside the training loop, as `Callback` itself
         # would, where nothing is done there.
         self.async_safe = every == "epoch" and all(
@@ -136,7 +140,7 @@ class TrainingBackup(CallbackGroup):
             self.remove()
             self._folder.open()
         self._found = self._newest()
-        self._stop_skipping = None
+        self._skipping = False
 
     @property
     def directory(self):
@@ -158,8 +162,8 @@ class TrainingBackup(CallbackGroup):
                 "`model` must be built before `fit`. "
                 f"Received: {model.name}, which is not"
             )
-        if self._stop_skipping is not None:
-            self._stop_skipping()  # An interrupted `fit` was in the midst.
+        backend.stop_skipping(model)  # An earlier `fit` may have been cut off.
+        self._skipping = False
         self._folder.open()
         path, state = self._found or self._newest()
         self._found = None
@@ -173,7 +177,7 @@ class TrainingBackup(CallbackGroup):
         if state is None:
             super().on_train_begin(logs)
             return
-        _check_execution(state, model)
+        check_place(state, model, self.params["steps"])
         set_model_state(model, state["model"])
         super().on_train_begin(logs)
         self.set_states(state["callbacks"])
@@ -206,7 +210,8 @@ class TrainingBackup(CallbackGroup):
         backend.set_random_state(self._order)
         self._passed = state["batch"]
         self._restored = self._restore_metrics(state["model"])
-        self._stop_skipping = backend.skip_steps(
+        self._skipping = True
+        backend.skip_steps(
             self._fitted,
             self._passed,
             state["logs"],
@@ -233,16 +238,14 @@ class TrainingBackup(CallbackGroup):
 
     def on_epoch_end(self, epoch, logs=None):
         """Writes a checkpoint when it is time, and behind the last epoch."""
-        if self._stop_skipping is not None:
-            self._stop_skipping()
-            raise ValueError(
-                "The data must be those of the backup, which had trained on "
-                f"{self._passed} batches of epoch {epoch + 1}. Received: fewer"
-            )
+        if self._skipping:
+            backend.stop_skipping(self._fitted)
+            place = {"epoch": epoch, "batch": self._passed}
+            raise ValueError(fewer_batches(place, "fewer"))
         super().on_epoch_end(epoch, logs)
         self._history["epoch"].append(epoch)
-        for name, value in (logs or {}).items():
-            self._history["logs"].setdefault(name, []).append(float(value))
+        for name, value in _plain(logs or {}).items():
+            self._history["logs"].setdefault(name, []).append(value)
         stopped = self._fitted.stop_training
         if (
             self.every == "epoch"
@@ -261,7 +264,7 @@ class TrainingBackup(CallbackGroup):
     def _newest(self):
         path, state = self._folder.newest()
         if state is not None:
-            _check_settings(path, state["settings"], self.settings)
+            check_settings(path, state["settings"], self.settings)
         return path, state
 
     def _save(self, epoch, batch, logs, stopped=False):
@@ -272,7 +275,7 @@ class TrainingBackup(CallbackGroup):
             "batch": batch,
             "stopped": bool(stopped),
             "steps_per_execution": model.steps_per_execution,
-            "logs": {name: float(value) for name, value in logs.items()},
+            "logs": _plain(logs),
             "settings": self.settings,
             "history": self._history,
             "random": backend.random_state(),
@@ -303,7 +306,7 @@ class TrainingBackup(CallbackGroup):
         return built
 
     def _after_skipping(self, state, batch):
-        self._stop_skipping = None
+        self._skipping = False
         if not self._restored:
             build_metrics(self._fitted, batch)
             if not self._restore_metrics(state["model"]):
@@ -334,6 +337,12 @@ def _idle_in_steps(callback):
     )
 
 
+def _plain(logs):
+    """Returns logs as floats, and as arrays where a metric gives several."""
+    arrays = {k: keras.ops.convert_to_numpy(v) for k, v in logs.items()}
+    return {k: v if v.ndim else v.item() for k, v in arrays.items()}
+
+
 def _place(state):
     return f"{state['epoch']} epochs and {state['batch']} batches"
 
@@ -346,26 +355,3 @@ def _resumption(path, state, over):
             f"{_place(state)} ({path})."
         )
     return f"TrainingBackup: goes on after {_place(state)} ({path})."
-
-
-def _check_settings(path, before, now):
-    """Raises where a backup is of another run."""
-    changed = [
-        f"{name} was {before.get(name)!r} and is {now.get(name)!r}"
-        for name in sorted({*before, *now})
-        if before.get(name) != now.get(name)
-    ]
-    if changed:
-        raise ValueError(
-            "`settings` must be those of the backup, or `resume=False`, which "
-            f"removes it. Received: {path}, where {', '.join(changed)}"
-        )
-
-
-def _check_execution(state, model):
-    before, now = state["steps_per_execution"], model.steps_per_execution
-    if before != now:
-        raise ValueError(
-            "`steps_per_execution` must be that of the backup. "
-            f"Received: {now}, and {before} in the backup"
-        )

@@ -1,0 +1,66 @@
+"""Answers where a backup is not of the run that asks for it."""
+
+import json
+
+
+def plain_settings(settings):
+    """Returns settings as they would come back from a file.
+
+    Args:
+        settings: dict of plain values, or None.
+
+    Returns:
+        Dict.
+
+    Raises:
+        ValueError: it cannot be written down.
+    """
+    try:
+        return json.loads(json.dumps(dict(settings or {})))
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            "`settings` must be a dict of plain values. "
+            f"Received: settings={settings!r} ({error})"
+        ) from error
+
+
+def check_settings(path, before, now):
+    """Raises ValueError where a backup was made with other settings."""
+    changed = [
+        f"{name} was {before.get(name)!r} and is {now.get(name)!r}"
+        for name in sorted({*before, *now})
+        if before.get(name) != now.get(name)
+    ]
+    if changed:
+        raise ValueError(
+            "`settings` must be those of the backup, or `resume=False`, which "
+            f"removes it. Received: {path}, where {', '.join(changed)}"
+        )
+
+
+def check_place(state, model, steps):
+    """Raises ValueError where an epoch cannot go on as it had begun.
+
+    Args:
+        state: dict. A checkpoint.
+        model: the model that is being fit.
+        steps: int or None. Batches of an epoch, as far as Keras knows them.
+    """
+    before, now = state["steps_per_execution"], model.steps_per_execution
+    if before != now:
+        raise ValueError(
+            "`steps_per_execution` must be that of the backup. "
+            f"Received: steps_per_execution={now}, and {before} in the backup"
+        )
+    # The last execution of an epoch may be counted as a full one.
+    if steps is not None and state["batch"] >= steps + now:
+        raise ValueError(fewer_batches(state, steps))
+
+
+def fewer_batches(state, steps):
+    """Returns what is said where an epoch is shorter than it was."""
+    return (
+        "The data must be those of the backup, which had trained on "
+        f"{state['batch']} batches of epoch {state['epoch'] + 1}. "
+        f"Received: {steps} batches"
+    )

@@ -1,0 +1,64 @@
+"""The mean of weights: which ones, and how it is taken."""
+
+import keras
+import numpy as np
+
+
+def averaged_weights(model):
+    """Returns the floating-point weights: no counters, seeds or metrics."""
+    return [v for v in model.weights if keras.backend.is_float_dtype(v.dtype)]
+
+
+def copies(variables):
+    """Returns the values of variables as NumPy arrays."""
+    return [keras.ops.convert_to_numpy(v.value) for v in variables]
+
+
+def set_to_mean(variables, checkpoints):
+    """Sets variables to the mean of checkpoints, summed in float64.
+
+    Args:
+        variables: list of `keras.Variable`.
+        checkpoints: list of lists of arrays, one for each variable.
+    """
+    for variable, values in zip(
+        variables, zip(*checkpoints, strict=True), strict=True
+    ):
+        total = np.zeros(variable.shape, "float64")
+        for value in values:
+            total += value
+        _assign(variable, total / len(values))
+
+
+def set_to_mean_of_files(model, paths):
+    """Sets a model to the mean of weight files; the rest of it stays.
+
+    Args:
+        model: a built `keras.Model`.
+        paths: list of str, at least one.
+
+    Raises:
+        ValueError: a file does not fit the model, which stays as it was.
+    """
+    averaged = averaged_weights(model)
+    # A file of a compiled model holds seeds and the optimizer as well.
+    optimizer = getattr(model, "optimizer", None)
+    everything = list(model.variables)
+    if optimizer is not None:
+        everything += optimizer.variables
+    before = copies(everything)
+    totals = [np.zeros(v.shape, "float64") for v in averaged]
+    try:
+        for path in paths:
+            model.load_weights(path)
+            for total, variable in zip(totals, averaged, strict=True):
+                total += keras.ops.convert_to_numpy(variable.value)
+    finally:
+        for variable, value in zip(everything, before, strict=True):
+            variable.assign(value)
+    for variable, total in zip(averaged, totals, strict=True):
+        _assign(variable, total / len(paths))
+
+
+def _assign(variable, value):
+    variable.assign(keras.ops.convert_to_tensor(value, dtype=variable.dtype))

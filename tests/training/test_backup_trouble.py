@@ -1,0 +1,310 @@
+"""Full disks, damaged files, other runs: said in a sentence, nothing lost."""
+
+import errno
+import os
+
+import keras
+import numpy as np
+import pytest
+
+from keras_attn.training import (
+    CheckpointAverage,
+    TrainingBackup,
+    state_file,
+)
+from tests.full_disk import full_disk
+from tests.training.backup_runs import (
+    STEPS,
+    KillAfter,
+    Killed,
+    Rows,
+    Run,
+    Steps,
+    X,
+    Y,
+    assert_same,
+    make_model,
+)
+
+
+def ours(warned):
+    said = [str(warning.message) for warning in warned]
+    return [text for text in said if text.startswith("TrainingBackup")]
+
+
+def files(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+class FullFrom(keras.callbacks.Callback):
+    """Fills the disk after some steps, and frees it again after more."""
+
+    def __init__(self, begin, end):
+        super().__init__()
+        self.begin, self.end, self.step = begin, end, 0
+        self.full = None
+
+    def on_train_batch_begin(self, batch, logs=None):
+        if self.step == self.begin:
+            self.full = full_disk(2000)
+            self.full.__enter__()
+        self.step += 1
+
+    def on_train_batch_end(self, batch, logs=None):
+        if self.step == self.end:
+            self.full.__exit__(None, None, None)
+
+
+def test_a_full_disk_is_warned_of_once_and_loses_nothing(tmp_path):
+    # Checkpoints after steps 2 and 4; none after 6 (a batch), 8, 10; then 12.
+    run = {}
+    disk = FullFrom(4, 11)
+    with pytest.warns(UserWarning) as warned:
+        run["first"] = Run(tmp_path, kill=11, more=[disk])
+    (said,) = ours(warned)
+    assert "no checkpoint after 0 epochs and 6 batches: File too large" in said
+    assert "000004-batches.npz" in said and "\n" not in said
+    assert [name.split("-")[3] for name in files(tmp_path)] == [
+        "000000002",
+        "000000004",
+    ]
+    calm = Run(tmp_path / "calm").end()
+    resumed = Run(tmp_path, seed=9, more=[FullFrom(99, 99)])
+    assert_same(resumed.end(), calm)
+
+
+def test_a_disk_that_is_full_again_is_warned_of_again(tmp_path, monkeypatch):
+    outcome = iter([None, OSError, OSError, None, OSError] + [None] * 20)
+    write = state_file.write_state
+
+    def write_or_not(path, state):
+        if next(outcome):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write(path, state)
+
+    monkeypatch.setattr(
+        "keras_attn.training.backup_folder.write_state", write_or_not
+    )
+    with pytest.warns(UserWarning) as warned:
+        Run(tmp_path)
+    said = ours(warned)
+    places = [text.split(" after ")[1].split(":")[0] for text in said]
+    assert places == ["0 epochs and 4 batches", "1 epochs and 4 batches"]
+    assert all("No space left on device. Training goes on" in t for t in said)
+
+
+def test_a_disk_that_was_never_free(tmp_path, monkeypatch):
+    def never(path, state):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr("keras_attn.training.backup_folder.write_state", never)
+    with pytest.warns(UserWarning, match="last checkpoint is still to come"):
+        run = Run(tmp_path)
+    assert len(run.steps.losses) == 3 * STEPS
+
+
+def test_a_folder_that_cannot_be_written_to(tmp_path):
+    (tmp_path / "file").write_text("")
+    for folder in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(ValueError, match="`directory` must be a folder"):
+            TrainingBackup(folder)
+    with full_disk(), pytest.raises(ValueError, match="can be written to"):
+        TrainingBackup(tmp_path)
+
+
+def test_a_folder_that_is_lost_before_the_fit(tmp_path):
+    backup = TrainingBackup(tmp_path / "a")
+    os.rmdir(tmp_path / "a")
+    (tmp_path / "a").write_text("")
+    with pytest.raises(ValueError, match="`directory` must be a folder"):
+        make_model().fit(X, Y, callbacks=[backup], verbose=0)
+
+
+def damage(path):
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def test_a_damaged_file_is_passed_over_with_a_warning(tmp_path):
+    calm = Run(tmp_path / "calm").end()
+    Run(tmp_path / "killed", kill=9)
+    older, newest = sorted((tmp_path / "killed").iterdir())
+    damage(newest)
+    with pytest.warns(UserWarning) as warned:
+        resumed = Run(tmp_path / "killed", seed=9, kill=3)
+    (said,) = ours(warned)
+    assert f"{newest} cannot be read" in said and str(older) in said
+    # A new checkpoint pushes the damaged one out, not the good one.
+    assert older.name in files(tmp_path / "killed")
+    resumed = Run(tmp_path / "killed", seed=9)
+    assert_same(resumed.end(), calm)
+
+
+def test_nothing_starts_anew_where_all_files_are_damaged(tmp_path):
+    Run(tmp_path, kill=9)
+    for path in tmp_path.iterdir():
+        damage(path)
+    before = files(tmp_path)
+    with pytest.raises(ValueError, match="must hold a checkpoint that can be"):
+        Run(tmp_path)
+    assert files(tmp_path) == before
+    assert len(Run(tmp_path, resume=False).steps.losses) == 3 * STEPS
+
+
+def test_what_a_killed_process_left_is_removed(tmp_path):
+    Run(tmp_path, kill=5)
+    part = tmp_path / f".partial-1-{files(tmp_path)[0]}"
+    part.write_bytes(b"half")
+    TrainingBackup(tmp_path)
+    assert not part.exists() and len(files(tmp_path)) == 2
+
+
+def test_only_the_last_two_are_kept(tmp_path):
+    Run(tmp_path)
+    assert files(tmp_path) == [
+        "after-000002-epochs-000000006-batches.npz",
+        "after-000003-epochs-000000000-batches.npz",
+    ]
+
+
+def test_other_settings_are_named(tmp_path):
+    Run(tmp_path, settings={"layers": 2, "data": "a", "gone": [1]}, kill=5)
+    before = files(tmp_path)
+    Run(tmp_path, settings={"layers": 2, "data": "a", "gone": (1,)}, kill=5)
+    with pytest.raises(ValueError) as info:
+        TrainingBackup(tmp_path, settings={"layers": 3, "data": "a"})
+    said = str(info.value)
+    assert "layers was 2 and is 3" in said
+    assert "gone was [1] and is None" in said
+    assert "data" not in said.split("where")[1] and "\n" not in said
+    assert "resume=False" in said
+    assert len(files(tmp_path)) == len(before)
+    with pytest.raises(ValueError, match="must be a dict of plain values"):
+        TrainingBackup(tmp_path, settings={"a": object()})
+
+
+def sequential(width, optimizer):
+    model = keras.Sequential(
+        [keras.Input((3,)), keras.layers.Dense(4), keras.layers.Dense(width)]
+    )
+    model.compile(optimizer, "mse")
+    return model
+
+
+@pytest.mark.parametrize(
+    "width, optimizer, callbacks, answer",
+    [
+        (3, "adam", [Steps()], r"/kernel of shape \(4, 2\) there, .*\(4, 3\)"),
+        (2, "sgd", [Steps()], "10 variables of the optimizer there, 2 here"),
+        (2, "adam", [], r"those of the backup, \['Steps'\]. Received: \[\]"),
+    ],
+)
+def test_another_model_or_other_callbacks(
+    width, optimizer, callbacks, answer, tmp_path
+):
+    backup = TrainingBackup(tmp_path, [Steps()])
+    sequential(2, "adam").fit(X, Y, callbacks=[backup], verbose=0)
+    model = sequential(width, optimizer)
+    before = model.get_weights()
+    with pytest.raises(ValueError, match=answer) as info:
+        backup = TrainingBackup(tmp_path, callbacks)
+        model.fit(X, X[:, :width], callbacks=[backup], epochs=2, verbose=0)
+    assert "\n" not in str(info.value)
+    if callbacks:
+        assert all(map(np.array_equal, model.get_weights(), before))
+
+
+def test_another_number_of_weights(tmp_path):
+    backup = TrainingBackup(tmp_path)
+    sequential(2, "adam").fit(X, Y, callbacks=[backup], verbose=0)
+    with pytest.raises(ValueError, match="4 variables of the model there, 10"):
+        make_model().fit(X, Y, callbacks=[TrainingBackup(tmp_path)], verbose=0)
+
+
+class Fewer(Rows):
+    def __len__(self):
+        return 3
+
+
+def test_fewer_batches_than_were_trained_on(tmp_path):
+    Run(tmp_path, kill=5)
+    with pytest.raises(ValueError, match="trained on 4 batches of epoch 1"):
+        Run(tmp_path, data=Fewer())
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() == "tensorflow",
+    reason="Keras itself wants a step of training first, and says so",
+)
+@pytest.mark.filterwarnings("ignore:Your input ran out of data:UserWarning")
+def test_fewer_batches_from_a_generator(tmp_path):
+    def batches(count):
+        for _ in range(count):
+            yield X, Y
+
+    def fit(count):
+        steps = Steps()
+        backup = TrainingBackup(tmp_path, [steps], every=2)
+        callbacks = [backup, KillAfter(5, steps)]
+        make_model().fit(
+            batches(count), shuffle=False, callbacks=callbacks, verbose=0
+        )
+
+    with pytest.raises(Killed):
+        fit(6)
+    with pytest.raises(ValueError, match=r"4 batches of epoch 1.*: few"):
+        fit(3)
+
+
+def test_a_model_is_not_left_skipping(tmp_path):
+    Run(tmp_path, kill=5)
+    model = make_model()
+
+    class Interrupt(keras.callbacks.Callback):
+        def on_train_batch_begin(self, batch, logs=None):
+            raise KeyboardInterrupt
+
+    average = CheckpointAverage(2, every=4)
+    for callbacks in ([Interrupt()], []):
+        backup = TrainingBackup(tmp_path, [Steps(), average], data=Rows())
+        try:
+            model.fit(
+                backup.data, callbacks=[backup, *callbacks], verbose=0, epochs=3
+            )
+        except KeyboardInterrupt:
+            assert callbacks
+    assert len(backup.callbacks[0].losses) == 3 * STEPS
+
+
+def test_a_model_that_is_not_built(tmp_path):
+    model = keras.Sequential([keras.layers.Dense(2)])
+    model.compile("sgd", "mse")
+    if keras.backend.backend() != "tensorflow":
+        model.fit(X, Y, callbacks=[TrainingBackup(tmp_path)], verbose=0)
+        return  # Keras has built it before the first callback is asked.
+    with pytest.raises(ValueError, match="`model` must be built before `fit`"):
+        model.fit(X, Y, callbacks=[TrainingBackup(tmp_path)], verbose=0)
+
+
+@pytest.mark.parametrize(
+    "arguments, answer",
+    [
+        ({"every": 0}, "`every` must be"),
+        ({"every": 1.5}, "`every` must be"),
+        ({"data": X}, "`data` must offer `set_epoch"),
+        ({"callbacks": [1]}, "`callbacks` must be a list"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, answer, tmp_path):
+    with pytest.raises(ValueError, match=answer) as info:
+        TrainingBackup(tmp_path / "never", **arguments)
+    assert "\n" not in str(info.value)
+    assert not (tmp_path / "never").exists()
+
+
+def test_a_state_that_cannot_be_kept_ends_the_fit(tmp_path):
+    class Odd(Steps):
+        def get_state(self):
+            return {"model": self.model}
+
+    with pytest.raises(ValueError, match="must be a nest of dict"):
+        Run(tmp_path, more=[Odd()])
