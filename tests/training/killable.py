@@ -101,7 +101,8 @@ def train(folder, result, ballast=BALLAST, pause=0.02):
 
 def weights(model):
     return {
-        f"{i} {v.path}": keras.ops.convert_to_numpy(v.value).copy()
+        # Not by path: Keras numbers what a process makes.
+        f"{i} {v.name}": keras.ops.convert_to_numpy(v.value).copy()
         for i, v in enumerate(model.variables)
     }
 
