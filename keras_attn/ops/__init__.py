@@ -12,6 +12,7 @@ from keras_attn.ops.capture import (
     record,
     refuse_capture,
 )
+from keras_attn.ops.position_bias import PositionBias
 from keras_attn.ops.positions import (
     default_positions,
     positions_from_mask,
@@ -28,6 +29,7 @@ from keras_attn.ops.visibility import (
 
 __all__ = [
     "AttentionPlan",
+    "PositionBias",
     "Visibility",
     "attend",
     "attend_clean",

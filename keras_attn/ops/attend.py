@@ -6,6 +6,8 @@ from keras import ops
 
 from keras_attn import checks
 from keras_attn.backend import fused_attention, fused_obstacle
+from keras_attn.ops.position_bias import PositionBias
+from keras_attn.ops.positions import default_positions
 from keras_attn.ops.scores import scaled_dot_scores
 from keras_attn.ops.visibility import Visibility, sees_something, visible
 
@@ -47,7 +49,7 @@ def attention_plan(
         query: float (B, T, N, H), or anything with that `shape`.
         key: float (B, S, K, H), likewise.
         visibility: `Visibility`.
-        bias: float broadcastable to (B, N, T, S), or None.
+        bias: float broadcastable to (B, N, T, S), a `PositionBias`, or None.
         dropout: callable on the weights, or None.
         return_weights: bool. The weights are wanted.
         kernel: `"fused"` or `"plain"` to force one; default None: choose.
@@ -123,7 +125,8 @@ def attend(
         key: float (B, S, K, H), K dividing N.
         value: float (B, S, K, W).
         visibility: `Visibility`. Default: every query sees every key.
-        bias: float broadcastable to (B, N, T, S), added to the scores.
+        bias: float broadcastable to (B, N, T, S), or a `PositionBias`, added
+            to the scores.
         scale: float. Default 1 / sqrt(H).
         dropout: callable (B, N, T, S) -> (B, N, T, S), put on the weights.
         return_weights: bool. Return the weights too.
@@ -226,7 +229,18 @@ def attend_clean(
         mask = visible(visibility, *lengths)
         return fused_attention(query, key, value, mask, scale=scale)
     mask = visible(visibility, *lengths)
+    if isinstance(bias, PositionBias):
+        bias = _spread(bias, visibility, *lengths)
     return _plain(query, key, value, mask, bias, scale, dropout, return_weights)
+
+
+def _spread(bias, visibility, query_length, key_length):
+    query, key = visibility.query_positions, visibility.key_positions
+    return bias.function(
+        bias.parameters,
+        default_positions(query_length) if query is None else query,
+        default_positions(key_length) if key is None else key,
+    )
 
 
 def _plain(query, key, value, mask, bias, scale, dropout, return_weights):

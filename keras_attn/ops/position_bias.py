@@ -1,0 +1,34 @@
+"""A bias on the scores that depends on where query and key stand."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+
+class PositionBias(NamedTuple):
+    """Says how to compute a bias, for a kernel that wants it in blocks.
+
+        bias[b, n, t, s] = function(parameters, p[b, t], p[b, s])[n]
+
+    A tensor (B, N, T, S) would be as large as the scores, which a blockwise
+    kernel never holds.
+
+    Args:
+        function: callable. Takes `parameters`, int32 query positions (B, T) and
+            int32 key positions (B, S), and returns float (B, N, T, S), a size-1
+            batch axis where the positions have one. Differentiable with respect
+            to `parameters`; reads no other tensor.
+        parameters: float tensor, for which `function` may have gradients, or
+            None.
+
+    Examples:
+        >>> def near(_, query, key):
+        ...     gap = query[:, None, :, None] - key[:, None, None, :]
+        ...     return -keras.ops.cast(keras.ops.abs(gap), "float32")
+        >>> bias = keras_attn.ops.PositionBias(near)
+        >>> places = keras_attn.ops.default_positions(3)
+        >>> tuple(bias.function(bias.parameters, places, places).shape)
+        (1, 1, 3, 3)
+    """
+
+    function: Callable
+    parameters: Any = None
