@@ -7,7 +7,8 @@ def positive_int(name, value):
     """Returns `value` where it is an int >= 1, else raises ValueError."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ValueError(
-            f"`{name}` must be a positive integer. Received: {name}={value!r}"
+            f"The argument `{name}` must be a positive integer. "
+            f"Received: {name}={value!r}"
         )
     return value
 

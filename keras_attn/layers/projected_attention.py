@@ -114,6 +114,11 @@ class ProjectedAttention(keras.layers.Layer):
         """The projection of the heads."""
         return self._output_dense
 
+    # What subclasses and tests of Keras's layer read.
+    @property
+    def _sliding_window(self):
+        return self.sliding_window
+
     def build(self, query_shape, value_shape, key_shape=None):
         """Creates the projections."""
         key_shape = value_shape if key_shape is None else key_shape
@@ -230,9 +235,9 @@ class ProjectedAttention(keras.layers.Layer):
         )
         if len({len(shape) for shape in shapes}) > 1 or len(query_shape) < 3:
             raise ValueError(
-                "`query`, `value` and `key` must have the same rank, at least "
-                f"3: (batch, length, features). Received: {query_shape}, "
-                f"{value_shape}, {key_shape}"
+                "`query`, `value` and `key` must have the same rank: all three "
+                "must be equal, and at least 3, for (batch, length, features). "
+                f"Received: {query_shape}, {value_shape}, {key_shape}"
             )
         if not checks.fits(value_shape[1:-1], key_shape[1:-1]):
             raise ValueError(
@@ -271,5 +276,6 @@ def _as_tuple(name, value):
     ):
         return tuple(value)
     raise ValueError(
-        f"`{name}` must be an int, list, or tuple. Received: {name}={value!r}"
+        f"Invalid `{name}`: `{name}` must be an int, list, or tuple. "
+        f"Received: {name}={value!r}"
     )
