@@ -12,6 +12,7 @@ from keras_attn import (
     text,
     training,
 )
+from keras_attn.explain import doctor
 
 __version__ = "0.1.0"
 
@@ -19,6 +20,7 @@ __all__ = [
     "blocks",
     "cache",
     "decoding",
+    "doctor",
     "explain",
     "layers",
     "models",

@@ -10,7 +10,7 @@ elif keras.backend.backend() == "tensorflow":
     import tensorflow as tf
 
 
-def concrete(tensor):
+def concrete(tensor, anywhere=False):
     """Returns the values as a NumPy array, or None where nobody may look.
 
     Nobody may look while a program is being traced; and looking at a tensor on
@@ -18,6 +18,7 @@ def concrete(tensor):
 
     Args:
         tensor: a tensor of the running backend, a symbolic one, or a spec.
+        anywhere: bool. Look at tensors on accelerators too. Default False.
 
     Returns:
         A NumPy array, or None.
@@ -28,19 +29,23 @@ def concrete(tensor):
     if name == "torch":
         readable = (
             isinstance(tensor, torch.Tensor)
-            and tensor.device.type == "cpu"
+            and (tensor.device.type == "cpu" or anywhere)
+            and tensor.device.type != "meta"
             and not torch.compiler.is_compiling()
         )
     elif name == "jax":
         readable = (
             isinstance(tensor, jax.Array)
             and not isinstance(tensor, jax.core.Tracer)
-            and all(device.platform == "cpu" for device in tensor.devices())
+            and (
+                anywhere
+                or all(device.platform == "cpu" for device in tensor.devices())
+            )
         )
     else:
         readable = (
             tf.is_tensor(tensor)
             and hasattr(tensor, "numpy")
-            and "GPU" not in tensor.device
+            and (anywhere or "GPU" not in tensor.device)
         )
     return keras.ops.convert_to_numpy(tensor) if readable else None

@@ -1,5 +1,7 @@
-"""Looking inside: pictures of attention weights."""
+"""Looking inside: pictures of attention weights, and where padding leaks."""
 
+from keras_attn.explain.doctor import doctor
 from keras_attn.explain.plot_attention import plot_attention
+from keras_attn.explain.report import Leak, Probe, Report
 
-__all__ = ["plot_attention"]
+__all__ = ["Leak", "Probe", "Report", "doctor", "plot_attention"]

@@ -1,0 +1,350 @@
+"""A batch with padding: which positions are real, and batches made from it."""
+
+import dataclasses
+
+import keras
+import numpy as np
+from keras import ops
+
+# Integer inputs that say something of every token, and are no ids themselves.
+_COMPANIONS = ("segment", "token_type", "position")
+_MASK_SUFFIXES = ("padding_mask", "attention_mask", "mask")
+
+
+@dataclasses.dataclass
+class Leaf:
+    """One array of a batch.
+
+    Args:
+        name: str. How a reader finds it: "inputs", "inputs[0]", "token_ids".
+        array: NumPy array.
+        dtype: str. Of the tensor that the model is given.
+        implicit_mask: bool (B, T) array that the tensor carries, or None.
+    """
+
+    name: str
+    array: np.ndarray
+    dtype: str
+    implicit_mask: np.ndarray | None = None
+
+    def tensor(self):
+        """Returns a new tensor, with its implicit mask."""
+        tensor = ops.convert_to_tensor(self.array, dtype=self.dtype)
+        if self.implicit_mask is not None:
+            # A copy of its own: a layer may delete what a tensor carries.
+            tensor._keras_mask = ops.convert_to_tensor(self.implicit_mask)
+        return tensor
+
+
+@dataclasses.dataclass
+class Sequences:
+    """Inputs that share their positions, such as ids and their mask.
+
+    Args:
+        name: str. Name of the first.
+        real: bool (B, T). True where there is a token.
+        ids: list of int. Leaves whose padding is the pad id.
+        contents: list of int. Leaves that hold something at padded positions.
+        masks: list of int. Leaves that say where tokens are.
+    """
+
+    name: str
+    real: np.ndarray
+    ids: list = dataclasses.field(default_factory=list)
+    contents: list = dataclasses.field(default_factory=list)
+    masks: list = dataclasses.field(default_factory=list)
+
+    @property
+    def length(self):
+        """T."""
+        return self.real.shape[1]
+
+
+class PaddedBatch:
+    """The inputs of one call of a model.
+
+    Args:
+        inputs: nest (dict, list, tuple) of arrays or tensors.
+        mask: bool (B, T), or a nest of them like `inputs`; None: the implicit
+            masks, masks among the inputs, and `pad_id` say it.
+        pad_id: int.
+
+    Raises:
+        ValueError: what is given is no batch of arrays, or a mask that fits no
+            input, or nothing in it is padding.
+    """
+
+    def __init__(self, inputs, mask=None, pad_id=0):
+        self.structure = inputs
+        self.pad_id = pad_id
+        self.leaves = []
+        _visit(inputs, "inputs", lambda name, x: self._add(name, x))
+        if len({len(leaf.array) for leaf in self.leaves}) != 1:
+            raise ValueError(
+                "`inputs` must hold arrays with one number of rows. Received: "
+                f"{[leaf.array.shape for leaf in self.leaves]}"
+            )
+        self._attach(mask)
+        self.sequences = _sequences(self.leaves, pad_id)
+        if all(sequence.real.all() for sequence in self.sequences):
+            raise ValueError(
+                "`inputs` must hold padding in at least one row, or there is "
+                "nothing to probe: give ids with the pad id, a mask among the "
+                f"inputs, or `mask`. Received: pad_id={pad_id} and inputs of "
+                f"shapes {[leaf.array.shape for leaf in self.leaves]}"
+            )
+
+    @property
+    def rows(self):
+        """B."""
+        return len(self.leaves[0].array)
+
+    @property
+    def whole(self):
+        """Bool (B,): rows with a real position in every sequence."""
+        return np.all([x.real.any(axis=1) for x in self.sequences], axis=0)
+
+    def tensors(self):
+        """Returns the inputs for a call, of new tensors."""
+        leaves = iter(self.leaves)
+        return _visit(self.structure, "", lambda name, x: next(leaves).tensor())
+
+    def lengthened(self, sequences, count):
+        """Returns this batch with more padded positions on the right."""
+
+        def more(leaf, value):
+            axes = [
+                (0, count if axis in grows else 0)
+                for grows in [_growing(leaf, sequences.length)]
+                for axis in range(leaf.array.ndim)
+            ]
+            array = np.pad(leaf.array, axes, constant_values=value)
+            mask = leaf.implicit_mask
+            if mask is not None:
+                mask = np.pad(mask, ((0, 0), (0, count)))
+            return dataclasses.replace(leaf, array=array, implicit_mask=mask)
+
+        changed = {i: self.pad_id for i in sequences.ids}
+        changed |= dict.fromkeys(sequences.contents + sequences.masks, 0)
+        for index, leaf in enumerate(self.leaves):
+            # Masks of pairs of positions, (B, T, T).
+            if leaf.array.dtype == bool and leaf.array.ndim > 2:
+                changed[index] = False
+        return self._with(
+            {i: more(self.leaves[i], changed[i]) for i in changed}
+        )
+
+    def other_contents(self, sequences, random):
+        """Returns this batch with other contents where there is no token."""
+
+        def other(leaf):
+            array = leaf.array.copy()
+            hidden = ~sequences.real
+            if array.dtype.kind in "iu":
+                known = array[sequences.real]
+                array[hidden] = random.choice(known, hidden.sum())
+            else:
+                array[hidden] = noise_like(array, random)[hidden]
+            return dataclasses.replace(leaf, array=array)
+
+        return self._with(
+            {i: other(self.leaves[i]) for i in sequences.contents}
+        )
+
+    def row(self, number):
+        """Returns the batch of one row."""
+
+        def one(leaf):
+            mask = leaf.implicit_mask
+            return dataclasses.replace(
+                leaf,
+                array=leaf.array[number : number + 1],
+                implicit_mask=None
+                if mask is None
+                else mask[number : number + 1],
+            )
+
+        return self._with({i: one(x) for i, x in enumerate(self.leaves)})
+
+    def _with(self, leaves):
+        other = object.__new__(PaddedBatch)
+        vars(other).update(vars(self))
+        other.leaves = [leaves.get(i, x) for i, x in enumerate(self.leaves)]
+        return other
+
+    def _add(self, name, x):
+        if (
+            not hasattr(x, "shape")
+            or not hasattr(x, "dtype")
+            or not len(x.shape)
+        ):
+            raise ValueError(
+                "`inputs` must be an array or tensor of shape (batch, ...), or "
+                "a dict, list or tuple of them. Received: "
+                f"{name} of type {type(x).__name__}"
+            )
+        dtype = keras.backend.standardize_dtype(x.dtype)
+        mask = getattr(x, "_keras_mask", None)
+        if mask is not None:
+            mask = ops.convert_to_numpy(mask).astype(bool)
+        if "float" in dtype:
+            x = ops.cast(x, "float32") if dtype == "bfloat16" else x
+        if dtype == "int64":
+            dtype = "int32"  # what every backend has
+        self.leaves.append(Leaf(name, ops.convert_to_numpy(x), dtype, mask))
+
+    def _attach(self, mask):
+        if mask is None:
+            return
+        masks = {}
+        _visit(mask, "inputs", masks.__setitem__)
+        leaves = {leaf.name: leaf for leaf in self.leaves}
+        if list(masks) == ["inputs"]:
+            # One mask for the one sequence there is.
+            (array,) = masks.values()
+            names = [x.name for x in self.leaves if _is_sequence(x.array)]
+            masks = dict.fromkeys(names[:1], array)
+        for name, array in masks.items():
+            if array is None:
+                continue
+            array = ops.convert_to_numpy(array).astype(bool)
+            leaf = leaves.get(name)
+            if leaf is None or leaf.array.shape[:2] != array.shape:
+                raise ValueError(
+                    "`mask` must be of shape (B, T), or a nest of such like "
+                    f"`inputs`. Received: a mask of shape {array.shape} for "
+                    f"{name}, and inputs "
+                    f"{ {x.name: x.array.shape for x in self.leaves} }"
+                )
+            leaf.implicit_mask = array
+
+
+def noise_like(array, random):
+    """Returns other contents: noise ten times as large as `array`.
+
+    Args:
+        array: float, any shape.
+        random: `numpy.random.Generator`.
+
+    Returns:
+        Float in the shape and dtype of `array`.
+    """
+    size = float(np.sqrt(np.mean(np.square(array, dtype="float64")))) or 1.0
+    return random.normal(scale=10 * size, size=array.shape).astype(array.dtype)
+
+
+def _visit(nest, name, function):
+    """Calls a function on every leaf; returns the nest of what it returns."""
+    if isinstance(nest, dict):
+        return {
+            key: _visit(value, str(key), function)
+            for key, value in nest.items()
+        }
+    if isinstance(nest, (list, tuple)):
+        return type(nest)(
+            [_visit(x, f"{name}[{i}]", function) for i, x in enumerate(nest)]
+        )
+    return function(name, nest)
+
+
+def _is_sequence(array):
+    """Ids (B, T), or features (B, T, ...)."""
+    if array.dtype.kind in "iu":
+        return array.ndim == 2
+    return array.dtype.kind == "f" and array.ndim > 2
+
+
+def _is_mask(leaf):
+    array = leaf.array
+    return array.ndim == 2 and (
+        array.dtype == bool
+        or (leaf.name.endswith("mask") and np.isin(array, (0, 1)).all())
+    )
+
+
+def _growing(leaf, length):
+    """The axes of an array that count positions."""
+    if leaf.array.dtype == bool and leaf.array.ndim > 2:
+        return [
+            a
+            for a in range(1, leaf.array.ndim)
+            if leaf.array.shape[a] == length
+        ]
+    return [1]
+
+
+def _sequences(leaves, pad_id):
+    """Sorts the leaves into groups that share their positions."""
+    masks = [i for i, leaf in enumerate(leaves) if _is_mask(leaf)]
+    companions, found = [], []
+    for index, leaf in enumerate(leaves):
+        if index in masks or not _is_sequence(leaf.array):
+            continue
+        ids = leaf.array.dtype.kind in "iu"
+        if ids and any(word in leaf.name for word in _COMPANIONS):
+            companions.append(index)
+            continue
+        mask = _mask_of(index, leaves, masks)
+        if leaf.implicit_mask is not None:
+            real, kind = leaf.implicit_mask, "contents"
+        elif mask is not None:
+            real, kind = leaves[mask].array.astype(bool), "contents"
+        elif ids:
+            real, kind = leaf.array != pad_id, "ids"
+        else:
+            continue
+        group = _group(found, real) or Sequences(leaf.name, real)
+        if group not in found:
+            found.append(group)
+        getattr(group, kind).append(index)
+        if mask is not None and mask not in group.masks:
+            group.masks.append(mask)
+    for index in companions:
+        leaf = leaves[index]
+        like = [x for x in found if x.real.shape == leaf.array.shape]
+        if like:
+            group = max(like, key=lambda x: _common(x.name, leaf.name))
+            group.contents.append(index)
+    return found
+
+
+def _group(found, real):
+    for group in found:
+        if group.real.shape == real.shape and (group.real == real).all():
+            return group
+    return None
+
+
+def _common(first, second):
+    """How many letters two names begin with in common."""
+    same = [a == b for a, b in zip(first, second, strict=False)]
+    return [*same, False].index(False)
+
+
+def _mask_of(index, leaves, masks):
+    """The mask among the leaves that belongs to one of them, or None."""
+    leaf = leaves[index]
+    fitting = [
+        i for i in masks if leaves[i].array.shape == leaf.array.shape[:2]
+    ]
+    for i in fitting:
+        stem = leaves[i].name
+        if stem.startswith("inputs["):
+            # No names: a mask stands behind what it is the mask of.
+            before = [
+                j
+                for j in range(i)
+                if j not in masks
+                and _is_sequence(leaves[j].array)
+                and leaves[j].array.shape[:2] == leaves[i].array.shape
+            ]
+            if before[-1:] == [index]:
+                return i
+            continue
+        for suffix in _MASK_SUFFIXES:
+            if stem.endswith(suffix):
+                stem = stem.removesuffix(suffix).rstrip("_")
+                break
+        if leaf.name.startswith(stem):
+            return i
+    return None

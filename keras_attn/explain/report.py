@@ -1,0 +1,111 @@
+"""What `doctor` found, as an object and as a table."""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Leak:
+    """A layer whose real positions moved while its inputs stood still.
+
+    Args:
+        layer: str. Its name.
+        where: str. The names of the layers around it and its own, joined by
+            "/", and where in its own code, if that is known.
+        moved: float. The largest change at a real position, as a share of the
+            largest value there.
+        order: int. The number of its call among all calls of the model.
+    """
+
+    layer: str
+    where: str
+    moved: float
+    order: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Probe:
+    """One change that should not have changed anything.
+
+    Args:
+        change: str. What was changed.
+        moved: float. How far the real positions of the model's output moved,
+            as a share of the largest value there.
+        leaks: tuple of `Leak`, in the order of the calls.
+    """
+
+    change: str
+    moved: float
+    leaks: tuple = ()
+
+
+class Report:
+    """What `doctor` found. It is true where no leak was found.
+
+    Args:
+        probes: list of `Probe`.
+        refused: list of str. Changes that the model would not take, and why.
+        tolerance: float. What moves further than this has moved.
+    """
+
+    def __init__(self, probes, refused, tolerance):
+        self.probes = list(probes)
+        self.refused = list(refused)
+        self.tolerance = tolerance
+
+    @property
+    def leaks(self):
+        """Names of the layers that let padding in, the first one first."""
+        return list(dict.fromkeys(leak.layer for leak in self._leaks()))
+
+    def __bool__(self):
+        return not self.leaks
+
+    def __str__(self):
+        rows = [("changed", "output moved", "first leaking layer")]
+        for probe in self.probes:
+            first = probe.leaks[0].where if probe.leaks else "-"
+            rows.append((probe.change, _percent(probe.moved), first))
+        width = max(len(row[0]) for row in rows)
+        lines = [
+            self._headline(),
+            "",
+            *(f"{a:<{width}}  {b:>12}  {c}" for a, b, c in rows),
+        ]
+        if not self:
+            worst = {}
+            for leak in self._leaks():
+                worst[leak.where] = max(leak.moved, worst.get(leak.where, 0))
+            width = max(len(where) for where in worst)
+            lines += ["", "Every layer that lets padding in, by itself:"]
+            lines += [
+                f"  {where:<{width}}  {_percent(moved):>8}"
+                for where, moved in worst.items()
+            ]
+        if self.refused:
+            lines += ["", "Not probed:", *(f"  {x}" for x in self.refused)]
+        return "\n".join(lines)
+
+    def __repr__(self):
+        return f"Report(leaks={self.leaks})"
+
+    def _leaks(self):
+        """The leaks of all probes, in the order of the calls."""
+        leaks = [leak for probe in self.probes for leak in probe.leaks]
+        return sorted(leaks, key=lambda leak: leak.order)
+
+    def _headline(self):
+        if not self.leaks:
+            found = (
+                "No leak in what could be probed" if self.refused else "No leak"
+            )
+            return (
+                f"{found}: no real position moved by more than "
+                f"{_percent(self.tolerance)}."
+            )
+        return f"Padding leaks, first in `{self.leaks[0]}`."
+
+
+def _percent(share):
+    if share < 1e-6:
+        return "0 %"
+    return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * share:.0f} %"

@@ -1,0 +1,439 @@
+"""`doctor` names the layers that let padding in, and no others."""
+
+import dataclasses
+import importlib
+import random
+import re
+
+import keras
+import numpy as np
+import pytest
+from keras import layers, ops
+
+import keras_attn
+from keras_attn.layers import MultiHeadAttention
+from tests.models.tiny import SOURCE, TARGET, tiny_transformer
+
+attend = importlib.import_module("keras_attn.ops.attend")
+
+IDS = np.array([[3, 4, 5, 6, 0, 0], [6, 7, 0, 0, 0, 0], [3, 4, 5, 6, 7, 8]])
+REAL = IDS != 0
+X = np.random.default_rng(0).normal(size=(3, 6, 8)).astype("float32")
+KINDS = {"theirs": layers.MultiHeadAttention, "ours": MultiHeadAttention}
+
+
+class Subclassed(keras.Model):
+    """Embedding, then attention, sum and norm twice."""
+
+    def __init__(self, attention, **kwargs):
+        super().__init__(**kwargs)
+        self.embedding = layers.Embedding(9, 8, mask_zero=True)
+        self.attentions = [
+            attention(2, 4, name=f"attention_{n}") for n in range(2)
+        ]
+        self.sums = [layers.Add() for _ in range(2)]
+        self.norms = [layers.LayerNormalization() for _ in range(2)]
+
+    def call(self, ids):
+        x = self.embedding(ids)
+        for attention, add, norm in zip(
+            self.attentions, self.sums, self.norms, strict=True
+        ):
+            x = norm(add([x, attention(x, x)]))
+        return x
+
+
+def functional(attention, length=None):
+    ids = keras.Input((length,), dtype="int32")
+    x = layers.Embedding(9, 8, mask_zero=True)(ids)
+    for n in range(2):
+        y = attention(2, 4, name=f"attention_{n}")(x, x)
+        x = layers.LayerNormalization()(layers.Add()([x, y]))
+    return keras.Model(ids, x, name="stack")
+
+
+class SelfAttention(layers.Layer):
+    """A sublayer of one input, for `Sequential`."""
+
+    def __init__(self, attention, **kwargs):
+        super().__init__(**kwargs)
+        self.supports_masking = True
+        self.attention = attention(2, 4)
+        self.add = layers.Add()
+
+    def call(self, x):
+        return self.add([x, self.attention(x, x)])
+
+
+def sequential(attention):
+    stack = [SelfAttention(attention, name=f"attention_{n}") for n in range(2)]
+    return keras.Sequential([layers.Embedding(9, 8, mask_zero=True), *stack])
+
+
+STACKS = {
+    "functional": functional,
+    "sequential": sequential,
+    "subclassed": Subclassed,
+}
+
+
+# In a `Sequential` the mask is put back between the layers.
+@pytest.mark.parametrize("stack", ["functional", "subclassed"])
+def test_the_second_attention_of_keras_leaks(stack):
+    report = keras_attn.doctor(STACKS[stack](KINDS["theirs"]), IDS)
+    assert not report
+    # What erases the mask is not what leaks: that is who misses it next.
+    first = report.probes[0].leaks[0]
+    assert first.where.startswith("attention_1")
+    moved = {probe.change: probe.moved for probe in report.probes}
+    assert moved["inputs: 3 more padded positions"] > 0.01
+    assert moved["inputs: other padded contents"] > 0.01
+    assert moved["batch: each row by itself"] < 1e-4
+    assert report.refused == []
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_ours_does_not(stack):
+    report = keras_attn.doctor(STACKS[stack](KINDS["ours"]), IDS)
+    assert report and report.leaks == [] and report.refused == []
+    assert len(report.probes) == 3
+    assert all(probe.moved < 1e-4 for probe in report.probes)
+
+
+@pytest.mark.parametrize("dtype", ["mixed_bfloat16", "mixed_float16"])
+def test_mixed_precision(dtype):
+    before = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(dtype)
+    try:
+        ours, theirs = (functional(KINDS[kind]) for kind in ("ours", "theirs"))
+    finally:
+        keras.config.set_dtype_policy(before)
+    assert keras_attn.doctor(ours, IDS)
+    assert keras_attn.doctor(theirs, IDS).leaks == ["attention_1"]
+
+
+def test_the_report_is_a_table():
+    keras.utils.set_random_seed(1)
+    report = keras_attn.doctor(functional(KINDS["theirs"]), IDS)
+    lines = re.sub(r"\d+ %", "# %", str(report)).splitlines()
+    place = "attention_1 (its own code, before attention_output)"
+    lines = [re.sub(" +", " ", line) for line in lines]
+    assert lines == [
+        "Padding leaks, first in `attention_1`.",
+        "",
+        "changed output moved first leaking layer",
+        f"inputs: 3 more padded positions # % {place}",
+        f"inputs: other padded contents # % {place}",
+        "batch: each row by itself # % -",
+        "",
+        "Every layer that lets padding in, by itself:",
+        f" {place} # %",
+    ]
+    assert repr(report) == "Report(leaks=['attention_1'])"
+
+
+# Two sequences, each with padding of its own.
+
+
+def test_a_transformer():
+    report = keras_attn.doctor(tiny_transformer(num_layers=2), (SOURCE, TARGET))
+    assert report and report.refused == [], str(report)
+    assert len(report.probes) >= 3
+
+
+def test_a_transformer_that_is_blind_to_masks(monkeypatch):
+    def blind(visibility, *lengths):
+        visibility = dataclasses.replace(visibility, key_positions=None)
+        return keras_attn.ops.visible(visibility, *lengths)
+
+    model = tiny_transformer()
+    monkeypatch.setattr(attend, "visible", blind)
+    report = keras_attn.doctor(model, (SOURCE, TARGET))
+    # The decoder block is to blame too: it is judged on a clean memory.
+    assert report.leaks == ["encoder_block_0", "decoder_block_0"]
+
+
+def seq2seq(attention):
+    """Two attentions to one memory; PEERS: the second has lost its mask."""
+    source = keras.Input((None,), dtype="int32", name="source")
+    target = keras.Input((None,), dtype="int32", name="target")
+    memory = layers.Embedding(9, 8, mask_zero=True)(source)
+    x = layers.Embedding(9, 8, mask_zero=True)(target)
+    for n in range(2):
+        y = attention(2, 4, name=f"cross_{n}")(x, memory)
+        x = layers.LayerNormalization()(layers.Add()([x, y]))
+    return keras.Model((source, target), layers.Dense(9)(x))
+
+
+@pytest.mark.parametrize("columns", [4, 6])
+def test_the_second_attention_to_one_memory(columns):
+    """Also where both sides are of one length."""
+    source, target = IDS, np.array(IDS[::-1, :columns])
+    target[1, 1:] = 0
+    report = keras_attn.doctor(seq2seq(KINDS["theirs"]), (source, target))
+    assert report.leaks == ["cross_1"]
+    by_change = {probe.change: probe for probe in report.probes}
+    assert by_change["inputs[0]: other padded contents"].leaks
+    assert not by_change["inputs[1]: other padded contents"].leaks
+    assert keras_attn.doctor(seq2seq(KINDS["ours"]), (source, target))
+
+
+# Masks that come in other ways.
+
+
+class Masked(keras.Model):
+    """Features and a mask in a dict; obeys the mask, or does not."""
+
+    def __init__(self, obeys):
+        super().__init__(name="masked")
+        self.obeys = obeys
+        self.attention = MultiHeadAttention(2, 4, name="attention")
+
+    def call(self, inputs):
+        x, mask = inputs["features"], inputs["padding_mask"]
+        return self.attention(x, x, value_mask=mask if self.obeys else None)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int32"])
+def test_a_mask_in_a_dict(dtype):
+    inputs = {"features": X, "padding_mask": REAL.astype(dtype)}
+    report = keras_attn.doctor(Masked(True), inputs)
+    assert report and len(report.probes) == 3, str(report)
+    assert keras_attn.doctor(Masked(False), inputs).leaks == ["attention"]
+
+
+class Segments(keras.Model):
+    """Ids, segments and a mask, as BERT is called."""
+
+    def __init__(self, leaky):
+        super().__init__(name="segments")
+        self.leaky = leaky
+        self.tokens = layers.Embedding(9, 8)
+        self.segments = layers.Embedding(2, 8, name="segments_table")
+        self.attention = MultiHeadAttention(2, 4, name="attention")
+
+    def call(self, inputs):
+        segments = self.segments(inputs["segment_ids"])
+        x = self.tokens(inputs["token_ids"]) + segments
+        mask = inputs["padding_mask"]
+        y = self.attention(x, x, query_mask=mask, value_mask=mask)
+        if self.leaky:
+            y = y + ops.mean(segments, axis=1, keepdims=True)
+        return y[:, 0]
+
+
+def test_segments_are_no_ids():
+    inputs = {
+        "token_ids": IDS,
+        "segment_ids": np.array([[0, 0, 1, 1, 0, 0]] * 3),
+        "padding_mask": REAL,
+    }
+    report = keras_attn.doctor(Segments(False), inputs)
+    assert report and report.refused == [], str(report)
+    assert [probe.change for probe in report.probes] == [
+        "token_ids: 3 more padded positions",
+        "token_ids: other padded contents",
+        "batch: each row by itself",
+    ]
+    assert keras_attn.doctor(Segments(True), inputs).leaks == ["segments"]
+
+
+def features(layer):
+    x = keras.Input((None, 8))
+    return keras.Model(x, layer(x))
+
+
+def test_a_mask_that_is_given():
+    rnn = features(layers.LSTM(4, return_sequences=True))
+    assert keras_attn.doctor(rnn, X, mask=REAL)
+    convolution = features(layers.Conv1D(4, 3, padding="same", name="wide"))
+    report = keras_attn.doctor(convolution, X, mask=REAL)
+    assert report.leaks == ["wide"]
+    # As a nest like the inputs, and as the mask that a tensor carries.
+    listed = keras.Model([convolution.input], convolution.output)
+    assert keras_attn.doctor(listed, [X], mask=[REAL]).leaks == ["wide"]
+    carrying = ops.convert_to_tensor(X)
+    carrying._keras_mask = ops.convert_to_tensor(REAL)
+    assert keras_attn.doctor(convolution, carrying).leaks == ["wide"]
+    assert carrying._keras_mask is not None
+
+
+# Outputs and layers of all kinds.
+
+
+def embedded(*stack, length=None, mask_zero=True):
+    ids = keras.Input((length,), dtype="int32")
+    x = layers.Embedding(9, 8, mask_zero=mask_zero)(ids)
+    for layer in stack:
+        x = layer(x)
+    return keras.Model(ids, x, name="model")
+
+
+def test_pooled_outputs():
+    pooling = layers.GlobalAveragePooling1D(name="pool")
+    assert keras_attn.doctor(embedded(pooling, layers.Dense(2)), IDS)
+    model = embedded(pooling, layers.Dense(2), mask_zero=False)
+    assert keras_attn.doctor(model, IDS).leaks == ["pool"]
+    # Not a layer: the model itself.
+    model = embedded(lambda x: ops.mean(x, axis=1), layers.Dense(2, name="top"))
+    (leak, *_) = keras_attn.doctor(model, IDS).probes[0].leaks
+    assert (leak.layer, leak.where) == (
+        "model",
+        "model (its own code, before top)",
+    )
+
+
+def test_every_layer_answers_for_itself():
+    model = embedded(
+        layers.Conv1D(8, 3, padding="same", name="first"),
+        layers.Dense(8),
+        layers.Conv1D(8, 1, name="harmless"),
+        layers.Conv1D(8, 3, padding="same", name="second"),
+        mask_zero=False,
+    )
+    assert keras_attn.doctor(model, IDS).leaks == ["first", "second"]
+
+
+def test_recurrent_layers():
+    model = embedded(
+        layers.Bidirectional(layers.GRU(4, return_sequences=True)),
+        layers.TimeDistributed(layers.Dense(4)),
+        layers.LSTM(4),
+    )
+    assert keras_attn.doctor(model, IDS)
+    model = embedded(
+        layers.Bidirectional(
+            layers.GRU(4, return_sequences=True), name="both_ways"
+        ),
+        mask_zero=False,
+    )
+    assert keras_attn.doctor(model, IDS).leaks == ["both_ways"]
+
+
+class Loop(keras.Model):
+    """A cell in a loop of Python: its calls see one position each."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding = layers.Embedding(9, 8)
+        self.cell = layers.GRUCell(8)
+
+    def call(self, ids):
+        x = self.embedding(ids)
+        state = ops.zeros((ops.shape(x)[0], 8))
+        outputs = []
+        for t in range(x.shape[1]):
+            output, (state,) = self.cell(x[:, t], [state])
+            outputs.append(output)
+        return ops.stack(outputs, axis=1)
+
+
+def test_a_cell_in_a_loop():
+    assert keras_attn.doctor(Loop(), IDS)
+
+
+def test_a_layer_inside_a_model_inside_a_model():
+    inner = features(layers.Conv1D(8, 3, padding="same", name="wide"))
+    inner.name = "inner"
+    report = keras_attn.doctor(embedded(inner, mask_zero=False), IDS)
+    assert report.leaks == ["wide"]
+    assert report.probes[0].leaks[0].where == "inner/wide"
+
+
+class Centred(layers.Layer):
+    def call(self, x):
+        return x - ops.mean(x, axis=0, keepdims=True)
+
+
+def test_neighbours():
+    report = keras_attn.doctor(
+        embedded(Centred(name="centred"), mask_zero=False), IDS
+    )
+    assert report.leaks == ["centred"]
+    assert [bool(probe.leaks) for probe in report.probes][-1]
+
+
+def test_a_model_of_one_length():
+    assert keras_attn.doctor(functional(KINDS["ours"], length=6), IDS)
+    report = keras_attn.doctor(functional(KINDS["theirs"], length=6), IDS)
+    assert report.leaks == ["attention_1"]
+    (refused,) = report.refused
+    assert refused.startswith("inputs: 3 more padded positions: ValueError: ")
+    assert f"Not probed:\n  {refused}" in str(report)
+    flat = layers.Flatten(name="flat"), layers.Dense(2)
+    report = keras_attn.doctor(embedded(*flat, length=6, mask_zero=False), IDS)
+    assert report.leaks == ["flat"]
+
+
+# What is left behind.
+
+
+def test_nothing_changes():
+    model = embedded(
+        layers.BatchNormalization(),
+        layers.Dropout(0.5, seed=1),
+        layers.Dense(2),
+    )
+    model.compile("adam", "mse")
+    model.fit(IDS, np.zeros((3, 6, 2)), verbose=0)
+    before = [np.array(ops.convert_to_numpy(v)) for v in model.variables]
+    iterations = int(model.optimizer.iterations)
+    original = layers.Layer.__call__
+    keras.utils.set_random_seed(5)
+    drawn = random.random()
+    keras.utils.set_random_seed(5)
+    keras_attn.doctor(model, IDS)
+    assert random.random() == drawn
+    assert layers.Layer.__call__ is original
+    assert int(model.optimizer.iterations) == iterations
+    for variable, array in zip(model.variables, before, strict=True):
+        np.testing.assert_array_equal(ops.convert_to_numpy(variable), array)
+
+
+class Noisy(layers.Layer):
+    """Counts its calls, and so changes in inference."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.count = self.add_weight(
+            shape=(), initializer="zeros", trainable=False
+        )
+        self.called = 0
+
+    def call(self, x):
+        self.called += 1
+        self.count.assign(self.count + 1)
+        return x * (1 + self.called) + self.count
+
+
+def test_what_an_error_leaves_behind():
+    original = layers.Layer.__call__
+    layer = Noisy()
+    model = embedded(layer, mask_zero=False)
+    with pytest.raises(ValueError, match="must give the same answer"):
+        keras_attn.doctor(model, IDS)
+    assert layers.Layer.__call__ is original
+    assert float(ops.convert_to_numpy(layer.count)) == 0
+    with pytest.raises(ValueError):
+        keras_attn.doctor(functional(KINDS["ours"], length=4), IDS)
+    assert layers.Layer.__call__ is original
+
+
+@pytest.mark.parametrize(
+    "model, inputs, kwargs, message",
+    [
+        (len, IDS, {}, "`model` must be a Keras model"),
+        (Loop, IDS[2:], {}, "must hold padding"),
+        (Loop, X, {}, "must hold padding"),
+        (Loop, IDS, {"pad_id": 1}, "must hold padding"),
+        (Loop, [[3, 4, 0]], {}, "must be an array or tensor"),
+        (Loop, (IDS, IDS[:2]), {}, "one number of rows"),
+        (Loop, X, {"mask": REAL[:2]}, r"`mask` must be of shape \(B, T\)"),
+        (Loop, {"a": X}, {"mask": {"b": REAL}}, r"`mask` must be of shape"),
+    ],
+)
+def test_bad_input(model, inputs, kwargs, message):
+    model = model() if model is Loop else model
+    with pytest.raises(ValueError, match=message) as error:
+        keras_attn.doctor(model, inputs, **kwargs)
+    assert re.search(r"\. Received: .+$", str(error.value))
