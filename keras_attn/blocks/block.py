@@ -5,9 +5,18 @@ from keras import ops
 
 from keras_attn import checks
 from keras_attn.blocks.residual import Residual
+from keras_attn.layers.attention_position import (
+    check_position,
+    serialized_position,
+    with_position,
+)
 from keras_attn.layers.feed_forward import FeedForward
 from keras_attn.layers.multi_head_attention import MultiHeadAttention
-from keras_attn.ops import implicit_mask, positions_from_mask
+from keras_attn.ops import (
+    implicit_mask,
+    packed_positions,
+    positions_from_mask,
+)
 
 
 class Block(keras.layers.Layer):
@@ -34,6 +43,7 @@ class Block(keras.layers.Layer):
         sliding_window=None,
         kernel_initializer="glorot_uniform",
         bias_initializer="zeros",
+        position=None,
         **kwargs,
     ):
         checks.positive_int("num_heads", num_heads)
@@ -46,6 +56,8 @@ class Block(keras.layers.Layer):
             ("activation_dropout", activation_dropout),
         ):
             checks.fraction(name, value)
+        if position is not None:
+            check_position(position)
         super().__init__(**kwargs)
         self.supports_masking = True
         self.num_heads = num_heads
@@ -63,6 +75,7 @@ class Block(keras.layers.Layer):
         self.sliding_window = sliding_window
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.bias_initializer = keras.initializers.get(bias_initializer)
+        self.position = position
 
     def _attention(self, name, width, memory_width=None, causal=False):
         if self.key_dim is None and width % self.num_heads:
@@ -78,6 +91,7 @@ class Block(keras.layers.Layer):
             use_bias=self.use_bias,
             sliding_window=None if memory_width else self.sliding_window,
             causal=causal,
+            position=None if memory_width else self.position,
             kernel_initializer=self.kernel_initializer.clone(),
             bias_initializer=self.bias_initializer.clone(),
             dtype=self.dtype_policy,
@@ -115,17 +129,24 @@ class Block(keras.layers.Layer):
         return residual
 
     @staticmethod
-    def _door(name, inputs, mask, positions):
+    def _door(name, inputs, mask, positions, segments):
         """Cleans the inputs and says where their tokens stand."""
         checks.rank(name, inputs, 3)
+        for what, given in (("positions", positions), ("segments", segments)):
+            if given is not None:
+                checks.rank(f"{what} of {name}", given, 2)
+                checks.integers(f"{what} of {name}", given)
         mask = implicit_mask(inputs) if mask is None else mask
         if mask is not None:
             checks.rank(f"mask of {name}", mask, 2)
-            counted = positions_from_mask(mask)
-            if positions is None:
-                positions = counted
-            else:
-                positions = ops.where(counted >= 0, positions, -1)
+        if positions is not None:
+            if mask is not None:
+                there = ops.cast(mask, "bool")
+                positions = ops.where(there, positions, -1)
+        elif segments is not None:
+            positions = packed_positions(segments, mask)
+        elif mask is not None:
+            positions = positions_from_mask(mask)
         if positions is not None:
             inputs = ops.where(positions[..., None] >= 0, inputs, 0)
         return inputs, positions
@@ -155,4 +176,10 @@ class Block(keras.layers.Layer):
         config["activation"] = keras.activations.serialize(self.activation)
         for name in ("kernel_initializer", "bias_initializer"):
             config[name] = keras.initializers.serialize(getattr(self, name))
+        config["position"] = serialized_position(self.position)
         return config
+
+    @classmethod
+    def from_config(cls, config):
+        """Makes the block, and its position with it."""
+        return super().from_config(with_position(config))

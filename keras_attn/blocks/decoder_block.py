@@ -36,6 +36,8 @@ class DecoderBlock(Block):
             self-attention; default None, no window.
         kernel_initializer: initializer of the kernels.
         bias_initializer: initializer of the biases.
+        position: `AttentionPosition`, such as `RotaryPosition`, of the
+            self-attention; default None.
         **kwargs: arguments of `keras.layers.Layer`: `name`, `dtype`, ...
 
     Call arguments:
@@ -50,13 +52,17 @@ class DecoderBlock(Block):
             count of tokens before.
         memory_positions: int32 (B, S), likewise.
         training: bool. Whether dropout acts.
+        segments: int32 (B, T), an id for each sentence of a packed row: it
+            sees only itself, and its positions count from 0.
+        memory_segments: int32 (B, S). A sentence sees the part of the memory
+            that has its id; default: all of it.
 
     Returns:
         Float (B, T, D).
 
     Raises:
-        ValueError: an argument out of range, inputs not of rank 3, or heads
-            that do not divide their width.
+        ValueError: an argument out of range, inputs not of rank 3, heads that
+            do not divide their width, or a position that does not fit them.
 
     Examples:
         >>> block = keras_attn.layers.DecoderBlock(
@@ -91,11 +97,22 @@ class DecoderBlock(Block):
         positions=None,
         memory_positions=None,
         training=None,
+        segments=None,
+        memory_segments=None,
     ):
         """Applies the block; the class docstring lists the arguments."""
-        x, positions = self._door("inputs", inputs, mask, positions)
+        if segments is None and memory_segments is not None:
+            raise ValueError(
+                "`memory_segments` must come with `segments`. "
+                "Received: segments=None"
+            )
+        x, positions = self._door("inputs", inputs, mask, positions, segments)
         memory, memory_positions = self._door(
-            "memory", memory, memory_mask, memory_positions
+            "memory",
+            memory,
+            memory_mask,
+            memory_positions,
+            memory_segments,
         )
         seen = self._around_attention.enter(x)
         mixed = self._self_attention.attend_tokens(
@@ -104,6 +121,8 @@ class DecoderBlock(Block):
             attention_mask=attention_mask,
             query_positions=positions,
             key_positions=positions,
+            query_segments=segments,
+            key_segments=segments,
             training=training,
         )
         x = self._around_attention.leave(x, mixed, training=training)
@@ -112,6 +131,8 @@ class DecoderBlock(Block):
             memory,
             query_positions=positions,
             key_positions=memory_positions,
+            query_segments=None if memory_segments is None else segments,
+            key_segments=memory_segments,
             training=training,
         )
         x = self._around_cross.leave(x, mixed, training=training)

@@ -35,6 +35,8 @@ class EncoderBlock(Block):
             None, no window.
         kernel_initializer: initializer of the kernels.
         bias_initializer: initializer of the biases.
+        position: `AttentionPosition`, such as `RotaryPosition`, of the
+            self-attention; default None.
         **kwargs: arguments of `keras.layers.Layer`: `name`, `dtype`, ...
 
     Call arguments:
@@ -45,13 +47,15 @@ class EncoderBlock(Block):
         positions: int32 (B, T), in tokens from 0; -1 = no token. Default: the
             count of tokens before.
         training: bool. Whether dropout acts.
+        segments: int32 (B, T), an id for each sentence of a packed row: it
+            sees only itself, and its positions count from 0.
 
     Returns:
         Float (B, T, D).
 
     Raises:
-        ValueError: an argument out of range, inputs not of rank 3, or heads
-            that do not divide their width.
+        ValueError: an argument out of range, inputs not of rank 3, heads that
+            do not divide their width, or a position that does not fit them.
 
     Examples:
         >>> block = keras_attn.layers.EncoderBlock(
@@ -75,9 +79,10 @@ class EncoderBlock(Block):
         attention_mask=None,
         positions=None,
         training=None,
+        segments=None,
     ):
         """Applies the block; the class docstring lists the arguments."""
-        x, positions = self._door("inputs", inputs, mask, positions)
+        x, positions = self._door("inputs", inputs, mask, positions, segments)
         seen = self._around_attention.enter(x)
         mixed = self._self_attention.attend_tokens(
             seen,
@@ -85,6 +90,8 @@ class EncoderBlock(Block):
             attention_mask=attention_mask,
             query_positions=positions,
             key_positions=positions,
+            query_segments=segments,
+            key_segments=segments,
             training=training,
         )
         x = self._around_attention.leave(x, mixed, training=training)

@@ -1,20 +1,28 @@
 """F3: one layer a file; the blocks stand here too, so that users find them."""
 
+from keras_attn.layers.alibi_position import ALiBiPosition
+from keras_attn.layers.attention_position import AttentionPosition
 from keras_attn.layers.dropout import Dropout
 from keras_attn.layers.feed_forward import FeedForward
 from keras_attn.layers.multi_head_attention import MultiHeadAttention
 from keras_attn.layers.positional_embedding import PositionalEmbedding
+from keras_attn.layers.rotary_position import RotaryPosition
+from keras_attn.layers.t5_position import T5Position
 from keras_attn.layers.token_embedding import TokenEmbedding
 
 # After the layers, of which the blocks are made.
 from keras_attn.blocks import DecoderBlock, EncoderBlock  # isort: skip
 
 __all__ = [
+    "ALiBiPosition",
+    "AttentionPosition",
     "DecoderBlock",
     "Dropout",
     "EncoderBlock",
     "FeedForward",
     "MultiHeadAttention",
     "PositionalEmbedding",
+    "RotaryPosition",
+    "T5Position",
     "TokenEmbedding",
 ]

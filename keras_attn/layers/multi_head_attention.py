@@ -4,15 +4,19 @@ import keras
 from keras import ops
 
 from keras_attn import cache as kv
-from keras_attn import checks
 from keras_attn.backend import apply_dense
+from keras_attn.layers.attention_inputs import (
+    both,
+    clean,
+    filled_masks,
+    integers,
+)
 from keras_attn.layers.projected_attention import ProjectedAttention
 from keras_attn.ops import (
     Visibility,
     attend_clean,
     capturing,
     describe,
-    implicit_mask,
     record,
     sees_something,
 )
@@ -59,6 +63,9 @@ class MultiHeadAttention(ProjectedAttention):
         num_key_value_heads: int dividing N. Heads of keys and values that the
             query heads share; default N (1 is multi-query attention).
         causal: bool. Always hide keys at later positions. Default False.
+        position: `AttentionPosition`, such as `RotaryPosition`,
+            `ALiBiPosition` or `T5Position`. What the scores know of where
+            query and key stand; default None: nothing.
         **kwargs: arguments of `keras.layers.Layer`: `name`, `dtype`, ...
 
     Call arguments:
@@ -78,6 +85,9 @@ class MultiHeadAttention(ProjectedAttention):
         query_positions: int32 (B, T), in tokens from 0; -1 = no token.
             Default: the count of tokens before.
         key_positions: int32 (B, S), likewise.
+        query_segments: int32 (B, T), an id for each sentence of a packed row:
+            it sees only itself, and its positions count from 0.
+        key_segments: int32 (B, S), likewise.
 
     Returns:
         Float (B, T, D), zero where nothing is visible; with
@@ -86,8 +96,9 @@ class MultiHeadAttention(ProjectedAttention):
 
     Raises:
         ValueError: arguments out of range, `num_heads` not a multiple of
-            `num_key_value_heads`, ranks or widths that do not fit, or causal
-            attention over more than one axis.
+            `num_key_value_heads`, ranks or widths that do not fit, causal
+            attention or a position over more than one axis, or a position
+            that does not fit the heads.
 
     Masking: reads implicit Keras masks and passes the query's on.
     Cost: 2 B N T S H multiply-adds; (T, S) is held by the plain kernel only.
@@ -115,6 +126,8 @@ class MultiHeadAttention(ProjectedAttention):
         use_causal_mask=False,
         query_positions=None,
         key_positions=None,
+        query_segments=None,
+        key_segments=None,
     ):
         """Applies the layer; the class docstring lists the arguments."""
         axes = self._axes
@@ -130,18 +143,18 @@ class MultiHeadAttention(ProjectedAttention):
             axes.fold_there(name, mask, like)
             for name, mask, like in zip(
                 ("query_mask", "value_mask", "key_mask"),
-                _masks(inputs, (query_mask, value_mask, key_mask)),
+                filled_masks(inputs, (query_mask, value_mask, key_mask)),
                 inputs,
                 strict=True,
             )
         )
-        query_positions, key_positions = (
-            positions
-            if positions is None
-            else axes.fold_there(name, checks.integers(name, positions), like)
-            for name, positions, like in (
+        query_positions, key_positions, query_segments, key_segments = (
+            axes.fold_there(name, integers(name, given), like)
+            for name, given, like in (
                 ("query_positions", query_positions, query),
                 ("key_positions", key_positions, value),
+                ("query_segments", query_segments, query),
+                ("key_segments", key_segments, value),
             )
         )
         query, value, key = (axes.fold(x) for x in inputs)
@@ -149,28 +162,31 @@ class MultiHeadAttention(ProjectedAttention):
             ops.shape(query)[1],
             ops.shape(value)[1],
             query_mask=query_mask,
-            key_mask=_both(value_mask, key_mask),
+            key_mask=both(value_mask, key_mask),
             query_positions=query_positions,
             key_positions=key_positions,
+            query_segments=query_segments,
+            key_segments=key_segments,
             attention_mask=axes.fold_mask(attention_mask),
             causal=causal,
             window=self.sliding_window,
+            relative=self.position is not None,
         )
         # Before the projections: in the gradient of their kernels too, 0 x NaN
         # is NaN.
-        query = _clean(query, visibility.query_positions)
+        query = clean(query, visibility.query_positions)
         one_mask = visibility.query_positions is visibility.key_positions
         if inputs[1] is inputs[0] and one_mask:
             value = query
         else:
-            value = _clean(value, visibility.key_positions)
+            value = clean(value, visibility.key_positions)
         if inputs[2] is inputs[1]:
             key = value
         else:
-            key = _clean(key, visibility.key_positions)
+            key = clean(key, visibility.key_positions)
         output, weights = self._mix(
             query,
-            self._project(key, value),
+            self._keys_and_values(key, value, visibility.key_positions),
             visibility,
             training,
             return_attention_scores,
@@ -189,6 +205,8 @@ class MultiHeadAttention(ProjectedAttention):
         key_positions=None,
         attention_mask=None,
         training=None,
+        query_segments=None,
+        key_segments=None,
     ):
         """Does the work of a call for a block that stands at the door itself.
 
@@ -202,6 +220,8 @@ class MultiHeadAttention(ProjectedAttention):
             key_positions: int32 (B, S), likewise.
             attention_mask: bool, (T, S), (B, T, S) or (B, N, T, S), or None.
             training: bool. Whether dropout acts.
+            query_segments: int32 (B, T), as in a call, or None.
+            key_segments: int32 (B, S), likewise.
 
         Returns:
             Float (B, T, D).
@@ -211,13 +231,17 @@ class MultiHeadAttention(ProjectedAttention):
             ops.shape(value)[1],
             query_positions=query_positions,
             key_positions=key_positions,
+            query_segments=query_segments,
+            key_segments=key_segments,
             attention_mask=attention_mask,
             causal=self.causal,
             window=self.sliding_window,
+            relative=self.position is not None,
         )
-        output, _ = self._mix(
-            query, self._project(value, value), visibility, training
+        projected = self._keys_and_values(
+            value, value, visibility.key_positions
         )
+        output, _ = self._mix(query, projected, visibility, training)
         return output
 
     def project_memory(self, memory, positions):
@@ -230,8 +254,8 @@ class MultiHeadAttention(ProjectedAttention):
         Returns:
             Keys (B, S, K, H) and values (B, S, K, W).
         """
-        memory = _clean(memory, positions)
-        return self._project(memory, memory)
+        memory = clean(memory, positions)
+        return self._keys_and_values(memory, memory, positions)
 
     def decode_step(self, inputs, positions, cache, layer):
         """Attends from new tokens to all written ones, themselves included.
@@ -245,7 +269,8 @@ class MultiHeadAttention(ProjectedAttention):
         Returns:
             Float (R, T, D) and the cache.
         """
-        cache = kv.append(cache, layer, *self._project(inputs, inputs))
+        projected = self._keys_and_values(inputs, inputs, positions)
+        cache = kv.append(cache, layer, *projected)
         keys, values, key_positions = kv.read(cache, layer)
         visibility = Visibility(
             query_positions=positions,
@@ -257,7 +282,7 @@ class MultiHeadAttention(ProjectedAttention):
         output, _ = self._mix(inputs, (keys, values), visibility)
         return output, cache
 
-    def attend_memory(self, inputs, memory, layer):
+    def attend_memory(self, inputs, memory, layer, positions=None):
         """Attends from new tokens to a memory projected before.
 
         The memory has one row a source. Where the inputs have several rows a
@@ -267,25 +292,34 @@ class MultiHeadAttention(ProjectedAttention):
             inputs: float (R, T, D), R a multiple of the memory's rows B.
             memory: `KVCache` of the memory, read only.
             layer: int. Whose keys and values in the memory these are.
+            positions: int32 (R, T), where the new tokens stand. Needed where
+                the layer has a position.
 
         Returns:
             Float (R, T, D).
+
+        Raises:
+            ValueError: a layer with a position, and no positions.
         """
-        keys, values, positions = kv.read(memory, layer)
+        if self.position is not None and positions is None:
+            raise ValueError(
+                "`positions` must be given to a step of an attention that has "
+                "a `position`. Received: positions=None"
+            )
+        keys, values, key_positions = kv.read(memory, layer)
         rows, length, width = ops.shape(inputs)
-        sources = ops.shape(positions)[0]
-        queries = ops.reshape(
-            inputs, (sources, rows // sources * length, width)
+        sources = ops.shape(key_positions)[0]
+        queries = rows // sources * length
+        if positions is not None:
+            positions = ops.reshape(positions, (sources, queries))
+        queries = ops.reshape(inputs, (sources, queries, width))
+        visibility = Visibility(
+            query_positions=positions,
+            key_positions=key_positions,
+            padding="any",
         )
-        visibility = Visibility(key_positions=positions, padding="any")
         output, _ = self._mix(queries, (keys, values), visibility)
         return ops.reshape(output, (rows, length, *ops.shape(output)[2:]))
-
-    def _project(self, key, value):
-        return (
-            apply_dense(self._key_dense, key),
-            apply_dense(self._value_dense, value),
-        )
 
     def _mix(
         self,
@@ -303,11 +337,13 @@ class MultiHeadAttention(ProjectedAttention):
         weights = None
         kernel = {None: None, True: "fused", False: "plain"}
         captured = capturing()
+        query_heads = apply_dense(self._query_dense, query)
         output = attend_clean(
-            apply_dense(self._query_dense, query),
+            self._rotated(query_heads, visibility.query_positions),
             key,
             value,
             visibility,
+            bias=None if self.position is None else self.position.bias(),
             dropout=dropout,
             return_weights=return_weights or captured,
             kernel=kernel[self.flash_attention],
@@ -353,28 +389,3 @@ class MultiHeadAttention(ProjectedAttention):
             *[value.shape[axis] for axis in axes.axes],
         )
         return output, keras.KerasTensor(weights, dtype=self.compute_dtype)
-
-
-def _masks(inputs, masks):
-    """Fills in the implicit masks; a mask that says nothing new is None."""
-    query_mask, value_mask, key_mask = (
-        implicit_mask(x) if mask is None else mask
-        for x, mask in zip(inputs, masks, strict=True)
-    )
-    # Of one tensor the implicit mask counts once, and not beside a given one.
-    shared = inputs[2] is inputs[1] and key_mask is implicit_mask(inputs[2])
-    if shared or key_mask is value_mask:
-        key_mask = None
-    return query_mask, value_mask, key_mask
-
-
-def _both(first, second):
-    if first is None or second is None:
-        return second if first is None else first
-    return ops.logical_and(ops.cast(first, "bool"), ops.cast(second, "bool"))
-
-
-def _clean(x, positions):
-    if positions is None:
-        return x
-    return ops.where(positions[..., None] >= 0, x, 0)

@@ -1,10 +1,18 @@
 """The projections of an attention layer, and their configuration."""
 
 import keras
+from keras import ops
 
 from keras_attn import checks
+from keras_attn.backend import apply_dense
 from keras_attn.layers.attention_axes import AttentionAxes
+from keras_attn.layers.attention_position import (
+    check_position,
+    serialized_position,
+    with_position,
+)
 from keras_attn.layers.dropout import Dropout
+from keras_attn.ops import default_positions
 
 
 class ProjectedAttention(keras.layers.Layer):
@@ -37,6 +45,7 @@ class ProjectedAttention(keras.layers.Layer):
         seed=None,
         num_key_value_heads=None,
         causal=False,
+        position=None,
         **kwargs,
     ):
         checks.positive_int("num_heads", num_heads)
@@ -61,6 +70,8 @@ class ProjectedAttention(keras.layers.Layer):
                 "set `dropout=0.0` or `flash_attention=None`. "
                 f"Received: dropout={dropout}"
             )
+        if position is not None:
+            check_position(position).check(num_heads, key_dim)
         super().__init__(**kwargs)
         self.supports_masking = True
         self.num_heads = num_heads
@@ -87,6 +98,7 @@ class ProjectedAttention(keras.layers.Layer):
         self.seed = seed
         self.num_key_value_heads = num_key_value_heads
         self.causal = causal
+        self.position = position
 
     @property
     def attention_axes(self):
@@ -129,6 +141,11 @@ class ProjectedAttention(keras.layers.Layer):
             axis if axis >= 0 else rank + axis for axis in axes
         )
         self._axes = AttentionAxes(rank, self._attention_axes)
+        if self.position is not None and len(self._attention_axes) != 1:
+            raise ValueError(
+                "A `position` needs exactly one attention axis. "
+                f"Received: attention_axes={self._attention_axes}"
+            )
         self._widths = query_shape[-1], value_shape[-1], key_shape[-1]
         self._query_dense = self._projection(
             "query", query_shape[-1], self.num_heads, self.key_dim
@@ -167,6 +184,19 @@ class ProjectedAttention(keras.layers.Layer):
         self._check_shapes(query_shape, value_shape, key_shape)
         features = self._output_shape or (query_shape[-1],)
         return (*query_shape[:-1], *features)
+
+    def _keys_and_values(self, key, value, positions):
+        return (
+            self._rotated(apply_dense(self._key_dense, key), positions),
+            apply_dense(self._value_dense, value),
+        )
+
+    def _rotated(self, heads, positions):
+        if self.position is None:
+            return heads
+        if positions is None:
+            positions = default_positions(ops.shape(heads)[1])
+        return self.position.rotate(heads, positions)
 
     def _projection(self, name, features, heads, width, activation=None):
         dense = self._einsum_dense(
@@ -225,7 +255,13 @@ class ProjectedAttention(keras.layers.Layer):
         config["activity_regularizer"] = keras.regularizers.serialize(
             self._activity_regularizer
         )
+        config["position"] = serialized_position(self.position)
         return config
+
+    @classmethod
+    def from_config(cls, config):
+        """Makes the layer, and its position with it."""
+        return super().from_config(with_position(config))
 
     def _check_shapes(self, query_shape, value_shape, key_shape):
         query_shape, value_shape, key_shape = shapes = (

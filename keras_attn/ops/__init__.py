@@ -1,5 +1,6 @@
 """F1: pure functions of tensors."""
 
+from keras_attn.ops.angles import sine_and_cosine, sinusoid
 from keras_attn.ops.attend import (
     AttentionPlan,
     attend,
@@ -15,8 +16,8 @@ from keras_attn.ops.capture import (
 from keras_attn.ops.position_bias import PositionBias
 from keras_attn.ops.positions import (
     default_positions,
+    packed_positions,
     positions_from_mask,
-    sinusoid,
 )
 from keras_attn.ops.scores import scaled_dot_scores
 from keras_attn.ops.visibility import (
@@ -39,11 +40,13 @@ __all__ = [
     "default_positions",
     "describe",
     "implicit_mask",
+    "packed_positions",
     "positions_from_mask",
     "record",
     "refuse_capture",
     "scaled_dot_scores",
     "sees_something",
+    "sine_and_cosine",
     "sinusoid",
     "visible",
 ]

@@ -1,14 +1,6 @@
-"""Positions: integers that say where a token stands, and their sinusoids."""
+"""Positions: integers that say where a token stands."""
 
-import functools
-
-import numpy as np
 from keras import ops
-
-from keras_attn import checks
-
-_LOW = 256  # a position is _LOW * high + low
-_HIGH = 512
 
 
 def default_positions(length):
@@ -48,67 +40,49 @@ def positions_from_mask(mask):
     return ops.where(mask, count - 1, -1)
 
 
-def sinusoid(positions, width, layout="interleaved"):
-    """Computes the sinusoidal position encoding.
+def packed_positions(segments, mask=None):
+    """Counts the tokens of each sentence of a packed row.
 
-        PE[p, 2i] = sin(p / 10000^(2i / D))
-        PE[p, 2i + 1] = cos(p / 10000^(2i / D))
-
-    (Vaswani et al. 2017, sec. 3.5, https://arxiv.org/abs/1706.03762). The
-    layout `"halves"` has the same columns in another order: all sines, then
-    all cosines.
-
-    A position is split in p = 256 h + l and the two angles are put together by
-    the addition theorems, from float64 tables: sin(p w) itself, computed in
-    float32, is wrong by 5e-4 at p = 8,192.
+    A sentence is a run of tokens with one segment id. Slots without a token
+    are passed over: padding before, between or after sentences, or inside one,
+    changes nothing.
 
     Args:
-        positions: int32 (B, T), at most 131,071. -1 (no token) gives zeros.
-        width: int, even. D.
-        layout: `"interleaved"` or `"halves"`.
+        segments: int (B, T), the sentence that each slot belongs to.
+        mask: bool (B, T), True where there is a token. Default: everywhere.
 
     Returns:
-        Float32 (B, T, D).
-
-    Raises:
-        ValueError: an odd `width`, or another `layout`.
+        Int32 (B, T), from 0 in every sentence; -1 where there is no token.
 
     Examples:
-        >>> table = keras_attn.ops.sinusoid(
-        ...     keras.ops.convert_to_tensor([[0, 1]]), 4)
-        >>> keras.ops.convert_to_numpy(table).round(4).tolist()[0][1]
-        [0.8414999842643738, 0.5403000116348267, 0.009999999776482582, 1.0]
+        >>> segments = keras.ops.convert_to_tensor([[1, 1, 1, 2, 2]])
+        >>> keras.ops.convert_to_numpy(
+        ...     keras_attn.ops.packed_positions(segments)).tolist()
+        [[0, 1, 2, 0, 1]]
     """
-    checks.choice("layout", layout, ("interleaved", "halves"))
-    low_sin, low_cos, high_sin, high_cos = _tables(width)
-    there = ops.expand_dims(positions >= 0, -1)
-    positions = ops.maximum(positions, 0)
-    low = ops.mod(positions, _LOW)
-    high = ops.floor_divide(positions, _LOW)
-    low_sin, low_cos = ops.take(low_sin, low, 0), ops.take(low_cos, low, 0)
-    high_sin, high_cos = (
-        ops.take(high_sin, high, 0),
-        ops.take(high_cos, high, 0),
+    if mask is None:
+        return _restarting(segments)
+    mask = ops.cast(mask, "bool")
+    rank = ops.cumsum(ops.cast(mask, "int32"), axis=1) - 1
+    # The tokens alone, side by side; behind the last one stands anything.
+    slots = ops.minimum(_slots(mask), ops.shape(mask)[1] - 1)
+    positions = _restarting(ops.take_along_axis(segments, slots, axis=1))
+    positions = ops.take_along_axis(positions, ops.maximum(rank, 0), axis=1)
+    return ops.where(mask, positions, -1)
+
+
+def _restarting(segments):
+    change = ops.not_equal(segments[:, 1:], segments[:, :-1])
+    start = ops.concatenate(
+        [ops.ones_like(segments[:, :1], dtype="bool"), change], axis=1
     )
-    sine = high_sin * low_cos + high_cos * low_sin
-    cosine = high_cos * low_cos - high_sin * low_sin
-    if layout == "halves":
-        table = ops.concatenate([sine, cosine], axis=-1)
-    else:
-        pairs = ops.stack([sine, cosine], axis=-1)
-        table = ops.reshape(pairs, (*ops.shape(pairs)[:2], width))
-    return ops.where(there, table, 0.0)
+    run = ops.cumsum(ops.cast(start, "int32"), axis=1) - 1
+    first = ops.take_along_axis(_slots(start), run, axis=1)
+    return default_positions(ops.shape(segments)[1]) - first
 
 
-@functools.cache
-def _tables(width):
-    if width % 2:
-        raise ValueError(
-            "A sinusoidal encoding needs an even width. "
-            f"Received: width={width}"
-        )
-    frequency = 10000.0 ** (-np.arange(0, width, 2, dtype="float64") / width)
-    low = np.arange(_LOW, dtype="float64")[:, None] * frequency
-    high = np.arange(_HIGH, dtype="float64")[:, None] * _LOW * frequency
-    tables = np.sin(low), np.cos(low), np.sin(high), np.cos(high)
-    return tuple(table.astype("float32") for table in tables)
+def _slots(flags):
+    """The slots (B, T) of the flags that are set, in order, then T."""
+    length = ops.shape(flags)[1]
+    slots = ops.where(flags, default_positions(length), length)
+    return ops.sort(ops.cast(slots, "int32"), axis=1)

@@ -5,7 +5,11 @@ from typing import Any
 
 from keras import ops
 
-from keras_attn.ops.positions import default_positions, positions_from_mask
+from keras_attn.ops.positions import (
+    default_positions,
+    packed_positions,
+    positions_from_mask,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,17 +70,20 @@ def describe(
     key_mask=None,
     query_positions=None,
     key_positions=None,
+    query_segments=None,
+    key_segments=None,
     attention_mask=None,
     causal=False,
     window=None,
+    relative=False,
 ):
     """Turns everything a Keras caller may hand over into one `Visibility`.
 
     A boolean mask becomes positions: the count of tokens before, and -1 where
     it is False. Where query and key carry different masks and the order or the
     distance matters, tokens stand at their index instead, so that both count
-    from the same slot. Explicit positions win over counted ones, masks still
-    hide.
+    from the same slot. With segments, each of them counts from 0. Explicit
+    positions win over counted ones, masks still hide.
 
     Args:
         query_length: int or scalar tensor. T.
@@ -85,15 +92,20 @@ def describe(
         key_mask: bool (B, S), likewise.
         query_positions: int32 (B, T), tokens from 0, -1 = no token.
         key_positions: int32 (B, S), likewise.
+        query_segments: int32 (B, T), one id for each sentence of a packed row.
+            A query sees the keys of its segment only.
+        key_segments: int32 (B, S), likewise.
         attention_mask: bool, (T, S), (B, T, S) or (B, N, T, S).
         causal: bool. Keys at later positions are hidden.
         window: int. Keys at this distance or further are hidden.
+        relative: bool. Scores depend on the distance of query and key.
 
     Returns:
         A `Visibility`.
 
     Raises:
-        ValueError: `attention_mask` of another rank or other lengths.
+        ValueError: `attention_mask` of another rank or other lengths, or
+            segments on one side only.
 
     Examples:
         >>> mask = keras.ops.convert_to_tensor([[True, False]])
@@ -101,28 +113,41 @@ def describe(
         >>> keras.ops.convert_to_numpy(see.key_positions).tolist()
         [[0, -1]]
     """
+    if (query_segments is None) != (key_segments is None):
+        missing = "query" if query_segments is None else "key"
+        raise ValueError(
+            "`query_segments` and `key_segments` must be given together. "
+            f"Received: {missing}_segments=None"
+        )
     query_order = key_order = None
     counted = query_positions is None and key_positions is None
     padded = not (query_mask is None and key_mask is None and counted)
-    if counted and query_mask is not None and query_mask is key_mask:
+    one_sequence = query_mask is key_mask and query_segments is key_segments
+    if counted and one_sequence and query_segments is not None:
+        query_positions = key_positions = packed_positions(
+            query_segments, query_mask
+        )
+    elif counted and one_sequence and query_mask is not None:
         query_positions = key_positions = positions_from_mask(query_mask)
         if causal:
             # The order of the slots is the order of the tokens, and costs no
             # batch axis.
             query_order = key_order = default_positions(query_length)
     else:
-        by_index = causal or window is not None
+        by_index = causal or window is not None or relative
         query_positions = _positions(
-            query_positions, query_mask, query_length, by_index
+            query_positions, query_mask, query_segments, query_length, by_index
         )
         key_positions = _positions(
-            key_positions, key_mask, key_length, by_index
+            key_positions, key_mask, key_segments, key_length, by_index
         )
     return Visibility(
         query_positions=query_positions,
         key_positions=key_positions,
         query_order=query_order,
         key_order=key_order,
+        query_segments=query_segments,
+        key_segments=key_segments,
         attention_mask=_four_axes(attention_mask, query_length, key_length),
         causal=causal,
         window=window,
@@ -194,11 +219,14 @@ def sees_something(visibility, query_length, key_length):
         [[False, True, True]]
     """
     v = visibility
-    simple = v.attention_mask is None and v.query_segments is None
-    if simple and not v.causal and v.window is None:
+    simple = v.attention_mask is None
+    unordered = not v.causal and v.window is None and v.query_segments is None
+    if simple and unordered:
         return _both_there(v)
     shared = (
-        v.query_positions is v.key_positions and v.query_order is v.key_order
+        v.query_positions is v.key_positions
+        and v.query_order is v.key_order
+        and v.query_segments is v.key_segments
     )
     if simple and shared and not v.strict:
         if v.query_positions is not None:
@@ -241,13 +269,17 @@ def _both_there(v):
     return parts[0] if len(parts) == 1 else ops.logical_and(*parts)
 
 
-def _positions(positions, mask, length, by_index):
-    if positions is None and mask is None:
+def _positions(positions, mask, segments, length, by_index):
+    if positions is None and mask is None and segments is None:
         return None
-    if positions is None and not by_index:
-        return positions_from_mask(mask)
     if positions is None:
-        positions = default_positions(length)
+        counted_mask = None if by_index else mask
+        if segments is not None:
+            positions = packed_positions(segments, counted_mask)
+        elif counted_mask is not None:
+            return positions_from_mask(mask)
+        else:
+            positions = default_positions(length)
     if mask is not None:
         positions = ops.where(ops.cast(mask, "bool"), positions, -1)
     return positions

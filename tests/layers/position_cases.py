@@ -1,0 +1,69 @@
+"""Attention layers with a position each, and what their scores must be."""
+
+import numpy as np
+from keras import ops
+
+from keras_attn.layers import (
+    ALiBiPosition,
+    MultiHeadAttention,
+    RotaryPosition,
+    T5Position,
+)
+from tests.contract import randomize
+from tests.ops.cases import normal, values
+
+B, T, D, N, H = 2, 6, 6, 2, 4
+X = normal(B, T, D, seed=1)
+
+POSITIONS = {
+    "rotary": lambda **kwargs: RotaryPosition(**kwargs),
+    "rotary, in pairs": lambda **kwargs: RotaryPosition(
+        base=50.0, width=2, layout="interleaved", **kwargs
+    ),
+    "alibi": lambda **kwargs: ALiBiPosition(N, **kwargs),
+    "t5": lambda **kwargs: T5Position(N, 8, 6, **kwargs),
+    "t5, causal": lambda **kwargs: T5Position(
+        N, 6, 5, bidirectional=False, **kwargs
+    ),
+}
+
+
+def make(name, width=D, **kwargs):
+    """A built layer that has the position of that name; no weight is zero."""
+    position = None if name is None else POSITIONS[name]()
+    layer = MultiHeadAttention(N, H, position=position, **kwargs)
+    layer.build((None, None, D), (None, None, width))
+    return randomize(layer, scale=0.6)
+
+
+def positions(array):
+    """Int32 positions as a tensor."""
+    return ops.convert_to_tensor(np.int32(array))
+
+
+def bias_of(position, query_positions, key_positions):
+    """The bias (B, N, T, S) of a position, as a kernel would ask for it."""
+    bias = position.bias()
+    return values(
+        bias.function(
+            bias.parameters,
+            positions(query_positions),
+            positions(key_positions),
+        )
+    )
+
+
+def turned(x, places, base=10000.0, width=None, layout="halves"):
+    """(x_a + i x_b) e^(i p w), pair by pair, in float64; x is (B, T, N, H)."""
+    result = np.array(x, "float64")
+    width = x.shape[-1] if width is None else width
+    for place in range(width // 2):
+        pair = place, place + width // 2
+        if layout == "interleaved":
+            pair = 2 * place, 2 * place + 1
+        angle = np.asarray(places, "float64") / base ** (2 * place / width)
+        number = result[..., pair[0]] + 1j * result[..., pair[1]]
+        number = number * np.exp(1j * angle)[..., None]
+        result[..., pair[0]] = number.real
+        result[..., pair[1]] = number.imag
+    return result
