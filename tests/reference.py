@@ -161,6 +161,24 @@ def positions_from_mask(mask):
     return positions
 
 
+def packed_positions(segments, mask=None):
+    """The count of tokens before each token, since the segment last changed.
+
+    -1 where there is no token; such slots change no segment.
+    """
+    positions = np.full(np.shape(segments), -1, "int32")
+    for b, row in enumerate(segments):
+        latest, count = None, 0
+        for t, segment in enumerate(row):
+            if mask is not None and not mask[b][t]:
+                continue
+            count = count if segment == latest else 0
+            latest = segment
+            positions[b, t] = count
+            count += 1
+    return positions
+
+
 def pairs(arrays, use_bias=True):
     """Splits a layer's `get_weights()` into (kernel, bias) pairs."""
     if not use_bias:

@@ -1,11 +1,19 @@
 """Counted positions, and sinusoids that stay exact far out."""
 
+import hypothesis
 import keras
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 from keras import ops
 
-from keras_attn.ops import default_positions, positions_from_mask, sinusoid
+from keras_attn.ops import (
+    default_positions,
+    packed_positions,
+    positions_from_mask,
+    sine_and_cosine,
+    sinusoid,
+)
 from tests import reference
 from tests.ops.cases import assert_close, assert_differs, values
 
@@ -32,6 +40,61 @@ def test_positions_count_tokens(dtype):
     np.testing.assert_array_equal(
         values(positions), reference.positions_from_mask(mask)
     )
+
+
+def test_positions_of_a_packed_row():
+    segments = np.int32([[1, 1, 1, 2, 2, 3], [0, 0, 4, 4, 4, 0]])
+    mask = np.array([[1, 1, 1, 1, 1, 1], [0, 0, 1, 0, 1, 0]], "bool")
+    positions = packed_positions(
+        ops.convert_to_tensor(segments), ops.convert_to_tensor(mask)
+    )
+    assert keras.backend.standardize_dtype(positions.dtype) == "int32"
+    assert values(positions).tolist() == [
+        [0, 1, 2, 0, 1, 0],
+        [-1, -1, 0, -1, 1, -1],
+    ]
+
+
+@hypothesis.given(
+    st.lists(
+        st.lists(
+            st.tuples(st.integers(-1, 2), st.booleans()), min_size=7, max_size=7
+        ),
+        min_size=2,
+        max_size=2,
+    ),
+    st.booleans(),
+)
+def test_packed_positions_are_those_of_the_loop(rows, masked):
+    segments = np.int32([[segment for segment, _ in row] for row in rows])
+    mask = np.array([[there for _, there in row] for row in rows])
+    mask = mask if masked else None
+    positions = packed_positions(
+        ops.convert_to_tensor(segments),
+        None if mask is None else ops.convert_to_tensor(mask),
+    )
+    np.testing.assert_array_equal(
+        values(positions), reference.packed_positions(segments, mask)
+    )
+
+
+@pytest.mark.parametrize("length", [1, 2, 300])
+def test_packed_positions_of_any_length(length):
+    segments = np.int32([np.arange(length) // 7, np.zeros(length)])
+    positions = values(packed_positions(ops.convert_to_tensor(segments)))
+    np.testing.assert_array_equal(
+        positions, [np.arange(length) % 7, np.arange(length)]
+    )
+
+
+@pytest.mark.parametrize("base", [7.5, 10000.0, 1e6])
+def test_sine_and_cosine_of_other_waves(base):
+    places, width = np.int32([[0, 1, 255, 256, 8_192, 131_071, -1]]), 6
+    found = sine_and_cosine(ops.convert_to_tensor(places), width, base)
+    waves = base ** -(np.arange(0, width, 2) / width)
+    angles = np.maximum(places, 0)[..., None] * waves
+    for part, expected in zip(found, (np.sin, np.cos), strict=True):
+        assert_close(values(part), expected(angles), 1e-6)
 
 
 @every_layout

@@ -220,3 +220,105 @@ def test_masks_mean_what_keras_says(
     np.testing.assert_array_equal(
         np.broadcast_to(seen, (2, 4)), expected.any(axis=(1, 3))
     )
+
+
+SEGMENTS = np.int32([[1, 1, 2, 2, 2], [3, 3, 3, 3, 4]])
+RESTARTING = [[0, 1, 0, 1, 2], [0, 1, 2, 3, 0]]
+
+
+@pytest.mark.parametrize("causal", TRUE)
+def test_segments_restart_the_positions(causal):
+    segments = ops.convert_to_tensor(SEGMENTS)
+    see = describe(
+        5, 5, query_segments=segments, key_segments=segments, causal=causal
+    )
+    assert see.query_positions is see.key_positions
+    positions = ops.convert_to_numpy(see.query_positions)
+    np.testing.assert_array_equal(positions, RESTARTING)
+    expected = reference.visible(
+        2,
+        5,
+        5,
+        query_segments=SEGMENTS,
+        key_segments=SEGMENTS,
+        causal=causal,
+        heads=HEADS,
+    )
+    np.testing.assert_array_equal(spread_out(see), expected)
+
+
+def test_segments_and_a_mask():
+    """Padding on the left, and a hole in the second sentence."""
+    mask = np.array([[0, 1, 1, 0, 1], [1, 1, 1, 1, 1]], "bool")
+    segments, there = (ops.convert_to_tensor(x) for x in (SEGMENTS, mask))
+    see = describe(
+        5,
+        5,
+        query_mask=there,
+        key_mask=there,
+        query_segments=segments,
+        key_segments=segments,
+        window=2,
+    )
+    np.testing.assert_array_equal(
+        ops.convert_to_numpy(see.key_positions),
+        [[-1, 0, 0, -1, 1], RESTARTING[1]],
+    )
+    assert spread_out(see)[0, 0].tolist() == [
+        [False, False, False, False, False],
+        [False, True, False, False, False],
+        [False, False, True, False, True],
+        [False, False, False, False, False],
+        [False, False, True, False, True],
+    ]
+
+
+@pytest.mark.parametrize("relative", TRUE)
+def test_two_masks_and_segments(relative):
+    """Where the distance matters, both sides count slots of the sentence."""
+    mask = np.array([[0, 1, 1, 0, 1], [1, 1, 1, 1, 1]], "bool")
+    segments = ops.convert_to_tensor(SEGMENTS)
+    see = describe(
+        5,
+        5,
+        key_mask=ops.convert_to_tensor(mask),
+        query_segments=segments,
+        key_segments=segments,
+        relative=relative,
+    )
+    queries = ops.convert_to_numpy(see.query_positions)
+    np.testing.assert_array_equal(queries, RESTARTING)
+    keys = ops.convert_to_numpy(see.key_positions)[0].tolist()
+    assert keys == ([-1, 1, 0, -1, 2] if relative else [-1, 0, 0, -1, 1])
+
+
+def test_given_positions_win_over_segments():
+    segments, given = (
+        ops.convert_to_tensor(x) for x in (SEGMENTS, SEGMENTS + 7)
+    )
+    see = describe(
+        5,
+        5,
+        query_positions=given,
+        key_positions=given,
+        query_segments=segments,
+        key_segments=segments,
+    )
+    np.testing.assert_array_equal(
+        ops.convert_to_numpy(see.query_positions), SEGMENTS + 7
+    )
+
+
+@pytest.mark.parametrize("side", ["query", "key"])
+def test_segments_on_one_side_are_refused(side):
+    other = {"query": "key", "key": "query"}[side]
+    with pytest.raises(ValueError, match=f"together.*{other}_segments=None"):
+        describe(5, 5, **{f"{side}_segments": ops.convert_to_tensor(SEGMENTS)})
+
+
+def test_distance_counts_slots_of_two_masks():
+    mask = ops.convert_to_tensor([[False, True, True]])
+    see = describe(3, 3, key_mask=mask, relative=True)
+    assert see.query_positions is None
+    keys = ops.convert_to_numpy(see.key_positions)
+    assert keys.tolist() == [[-1, 1, 2]]

@@ -1,0 +1,204 @@
+"""Blocks with a position: padded, packed and decoded as alone."""
+
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_attn import cache as kv
+from keras_attn.layers import (
+    ALiBiPosition,
+    DecoderBlock,
+    EncoderBlock,
+    RotaryPosition,
+    T5Position,
+)
+from tests.blocks.weight_gradients import layer_gradients, weighted_sum
+from tests.contract import check_layer, randomize
+from tests.ops.cases import assert_close, assert_differs, normal, values
+
+B, T, S, D, N = 2, 6, 6, 8, 2
+X, MEMORY = normal(B, T, D, seed=1), normal(B, S, D + 2, seed=2)
+SEGMENTS = np.int32([[1, 1, 1, 2, 2, 2], [5, 5, 0, 6, 6, 6]])
+MASK = np.array([[0, 1, 1, 1, 1, 1], [1, 1, 0, 1, 0, 1]], "bool")
+MEMORY_SEGMENTS = np.int32([[1, 1, 1, 2, 2, 2], [5, 5, 0, 6, 6, 6]])
+MEMORY_MASK = np.array([[1, 1, 1, 1, 1, 0], [1, 1, 0, 1, 0, 1]], "bool")
+POSITIONS = {
+    "none": lambda: None,
+    "rotary": lambda: RotaryPosition(width=2),
+    "alibi": lambda: ALiBiPosition(N),
+    "t5": lambda: T5Position(N, 8, 6),
+}
+every_position = pytest.mark.parametrize("name", POSITIONS)
+
+
+def encoder(name, **kwargs):
+    block = EncoderBlock(N, 12, position=POSITIONS[name](), **kwargs)
+    block.build((None, None, D))
+    return randomize(block)
+
+
+def decoder(name, **kwargs):
+    block = DecoderBlock(N, 12, position=POSITIONS[name](), **kwargs)
+    block.build((None, None, D), (None, None, D + 2))
+    return randomize(block)
+
+
+def sentences():
+    """Row, slots, and slots of the memory, of each sentence."""
+    for row, ids in enumerate(SEGMENTS):
+        for segment in dict.fromkeys(ids[MASK[row]]):
+            yield (
+                row,
+                np.flatnonzero(MASK[row] & (ids == segment)),
+                np.flatnonzero(
+                    MEMORY_MASK[row] & (MEMORY_SEGMENTS[row] == segment)
+                ),
+            )
+
+
+@every_position
+@pytest.mark.parametrize("window", [None, 2])
+def test_an_encoder_of_packed_sentences(name, window):
+    block = encoder(name, sliding_window=window)
+    poisoned = np.where(MASK[..., None], X, np.nan).astype("float32")
+    output = values(block(poisoned, mask=MASK, segments=SEGMENTS))
+    for row, slots, _ in sentences():
+        alone = values(block(X[row : row + 1, slots]))
+        assert_close(output[row : row + 1, slots], alone)
+    assert_differs(values(block(X, mask=MASK))[MASK], output[MASK])
+
+
+@every_position
+@pytest.mark.parametrize("window", [None, 2])
+def test_a_decoder_of_packed_sentences(name, window):
+    block = decoder(name, sliding_window=window)
+    call = {
+        "mask": MASK,
+        "memory_mask": MEMORY_MASK,
+        "segments": SEGMENTS,
+        "memory_segments": MEMORY_SEGMENTS,
+    }
+    output = values(block(X, MEMORY, **call))
+    for row, slots, there in sentences():
+        alone = block(X[row : row + 1, slots], MEMORY[row : row + 1, there])
+        assert_close(output[row : row + 1, slots], values(alone))
+    for name in ("segments", "memory_segments"):
+        fewer = {key: call[key] for key in call if key != "memory_segments"}
+        if name == "segments":
+            fewer.pop("segments")
+        assert_differs(values(block(X, MEMORY, **fewer))[MASK], output[MASK])
+
+
+def test_one_memory_for_all_sentences():
+    """Without segments of its own the memory belongs to every sentence."""
+    block = decoder("rotary")
+    output = values(block(X, MEMORY, mask=MASK, segments=SEGMENTS))
+    for row, slots, _ in sentences():
+        alone = block(X[row : row + 1, slots], MEMORY[row : row + 1])
+        assert_close(output[row : row + 1, slots], values(alone))
+
+
+def test_gradients_of_a_packed_batch():
+    block = decoder("t5", normalize_first=True)
+    upstream = normal(B, T, D, seed=5) * MASK[..., None]
+
+    def loss(x, memory):
+        output = block(
+            x,
+            memory,
+            mask=MASK,
+            memory_mask=MEMORY_MASK,
+            segments=SEGMENTS,
+            memory_segments=MEMORY_SEGMENTS,
+        )
+        return weighted_sum(output, upstream)
+
+    at_inputs, at_weights = layer_gradients(block, loss, X, MEMORY)
+    total = {key: np.zeros_like(array) for key, array in at_weights.items()}
+    for row, slots, there in sentences():
+
+        def alone(x, memory, upstream=upstream[row : row + 1, slots]):
+            return weighted_sum(block(x, memory), upstream)
+
+        found, parts = layer_gradients(
+            block, alone, X[row : row + 1, slots], MEMORY[row : row + 1, there]
+        )
+        for whole, part, places in zip(
+            at_inputs, found, (slots, there), strict=True
+        ):
+            assert_close(whole[row : row + 1, places], part)
+        for key, array in parts.items():
+            total[key] += array
+    for key, array in at_weights.items():
+        assert_close(array, total[key])
+    assert any("table" in key for key in at_weights)
+
+
+@every_position
+@pytest.mark.parametrize("window", [None, 3])
+def test_cached_steps_are_the_full_pass(name, window):
+    block = decoder(name, sliding_window=window)
+    expected = values(block(X, MEMORY, memory_mask=MEMORY_MASK))
+    there = np.where(MEMORY_MASK, np.arange(S), -1).astype("int32")
+    there = ops.convert_to_tensor(there)
+    keys, projected = block.project_memory(ops.convert_to_tensor(MEMORY), there)
+    memory = kv.full([keys], [projected], there)
+    cache = kv.empty(B, T + 1, 1, N, D // N, D // N, "float32")
+    outputs = []
+    for start, count in ((0, 3), (3, 1), (4, 1), (5, 1)):
+        places, cache = kv.open_slots(cache, count)
+        new = ops.convert_to_tensor(X[:, start : start + count])
+        output, cache = block.decode_step(new, places, cache, memory, 0)
+        cache = kv.close_slots(cache, count)
+        outputs.append(values(output))
+    assert_close(np.concatenate(outputs, axis=1), expected)
+
+
+@every_position
+def test_left_padding_and_an_offset_change_nothing(name):
+    block = encoder(name)
+    left = np.arange(T) >= np.array([[2], [0]])
+    output = values(block(X, mask=left))
+    alone = values(block(X[:1, 2:]))
+    assert_close(output[:1, 2:], alone)
+    shifted = np.where(left, 5_000 + np.arange(T), -1).astype("int32")
+    assert_close(values(block(X, positions=shifted))[left], output[left])
+
+
+@pytest.mark.parametrize("name", ["rotary", "alibi", "t5"])
+def test_the_position_moves_something(name):
+    block, bare = encoder(name), encoder("none")
+    pairs = {w.path.removeprefix(f"{block.path}/"): w for w in block.weights}
+    for weight in bare.weights:
+        weight.assign(pairs[weight.path.removeprefix(f"{bare.path}/")])
+    assert_differs(values(block(X)), values(bare(X)))
+
+
+@pytest.mark.parametrize("name", ["rotary", "t5"])
+def test_the_contract(name):
+    check_layer(
+        lambda **kwargs: EncoderBlock(
+            N, 12, position=POSITIONS[name](), **kwargs
+        ),
+        X,
+        {"segments": SEGMENTS},
+    )
+
+
+def test_the_contract_of_a_decoder():
+    check_layer(
+        lambda **kwargs: DecoderBlock(
+            N, 12, position=POSITIONS["t5"](), **kwargs
+        ),
+        (X, MEMORY),
+        {"segments": SEGMENTS, "memory_segments": MEMORY_SEGMENTS},
+    )
+
+
+def test_bad_segments():
+    with pytest.raises(ValueError, match="`memory_segments` must come with"):
+        decoder("none")(X, MEMORY, memory_segments=MEMORY_SEGMENTS)
+    with pytest.raises(ValueError, match=r"segments of inputs.*integers"):
+        encoder("none")(X, segments=X[..., 0])
+    with pytest.raises(ValueError, match=r"segments of inputs.*rank 2"):
+        encoder("none")(X, segments=SEGMENTS[0])

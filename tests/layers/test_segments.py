@@ -1,0 +1,178 @@
+"""Packed sentences: two in a row give what each gives alone."""
+
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_attn.layers import MultiHeadAttention
+from tests import reference
+from tests.blocks.weight_gradients import layer_gradients, weighted_sum
+from tests.contract import check_layer
+from tests.layers.position_cases import POSITIONS, B, D, H, N, T, X, make
+from tests.ops.cases import assert_close, assert_differs, normal, values
+
+NAMES = [None, *POSITIONS]
+every_position = pytest.mark.parametrize("name", NAMES)
+SEGMENTS = np.int32([[1, 1, 3, 3, 2, 2], [0, 0, 0, 7, 7, 7]])
+# The second row is padded on the left and has a hole in its last sentence.
+MASK = np.array([[1, 1, 1, 1, 1, 1], [0, 1, 1, 1, 0, 1]], "bool")
+UPSTREAM = normal(B, T, D, seed=5) * MASK[..., None]
+
+
+def sentences(mask=MASK, segments=SEGMENTS):
+    """Row and slots of each sentence."""
+    for row, ids in enumerate(segments):
+        for segment in dict.fromkeys(ids[mask[row]]):
+            yield row, np.flatnonzero(mask[row] & (ids == segment))
+
+
+def packed(layer, x=X, segments=SEGMENTS, mask=MASK):
+    segments, there = (ops.convert_to_tensor(a) for a in (segments, mask))
+    return layer(
+        x,
+        x,
+        query_mask=there,
+        value_mask=there,
+        query_segments=segments,
+        key_segments=segments,
+    )
+
+
+@every_position
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("window", [None, 2])
+def test_packed_is_apart(name, causal, window):
+    layer = make(name, causal=causal, sliding_window=window)
+    poisoned = np.where(MASK[..., None], X, np.nan).astype("float32")
+    output = values(packed(layer, poisoned))
+    for row, slots in sentences():
+        sentence = X[row : row + 1, slots]
+        alone = values(layer(sentence, sentence))
+        assert_close(output[row : row + 1, slots], alone)
+    assert (output[~MASK] == 0).all()
+
+
+# Segments that a careless layer would go by instead.
+MUTANTS = {
+    "one sentence": np.zeros_like(SEGMENTS),
+    "one slot late": np.roll(SEGMENTS, 1, axis=1),
+    "of the other row": SEGMENTS[::-1],
+}
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+@pytest.mark.parametrize("name", [None, "rotary", "t5"])
+def test_mutants_differ(name, mutant):
+    layer = make(name)
+    mask = np.ones_like(MASK)
+    output = values(packed(layer, mask=mask))
+    wrong = values(packed(layer, segments=MUTANTS[mutant], mask=mask))
+    assert_differs(output[0], wrong[0])
+    assert_differs(output[1], wrong[1])
+
+
+@every_position
+def test_gradients_packed_are_gradients_apart(name):
+    layer = make(name, causal=True)
+
+    def loss(x):
+        return weighted_sum(packed(layer, x), UPSTREAM)
+
+    (at_x,), at_weights = layer_gradients(layer, loss, X)
+    total = {key: np.zeros_like(array) for key, array in at_weights.items()}
+    for row, slots in sentences():
+        upstream = UPSTREAM[row : row + 1, slots]
+
+        def alone(x, upstream=upstream):
+            return weighted_sum(layer(x, x), upstream)
+
+        sentence = X[row : row + 1, slots]
+        (expected,), parts = layer_gradients(layer, alone, sentence)
+        assert_close(at_x[row : row + 1, slots], expected)
+        for key, array in parts.items():
+            total[key] += array
+    for key, array in at_weights.items():
+        assert_close(array, total[key])
+    assert (at_x[~MASK] == 0).all()
+
+
+@every_position
+def test_attention_to_another_packed_batch(name):
+    """Sentences of different lengths, and one that finds no partner."""
+    layer = make(name, D + 1)
+    memory = normal(B, 5, D + 1, seed=2)
+    there = np.int32([[2, 2, 1, 1, 1], [0, 7, 7, 7, 0]])
+    output = values(
+        layer(X, memory, query_segments=SEGMENTS, key_segments=there)
+    )
+    everywhere = np.ones_like(MASK)
+    for row, slots in sentences(everywhere):
+        segment = SEGMENTS[row, slots[0]]
+        partner = np.flatnonzero(there[row] == segment)
+        if not partner.size:
+            assert (output[row, slots] == 0).all()
+        elif segment:
+            alone = values(
+                layer(X[row : row + 1, slots], memory[row : row + 1, partner])
+            )
+            assert_close(output[row : row + 1, slots], alone)
+    assert (output[0, 2:4] == 0).all()
+
+
+def test_the_rule_is_that_of_the_reference():
+    layer = make(None)
+    output = layer(X, X, query_segments=SEGMENTS, key_segments=SEGMENTS)
+    expected, _ = reference.multi_head_attention(
+        X,
+        X,
+        layer.get_weights(),
+        mask=reference.visible(
+            B, T, T, query_segments=SEGMENTS, key_segments=SEGMENTS
+        ),
+    )
+    assert_close(values(output), expected)
+
+
+def test_segments_over_one_axis_of_several():
+    layer = MultiHeadAttention(N, H, attention_axes=(2,))
+    x = normal(1, 2, T, D, seed=4)
+    segments = SEGMENTS[None]
+    output = layer(x, x, query_segments=segments, key_segments=segments)
+    rows = MultiHeadAttention(N, H)
+    rows.build((None, None, D), (None, None, D))
+    rows.set_weights(layer.get_weights())
+    expected = rows(x[0], x[0], query_segments=SEGMENTS, key_segments=SEGMENTS)
+    assert_close(values(output)[0], values(expected))
+
+
+def test_the_contract():
+    check_layer(
+        lambda **kwargs: MultiHeadAttention(
+            N, H, position=POSITIONS["t5"](), **kwargs
+        ),
+        (X, X),
+        {
+            "query_segments": SEGMENTS,
+            "key_segments": SEGMENTS,
+            "use_causal_mask": True,
+        },
+    )
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({"query_segments": SEGMENTS}, "together.*key_segments=None"),
+        (
+            {"query_segments": X[..., 0], "key_segments": SEGMENTS},
+            "`query_segments` must hold integers",
+        ),
+        (
+            {"query_segments": SEGMENTS, "key_segments": SEGMENTS[:, :3]},
+            "`key_segments` must have the shape of its tensor",
+        ),
+    ],
+)
+def test_bad_segments(kwargs, message):
+    with pytest.raises(ValueError, match=message):
+        make(None)(X, X, **kwargs)
