@@ -3,6 +3,7 @@
 from keras_attn.layers.alibi_position import ALiBiPosition
 from keras_attn.layers.attention_position import AttentionPosition
 from keras_attn.layers.dropout import Dropout
+from keras_attn.layers.dropout_seed import dropout_seed
 from keras_attn.layers.feed_forward import FeedForward
 from keras_attn.layers.multi_head_attention import MultiHeadAttention
 from keras_attn.layers.positional_embedding import PositionalEmbedding
@@ -25,4 +26,5 @@ __all__ = [
     "RotaryPosition",
     "T5Position",
     "TokenEmbedding",
+    "dropout_seed",
 ]

@@ -3,6 +3,7 @@
 import keras
 
 from keras_attn import backend
+from keras_attn.layers.dropout_seed import DropoutSeeds, seed_is_given
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -39,6 +40,16 @@ class Dropout(keras.layers.Dropout):
         [0.0, 2.0]
     """
 
+    def __init__(self, rate, noise_shape=None, seed=None, **kwargs):
+        super().__init__(rate, noise_shape, seed, **kwargs)
+        if self.rate > 0:
+            # Keras's layer is closed for another one by now.
+            self.seed_generator.__class__ = DropoutSeeds
+
+    def rematerialized_call(self, layer_call, *args, **kwargs):
+        """Returns `layer_call`: what is dropped must not be drawn twice."""
+        return layer_call
+
     def call(self, inputs, training=False):
         """Applies the layer; the class docstring lists the arguments."""
         if (
@@ -47,6 +58,5 @@ class Dropout(keras.layers.Dropout):
             or self.noise_shape is not None
         ):
             return super().call(inputs, training=training)
-        return backend.dropout(
-            inputs, self.rate, self.seed_generator, self.seed is not None
-        )
+        seeded = self.seed is not None or seed_is_given()
+        return backend.dropout(inputs, self.rate, self.seed_generator, seeded)

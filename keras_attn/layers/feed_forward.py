@@ -5,10 +5,11 @@ import keras
 from keras_attn import checks
 from keras_attn.backend import apply_dense
 from keras_attn.layers.dropout import Dropout
+from keras_attn.layers.rematerialized import Rematerialized
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
-class FeedForward(keras.layers.Layer):
+class FeedForward(Rematerialized):
     """Applies the same two-layer network to every position.
 
         FFN(x) = f(x W_1 + b_1) W_2 + b_2

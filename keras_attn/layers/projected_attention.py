@@ -12,10 +12,11 @@ from keras_attn.layers.attention_position import (
     with_position,
 )
 from keras_attn.layers.dropout import Dropout
+from keras_attn.layers.rematerialized import Rematerialized
 from keras_attn.ops import default_positions
 
 
-class ProjectedAttention(keras.layers.Layer):
+class ProjectedAttention(Rematerialized):
     """Projects queries, keys and values to heads, and heads to an output.
 
     Abstract: `MultiHeadAttention` says what happens between the projections,

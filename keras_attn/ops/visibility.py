@@ -5,6 +5,7 @@ from typing import Any
 
 from keras import ops
 
+from keras_attn.ops.mask_carriers import asked_mask, carries
 from keras_attn.ops.positions import (
     default_positions,
     packed_positions,
@@ -255,7 +256,10 @@ def implicit_mask(tensor):
         ...     keras_attn.ops.implicit_mask(x)).tolist()
         [[True, False]]
     """
-    return getattr(tensor, "_keras_mask", None)
+    mask = getattr(tensor, "_keras_mask", None)
+    if mask is None and tensor is not None and not carries(tensor):
+        mask = asked_mask(tensor)
+    return mask
 
 
 def _both_there(v):

@@ -1,0 +1,69 @@
+"""What a layer with dropout needs so that Keras may compute it twice."""
+
+import keras
+from keras import ops, tree
+
+from keras_attn.layers.dropout import Dropout
+from keras_attn.layers.dropout_seed import dropout_seed
+from keras_attn.ops import implicit_mask
+from keras_attn.ops.mask_carriers import with_mask
+
+
+class Rematerialized(keras.layers.Layer):
+    """A layer that a `keras.RematScope` may compute twice.
+
+    Abstract. Three things do not survive the second computation, and go in as
+    arguments: the seed of its dropout, implicit masks, and, on TensorFlow,
+    whatever was given by keyword.
+    """
+
+    def rematerialized_call(self, layer_call, *args, **kwargs):
+        """Returns `layer_call`, made to be computed twice."""
+        remat = super().rematerialized_call
+        generators = [
+            layer.seed_generator
+            for layer in self._flatten_layers()
+            if isinstance(layer, Dropout) and layer.rate
+        ]
+
+        def call(*args, **kwargs):
+            leaves = tree.flatten((args, kwargs))
+            places = [n for n, x in enumerate(leaves) if ops.is_tensor(x)]
+            tensors = [leaves[n] for n in places]
+            masks = [implicit_mask(x) for x in tensors]
+            masked = [n for n, mask in enumerate(masks) if mask is not None]
+            seeds = [generators[0].next()] if generators else []
+
+            def twice(*given):
+                given = [
+                    ops.cast(x, "bool") if was_bool else x
+                    for x, was_bool in zip(given, booleans, strict=True)
+                ]
+                given, rest = given[: len(places)], given[len(places) :]
+                for n, mask in zip(masked, rest, strict=False):
+                    given[n] = with_mask(given[n], mask)
+                filled = list(leaves)
+                for place, tensor in zip(places, given, strict=True):
+                    filled[place] = tensor
+                inner = tree.pack_sequence_as((args, kwargs), filled)
+                if not seeds:
+                    return layer_call(*inner[0], **inner[1])
+                with dropout_seed(rest[-1]):
+                    return layer_call(*inner[0], **inner[1])
+
+            # Keras decides whether the scope is for this layer.
+            function = remat(twice, *args, **kwargs)
+            given = [*tensors, *(masks[n] for n in masked), *seeds]
+            # TensorFlow cannot take the derivative at a boolean.
+            booleans = [
+                keras.backend.standardize_dtype(x.dtype) == "bool"
+                for x in given
+            ]
+            return function(
+                *(
+                    ops.cast(x, "int32") if is_bool else x
+                    for x, is_bool in zip(given, booleans, strict=True)
+                )
+            )
+
+        return call
