@@ -6,12 +6,18 @@ import threading
 
 import keras
 
-# What runs inside them is not laid out as the batch is: one time step at a
-# time, or backwards.
+from keras_attn.layers import MultiHeadAttention
+
+# Layers that are judged as a whole. What runs inside recurrent ones is not laid
+# out as the batch is: one time step at a time, or backwards. Of an attention
+# nobody asks whether its softmax or its last projection is to blame.
 _CLOSED = (
     keras.layers.Bidirectional,
+    keras.layers.GroupQueryAttention,
+    keras.layers.MultiHeadAttention,
     keras.layers.RNN,
     keras.layers.TimeDistributed,
+    MultiHeadAttention,
 )
 
 

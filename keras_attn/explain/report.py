@@ -64,7 +64,7 @@ class Report:
         rows = [("changed", "output moved", "first leaking layer")]
         for probe in self.probes:
             first = probe.leaks[0].where if probe.leaks else "-"
-            rows.append((probe.change, _percent(probe.moved), first))
+            rows.append((probe.change, self._share(probe.moved), first))
         width = max(len(row[0]) for row in rows)
         lines = [
             self._headline(),
@@ -88,6 +88,11 @@ class Report:
     def __repr__(self):
         return f"Report(leaks={self.leaks})"
 
+    def _share(self, moved):
+        if moved <= self.tolerance:
+            return f"< {_percent(self.tolerance)}"
+        return _percent(moved)
+
     def _leaks(self):
         """The leaks of all probes, in the order of the calls."""
         leaks = [leak for probe in self.probes for leak in probe.leaks]
@@ -106,6 +111,4 @@ class Report:
 
 
 def _percent(share):
-    if share < 1e-6:
-        return "0 %"
     return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * share:.0f} %"

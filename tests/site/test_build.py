@@ -19,6 +19,9 @@ DOCS = ROOT / "docs"
 def public_names():
     """Yields (path, value) of everything that a user may import."""
     for room in keras_attn.__all__:
+        if callable(getattr(keras_attn, room)):
+            yield f"keras_attn.{room}", getattr(keras_attn, room)
+            continue
         module = importlib.import_module(f"keras_attn.{room}")
         names = getattr(module, "__all__", None) or [
             name
