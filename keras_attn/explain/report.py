@@ -14,6 +14,10 @@ class Leak:
         moved: float. The largest change at a real position, as a share of the
             largest value there.
         order: int. The number of its call among all calls of the model.
+
+    Examples:
+        >>> keras_attn.explain.Leak("attention", "encoder/attention", 0.5, 3)
+        Leak(layer='attention', where='encoder/attention', moved=0.5, order=3)
     """
 
     layer: str
@@ -31,6 +35,10 @@ class Probe:
         moved: float. How far the real positions of the model's output moved,
             as a share of the largest value there.
         leaks: tuple of `Leak`, in the order of the calls.
+
+    Examples:
+        >>> keras_attn.explain.Probe("ids: 3 more padded positions", 0.0)
+        Probe(change='ids: 3 more padded positions', moved=0.0, leaks=())
     """
 
     change: str
@@ -45,6 +53,21 @@ class Report:
         probes: list of `Probe`.
         refused: list of str. Changes that the model would not take, and why.
         tolerance: float. What moves further than this has moved.
+
+    Examples:
+        >>> leak = keras_attn.explain.Leak("pool", "pool", 0.5, 3)
+        >>> probe = keras_attn.explain.Probe("more padding", 0.25, (leak,))
+        >>> report = keras_attn.explain.Report([probe], [], tolerance=1e-4)
+        >>> bool(report), report.leaks
+        (False, ['pool'])
+        >>> print(report)
+        Padding leaks, first in `pool`.
+        <BLANKLINE>
+        changed       output moved  first leaking layer
+        more padding          25 %  pool
+        <BLANKLINE>
+        Every layer that lets padding in, by itself:
+          pool      50 %
     """
 
     def __init__(self, probes, refused, tolerance):
