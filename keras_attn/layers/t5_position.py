@@ -150,8 +150,8 @@ def _bucket(count, far):
     """Buckets of the distances 0 ... `far`, all of one direction.
 
     The border of bucket E + j is the first d with
-    (d / E)^(M - E) >= (X / E)^j. Whole numbers decide it: a logarithm rounds,
-    and is off by one where the border is a whole number itself.
+    (d / E)^(M - E) >= (X / E)^j. Whole numbers decide it: where the border is
+    one, a logarithm would have to round to the right side.
     """
     exact = count // 2
     wide = count - exact
