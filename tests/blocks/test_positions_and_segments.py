@@ -20,8 +20,8 @@ B, T, S, D, N = 2, 6, 6, 8, 2
 X, MEMORY = normal(B, T, D, seed=1), normal(B, S, D + 2, seed=2)
 SEGMENTS = np.int32([[1, 1, 1, 2, 2, 2], [5, 5, 0, 6, 6, 6]])
 MASK = np.array([[0, 1, 1, 1, 1, 1], [1, 1, 0, 1, 0, 1]], "bool")
-MEMORY_SEGMENTS = np.int32([[1, 1, 1, 2, 2, 2], [5, 5, 0, 6, 6, 6]])
-MEMORY_MASK = np.array([[1, 1, 1, 1, 1, 0], [1, 1, 0, 1, 0, 1]], "bool")
+MEMORY_SEGMENTS = np.int32([[2, 2, 2, 1, 1, 1], [5, 5, 5, 5, 6, 6]])
+MEMORY_MASK = np.array([[1, 1, 1, 1, 1, 0], [1, 1, 0, 1, 1, 1]], "bool")
 POSITIONS = {
     "none": lambda: None,
     "rotary": lambda: RotaryPosition(width=2),

@@ -292,6 +292,23 @@ def test_two_masks_and_segments(relative):
     assert keys == ([-1, 1, 0, -1, 2] if relative else [-1, 0, 0, -1, 1])
 
 
+@pytest.mark.parametrize("causal", TRUE)
+def test_a_sentence_without_a_partner_sees_nothing(causal):
+    positions, queries, keys = (
+        ops.convert_to_tensor(x)
+        for x in (np.int32(RESTARTING), SEGMENTS, SEGMENTS[::-1])
+    )
+    see = Visibility(
+        query_positions=positions,
+        key_positions=positions,
+        query_segments=queries,
+        key_segments=keys,
+        causal=causal,
+    )
+    seen = ops.convert_to_numpy(sees_something(see, 5, 5))
+    assert not seen.any()
+
+
 def test_given_positions_win_over_segments():
     segments, given = (
         ops.convert_to_tensor(x) for x in (SEGMENTS, SEGMENTS + 7)
