@@ -1,23 +1,32 @@
 """F0: the only place that asks which backend runs."""
 
+from keras_attn.backend.blockwise import blockwise_attention, blockwise_pays
+from keras_attn.backend.blockwise.online_softmax import Blocking
 from keras_attn.backend.cache_write import write_rows
 from keras_attn.backend.compiling import compiled
-from keras_attn.backend.dense import apply_dense
-from keras_attn.backend.dropout import dropout
+from keras_attn.backend.dense import apply_dense, apply_denses
+from keras_attn.backend.dropout import dropout, seeded_dropout
 from keras_attn.backend.fused import fused_attention, fused_obstacle
 from keras_attn.backend.inspection import concrete
+from keras_attn.backend.norm_of_sum import norm_of_sum
 from keras_attn.backend.randomness import random_state, set_random_state
 from keras_attn.backend.smoothed_nll import smoothed_nll
 from keras_attn.backend.step_skipping import skip_steps, stop_skipping
 
 __all__ = [
+    "Blocking",
     "apply_dense",
+    "apply_denses",
+    "blockwise_attention",
+    "blockwise_pays",
     "compiled",
     "concrete",
     "dropout",
     "fused_attention",
     "fused_obstacle",
+    "norm_of_sum",
     "random_state",
+    "seeded_dropout",
     "set_random_state",
     "skip_steps",
     "smoothed_nll",

@@ -3,6 +3,7 @@
 import math
 
 import keras
+import numpy as np
 
 if keras.backend.backend() == "torch":
     import torch
@@ -28,26 +29,69 @@ def apply_dense(layer, x, contracted=1):
     Returns:
         Float (..., features...).
     """
-    plain = (
-        keras.backend.backend() in _PRODUCTS
-        and layer.quantization_mode is None
+    return apply_denses([layer], x, contracted)[0]
+
+
+def apply_denses(layers, x, contracted=1):
+    """Applies several built layers to the same input, in one product.
+
+    Args:
+        layers: list of layers, as for `apply_dense`.
+        x: float (..., inputs...).
+        contracted: int. How many axes the inputs have.
+
+    Returns:
+        List of float (..., features...).
+    """
+    name = keras.backend.backend()
+    if name not in _PRODUCTS or not all(_plain(layer, x) for layer in layers):
+        return [layer(x) for layer in layers]
+    matrices, biases = zip(
+        *(_weights(layer, x, contracted) for layer in layers), strict=True
+    )
+    rows = keras.ops.reshape(x, (-1, matrices[0].shape[0]))
+    products = _products(rows, matrices, biases)
+    leading = keras.ops.shape(x)[: len(x.shape) - contracted]
+    results = []
+    for layer, y in zip(layers, products, strict=True):
+        features = layer.kernel.shape[contracted:]
+        y = keras.ops.reshape(y, (*leading, *features))
+        results.append(y if layer.activation is None else layer.activation(y))
+    return results
+
+
+def _plain(layer, x):
+    return (
+        layer.quantization_mode is None
         and layer.activity_regularizer is None
         and keras.backend.standardize_dtype(x.dtype) == layer.compute_dtype
     )
-    if not plain:
-        return layer(x)
+
+
+def _weights(layer, x, contracted):
     # The property, not the variable: it has LoRA's part in it.
     kernel = keras.ops.cast(layer.kernel, x.dtype)
     features = kernel.shape[contracted:]
     matrix = keras.ops.reshape(kernel, (-1, math.prod(features)))
-    rows = keras.ops.reshape(x, (-1, matrix.shape[0]))
+    if layer.bias is None:
+        return matrix, None
+    return matrix, keras.ops.reshape(keras.ops.cast(layer.bias, x.dtype), (-1,))
+
+
+def _products(rows, matrices, biases):
+    product = _PRODUCTS[keras.backend.backend()]
+    alike = len({bias is None for bias in biases}) == 1
+    if len(matrices) == 1 or not alike:
+        return [
+            product(rows, matrix, bias)
+            for matrix, bias in zip(matrices, biases, strict=True)
+        ]
     bias = None
-    if layer.bias is not None:
-        bias = keras.ops.reshape(keras.ops.cast(layer.bias, x.dtype), (-1,))
-    y = _PRODUCTS[keras.backend.backend()](rows, matrix, bias)
-    leading = keras.ops.shape(x)[: len(x.shape) - contracted]
-    y = keras.ops.reshape(y, (*leading, *features))
-    return y if layer.activation is None else layer.activation(y)
+    if biases[0] is not None:
+        bias = keras.ops.concatenate(biases)
+    y = product(rows, keras.ops.concatenate(matrices, axis=1), bias)
+    ends = np.cumsum([matrix.shape[1] for matrix in matrices])[:-1]
+    return keras.ops.split(y, ends.tolist(), axis=1)
 
 
 def _torch(rows, matrix, bias):

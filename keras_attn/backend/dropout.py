@@ -9,14 +9,13 @@ import keras
 import numpy as np
 from keras import ops
 
-_LEVELS = 1 << 16
+from keras_attn.backend.one_program import one_program
 
-if keras.backend.backend() == "jax":
-    import jax
-elif keras.backend.backend() == "torch":
+_LEVELS = 1 << 16
+_GOLDEN = 0x9E3779B1  # odd, its bits far apart
+
+if keras.backend.backend() == "torch":
     import torch
-elif keras.backend.backend() == "tensorflow":
-    import tensorflow as tf
 
 
 def dropout(x, rate, seed_generator, seeded):
@@ -33,25 +32,58 @@ def dropout(x, rate, seed_generator, seeded):
     Returns:
         Float in the shape and dtype of `x`.
     """
-    dropped = min(max(round(rate * _LEVELS), 1), _LEVELS - 1)
-    return _IMPLEMENTATIONS[keras.backend.backend()](
-        x, rate, dropped, seed_generator, seeded
-    )
+    if keras.backend.backend() == "torch" and not seeded:
+        if x.device.type not in ("cpu", "meta"):
+            # One fused kernel, whose generator is cheap there.
+            return torch.nn.functional.dropout(x, rate)
+        return _dropped(x, rate, None)
+    return _dropped(x, rate, seed_generator.next())
 
 
-def _scaled(x, keep, dropped):
+def seeded_dropout(x, rate, seed, block=0):
+    """Does what `dropout` does, the same way each time for the same seed.
+
+    Args:
+        x: float, any shape.
+        rate: float in (0, 1). Probability that an element is dropped.
+        seed: int (2,), from `keras.random.SeedGenerator.next()`.
+        block: int or int32 scalar. Which part of a larger tensor `x` is: parts
+            are dropped independently.
+
+    Returns:
+        Float in the shape and dtype of `x`.
+    """
+    if keras.backend.backend() == "torch":
+        seed = [*(int(part) for part in seed), int(block)]
+    else:
+        seed = ops.cast(seed, "uint32")
+        block = ops.cast(block, "uint32") * np.uint32(_GOLDEN)
+        seed = ops.stack([seed[0], seed[1] + block])
+    return _dropped(x, rate, seed)
+
+
+def hashed_dropout(x, rate, seed):
+    """Drops by a hash of the element's index, which fuses into any pass over x.
+
+    Threefry and Philox cost ten times that pass on a CPU.
+
+    Args:
+        x: float, any shape.
+        rate: float in (0, 1). Probability that an element is dropped.
+        seed: int (2,).
+
+    Returns:
+        Float in the shape and dtype of `x`.
+    """
+    dropped = _number_dropped(rate)
+    seed = ops.cast(seed, "uint32")
+    first = _mixed(seed[0] + _mixed(seed[1]))
+    second = _mixed(ops.bitwise_xor(seed[1], first))
+    index = ops.arange(ops.size(x), dtype="int32")
+    index = ops.cast(ops.reshape(index, ops.shape(x)), "uint32")
+    bits = _mixed(_mixed(ops.bitwise_xor(index, first)) + second)
+    keep = ops.right_shift(bits, _word(16)) >= _word(dropped)
     return ops.where(keep, x * (_LEVELS / (_LEVELS - dropped)), 0)
-
-
-def _jax(x, rate, dropped, seed_generator, seeded):
-    # Threefry and Philox cost ten times a pass over x on a CPU. A hash of the
-    # element's index is fused into that pass.
-    first, second = seed_generator.next().astype("uint32")
-    first = _mixed(first + _mixed(second))
-    second = _mixed(second ^ first)
-    index = jax.lax.iota("uint32", x.size).reshape(x.shape)
-    bits = _mixed(_mixed(index ^ first) + second) >> 16
-    return _scaled(x, bits >= dropped, dropped)
 
 
 def _mixed(bits):
@@ -59,47 +91,46 @@ def _mixed(bits):
 
     Appleby 2011, https://github.com/aappleby/smhasher/wiki/MurmurHash3
     """
-    bits = (bits ^ (bits >> 16)) * jax.numpy.uint32(0x85EBCA6B)
-    bits = (bits ^ (bits >> 13)) * jax.numpy.uint32(0xC2B2AE35)
-    return bits ^ (bits >> 16)
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+        shifted = ops.right_shift(bits, _word(shift))
+        bits = ops.bitwise_xor(bits, shifted) * _word(factor)
+    return ops.bitwise_xor(bits, ops.right_shift(bits, _word(16)))
 
 
-def _torch(x, rate, dropped, seed_generator, seeded):
+def _word(number):
+    return ops.convert_to_tensor(np.uint32(number))
+
+
+def _number_dropped(rate):
+    return min(max(round(rate * _LEVELS), 1), _LEVELS - 1)
+
+
+def _dropped(x, rate, seed):
+    if keras.backend.backend() == "torch":
+        return _torch(x, _number_dropped(rate), seed)
+    return _hashed_program(x, rate, seed)
+
+
+_hashed_program = one_program(hashed_dropout)
+
+
+def _torch(x, dropped, seed):
     if x.device.type == "meta":
         return torch.empty_like(x)
-    if x.device.type != "cpu" and not seeded:
-        # One fused kernel, whose generator is cheap there.
-        return torch.nn.functional.dropout(x, rate)
     generator = None
-    if seeded:
+    if seed is not None:
         # PyTorch's CPU generator looks at 32 bits of a seed: these must hold
-        # both parts of Keras's.
-        parts = [int(part) % (1 << 32) for part in seed_generator.next()]
-        (seed,) = np.random.SeedSequence(parts).generate_state(1)
+        # all parts of this one.
+        parts = [int(part) % (1 << 32) for part in seed]
+        (word,) = np.random.SeedSequence(parts).generate_state(1)
         generator = torch.Generator(device=x.device)
-        generator.manual_seed(int(seed))
+        generator.manual_seed(int(word))
     words = torch.empty(-(-x.numel() // 4), dtype=torch.int64, device=x.device)
     # Sixty-four bits are drawn at once: the generator is not parallel.
     words.random_(-(1 << 63), None, generator=generator)
     bits = words.view(torch.int16)[: x.numel()].view(x.shape)
     keep = bits >= dropped - _LEVELS // 2
     return _TorchDropout.apply(x, keep, _LEVELS / (_LEVELS - dropped))
-
-
-def _tensorflow(x, rate, dropped, seed_generator, seeded):
-    shape = tf.shape(x)
-    size = tf.reduce_prod(shape)
-    words = tf.random.stateless_uniform(
-        [(size + 3) // 4],
-        tf.cast(seed_generator.next(), tf.int32),
-        minval=None,
-        maxval=None,
-        dtype=tf.uint64,
-        alg="philox",
-    )
-    bits = tf.reshape(tf.bitcast(words, tf.int16), [-1])[:size]
-    keep = tf.reshape(bits, shape) >= dropped - _LEVELS // 2
-    return _scaled(x, keep, dropped)
 
 
 if keras.backend.backend() == "torch":
@@ -124,6 +155,3 @@ if keras.backend.backend() == "torch":
             return torch.where(keep, x, torch.zeros((), dtype=x.dtype)).mul_(
                 scale
             )
-
-
-_IMPLEMENTATIONS = {"jax": _jax, "torch": _torch, "tensorflow": _tensorflow}

@@ -1,39 +1,68 @@
 """The backend's own fused attention kernel, where it has one that serves."""
 
 import keras
+from keras import ops
 
 if keras.backend.backend() == "torch":
     import torch
+elif keras.backend.backend() == "jax":
+    import jax
+
+_CUDNN_WIDTH = 128
 
 
-def fused_obstacle(*, bias, weights_wanted, dropout):
+def fused_obstacle(
+    query, value_width, *, bias=None, weights=False, dropout=False
+):
     """Says why the fused kernel cannot serve a call, or None where it can.
 
     Args:
-        bias: bool. An additive bias is given.
-        weights_wanted: bool. The caller wants the weights back.
+        query: float (B, T, N, H), or anything with its `shape` and `dtype`.
+        value_width: int. W.
+        bias: float tensor that is added to the scores, or None.
+        weights: bool. The caller wants the weights back.
         dropout: bool. Attention weights are dropped in this call.
 
     Returns:
         A str with the reason, or None.
     """
     name = keras.backend.backend()
-    if name != "torch":
-        return f"the {name} backend offers no fused attention here"
-    if weights_wanted:
+    if name not in _KERNELS:
+        return f"the {name} backend offers no fused attention"
+    if weights:
         return "a fused kernel never holds the weights that were asked for"
     if dropout:
         return "dropout on the weights needs the weights"
-    if bias:
-        return "PyTorch leaves its flash path for a bias that needs gradients"
+    if name == "torch":
+        if getattr(bias, "requires_grad", False) and torch.is_grad_enabled():
+            return "PyTorch's kernel has no gradient for the bias"
+        return None
+    if jax.default_backend() != "gpu":
+        return f"JAX has no fused attention on the {jax.default_backend()}"
+    dtype = keras.backend.standardize_dtype(query.dtype)
+    if dtype not in ("bfloat16", "float16"):
+        return f"cuDNN's kernel takes half precision, not {dtype}"
+    if (
+        bias is not None
+        and keras.backend.standardize_dtype(bias.dtype) != dtype
+    ):
+        return f"cuDNN's kernel would round the bias to {dtype}"
+    widths = query.shape[-1], value_width
+    if any(width % 8 or width > _CUDNN_WIDTH for width in widths):
+        return (
+            f"cuDNN's kernel takes widths that are multiples of 8 up to "
+            f"{_CUDNN_WIDTH}, not {widths[0]} and {widths[1]}"
+        )
     return None
 
 
-def fused_attention(query, key, value, mask=None, causal=False, scale=1.0):
-    """Computes softmax(scale Q K^T) V in the backend's fused kernel.
+def fused_attention(
+    query, key, value, mask=None, causal=False, scale=1.0, bias=None
+):
+    """Computes softmax(scale Q K^T + bias) V in the backend's fused kernel.
 
     Rows whose mask is False everywhere come out as zeros, with zero
-    gradients: PyTorch's kernels would give NaN or the mean of the values,
+    gradients: the kernels would give NaN or the mean of the values,
     depending on the path taken.
 
     Args:
@@ -43,32 +72,73 @@ def fused_attention(query, key, value, mask=None, causal=False, scale=1.0):
         mask: bool broadcastable to (B, N, T, S), rank 4, or None.
         causal: bool. Query t sees keys 0..t; only where T == S.
         scale: float. Factor on the scores.
+        bias: float broadcastable to (B, N, T, S), rank 4, or None; without
+            gradient on PyTorch.
 
     Returns:
         Float (B, T, N, W).
     """
-    if keras.backend.backend() != "torch":
-        raise ValueError(
-            "The fused kernel was forced, but "
-            + fused_obstacle(bias=False, weights_wanted=False, dropout=False)
-        )
-    shared_heads = query.shape[2] != key.shape[2]
     row_sees = None
     if mask is not None:
-        row_sees = mask.any(dim=-1, keepdim=True)
-        mask = mask | ~row_sees
-        mask = mask.expand(
-            query.shape[0], mask.shape[1], query.shape[1], key.shape[1]
-        )
+        row_sees = ops.any(mask, axis=-1, keepdims=True)
+        mask = ops.logical_or(mask, ops.logical_not(row_sees))
+    widths = query.shape[-1], value.shape[-1]
+    query, key, value = (_widened(x, max(widths)) for x in (query, key, value))
+    kernel = _KERNELS[keras.backend.backend()]
+    output = kernel(query, key, value, mask, causal, scale, bias)
+    if widths[1] < widths[0]:
+        output = output[..., : widths[1]]
+    if row_sees is None:
+        return output
+    # (B, N, T, 1) to (B, T, N, 1)
+    return ops.where(ops.transpose(row_sees, (0, 2, 1, 3)), output, 0)
+
+
+def _widened(x, width):
+    missing = width - x.shape[-1]
+    return ops.pad(x, [(0, 0)] * 3 + [(0, missing)]) if missing else x
+
+
+def _torch(query, key, value, mask, causal, scale, bias):
+    heads, key_heads = query.shape[2], key.shape[2]
+    query, key, value = (x.transpose(1, 2) for x in (query, key, value))
+    if key_heads == 1:
+        # Shared heads are served for several of them only.
+        key, value = (x.expand(-1, heads, -1, -1) for x in (key, value))
+    added = bias
+    if mask is not None:
+        # Not a boolean one, of which PyTorch makes a mask of the size T x S,
+        # whatever its strides are.
+        hidden = torch.full((), -torch.inf, device=mask.device)
+        added = torch.where(mask, 0.0 if bias is None else bias, hidden)
+    if added is not None:
+        dtype = query.dtype if bias is None else torch.float32
+        added = added.to(torch.promote_types(dtype, query.dtype))
+        shape = query.shape[0], added.shape[1], query.shape[2], key.shape[2]
+        added = added.expand(shape)
     output = torch.nn.functional.scaled_dot_product_attention(
-        query.transpose(1, 2),
-        key.transpose(1, 2),
-        value.transpose(1, 2),
-        attn_mask=mask,
+        query,
+        key,
+        value,
+        attn_mask=added,
         is_causal=causal,
         scale=scale,
-        enable_gqa=shared_heads,
+        enable_gqa=1 < key_heads < heads,
     )
-    if row_sees is not None:
-        output = torch.where(row_sees, output, torch.zeros_like(output))
     return output.transpose(1, 2)
+
+
+def _jax(query, key, value, mask, causal, scale, bias):
+    return jax.nn.dot_product_attention(
+        query,
+        key,
+        value,
+        bias=bias,
+        mask=mask,
+        scale=scale,
+        is_causal=causal,
+        implementation="cudnn",
+    )
+
+
+_KERNELS = {"jax": _jax, "torch": _torch}

@@ -8,6 +8,8 @@ closed form and needs three passes.
 import keras
 from keras import ops
 
+from keras_attn.backend.one_program import one_program
+
 if keras.backend.backend() == "jax":
     import functools
 
@@ -68,27 +70,23 @@ def _torch(logits, labels, visible, smoothing):
 def _tensorflow(logits, labels, visible, smoothing):
     @tf.custom_gradient
     def nll(logits):
-        def gradient(upstream):
-            upstream = tf.where(visible, upstream, 0.0)[:, None]
-            p = tf.nn.softmax(tf.cast(logits, tf.float32))
-            full = (p - smoothing / logits.shape[-1]) * upstream
-            rows = tf.range(tf.shape(labels)[0], dtype=labels.dtype)
-            full = tf.tensor_scatter_nd_sub(
-                full,
-                tf.stack([rows, labels], axis=1),
-                (1 - smoothing) * upstream[:, 0],
-            )
-            full = tf.where(visible[:, None], full, 0.0)
-            return tf.cast(full, logits.dtype)
-
-        # TensorFlow's `log_softmax` takes five times as long as its `softmax`.
-        z = tf.cast(logits, tf.float32)
-        shifted = z - tf.reduce_max(z, axis=-1, keepdims=True)
-        log_total = -tf.math.log(tf.reduce_max(tf.nn.softmax(shifted), axis=-1))
-        return (
-            _smoothed(shifted, log_total, labels, visible, smoothing),
-            gradient,
+        losses, *normaliser = _tensorflow_losses(
+            logits, labels, visible, smoothing
         )
+
+        @tf.custom_gradient
+        def gradient(upstream, logits=logits):
+            def again(direction):
+                return _tensorflow_curved(
+                    logits, labels, visible, upstream, direction, smoothing
+                )
+
+            full = _tensorflow_slope(
+                logits, *normaliser, labels, visible, upstream, smoothing
+            )
+            return full, again
+
+        return losses, lambda upstream: gradient(upstream, logits)
 
     return nll(logits)
 
@@ -149,3 +147,44 @@ if keras.backend.backend() == "torch":
             )
             full.masked_fill_(~visible[:, None], 0.0)
             return full.to(logits.dtype), None, None, None
+
+
+if keras.backend.backend() == "tensorflow":
+
+    @one_program
+    def _tensorflow_losses(logits, labels, visible, smoothing):
+        z = tf.cast(logits, tf.float32)
+        highest = tf.reduce_max(z, axis=-1, keepdims=True)
+        shifted = z - highest
+        log_total = tf.math.log(tf.reduce_sum(tf.exp(shifted), axis=-1))
+        losses = _smoothed(shifted, log_total, labels, visible, smoothing)
+        return losses, highest, log_total[:, None]
+
+    @one_program
+    def _tensorflow_slope(
+        logits, highest, log_total, labels, visible, upstream, smoothing
+    ):
+        p = tf.exp(tf.cast(logits, tf.float32) - highest - log_total)
+        full = (p - _wanted(logits, labels, smoothing)) * upstream[:, None]
+        full = tf.where(visible[:, None], full, 0.0)
+        return tf.cast(full, logits.dtype)
+
+    def _tensorflow_curved(
+        logits, labels, visible, upstream, direction, smoothing
+    ):
+        p = tf.nn.softmax(tf.cast(logits, tf.float32))
+        direction = tf.where(
+            visible[:, None], tf.cast(direction, tf.float32), 0.0
+        )
+        mean = tf.reduce_sum(p * direction, axis=-1, keepdims=True)
+        curved = p * (direction - mean) * upstream[:, None]
+        curved = tf.where(visible[:, None], curved, 0.0)
+        slope = p - _wanted(logits, labels, smoothing)
+        along = tf.reduce_sum(slope * direction, axis=-1)
+        along = tf.where(visible, along, 0.0)
+        return along, tf.cast(curved, logits.dtype)
+
+    def _wanted(logits, labels, smoothing):
+        classes = tf.range(logits.shape[-1], dtype=labels.dtype)
+        hit = tf.where(classes == labels[:, None], 1 - smoothing, 0.0)
+        return smoothing / logits.shape[-1] + hit

@@ -3,6 +3,7 @@
 import keras
 
 from keras_attn import checks
+from keras_attn.backend import norm_of_sum
 from keras_attn.layers.dropout import Dropout
 
 
@@ -60,10 +61,12 @@ class Residual(keras.layers.Layer):
 
     def leave(self, x, output, training=None):
         """Adds the sublayer's output to x."""
-        if self.dropout:
-            output = self._dropout_layer(output, training=training)
-        total = x + output
-        return total if self.normalize_first else self._norm(total)
+        dropout = self._dropout_layer if self.dropout and training else None
+        if not self.normalize_first:
+            return norm_of_sum(x, output, self._norm, dropout)
+        if dropout is not None:
+            output = dropout(output, training=True)
+        return x + output
 
     def get_config(self):
         """Returns the constructor's arguments."""

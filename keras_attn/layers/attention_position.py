@@ -3,6 +3,7 @@
 import keras
 
 
+@keras.saving.register_keras_serializable(package="keras_attn")
 class AttentionPosition(keras.layers.Layer):
     """Tells an attention where its queries and keys stand.
 

@@ -14,6 +14,7 @@ from keras_attn.layers.attention_inputs import (
 from keras_attn.layers.projected_attention import ProjectedAttention
 from keras_attn.ops import (
     Visibility,
+    WeightDropout,
     attend_clean,
     capturing,
     describe,
@@ -184,9 +185,10 @@ class MultiHeadAttention(ProjectedAttention):
             key = value
         else:
             key = clean(key, visibility.key_positions)
+        positions = visibility.query_positions, visibility.key_positions
         output, weights = self._mix(
             query,
-            self._keys_and_values(key, value, visibility.key_positions),
+            self._heads(query, key, value, *positions),
             visibility,
             training,
             return_attention_scores,
@@ -238,10 +240,9 @@ class MultiHeadAttention(ProjectedAttention):
             window=self.sliding_window,
             relative=self.position is not None,
         )
-        projected = self._keys_and_values(
-            value, value, visibility.key_positions
-        )
-        output, _ = self._mix(query, projected, visibility, training)
+        positions = visibility.query_positions, visibility.key_positions
+        heads = self._heads(query, value, value, *positions)
+        output, _ = self._mix(query, heads, visibility, training)
         return output
 
     def project_memory(self, memory, positions):
@@ -269,8 +270,10 @@ class MultiHeadAttention(ProjectedAttention):
         Returns:
             Float (R, T, D) and the cache.
         """
-        projected = self._keys_and_values(inputs, inputs, positions)
-        cache = kv.append(cache, layer, *projected)
+        query, *added = self._heads(
+            inputs, inputs, inputs, positions, positions
+        )
+        cache = kv.append(cache, layer, *added)
         keys, values, key_positions = kv.read(cache, layer)
         visibility = Visibility(
             query_positions=positions,
@@ -279,7 +282,7 @@ class MultiHeadAttention(ProjectedAttention):
             window=self.sliding_window,
             padding="any",
         )
-        output, _ = self._mix(inputs, (keys, values), visibility)
+        output, _ = self._mix(inputs, (query, keys, values), visibility)
         return output, cache
 
     def attend_memory(self, inputs, memory, layer, positions=None):
@@ -318,28 +321,30 @@ class MultiHeadAttention(ProjectedAttention):
             key_positions=key_positions,
             padding="any",
         )
-        output, _ = self._mix(queries, (keys, values), visibility)
+        heads = apply_dense(self._query_dense, queries)
+        heads = self._rotated(heads, positions), keys, values
+        output, _ = self._mix(queries, heads, visibility)
         return ops.reshape(output, (rows, length, *ops.shape(output)[2:]))
 
     def _mix(
         self,
-        query,
-        keys_and_values,
+        inputs,
+        heads,
         visibility,
         training=False,
         return_weights=False,
     ):
-        """Clean inputs, projected keys and values -> output and weights."""
-        key, value = keys_and_values
+        """Clean inputs and what is projected of them -> output and weights."""
+        query, key, value = heads
         dropout = None
         if training and self.dropout:
-            dropout = self._dropped
+            seed = self._dropout_layer.seed_generator.next()
+            dropout = WeightDropout(self.dropout, seed)
         weights = None
         kernel = {None: None, True: "fused", False: "plain"}
         captured = capturing()
-        query_heads = apply_dense(self._query_dense, query)
         output = attend_clean(
-            self._rotated(query_heads, visibility.query_positions),
+            query,
             key,
             value,
             visibility,
@@ -353,7 +358,7 @@ class MultiHeadAttention(ProjectedAttention):
         if captured:
             record(self.path, weights)
         if self.use_gate:
-            output = output * apply_dense(self._gate_dense, query)
+            output = output * apply_dense(self._gate_dense, inputs)
         output = apply_dense(self._output_dense, output, contracted=2)
         seen = sees_something(
             visibility, ops.shape(query)[1], ops.shape(key)[1]
@@ -362,9 +367,6 @@ class MultiHeadAttention(ProjectedAttention):
             trailing = (None,) * (len(output.shape) - 2)
             output = ops.where(seen[(..., *trailing)], output, 0)
         return output, weights
-
-    def _dropped(self, weights):
-        return self._dropout_layer(weights, training=True)
 
     def compute_output_spec(
         self,

@@ -1,18 +1,14 @@
 """F1: pure functions of tensors."""
 
 from keras_attn.ops.angles import sine_and_cosine, sinusoid
-from keras_attn.ops.attend import (
-    AttentionPlan,
-    attend,
-    attend_clean,
-    attention_plan,
-)
+from keras_attn.ops.attend import attend, attend_clean
 from keras_attn.ops.capture import (
     capture_weights,
     capturing,
     record,
     refuse_capture,
 )
+from keras_attn.ops.plan import AttentionPlan, attention_plan
 from keras_attn.ops.position_bias import PositionBias
 from keras_attn.ops.positions import (
     default_positions,
@@ -27,11 +23,13 @@ from keras_attn.ops.visibility import (
     sees_something,
     visible,
 )
+from keras_attn.ops.weight_dropout import WeightDropout
 
 __all__ = [
     "AttentionPlan",
     "PositionBias",
     "Visibility",
+    "WeightDropout",
     "attend",
     "attend_clean",
     "attention_plan",

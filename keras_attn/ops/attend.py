@@ -1,103 +1,17 @@
 """One attention call: softmax(Q K^T) V, by the kernel that serves best."""
 
-from typing import NamedTuple
-
 from keras import ops
 
 from keras_attn import checks
-from keras_attn.backend import fused_attention, fused_obstacle
-from keras_attn.ops.position_bias import PositionBias
+from keras_attn.backend import fused_attention
+from keras_attn.ops.blockwise import attend_blockwise
+from keras_attn.ops.plan import attention_plan
+from keras_attn.ops.position_bias import PositionBias, four_axes
 from keras_attn.ops.positions import default_positions
 from keras_attn.ops.scores import scaled_dot_scores
 from keras_attn.ops.visibility import Visibility, sees_something, visible
 
-_KERNELS = ("fused", "plain")
 _HIDDEN = -1e30  # finite in float32, in which scores are computed
-
-
-class AttentionPlan(NamedTuple):
-    """Says which kernel a call runs, and why.
-
-    Args:
-        kernel: `"fused"` or `"plain"`.
-        reason: str. Why this one, or why not a faster one.
-        causal_only: bool. The kernel's own causal switch stands for the mask.
-
-    Examples:
-        >>> keras_attn.ops.AttentionPlan("plain", "weights were asked for")
-        AttentionPlan(kernel='plain', reason='weights were asked for', \
-causal_only=False)
-    """
-
-    kernel: str
-    reason: str
-    causal_only: bool = False
-
-
-def attention_plan(
-    query,
-    key,
-    visibility,
-    bias=None,
-    dropout=None,
-    return_weights=False,
-    kernel=None,
-):
-    """Chooses the kernel for a call of `attend`; `attend` runs this object.
-
-    Args:
-        query: float (B, T, N, H), or anything with that `shape`.
-        key: float (B, S, K, H), likewise.
-        visibility: `Visibility`.
-        bias: float broadcastable to (B, N, T, S), a `PositionBias`, or None.
-        dropout: callable on the weights, or None.
-        return_weights: bool. The weights are wanted.
-        kernel: `"fused"` or `"plain"` to force one; default None: choose.
-
-    Returns:
-        An `AttentionPlan`.
-
-    Raises:
-        ValueError: the forced kernel cannot serve, with the reason.
-
-    Examples:
-        >>> x = keras.ops.ones((1, 2, 1, 4))
-        >>> plan = keras_attn.ops.attention_plan(
-        ...     x, x, keras_attn.ops.Visibility(), return_weights=True)
-        >>> plan.kernel
-        'plain'
-    """
-    if kernel is not None and kernel not in _KERNELS:
-        raise ValueError(
-            f"`kernel` must be one of {_KERNELS} or None. "
-            f"Received: kernel={kernel!r}"
-        )
-    obstacle = fused_obstacle(
-        bias=bias is not None,
-        weights_wanted=return_weights,
-        dropout=dropout is not None,
-    )
-    if kernel == "fused" and obstacle:
-        raise ValueError(f"The fused kernel was forced, but {obstacle}.")
-    if kernel == "plain":
-        return AttentionPlan("plain", "it was asked for")
-    if obstacle:
-        return AttentionPlan("plain", obstacle)
-    v = visibility
-    causal_only = (
-        v.causal
-        and not v.strict
-        and v.window is None
-        and v.attention_mask is None
-        and v.query_segments is None
-        and v.query_order is None
-        and v.key_order is None
-        and v.query_positions is v.key_positions
-        and (v.query_positions is None or v.padding == "right")
-        # Kernels align their causal triangle top left.
-        and query.shape[1] == key.shape[1] is not None
-    )
-    return AttentionPlan("fused", "the backend has one", causal_only)
 
 
 def attend(
@@ -128,10 +42,11 @@ def attend(
         bias: float broadcastable to (B, N, T, S), or a `PositionBias`, added
             to the scores.
         scale: float. Default 1 / sqrt(H).
-        dropout: callable (B, N, T, S) -> (B, N, T, S), put on the weights.
+        dropout: `WeightDropout`, or any callable (B, N, T, S) -> (B, N, T, S),
+            put on the weights.
         return_weights: bool. Return the weights too.
-        kernel: `"fused"` or `"plain"` to force a kernel; default None: the
-            choice of `attention_plan`.
+        kernel: `"fused"`, `"blockwise"` or `"plain"` to force a kernel;
+            default None: the choice of `attention_plan`.
 
     Returns:
         Float (B, T, N, W) in the dtype of `query`, zero in rows that see
@@ -151,6 +66,7 @@ def attend(
         ((1, 3, 2, 4), 1.0)
     """
     visibility = Visibility() if visibility is None else visibility
+    query, key, value = map(ops.convert_to_tensor, (query, key, value))
     _check_shapes(query, key, value)
     if visibility.query_positions is not None:
         there = visibility.query_positions[..., None, None] >= 0
@@ -213,24 +129,27 @@ def attend_clean(
         (1, 3, 2, 4)
     """
     plan = attention_plan(
-        query, key, visibility, bias, dropout, return_weights, kernel
+        query, key, visibility, bias, dropout, return_weights, kernel, value
     )
     scale = query.shape[-1] ** -0.5 if scale is None else scale
+    if plan.kernel == "blockwise":
+        return attend_blockwise(
+            query, key, value, visibility, bias, scale, dropout
+        )
     lengths = ops.shape(query)[1], ops.shape(key)[1]
-    if plan.kernel == "fused":
-        if plan.causal_only:
-            output = fused_attention(
-                query, key, value, causal=True, scale=scale
-            )
-            seen = sees_something(visibility, *lengths)
-            if seen is None:
-                return output
-            return ops.where(seen[:, :, None, None], output, 0)
-        mask = visible(visibility, *lengths)
-        return fused_attention(query, key, value, mask, scale=scale)
-    mask = visible(visibility, *lengths)
     if isinstance(bias, PositionBias):
         bias = _spread(bias, visibility, *lengths)
+    if plan.kernel == "fused" and plan.causal_only:
+        output = fused_attention(query, key, value, causal=True, scale=scale)
+        seen = sees_something(visibility, *lengths)
+        if seen is None:
+            return output
+        return ops.where(seen[:, :, None, None], output, 0)
+    mask = visible(visibility, *lengths)
+    if plan.kernel == "fused":
+        if bias is not None:
+            bias = four_axes(bias)
+        return fused_attention(query, key, value, mask, scale=scale, bias=bias)
     return _plain(query, key, value, mask, bias, scale, dropout, return_weights)
 
 
@@ -248,16 +167,23 @@ def _plain(query, key, value, mask, bias, scale, dropout, return_weights):
     if bias is not None:
         scores = scores + ops.cast(bias, scores.dtype)
     if mask is None:
-        weights = ops.softmax(scores, axis=-1)
+        weights = _softmax(scores)
     else:
         # Not -inf: a row of nothing but -inf has no softmax. Such a row comes
         # out uniform here, and as zeros one line further.
         hidden = _HIDDEN
         scores = ops.where(mask, scores, hidden)
-        weights = ops.where(mask, ops.softmax(scores, axis=-1), 0)
+        weights = ops.where(mask, _softmax(scores), 0)
     used = weights if dropout is None else dropout(weights)
     output = _mix(ops.cast(used, value.dtype), value)
     return (output, weights) if return_weights else output
+
+
+def _softmax(scores):
+    # Of one key Keras warns that its softmax is 1; here that is no mistake.
+    if scores.shape[-1] == 1:
+        return ops.ones_like(scores)
+    return ops.softmax(scores, axis=-1)
 
 
 def _mix(weights, value):

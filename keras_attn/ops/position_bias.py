@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from keras import ops
+
 
 class PositionBias(NamedTuple):
     """Says how to compute a bias, for a kernel that wants it in blocks.
@@ -32,3 +34,18 @@ class PositionBias(NamedTuple):
 
     function: Callable
     parameters: Any = None
+
+
+def four_axes(bias):
+    """Gives a bias that is broadcastable to (B, N, T, S) all four axes.
+
+    Args:
+        bias: float, rank 4 at most.
+
+    Returns:
+        Float, rank 4.
+    """
+    missing = 4 - len(bias.shape)
+    if not missing:
+        return bias
+    return ops.reshape(bias, (*(1,) * missing, *ops.shape(bias)))

@@ -20,7 +20,7 @@ from tests.ops.cases import (
     values,
 )
 
-NO_FACTS = {"bias": False, "weights_wanted": False, "dropout": False}
+QUERY = keras.KerasTensor((2, 5, 4, 8))
 if "fused" in KERNELS:
     HERE = pytest.mark.parametrize("key_heads", [4, 2, 1])
 else:
@@ -28,21 +28,22 @@ else:
 
 
 def test_reasons():
-    free = fused_obstacle(**NO_FACTS)
+    free = fused_obstacle(QUERY, 8)
     if keras.backend.backend() == "torch":
         assert free is None
     else:
-        assert keras.backend.backend() in free
-    for fact in NO_FACTS:
-        assert fused_obstacle(**{**NO_FACTS, fact: True}) is not None
+        assert "no fused attention" in free
+    for fact in ({"weights": True}, {"dropout": True}):
+        assert fused_obstacle(QUERY, 8, **fact) is not None
 
 
-def test_refuses_where_there_is_none():
-    if "fused" in KERNELS:
-        return
-    tensors = [ops.convert_to_tensor(array) for array in inputs()]
-    with pytest.raises(ValueError, match="offers no fused attention"):
-        fused_attention(*tensors)
+@HERE
+def test_a_bias_is_refused_only_where_it_learns(key_heads):
+    if keras.backend.backend() == "torch":
+        bias = ops.ones((1, 4, 5, 5))
+        assert fused_obstacle(QUERY, 8, bias=bias) is None
+        bias.requires_grad_()
+        assert "no gradient" in fused_obstacle(QUERY, 8, bias=bias)
 
 
 @HERE
@@ -89,3 +90,32 @@ def test_causal(key_heads):
     assert_close(
         values(output), reference.scaled_dot_attention(*arrays, mask)[0]
     )
+
+
+@HERE
+@pytest.mark.parametrize("width", [2, 4, 7])
+@pytest.mark.parametrize("shape", [(1, HEADS, 1, LENGTH), (BATCH, 1, 5, 5)])
+def test_bias_and_mask_and_a_value_of_its_own_width(shape, width, key_heads):
+    query, key, value = inputs(key_heads=key_heads)
+    arrays = query, key, normal(*value.shape[:3], width, seed=3)
+    bias = normal(*shape, seed=5)
+    mask = np.random.default_rng(0).random((BATCH, 1, 1, LENGTH)) < 0.6
+    output = fused_attention(
+        *(ops.convert_to_tensor(array) for array in arrays),
+        ops.convert_to_tensor(mask),
+        bias=ops.convert_to_tensor(bias),
+        scale=0.5,
+    )
+    expected, _ = reference.scaled_dot_attention(*arrays, mask, bias)
+    assert_close(values(output), expected)
+
+
+@HERE
+def test_a_float32_bias_is_not_rounded_to_half_precision(key_heads):
+    # 0 and 1 in bfloat16 are 256 apart from these only by rounding.
+    query = ops.zeros((1, 1, 1, 4), "bfloat16")
+    value = ops.cast([[[[0.0] * 4], [[1.0] * 4]]], "bfloat16")
+    bias = ops.convert_to_tensor(np.float32([[[[1024.0, 1024.0 + 3]]]]))
+    output = fused_attention(query, query[:, [0, 0]], value, bias=bias)
+    expected = 1 / (1 + np.exp(-3))
+    assert_close(values(output), np.full((1, 1, 1, 4), expected), 1e-2)

@@ -49,8 +49,8 @@ def _suite():
 
 MODULE = _suite()
 
-# Keras's own layer warns of the same in these tests: of the names of inputs, and
-# of an optimizer with LoRA, whose variables its files do not hold.
+# Keras's own layer warns of the same in these tests: of the names of inputs,
+# and of an optimizer with LoRA, whose variables its files do not hold.
 pytestmark = [
     pytest.mark.filterwarnings("ignore:When providing `inputs` as a dict"),
     pytest.mark.filterwarnings(

@@ -83,8 +83,8 @@ CASES = {
     },
 }
 
-KERNELS = ["plain"]
-if not fused_obstacle(bias=False, weights_wanted=False, dropout=False):
+KERNELS = ["plain", "blockwise"]
+if not fused_obstacle(keras.KerasTensor((BATCH, LENGTH, HEADS, 4)), 4):
     KERNELS.append("fused")
 
 

@@ -153,37 +153,65 @@ def test_weights(name, key_heads):
     assert_close(total, mask.any(-1).astype("float32"))
 
 
+@every_kernel
 @pytest.mark.parametrize(
     "shape",
     [(BATCH, HEADS, LENGTH, LENGTH), (1, HEADS, 1, LENGTH), (LENGTH, LENGTH)],
 )
 @pytest.mark.parametrize("name", ["causal", "holes"])
-def test_bias(name, shape):
+def test_bias(name, shape, kernel):
     case, arrays, bias = CASES[name], inputs(), normal(*shape, seed=5)
     see, mask = visibility(case), spread(CASES[name])
-    output = values(run(arrays, see, bias=ops.convert_to_tensor(bias)))
+    tensor = ops.convert_to_tensor(bias)
+    output = values(run(arrays, see, bias=tensor, kernel=kernel))
     expected, _ = reference.scaled_dot_attention(*arrays, mask, bias)
     assert_close(output, expected)
     unbiased, _ = reference.scaled_dot_attention(*arrays, mask)
     assert_differs(output, unbiased)
 
 
-def test_bias_gradient():
-    case, arrays = CASES["causal, holes"], inputs()
-    bias = normal(BATCH, HEADS, LENGTH, LENGTH, seed=5)
+BIASED = [kernel for kernel in KERNELS if kernel != "fused"]
+
+
+@pytest.mark.parametrize("kernel", BIASED)
+@pytest.mark.parametrize(
+    "shape",
+    [
+        (BATCH, HEADS, LENGTH, LENGTH),
+        (1, HEADS, 1, LENGTH),
+        (BATCH, 1, LENGTH, 1),
+        (LENGTH, LENGTH),
+    ],
+)
+@pytest.mark.parametrize("key_heads", [4, 2])
+def test_bias_gradient(shape, key_heads, kernel):
+    case, arrays = CASES["causal, holes"], inputs(key_heads=key_heads)
+    bias = normal(*shape, seed=5)
     cotangent = normal(BATCH, LENGTH, HEADS, 6, seed=9)
     see = visibility(case)
 
     def loss(query, key, value, bias):
-        output = attend(query, key, value, see, bias=bias)
+        output = attend(query, key, value, see, bias=bias, kernel=kernel)
         return ops.sum(ops.multiply(output, cotangent))
 
     actual = gradient(loss, *arrays, bias)
-    expected = reference.scaled_dot_attention_gradients(
-        *arrays, cotangent, spread(case), bias
+    whole = np.broadcast_to(bias, (BATCH, HEADS, LENGTH, LENGTH))
+    expected = list(
+        reference.scaled_dot_attention_gradients(
+            *arrays, cotangent, spread(case), whole
+        )
     )
+    expected[3] = summed_to(expected[3], shape)
     for one, other in zip(actual, expected, strict=True):
         assert_close(one, other)
+
+
+def summed_to(slope, shape):
+    """The gradient of what was broadcast: a sum over what was repeated."""
+    missing = slope.ndim - len(shape)
+    slope = slope.sum(tuple(range(missing)))
+    axes = tuple(axis for axis, size in enumerate(shape) if size == 1)
+    return slope.sum(axes, keepdims=True)
 
 
 def test_dropout_acts_on_the_weights_that_are_used():

@@ -1,0 +1,71 @@
+"""Attention that never holds a matrix of queries by keys."""
+
+import keras
+
+
+if keras.backend.backend() == "torch":
+    from keras_attn.backend.blockwise.by_queries import by_queries as _kernel
+else:
+    from keras_attn.backend.blockwise.loops import by_loops as _kernel
+
+
+# Scores of one head, T x S, from which on this kernel is the faster one.
+_PAYS_FROM = {"jax": 512 * 512, "tensorflow": 512 * 512, "torch": 1024**2}
+
+
+def blockwise_pays(query_length, key_length):
+    """Says whether lengths are such that this kernel beats the plain one.
+
+    Args:
+        query_length: int. T.
+        key_length: int. S.
+
+    Returns:
+        A bool.
+    """
+    return query_length * key_length >= _PAYS_FROM[keras.backend.backend()]
+
+
+def blockwise_attention(
+    blocking,
+    query,
+    key,
+    value,
+    *,
+    bias,
+    query_facts,
+    key_facts,
+    spans,
+    mask,
+    seed,
+):
+    """Computes softmax(scale Q K^T + bias) V in memory linear in T + S.
+
+    Args:
+        blocking: `Blocking`. Sizes of the blocks, and who sees whom.
+        query: float (B, T, N, H), T a multiple of the block.
+        key: float (B, S, K, H), S a multiple of the block, K dividing N.
+        value: float (B, S, K, W).
+        bias: float (B, N, T, S), size-1 axes allowed; what the blocking's
+            callable takes; or None.
+        query_facts: int32 (F, B, T), the batch axis may have size 1.
+        key_facts: int32 (F, B, S), likewise.
+        spans: int32 (T / t, 2) and (S / s, 2). Which blocks may see each other.
+        mask: bool (B, N, T, S), size-1 axes allowed, or None.
+        seed: int (2,) of the dropout, or None.
+
+    Returns:
+        Float (B, T, N, W), zero in rows that see nothing.
+    """
+    return _kernel(
+        blocking,
+        query,
+        key,
+        value,
+        bias=bias,
+        query_facts=query_facts,
+        key_facts=key_facts,
+        spans=spans,
+        mask=mask,
+        seed=seed,
+    )

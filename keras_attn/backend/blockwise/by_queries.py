@@ -1,0 +1,111 @@
+"""Blockwise attention on PyTorch: one fused call a block of queries.
+
+PyTorch's fused kernel is itself an online softmax over blocks of keys, but
+takes a mask or a bias of the size T x S only. A block of queries with the keys
+that it may see needs a small one, and is computed once more for its gradient.
+"""
+
+import torch
+from torch.utils.checkpoint import checkpoint
+
+from keras_attn.backend.dropout import seeded_dropout
+from keras_attn.backend.fused import fused_attention
+
+
+def by_queries(
+    blocking,
+    query,
+    key,
+    value,
+    *,
+    bias,
+    query_facts,
+    key_facts,
+    spans,
+    mask,
+    seed,
+):
+    """Attends block of queries by block of queries.
+
+    Args and returns as for `blockwise_attention`.
+    """
+    outputs = []
+    for i, (first, last) in enumerate(spans[0].tolist()):
+        rows = slice(i * blocking.query_block, (i + 1) * blocking.query_block)
+        # A span may be empty, a fused kernel's keys may not.
+        columns = slice(
+            first * blocking.key_block,
+            max(last, first + 1) * blocking.key_block,
+        )
+
+        def attend(query, key, value, bias, rows=rows, columns=columns, i=i):
+            facts = query_facts[:, :, rows], key_facts[:, :, columns]
+            return _attend(
+                blocking,
+                query,
+                key,
+                value,
+                bias,
+                facts,
+                mask,
+                seed,
+                (rows, columns, i),
+            )
+
+        arguments = query[:, rows], key[:, columns], value[:, columns], bias
+        if torch.is_grad_enabled():
+            output = checkpoint(
+                attend,
+                *arguments,
+                use_reentrant=False,
+                preserve_rng_state=False,
+            )
+        else:
+            output = attend(*arguments)
+        outputs.append(output)
+    return torch.cat(outputs, dim=1)
+
+
+def _attend(blocking, query, key, value, bias, facts, mask, seed, block):
+    rows, columns, i = block
+    if blocking.bias == "tensor":
+        bias = _part(bias, rows, columns)
+    elif blocking.bias is not None:
+        bias = blocking.bias(bias, *facts)
+    visible = None
+    if blocking.rule is not None:
+        part = None if mask is None else _part(mask, rows, columns)
+        visible = blocking.rule(*facts, part)
+    learned = bias is not None and bias.requires_grad
+    if not blocking.rate and not learned:
+        return fused_attention(
+            query, key, value, visible, bias=bias, scale=blocking.scale
+        )
+    return _explicit(blocking, query, key, value, bias, visible, seed, i)
+
+
+def _explicit(blocking, query, key, value, bias, visible, seed, block):
+    dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
+    groups = blocking.heads // blocking.key_heads
+    query = query.to(dtype).transpose(1, 2) * blocking.scale
+    key, spread = (
+        x.to(dtype).transpose(1, 2).repeat_interleave(groups, 1)
+        for x in (key, value)
+    )
+    scores = query @ key.transpose(2, 3)
+    if bias is not None:
+        scores = scores + bias
+    if visible is not None:
+        scores = scores.masked_fill(~visible, -1e30)
+    weights = scores.softmax(-1)
+    if visible is not None:
+        weights = weights.masked_fill(~visible, 0)
+    if blocking.rate:
+        weights = seeded_dropout(weights, blocking.rate, seed, block)
+    return (weights @ spread).transpose(1, 2).to(value.dtype)
+
+
+def _part(tensor, rows, columns):
+    if tensor.shape[2] != 1:
+        tensor = tensor[:, :, rows]
+    return tensor if tensor.shape[3] == 1 else tensor[..., columns]

@@ -1,0 +1,57 @@
+"""Blockwise attention on JAX, with its own gradient."""
+
+import functools
+
+import jax
+import numpy as np
+
+from keras_attn.backend.blockwise.online_softmax import backward, forward
+
+
+@functools.partial(jax.jit, static_argnums=0)
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
+def run(blocking, operands):
+    """Computes attention; jitted, for a loop outside of it compiles anew.
+
+    Args:
+        blocking: `Blocking`.
+        operands: `Operands`.
+
+    Returns:
+        Float (I, B * K, G * t, W).
+    """
+    return forward(blocking, operands)[0]
+
+
+def _forward(blocking, operands):
+    output, log_sum = forward(blocking, operands)
+    return output, (operands, output, log_sum)
+
+
+def _backward(blocking, kept, upstream):
+    operands, output, log_sum = kept
+    query, key, value, bias = backward(
+        blocking, operands, output, log_sum, upstream, _pull_back
+    )
+    slopes = jax.tree.map(_no_slope, operands)
+    return (
+        slopes._replace(
+            query=query,
+            key=key,
+            value=value,
+            bias=bias if bias is not None else slopes.bias,
+        ),
+    )
+
+
+def _no_slope(tensor):
+    if jax.numpy.issubdtype(tensor.dtype, jax.numpy.floating):
+        return jax.numpy.zeros_like(tensor)
+    return np.zeros(tensor.shape, jax.dtypes.float0)
+
+
+def _pull_back(function, tensor, upstream):
+    return jax.vjp(function, tensor)[1](upstream)[0]
+
+
+run.__wrapped__.defvjp(_forward, _backward)

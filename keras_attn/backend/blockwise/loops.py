@@ -1,0 +1,48 @@
+"""Blockwise attention as a program of loops, for backends that compile."""
+
+import keras
+
+from keras_attn.backend.blockwise.layout import (
+    fact_blocks,
+    from_query_blocks,
+    key_blocks,
+    query_blocks,
+)
+from keras_attn.backend.blockwise.online_softmax import Operands
+
+if keras.backend.backend() == "jax":
+    from keras_attn.backend.blockwise.jax_program import run
+elif keras.backend.backend() == "tensorflow":
+    from keras_attn.backend.blockwise.tensorflow_program import run
+
+
+def by_loops(
+    blocking,
+    query,
+    key,
+    value,
+    *,
+    bias,
+    query_facts,
+    key_facts,
+    spans,
+    mask,
+    seed,
+):
+    """Lays the tensors out in blocks and runs the program.
+
+    Args and returns as for `blockwise_attention`.
+    """
+    operands = Operands(
+        query_blocks(query, blocking.query_block, blocking.key_heads),
+        key_blocks(key, blocking.key_block),
+        key_blocks(value, blocking.key_block),
+        bias,
+        fact_blocks(query_facts, blocking.query_block),
+        fact_blocks(key_facts, blocking.key_block),
+        *spans,
+        mask,
+        seed,
+    )
+    output = run(blocking, operands)
+    return from_query_blocks(output, blocking.query_block, blocking.key_heads)

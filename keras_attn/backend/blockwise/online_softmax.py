@@ -1,0 +1,304 @@
+"""Attention over blocks of keys with an online softmax, and its gradient.
+
+The maximum and the sum of a softmax are carried from block to block and the
+sum so far is scaled down when the maximum grows (Milakov and Gimelshein 2018,
+https://arxiv.org/abs/1805.02867; Rabe and Staats 2021,
+https://arxiv.org/abs/2112.05682). The gradient computes the weights of a block
+once more from the logarithm of that sum (Dao et al. 2022, algorithm 4,
+https://arxiv.org/abs/2205.14135). Nothing of size T x S is ever held.
+
+One block of queries has shape (B * K, G * t, H): the G = N / K heads that share
+one head of keys stand one behind the other, so that every product is one plain
+product of matrices.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from keras import ops
+
+from keras_attn.backend.dropout import seeded_dropout
+
+_HIDDEN = -1e30
+# Above what is hidden: exp(_HIDDEN - _LOWEST) is 0 where nothing is visible.
+_LOWEST = -1e29
+
+
+class Blocking(NamedTuple):
+    """What a program is compiled for; no tensors, hashable.
+
+    Args:
+        query_block: int. t, queries in a block.
+        key_block: int. s, keys in a block.
+        heads: int. N.
+        key_heads: int. K.
+        scale: float. Factor on q . k.
+        rule: callable, or None where everything is visible. Takes int32
+            (F, B, t) facts on queries, int32 (F, B, s) on keys and a block of
+            the mask or None; returns bool (B, N, t, s), size-1 axes allowed.
+        bias: `"tensor"`, a callable, or None. The callable takes `bias` of the
+            operands and both facts and returns float (B, N, t, s).
+        rate: float. Probability that a weight is dropped.
+    """
+
+    query_block: int
+    key_block: int
+    heads: int
+    key_heads: int
+    scale: float
+    rule: Callable | None = None
+    bias: Any = None
+    rate: float = 0.0
+
+
+class Operands(NamedTuple):
+    """The tensors of a call; I and J are the numbers of blocks.
+
+    Args:
+        query: float (I, B * K, G * t, H).
+        key: float (J, B * K, s, H).
+        value: float (J, B * K, s, W).
+        bias: float (B, N, T, S), size-1 axes allowed; whatever the callable
+            takes; or None.
+        query_facts: int32 (I, F, B, t), the batch axis may have size 1.
+        key_facts: int32 (J, F, B, s), likewise.
+        query_spans: int32 (I, 2). First and behind last block of keys of which
+            a block of queries may see something.
+        key_spans: int32 (J, 2). The same for a block of keys.
+        mask: bool (B, N, T, S), size-1 axes allowed, or None.
+        seed: int (2,) of the dropout, or None.
+    """
+
+    query: Any
+    key: Any
+    value: Any
+    bias: Any
+    query_facts: Any
+    key_facts: Any
+    query_spans: Any
+    key_spans: Any
+    mask: Any
+    seed: Any
+
+
+def forward(blocking, operands):
+    """Computes the output and what its gradient needs.
+
+    Args:
+        blocking: `Blocking`.
+        operands: `Operands`.
+
+    Returns:
+        Float (I, B * K, G * t, W), and float32 (I, B, N, t, 1): the logarithm
+        of the sum of exponentials, huge in rows that see nothing.
+    """
+    blocks, merged, rows, _ = ops.shape(operands.query)
+    width = operands.value.shape[-1]
+    dtype = _computing(operands.query)
+    batch = merged // blocking.key_heads
+    row = (batch, blocking.heads, blocking.query_block, 1)
+
+    def over_queries(i, results):
+        output, log_sum = results
+
+        def over_keys(j, carry):
+            highest, total, mixed = carry
+            scores = _scores(blocking, operands, i, j)
+            top = ops.maximum(highest, ops.max(scores, -1, keepdims=True))
+            weights = ops.exp(scores - top)
+            shrink = ops.exp(highest - top)
+            total = total * shrink + ops.sum(weights, -1, keepdims=True)
+            used = _drop(blocking, operands, weights, i, j)
+            value = ops.cast(operands.value[j], dtype)
+            added = ops.einsum("xts,xsw->xtw", _merge(used, merged), value)
+            shrink = ops.reshape(shrink, (merged, rows, 1))
+            return top, total, mixed * shrink + added
+
+        first, last = operands.query_spans[i, 0], operands.query_spans[i, 1]
+        start = (
+            ops.full(row, _LOWEST, dtype),
+            ops.zeros(row, dtype),
+            ops.zeros((merged, rows, width), dtype),
+        )
+        highest, total, mixed = ops.fori_loop(first, last, over_keys, start)
+        empty = total == 0
+        total = ops.where(empty, 1, total)
+        mixed = mixed / ops.reshape(total, (merged, rows, 1))
+        output = _put(output, i, ops.cast(mixed, output.dtype))
+        log_total = ops.where(empty, -_HIDDEN, highest + ops.log(total))
+        return output, _put(log_sum, i, log_total)
+
+    results = (
+        ops.zeros((blocks, merged, rows, width), operands.value.dtype),
+        ops.zeros((blocks, *row), dtype),
+    )
+    return ops.fori_loop(0, blocks, over_queries, results)
+
+
+def backward(blocking, operands, output, log_sum, upstream, pull_back):
+    """Computes the gradient of `forward`.
+
+    Args:
+        blocking: `Blocking`.
+        operands: `Operands`.
+        output: float (I, B * K, G * t, W), from `forward`.
+        log_sum: float (I, B, N, t, 1), from `forward`.
+        upstream: float, the gradient with respect to `output`.
+        pull_back: callable. Takes a function, a tensor and the gradient with
+            respect to the function's result; returns that with respect to the
+            tensor.
+
+    Returns:
+        Gradients with respect to query, key, value and bias (or None).
+    """
+    dtype = _computing(operands.query)
+    merged = ops.shape(operands.query)[1]
+    shape = ops.shape(log_sum)
+    centre = ops.sum(
+        ops.cast(output, dtype) * ops.cast(upstream, dtype), -1, keepdims=True
+    )
+    centre = ops.reshape(centre, shape)
+
+    def over_keys(j, results):
+        key_slopes, value_slopes, *rest = results
+        key = ops.cast(operands.key[j], dtype)
+        value = ops.cast(operands.value[j], dtype)
+
+        def over_queries(i, carry):
+            key_slope, value_slope, query_slopes, *bias_slope = carry
+            query = ops.cast(operands.query[i], dtype) * blocking.scale
+            arriving = ops.cast(upstream[i], dtype)
+            scores = _scores(blocking, operands, i, j)
+            weights = ops.exp(scores - log_sum[i])
+            used = _drop(blocking, operands, weights, i, j)
+            value_slope = value_slope + ops.einsum(
+                "xts,xtw->xsw", _merge(used, merged), arriving
+            )
+            slope = ops.einsum("xtw,xsw->xts", arriving, value)
+            slope = ops.reshape(slope, ops.shape(weights))
+            slope = _drop(blocking, operands, slope, i, j)
+            slope = weights * (slope - centre[i])
+            if bias_slope:
+                bias_slope = [
+                    _bias_slope(
+                        blocking,
+                        operands,
+                        bias_slope[0],
+                        slope,
+                        i,
+                        j,
+                        pull_back,
+                    )
+                ]
+            slope = _merge(slope, merged)
+            key_slope = key_slope + ops.einsum("xts,xth->xsh", slope, query)
+            added = ops.einsum("xts,xsh->xth", slope, key) * blocking.scale
+            query_slopes = _put(query_slopes, i, query_slopes[i] + added)
+            return key_slope, value_slope, query_slopes, *bias_slope
+
+        first, last = operands.key_spans[j, 0], operands.key_spans[j, 1]
+        start = (ops.zeros_like(key), ops.zeros_like(value), *rest)
+        key_slope, value_slope, *rest = ops.fori_loop(
+            first, last, over_queries, start
+        )
+        return (
+            _put(key_slopes, j, ops.cast(key_slope, key_slopes.dtype)),
+            _put(value_slopes, j, ops.cast(value_slope, value_slopes.dtype)),
+            *rest,
+        )
+
+    results = [
+        ops.zeros_like(operands.key),
+        ops.zeros_like(operands.value),
+        ops.zeros_like(operands.query, dtype),
+    ]
+    if blocking.bias is not None and operands.bias is not None:
+        results.append(ops.zeros_like(operands.bias, dtype))
+    key_blocks = ops.shape(operands.key)[0]
+    key, value, query, *bias = ops.fori_loop(
+        0, key_blocks, over_keys, tuple(results)
+    )
+    bias = ops.cast(bias[0], operands.bias.dtype) if bias else None
+    return ops.cast(query, operands.query.dtype), key, value, bias
+
+
+def _scores(blocking, operands, i, j):
+    dtype = _computing(operands.query)
+    query = ops.cast(operands.query[i], dtype) * blocking.scale
+    key = ops.cast(operands.key[j], dtype)
+    scores = ops.einsum("xth,xsh->xts", query, key)
+    merged = ops.shape(operands.query)[1]
+    shape = (
+        merged // blocking.key_heads,
+        blocking.heads,
+        blocking.query_block,
+        blocking.key_block,
+    )
+    scores = ops.reshape(scores, shape)
+    facts = operands.query_facts[i], operands.key_facts[j]
+    if blocking.bias == "tensor":
+        bias, _ = _block(operands.bias, blocking, i, j)
+        scores = scores + ops.cast(bias, dtype)
+    elif blocking.bias is not None:
+        bias = blocking.bias(operands.bias, *facts)
+        scores = scores + ops.cast(bias, dtype)
+    if blocking.rule is None:
+        return scores
+    mask = operands.mask
+    if mask is not None:
+        mask, _ = _block(mask, blocking, i, j)
+    return ops.where(blocking.rule(*facts, mask), scores, _HIDDEN)
+
+
+def _drop(blocking, operands, weights, i, j):
+    if not blocking.rate:
+        return weights
+    block = i * ops.shape(operands.key)[0] + j
+    return seeded_dropout(weights, blocking.rate, operands.seed, block)
+
+
+def _bias_slope(blocking, operands, total, slope, i, j, pull_back):
+    if blocking.bias != "tensor":
+        facts = operands.query_facts[i], operands.key_facts[j]
+
+        def bias(parameters):
+            shape = ops.shape(slope)
+            whole = ops.cast(blocking.bias(parameters, *facts), slope.dtype)
+            return ops.broadcast_to(whole, shape)
+
+        return total + ops.cast(
+            pull_back(bias, operands.bias, slope), total.dtype
+        )
+    old, start = _block(total, blocking, i, j)
+    for axis, size in enumerate(operands.bias.shape):
+        if size == 1:
+            slope = ops.sum(slope, axis, keepdims=True)
+    return ops.slice_update(total, start, old + slope)
+
+
+def _block(tensor, blocking, i, j):
+    """The part of (B, N, T, S) that block (i, j) sees, and where it starts."""
+    shape = list(ops.shape(tensor))
+    start = [0, 0, 0, 0]
+    for axis, number, size in (
+        (2, i, blocking.query_block),
+        (3, j, blocking.key_block),
+    ):
+        if tensor.shape[axis] != 1:
+            start[axis], shape[axis] = number * size, size
+    return ops.slice(tensor, start, shape), start
+
+
+def _put(blocks, i, block):
+    start = [i] + [0] * (len(blocks.shape) - 1)
+    return ops.slice_update(blocks, start, ops.expand_dims(block, 0))
+
+
+def _merge(weights, merged):
+    batch, heads, queries, keys = ops.shape(weights)
+    rows = batch * heads // merged * queries
+    return ops.reshape(weights, (merged, rows, keys))
+
+
+def _computing(tensor):
+    return "float64" if tensor.dtype == "float64" else "float32"

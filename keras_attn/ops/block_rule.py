@@ -1,0 +1,231 @@
+"""A `Visibility` for kernels that see one block of a call at a time."""
+
+import dataclasses
+from typing import Any, NamedTuple
+
+from keras import ops
+
+from keras_attn.ops.positions import default_positions
+from keras_attn.ops.visibility import Visibility, visible
+
+_FAR = 1 << 30
+
+
+class BlockRule(NamedTuple):
+    """Says who sees whom in one block, from facts on its queries and keys.
+
+    A fact is an integer for every query or key. The first is the position.
+    Holds no tensor and is hashable, so that a program that was compiled for it
+    is found again.
+
+    Args:
+        visibility: `Visibility` without tensors: what is static in it.
+        facts: tuple of str or None. For each fact the field of a `Visibility`
+            that it becomes: `"positions"`, `"order"`, `"segments"`; None for a
+            position that only a bias asks for.
+    """
+
+    visibility: Visibility
+    facts: tuple
+
+    def __call__(self, query_facts, key_facts, mask):
+        """Spreads one block out.
+
+        Args:
+            query_facts: int32 (F, B, t).
+            key_facts: int32 (F, B, s).
+            mask: bool (B, N, t, s), size-1 axes allowed, or None.
+
+        Returns:
+            Bool (B, N, t, s), size-1 axes allowed; None where every query sees
+            every key.
+        """
+        fields = {"attention_mask": mask}
+        for number, name in enumerate(self.facts):
+            if name is not None:
+                fields[f"query_{name}"] = query_facts[number]
+                fields[f"key_{name}"] = key_facts[number]
+        return visible(
+            dataclasses.replace(self.visibility, **fields), None, None
+        )
+
+
+class BlockFacts(NamedTuple):
+    """What a kernel is told about who sees whom.
+
+    Args:
+        rule: `BlockRule`, or None where every query sees every key.
+        query: int32 (F, B, T), the batch axis may have size 1.
+        key: int32 (F, B, S), likewise.
+        mask: bool (B, N, T, S), size-1 axes allowed, or None.
+    """
+
+    rule: BlockRule | None
+    query: Any
+    key: Any
+    mask: Any
+
+
+def block_facts(visibility, query_length, key_length, query_pad=0, key_pad=0):
+    """Takes a `Visibility` apart into a rule and facts.
+
+    Args:
+        visibility: `Visibility`.
+        query_length: int. T.
+        key_length: int. S.
+        query_pad: int. Queries that a kernel appends; they see nothing.
+        key_pad: int. Keys that a kernel appends; nobody sees them.
+
+    Returns:
+        `BlockFacts`, the appended queries and keys among them.
+    """
+    v = visibility
+    pads = query_pad, key_pad
+    positions = _pair(v.query_positions, v.key_positions)
+    ordered = v.causal and not v.query_order is v.key_order is None
+    segmented = v.query_segments is not None
+    padded = any(pads) or positions is not None
+    default = default_positions(query_length), default_positions(key_length)
+    positions = _filled(positions, default)
+    name = "positions" if padded or v.window is not None else None
+    if name is None and v.causal and not ordered:
+        name = "order"
+    facts = [(name, positions, -1)]
+    if ordered:
+        pair = _pair(v.query_order, v.key_order)
+        facts.append(("order", _filled(pair, positions), 0))
+    if segmented:
+        facts.append(("segments", (v.query_segments, v.key_segments), 0))
+    mask = _padded_mask(v.attention_mask, pads)
+    query, key = (
+        _stacked([(pair[side], fill) for _, pair, fill in facts], pads[side])
+        for side in (0, 1)
+    )
+    rule = BlockRule(
+        Visibility(causal=v.causal, strict=v.strict, window=v.window),
+        tuple(name for name, _, _ in facts),
+    )
+    if mask is None and not any(rule.facts):
+        rule = None
+    return BlockFacts(rule, query, key, mask)
+
+
+def block_spans(facts, query_block, key_block):
+    """Finds the blocks of keys that each block of queries may see.
+
+    A pair of blocks is out where no row of the batch has a pair of tokens in
+    it that the order, the window and the segments would let meet. A span runs
+    from the first to the last block that is not out.
+
+    Args:
+        facts: `BlockFacts`, lengths that are multiples of the blocks.
+        query_block: int. t, queries in a block.
+        key_block: int. s, keys in a block.
+
+    Returns:
+        Int32 (T / t, 2) and (S / s, 2): the first block and the one behind the
+        last, of keys for each block of queries and the other way round.
+    """
+    query_blocks = facts.query.shape[2] // query_block
+    key_blocks = facts.key.shape[2] // key_block
+    if facts.rule is None:
+        return (
+            ops.convert_to_tensor([[0, key_blocks]] * query_blocks, "int32"),
+            ops.convert_to_tensor([[0, query_blocks]] * key_blocks, "int32"),
+        )
+    v, names = facts.rule.visibility, facts.rule.facts
+    query = _ranges(facts.query, query_blocks, query_block, names)
+    key = _ranges(facts.key, key_blocks, key_block, names)
+    # An axis for the other side's blocks: (blocks of queries, of keys, B).
+    query = {name: [x[:, None] for x in pair] for name, pair in query.items()}
+    key = {name: [x[None] for x in pair] for name, pair in key.items()}
+    near = query["there"][0] & key["there"][0]
+    order = "order" if "order" in names else "positions"
+    if v.causal:
+        near &= query[order][1] >= key[order][0]
+    if v.window is not None:
+        (first, last), (key_first, key_last) = (
+            query["positions"],
+            key["positions"],
+        )
+        gap = ops.maximum(first - key_last, key_first - last)
+        near &= gap < v.window
+    if "segments" in names:
+        (first, last), (key_first, key_last) = (
+            query["segments"],
+            key["segments"],
+        )
+        near &= (first <= key_last) & (key_first <= last)
+    near = ops.any(near, axis=-1)
+    return _span(near), _span(ops.transpose(near))
+
+
+def _ranges(facts, blocks, size, names):
+    """Smallest and largest fact of the tokens in each block, (blocks, B)."""
+    batch = ops.shape(facts)[1]
+    facts = ops.reshape(facts, (facts.shape[0], batch, blocks, size))
+    facts = ops.transpose(facts, (0, 2, 1, 3))
+    padded = "positions" in names
+    there = facts[0] >= 0 if padded else ops.ones_like(facts[0], "bool")
+    some = ops.any(there, -1)
+    ranges = {"there": (some, some)}
+    for fact, name in zip(range(len(names)), names, strict=True):
+        if name is not None:
+            ranges[name] = (
+                ops.min(ops.where(there, facts[fact], _FAR), -1),
+                ops.max(ops.where(there, facts[fact], -_FAR), -1),
+            )
+    return ranges
+
+
+def _span(near):
+    number = ops.arange(near.shape[1], dtype="int32")
+    first = ops.min(ops.where(near, number, near.shape[1]), axis=1)
+    last = ops.max(ops.where(near, number + 1, 0), axis=1)
+    return ops.stack([ops.minimum(first, last), last], axis=1)
+
+
+def _pair(query, key):
+    return None if query is None and key is None else (query, key)
+
+
+def _filled(pair, default):
+    if pair is None:
+        return default
+    return tuple(
+        other if given is None else given
+        for given, other in zip(pair, default, strict=True)
+    )
+
+
+def _stacked(facts, pad):
+    tensors = [ops.cast(tensor, "int32") for tensor, _ in facts]
+    if pad:
+        tensors = [
+            ops.pad(tensor, ((0, 0), (0, pad)), constant_values=fill)
+            for tensor, (_, fill) in zip(tensors, facts, strict=True)
+        ]
+    if len(tensors) == 1:
+        return tensors[0][None]
+    batch = [tensor.shape[0] for tensor in tensors]
+    if len(set(batch)) > 1:
+        most = next(
+            x for x, size in zip(tensors, batch, strict=True) if size != 1
+        )
+        tensors = [
+            ops.broadcast_to(x, ops.shape(most)) if x.shape[0] == 1 else x
+            for x in tensors
+        ]
+    return ops.stack(tensors)
+
+
+def _padded_mask(mask, pads):
+    if mask is None:
+        return None
+    widths = [(0, 0), (0, 0)] + [
+        (0, 0 if mask.shape[axis] == 1 else pad)
+        for axis, pad in zip((2, 3), pads, strict=True)
+    ]
+    if not any(after for _, after in widths):
+        return mask
+    return ops.pad(mask, widths, constant_values=False)

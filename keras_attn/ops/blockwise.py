@@ -1,0 +1,92 @@
+"""The kernel whose memory is linear in the sequence."""
+
+from keras import ops
+
+from keras_attn.backend import Blocking, blockwise_attention
+from keras_attn.ops.block_rule import block_facts, block_spans
+from keras_attn.ops.position_bias import PositionBias, four_axes
+
+BLOCK = 256
+
+
+def attend_blockwise(query, key, value, visibility, bias, scale, dropout):
+    """Computes attention block by block; the arguments are those of `attend`.
+
+    Args:
+        query: float (B, T, N, H), T static.
+        key: float (B, S, K, H), S static.
+        value: float (B, S, K, W).
+        visibility: `Visibility`.
+        bias: float broadcastable to (B, N, T, S), a `PositionBias`, or None.
+        scale: float. Factor on q . k.
+        dropout: `WeightDropout` or None.
+
+    Returns:
+        Float (B, T, N, W), zero in rows that see nothing.
+    """
+    length = query.shape[1]
+    query_block, query_pad = _blocks(length)
+    key_block, key_pad = _blocks(key.shape[1])
+    facts = block_facts(visibility, length, key.shape[1], query_pad, key_pad)
+    kind = None
+    if isinstance(bias, PositionBias):
+        kind, bias = _OfPositions(bias.function), bias.parameters
+    elif bias is not None:
+        kind = "tensor"
+        bias = _padded(four_axes(bias), (2, query_pad), (3, key_pad))
+    blocking = Blocking(
+        query_block,
+        key_block,
+        heads=query.shape[2],
+        key_heads=key.shape[2],
+        scale=float(scale),
+        rule=facts.rule,
+        bias=kind,
+        rate=0.0 if dropout is None else dropout.rate,
+    )
+    output = blockwise_attention(
+        blocking,
+        _padded(query, (1, query_pad)),
+        _padded(key, (1, key_pad)),
+        _padded(value, (1, key_pad)),
+        bias=bias,
+        query_facts=facts.query,
+        key_facts=facts.key,
+        spans=block_spans(facts, query_block, key_block),
+        mask=facts.mask,
+        seed=None if dropout is None else dropout.seed,
+    )
+    return output[:, :length] if query_pad else output
+
+
+def _blocks(length):
+    """Equal blocks of at most `BLOCK`, and what is missing to fill them."""
+    count = -(-length // BLOCK)
+    size = -(-length // count)
+    return size, count * size - length
+
+
+def _padded(tensor, *pads):
+    widths = [(0, 0)] * len(tensor.shape)
+    for axis, pad in pads:
+        if tensor.shape[axis] != 1 or axis == 1:
+            widths[axis] = (0, pad)
+    if not any(after for _, after in widths):
+        return tensor
+    return ops.pad(tensor, widths)
+
+
+class _OfPositions:
+    """A function of positions as one of facts; equal for equal functions."""
+
+    def __init__(self, function):
+        self.function = function
+
+    def __call__(self, parameters, query_facts, key_facts):
+        return self.function(parameters, query_facts[0], key_facts[0])
+
+    def __eq__(self, other):
+        return type(other) is type(self) and self.function == other.function
+
+    def __hash__(self):
+        return hash(self.function)

@@ -1,0 +1,167 @@
+"""Which kernel runs a call of `attend`, and why."""
+
+from typing import NamedTuple
+
+from keras_attn.backend import blockwise_pays, fused_obstacle
+from keras_attn.ops.position_bias import PositionBias
+
+KERNELS = ("fused", "blockwise", "plain")
+
+
+class AttentionPlan(NamedTuple):
+    """Says which kernel a call runs, and why not a faster one.
+
+    Args:
+        kernel: `"fused"`, `"blockwise"` or `"plain"`.
+        reason: str. Why this one.
+        causal_only: bool. The fused kernel's own causal switch stands for the
+            mask.
+        passed_over: tuple of pairs of str. Kernels that would be preferred, and
+            why they do not run.
+
+    Examples:
+        >>> plan = keras_attn.ops.AttentionPlan("plain", "it was asked for")
+        >>> print(plan)
+        plain: it was asked for
+    """
+
+    kernel: str
+    reason: str
+    causal_only: bool = False
+    passed_over: tuple = ()
+
+    def __str__(self):
+        lines = [f"{self.kernel}: {self.reason}"]
+        lines += [f"not {name}: {why}" for name, why in self.passed_over]
+        return "\n".join(lines)
+
+
+def attention_plan(
+    query,
+    key,
+    visibility,
+    bias=None,
+    dropout=None,
+    return_weights=False,
+    kernel=None,
+    value=None,
+):
+    """Chooses the kernel for a call of `attend`; `attend` runs this object.
+
+    Args:
+        query: float (B, T, N, H), or anything with that `shape` and a `dtype`.
+        key: float (B, S, K, H), likewise.
+        visibility: `Visibility`.
+        bias: float broadcastable to (B, N, T, S), a `PositionBias`, or None.
+        dropout: `WeightDropout`, any callable on the weights, or None.
+        return_weights: bool. The weights are wanted.
+        kernel: `"fused"`, `"blockwise"` or `"plain"` to force one; default
+            None: choose.
+        value: float (B, S, K, W), or anything with that `shape`; default `key`.
+
+    Returns:
+        An `AttentionPlan`.
+
+    Raises:
+        ValueError: the forced kernel cannot serve, with the reason.
+
+    Examples:
+        >>> x = keras.ops.ones((1, 2, 1, 4))
+        >>> plan = keras_attn.ops.attention_plan(
+        ...     x, x, keras_attn.ops.Visibility(), return_weights=True)
+        >>> plan.kernel
+        'plain'
+    """
+    if kernel is not None and kernel not in KERNELS:
+        raise ValueError(
+            f"`kernel` must be one of {KERNELS} or None. "
+            f"Received: kernel={kernel!r}"
+        )
+    lengths = query.shape[1], key.shape[1]
+    of_positions = isinstance(bias, PositionBias)
+    obstacles = {
+        "fused": fused_obstacle(
+            query,
+            (key if value is None else value).shape[-1],
+            bias=bias.parameters if of_positions else bias,
+            weights=return_weights,
+            dropout=dropout is not None,
+        ),
+        "blockwise": _blockwise_obstacle(lengths, return_weights, dropout),
+        "plain": None,
+    }
+    causal_only = bias is None and _causal_only(visibility, lengths)
+    if kernel is not None:
+        if obstacles[kernel]:
+            raise ValueError(
+                f"The {kernel} kernel was forced, but {obstacles[kernel]}."
+            )
+        fused_causal = causal_only and kernel == "fused"
+        return AttentionPlan(kernel, "it was asked for", fused_causal)
+    spread = _spread(visibility, of_positions, causal_only)
+    long = None not in lengths and blockwise_pays(*lengths)
+    if (
+        not obstacles["fused"]
+        and long
+        and spread
+        and not obstacles["blockwise"]
+    ):
+        obstacles["fused"] = f"it would need {spread} of {_size(lengths)}"
+    if not long and not obstacles["blockwise"]:
+        obstacles["blockwise"] = (
+            f"{_size(lengths)} scores a head are few: it would be slower"
+        )
+    reasons = {
+        "fused": "the backend has one",
+        "blockwise": f"{_size(lengths)} scores a head need not be held",
+        "plain": "no other kernel serves",
+    }
+    passed_over = []
+    for choice in KERNELS:
+        if not obstacles[choice]:
+            break
+        passed_over.append((choice, obstacles[choice]))
+    return AttentionPlan(
+        choice,
+        reasons[choice],
+        causal_only and choice == "fused",
+        tuple(passed_over),
+    )
+
+
+def _blockwise_obstacle(lengths, weights, dropout):
+    if weights:
+        return "a blockwise kernel never holds the weights that were asked for"
+    if dropout is not None and not hasattr(dropout, "seed"):
+        return "it needs to know how to drop a block of weights twice alike"
+    if None in lengths:
+        return "the lengths are not known where the program is compiled"
+    return None
+
+
+def _causal_only(v, lengths):
+    return (
+        v.causal
+        and not v.strict
+        and v.window is None
+        and v.attention_mask is None
+        and v.query_segments is None
+        and v.query_order is None
+        and v.key_order is None
+        and v.query_positions is v.key_positions
+        and (v.query_positions is None or v.padding == "right")
+        # Kernels align their causal triangle top left.
+        and lengths[0] == lengths[1] is not None
+    )
+
+
+def _spread(v, of_positions, causal_only):
+    """What of the size T x S a fused kernel would have to be handed."""
+    if of_positions:
+        return "a bias"
+    by_pairs = v.causal or v.window is not None or v.query_segments is not None
+    return "a mask" if by_pairs and not causal_only else None
+
+
+def _size(lengths):
+    return " x ".join("?" if n is None else f"{n:,}" for n in lengths)

@@ -1,0 +1,38 @@
+"""Dropout on attention weights, for kernels that never hold all of them."""
+
+from typing import Any, NamedTuple
+
+from keras_attn.backend import seeded_dropout
+
+
+class WeightDropout(NamedTuple):
+    """Says how to drop attention weights: the same ones for the same seed.
+
+    A blockwise kernel computes a block's weights twice, for the output and for
+    the gradient, and both times must drop the same.
+
+    Args:
+        rate: float in (0, 1). Probability that a weight is dropped.
+        seed: int (2,), from `keras.random.SeedGenerator.next()`.
+
+    Examples:
+        >>> seed = keras.random.SeedGenerator(1).next()
+        >>> dropout = keras_attn.ops.WeightDropout(0.5, seed)
+        >>> weights = dropout(keras.ops.ones((1, 1, 8, 8)))
+        >>> sorted(set(keras.ops.convert_to_numpy(weights).ravel().tolist()))
+        [0.0, 2.0]
+    """
+
+    rate: float
+    seed: Any
+
+    def __call__(self, weights):
+        """Drops some of all weights.
+
+        Args:
+            weights: float (B, N, T, S).
+
+        Returns:
+            Float (B, N, T, S): 0, or the weight over the share that is kept.
+        """
+        return seeded_dropout(weights, self.rate, self.seed)
