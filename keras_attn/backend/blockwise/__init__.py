@@ -2,7 +2,6 @@
 
 import keras
 
-
 if keras.backend.backend() == "torch":
     from keras_attn.backend.blockwise.by_queries import by_queries as _kernel
 else:
