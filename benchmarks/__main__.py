@@ -9,7 +9,7 @@ import sys
 
 from benchmarks.harness import race, report, table
 
-TABLES = ("training_step", "training_parts")
+TABLES = ("training_step", "training_parts", "attention")
 DOCS = pathlib.Path(__file__).parents[1] / "docs/benchmarks"
 
 

@@ -12,6 +12,7 @@ from keras_attn.layers.attention_position import (
 )
 from keras_attn.layers.feed_forward import FeedForward
 from keras_attn.layers.multi_head_attention import MultiHeadAttention
+from keras_attn.layers.quantized_parts import QuantizedParts
 from keras_attn.layers.rematerialized import Rematerialized
 from keras_attn.ops import (
     implicit_mask,
@@ -20,7 +21,7 @@ from keras_attn.ops import (
 )
 
 
-class Block(Rematerialized):
+class Block(QuantizedParts, Rematerialized):
     """Holds the configuration of a block and makes its sublayers.
 
     Abstract: `EncoderBlock` and `DecoderBlock` say what is computed, and

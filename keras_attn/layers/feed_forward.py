@@ -5,11 +5,12 @@ import keras
 from keras_attn import checks
 from keras_attn.backend import apply_dense
 from keras_attn.layers.dropout import Dropout
+from keras_attn.layers.quantized_parts import QuantizedParts
 from keras_attn.layers.rematerialized import Rematerialized
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
-class FeedForward(Rematerialized):
+class FeedForward(QuantizedParts, Rematerialized):
     """Applies the same two-layer network to every position.
 
         FFN(x) = f(x W_1 + b_1) W_2 + b_2

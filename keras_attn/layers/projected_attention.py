@@ -12,11 +12,12 @@ from keras_attn.layers.attention_position import (
     with_position,
 )
 from keras_attn.layers.dropout import Dropout
+from keras_attn.layers.quantized_parts import QuantizedParts
 from keras_attn.layers.rematerialized import Rematerialized
 from keras_attn.ops import default_positions
 
 
-class ProjectedAttention(Rematerialized):
+class ProjectedAttention(QuantizedParts, Rematerialized):
     """Projects queries, keys and values to heads, and heads to an output.
 
     Abstract: `MultiHeadAttention` says what happens between the projections,

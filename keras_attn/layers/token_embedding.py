@@ -4,10 +4,11 @@ import keras
 from keras import ops
 
 from keras_attn import checks
+from keras_attn.layers.quantized_parts import QuantizedParts
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
-class TokenEmbedding(keras.layers.Layer):
+class TokenEmbedding(QuantizedParts, keras.layers.Layer):
     """Looks up a vector for each token id, scaled by the square root of D.
 
         embed(x) = sqrt(D) E[x]

@@ -5,6 +5,7 @@ import numpy as np
 
 from keras_attn import checks
 from keras_attn.backend import concrete
+from keras_attn.layers.quantized_parts import QuantizedModelParts
 from keras_attn.models.portable import portable_compile_config
 
 
@@ -61,7 +62,7 @@ def check_ids(name, ids, vocabulary_size):
     return ids
 
 
-class CheckedModel(keras.Model):
+class CheckedModel(QuantizedModelParts, keras.Model):
     """Checks arrays before Keras's trainer takes the variables.
 
     On JAX an exception inside `predict` or `fit` leaves a model without its

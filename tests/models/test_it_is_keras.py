@@ -62,10 +62,6 @@ def test_quantised(make):
         assert dtype == "int8", layer.path
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="configs do not name the quantised policies of sublayers yet",
-)
 @quantising
 @every_model
 def test_quantised_saved_and_reloaded(make, tmp_path):
@@ -101,6 +97,9 @@ def test_lora_trained_saved_and_reloaded(make, tmp_path):
     plain = make()
     plain.load_weights(tmp_path / "model.weights.h5")
     np.testing.assert_allclose(outputs(plain), expected, atol=1e-5, rtol=1e-5)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras", compile=False)
+    np.testing.assert_allclose(outputs(loaded), expected, atol=1e-5, rtol=1e-5)
 
 
 @every_model

@@ -1,0 +1,1 @@
+"""Attention alone: the op and the layer, forward and backward."""

@@ -1,0 +1,85 @@
+"""Who runs attention, on which sizes and under which masks."""
+
+from benchmarks.attention.task import WINDOW, flops, tokens
+from benchmarks.harness.contestant import Contestant
+
+__all__ = ["flops", "tokens"]
+
+TITLE = "Attention"
+ROUNDS = 5
+STEPS = 2
+
+_SIZES = ((8, 8, 128, 64), (4, 8, 512, 64), (1, 8, 2048, 64), (1, 4, 8192, 64))
+_MASKS = ("none", "causal", "padded", "window")
+
+
+def _case(rows, heads, length, width, mask, backward):
+    size = f"{rows} x {heads} x {length:,} x {width}"
+    passes = "forward + backward" if backward else "forward"
+    return {
+        "name": f"{size}, {mask}, {passes}",
+        "title": f"{size}, {mask}, {passes}",
+        "rows": rows,
+        "heads": heads,
+        "length": length,
+        "width": width,
+        "mask": mask,
+        "backward": backward,
+    }
+
+
+CASES = [
+    _case(*size, mask, backward)
+    for size in _SIZES
+    for mask in _MASKS
+    for backward in (False, True)
+]
+QUICK_CASES = [_case(2, 2, 16, 8, mask, True) for mask in _MASKS]
+
+NOTES = [
+    "Sizes are batch x heads x T x features per head, float32. *causal*: query "
+    "t sees keys 0 to t; *padded*: the keys of all rows but the first are "
+    "padded, those of the last by a half, a single row by a half; *window*: "
+    f"causal, and less than {WINDOW} keys back.",
+    "This library is told the structure of the mask, a peer what it takes: its "
+    "causal switch, a mask of booleans, or its window.",
+    "The op takes queries, keys and values; the layer takes one sequence and "
+    "has the four projections. Backward is the gradient in these inputs.",
+    "JAX under `jax.jit`; TensorFlow under `tf.function`, as Keras compiles on "
+    "a CPU (without XLA); PyTorch as it is.",
+    "Medians of 5 measurements of 2 steps each, in processes of their own that "
+    "take turns.",
+    "*Of peak* counts what the mask leaves over: half under a causal mask.",
+]
+
+_LAYER = "benchmarks.attention.layer"
+
+
+def _contestants():
+    for backend in ("torch", "jax", "tensorflow"):
+        peer = f"keras.ops.dot_product_attention on {backend}"
+        yield Contestant(
+            f"keras_attn.ops.attend on {backend}",
+            backend,
+            "benchmarks.attention.ours",
+            against=peer,
+        )
+        yield Contestant(peer, backend, "benchmarks.attention.keras_op")
+        peer = f"keras.layers.MultiHeadAttention on {backend}"
+        yield Contestant(
+            f"keras_attn.layers.MultiHeadAttention on {backend}",
+            backend,
+            _LAYER,
+            {"library": "keras_attn"},
+            peer,
+        )
+        yield Contestant(peer, backend, _LAYER, {"library": "keras"})
+    yield Contestant("torch SDPA", "torch", "benchmarks.attention.torch_sdpa")
+    yield Contestant(
+        "torch.nn.MultiheadAttention",
+        "torch",
+        "benchmarks.attention.torch_layer",
+    )
+
+
+CONTESTANTS = list(_contestants())

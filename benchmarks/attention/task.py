@@ -1,0 +1,127 @@
+"""The arrays, the masks, and how a backend runs a function of them."""
+
+import keras
+import numpy as np
+
+WINDOW = 256
+
+
+def heads(case, count=3):
+    """Returns `count` float32 arrays (B, T, N, H)."""
+    shape = case["rows"], case["length"], case["heads"], case["width"]
+    rng = np.random.default_rng(0)
+    return [rng.normal(size=shape).astype("float32") for _ in range(count)]
+
+
+def tokens_there(case):
+    """Returns bool (B, T): the last rows are padded, the last by a half."""
+    rows, length = case["rows"], case["length"]
+    lengths = length - np.arange(rows)[::-1] * length // (2 * rows)
+    lengths[-1] = length // 2
+    return np.arange(length) < lengths[:, None]
+
+
+def dense_mask(case):
+    """Returns what a peer is handed: bool, broadcastable, or None."""
+    length = np.arange(case["length"])
+    if case["mask"] == "window":
+        near = np.abs(length[:, None] - length) < WINDOW
+        return (near & (length[:, None] >= length))[None, None]
+    if case["mask"] == "padded":
+        return tokens_there(case)[:, None, None]
+    return None
+
+
+def flops(case):
+    """Counts the multiplications and additions that nobody can avoid.
+
+    Half of the pairs under a causal mask, a band under a window; backward two
+    and a half times forward, as the weights are computed once more.
+    """
+    length = case["length"]
+    pairs = length * length
+    if case["mask"] == "causal":
+        pairs //= 2
+    elif case["mask"] == "window":
+        pairs = length * min(WINDOW, length)
+    total = 4 * case["rows"] * case["heads"] * case["width"] * pairs
+    return int(total * (3.5 if case["backward"] else 1))
+
+
+def tokens(case):
+    """Counts the queries of a step."""
+    return case["rows"] * case["length"]
+
+
+def runner(function, arrays, backward):
+    """Returns a callable that runs steps of a function of tensors.
+
+    Args:
+        function: callable of one tensor per array, returns a float tensor.
+        arrays: list of float32 arrays.
+        backward: bool. Compute the gradient of the sum of the result too.
+
+    Returns:
+        Callable of a number of steps, which returns the last sum.
+    """
+    prepare = {"jax": _jax, "tensorflow": _tensorflow, "torch": _torch}
+    tensors = [keras.ops.convert_to_tensor(array) for array in arrays]
+    step = prepare[keras.backend.backend()](function, backward)
+
+    def run(steps):
+        for _ in range(steps):
+            result = step(*tensors)
+        return float(keras.ops.convert_to_numpy(result))
+
+    return run
+
+
+def _jax(function, backward):
+    import jax
+
+    def total(*tensors):
+        return function(*tensors).sum()
+
+    if not backward:
+        return jax.jit(total)
+    places = tuple(range(8))
+
+    @jax.jit
+    def step(*tensors):
+        value, slopes = jax.value_and_grad(total, places[: len(tensors)])(
+            *tensors
+        )
+        return value + sum(slope.sum() for slope in slopes)
+
+    return step
+
+
+def _tensorflow(function, backward):
+    import tensorflow as tf
+
+    @tf.function(autograph=False)
+    def step(*tensors):
+        with tf.GradientTape() as tape:
+            tape.watch(tensors)
+            value = tf.reduce_sum(function(*tensors))
+        if not backward:
+            return value
+        slopes = tape.gradient(value, tensors)
+        return value + tf.add_n([tf.reduce_sum(slope) for slope in slopes])
+
+    return step
+
+
+def _torch(function, backward):
+    import torch
+
+    def step(*tensors):
+        if not backward:
+            with torch.no_grad():
+                return function(*tensors).sum()
+        tensors = [tensor.detach().requires_grad_() for tensor in tensors]
+        value = function(*tensors).sum()
+        slopes = torch.autograd.grad(value, tensors)
+        return (value + sum(slope.sum() for slope in slopes)).detach()
+
+    return step
