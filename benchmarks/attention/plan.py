@@ -49,7 +49,8 @@ NOTES = [
     "a CPU (without XLA); PyTorch as it is.",
     "Medians of 5 measurements of 2 steps each, in processes of their own that "
     "take turns.",
-    "*Of peak* counts what the mask leaves over: half under a causal mask.",
+    "*Of peak* counts what the mask leaves over, half of it under a causal "
+    "mask, and not the projections of a layer.",
 ]
 
 _LAYER = "benchmarks.attention.layer"

@@ -14,9 +14,9 @@ def heads(case, count=3):
 
 
 def tokens_there(case):
-    """Returns bool (B, T): the last rows are padded, the last by a half."""
+    """Returns bool (B, T): later rows are padded more, the last by a half."""
     rows, length = case["rows"], case["length"]
-    lengths = length - np.arange(rows)[::-1] * length // (2 * rows)
+    lengths = length - np.arange(rows) * length // (2 * rows)
     lengths[-1] = length // 2
     return np.arange(length) < lengths[:, None]
 
@@ -33,10 +33,11 @@ def dense_mask(case):
 
 
 def flops(case):
-    """Counts the multiplications and additions that nobody can avoid.
+    """Counts the multiplications and additions of attention itself.
 
-    Half of the pairs under a causal mask, a band under a window; backward two
-    and a half times forward, as the weights are computed once more.
+    Half of the pairs under a causal mask, a band under a window, those of keys
+    that are there; backward two and a half times forward, as the weights are
+    computed once more. A layer's projections come on top.
     """
     length = case["length"]
     pairs = length * length
@@ -44,6 +45,8 @@ def flops(case):
         pairs //= 2
     elif case["mask"] == "window":
         pairs = length * min(WINDOW, length)
+    elif case["mask"] == "padded":
+        pairs = length * tokens_there(case).sum() / case["rows"]
     total = 4 * case["rows"] * case["heads"] * case["width"] * pairs
     return int(total * (3.5 if case["backward"] else 1))
 

@@ -5,7 +5,12 @@ from keras_attn.backend.blockwise.online_softmax import Blocking
 from keras_attn.backend.cache_write import write_rows
 from keras_attn.backend.compiling import compiled
 from keras_attn.backend.dense import apply_dense, apply_denses
-from keras_attn.backend.dropout import dropout, seeded_dropout
+from keras_attn.backend.dropout import (
+    drawn_seed,
+    dropout,
+    kept_seed,
+    seeded_dropout,
+)
 from keras_attn.backend.fused import fused_attention, fused_obstacle
 from keras_attn.backend.inspection import concrete
 from keras_attn.backend.norm_of_sum import norm_of_sum
@@ -21,9 +26,11 @@ __all__ = [
     "blockwise_pays",
     "compiled",
     "concrete",
+    "drawn_seed",
     "dropout",
     "fused_attention",
     "fused_obstacle",
+    "kept_seed",
     "norm_of_sum",
     "random_state",
     "seeded_dropout",

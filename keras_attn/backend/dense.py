@@ -81,7 +81,9 @@ def _weights(layer, x, contracted):
 def _products(rows, matrices, biases):
     product = _PRODUCTS[keras.backend.backend()]
     alike = len({bias is None for bias in biases}) == 1
-    if len(matrices) == 1 or not alike:
+    # On PyTorch putting the matrices together costs what one product saves.
+    together = keras.backend.backend() != "torch"
+    if len(matrices) == 1 or not alike or not together:
         return [
             product(rows, matrix, bias)
             for matrix, bias in zip(matrices, biases, strict=True)

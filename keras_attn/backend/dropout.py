@@ -32,12 +32,34 @@ def dropout(x, rate, seed_generator, seeded):
     Returns:
         Float in the shape and dtype of `x`.
     """
+    return seeded_dropout(x, rate, drawn_seed(seed_generator, seeded))
+
+
+def drawn_seed(seed_generator, seeded):
+    """Draws a seed, or None where PyTorch's own generator is to be asked.
+
+    Args:
+        seed_generator: `keras.random.SeedGenerator`.
+        seeded: bool. Whether the user gave that seed.
+
+    Returns:
+        Int (2,), or None.
+    """
     if keras.backend.backend() == "torch" and not seeded:
-        if x.device.type not in ("cpu", "meta"):
-            # One fused kernel, whose generator is cheap there.
-            return torch.nn.functional.dropout(x, rate)
-        return _dropped(x, rate, None)
-    return _dropped(x, rate, seed_generator.next())
+        return None
+    return seed_generator.next()
+
+
+def kept_seed(seed):
+    """Returns a seed that gives the same twice, drawn anew for None.
+
+    Args:
+        seed: int (2,), or None, from `drawn_seed`.
+
+    Returns:
+        Int (2,).
+    """
+    return torch.randint(1 << 31, (2,)) if seed is None else seed
 
 
 def seeded_dropout(x, rate, seed, block=0):
@@ -46,13 +68,19 @@ def seeded_dropout(x, rate, seed, block=0):
     Args:
         x: float, any shape.
         rate: float in (0, 1). Probability that an element is dropped.
-        seed: int (2,), from `keras.random.SeedGenerator.next()`.
+        seed: int (2,), from `keras.random.SeedGenerator.next()`; or None on
+            PyTorch, whose own generator is asked, never twice the same.
         block: int or int32 scalar. Which part of a larger tensor `x` is: parts
             are dropped independently.
 
     Returns:
         Float in the shape and dtype of `x`.
     """
+    if seed is None:
+        if x.device.type not in ("cpu", "meta"):
+            # One fused kernel, whose generator is cheap there.
+            return torch.nn.functional.dropout(x, rate)
+        return _dropped(x, rate, None)
     if keras.backend.backend() == "torch":
         seed = [*(int(part) for part in seed), int(block)]
     else:

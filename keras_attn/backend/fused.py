@@ -12,14 +12,24 @@ _CUDNN_WIDTH = 128
 
 
 def fused_obstacle(
-    query, value_width, *, bias=None, weights=False, dropout=False
+    query,
+    value_width,
+    *,
+    bias=None,
+    bias_dtype=None,
+    masked=False,
+    weights=False,
+    dropout=False,
 ):
     """Says why the fused kernel cannot serve a call, or None where it can.
 
     Args:
         query: float (B, T, N, H), or anything with its `shape` and `dtype`.
         value_width: int. W.
-        bias: float tensor that is added to the scores, or None.
+        bias: float tensor that is added to the scores, or from which what is
+            added is computed, or None.
+        bias_dtype: str. The dtype of what is added, or None.
+        masked: bool. Something but the kernel's causal switch hides keys.
         weights: bool. The caller wants the weights back.
         dropout: bool. Attention weights are dropped in this call.
 
@@ -36,17 +46,16 @@ def fused_obstacle(
     if name == "torch":
         if getattr(bias, "requires_grad", False) and torch.is_grad_enabled():
             return "PyTorch's kernel has no gradient for the bias"
-        return None
+        return _rounds(query, bias_dtype)
     if jax.default_backend() != "gpu":
         return f"JAX has no fused attention on the {jax.default_backend()}"
+    if masked or bias_dtype is not None:
+        return (
+            "cuDNN's kernel takes lengths that a mask or a bias would not fit"
+        )
     dtype = keras.backend.standardize_dtype(query.dtype)
     if dtype not in ("bfloat16", "float16"):
         return f"cuDNN's kernel takes half precision, not {dtype}"
-    if (
-        bias is not None
-        and keras.backend.standardize_dtype(bias.dtype) != dtype
-    ):
-        return f"cuDNN's kernel would round the bias to {dtype}"
     widths = query.shape[-1], value_width
     if any(width % 8 or width > _CUDNN_WIDTH for width in widths):
         return (
@@ -54,6 +63,17 @@ def fused_obstacle(
             f"{_CUDNN_WIDTH}, not {widths[0]} and {widths[1]}"
         )
     return None
+
+
+def _rounds(query, bias_dtype):
+    """Only PyTorch's kernel for the CPU takes a bias of another dtype."""
+    device = getattr(query, "device", None)
+    if bias_dtype is None or device is None or device.type == "cpu":
+        return None
+    dtype = keras.backend.standardize_dtype(query.dtype)
+    if bias_dtype == dtype:
+        return None
+    return f"PyTorch's kernel would take the {bias_dtype} bias for {dtype}"
 
 
 def fused_attention(
@@ -73,7 +93,7 @@ def fused_attention(
         causal: bool. Query t sees keys 0..t; only where T == S.
         scale: float. Factor on the scores.
         bias: float broadcastable to (B, N, T, S), rank 4, or None; without
-            gradient on PyTorch.
+            gradient on PyTorch, and in the dtype of `query` but on a CPU.
 
     Returns:
         Float (B, T, N, W).

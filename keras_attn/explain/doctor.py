@@ -110,6 +110,7 @@ class _Examination:
                 *self._contents(),
                 *self._rows(),
             ]
+            probes = [probe for probe in probes if probe is not None]
         finally:
             before.restore()
         if not probes:
@@ -236,9 +237,10 @@ class _Examination:
         for row in np.flatnonzero(self.batch.whole):
             rows = slice(row, row + 1)
             probe = self._probe(change, self.batch.row(row), rows=rows)
-            if probe is None:
-                return
-            probes.append(probe)
+            if probe is not None:
+                probes.append(probe)
+        if not probes:
+            return
         leaks = [leak for probe in probes for leak in probe.leaks]
         leaks.sort(key=lambda leak: leak.order)
         moved = max((probe.moved for probe in probes), default=0.0)

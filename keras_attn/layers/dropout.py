@@ -58,5 +58,9 @@ class Dropout(keras.layers.Dropout):
             or self.noise_shape is not None
         ):
             return super().call(inputs, training=training)
+        return backend.seeded_dropout(inputs, self.rate, self.draw())
+
+    def draw(self):
+        """Draws a seed; None where PyTorch's own generator is to be asked."""
         seeded = self.seed is not None or seed_is_given()
-        return backend.dropout(inputs, self.rate, self.seed_generator, seeded)
+        return backend.drawn_seed(self.seed_generator, seeded)

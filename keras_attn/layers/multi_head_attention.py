@@ -338,8 +338,7 @@ class MultiHeadAttention(ProjectedAttention):
         query, key, value = heads
         dropout = None
         if training and self.dropout:
-            seed = self._dropout_layer.seed_generator.next()
-            dropout = WeightDropout(self.dropout, seed)
+            dropout = WeightDropout(self.dropout, self._dropout_layer.draw())
         weights = None
         kernel = {None: None, True: "fused", False: "plain"}
         captured = capturing()

@@ -78,6 +78,7 @@ class RotaryPosition(AttentionPosition):
             for wave in sine_and_cosine(positions, width, self.base)
         )
         dtype = keras.backend.result_type(x.dtype, "float32")
+        sine, cosine = ops.cast(sine, dtype), ops.cast(cosine, dtype)
         turning = ops.cast(x[..., :width], dtype)
         if self.layout == "halves":
             first = turning[..., : width // 2]

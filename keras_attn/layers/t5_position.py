@@ -87,6 +87,7 @@ class T5Position(AttentionPosition):
             shape=(num_buckets, num_heads),
             initializer=self.initializer,
             name="table",
+            dtype="float32",
             autocast=False,
         )
 

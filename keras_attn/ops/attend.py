@@ -6,7 +6,7 @@ from keras_attn import checks
 from keras_attn.backend import fused_attention
 from keras_attn.ops.blockwise import attend_blockwise
 from keras_attn.ops.plan import attention_plan
-from keras_attn.ops.position_bias import PositionBias, four_axes
+from keras_attn.ops.position_bias import PositionBias, as_tensors, four_axes
 from keras_attn.ops.positions import default_positions
 from keras_attn.ops.scores import scaled_dot_scores
 from keras_attn.ops.visibility import Visibility, sees_something, visible
@@ -32,7 +32,8 @@ def attend(
     (Vaswani et al. 2017, sec. 3.2.1, eq. 1, https://arxiv.org/abs/1706.03762),
     the softmax over the visible keys, in float32. Whatever stands at hidden
     queries, keys and values, NaN included, reaches neither a visible row nor a
-    gradient.
+    gradient. The blockwise kernel has a first derivative only, in reverse mode
+    on JAX.
 
     Args:
         query: float (B, T, N, H).
@@ -128,6 +129,7 @@ def attend_clean(
         >>> tuple(keras_attn.ops.attend_clean(x, x, x, see).shape)
         (1, 3, 2, 4)
     """
+    bias = as_tensors(bias)
     plan = attention_plan(
         query, key, visibility, bias, dropout, return_weights, kernel, value
     )

@@ -98,8 +98,11 @@ def block_facts(visibility, query_length, key_length, query_pad=0, key_pad=0):
         facts.append(("segments", (v.query_segments, v.key_segments), 0))
     mask = _padded_mask(v.attention_mask, pads)
     query, key = (
-        _stacked([(pair[side], fill) for _, pair, fill in facts], pads[side])
-        for side in (0, 1)
+        _stacked([(pair[side], fill) for _, pair, fill in facts], pad, length)
+        for side, pad, length in (
+            (0, query_pad, query_length),
+            (1, key_pad, key_length),
+        )
     )
     rule = BlockRule(
         Visibility(causal=v.causal, strict=v.strict, window=v.window),
@@ -198,8 +201,12 @@ def _filled(pair, default):
     )
 
 
-def _stacked(facts, pad):
-    tensors = [ops.cast(tensor, "int32") for tensor, _ in facts]
+def _stacked(facts, pad, length):
+    # The length is known, also where a mask does not tell.
+    tensors = [
+        ops.reshape(ops.cast(tensor, "int32"), (-1, length))
+        for tensor, _ in facts
+    ]
     if pad:
         tensors = [
             ops.pad(tensor, ((0, 0), (0, pad)), constant_values=fill)

@@ -2,7 +2,7 @@
 
 from keras import ops
 
-from keras_attn.backend import Blocking, blockwise_attention
+from keras_attn.backend import Blocking, blockwise_attention, kept_seed
 from keras_attn.ops.block_rule import block_facts, block_spans
 from keras_attn.ops.position_bias import PositionBias, four_axes
 
@@ -54,7 +54,7 @@ def attend_blockwise(query, key, value, visibility, bias, scale, dropout):
         key_facts=facts.key,
         spans=block_spans(facts, query_block, key_block),
         mask=facts.mask,
-        seed=None if dropout is None else dropout.seed,
+        seed=None if dropout is None else kept_seed(dropout.seed),
     )
     return output[:, :length] if query_pad else output
 

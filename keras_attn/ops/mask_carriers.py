@@ -19,6 +19,10 @@ class _Asked(keras.layers.Layer):
         self._tell(mask)
         return inputs
 
+    def rematerialized_call(self, layer_call, *args, **kwargs):
+        """Returns `layer_call`: there is nothing to compute twice."""
+        return layer_call
+
 
 class _Carrier(keras.layers.Layer):
     """Keras attaches what `compute_mask` says to the output."""
@@ -29,6 +33,10 @@ class _Carrier(keras.layers.Layer):
 
     def call(self, inputs):
         return inputs
+
+    def rematerialized_call(self, layer_call, *args, **kwargs):
+        """Returns `layer_call`: there is nothing to compute twice."""
+        return layer_call
 
     def compute_mask(self, inputs, previous_mask=None):
         return self._mask[0]

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+import keras
+
 from keras_attn.backend import blockwise_pays, fused_obstacle
 from keras_attn.ops.position_bias import PositionBias
 
@@ -79,18 +81,20 @@ def attention_plan(
         )
     lengths = query.shape[1], key.shape[1]
     of_positions = isinstance(bias, PositionBias)
+    causal_only = bias is None and _causal_only(visibility, lengths)
     obstacles = {
         "fused": fused_obstacle(
             query,
             (key if value is None else value).shape[-1],
             bias=bias.parameters if of_positions else bias,
+            bias_dtype=_bias_dtype(bias),
+            masked=not causal_only and not _sees_all(visibility),
             weights=return_weights,
             dropout=dropout is not None,
         ),
         "blockwise": _blockwise_obstacle(lengths, return_weights, dropout),
         "plain": None,
     }
-    causal_only = bias is None and _causal_only(visibility, lengths)
     if kernel is not None:
         if obstacles[kernel]:
             raise ValueError(
@@ -153,6 +157,25 @@ def _causal_only(v, lengths):
         # Kernels align their causal triangle top left.
         and lengths[0] == lengths[1] is not None
     )
+
+
+def _bias_dtype(bias):
+    if bias is None:
+        return None
+    if isinstance(bias, PositionBias):
+        return "float32"
+    return keras.backend.standardize_dtype(bias.dtype)
+
+
+def _sees_all(v):
+    tensors = (
+        v.query_positions,
+        v.key_positions,
+        v.query_segments,
+        v.attention_mask,
+    )
+    hidden = any(tensor is not None for tensor in tensors)
+    return not hidden and not v.causal and v.window is None
 
 
 def _spread(v, of_positions, causal_only):

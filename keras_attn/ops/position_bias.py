@@ -18,7 +18,8 @@ class PositionBias(NamedTuple):
         function: callable. Takes `parameters`, int32 query positions (B, T) and
             int32 key positions (B, S), and returns float (B, N, T, S), a size-1
             batch axis where the positions have one. Differentiable with respect
-            to `parameters`; reads no other tensor.
+            to `parameters`; reads no other tensor. Hashable, and equal to one
+            that does the same: a blockwise kernel compiles a program for each.
         parameters: float tensor, for which `function` may have gradients, or
             None.
 
@@ -34,6 +35,24 @@ class PositionBias(NamedTuple):
 
     function: Callable
     parameters: Any = None
+
+
+def as_tensors(bias):
+    """Turns arrays and variables of a bias into tensors.
+
+    Args:
+        bias: array, variable or tensor, a `PositionBias` of one, or None.
+
+    Returns:
+        The same of tensors.
+    """
+    if bias is None:
+        return None
+    if not isinstance(bias, PositionBias):
+        return ops.convert_to_tensor(bias)
+    if bias.parameters is None:
+        return bias
+    return bias._replace(parameters=ops.convert_to_tensor(bias.parameters))
 
 
 def four_axes(bias):

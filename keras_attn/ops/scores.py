@@ -1,5 +1,6 @@
 """Scores: how well a query fits a key, before the softmax."""
 
+import keras
 from keras import ops
 
 
@@ -32,7 +33,7 @@ def scaled_dot_scores(query, key, scale=None):
     heads, width = query.shape[2:]
     key_heads = key.shape[2]
     scale = width**-0.5 if scale is None else scale
-    if query.dtype != "float64":
+    if keras.backend.standardize_dtype(query.dtype) != "float64":
         query, key = ops.cast(query, "float32"), ops.cast(key, "float32")
     # The scale goes on the query: T x H numbers, not T x S.
     query = query * ops.cast(scale, query.dtype)

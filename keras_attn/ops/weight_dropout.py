@@ -13,7 +13,8 @@ class WeightDropout(NamedTuple):
 
     Args:
         rate: float in (0, 1). Probability that a weight is dropped.
-        seed: int (2,), from `keras.random.SeedGenerator.next()`.
+        seed: int (2,), from `keras.random.SeedGenerator.next()`; or None on
+            PyTorch: its own generator draws.
 
     Examples:
         >>> seed = keras.random.SeedGenerator(1).next()

@@ -76,8 +76,12 @@ def _attend(blocking, query, key, value, bias, facts, mask, seed, block):
     if blocking.rule is not None:
         part = None if mask is None else _part(mask, rows, columns)
         visible = blocking.rule(*facts, part)
-    learned = bias is not None and bias.requires_grad
-    if not blocking.rate and not learned:
+    explicit = bias is not None and (
+        bias.requires_grad
+        # Kernels for a GPU would take its bits for those of another dtype.
+        or (bias.dtype != query.dtype and query.device.type != "cpu")
+    )
+    if not blocking.rate and not explicit:
         return fused_attention(
             query, key, value, visible, bias=bias, scale=blocking.scale
         )
