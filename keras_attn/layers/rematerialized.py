@@ -1,5 +1,7 @@
 """What a layer with dropout needs so that Keras may compute it twice."""
 
+import inspect
+
 import keras
 from keras import ops, tree
 
@@ -32,7 +34,9 @@ class Rematerialized(keras.layers.Layer):
             tensors = [leaves[n] for n in places]
             masks = [implicit_mask(x) for x in tensors]
             masked = [n for n, mask in enumerate(masks) if mask is not None]
-            seeds = [generators[0].next()] if generators else []
+            given = inspect.signature(self.call).bind_partial(*args, **kwargs)
+            drops = generators and given.arguments.get("training")
+            seeds = [generators[0].next()] if drops else []
 
             def twice(*given):
                 given = [

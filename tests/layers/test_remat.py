@@ -161,6 +161,24 @@ def test_a_remat_scope(name):
         assert_differences(twice, lambda *x: run(twice, *x), inputs, by_twice)
 
 
+@pytest.mark.parametrize("name", LAYERS)
+def test_nothing_is_drawn_where_nothing_is_dropped(name):
+    inputs, masks = inputs_of(name)
+    with keras.RematScope("full"):
+        layer = built(name)
+    generators = [
+        part.seed_generator
+        for part in layer._flatten_layers()
+        if isinstance(part, Dropout) and part.rate
+    ]
+    before = [to_numpy(generator.state.value) for generator in generators]
+    tensors = masked([ops.convert_to_tensor(x) for x in inputs], masks)
+    layer(*tensors)
+    layer(*tensors, training=False)
+    for generator, state in zip(generators, before, strict=True):
+        np.testing.assert_array_equal(to_numpy(generator.state.value), state)
+
+
 def first_seed(layer):
     for part in layer._flatten_layers():
         if isinstance(part, Dropout) and part.rate:
