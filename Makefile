@@ -5,6 +5,8 @@
 # All of these can be set: make test BACKENDS=jax TESTS=tests/layers
 BACKENDS ?= tensorflow jax torch
 TESTS ?= tests
+# How many processes share the tests of `make test`.
+WORKERS ?= 2
 TABLE ?= training_step
 KERAS_BACKEND ?= torch
 # What `make tutorials` runs; empty: those whose page is out of date.
@@ -44,7 +46,8 @@ translate: $(STAMP) ## Train a Transformer, translate, score, draw pictures
 test: lint ## Lint, then run all tests on each backend in turn
 	@once=; for backend in $(BACKENDS); do \
 		echo "Tests on $$backend:"; \
-		KERAS_BACKEND=$$backend $(RUN) -m pytest $(TESTS) $$once || \
+		KERAS_BACKEND=$$backend $(RUN) -m pytest $(TESTS) $$once \
+			--numprocesses=$(WORKERS) --dist=loadfile || \
 			[ $$?$$once = 5--deselect=tests/site/ ] || { \
 			echo "make test: stopped, tests failed on $$backend." >&2; \
 			exit 1; \
