@@ -59,11 +59,11 @@ class Tab:
         browser.listen(self._session, self._hear)
         for domain in ("Log", "Network", "Page", "Runtime"):
             self.call(f"{domain}.enable")
-        # Workers load files too.
+        # Workers load files too; they wait until they are listened to.
         self.call(
             "Target.setAutoAttach",
             autoAttach=True,
-            waitForDebuggerOnStart=False,
+            waitForDebuggerOnStart=True,
             flatten=True,
         )
         scheme = "dark" if variant.dark else "light"
@@ -140,3 +140,4 @@ class Tab:
             self._browser.listen(worker, self._hear)
             for domain in ("Log", "Network", "Runtime"):
                 self._browser.send(f"{domain}.enable", worker)
+            self._browser.send("Runtime.runIfWaitingForDebugger", worker)
