@@ -60,14 +60,16 @@ def _normed(x, output, gain, offset, seed, rate, epsilon):
 def _slopes(x, output, gain, upstream, seed, rate, epsilon):
     # Written out: automatic differentiation would have the program above hand
     # over all of its intermediate arrays.
-    total = ops.cast(_sum(x, output, seed, rate), "float32")
+    total = _sum(x, output, seed, rate)
+    wide = "float64" if total.dtype == "float64" else "float32"
+    total = ops.cast(total, wide)
     mean = ops.mean(total, axis=-1, keepdims=True)
     centred = total - mean
     variance = ops.mean(ops.square(centred), axis=-1, keepdims=True)
     inverse = ops.rsqrt(variance + epsilon)
     normed = centred * inverse
-    upstream = ops.cast(upstream, "float32")
-    slope = upstream * ops.cast(gain, "float32")
+    upstream = ops.cast(upstream, wide)
+    slope = upstream * ops.cast(gain, wide)
     along = ops.mean(slope * normed, axis=-1, keepdims=True)
     slope = slope - ops.mean(slope, axis=-1, keepdims=True) - normed * along
     slope = ops.cast(inverse * slope, x.dtype)

@@ -159,8 +159,12 @@ class _Examination:
             return None
 
     def _moved(self, outputs, rows=slice(None)):
-        """How far real positions of the model's output are from the first."""
-        worst = 0.0
+        """How far real positions of the model's outputs are from the first.
+
+        Returns:
+            The largest difference, and whether one is past its tolerance.
+        """
+        worst, past = 0.0, False
         for number, output in enumerate(outputs):
             array = keras.ops.convert_to_numpy(
                 keras.ops.cast(output, "float32")
@@ -168,18 +172,19 @@ class _Examination:
             key, place = (id(self.model), 0), ("outputs", number)
             moved, known = self.scale.moved(key, place, array, rows)
             worst = max(worst, moved)
+            past |= moved > self._tolerance(output.dtype)
             note = f"output {number} of the model: it has no real positions"
             if known is None and note not in self.refused:
                 self.refused.append(note)
-        return worst
+        return worst, past
 
     def _check_repeats(self):
-        outputs = self._again(self.batch, Watcher())
-        if self._moved(outputs) > self._tolerance(outputs[0].dtype):
+        moved, past = self._moved(self._again(self.batch, Watcher()))
+        if past:
             raise ValueError(
                 "`model` must give the same answer to the same inputs when it "
                 "is not in training. Received: a model whose output moved by "
-                f"{self._moved(outputs):.2g} of its largest value"
+                f"{moved:.2g} of its largest value"
             )
 
     def _learn_axes(self):
@@ -254,8 +259,8 @@ class _Examination:
             return None
         judge = Judge(self.scale, self._tolerance, rows)
         self._again(batch, wrap(judge))
-        moved = self._moved(outputs, rows)
-        if moved > self._tolerance(outputs[0].dtype) and not judge.leaks:
+        moved, past = self._moved(outputs, rows)
+        if past and not judge.leaks:
             # Many layers, each of them by less than is held against it.
             order = len(self.scale.calls)
             judge.leaks.append(

@@ -20,6 +20,9 @@ _CLOSED = (
     MultiHeadAttention,
 )
 
+# Two threads that replace one method would each put back what the other left.
+_one_at_a_time = threading.RLock()
+
 
 class Watcher:
     """Sees, and may change, what goes into layers and what comes out.
@@ -78,22 +81,24 @@ def watched(watcher):
     """Lets a watcher see every layer that this thread calls in the scope.
 
     A layer's `__call__` is looked up on its class, so it is replaced there,
-    and put back when the scope ends, however it ends.
+    and put back when the scope ends, however it ends. Another thread that wants
+    to watch waits for that; one that only calls layers does not.
 
     Args:
         watcher: `Watcher`.
     """
-    function = keras.layers.Layer.__call__
     thread = threading.get_ident()
+    with _one_at_a_time:
+        function = keras.layers.Layer.__call__
 
-    @functools.wraps(function)
-    def call(layer, *args, **kwargs):
-        if threading.get_ident() != thread:
-            return function(layer, *args, **kwargs)
-        return watcher.call(layer, function, args, kwargs)
+        @functools.wraps(function)
+        def call(layer, *args, **kwargs):
+            if threading.get_ident() != thread:
+                return function(layer, *args, **kwargs)
+            return watcher.call(layer, function, args, kwargs)
 
-    keras.layers.Layer.__call__ = call
-    try:
-        yield
-    finally:
-        keras.layers.Layer.__call__ = function
+        keras.layers.Layer.__call__ = call
+        try:
+            yield
+        finally:
+            keras.layers.Layer.__call__ = function

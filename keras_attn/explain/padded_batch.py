@@ -236,8 +236,9 @@ def noise_like(array, random):
 def _visit(nest, name, function):
     """Calls a function on every leaf; returns the nest of what it returns."""
     if isinstance(nest, dict):
+        outer = "" if name in ("", "inputs") else f"{name}/"
         return {
-            key: _visit(value, str(key), function)
+            key: _visit(value, f"{outer}{key}", function)
             for key, value in nest.items()
         }
     if isinstance(nest, (list, tuple)):

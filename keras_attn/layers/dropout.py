@@ -3,7 +3,7 @@
 import keras
 
 from keras_attn import backend
-from keras_attn.layers.dropout_seed import DropoutSeeds, seed_is_given
+from keras_attn.layers.dropout_seed import DropoutSeeds, dropout_depth
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -62,5 +62,5 @@ class Dropout(keras.layers.Dropout):
 
     def draw(self):
         """Draws a seed; None where PyTorch's own generator is to be asked."""
-        seeded = self.seed is not None or seed_is_given()
+        seeded = self.seed is not None or dropout_depth() > 0
         return backend.drawn_seed(self.seed_generator, seeded)

@@ -9,10 +9,27 @@ from keras import ops
 _state = threading.local()
 # Odd, its bits far apart: the seeds of two layers share nothing.
 _STRIDE = 0x61C88647
+_PERIOD = 1 << 31
+
+
+class _Scope:
+    def __init__(self, seed, depth):
+        self.seed = seed
+        self.depth = depth
+        self.count = 0
+
+    def next(self):
+        seed = ops.convert_to_tensor(self.seed)
+        # A scope in a scope takes steps of its own length, or the second seed
+        # it hands out would be the next one of the scope around it.
+        step = self.count * pow(_STRIDE, self.depth, _PERIOD) % _PERIOD
+        step = ops.convert_to_tensor([0, step])
+        self.count += 1
+        return ops.add(seed, ops.cast(step, seed.dtype))
 
 
 @contextlib.contextmanager
-def dropout_seed(seed):
+def dropout_seed(seed, depth=1):
     """Lets every dropout in the scope draw from one seed that is given.
 
     `keras.remat` computes twice, and where a layer draws its own seed, the
@@ -25,6 +42,9 @@ def dropout_seed(seed):
 
     Args:
         seed: int (2,), from `keras.random.SeedGenerator.next()`.
+        depth: int >= 1. For a seed that another such scope handed out: one more
+            than that scope's, found out outside of what is computed twice, for
+            the second time no scope may be open around it. Default 1.
 
     Examples:
         >>> block = keras_attn.layers.EncoderBlock(2, 16, dropout=0.1)
@@ -39,16 +59,17 @@ def dropout_seed(seed):
     """
     outer = getattr(_state, "scope", None)
     # The count starts anew with every run of what is computed twice.
-    _state.scope = [seed, 0]
+    _state.scope = _Scope(seed, depth)
     try:
         yield
     finally:
         _state.scope = outer
 
 
-def seed_is_given():
-    """Says whether a `dropout_seed` scope is open."""
-    return getattr(_state, "scope", None) is not None
+def dropout_depth():
+    """Returns the depth of the open `dropout_seed` scope, 0 where none is."""
+    scope = getattr(_state, "scope", None)
+    return 0 if scope is None else scope.depth
 
 
 class DropoutSeeds(keras.random.SeedGenerator):
@@ -59,8 +80,4 @@ class DropoutSeeds(keras.random.SeedGenerator):
         scope = getattr(_state, "scope", None)
         if scope is None:
             return super().next(ordered)
-        seed, count = scope
-        scope[1] += 1
-        seed = ops.convert_to_tensor(seed)
-        step = ops.convert_to_tensor([0, count * _STRIDE % (1 << 31)])
-        return ops.add(seed, ops.cast(step, seed.dtype))
+        return scope.next()

@@ -6,7 +6,7 @@ import keras
 from keras import ops, tree
 
 from keras_attn.layers.dropout import Dropout
-from keras_attn.layers.dropout_seed import dropout_seed
+from keras_attn.layers.dropout_seed import dropout_depth, dropout_seed
 from keras_attn.ops import implicit_mask
 from keras_attn.ops.mask_carriers import with_mask
 
@@ -37,6 +37,7 @@ class Rematerialized(keras.layers.Layer):
             given = inspect.signature(self.call).bind_partial(*args, **kwargs)
             drops = generators and given.arguments.get("training")
             seeds = [generators[0].next()] if drops else []
+            depth = dropout_depth() + 1
 
             def twice(*given):
                 given = [
@@ -52,7 +53,7 @@ class Rematerialized(keras.layers.Layer):
                 inner = tree.pack_sequence_as((args, kwargs), filled)
                 if not seeds:
                     return layer_call(*inner[0], **inner[1])
-                with dropout_seed(rest[-1]):
+                with dropout_seed(rest[-1], depth):
                     return layer_call(*inner[0], **inner[1])
 
             # Keras decides whether the scope is for this layer.

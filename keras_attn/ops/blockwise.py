@@ -23,6 +23,9 @@ def attend_blockwise(query, key, value, visibility, bias, scale, dropout):
 
     Returns:
         Float (B, T, N, W), zero in rows that see nothing.
+
+    Raises:
+        ValueError: a `PositionBias` whose function is not hashable.
     """
     length = query.shape[1]
     query_block, query_pad = _blocks(length)
@@ -30,7 +33,8 @@ def attend_blockwise(query, key, value, visibility, bias, scale, dropout):
     facts = block_facts(visibility, length, key.shape[1], query_pad, key_pad)
     kind = None
     if isinstance(bias, PositionBias):
-        kind, bias = _OfPositions(bias.function), bias.parameters
+        kind = _OfPositions(_hashable(bias.function))
+        bias = bias.parameters
     elif bias is not None:
         kind = "tensor"
         bias = _padded(four_axes(bias), (2, query_pad), (3, key_pad))
@@ -57,6 +61,17 @@ def attend_blockwise(query, key, value, visibility, bias, scale, dropout):
         seed=None if dropout is None else kept_seed(dropout.seed),
     )
     return output[:, :length] if query_pad else output
+
+
+def _hashable(function):
+    try:
+        hash(function)
+    except TypeError:
+        raise ValueError(
+            "`bias.function` must be hashable: the blockwise kernel compiles a "
+            f"program for each. Received: {function!r}"
+        ) from None
+    return function
 
 
 def _blocks(length):

@@ -1,11 +1,13 @@
 """Dropout on attention weights, for kernels that never hold all of them."""
 
-from typing import Any, NamedTuple
+import dataclasses
+from typing import Any
 
 from keras_attn.backend import seeded_dropout
 
 
-class WeightDropout(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class WeightDropout:
     """Says how to drop attention weights: the same ones for the same seed.
 
     A blockwise kernel computes a block's weights twice, for the output and for
@@ -15,6 +17,9 @@ class WeightDropout(NamedTuple):
         rate: float in (0, 1). Probability that a weight is dropped.
         seed: int (2,), from `keras.random.SeedGenerator.next()`; or None on
             PyTorch: its own generator draws.
+
+    Raises:
+        ValueError: a rate out of range.
 
     Examples:
         >>> seed = keras.random.SeedGenerator(1).next()
@@ -26,6 +31,13 @@ class WeightDropout(NamedTuple):
 
     rate: float
     seed: Any
+
+    def __post_init__(self):
+        if not 0 < self.rate < 1:
+            raise ValueError(
+                "`rate` must lie between 0 and 1, both left out. "
+                f"Received: rate={self.rate}"
+            )
 
     def __call__(self, weights):
         """Drops some of all weights.

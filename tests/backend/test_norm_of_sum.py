@@ -125,6 +125,32 @@ def test_gradients_of_the_weights_and_of_gradients():
         np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-4)
 
 
+def test_the_gradient_of_float64_is_float64():
+    if keras.backend.backend() != "tensorflow":
+        pytest.skip("the layers themselves run on this backend")
+    layer = keras.layers.LayerNormalization(epsilon=1e-3, dtype="float64")
+    layer.build(X.shape)
+    randomize(layer)
+    wide = X.astype("float64")
+
+    def loss(x):
+        upstream = ops.convert_to_tensor(UPSTREAM.astype("float64"))
+        return ops.sum(norm_of_sum(x, x, layer) * upstream)
+
+    (found,) = gradient(graph(loss), wide)
+    assert found.dtype == np.float64
+    step, total = 1e-6, np.zeros_like(wide)
+    for place in np.ndindex(wide.shape):
+        here = np.zeros_like(wide)
+        here[place] = step
+        above, below = (
+            layer_norm(2 * x, *layer.get_weights(), 1e-3) * UPSTREAM
+            for x in (wide + here, wide - here)
+        )
+        total[place] = (above - below).sum() / (2 * step)
+    np.testing.assert_allclose(found, total, rtol=1e-8, atol=1e-8)
+
+
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_half_precision_is_normed_in_float32(dtype):
     layer = norm()

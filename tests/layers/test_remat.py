@@ -13,6 +13,7 @@ from keras_attn.layers import (
     MultiHeadAttention,
     dropout_seed,
 )
+from keras_attn.layers.dropout_seed import dropout_depth
 from keras_attn.ops.mask_carriers import with_mask
 from tests.blocks.torch_twin import to_numpy
 from tests.blocks.weight_gradients import layer_gradients, weighted_sum
@@ -245,3 +246,21 @@ def test_a_scope_decides_and_ends():
         np.testing.assert_array_equal(drop(), second)
     assert (first != second).any()
     assert (drop() != drop()).any()
+
+
+def test_scopes_in_scopes_hand_out_other_seeds():
+    draw = Dropout(0.5, seed=3).seed_generator.next
+    drawn = []
+
+    def opened(depth):
+        for _ in range(3):
+            seed = draw()
+            if depth:
+                with dropout_seed(seed, dropout_depth() + 1):
+                    opened(depth - 1)
+            else:
+                drawn.append(tuple(to_numpy(seed).tolist()))
+
+    with dropout_seed(SEED):
+        opened(3)
+    assert len(drawn) == len(set(drawn)) == 81

@@ -235,3 +235,19 @@ def test_forced_through_the_plan():
     x = ops.ones((1, 3, 1, 4))
     chosen = attention_plan(x, x, Visibility(), kernel="blockwise")
     assert chosen.kernel == "blockwise"
+
+
+def test_a_bias_function_that_is_not_hashable_is_refused():
+    class Near(list):
+        def __call__(self, _, query, key):
+            raise AssertionError("never called")
+
+    x = ops.ones((1, 4, 1, 2))
+    with pytest.raises(ValueError, match=r"`bias\.function` must be hashable"):
+        attend(x, x, x, bias=PositionBias(Near()), kernel="blockwise")
+
+
+@pytest.mark.parametrize("rate", [0.0, 1.0, -0.1])
+def test_a_rate_out_of_range_is_refused(rate):
+    with pytest.raises(ValueError, match="`rate` must lie between 0 and 1"):
+        WeightDropout(rate, None)
