@@ -19,6 +19,11 @@ def main(arguments=None):
     parser.add_argument("table", choices=TABLES)
     parser.add_argument("--rounds", type=int, help="measurements of each")
     parser.add_argument("--only", default="", help="backends, with commas")
+    parser.add_argument(
+        "--cases",
+        default="",
+        help="part of the names of the cases to measure; the others stay",
+    )
     parser.add_argument("--out", type=pathlib.Path, default=DOCS)
     parser.add_argument(
         "--redraw",
@@ -41,9 +46,16 @@ def main(arguments=None):
             parser.error(
                 f"not installed: {', '.join(absent)} (see make benchmarks)"
             )
-        result = race.run(plan, here, rounds, quick, log=sys.stderr)
+        every = plan.QUICK_CASES if quick else plan.CASES
+        cases = [case for case in every if given.cases in case["name"]]
+        if not cases:
+            parser.error(f"no case is called anything with {given.cases!r}")
+        result = race.run(plan, cases, here, rounds, log=sys.stderr)
         result = report.complete(result, plan, given.table, quick)
         result["absent"] = absent
+        if len(cases) < len(every) and target.exists():
+            names = [case["name"] for case in every]
+            result = report.merged(report.read(target), result, names)
         report.write(result, target)
     page = given.out / f"{given.table}.md"
     report.replace(page, table.markdown(result))

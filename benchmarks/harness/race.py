@@ -44,11 +44,13 @@ class Runner:
             self.close()
             raise
 
+    def prepare(self, case):
+        """Turns to another case, in the same process."""
+        self._ask(case=case)
+
     def run(self, steps):
         """Runs steps; returns what the worker measured, as a dict."""
-        print(json.dumps({"steps": steps}), file=self._process.stdin)
-        self._process.stdin.flush()
-        return self._answer()
+        return self._ask(steps=steps)
 
     def close(self):
         """Ends the process."""
@@ -56,6 +58,11 @@ class Runner:
         self._process.stdout.close()
         self._process.wait()
         self._errors.close()
+
+    def _ask(self, **what):
+        print(json.dumps(what), file=self._process.stdin)
+        self._process.stdin.flush()
+        return self._answer()
 
     def _answer(self):
         line = self._process.stdout.readline()
@@ -69,18 +76,20 @@ class Runner:
         )
 
 
-def run(plan, contestants, rounds, quick=False, log=None):
-    """Measures contestants in all cases of a plan.
+def run(plan, cases, contestants, rounds, log=None):
+    """Measures contestants in cases of a plan.
 
     In each case all contestants are started and warmed up one after another,
     then take turns: a machine that slows down slows all of them down. Only
     one computes at a time; the others wait for their next line of input.
+    Neighbours of one `process` share processes: starting them takes longer
+    than a short case. Of these each must need more memory than the one before.
 
     Args:
-        plan: module with `CASES`, `QUICK_CASES` and `STEPS`.
+        plan: module with `STEPS`.
+        cases: list of dicts; a case may have `steps` of its own.
         contestants: list of `Contestant`.
         rounds: int. Measurements of each contestant.
-        quick: bool. Tiny sizes, to see that everything runs.
         log: file that is told of the progress, or None.
 
     Returns:
@@ -88,40 +97,63 @@ def run(plan, contestants, rounds, quick=False, log=None):
         name, backend, first step and times, in seconds, last loss and memory.
     """
     results = []
-    for case in plan.QUICK_CASES if quick else plan.CASES:
+    for group in _groups(cases):
         with contextlib.ExitStack() as stack:
-            entries = [
-                _start(stack, one, case, plan.STEPS, log) for one in contestants
-            ]
-            for number in range(rounds):
-                _say(log, f"{case['name']}: round {number + 1} of {rounds}")
-                for runner, entry in entries:
-                    seen = runner.run(plan.STEPS)
-                    entry["seconds"].append(seen["seconds"] / plan.STEPS)
-                    entry["loss"] = seen["loss"]
-                    entry["peak_mib"] = seen["peak_mib"]
-        results.append(
-            {"case": case, "contestants": [entry for _, entry in entries]}
-        )
+            runners = None
+            for case in group:
+                if runners is None:
+                    runners = [
+                        _started(stack, one, case, log) for one in contestants
+                    ]
+                else:
+                    for runner in runners:
+                        runner.prepare(case)
+                steps = case.get("steps", plan.STEPS)
+                entries = _measured(runners, case, steps, rounds, log)
+                results.append({"case": case, "contestants": entries})
     return results
 
 
-def _start(stack, contestant, case, steps, log):
-    _say(log, f"{case['name']}: {contestant.name} warms up")
+def _groups(cases):
+    groups = {}
+    for case in cases:
+        groups.setdefault(case.get("process", case["name"]), []).append(case)
+    return groups.values()
+
+
+def _started(stack, contestant, case, log):
+    _say(log, f"{case['name']}: {contestant.name} starts")
     runner = Runner(contestant, case)
     stack.callback(runner.close)
-    first = runner.run(1)
-    # Twice: what a compiler or an allocator learns from the first steps.
-    for _ in range(2):
-        runner.run(steps)
-    entry = {
-        "name": contestant.name,
-        "backend": contestant.backend,
-        "first_seconds": first["seconds"],
-        "base_mib": first["base_mib"],
-        "seconds": [],
-    }
-    return runner, entry
+    return runner
+
+
+def _measured(runners, case, steps, rounds, log):
+    entries = []
+    for runner in runners:
+        contestant = runner.contestant
+        _say(log, f"{case['name']}: {contestant.name} warms up")
+        first = runner.run(1)
+        # Twice: what a compiler or an allocator learns from the first steps.
+        for _ in range(2):
+            runner.run(steps)
+        entries.append(
+            {
+                "name": contestant.name,
+                "backend": contestant.backend,
+                "first_seconds": first["seconds"],
+                "base_mib": first["base_mib"],
+                "seconds": [],
+            }
+        )
+    for number in range(rounds):
+        _say(log, f"{case['name']}: round {number + 1} of {rounds}")
+        for runner, entry in zip(runners, entries, strict=True):
+            seen = runner.run(steps)
+            entry["seconds"].append(seen["seconds"] / steps)
+            entry["loss"] = seen["loss"]
+            entry["peak_mib"] = seen["peak_mib"]
+    return entries
 
 
 def _say(log, text):

@@ -76,6 +76,35 @@ def complete(results, plan, name, quick):
     }
 
 
+def merged(old, new, names):
+    """Puts cases that were measured again in the place of the old ones.
+
+    Args:
+        old: dict, from `read`.
+        new: dict, from `complete`.
+        names: list of str. The cases of the table, in order.
+
+    Returns:
+        Dict: `new` with the other cases of `old`.
+
+    Raises:
+        ValueError: the two were not measured on the same machine.
+    """
+    for part in ("machine", "versions"):
+        before, now = (
+            {k: v for k, v in one[part].items() if k != "matrix_gflops"}
+            for one in (old, new)
+        )
+        if before != now or old["quick"] != new["quick"]:
+            raise ValueError(
+                "`--cases` must be measured where the other cases of the table "
+                f"were. Received: {now} beside {before}"
+            )
+    results = {one["case"]["name"]: one for one in old["results"]}
+    results |= {one["case"]["name"]: one for one in new["results"]}
+    return {**new, "results": [results[n] for n in names if n in results]}
+
+
 def write(result, path):
     """Writes a report as JSON; a failed write leaves the old file."""
     replace(path, json.dumps(result, indent=1) + "\n")

@@ -23,13 +23,17 @@ def markdown(result):
     ]
     if result["quick"]:
         lines += ["", "**A quick run, to see that it runs: no figures.**"]
-    for entry in result["results"]:
-        lines += ["", f"### {entry['case']['title']}", ""]
-        lines += _rows(entry["contestants"])
+    for title, entries in _tables(result["results"]):
+        lines += ["", f"### {title}", ""]
+        if "column" in entries[0]["case"]:
+            lines += _grid(entries)
+        else:
+            lines += _rows(entries[0]["contestants"])
     lines += [""]
     for note in result["notes"]:
         lines += [f"- {note}"]
-    if machine["matrix_gflops"]:
+    shares = any("column" not in one["case"] for one in result["results"])
+    if shares and machine["matrix_gflops"]:
         peaks = ", ".join(
             f"{name} {rate:,.0f}"
             for name, rate in machine["matrix_gflops"].items()
@@ -45,6 +49,34 @@ def markdown(result):
         )
         lines += [f"- Set for all contestants alike: {settings}."]
     return "\n".join(lines) + "\n"
+
+
+def _tables(results):
+    """Cases of one title, in the order in which they stand, are one table."""
+    tables = {}
+    for entry in results:
+        tables.setdefault(entry["case"]["title"], []).append(entry)
+    return tables.items()
+
+
+def _grid(entries):
+    """One row a contestant, one column a case."""
+    columns = [entry["case"]["column"] for entry in entries]
+    rows = [
+        f"| | {' | '.join(columns)} |",
+        f"| --- |{' ---: |' * len(columns)}",
+    ]
+    for number, first in enumerate(entries[0]["contestants"]):
+        cells = [entry["contestants"][number] for entry in entries]
+        rows.append(f"| {first['name']} | {' | '.join(map(_cell, cells))} |")
+    return rows
+
+
+def _cell(entry):
+    took = 1000 * entry["median_seconds"]
+    more = entry["peak_mib"] - entry["base_mib"]
+    text = f"{took:,.{0 if took >= 100 else 1}f} ms, {more:,.0f} MiB"
+    return f"**{entry['ratio']:.2f}** {text}" if "ratio" in entry else text
 
 
 def _rows(contestants):

@@ -2,8 +2,9 @@
 
 It reads one JSON object a line from standard input and answers each with one:
 `{"steps": 6}` runs six steps and gives back the seconds, and the loss, by which
-a reader can see that all learn the same. What the libraries
-print goes to standard error, so that the answers stay alone.
+a reader can see that all learn the same. `{"case": {...}}` prepares another
+case. What the libraries print goes to standard error, so that the answers stay
+alone.
 """
 
 import importlib
@@ -34,7 +35,12 @@ def main():
     base = peak_mib()
     answer(ready=True)
     for line in sys.stdin:
-        steps = json.loads(line)["steps"]
+        asked = json.loads(line)
+        if "case" in asked:
+            prepared = contestant.prepare(asked["case"], **options)
+            answer(ready=True)
+            continue
+        steps = asked["steps"]
         started = time.perf_counter()
         loss = prepared(steps)
         seconds = time.perf_counter() - started

@@ -1,16 +1,24 @@
 """The contestants of the attention table compute the same."""
 
 import importlib
+import json
+import os
+import subprocess
+import sys
 
 import keras
 import numpy as np
 import pytest
 
 from benchmarks.attention import plan, task
+from benchmarks.harness import race, report, table
+
+DOCS = race.ROOT / "docs/benchmarks"
 
 HERE = [
     one for one in plan.CONTESTANTS if one.backend == keras.backend.backend()
 ]
+QUICK = [case for case in plan.QUICK_CASES if case["backward"]]
 OPS = [one for one in HERE if not one.options and "nn." not in one.name]
 
 
@@ -19,7 +27,7 @@ def result(contestant, case):
     return module.prepare(case, **(contestant.options or {}))(2)
 
 
-@pytest.mark.parametrize("case", plan.QUICK_CASES, ids=lambda c: c["mask"])
+@pytest.mark.parametrize("case", QUICK, ids=lambda c: c["mask"])
 def test_every_op_gives_the_same_sum_of_outputs_and_gradients(case):
     sums = [result(one, case) for one in OPS]
     assert len(sums) >= 2
@@ -28,7 +36,7 @@ def test_every_op_gives_the_same_sum_of_outputs_and_gradients(case):
     assert abs(forward - sums[0]) > 1e-3
 
 
-@pytest.mark.parametrize("case", plan.QUICK_CASES[1:3], ids=lambda c: c["mask"])
+@pytest.mark.parametrize("case", QUICK[1:3], ids=lambda c: c["mask"])
 def test_every_layer_runs(case):
     layers = [one for one in HERE if one not in OPS]
     assert len(layers) >= 2
@@ -46,3 +54,64 @@ def test_the_masks_are_what_the_notes_say():
     assert window[900].sum() == task.WINDOW
     assert not window[900, 901]
     assert task.flops({**case, "mask": "causal"}) * 2 == task.flops(case)
+
+
+def test_a_case_measured_again_takes_the_place_of_the_old_one(tmp_path):
+    target = tmp_path / "attention.json"
+    for cases in ("causal", "causal, forward"):
+        subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "benchmarks",
+                "attention",
+                *("--only", keras.backend.backend()),
+                *("--cases", cases),
+                *("--out", str(tmp_path)),
+                *("--rounds", "1"),
+            ],
+            cwd=race.ROOT,
+            env={**os.environ, "QUICK": "1"},
+            check=True,
+        )
+        result = report.read(target)
+        found = [one["case"]["name"] for one in result["results"]]
+        assert found == [
+            case["name"]
+            for case in plan.QUICK_CASES
+            if case["mask"] == "causal"
+        ]
+    for one in result["results"]:
+        names = [entry["name"] for entry in one["contestants"]]
+        assert names == [contestant.name for contestant in HERE]
+    page = (tmp_path / "attention.md").read_text("utf-8")
+    assert page.count("| | causal |") == 2
+    assert "of peak" not in page.lower()
+
+
+def test_what_was_measured_elsewhere_is_not_mixed_in():
+    machine = {"cpu": "one", "matrix_gflops": {"jax": 1}}
+    old = {"machine": machine, "versions": {}, "quick": False, "results": []}
+    again = {**machine, "matrix_gflops": {"jax": 2}}
+    assert report.merged(old, {**old, "machine": again}, [])["results"] == []
+    for part in ({"machine": {"cpu": "two"}}, {"quick": True}):
+        with pytest.raises(ValueError, match="where the other cases"):
+            report.merged(old, {**old, **part}, [])
+
+
+def test_neighbours_of_one_process_need_more_and_more():
+    for cases in (plan.CASES, plan.QUICK_CASES):
+        for group in race._groups(cases):
+            assert [case["backward"] for case in group] == [False, True]
+            assert len({case["mask"] for case in group}) == 1
+
+
+def test_the_page_shows_what_was_measured():
+    result = json.loads((DOCS / "attention.json").read_text("utf-8"))
+    page = (DOCS / "attention.md").read_text("utf-8")
+    assert page == table.markdown(result)
+    assert [one["case"] for one in result["results"]] == plan.CASES
+    assert not result["quick"] and not result["absent"]
+    for one in result["results"]:
+        names = [entry["name"] for entry in one["contestants"]]
+        assert names == [contestant.name for contestant in plan.CONTESTANTS]
