@@ -12,11 +12,11 @@ class TokenEmbedding(QuantizedParts, keras.layers.Layer):
     """Looks up a vector for each token id, scaled by the square root of D.
 
         embed(x) = sqrt(D) E[x]
-        logits(h) = h E^T
+        logits(h) = h E^T + b
 
     the second tied to the first (Vaswani et al. 2017, sec. 3.4,
     https://arxiv.org/abs/1706.03762; Press and Wolf 2017,
-    https://arxiv.org/abs/1608.05859).
+    https://arxiv.org/abs/1608.05859). The bias b is there on request.
 
     Args:
         vocabulary_size: int >= 1. V.
@@ -25,6 +25,8 @@ class TokenEmbedding(QuantizedParts, keras.layers.Layer):
         pad_id: int. The id that is no token; None: every id is one.
         initializer: initializer of E; default normal with a standard deviation
             of 1 / sqrt(D), so that the scaled vectors have unit variance.
+        logits_bias: bool. Whether the logits have a bias b. Default False, as
+            in the paper.
         **kwargs: arguments of `keras.layers.Layer`: `name`, `dtype`, ...
 
     Call arguments:
@@ -50,6 +52,7 @@ class TokenEmbedding(QuantizedParts, keras.layers.Layer):
         scale=True,
         pad_id=0,
         initializer=None,
+        logits_bias=False,
         **kwargs,
     ):
         checks.positive_int("vocabulary_size", vocabulary_size)
@@ -60,6 +63,7 @@ class TokenEmbedding(QuantizedParts, keras.layers.Layer):
         self.hidden_dim = hidden_dim
         self.scale = scale
         self.pad_id = pad_id
+        self.logits_bias = logits_bias
         if initializer is None:
             initializer = keras.initializers.RandomNormal(
                 stddev=hidden_dim**-0.5
@@ -67,7 +71,7 @@ class TokenEmbedding(QuantizedParts, keras.layers.Layer):
         self.initializer = keras.initializers.get(initializer)
 
     def build(self, token_ids_shape=None):
-        """Creates E."""
+        """Creates E and b."""
         self._table = keras.layers.ReversibleEmbedding(
             self.vocabulary_size,
             self.hidden_dim,
@@ -81,6 +85,11 @@ class TokenEmbedding(QuantizedParts, keras.layers.Layer):
         # Vectors with a mask come back for their logits.
         self._table.supports_masking = True
         self._table.build()
+        self._bias = None
+        if self.logits_bias:
+            self._bias = self.add_weight(
+                (self.vocabulary_size,), initializer="zeros", name="logits_bias"
+            )
 
     def call(self, token_ids):
         """Embeds; the class docstring lists the arguments."""
@@ -103,7 +112,11 @@ class TokenEmbedding(QuantizedParts, keras.layers.Layer):
             ValueError: vectors of another width.
         """
         checks.width("hidden", hidden.shape, self.hidden_dim)
-        return self._table(hidden, reverse=True)
+        logits = self._table(hidden, reverse=True)
+        if self._bias is not None:
+            # Cast by hand: a decode step comes here outside `__call__`.
+            logits = logits + ops.cast(self._bias, logits.dtype)
+        return logits
 
     def compute_mask(self, token_ids, previous_mask=None):
         """Returns bool (B, T), False at `pad_id`."""
@@ -124,5 +137,6 @@ class TokenEmbedding(QuantizedParts, keras.layers.Layer):
             scale=self.scale,
             pad_id=self.pad_id,
             initializer=keras.initializers.serialize(self.initializer),
+            logits_bias=self.logits_bias,
         )
         return config

@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_attn import cache as kv
 from keras_attn.decoding import DecodingState
+from keras_attn.models.alignment import cross_attention_weights
 from keras_attn.models.doors import check_ids
 from keras_attn.models.transformer_parts import TransformerParts
 from keras_attn.ops import positions_from_mask
@@ -41,10 +42,17 @@ class Transformer(TransformerParts):
             stack. Default False, as in the paper.
         epsilon: float. Added to the variance in layer norms.
         positions: `"sinusoidal"` or `"learned"`.
-        max_length: int. Rows of learned position tables, in tokens. None with
-            sinusoidal positions, which need no table.
+        position_layout: `"interleaved"` or `"halves"`: how sines and cosines
+            of sinusoidal positions stand, as in `PositionalEmbedding`.
+        max_length: int. The longest sequence, in tokens; learned tables have
+            as many rows. None, with sinusoidal positions only: no limit.
+        scale_embedding: bool. Whether embeddings are multiplied by sqrt(D).
+            Default True, as in the paper.
         tie_output: bool. Whether the output uses the target embedding's
             matrix. Default True.
+        output_bias: bool. Whether the logits have a bias. None: where the
+            output has a matrix of its own.
+        num_decoder_layers: int. Blocks in the decoder; None: `num_layers`.
         pad_id: int. The id that is no token.
         start_id: int. Id in front of every target.
         end_id: int. Id behind every sequence.
@@ -172,7 +180,7 @@ class Transformer(TransformerParts):
         hypothesis = kv.empty(
             rows,
             max_length,
-            self.num_layers,
+            len(self._decoder_blocks),
             heads,
             self.hidden_dim // heads,
             self.hidden_dim // heads,
@@ -203,6 +211,21 @@ class Transformer(TransformerParts):
             )
         cache = kv.close_slots(cache, count)
         return self._logits(x), state._replace(hypothesis=cache)
+
+    def align(self, inputs, tokens, lengths):
+        """Says where each generated token looked in the source.
+
+        Args:
+            inputs: int32 (B, S) source ids.
+            tokens: int32 (B, t, L), as generated.
+            lengths: int32 (B, t).
+
+        Returns:
+            Float32 (B, t, M, N, L, S): the cross-attention of the M decoder
+            blocks, zeros behind the end.
+        """
+        layers = [block.cross_attention for block in self._decoder_blocks]
+        return cross_attention_weights(self, layers, inputs, tokens, lengths)
 
     def check_inputs(self, inputs):
         """Returns (source ids, target ids), or raises ValueError."""

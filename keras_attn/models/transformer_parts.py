@@ -31,8 +31,12 @@ class TransformerParts(Decodable):
         normalize_first=False,
         epsilon=1e-5,
         positions="sinusoidal",
+        position_layout="interleaved",
         max_length=None,
+        scale_embedding=True,
         tie_output=True,
+        output_bias=None,
+        num_decoder_layers=None,
         pad_id=0,
         start_id=1,
         end_id=2,
@@ -44,6 +48,8 @@ class TransformerParts(Decodable):
                 "target_vocabulary_size", target_vocabulary_size
             )
         checks.positive_int("num_layers", num_layers)
+        if num_decoder_layers is not None:
+            checks.positive_int("num_decoder_layers", num_decoder_layers)
         checks.positive_int("num_heads", num_heads)
         checks.positive_int("hidden_dim", hidden_dim)
         checks.fraction("dropout", dropout)
@@ -68,8 +74,14 @@ class TransformerParts(Decodable):
         self.normalize_first = normalize_first
         self.epsilon = epsilon
         self.positions = positions
+        self.position_layout = position_layout
         self.max_length = max_length
+        self.scale_embedding = scale_embedding
         self.tie_output = tie_output
+        self.output_bias = (
+            not tie_output if output_bias is None else output_bias
+        )
+        self.num_decoder_layers = num_decoder_layers
         self.pad_id = pad_id
         self.start_id = start_id
         self.end_id = end_id
@@ -97,8 +109,12 @@ class TransformerParts(Decodable):
             "normalize_first",
             "epsilon",
             "positions",
+            "position_layout",
             "max_length",
+            "scale_embedding",
             "tie_output",
+            "output_bias",
+            "num_decoder_layers",
             "pad_id",
             "start_id",
             "end_id",
@@ -134,15 +150,24 @@ class TransformerParts(Decodable):
         dtype = self.dtype_policy
         names = ("source", "target")
         shared = self.target_vocabulary_size is None
+        tied_bias = self.output_bias and self.tie_output
         embeddings = [
             TokenEmbedding(
                 size,
                 self.hidden_dim,
+                scale=self.scale_embedding,
+                logits_bias=biased,
                 pad_id=None,  # the model hands positions on, not masks
                 dtype=dtype,
                 name=f"{'token' if shared else name}_embedding",
             )
-            for name, size in zip(names, self._sizes, strict=True)
+            # Of the two it is the target's whose matrix gives the logits.
+            for name, size, biased in zip(
+                names,
+                self._sizes,
+                (tied_bias and shared, tied_bias),
+                strict=True,
+            )
         ]
         self._source_embedding = embeddings[0]
         self._source_embedding.build()
@@ -152,6 +177,7 @@ class TransformerParts(Decodable):
         self._source_positions, self._target_positions = (
             PositionalEmbedding(
                 kind=self.positions,
+                layout=self.position_layout,
                 max_length=self.max_length,
                 dtype=dtype,
                 name=f"{name}_positions",
@@ -165,7 +191,10 @@ class TransformerParts(Decodable):
         self._output_dense = None
         if not self.tie_output:
             self._output_dense = keras.layers.Dense(
-                self._sizes[1], dtype=dtype, name="output"
+                self._sizes[1],
+                use_bias=self.output_bias,
+                dtype=dtype,
+                name="output",
             )
             self._output_dense.build(width)
 
@@ -190,7 +219,7 @@ class TransformerParts(Decodable):
         ]
         self._decoder_blocks = [
             DecoderBlock(name=f"decoder_block_{i}", **config)
-            for i in range(self.num_layers)
+            for i in range(self.num_decoder_layers or self.num_layers)
         ]
         for block in self._encoder_blocks:
             block.build(width)

@@ -56,6 +56,20 @@ def test_logits_use_the_same_matrix():
     assert len(layer.weights) == 1
 
 
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
+def test_logits_with_a_bias(dtype):
+    layer = make(logits_bias=True, dtype=dtype)
+    matrix, bias = sorted(layer.get_weights(), key=lambda w: -w.ndim)
+    assert bias.shape == (7,)
+    hidden = normal(2, 3, 4, seed=1)
+    tensor = ops.convert_to_tensor(hidden, dtype=layer.compute_dtype)
+    logits = layer.logits(tensor)
+    assert logits.dtype == tensor.dtype
+    tolerance = {"float32": 1e-5, "mixed_bfloat16": 2e-2}[dtype]
+    assert_close(values(logits), hidden @ matrix.T + bias, tolerance)
+    assert_differs(values(logits), hidden @ matrix.T)
+
+
 def test_logits_of_masked_vectors():
     layer = make()
     vectors = layer(IDS)
@@ -119,6 +133,7 @@ def test_config_names_every_argument():
         "hidden_dim": 4,
         "scale": False,
         "pad_id": 3,
+        "logits_bias": True,
     }
     layer = TokenEmbedding(**arguments, initializer="ones")
     config = TokenEmbedding.from_config(layer.get_config()).get_config()

@@ -122,6 +122,8 @@ def test_generate_refuses_more_than_the_table(model):
         ({"dropout": 1.0}, r"`dropout`"),
         ({"attention_dropout": -0.1}, r"`attention_dropout`"),
         ({"positions": "rotary"}, r"`positions` must be one of"),
+        ({"position_layout": "thirds"}, r"`layout` must be one of"),
+        ({"num_decoder_layers": 0}, r"`num_decoder_layers`"),
         ({"positions": "learned"}, r"`max_length` must be given"),
         ({"hidden_dim": 9, "num_heads": 3}, r"even width"),
         ({"source_vocabulary_size": "x"}, r"`source_vocabulary_size`"),

@@ -25,6 +25,19 @@ FORMS = {
     "two vocabularies": {"target_vocabulary_size": 13},
     "untied": {"tie_output": False},
     "pad is start": {"start_id": 0},
+    "Marian's": {
+        "start_id": 0,
+        "position_layout": "halves",
+        "max_length": 6,
+        "scale_embedding": False,
+        "output_bias": True,
+        "num_decoder_layers": 1,
+    },
+    "biased output of two vocabularies": {
+        "target_vocabulary_size": 13,
+        "output_bias": True,
+    },
+    "untied and without bias": {"tie_output": False, "output_bias": False},
 }
 
 

@@ -24,6 +24,12 @@ FORMS = {
         "tie_output": False,
         "target_vocabulary_size": 13,
     },
+    "Marian's": {
+        "position_layout": "halves",
+        "scale_embedding": False,
+        "output_bias": True,
+        "num_decoder_layers": 2,
+    },
 }
 
 
@@ -79,8 +85,12 @@ def test_config_holds_every_argument():
         "normalize_first": True,
         "epsilon": 1e-3,
         "positions": "learned",
+        "position_layout": "halves",
         "max_length": 6,
+        "scale_embedding": False,
         "tie_output": False,
+        "output_bias": False,
+        "num_decoder_layers": 2,
         "pad_id": 4,
         "start_id": 5,
         "end_id": 6,

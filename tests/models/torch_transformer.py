@@ -29,9 +29,12 @@ class TorchTransformer:
         self.source_matrix, self.target_matrix, self.output_matrix = (
             self._leaf(name) for name in names
         )
-        self.output, self.tables = None, {}
+        self.output, self.bias, self.tables = None, None, {}
         if not model.tie_output:
-            self.output = self._leaf("output/kernel"), self._leaf("output/bias")
+            self.output = self._leaf("output/kernel")
+        if model.output_bias:
+            names = "output/bias", f"{names[-1].split('/')[0]}/logits_bias"
+            self.bias = self._leaf(names[model.tie_output])
         if model.positions == "learned":
             for side in ("source", "target"):
                 name = f"{side}_positions/table/embeddings"
@@ -54,9 +57,9 @@ class TorchTransformer:
             tgt_key_padding_mask=torch_twin.tensor(~target_there),
             memory_key_padding_mask=torch_twin.tensor(~source_there),
         )
-        if self.output is None:
-            return hidden @ self.output_matrix.T
-        return hidden @ self.output[0] + self.output[1]
+        matrix = self.output_matrix.T if self.output is None else self.output
+        logits = hidden @ matrix
+        return logits if self.bias is None else logits + self.bias
 
     def gradients(self):
         """Returns {name: gradient} after a backward pass."""
@@ -74,7 +77,7 @@ class TorchTransformer:
             ("encoder", torch_twin.as_encoder_layer),
             ("decoder", torch_twin.as_decoder_layer),
         ):
-            for number in range(self.model.num_layers):
+            for number in range(len(getattr(self.model, f"_{side}_blocks"))):
                 ours = _below(f"{side}_block_{number}/", named)
                 for name, array in layer(ours).items():
                     arrays[f"{side}.layers.{number}.{name}"] = array
@@ -96,8 +99,10 @@ class TorchTransformer:
             rows = torch_twin.tensor(np.maximum(positions, 0))
             added = self.tables[side][rows]
         else:
-            added = torch_twin.tensor(sinusoid(positions, width))
-        return matrix[torch_twin.tensor(ids)] * width**0.5 + added
+            table = sinusoid(positions, width, self.model.position_layout)
+            added = torch_twin.tensor(table)
+        scale = width**0.5 if self.model.scale_embedding else 1.0
+        return matrix[torch_twin.tensor(ids)] * scale + added
 
     def _stacks(self):
         model = self.model
@@ -111,7 +116,7 @@ class TorchTransformer:
                 encoders[0], model.num_layers, enable_nested_tensor=False
             ),
             custom_decoder=torch.nn.TransformerDecoder(
-                decoders[0], model.num_layers
+                decoders[0], len(decoders)
             ),
             batch_first=True,
         )
