@@ -9,7 +9,7 @@ import sys
 
 from benchmarks.harness import race, report, table
 
-TABLES = ("training_step", "training_parts", "attention")
+TABLES = ("training_step", "training_parts", "attention", "projections")
 DOCS = pathlib.Path(__file__).parents[1] / "docs/benchmarks"
 
 

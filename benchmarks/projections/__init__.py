@@ -1,0 +1,1 @@
+"""Queries, keys and values of one sequence: one product or three."""

@@ -1,0 +1,61 @@
+"""Who projects queries, keys and values, and how many tokens of them."""
+
+from benchmarks.harness.contestant import Contestant
+
+TITLE = "Three projections of one sequence"
+ROUNDS = 7
+
+_SIZES = ((1024, 256, 60), (2048, 256, 30), (2048, 512, 15))
+
+
+def _case(tokens, width, steps):
+    title = f"{tokens:,} tokens of {width} features"
+    return {
+        "name": title,
+        "title": "Forward + backward",
+        "column": title,
+        "tokens": tokens,
+        "width": width,
+        "steps": steps,
+    }
+
+
+CASES = [_case(*size) for size in _SIZES]
+QUICK_CASES = [_case(6, 8, 2)]
+
+NOTES = [
+    "x W + b for queries, keys and values of a self-attention, and the "
+    "gradients in x, W and b, float32. *One product*: the three matrices, "
+    "which are variables of their own, are put side by side at each step, as "
+    "`MultiHeadAttention` does where that is faster.",
+    "JAX under `jax.jit`; TensorFlow under `tf.function`; PyTorch as it is.",
+    "Medians of 7 measurements of 60, 30 and 15 steps, in processes of their "
+    "own that take turns. **Bold**: how many times as fast as three products "
+    "on the same backend.",
+]
+
+
+def _contestants():
+    for backend in ("torch", "jax", "tensorflow"):
+        three = f"three products on {backend}"
+        for name, together in ((f"one product on {backend}", True), (three, 0)):
+            yield Contestant(
+                name,
+                backend,
+                "benchmarks.projections.products",
+                {"together": bool(together)},
+                three if together else "",
+            )
+
+
+CONTESTANTS = list(_contestants())
+
+
+def flops(case):
+    """Counts the multiplications and additions of the products."""
+    return 3 * 3 * 2 * case["tokens"] * case["width"] ** 2
+
+
+def tokens(case):
+    """Counts the tokens of a step."""
+    return case["tokens"]
