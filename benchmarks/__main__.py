@@ -9,7 +9,13 @@ import sys
 
 from benchmarks.harness import race, report, table
 
-TABLES = ("training_step", "training_parts", "attention", "projections")
+TABLES = (
+    "training_step",
+    "training_parts",
+    "attention",
+    "attention_memory",
+    "projections",
+)
 DOCS = pathlib.Path(__file__).parents[1] / "docs/benchmarks"
 
 

@@ -5,6 +5,13 @@ import numpy as np
 import pytest
 from keras import ops
 
+from keras_attn.ops import (
+    PositionBias,
+    Visibility,
+    attend,
+    attention_plan,
+    positions_from_mask,
+)
 from keras_attn.training import SequenceCrossentropy
 from tests.models.tiny import (
     LABELS,
@@ -50,3 +57,52 @@ def test_padding_changes_nothing_in_half_precision(dtype):
         )
     )
     np.testing.assert_allclose(padded[:1], logits, atol=0.05)
+
+
+def far(slopes, query, key):
+    gap = query[:, None, :, None] - key[:, None, None, :]
+    return slopes[None, :, None, None] * ops.cast(ops.abs(gap), "float32")
+
+
+LENGTH = 70
+RNG = np.random.default_rng(0)
+QUERY, KEY, VALUE = RNG.normal(size=(3, 2, LENGTH, 4, 16))
+BIAS = RNG.normal(size=(1, 4, LENGTH, LENGTH)).astype("float32")
+SLOPES = -np.array([0.5, 0.25, 0.1, 0.0], "float32")
+
+
+def seen(name):
+    there = np.arange(LENGTH) < np.array([[LENGTH], [LENGTH // 3]])
+    places = positions_from_mask(ops.convert_to_tensor(there))
+    return {
+        "causal": Visibility(causal=True),
+        "window": Visibility(causal=True, window=7),
+        "padded": Visibility(
+            query_positions=places, key_positions=places, padding="right"
+        ),
+    }[name]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("bias", [None, BIAS, PositionBias(far, SLOPES)])
+@pytest.mark.parametrize("name", ["causal", "window", "padded"])
+def test_every_kernel_gives_what_the_plain_one_gives(name, bias, dtype):
+    tensors = [ops.cast(x, dtype) for x in (QUERY, KEY, VALUE)]
+    exact = [ops.cast(x, "float32") for x in tensors]
+    expected = attend(*exact, seen(name), bias=bias, kernel="plain")
+    served = 0
+    for kernel in ("fused", "blockwise", "plain", None):
+        try:
+            attention_plan(*tensors[:2], seen(name), bias, kernel=kernel)
+        except ValueError:
+            continue
+        served += 1
+        found = attend(*tensors, seen(name), bias=bias, kernel=kernel)
+        np.testing.assert_allclose(
+            ops.convert_to_numpy(ops.cast(found, "float32")),
+            ops.convert_to_numpy(expected),
+            # TensorFloat-32 and halves keep eight bits and more.
+            atol=0.03,
+            err_msg=str(kernel),
+        )
+    assert served >= 3

@@ -7,7 +7,8 @@ __all__ = ["flops", "tokens"]
 
 TITLE = "Attention"
 ROUNDS = 5
-STEPS = 2
+# All of them at once would need more memory than a small machine has.
+APART = True
 
 # Batch, heads, T, width, and how many steps make a measurement.
 _SIZES = (
@@ -19,7 +20,8 @@ _SIZES = (
 _MASKS = ("none", "causal", "padded", "window")
 
 
-def _case(rows, heads, length, width, steps, mask, backward):
+def case(rows, heads, length, width, steps, mask, backward):
+    """Describes what is run: sizes, mask, passes, steps a measurement."""
     size = f"{rows} x {heads} x {length:,} x {width}"
     passes = "forward + backward" if backward else "forward"
     return {
@@ -39,13 +41,13 @@ def _case(rows, heads, length, width, steps, mask, backward):
 
 
 CASES = [
-    _case(*size, mask, backward)
+    case(*size, mask, backward)
     for size in _SIZES
     for mask in _MASKS
     for backward in (False, True)
 ]
 QUICK_CASES = [
-    _case(2, 2, 16, 8, 2, mask, backward)
+    case(2, 2, 16, 8, 2, mask, backward)
     for mask in _MASKS
     for backward in (False, True)
 ]
@@ -62,9 +64,10 @@ NOTES = [
     "JAX under `jax.jit`; TensorFlow under `tf.function`, as Keras compiles on "
     "a CPU (without XLA); PyTorch as it is.",
     "Medians of 5 measurements of 30, 10, 3 and 1 steps, the longer T the "
-    "fewer, in processes of their own that take turns. MiB: the largest memory "
-    "of the process over that before its first step. **Bold**: how many times "
-    "as fast as the same of Keras on the same backend.",
+    "fewer, in processes of their own; those of one backend take turns. MiB: "
+    "the largest memory of the process over that before its first step. "
+    "**Bold**: how many times as fast as the same of Keras on the same "
+    "backend.",
 ]
 
 _LAYER = "benchmarks.attention.layer"

@@ -84,9 +84,11 @@ def run(plan, cases, contestants, rounds, log=None):
     one computes at a time; the others wait for their next line of input.
     Neighbours of one `process` share processes: starting them takes longer
     than a short case. Of these each must need more memory than the one before.
+    Where a plan is `APART`, only contestants of one backend are there at a
+    time, which needs less memory, too.
 
     Args:
-        plan: module with `STEPS`.
+        plan: module with `STEPS` and, perhaps, `APART`.
         cases: list of dicts; a case may have `steps` of its own.
         contestants: list of `Contestant`.
         rounds: int. Measurements of each contestant.
@@ -96,22 +98,43 @@ def run(plan, cases, contestants, rounds, log=None):
         List of dicts, one a case: `case` and `contestants`, each with its
         name, backend, first step and times, in seconds, last loss and memory.
     """
+    fields = [
+        one.backend if getattr(plan, "APART", False) else ""
+        for one in contestants
+    ]
     results = []
     for group in _groups(cases):
-        with contextlib.ExitStack() as stack:
-            runners = None
-            for case in group:
-                if runners is None:
-                    runners = [
-                        _started(stack, one, case, log) for one in contestants
-                    ]
-                else:
-                    for runner in runners:
-                        runner.prepare(case)
-                steps = case.get("steps", plan.STEPS)
-                entries = _measured(runners, case, steps, rounds, log)
-                results.append({"case": case, "contestants": entries})
+        entries = {}
+        for field in dict.fromkeys(fields):
+            here = [
+                c
+                for c, f in zip(contestants, fields, strict=True)
+                if f == field
+            ]
+            entries |= _raced(plan, group, here, rounds, log)
+        for case in group:
+            found = [entries[case["name"], one.name] for one in contestants]
+            results.append({"case": case, "contestants": found})
     return results
+
+
+def _raced(plan, group, contestants, rounds, log):
+    """Entries by the names of case and contestant."""
+    entries = {}
+    with contextlib.ExitStack() as stack:
+        runners = None
+        for case in group:
+            if runners is None:
+                runners = [
+                    _started(stack, one, case, log) for one in contestants
+                ]
+            else:
+                for runner in runners:
+                    runner.prepare(case)
+            steps = case.get("steps", plan.STEPS)
+            for entry in _measured(runners, case, steps, rounds, log):
+                entries[case["name"], entry["name"]] = entry
+    return entries
 
 
 def _groups(cases):

@@ -4,6 +4,7 @@ from benchmarks.harness.contestant import Contestant
 
 TITLE = "Three projections of one sequence"
 ROUNDS = 7
+STEPS = 30
 
 _SIZES = ((1024, 256, 60), (2048, 256, 30), (2048, 512, 15))
 

@@ -1,0 +1,1 @@
+"""The attention layer on a sequence so long that its memory decides."""
