@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from keras import ops
+from keras import ops, tree
 
 from keras_attn.backend import write_rows
 
@@ -91,14 +91,22 @@ def read(cache, layer):
     return cache.keys[layer], cache.values[layer], cache.positions
 
 
-def reorder(cache, rows):
-    """Takes the given rows, int32 (R',): beam search keeps some hypotheses."""
-    return KVCache(
-        tuple(ops.take(keys, rows, axis=0) for keys in cache.keys),
-        tuple(ops.take(values, rows, axis=0) for values in cache.values),
-        ops.take(cache.positions, rows, axis=0),
-        cache.cursor,
-    )
+def reorder(hypothesis, rows):
+    """Takes the given rows, int32 (R',): beam search keeps some hypotheses.
+
+    Args:
+        hypothesis: nest of tensors with R rows each, such as a `KVCache`,
+            consumed. What has no axis is shared by all rows and stays.
+        rows: int32 (R',), in [0, R); a row may be taken more than once.
+
+    Returns:
+        The nest, with R' rows.
+    """
+
+    def taken(tensor):
+        return ops.take(tensor, rows, axis=0) if tensor.shape else tensor
+
+    return tree.map_structure(taken, hypothesis)
 
 
 def _with(items, index, item):

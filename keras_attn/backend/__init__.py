@@ -13,6 +13,7 @@ from keras_attn.backend.dropout import (
 )
 from keras_attn.backend.fused import fused_attention, fused_obstacle
 from keras_attn.backend.inspection import concrete
+from keras_attn.backend.largest import largest
 from keras_attn.backend.norm_of_sum import norm_of_sum
 from keras_attn.backend.randomness import random_state, set_random_state
 from keras_attn.backend.smoothed_nll import smoothed_nll
@@ -31,6 +32,7 @@ __all__ = [
     "fused_attention",
     "fused_obstacle",
     "kept_seed",
+    "largest",
     "norm_of_sum",
     "random_state",
     "seeded_dropout",

@@ -138,6 +138,11 @@ class DecoderBlock(Block):
         x = self._around_cross.leave(x, mixed, training=training)
         return self._apply_network(x, training)
 
+    @property
+    def cross_attention(self):
+        """The attention to the memory, a `MultiHeadAttention`."""
+        return self._cross_attention
+
     def project_memory(self, memory, positions):
         """Projects the memory's keys and values, once for all steps.
 

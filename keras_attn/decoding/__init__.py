@@ -1,7 +1,16 @@
 """F3: decoding strategies; they know the decoding protocol and no layer."""
 
+from keras_attn.decoding.beam_search import BeamSearch
 from keras_attn.decoding.generate import generate
 from keras_attn.decoding.greedy_search import GreedySearch
 from keras_attn.decoding.protocol import Decoded, DecodingState
+from keras_attn.decoding.sampling import Sampling
 
-__all__ = ["Decoded", "DecodingState", "GreedySearch", "generate"]
+__all__ = [
+    "BeamSearch",
+    "Decoded",
+    "DecodingState",
+    "GreedySearch",
+    "Sampling",
+    "generate",
+]

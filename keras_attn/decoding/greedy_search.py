@@ -1,111 +1,72 @@
 """Greedy search: the likeliest token, step after step."""
 
-from typing import Any, NamedTuple
-
 import keras
 from keras import ops
 
-from keras_attn.decoding.protocol import Decoded
-
-
-class _Loop(NamedTuple):
-    step: Any  # int32 (), tokens generated so far
-    state: Any  # DecodingState, its `tokens` those of the next step
-    tokens: Any  # int32 (R, L)
-    scores: Any  # float32 (R,), sum of log-probabilities
-    lengths: Any  # int32 (R,)
-    finished: Any  # bool (R,)
+from keras_attn.decoding.loop import Choice, run
+from keras_attn.decoding.sequences import begin, decoded, grow
+from keras_attn.decoding.strategy import Strategy
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
-class GreedySearch:
+class GreedySearch(Strategy):
     """Takes the likeliest token at every step until the end token.
 
         y_t = argmax_v log p(v | y_<t, x)
         score = sum_t log p(y_t | y_<t, x)
 
     with v neither pad nor start token. The score is the one under the model,
-    not renormalised over the tokens that are allowed.
+    not renormalised over the tokens that are allowed. Of equally likely tokens
+    the one of the lowest id is taken. Where none is allowed, there is no
+    sequence: its score is -inf, its length 0.
+
+    Args:
+        banned_tokens: iterable of int. Ids that are never generated.
+        min_length: int >= 0. The fewest tokens of a sequence, its end token
+            included.
+
+    Raises:
+        ValueError: arguments out of range.
 
     Examples:
         >>> model = keras_attn.models.Transformer(
         ...     12, num_layers=1, num_heads=1, hidden_dim=4, intermediate_dim=4)
+        >>> strategy = keras_attn.decoding.GreedySearch(min_length=4)
         >>> decoded = model.generate(
-        ...     [[5, 6, 2]], max_length=4,
-        ...     strategy=keras_attn.decoding.GreedySearch())
-        >>> decoded.tokens.shape
-        (1, 1, 4)
+        ...     [[5, 6, 2]], max_length=6, strategy=strategy)
+        >>> decoded.tokens.shape, int(decoded.lengths[0, 0]) >= 4
+        ((1, 1, 6), True)
     """
 
-    def search(self, model, inputs, max_length):
+    def search(self, model, inputs, max_length, prefix=None, draws=None):
         """Runs the whole search as a function of tensors.
 
         Args:
             model: what offers the decoding protocol.
             inputs: nest of tensors for its `start_decoding`.
             max_length: int. L, the most tokens generated, end included.
+            prefix: int32 (B, L), as for every strategy, or None.
+            draws: None.
 
         Returns:
             `Decoded` of tensors, with t = 1.
         """
-        state = model.start_decoding(inputs, max_length)
-        rows = ops.shape(state.tokens)[0]
-        never = [model.pad_id]
-        if model.start_id != model.end_id:
-            never.append(model.start_id)
+        pad_id, end_id = model.pad_id, model.end_id
 
-        def unfinished(*loop):
-            loop = _Loop(*loop)
-            return ops.logical_and(
-                loop.step < max_length,
-                ops.logical_not(ops.all(loop.finished)),
+        def choose(sequences, step, log_probs):
+            chosen = ops.cast(ops.argmax(log_probs, axis=-1), "int32")
+            return Choice(
+                *grow(sequences, step, log_probs, chosen, pad_id, end_id)
             )
 
-        def advance(*loop):
-            loop = _Loop(*loop)
-            logits, state = model.decode_step(loop.state.tokens, loop.state)
-            log_probs = ops.log_softmax(ops.cast(logits[:, -1], "float32"))
-            allowed = _without(log_probs, never)
-            chosen = ops.cast(ops.argmax(allowed, axis=-1), "int32")
-            gained = ops.take_along_axis(log_probs, chosen[:, None], axis=-1)
-            gained = ops.where(loop.finished, 0.0, gained[:, 0])
-            chosen = ops.where(loop.finished, model.pad_id, chosen)
-            slot = ops.arange(max_length, dtype="int32")[None] == loop.step
-            return _Loop(
-                loop.step + 1,
-                state._replace(tokens=chosen[:, None]),
-                ops.where(slot, chosen[:, None], loop.tokens),
-                loop.scores + gained,
-                loop.lengths + ops.cast(~loop.finished, "int32"),
-                loop.finished | (chosen == model.end_id),
-            )
-
-        loop = _Loop(
-            ops.zeros((), "int32"),
-            state,
-            ops.full((rows, max_length), model.pad_id, dtype="int32"),
-            ops.zeros((rows,), "float32"),
-            ops.zeros((rows,), "int32"),
-            ops.zeros((rows,), "bool"),
+        sequences = run(
+            model,
+            inputs,
+            max_length,
+            self.constraints(model, prefix),
+            width=1,
+            book=lambda sources: begin(sources, 1, max_length, pad_id),
+            alive=lambda sequences: sequences.growing,
+            choose=choose,
         )
-        loop = _Loop(*ops.while_loop(unfinished, advance, loop))
-        return Decoded(
-            loop.tokens[:, None], loop.scores[:, None], loop.lengths[:, None]
-        )
-
-    def get_config(self):
-        """Returns the constructor's arguments: none."""
-        return {}
-
-    @classmethod
-    def from_config(cls, config):
-        """Makes the strategy from its config."""
-        return cls(**config)
-
-
-def _without(log_probs, never):
-    ids = ops.arange(log_probs.shape[-1], dtype="int32")
-    hidden = ids == never[0]
-    for token in never[1:]:
-        hidden = hidden | (ids == token)
-    return ops.where(hidden, -float("inf"), log_probs)
+        return decoded(*sequences[:3], pad_id)

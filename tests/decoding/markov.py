@@ -39,7 +39,10 @@ class Markov:
         self.steps += 1
         kinds, size, _ = self.variables[0].shape
         rows = ops.reshape(self.variables[0], (kinds * size, size))
-        index = state.memory[:, None] * size + tokens
+        # The hypotheses of one source stand side by side.
+        beams = tokens.shape[0] // state.memory.shape[0]
+        memory = ops.repeat(state.memory, beams, axis=0)
+        index = memory[:, None] * size + tokens
         return ops.take(rows, index, axis=0), state
 
     def log_probs(self, source, prefix):

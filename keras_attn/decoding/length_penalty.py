@@ -1,0 +1,38 @@
+"""What the score of a hypothesis is divided by, for its length."""
+
+import numpy as np
+
+PENALTIES = "gnmt", "power"
+
+
+def divisors(max_length, alpha, penalty):
+    """Returns the divisor of every length.
+
+        gnmt:   lp(n) = ((5 + n) / 6)^alpha
+        power:  lp(n) = n^alpha
+
+    Wu et al. 2016, eq. 14, https://arxiv.org/abs/1609.08144, with their |Y| as
+    n, the end token included.
+
+    Args:
+        max_length: int. L.
+        alpha: float. 0: every divisor is 1. Above 0 long hypotheses gain,
+            below 0 short ones.
+        penalty: `"gnmt"` or `"power"`.
+
+    Returns:
+        NumPy float32 (L,): the divisor of the lengths 1 to L.
+
+    Raises:
+        ValueError: `alpha` takes a divisor out of the range of float32.
+    """
+    lengths = np.arange(1, max_length + 1, dtype="float64")
+    base = (5 + lengths) / 6 if penalty == "gnmt" else lengths
+    with np.errstate(over="ignore", under="ignore"):
+        found = (base**alpha).astype("float32")
+    if not (np.isfinite(found) & (found > 0)).all():
+        raise ValueError(
+            f"`length_penalty` must give lengths up to {max_length} divisors "
+            f"that float32 can hold. Received: length_penalty={alpha}"
+        )
+    return found

@@ -1,0 +1,194 @@
+"""Sampling: tokens are drawn with the probabilities that the model gives."""
+
+import random
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_attn import checks
+from keras_attn.backend import largest
+from keras_attn.decoding.loop import Choice, run
+from keras_attn.decoding.row_streams import uniform_rows
+from keras_attn.decoding.sequences import begin, decoded, grow
+from keras_attn.decoding.strategy import Strategy, real, whole
+
+
+@keras.saving.register_keras_serializable(package="keras_attn")
+class Sampling(Strategy):
+    """Draws every token from the model's distribution, or from a part of it.
+
+        y_t ~ p(v | y_<t, x)^(1 / temperature) / Z,  v in the part
+
+    The part: what the constraints allow; of that the `top_k` likeliest tokens;
+    of these the fewest likeliest that together have at least `top_p` of what
+    is left (Holtzman et al. 2019, https://arxiv.org/abs/1904.09751). The score
+    is the log-probability under the model, of temperature 1 and not
+    renormalised.
+
+    Each row draws from a stream of its own, which the seed and the row's
+    content determine: its answer is the same alone and in any batch, padded or
+    not, on every backend. Equal rows therefore get equal answers;
+    `num_samples` gives several for one row, in the order in which they were
+    drawn.
+
+    Args:
+        temperature: float > 0. Below 1 likely tokens get likelier.
+        top_k: int >= 1, or None: all tokens.
+        top_p: float in (0, 1], or None: the same as 1, all tokens.
+        seed: int >= 0. None: another one for every call, from Python's
+            `random`, which `keras.utils.set_random_seed` sets.
+        num_samples: int >= 1. t, sequences drawn for each source.
+        banned_tokens: iterable of int. Ids that are never generated.
+        min_length: int >= 0. The fewest tokens of a sequence, its end token
+            included.
+
+    Raises:
+        ValueError: arguments out of range.
+
+    Examples:
+        >>> model = keras_attn.models.Transformer(
+        ...     12, num_layers=1, num_heads=1, hidden_dim=4, intermediate_dim=4)
+        >>> strategy = keras_attn.decoding.Sampling(
+        ...     top_p=0.9, seed=7, num_samples=3)
+        >>> model.generate(
+        ...     [[5, 6, 2]], max_length=4, strategy=strategy).tokens.shape
+        (1, 3, 4)
+    """
+
+    def __init__(
+        self,
+        temperature=1.0,
+        top_k=None,
+        top_p=None,
+        seed=None,
+        num_samples=1,
+        banned_tokens=(),
+        min_length=0,
+    ):
+        super().__init__(banned_tokens, min_length)
+        if not real(temperature) or not 0 < temperature < float("inf"):
+            raise ValueError(
+                "`temperature` must be a finite number above 0. "
+                f"Received: temperature={temperature!r}"
+            )
+        if top_k is not None:
+            checks.positive_int("top_k", top_k)
+        if top_p is not None and (not real(top_p) or not 0 < top_p <= 1):
+            raise ValueError(
+                f"`top_p` must be a number in (0, 1]. Received: top_p={top_p!r}"
+            )
+        if seed is not None and (not whole(seed) or seed < 0):
+            raise ValueError(
+                f"`seed` must be an integer >= 0. Received: seed={seed!r}"
+            )
+        checks.positive_int("num_samples", num_samples)
+        self.temperature = float(temperature)
+        self.top_k = top_k
+        self.top_p = None if top_p in (None, 1) else float(top_p)
+        self.seed = None if seed is None else int(seed)
+        self.num_samples = num_samples
+
+    def draw(self, inputs, max_length, pad_id):
+        """Draws one uniform number for every token, before the search.
+
+        Args:
+            inputs: nest of NumPy arrays, one row a source.
+            max_length: int. L.
+            pad_id: int.
+
+        Returns:
+            NumPy float32 (B, t, L).
+        """
+        seed = random.getrandbits(64) if self.seed is None else self.seed
+        return uniform_rows(inputs, self.num_samples, max_length, seed, pad_id)
+
+    def search(self, model, inputs, max_length, prefix=None, draws=None):
+        """Runs the whole search as a function of tensors.
+
+        Args:
+            model: what offers the decoding protocol.
+            inputs: nest of tensors for its `start_decoding`.
+            max_length: int. L, the most tokens generated, end included.
+            prefix: int32 (B, L), as for every strategy, or None.
+            draws: float32 (B, t, L), from `draw`.
+
+        Returns:
+            `Decoded` of tensors, with t = `num_samples`.
+        """
+        pad_id, end_id = model.pad_id, model.end_id
+        count = self.num_samples
+
+        def choose(sequences, step, log_probs):
+            uniform = ops.take(draws, step, axis=-1)
+            chosen = self._drawn(log_probs, uniform)
+            return Choice(
+                *grow(sequences, step, log_probs, chosen, pad_id, end_id)
+            )
+
+        sequences = run(
+            model,
+            inputs,
+            max_length,
+            self.constraints(model, prefix),
+            count,
+            book=lambda sources: begin(sources, count, max_length, pad_id),
+            alive=lambda sequences: sequences.growing,
+            choose=choose,
+        )
+        return decoded(*sequences[:3], pad_id)
+
+    def program_config(self):
+        """Returns the config without the seed: it only makes the draws."""
+        return self.get_config() | {"seed": None}
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        return super().get_config() | {
+            "temperature": self.temperature,
+            "top_k": self.top_k,
+            "top_p": self.top_p,
+            "seed": self.seed,
+            "num_samples": self.num_samples,
+        }
+
+    def _drawn(self, log_probs, uniform):
+        """Draws tokens, int32 (B, t), from float32 (B, t, V) and (B, t)."""
+        if self.top_k is None and self.top_p is None:
+            return _inverse(_powers(log_probs, self.temperature), uniform)
+        size = log_probs.shape[-1]
+        log_probs, ids = largest(log_probs, min(self.top_k or size, size))
+        powers = _powers(log_probs, self.temperature)
+        if self.top_p is not None:
+            before = ops.cumsum(powers, axis=-1) - powers
+            total = ops.sum(powers, axis=-1, keepdims=True)
+            # The first always stays: nothing is before it.
+            inside = before < self.top_p * total
+            first = np.arange(powers.shape[-1]) == 0
+            inside = inside | ops.convert_to_tensor(first)
+            powers = ops.where(inside, powers, 0.0)
+        place = _inverse(powers, uniform)
+        return ops.take_along_axis(ids, place[..., None], axis=-1)[..., 0]
+
+
+def _powers(log_probs, temperature):
+    """Returns p^(1 / temperature), the largest of a row being 1."""
+    most = ops.max(log_probs, axis=-1, keepdims=True)
+    # A row of nothing but -inf has no token; -inf - -inf would be NaN.
+    most = ops.where(most > -float("inf"), most, 0.0)
+    return ops.exp((log_probs - most) / temperature)
+
+
+def _inverse(weights, uniform):
+    """Inverts the distribution function: (B, t, V), (B, t) -> int32 (B, t).
+
+    Rounded sums may step down a little, so that tokens of weight 0 are left
+    out by name.
+    """
+    possible = weights > 0
+    sums = ops.cumsum(weights, axis=-1)
+    total = ops.max(ops.where(possible, sums, 0.0), axis=-1, keepdims=True)
+    # A product that is rounded up to the total is passed by no sum.
+    reached = (sums > uniform[..., None] * total) | ops.equal(sums, total)
+    reached = ops.logical_and(possible, reached)
+    return ops.cast(ops.argmax(ops.cast(reached, "int32"), axis=-1), "int32")

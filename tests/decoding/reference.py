@@ -1,0 +1,123 @@
+"""Beam search and the true optimum, as anybody would write them: with lists.
+
+`log_probs` takes the list of the tokens so far, without the start token, and
+returns log p of the next one, float64 (V,). `allowed` takes the same list, and
+says which ids may follow. A result is a list of (score, tokens), best first.
+"""
+
+import numpy as np
+
+
+def gnmt(length, alpha):
+    return ((5 + length) ** alpha) / (6**alpha)
+
+
+def power(length, alpha):
+    return length**alpha
+
+
+def may_follow(model, banned=(), min_length=0, prefix=()):
+    """Returns `allowed` for a model and constraints."""
+
+    def allowed(tokens):
+        size = model.variables[0].shape[-1]
+        if len(tokens) < len(prefix):
+            return [prefix[len(tokens)]]
+        ids = set(range(size)) - {model.pad_id, model.start_id}
+        ids.add(model.end_id)
+        if len(tokens) + 1 < min_length:
+            ids.discard(model.end_id)
+        return sorted(ids - set(banned))
+
+    return allowed
+
+
+def everything(log_probs, allowed, max_length, end_id, penalty=lambda n: 1.0):
+    """Scores every sequence that there is."""
+    found, growing = [], [(0.0, [])]
+    while growing:
+        score, tokens = growing.pop()
+        following = log_probs(tokens)
+        for token in allowed(tokens):
+            longer = score + following[token], [*tokens, token]
+            if longer[0] == -np.inf:
+                continue
+            if token == end_id or len(longer[1]) == max_length:
+                found.append((longer[0] / penalty(len(longer[1])), longer[1]))
+            else:
+                growing.append(longer)
+    return sorted(found, key=lambda pair: -pair[0])
+
+
+def beam_search(
+    log_probs,
+    allowed,
+    max_length,
+    end_id,
+    width,
+    top,
+    penalty=lambda n: 1.0,
+    early_stopping=False,
+):
+    """Follows the rules of `BeamSearch`, one hypothesis after the other."""
+    live, finished = [(0.0, [])], []
+    for length in range(1, max_length + 1):
+        candidates = [
+            (score + log_probs(tokens)[token], [*tokens, token])
+            for score, tokens in live
+            for token in allowed(tokens)
+        ]
+        candidates = [pair for pair in candidates if pair[0] > -np.inf]
+        # Stable: of equal scores the likelier beginning, then the lower id.
+        candidates.sort(key=lambda pair: -pair[0])
+        candidates = candidates[: 2 * width]
+        live = []
+        for rank, (score, tokens) in enumerate(candidates):
+            if tokens[-1] == end_id or length == max_length:
+                if rank < width:
+                    finished.append((score / penalty(length), tokens))
+            elif len(live) < width:
+                live.append((score, tokens))
+        finished.sort(key=lambda pair: -pair[0])
+        finished = finished[:top]
+        if len(finished) == top and live:
+            best_hope = max(
+                score / penalty(later)
+                for score, _ in live
+                for later in range(length + 1, max_length + 1)
+            )
+            stop = early_stopping or width == 1
+            if stop or best_hope <= finished[-1][0]:
+                break
+    return finished
+
+
+def assert_equals(decoded, expected, pad_id=0):
+    """Compares a `Decoded` with one list of (score, tokens) for each row."""
+    rows, top, length = decoded.tokens.shape
+    assert decoded.tokens.dtype == decoded.lengths.dtype == "int32"
+    assert decoded.scores.dtype == "float32"
+    assert rows == len(expected)
+    for row in range(rows):
+        found = expected[row][:top]
+        missing = top - len(found)
+        np.testing.assert_array_equal(
+            decoded.tokens[row],
+            [
+                *(
+                    tokens + [pad_id] * (length - len(tokens))
+                    for _, tokens in found
+                ),
+                *[[pad_id] * length] * missing,
+            ],
+        )
+        np.testing.assert_allclose(
+            decoded.scores[row],
+            [*(score for score, _ in found), *[-np.inf] * missing],
+            rtol=1e-5,
+            atol=1e-5,
+        )
+        np.testing.assert_array_equal(
+            decoded.lengths[row],
+            [*(len(tokens) for _, tokens in found), *[0] * missing],
+        )

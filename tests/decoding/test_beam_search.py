@@ -1,0 +1,200 @@
+"""BeamSearch against brute force, and against its rules written with lists."""
+
+import functools
+
+import hypothesis
+import keras
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+from keras_attn.decoding import BeamSearch, GreedySearch, generate
+from tests.decoding import reference
+from tests.decoding.reference import assert_equals, gnmt, may_follow, power
+from tests.decoding.tree import Tree
+
+PENALTIES = {"gnmt": gnmt, "power": power}
+
+
+def sources(count):
+    return np.arange(count, dtype="int32")[:, None]
+
+
+def of_every_row(search, model, count, *args, allowed=None, **kwargs):
+    """Calls a function of the reference for every tree."""
+    return [
+        search(
+            functools.partial(model.log_probs, source),
+            allowed or may_follow(model),
+            *args,
+            **kwargs,
+        )
+        for source in sources(count)
+    ]
+
+
+@pytest.fixture(scope="module")
+def forest():
+    """300 random models of 6 ids, of which 4 tokens can be taken."""
+    return Tree.random(300, size=6, length=4, scale=1.5)
+
+
+@pytest.mark.parametrize(
+    "alpha, penalty", [(0.0, "gnmt"), (0.6, "gnmt"), (1.0, "power")]
+)
+def test_a_width_of_all_sequences_finds_the_optimum(forest, alpha, penalty):
+    strategy = BeamSearch(6**4, 3, length_penalty=alpha, penalty=penalty)
+    decoded = generate(forest, sources(300), 4, strategy, batch_size=60)
+    best = of_every_row(
+        reference.everything,
+        forest,
+        300,
+        4,
+        2,
+        functools.partial(PENALTIES[penalty], alpha=alpha),
+    )
+    assert_equals(decoded, best)
+    # The models are hard enough: greedy search misses the optimum of many.
+    greedy = generate(forest, sources(300), 4, "greedy").tokens[:, 0]
+    missed = (greedy != decoded.tokens[:, 0]).any(-1).mean()
+    assert missed >= 0.3, missed
+
+
+@pytest.mark.parametrize("early_stopping", [False, True])
+@pytest.mark.parametrize(
+    "alpha, penalty",
+    [(0.0, "gnmt"), (0.6, "gnmt"), (2.0, "power"), (-1.0, "power")],
+)
+@pytest.mark.parametrize("width, top", [(1, 1), (2, 2), (4, 1), (5, 3)])
+def test_follows_its_rules(forest, width, top, alpha, penalty, early_stopping):
+    strategy = BeamSearch(width, top, alpha, penalty, early_stopping)
+    decoded = generate(forest, sources(100), 4, strategy, batch_size=100)
+    expected = of_every_row(
+        reference.beam_search,
+        forest,
+        100,
+        4,
+        2,
+        width,
+        top,
+        functools.partial(PENALTIES[penalty], alpha=alpha),
+        early_stopping,
+    )
+    assert_equals(decoded, expected)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 3.0])
+def test_width_one_is_greedy_search(forest, alpha):
+    greedy = generate(forest, sources(300), 4, GreedySearch())
+    beam = generate(forest, sources(300), 4, BeamSearch(1, 1, alpha))
+    np.testing.assert_array_equal(beam.tokens, greedy.tokens)
+    np.testing.assert_array_equal(beam.lengths, greedy.lengths)
+    divisor = gnmt(greedy.lengths, alpha)
+    np.testing.assert_allclose(
+        beam.scores, greedy.scores / divisor, rtol=1e-5, atol=1e-6
+    )
+    assert len(np.unique(greedy.lengths)) > 2
+
+
+def test_the_memory_is_not_copied():
+    model = Tree.random(7, size=6, length=3)
+    generate(model, sources(7), 3, BeamSearch(4, 2))
+    assert model.memory_shapes == {(7,)}
+
+
+@hypothesis.given(
+    seed=st.integers(0, 10_000),
+    width=st.integers(1, 6),
+    alpha=st.floats(-2, 3),
+    penalty=st.sampled_from(sorted(PENALTIES)),
+    early_stopping=st.booleans(),
+    data=st.data(),
+)
+@hypothesis.settings(max_examples=25)
+def test_any_search_follows_its_rules(
+    seed, width, alpha, penalty, early_stopping, data
+):
+    top = data.draw(st.integers(1, width))
+    min_length = data.draw(st.integers(0, 3))
+    banned = data.draw(st.sets(st.integers(2, 4), max_size=2))
+    prefix = data.draw(st.lists(st.integers(3, 5), max_size=2))
+    model = Tree.random(8, size=6, length=3, seed=seed)
+    strategy = BeamSearch(
+        width, top, alpha, penalty, early_stopping, banned, min_length
+    )
+    decoded = generate(model, sources(8), 3, strategy, prefix=prefix)
+    expected = of_every_row(
+        reference.beam_search,
+        model,
+        8,
+        3,
+        2,
+        width,
+        top,
+        functools.partial(PENALTIES[penalty], alpha=alpha),
+        early_stopping,
+        allowed=may_follow(model, banned, min_length, prefix),
+    )
+    assert_equals(decoded, expected)
+
+
+def test_a_start_that_is_the_end_can_be_generated():
+    model = Tree.random(20, size=5, length=3, start_id=1, end_id=1)
+    decoded = generate(model, sources(20), 3, BeamSearch(125, 4))
+    penalty = functools.partial(gnmt, alpha=0.6)
+    expected = of_every_row(reference.everything, model, 20, 3, 1, penalty)
+    assert_equals(decoded, expected)
+    assert (decoded.tokens == 1).any()
+
+
+def test_pad_that_is_the_end_can_be_generated():
+    model = Tree.random(20, size=5, length=3, pad_id=0, end_id=0)
+    decoded = generate(model, sources(20), 3, BeamSearch(125, 4))
+    penalty = functools.partial(gnmt, alpha=0.6)
+    expected = of_every_row(reference.everything, model, 20, 3, 0, penalty)
+    assert_equals(decoded, expected)
+    greedy = generate(model, sources(20), 3, "greedy")
+    assert (greedy.lengths < 3).any()
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"width": 0}, "`width` must be a positive integer.*=0"),
+        ({"top": 1.5}, "`top` must be a positive integer.*=1.5"),
+        ({"width": 2, "top": 3}, "`top` must not exceed `width`.*top=3"),
+        ({"length_penalty": np.nan}, "`length_penalty` must be a finite"),
+        ({"length_penalty": "gnmt"}, "`length_penalty` must be a finite"),
+        ({"penalty": "wu"}, "`penalty` must be one of 'gnmt', 'power'.*'wu'"),
+        ({"early_stopping": "never"}, "`early_stopping` must be one of"),
+        ({"banned_tokens": [1.5]}, "`banned_tokens` must hold.*1.5"),
+        ({"min_length": -1}, "`min_length` must be an integer >= 0.*=-1"),
+    ],
+)
+def test_bad_arguments_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        BeamSearch(**arguments)
+
+
+def test_a_penalty_beyond_float32_is_refused():
+    model = Tree.random(1, size=4, length=2)
+    strategy = BeamSearch(2, length_penalty=200.0, penalty="power")
+    with pytest.raises(ValueError, match=r"`length_penalty` must give.*=200"):
+        generate(model, sources(1), 2, strategy)
+
+
+def test_config_round_trips():
+    strategy = BeamSearch(5, 3, 0.8, "power", True, [7, 8], 4)
+    config = keras.saving.serialize_keras_object(strategy)
+    again = keras.saving.deserialize_keras_object(config)
+    assert isinstance(again, BeamSearch)
+    assert again.get_config() == strategy.get_config()
+    assert again.get_config() == {
+        "width": 5,
+        "top": 3,
+        "length_penalty": 0.8,
+        "penalty": "power",
+        "early_stopping": True,
+        "banned_tokens": [7, 8],
+        "min_length": 4,
+    }
