@@ -9,6 +9,7 @@ from keras_attn import (
     explain,
     models,
     ops,
+    pretrained,
     text,
     training,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "layers",
     "models",
     "ops",
+    "pretrained",
     "text",
     "training",
 ]

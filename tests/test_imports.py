@@ -88,6 +88,7 @@ answers = {
     "explain": refused(
         lambda: keras_attn.explain.plot_attention(np.eye(2, dtype="float32"))
     ),
+    "pretrained": refused(lambda: keras_attn.pretrained.load("nowhere")),
 }
 loaded = {name.partition(".")[0] for name in sys.modules}
 answers["loaded"] = sorted(loaded & BLOCKED)
@@ -116,7 +117,7 @@ def test_a_layer_runs_with_keras_and_one_backend(bare):
     assert bare["loaded"] == []
 
 
-@pytest.mark.parametrize("extra", ["text", "explain"])
+@pytest.mark.parametrize("extra", ["text", "explain", "pretrained"])
 def test_a_missing_extra_is_named_in_one_line(bare, extra):
     assert "\n" not in bare[extra]
     assert f"pip install keras-attn[{extra}]" in bare[extra]

@@ -1,0 +1,6 @@
+"""F6: published weights. Needs the extra `keras-attn[pretrained]`."""
+
+from keras_attn.pretrained.load import load
+from keras_attn.pretrained.save import save
+
+__all__ = ["load", "save"]

@@ -1,0 +1,242 @@
+"""Marian: the Transformers with which Helsinki-NLP translates.
+
+The family `marian` of Hugging Face's transformers, made by the program of that
+name (Junczys-Dowmunt et al. 2018, https://arxiv.org/abs/1804.00344) and
+published as OPUS-MT (Tiedemann and Thottingal 2020,
+https://aclanthology.org/2020.eamt-1.61). A post-norm `Transformer` whose
+targets start with the padding id.
+"""
+
+import keras
+
+from keras_attn.models import Transformer
+from keras_attn.ops import default_positions, sinusoid
+from keras_attn.pretrained.family import Family
+from keras_attn.pretrained.layouts import ROW, SAME, linear
+from keras_attn.pretrained.tensor_names import (
+    TensorName,
+    attention,
+    dense,
+    norm,
+)
+
+# What a config of this family cannot say otherwise, in our words.
+_FIXED = {
+    "gated": False,
+    "normalize_first": False,
+    "epsilon": 1e-5,
+    "positions": "sinusoidal",
+    "position_layout": "halves",
+    "output_bias": True,
+}
+# Keys that early files have; another value asks for another model.
+_ONLY = {
+    "add_bias_logits": False,
+    "add_final_layer_norm": False,
+    "encoder_layerdrop": 0.0,
+    "decoder_layerdrop": 0.0,
+    "is_encoder_decoder": True,
+    "normalize_before": False,
+    "normalize_embedding": False,
+    "static_position_embeddings": True,
+}
+# The first of two names is the one that is written.
+_ACTIVATIONS = {
+    "swish": "silu",
+    "silu": "silu",
+    "relu": "relu",
+    "gelu": "gelu",
+    "tanh": "tanh",
+}
+_PROJECTIONS = "q_proj", "k_proj", "v_proj", "out_proj"
+
+
+def _make(config):
+    for key, supported in _ONLY.items():
+        config.only(key, supported)
+    for key in ("attention_heads", "ffn_dim"):
+        size = config.size(f"encoder_{key}")
+        config.only(f"decoder_{key}", size)
+    vocabulary = config.size("vocab_size")
+    target = config.size("decoder_vocab_size", vocabulary)
+    tied = config.flag("tie_word_embeddings", True)
+    if config.flag("share_encoder_decoder_embeddings", True):
+        config.only("decoder_vocab_size", vocabulary)
+        config.only("tie_word_embeddings", True)
+        target = None
+    return Transformer(
+        vocabulary,
+        target,
+        num_layers=config.size("encoder_layers"),
+        num_decoder_layers=config.size("decoder_layers"),
+        num_heads=config.size("encoder_attention_heads"),
+        hidden_dim=config.size("d_model"),
+        intermediate_dim=config.size("encoder_ffn_dim"),
+        dropout=config.fraction("dropout", 0.1),
+        attention_dropout=config.fraction("attention_dropout", 0.0),
+        activation_dropout=config.fraction("activation_dropout", 0.0),
+        activation=config.choice("activation_function", _ACTIVATIONS, "gelu"),
+        max_length=config.size("max_position_embeddings", 1024),
+        scale_embedding=config.flag("scale_embedding", False),
+        tie_output=tied,
+        pad_id=config.token_id("pad_token_id"),
+        start_id=config.token_id("decoder_start_token_id"),
+        end_id=config.token_id("eos_token_id"),
+        **_FIXED,
+    )
+
+
+def _describe(model):
+    for name, fixed in _FIXED.items():
+        _expect(model, name, fixed)
+    if model.max_length is None:
+        raise ValueError(
+            "A Marian model must have a `max_length`. Received: max_length=None"
+        )
+    shared = model.target_vocabulary_size is None
+    if shared:
+        _expect(model, "tie_output", True)
+    sides = {}
+    for side, layers in (
+        ("encoder", model.num_layers),
+        ("decoder", model.num_decoder_layers or model.num_layers),
+    ):
+        sides[f"{side}_layers"] = layers
+        sides[f"{side}_layerdrop"] = 0.0
+        sides[f"{side}_attention_heads"] = model.num_heads
+        sides[f"{side}_ffn_dim"] = model.intermediate_dim
+    never = sorted({model.pad_id, model.start_id} - {model.end_id})
+    return {
+        **sides,
+        "model_type": "marian",
+        "architectures": ["MarianMTModel"],
+        "is_encoder_decoder": True,
+        "dtype": "float32",
+        "vocab_size": model.source_vocabulary_size,
+        "decoder_vocab_size": (
+            model.source_vocabulary_size
+            if shared
+            else model.target_vocabulary_size
+        ),
+        "share_encoder_decoder_embeddings": shared,
+        "tie_word_embeddings": model.tie_output,
+        "d_model": model.hidden_dim,
+        "max_position_embeddings": model.max_length,
+        "scale_embedding": model.scale_embedding,
+        "activation_function": _activation_name(model),
+        "dropout": model.dropout,
+        "attention_dropout": model.attention_dropout,
+        "activation_dropout": model.activation_dropout,
+        "pad_token_id": model.pad_id,
+        "decoder_start_token_id": model.start_id,
+        "eos_token_id": model.end_id,
+        # How transformers is to search: as all files of the family say it.
+        "forced_eos_token_id": model.end_id,
+        "bad_words_ids": [[token] for token in never],
+    }
+
+
+def _tensors(model):
+    names = []
+    if model.target_vocabulary_size is None:
+        sides = "model.encoder", "model.decoder"
+        copies = *(f"{side}.embed_tokens.weight" for side in sides), _HEAD
+        names += _embedding("token", "model.shared", copies)
+    else:
+        copies = (_HEAD,) if model.tie_output else ()
+        names += _embedding("source", "model.encoder.embed_tokens")
+        names += _embedding("target", "model.decoder.embed_tokens", copies)
+    bias = "output/bias"
+    if model.tie_output:
+        bias = f"{names[-1].ours.split('/')[0]}/logits_bias"
+    else:
+        names.append(TensorName("output/kernel", _HEAD, linear()))
+    names.append(TensorName(bias, "final_logits_bias", ROW))
+    for number in range(model.num_layers):
+        names += _encoder_layer(number)
+    for number in range(model.num_decoder_layers or model.num_layers):
+        names += _decoder_layer(number)
+    return names
+
+
+_HEAD = "lm_head.weight"
+
+
+def _embedding(side, theirs, copies=()):
+    ours = f"{side}_embedding/table/embeddings"
+    return [TensorName(ours, f"{theirs}.weight", SAME, copies)]
+
+
+def _encoder_layer(number):
+    ours, theirs = f"encoder_block_{number}", f"model.encoder.layers.{number}"
+    return [
+        *_self_attention(ours, theirs),
+        *_network(ours, theirs),
+    ]
+
+
+def _decoder_layer(number):
+    ours, theirs = f"decoder_block_{number}", f"model.decoder.layers.{number}"
+    cross = f"{theirs}.encoder_attn"
+    return [
+        *_self_attention(ours, theirs),
+        *attention(f"{ours}/cross_attention", cross, *_PROJECTIONS),
+        *norm(f"{ours}/around_cross_attention/norm", f"{cross}_layer_norm"),
+        *_network(ours, theirs),
+    ]
+
+
+def _self_attention(ours, theirs):
+    theirs = f"{theirs}.self_attn"
+    return [
+        *attention(f"{ours}/self_attention", theirs, *_PROJECTIONS),
+        *norm(f"{ours}/around_attention/norm", f"{theirs}_layer_norm"),
+    ]
+
+
+def _network(ours, theirs):
+    return [
+        *dense(f"{ours}/feed_forward/inner", f"{theirs}.fc1"),
+        *dense(f"{ours}/feed_forward/outer", f"{theirs}.fc2"),
+        *norm(f"{ours}/around_feed_forward/norm", f"{theirs}.final_layer_norm"),
+    ]
+
+
+def _constants(model):
+    def table():
+        positions = default_positions(model.max_length)
+        encoding = sinusoid(positions, model.hidden_dim, "halves")
+        return keras.ops.convert_to_numpy(encoding)[0]
+
+    sides = "encoder", "decoder"
+    return {f"model.{side}.embed_positions.weight": table for side in sides}
+
+
+def _activation_name(model):
+    for theirs, ours in _ACTIVATIONS.items():
+        if keras.activations.get(ours) is model.activation:
+            return theirs
+    known = ", ".join(sorted(set(_ACTIVATIONS.values())))
+    raise ValueError(
+        f"A Marian model must have an `activation` of {known}. "
+        f"Received: {keras.activations.serialize(model.activation)!r}"
+    )
+
+
+def _expect(model, name, value):
+    found = getattr(model, name)
+    if found != value:
+        raise ValueError(
+            f"A Marian model must have {name}={value!r}. "
+            f"Received: {name}={found!r}"
+        )
+
+
+MARIAN = Family(
+    model_type="marian",
+    model_class=Transformer,
+    make=_make,
+    describe=_describe,
+    tensors=_tensors,
+    constants=_constants,
+)

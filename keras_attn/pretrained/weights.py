@@ -1,0 +1,120 @@
+"""Moves the weights of a model from and to tensors with a family's names."""
+
+import keras
+import numpy as np
+
+# Files in half precision hold constants that are rounded as the weights are.
+_ROUNDED = 2e-3
+
+
+def fill(model, family, file):
+    """Gives a model the weights of a file.
+
+    Args:
+        model: the model, of a class of the family.
+        family: `Family`.
+        file: `TensorFile`.
+
+    Raises:
+        ValueError: a tensor that is missing, of another shape, without a place
+            in the model, or that contradicts another. The model is as it was.
+    """
+    weights = _by_path(model, family)
+    found = {name: _found(name, file) for name in family.tensors(model)}
+    for name in found:
+        expected = _shape_in_file(name, weights[name.ours])
+        for theirs in found[name]:
+            if file.shape(theirs) != expected:
+                raise ValueError(
+                    f"`{theirs}` in {file.path.name} must have shape "
+                    f"{expected}. Received: {file.shape(theirs)}"
+                )
+    known = {theirs for names in found.values() for theirs in names}
+    constants = family.constants(model)
+    unknown = sorted(set(file.names) - known - set(constants))
+    if unknown:
+        raise ValueError(
+            f"{file.path.name} must hold the tensors of a "
+            f"{family.model_type} model and no others. "
+            f"Received: {_some(unknown)}"
+        )
+    for theirs in constants.keys() & set(file.names):
+        _check_constant(theirs, constants[theirs](), file)
+    arrays = []
+    for name, (theirs, *copies) in found.items():
+        array = file.read(theirs)
+        for copy in copies:
+            if not np.array_equal(array, file.read(copy)):
+                raise ValueError(
+                    f"`{copy}` in {file.path.name} must equal `{theirs}`, "
+                    "with which it is tied. Received: other values"
+                )
+        weight = weights[name.ours]
+        arrays.append((weight, name.layout.from_file(array, weight.shape)))
+    for weight, array in arrays:
+        weight.assign(array)
+
+
+def collect(model, family):
+    """Returns a model's weights as a file of the family holds them.
+
+    Args:
+        model: the model, of a class of the family.
+        family: `Family`.
+
+    Returns:
+        {name: float32 NumPy array}.
+
+    Raises:
+        ValueError: weights that the family has no name for.
+    """
+    weights = _by_path(model, family)
+    arrays = {}
+    for name in family.tensors(model):
+        array = keras.ops.convert_to_numpy(weights[name.ours])
+        array = name.layout.to_file(array.astype("float32"))
+        arrays[name.theirs] = np.ascontiguousarray(array)
+    return arrays
+
+
+def _by_path(model, family):
+    weights = {variable.path: variable for variable in model.weights}
+    named = {name.ours for name in family.tensors(model)}
+    if named != weights.keys():
+        # Adapters of LoRA and scales of quantised kernels come here too.
+        odd = sorted(named ^ weights.keys())
+        raise ValueError(
+            f"The model must have the weights of a {family.model_type} model, "
+            f"neither quantised nor with adapters. Received: {_some(odd)}"
+        )
+    return weights
+
+
+def _found(name, file):
+    found = [x for x in (name.theirs, *name.copies) if x in file.names]
+    if not found:
+        raise ValueError(
+            f"{file.path.name} must hold a tensor `{name.theirs}`. "
+            f"Received: {_some(sorted(file.names))}"
+        )
+    return found
+
+
+def _shape_in_file(name, weight):
+    return name.layout.to_file(np.empty(weight.shape, "int8")).shape
+
+
+def _check_constant(theirs, expected, file):
+    found = file.read(theirs)
+    same = found.shape == expected.shape
+    if not same or np.abs(found - expected).max() > _ROUNDED:
+        raise ValueError(
+            f"`{theirs}` in {file.path.name} must be what follows from "
+            f"config.json. Received: shape {found.shape}"
+            + (", other values" if same else f", not {expected.shape}")
+        )
+
+
+def _some(names, count=3):
+    rest = f" and {len(names) - count} more" if len(names) > count else ""
+    return ", ".join(names[:count]) + rest

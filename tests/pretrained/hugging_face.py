@@ -1,0 +1,123 @@
+"""Small models of transformers, none of whose weights is a zero or a one."""
+
+import numpy as np
+import torch
+import transformers
+
+SIZE = 17  # of the vocabulary
+PAD = 16  # also the start of every target
+END = 0
+SOURCE = np.array([[5, 6, 7, 8, END], [9, 4, END, PAD, PAD]], "int32")
+TARGET = np.array([[PAD, 9, 4, 3], [PAD, 7, PAD, PAD]], "int32")
+
+# What `talkative` makes of these ends soon, late or not at all.
+CASES = [
+    (5, 0.25, 0.5, 0.0),
+    (1, 0.25, 0.5, 1.0),
+    (9, 0.4, 0.5, 1.0),
+    (11, 0.6, 0.5, 1.0),
+]
+LENGTH = 12  # of the sequences, at most
+SOURCES = np.array(
+    [
+        [13, 10, 8, 5, 5, END],
+        [1, 2, 1, 3, END, PAD],
+        [13, 10, 14, END, PAD, PAD],
+        [8, 10, END, PAD, PAD, PAD],
+        [15, 11, 10, 9, 9, END],
+        [15, END, PAD, PAD, PAD, PAD],
+    ],
+    "int32",
+)
+
+CONFIG = {
+    "vocab_size": SIZE,
+    "d_model": 8,
+    "encoder_layers": 2,
+    "decoder_layers": 2,
+    "encoder_attention_heads": 2,
+    "decoder_attention_heads": 2,
+    "encoder_ffn_dim": 12,
+    "decoder_ffn_dim": 12,
+    "max_position_embeddings": 32,
+    "activation_function": "swish",
+    "scale_embedding": True,
+    "pad_token_id": PAD,
+    "decoder_start_token_id": PAD,
+    "eos_token_id": END,
+    "forced_eos_token_id": None,
+    "bad_words_ids": [[PAD]],
+}
+
+
+def marian(seed=0, scale=0.4, **config):
+    """Returns a `MarianMTModel` with random weights, ready to answer."""
+    model = transformers.MarianMTModel(
+        transformers.MarianConfig(**(CONFIG | config))
+    )
+    draw = torch.Generator().manual_seed(seed)
+    fixed = "embed_positions"
+    with torch.no_grad():
+        for name, tensor in model.state_dict().items():
+            if fixed not in name:
+                tensor.normal_(std=scale, generator=draw)
+                if "layer_norm.weight" in name:
+                    tensor.add_(1.0)
+    return model.eval()
+
+
+def talkative(seed, embedding, scale, ending):
+    """Returns a model whose sequences and their lengths depend on the source.
+
+    Args:
+        seed: int.
+        embedding: float. Spread of the embeddings: how sure the model is.
+        scale: float. Spread of the other kernels.
+        ending: float. Added to the logit of the end token.
+    """
+    model = marian(seed, scale)
+    draw = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, tensor in model.state_dict().items():
+            # A large offset before the logits would settle the token.
+            if "layer_norm" in name:
+                tensor.normal_(std=0.1, generator=draw)
+                tensor.add_(float("weight" in name))
+        model.model.shared.weight.mul_(embedding / scale)
+        model.final_logits_bias.mul_(0.3 / scale)
+        model.final_logits_bias[0, END] += ending
+    return model
+
+
+def logits(model, source=SOURCE, target=TARGET):
+    """Returns the logits of a model of transformers, and the real rows."""
+    source, target = torch.tensor(source).long(), torch.tensor(target).long()
+    with torch.no_grad():
+        return model(
+            input_ids=source,
+            attention_mask=(source != PAD).long(),
+            decoder_input_ids=target,
+        ).logits.numpy()
+
+
+def generated(model, source=SOURCES, max_new_tokens=LENGTH, **kwargs):
+    """Returns what `generate` of transformers finds.
+
+    Returns:
+        Tokens (B, t, L), without the start and padded; the result itself.
+    """
+    source = torch.tensor(source).long()
+    result = model.generate(
+        input_ids=source,
+        attention_mask=(source != PAD).long(),
+        max_new_tokens=max_new_tokens,
+        bad_words_ids=[[PAD]],
+        return_dict_in_generate=True,
+        output_scores=True,
+        output_logits=True,
+        **kwargs,
+    )
+    tokens = result.sequences[:, 1:].numpy()
+    missing = ((0, 0), (0, max_new_tokens - tokens.shape[1]))
+    tokens = np.pad(tokens, missing, constant_values=PAD)
+    return tokens.reshape(len(source), -1, max_new_tokens), result

@@ -1,0 +1,210 @@
+"""What `load` refuses, and what it lets pass in files of other ages."""
+
+import json
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from keras_attn import pretrained
+from tests.pretrained import hugging_face
+from tests.pretrained.hugging_face import SIZE
+
+TABLE = "model.encoder.embed_positions.weight"
+SHARED = "model.shared.weight"
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """Config and tensors as transformers writes them."""
+    folder = tmp_path_factory.mktemp("marian")
+    hugging_face.marian().save_pretrained(folder)
+    config = json.loads((folder / "config.json").read_text())
+    return config, safetensors.numpy.load_file(folder / "model.safetensors")
+
+
+@pytest.fixture
+def load(written, tmp_path):
+    """Loads what was written, with some values and tensors in the place of
+    others; None takes them away."""
+
+    def load(values=None, tensors=None):
+        config, arrays = (
+            {
+                name: value
+                for name, value in (old | (new or {})).items()
+                if value is not None
+            }
+            for old, new in zip(written, (values, tensors), strict=True)
+        )
+        (tmp_path / "config.json").write_text(json.dumps(config))
+        safetensors.numpy.save_file(arrays, tmp_path / "model.safetensors")
+        return pretrained.load(tmp_path)
+
+    return load
+
+
+@pytest.mark.parametrize(
+    "values, message",
+    [
+        ({"model_type": "t5"}, "`model_type` must be one of 'marian'.*'t5'"),
+        ({"model_type": ["marian"]}, r"`model_type` .*\['marian'\]"),
+        ({"model_type": None}, "`model_type` must be one of 'marian'.*None"),
+        ({"d_model": None}, "must have a value for `d_model`"),
+        ({"d_model": "8"}, "`d_model` must be a positive integer.*'8'"),
+        ({"encoder_layers": 0}, "`encoder_layers` must be a positive"),
+        ({"decoder_layers": 1.5}, "`decoder_layers` must be a positive"),
+        ({"dropout": 1.0}, r"`dropout` must lie in \[0, 1\)"),
+        ({"scale_embedding": 1}, "`scale_embedding` in config.json .*true or"),
+        ({"eos_token_id": [0, 3]}, r"`eos_token_id`.* one id.*\[0, 3\]"),
+        ({"pad_token_id": -1}, "`pad_token_id`.*-1"),
+        ({"pad_token_id": SIZE}, r"`pad_id` must lie in \[0, 17\)"),
+        (
+            {"activation_function": "gelu_new"},
+            "`activation_function` must be one of 'swish'.*'gelu_new'",
+        ),
+        (
+            {"decoder_attention_heads": 4},
+            "`decoder_attention_heads` in config.json must be 2 .*4",
+        ),
+        ({"decoder_ffn_dim": 24}, "`decoder_ffn_dim` .* must be 12 .*24"),
+        ({"decoder_vocab_size": 20}, "`decoder_vocab_size` .* must be 17"),
+        ({"tie_word_embeddings": False}, "`tie_word_embeddings` .*be true"),
+        ({"encoder_layerdrop": 0.1}, "`encoder_layerdrop` .*0.0.*0.1"),
+        ({"normalize_before": True}, "`normalize_before` .*false.*true"),
+        ({"normalize_embedding": True}, "`normalize_embedding`"),
+        ({"add_final_layer_norm": True}, "`add_final_layer_norm`"),
+        ({"static_position_embeddings": False}, "`static_position_embed"),
+    ],
+)
+def test_config_that_is_not_supported(values, message, load):
+    with pytest.raises(ValueError, match=message) as info:
+        load(values)
+    assert "\n" not in str(info.value)
+
+
+def test_config_of_an_early_file(load):
+    early = {
+        "add_bias_logits": False,
+        "add_final_layer_norm": False,
+        "classif_dropout": 0.0,
+        "extra_pos_embeddings": 17,
+        "id2label": {"0": "LABEL_0"},
+        "normalize_before": False,
+        "normalize_embedding": False,
+        "num_beams": 6,
+        "static_position_embeddings": True,
+        "decoder_vocab_size": None,
+        "tie_word_embeddings": None,
+        "share_encoder_decoder_embeddings": None,
+    }
+    assert load(early).target_vocabulary_size is None
+
+
+def test_values_that_are_left_out(load):
+    model = load(
+        {
+            "attention_dropout": None,
+            "activation_dropout": None,
+            "dropout": None,
+            "activation_function": None,
+            "max_position_embeddings": None,
+            "scale_embedding": None,
+        }
+    )
+    config = model.get_config()
+    # The defaults of transformers, not ours.
+    assert {name: config[name] for name in ("dropout", "activation")} == {
+        "dropout": 0.1,
+        "activation": "gelu",
+    }
+    assert (model.max_length, model.scale_embedding) == (1024, False)
+
+
+@pytest.mark.parametrize(
+    "tensors, message",
+    [
+        ({"final_logits_bias": None}, "must hold a tensor `final_logits_bias`"),
+        ({SHARED: None}, f"must hold a tensor `{SHARED}`"),
+        (
+            {"final_logits_bias": np.ones((1, 5), "float32")},
+            r"`final_logits_bias` .* shape \(1, 17\).*\(1, 5\)",
+        ),
+        (
+            {"model.encoder.layers.0.fc1.weight": np.ones((8, 12), "float32")},
+            r"`model.encoder.layers.0.fc1.weight` .* \(12, 8\).*\(8, 12\)",
+        ),
+        (
+            {"model.encoder.layers.2.fc1.bias": np.ones(12, "float32")},
+            "a marian model and no others. .*encoder.layers.2.fc1.bias",
+        ),
+        (
+            {"lm_head.weight": np.ones((SIZE, 8), "float32")},
+            f"`lm_head.weight` in .* must equal `{SHARED}`",
+        ),
+        (
+            {TABLE: np.ones((32, 8), "float32")},
+            f"`{TABLE}` .* follows from config.json.*other values",
+        ),
+        (
+            {TABLE: np.ones((16, 8), "float32")},
+            rf"`{TABLE}` .*\(16, 8\), not \(32, 8\)",
+        ),
+    ],
+)
+def test_tensors_that_do_not_fit(tensors, message, load):
+    with pytest.raises(ValueError, match=message) as info:
+        load(tensors=tensors)
+    assert "\n" not in str(info.value)
+
+
+def test_tensors_of_an_early_file(load, written):
+    """Tied matrices once more, and tables that are now computed."""
+    model = hugging_face.marian()
+    matrix = written[1][SHARED]
+    table = model.model.encoder.embed_positions.weight.numpy()
+    copies = {
+        "lm_head.weight": matrix,
+        "model.decoder.embed_tokens.weight": matrix,
+        TABLE: table,
+        TABLE.replace("encoder", "decoder"): table.astype("float16"),
+    }
+    expected = load().get_weights()
+    for found in (
+        load(tensors=copies),
+        load(tensors=copies | {SHARED: None}),
+    ):
+        for mine, right in zip(found.get_weights(), expected, strict=True):
+            np.testing.assert_array_equal(mine, right)
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
+def test_a_file_that_is_missing(name, load, tmp_path):
+    load()
+    (tmp_path / name).unlink()
+    with pytest.raises(ValueError, match=f"`directory` .*with {name} in it"):
+        pretrained.load(tmp_path)
+
+
+def test_a_name_on_a_hub():
+    with pytest.raises(ValueError, match="nothing is fetched from a network"):
+        pretrained.load("Helsinki-NLP/opus-mt-en-de")
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"\xff\xfe"])
+def test_a_damaged_config(content, load, tmp_path):
+    load()
+    (tmp_path / "config.json").write_bytes(content)
+    with pytest.raises(ValueError, match="must be a JSON object") as info:
+        pretrained.load(tmp_path)
+    assert "\n" not in str(info.value)
+
+
+@pytest.mark.parametrize("size", [0, 50, -1])
+def test_a_damaged_file_of_tensors(size, load, tmp_path):
+    load()
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:size])
+    with pytest.raises(ValueError, match="whole file of safetensors") as info:
+        pretrained.load(tmp_path)
+    assert "\n" not in str(info.value)

@@ -1,0 +1,38 @@
+"""Greedy search of Marian models against `generate` of transformers."""
+
+import numpy as np
+import pytest
+
+from tests.pretrained import hugging_face
+from tests.pretrained.hugging_face import CASES, END, LENGTH, PAD, SOURCES
+
+
+@pytest.mark.parametrize("number", range(len(CASES)))
+def test_same_tokens_and_scores(number, models):
+    theirs, ours = models(number)
+    expected, result = hugging_face.generated(
+        theirs, num_beams=1, do_sample=False
+    )
+    found = ours.generate(SOURCES, max_length=LENGTH)
+    np.testing.assert_array_equal(found.tokens, expected)
+    logits = np.stack(result.logits, axis=1).astype("float64")
+    log_probs = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+    steps = expected[:, 0, : logits.shape[1]]
+    gained = np.take_along_axis(log_probs, steps[..., None], -1)[..., 0]
+    scores = np.where(steps == PAD, 0, gained).sum(-1)
+    np.testing.assert_allclose(found.scores[:, 0], scores, atol=1e-3)
+    np.testing.assert_array_equal(found.lengths, (expected != PAD).sum(-1))
+    assert len(set(found.lengths[:, 0])) > 2
+
+
+def test_transformers_forces_an_end_and_we_do_not(models):
+    theirs, ours = models(0)
+    forced, _ = hugging_face.generated(
+        theirs, num_beams=1, do_sample=False, forced_eos_token_id=END
+    )
+    found = ours.generate(SOURCES, max_length=LENGTH).tokens
+    cut = (found != END).all(-1)
+    assert cut.any() and not cut.all()
+    np.testing.assert_array_equal(found[~cut], forced[~cut])
+    np.testing.assert_array_equal(found[cut][:, :-1], forced[cut][:, :-1])
+    assert (forced[cut][:, -1] == END).all()

@@ -1,0 +1,107 @@
+"""What `save` refuses, and what is left where it fails."""
+
+import os
+
+import keras
+import numpy as np
+import pytest
+
+from keras_attn import pretrained
+from keras_attn.models import Transformer
+from tests.contract import randomize
+from tests.full_disk import full_disk
+
+SIZES = {
+    "source_vocabulary_size": 11,
+    "num_layers": 1,
+    "num_heads": 2,
+    "hidden_dim": 8,
+    "intermediate_dim": 12,
+    "position_layout": "halves",
+    "max_length": 16,
+    "output_bias": True,
+}
+
+
+def small(**kwargs):
+    return randomize(Transformer(**(SIZES | kwargs)))
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"gated": True}, "gated=False.*True"),
+        ({"normalize_first": True}, "normalize_first=False.*True"),
+        ({"epsilon": 1e-6}, "epsilon=1e-05.*1e-06"),
+        ({"positions": "learned"}, "positions='sinusoidal'.*'learned'"),
+        ({"position_layout": "interleaved"}, "position_layout='halves'"),
+        ({"output_bias": False}, "output_bias=True.*False"),
+        ({"max_length": None}, "a `max_length`. Received: max_length=None"),
+        ({"tie_output": False}, "tie_output=True.*False"),
+        ({"activation": "elu"}, "an `activation` of gelu, relu.*'elu'"),
+    ],
+)
+def test_a_model_that_is_no_marian_model(arguments, message, tmp_path):
+    with pytest.raises(ValueError, match=message) as info:
+        pretrained.save(small(**arguments), tmp_path)
+    assert "\n" not in str(info.value)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_model_of_another_class(tmp_path):
+    model = keras.Sequential([keras.layers.Dense(2)])
+    with pytest.raises(ValueError, match=r"must be a Transformer.*Sequential"):
+        pretrained.save(model, tmp_path)
+
+
+def test_adapters_have_no_place(tmp_path):
+    model = small()
+    model.layers[0]._table.enable_lora(2)
+    with pytest.raises(ValueError, match=r"nor with adapters.*lora"):
+        pretrained.save(model, tmp_path)
+
+
+def test_quantised_weights_have_no_place(tmp_path):
+    model = small()
+    model._encoder_blocks[0]._network._inner.quantize("int8")
+    with pytest.raises(ValueError, match=r"neither quantised.*scale"):
+        pretrained.save(model, tmp_path)
+
+
+def test_half_precision_is_written_as_float32(tmp_path):
+    model = small(dtype="bfloat16")
+    pretrained.save(model, tmp_path)
+    loaded = pretrained.load(tmp_path)
+    for mine, right in zip(loaded.weights, model.weights, strict=True):
+        assert mine.dtype == "float32"
+        np.testing.assert_array_equal(
+            keras.ops.convert_to_numpy(mine),
+            keras.ops.convert_to_numpy(keras.ops.cast(right, "float32")),
+        )
+
+
+@pytest.mark.parametrize("room", [0, 1000])
+def test_a_write_that_fails_leaves_the_old_files(room, tmp_path):
+    pretrained.save(small(), tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert set(before) == {"config.json", "model.safetensors"}
+    other = small(intermediate_dim=20)
+    with full_disk(room), pytest.raises((OSError, ValueError)):
+        pretrained.save(other, tmp_path)
+    after = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert after == before
+    pretrained.save(other, tmp_path / "new" / "folder")
+    loaded = pretrained.load(tmp_path / "new" / "folder")
+    assert loaded.intermediate_dim == 20
+
+
+def test_a_second_save_replaces_the_first(tmp_path):
+    pretrained.save(small(), tmp_path)
+    (tmp_path / "vocab.json").write_text("{}")
+    pretrained.save(small(intermediate_dim=20), tmp_path)
+    assert sorted(os.listdir(tmp_path)) == [
+        "config.json",
+        "model.safetensors",
+        "vocab.json",
+    ]
+    assert pretrained.load(tmp_path).intermediate_dim == 20
