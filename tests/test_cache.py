@@ -125,6 +125,18 @@ def test_reorder(rows):
     assert int(after.cursor) == 3
 
 
+def test_reorder_takes_any_nest():
+    state = {
+        "recurrent": (ops.convert_to_tensor(np.eye(3)),),
+        "step": ops.convert_to_tensor(7),
+    }
+    after = kv.reorder(state, ops.convert_to_tensor([2, 0], dtype="int32"))
+    np.testing.assert_array_equal(
+        values(after["recurrent"][0]), np.eye(3)[[2, 0]]
+    )
+    assert int(after["step"]) == 7
+
+
 def test_full():
     keys, layer_values = map(ops.convert_to_tensor, tokens(3))
     positions = ops.convert_to_tensor(np.int32([[0, 1, 2], [0, 1, -1]]))

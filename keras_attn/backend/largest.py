@@ -15,11 +15,11 @@ def largest(x, count):
     tie. Which entries of -inf are taken stays open: they are nobody's choice.
 
     Args:
-        x: float (..., N), without NaN.
+        x: float32 (..., N), without NaN.
         count: int, 1 <= count <= N.
 
     Returns:
-        The entries, float (..., count), and their indices, int32, likewise.
+        The entries, float32 (..., count), and their indices, int32, likewise.
     """
     if keras.backend.backend() != "torch":
         values, indices = ops.top_k(x, count)
@@ -28,5 +28,19 @@ def largest(x, count):
     values, indices = torch.topk(x, min(count + 1, x.shape[-1]), dim=-1)
     after, before = values[..., 1:], values[..., :-1]
     if ((after == before) & (after > -float("inf"))).any():
-        values, indices = torch.sort(x, dim=-1, descending=True, stable=True)
+        values, indices = _settled(x, count)
     return values[..., :count], indices[..., :count].to(torch.int32)
+
+
+def _settled(x, count):
+    """Ranks whole numbers that hold both the entry and its index.
+
+    A stable sort would do the same, a row of a vocabulary at a time.
+    """
+    # As whole numbers, floats keep their order, but for the signs.
+    bits = (x + 0.0).view(torch.int32)  # no -0.0
+    ranks = (bits ^ ((bits >> 31) & 0x7FFFFFFF)).to(torch.int64)
+    behind = torch.arange(x.shape[-1] - 1, -1, -1, device=x.device)
+    keys = torch.topk((ranks << 32) | behind, count, dim=-1).values
+    indices = x.shape[-1] - 1 - (keys & 0xFFFFFFFF)
+    return torch.gather(x, -1, indices), indices

@@ -12,12 +12,22 @@ class DecodingState(NamedTuple):
         decode_step(tokens, state) -> (logits, state)
 
     with tokens int32 (R, T) and logits float (R, T, V); `decode_step` consumes
-    its state, the old one must not be used again. It also has `pad_id`,
-    `start_id`, `end_id` (ints) and, like every Keras model, `variables`.
+    its state, the old one must not be used again. The state of a start has one
+    row a source, R = B. A search that keeps k hypotheses of each source gives
+    `hypothesis` and `tokens` R = B k rows, those of one source side by side,
+    and `memory` stays as it is. The model also has `pad_id`, `start_id`,
+    `end_id` (ints) and, like every Keras model, `variables`. One that attends
+    to its source may say where each generated token looked:
+
+        align(inputs, tokens, lengths) -> weights
+
+    with tokens int32 (B, t, L), lengths int32 (B, t) and weights float32
+    (B, t, M, N, L, S), of M layers.
 
     Args:
         memory: nest with one row a source. Steps only read it.
         hypothesis: nest with one row a hypothesis; beam search reorders it.
+            What has no axis is shared by all rows.
         tokens: int32 (R, 1), the tokens that the first step takes.
 
     Examples:
@@ -36,9 +46,13 @@ class Decoded(NamedTuple):
     Args:
         tokens: int32 (B, t, L), `pad_id` after the end token.
         scores: float32 (B, t), total log-probability in nats, or the
-            normalised score of the strategy, best first.
-        lengths: int32 (B, t), in tokens, the end token included.
-        weights: alignments when asked for, else None.
+            normalised score of the strategy, best first (samples: as drawn).
+            -inf: there is no such sequence.
+        lengths: int32 (B, t), in tokens, the end token included; 0 where there
+            is no sequence.
+        weights: float32 (B, t, M, N, L, S) when asked for, else None: how M
+            layers looked at the source when they chose each token; zeros
+            behind the end.
 
     Examples:
         >>> keras_attn.decoding.Decoded(None, None, None)._fields

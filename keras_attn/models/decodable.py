@@ -16,7 +16,9 @@ class Decodable(CheckedModel):
 
     Abstract: a model adds `start_decoding`, `decode_step`, `pad_id`,
     `start_id`, `end_id`, `max_length` (rows of its learned position tables, or
-    None) and `source_vocabulary_size`, in which the ids of `generate` lie.
+    None), `source_vocabulary_size`, in which the ids of `generate` lie, and
+    `target_vocabulary_size`, in which those that are generated do, where it is
+    another one.
     """
 
     def generate(
