@@ -5,6 +5,7 @@ that does not notice would not notice a bug either.
 """
 
 import dataclasses
+import functools
 import importlib
 import re
 
@@ -15,6 +16,8 @@ from keras import ops
 
 import keras_attn
 from keras_attn import checks
+from keras_attn.decoding import BeamSearch, beam_search, generate
+from keras_attn.decoding.constraints import Constraints
 from keras_attn.layers import (
     DecoderBlock,
     EncoderBlock,
@@ -26,6 +29,13 @@ from keras_attn.layers import (
 from tests.blocks.torch_twin import to_numpy
 from tests.blocks.weight_gradients import layer_gradients, weighted_sum
 from tests.contract import randomize
+from tests.decoding.reference import (
+    assert_equals,
+    everything,
+    gnmt,
+    may_follow,
+)
+from tests.decoding.tree import Tree
 from tests.models.tiny import (
     SOURCE,
     TARGET,
@@ -219,6 +229,74 @@ def test_a_translation_that_reads_padding_is_noticed(monkeypatch):
         check_padding_changes_no_translation()
 
 
+# Promise 4: beam search is exact about its rules.
+
+
+def check_beam_search_finds_the_optimum():
+    trees = Tree.random(30, size=6, length=3)
+    sources = np.arange(30, dtype="int32")[:, None]
+    decoded = generate(trees, sources, 3, BeamSearch(6**3, 4))
+    expected = [
+        everything(
+            functools.partial(trees.log_probs, source),
+            may_follow(trees),
+            3,
+            trees.end_id,
+            functools.partial(gnmt, alpha=0.6),
+        )
+        for source in sources
+    ]
+    assert_equals(decoded, expected)
+
+
+def test_beam_search_finds_the_optimum():
+    check_beam_search_finds_the_optimum()
+
+
+def _beams_that_stay(hypothesis, rows):
+    """Makes room for the beams, and never reorders them."""
+    (before,) = {tensor.shape[0] for tensor in keras.tree.flatten(hypothesis)}
+    if before == rows.shape[0]:
+        return hypothesis
+    return keras.tree.map_structure(
+        lambda tensor: ops.take(tensor, rows, axis=0), hypothesis
+    )
+
+
+_merged = beam_search.merged
+
+
+def _forgets_early_ends(finished, tokens, scores, length):
+    late = ops.where(ops.equal(length, 3), scores, -np.inf)
+    return _merged(finished, tokens, late, length)
+
+
+def _renormalised(self, log_probs, step, alive):
+    return ops.log_softmax(_allow(self, log_probs, step, alive))
+
+
+_allow = Constraints.allow
+
+
+@pytest.mark.parametrize(
+    "place, name, mutant",
+    [
+        (keras_attn.cache, "reorder", _beams_that_stay),
+        (beam_search, "merged", _forgets_early_ends),
+        (beam_search, "divisors", lambda length, *args: np.ones(length, "f")),
+        (Constraints, "_never", lambda self, ids: ids == self.start_id),
+        (Constraints, "allow", _renormalised),
+    ],
+    ids=["order", "early ends", "length", "pad", "renormalised"],
+)
+def test_a_search_that_breaks_a_rule_is_noticed(
+    monkeypatch, place, name, mutant
+):
+    monkeypatch.setattr(place, name, mutant)
+    with pytest.raises(AssertionError):
+        check_beam_search_finds_the_optimum()
+
+
 # Promise 5: every layer, model, loss, metric and schedule is registered.
 
 
@@ -276,6 +354,13 @@ BAD_CALLS = {
     "an id out of range": lambda: tiny_transformer()((SOURCE + 9, TARGET)),
     "an empty batch": lambda: tiny_transformer()((SOURCE[:0], TARGET[:0])),
     "an empty prompt": lambda: tiny_transformer().generate(SOURCE[:, :0]),
+    "a prompt of padding": lambda: tiny_transformer().generate(SOURCE * 0),
+    "an id of a prompt": lambda: tiny_transformer().generate(SOURCE + 9),
+    "more beams than its width": lambda: BeamSearch(width=2, top=3),
+    "a forced id": lambda: tiny_transformer().generate(SOURCE, prefix=[11]),
+    "more tokens than positions": lambda: tiny_transformer(
+        positions="learned", max_length=6
+    ).generate(SOURCE, max_length=7),
 }
 
 
