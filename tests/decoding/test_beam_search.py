@@ -102,6 +102,22 @@ def test_the_memory_is_not_copied():
     assert model.memory_shapes == {(7,)}
 
 
+def test_the_whole_loop_is_one_program():
+    # One node, to which every token leads back.
+    model = Tree(np.zeros((7, 1, 6)), np.zeros((1, 6)))
+    strategy = BeamSearch(4, 2, min_length=12)
+    first = generate(model, sources(7), 12, strategy)
+    assert (first.lengths == 12).all()
+    if keras.backend.backend() == "torch":
+        assert model.steps == 12
+        return
+    traced = model.steps
+    assert traced < 4
+    again = generate(model, sources(7)[::-1], 12, strategy)
+    assert model.steps == traced
+    np.testing.assert_array_equal(again.tokens, first.tokens)
+
+
 @hypothesis.given(
     seed=st.integers(0, 10_000),
     width=st.integers(1, 6),
