@@ -69,7 +69,8 @@ test-gpu: $(STAMP) ## Run the tests that need a GPU, on each backend that sees o
 	done
 
 benchmarks: $(STAMP) ## Measure a table beside its peers: TABLE=training_step
-	@$(RUN) -c "import importlib.util as u; exit(not u.find_spec('keras_hub'))" \
+	@$(RUN) -c "from importlib.util import find_spec as f; \
+		exit(not (f('ctranslate2') and f('keras_hub')))" \
 		|| $(RUN) -m pip install -q -c constraints.txt -e ".[benchmarks]"
 	$(RUN) -m benchmarks $(TABLE)
 

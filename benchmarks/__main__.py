@@ -15,6 +15,7 @@ TABLES = (
     "attention",
     "attention_memory",
     "projections",
+    "decoding",
 )
 DOCS = pathlib.Path(__file__).parents[1] / "docs/benchmarks"
 

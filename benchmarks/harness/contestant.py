@@ -14,6 +14,8 @@ class Contestant(NamedTuple):
         options: dict, for `prepare`; default none.
         against: str. The name of a contestant that it is compared with.
         needs: str. A package that it imports and that may be missing.
+        cases: tuple of str. The names of the cases that it takes part in;
+            default all.
     """
 
     name: str
@@ -22,3 +24,4 @@ class Contestant(NamedTuple):
     options: dict | None = None
     against: str = ""
     needs: str = ""
+    cases: tuple = ()

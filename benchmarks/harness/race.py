@@ -113,7 +113,11 @@ def run(plan, cases, contestants, rounds, log=None):
             ]
             entries |= _raced(plan, group, here, rounds, log)
         for case in group:
-            found = [entries[case["name"], one.name] for one in contestants]
+            found = [
+                entries[case["name"], one.name]
+                for one in contestants
+                if _takes_part(one, case)
+            ]
             results.append({"case": case, "contestants": found})
     return results
 
@@ -122,19 +126,25 @@ def _raced(plan, group, contestants, rounds, log):
     """Entries by the names of case and contestant."""
     entries = {}
     with contextlib.ExitStack() as stack:
-        runners = None
+        started = {}
         for case in group:
-            if runners is None:
-                runners = [
-                    _started(stack, one, case, log) for one in contestants
-                ]
-            else:
-                for runner in runners:
-                    runner.prepare(case)
+            runners = []
+            for one in contestants:
+                if not _takes_part(one, case):
+                    continue
+                if one.name in started:
+                    started[one.name].prepare(case)
+                else:
+                    started[one.name] = _started(stack, one, case, log)
+                runners.append(started[one.name])
             steps = case.get("steps", plan.STEPS)
             for entry in _measured(runners, case, steps, rounds, log):
                 entries[case["name"], entry["name"]] = entry
     return entries
+
+
+def _takes_part(contestant, case):
+    return not contestant.cases or case["name"] in contestant.cases
 
 
 def _groups(cases):

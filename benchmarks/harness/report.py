@@ -22,7 +22,8 @@ def complete(results, plan, name, quick):
 
     Args:
         results: list, from `race.run`.
-        plan: module, with `TITLE`, `NOTES`, `CONTESTANTS` and `flops(case)`.
+        plan: module, with `TITLE`, `NOTES`, `CONTESTANTS`, `flops(case)` and
+            `tokens(case)`; perhaps with `PACKAGES` whose versions matter, too.
         name: str. The table.
         quick: bool.
 
@@ -34,6 +35,7 @@ def complete(results, plan, name, quick):
     )
     peaks = {} if quick else {one: _peak(one) for one in backends}
     against = {one.name: one.against for one in plan.CONTESTANTS}
+    packages = (*_PACKAGES, *getattr(plan, "PACKAGES", ()))
     for result in results:
         flops = plan.flops(result["case"])
         medians = {}
@@ -65,7 +67,7 @@ def complete(results, plan, name, quick):
         },
         "versions": {
             "python": platform.python_version(),
-            **{one: _version(one) for one in _PACKAGES},
+            **{one: _version(one) for one in packages},
         },
         "environment": {
             key: value

@@ -66,9 +66,13 @@ def _grid(entries):
         f"| | {' | '.join(columns)} |",
         f"| --- |{' ---: |' * len(columns)}",
     ]
-    for number, first in enumerate(entries[0]["contestants"]):
-        cells = [entry["contestants"][number] for entry in entries]
-        rows.append(f"| {first['name']} | {' | '.join(map(_cell, cells))} |")
+    found = [
+        {one["name"]: _cell(one) for one in entry["contestants"]}
+        for entry in entries
+    ]
+    for name in dict.fromkeys(name for cells in found for name in cells):
+        cells = [column.get(name, "") for column in found]
+        rows.append(f"| {name} | {' | '.join(cells)} |")
     return rows
 
 

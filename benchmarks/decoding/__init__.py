@@ -1,0 +1,1 @@
+"""How fast a trained encoder-decoder Transformer generates tokens."""
