@@ -104,7 +104,9 @@ def reorder(hypothesis, rows):
     """
 
     def taken(tensor):
-        return ops.take(tensor, rows, axis=0) if tensor.shape else tensor
+        # Not the shape itself: TensorFlow's is true where it is known.
+        scalar = len(tensor.shape) == 0
+        return tensor if scalar else ops.take(tensor, rows, axis=0)
 
     return tree.map_structure(taken, hypothesis)
 
