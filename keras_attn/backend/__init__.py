@@ -4,7 +4,7 @@ from keras_attn.backend.blockwise import blockwise_attention, blockwise_pays
 from keras_attn.backend.blockwise.online_softmax import Blocking
 from keras_attn.backend.cache_write import write_rows
 from keras_attn.backend.compiling import compiled
-from keras_attn.backend.dense import apply_dense, apply_denses
+from keras_attn.backend.dense import apply_dense
 from keras_attn.backend.dropout import (
     drawn_seed,
     dropout,
@@ -22,7 +22,6 @@ from keras_attn.backend.step_skipping import skip_steps, stop_skipping
 __all__ = [
     "Blocking",
     "apply_dense",
-    "apply_denses",
     "blockwise_attention",
     "blockwise_pays",
     "compiled",

@@ -3,7 +3,6 @@
 import math
 
 import keras
-import numpy as np
 
 if keras.backend.backend() == "torch":
     import torch
@@ -20,6 +19,10 @@ def apply_dense(layer, x, contracted=1):
     steps, and each call of a layer takes as long as a small product. On JAX,
     and for a layer that is quantized, it is a call of the layer.
 
+    Queries, keys and values of one sequence are three products: to put their
+    matrices side by side at each step costs more than one product saves, on
+    every backend (`make benchmarks TABLE=projections`).
+
     Args:
         layer: `keras.layers.Dense` or `keras.layers.EinsumDense`, with a
             kernel (inputs..., features...) and a bias (features...) or none.
@@ -29,35 +32,16 @@ def apply_dense(layer, x, contracted=1):
     Returns:
         Float (..., features...).
     """
-    return apply_denses([layer], x, contracted)[0]
-
-
-def apply_denses(layers, x, contracted=1):
-    """Applies several built layers to the same input, in one product.
-
-    Args:
-        layers: list of layers, as for `apply_dense`.
-        x: float (..., inputs...).
-        contracted: int. How many axes the inputs have.
-
-    Returns:
-        List of float (..., features...).
-    """
     name = keras.backend.backend()
-    if name not in _PRODUCTS or not all(_plain(layer, x) for layer in layers):
-        return [layer(x) for layer in layers]
-    matrices, biases = zip(
-        *(_weights(layer, x, contracted) for layer in layers), strict=True
-    )
-    rows = keras.ops.reshape(x, (-1, matrices[0].shape[0]))
-    products = _products(rows, matrices, biases)
+    if name not in _PRODUCTS or not _plain(layer, x):
+        return layer(x)
+    matrix, bias = _weights(layer, x, contracted)
+    rows = keras.ops.reshape(x, (-1, matrix.shape[0]))
+    y = _PRODUCTS[name](rows, matrix, bias)
     leading = keras.ops.shape(x)[: len(x.shape) - contracted]
-    results = []
-    for layer, y in zip(layers, products, strict=True):
-        features = layer.kernel.shape[contracted:]
-        y = keras.ops.reshape(y, (*leading, *features))
-        results.append(y if layer.activation is None else layer.activation(y))
-    return results
+    features = layer.kernel.shape[contracted:]
+    y = keras.ops.reshape(y, (*leading, *features))
+    return y if layer.activation is None else layer.activation(y)
 
 
 def _plain(layer, x):
@@ -76,24 +60,6 @@ def _weights(layer, x, contracted):
     if layer.bias is None:
         return matrix, None
     return matrix, keras.ops.reshape(keras.ops.cast(layer.bias, x.dtype), (-1,))
-
-
-def _products(rows, matrices, biases):
-    product = _PRODUCTS[keras.backend.backend()]
-    alike = len({bias is None for bias in biases}) == 1
-    # On PyTorch putting the matrices together costs what one product saves.
-    together = keras.backend.backend() != "torch"
-    if len(matrices) == 1 or not alike or not together:
-        return [
-            product(rows, matrix, bias)
-            for matrix, bias in zip(matrices, biases, strict=True)
-        ]
-    bias = None
-    if biases[0] is not None:
-        bias = keras.ops.concatenate(biases)
-    y = product(rows, keras.ops.concatenate(matrices, axis=1), bias)
-    ends = np.cumsum([matrix.shape[1] for matrix in matrices])[:-1]
-    return keras.ops.split(y, ends.tolist(), axis=1)
 
 
 def _torch(rows, matrix, bias):

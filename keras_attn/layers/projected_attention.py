@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_attn import checks
-from keras_attn.backend import apply_dense, apply_denses
+from keras_attn.backend import apply_dense
 from keras_attn.layers.attention_axes import AttentionAxes
 from keras_attn.layers.attention_position import (
     check_position,
@@ -188,24 +188,14 @@ class ProjectedAttention(QuantizedParts, Rematerialized):
         return (*query_shape[:-1], *features)
 
     def _heads(self, query, key, value, query_positions, key_positions):
-        """Queries, keys and values by head; what has one input, together."""
-        if query is key is value:
-            query, key, value = apply_denses(
-                [self._query_dense, self._key_dense, self._value_dense], query
-            )
-            key = self._rotated(key, key_positions)
-        else:
-            query = apply_dense(self._query_dense, query)
-            key, value = self._keys_and_values(key, value, key_positions)
+        """Queries, keys and values by head."""
+        query = apply_dense(self._query_dense, query)
+        key, value = self._keys_and_values(key, value, key_positions)
         return self._rotated(query, query_positions), key, value
 
     def _keys_and_values(self, key, value, positions):
-        if key is value:
-            both = [self._key_dense, self._value_dense]
-            key, value = apply_denses(both, key)
-        else:
-            key = apply_dense(self._key_dense, key)
-            value = apply_dense(self._value_dense, value)
+        key = apply_dense(self._key_dense, key)
+        value = apply_dense(self._value_dense, value)
         return self._rotated(key, positions), value
 
     def _rotated(self, heads, positions):
