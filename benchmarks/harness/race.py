@@ -38,19 +38,23 @@ class Runner:
             stderr=self._errors,
             text=True,
         )
-        try:
-            self._answer()
-        except RuntimeError:
-            self.close()
-            raise
+
+    def ready(self):
+        """Waits until the process has prepared what it is to run.
+
+        Raises:
+            RuntimeError: it has ended, with the last lines that it printed.
+        """
+        self._answer()
 
     def prepare(self, case):
         """Turns to another case, in the same process."""
-        self._ask(case=case)
+        self._send(case=case)
 
     def run(self, steps):
         """Runs steps; returns what the worker measured, as a dict."""
-        return self._ask(steps=steps)
+        self._send(steps=steps)
+        return self._answer()
 
     def close(self):
         """Ends the process."""
@@ -59,10 +63,9 @@ class Runner:
         self._process.wait()
         self._errors.close()
 
-    def _ask(self, **what):
+    def _send(self, **what):
         print(json.dumps(what), file=self._process.stdin)
         self._process.stdin.flush()
-        return self._answer()
 
     def _answer(self):
         line = self._process.stdout.readline()
@@ -79,7 +82,7 @@ class Runner:
 def run(plan, cases, contestants, rounds, log=None):
     """Measures contestants in cases of a plan.
 
-    In each case all contestants are started and warmed up one after another,
+    In each case all contestants are started, warmed up one after another, and
     then take turns: a machine that slows down slows all of them down. Only
     one computes at a time; the others wait for their next line of input.
     Neighbours of one `process` share processes: starting them takes longer
@@ -137,6 +140,8 @@ def _raced(plan, group, contestants, rounds, log):
                 else:
                     started[one.name] = _started(stack, one, case, log)
                 runners.append(started[one.name])
+            for runner in runners:
+                runner.ready()
             steps = case.get("steps", plan.STEPS)
             for entry in _measured(runners, case, steps, rounds, log):
                 entries[case["name"], entry["name"]] = entry

@@ -121,8 +121,10 @@ def test_ratios_are_of_the_peer_named(quick):
 
 def test_a_contestant_that_fails_is_named_with_its_error():
     broken = Contestant("broken", "torch", "benchmarks.no_such_module")
+    runner = race.Runner(broken, CASE)
     with pytest.raises(RuntimeError, match=r"(?s)broken.*no_such_module"):
-        race.Runner(broken, CASE)
+        runner.ready()
+    runner.close()
 
 
 MODULES = {
