@@ -135,4 +135,7 @@ def _reordered(cache, origins):
     rows, beams = origins.shape
     flat = (jnp.arange(rows)[:, None] * beams + origins).reshape(-1)
 
-    return jax.tree.map(lambda x: x[flat], cache)
+    def taken(x):
+        return x.reshape(rows * beams, -1, x.shape[-1])[flat].reshape(x.shape)
+
+    return jax.tree.map(taken, cache)

@@ -15,6 +15,8 @@ def ready(case, drawn):
     length = max(case["length"], case["new"])
     made = {
         "table": drawn["table"],
+        # Tied, but the loop would turn it round at every step.
+        "output": drawn["table"].T.copy(),
         "positions": drawing.positions(length, case["width"]),
         "bias": task.logits_bias(case),
     }
@@ -50,8 +52,8 @@ def encode(case, weights, sources):
 
 
 def caches(case, rows):
-    """Returns empty caches: keys and values, (B k, N, L, H), of each layer."""
-    shape = rows * case["beams"], case["heads"], case["new"]
+    """Returns empty caches: keys and values, (B k N, L, H), of each layer."""
+    shape = rows * case["beams"] * case["heads"], case["new"]
     shape = (*shape, case["width"] // case["heads"])
     return [(jnp.zeros(shape), jnp.zeros(shape)) for _ in range(case["layers"])]
 
@@ -69,10 +71,13 @@ def step(case, weights, ids, slot, cache, memory, hidden):
         part = layer["self"]
         query, *new = _heads(case, part, x[:, None], "qkv")
         pair = [
-            jax.lax.dynamic_update_slice_in_dim(old, row, slot, 2)
+            jax.lax.dynamic_update_slice_in_dim(
+                old, row.reshape(-1, 1, old.shape[-1]), slot, 1
+            )
             for old, row in zip(pair, new, strict=True)
         ]
         written.append(tuple(pair))
+        query = query.reshape(-1, 1, query.shape[-1])
         mixed = _attend(query, *pair, later)
         x = _leave(part, x, mixed.reshape(x.shape))
         part = layer["cross"]
@@ -81,7 +86,7 @@ def step(case, weights, ids, slot, cache, memory, hidden):
         mixed = _attend(query, keys, values, hidden)
         x = _leave(part, x, mixed.transpose(0, 2, 1, 3).reshape(x.shape))
         x = _network(layer["network"], x)
-    logits = x @ weights["table"].T + weights["bias"]
+    logits = x @ weights["output"] + weights["bias"]
     return logits.reshape(rows, beams, -1), written
 
 
@@ -95,9 +100,9 @@ def _heads(case, weights, x, name):
 
 
 def _attend(query, key, value, added):
-    scores = jnp.einsum("bnth,bnsh->bnts", query, key)
+    scores = jnp.einsum("...th,...sh->...ts", query, key)
     shares = jax.nn.softmax(scores * query.shape[-1] ** -0.5 + added)
-    return jnp.einsum("bnts,bnsh->bnth", shares, value)
+    return jnp.einsum("...ts,...sh->...th", shares, value)
 
 
 def _dense(x, weights, name):
