@@ -91,7 +91,7 @@ def run(plan, cases, contestants, rounds, log=None):
     time, which needs less memory, too.
 
     Args:
-        plan: module with `STEPS` and, perhaps, `APART`.
+        plan: module with `STEPS`, steps in a measurement, and perhaps `APART`.
         cases: list of dicts; a case may have `steps` of its own.
         contestants: list of `Contestant`.
         rounds: int. Measurements of each contestant.
@@ -142,7 +142,7 @@ def _raced(plan, group, contestants, rounds, log):
                 runners.append(started[one.name])
             for runner in runners:
                 runner.ready()
-            steps = case.get("steps", plan.STEPS)
+            steps = case["steps"] if "steps" in case else plan.STEPS
             for entry in _measured(runners, case, steps, rounds, log):
                 entries[case["name"], entry["name"]] = entry
     return entries
