@@ -10,15 +10,10 @@ alone.
 import importlib
 import json
 import os
-import resource
 import sys
 import time
 
-
-def peak_mib():
-    """Returns the largest resident memory of this process so far, in MiB."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (1 << (20 if sys.platform == "darwin" else 10))
+from benchmarks.harness.memory import forget_peak, peak_mib
 
 
 def main():
@@ -32,6 +27,7 @@ def main():
     module, case, options = sys.argv[1], *map(json.loads, sys.argv[2:])
     contestant = importlib.import_module(module)
     prepared = contestant.prepare(case, **options)
+    forget_peak()
     base = peak_mib()
     answer(ready=True)
     for line in sys.stdin:

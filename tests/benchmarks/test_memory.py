@@ -1,0 +1,34 @@
+"""The peak of memory is that of what was done since it was forgotten."""
+
+import subprocess
+import sys
+
+import pytest
+
+from benchmarks.harness import race
+
+PROGRAM = """
+import numpy as np
+from benchmarks.harness.memory import forget_peak, peak_mib
+large = np.ones((200, 1 << 17)); del large
+before = peak_mib()
+forget_peak()
+base = peak_mib()
+small = np.ones((40, 1 << 17)); del small
+print(before, base, peak_mib())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux forgets a peak")
+def test_what_was_needed_before_does_not_count():
+    output = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        cwd=race.ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    before, base, peak = map(float, output.split())
+    assert before > 200
+    assert base < before - 150
+    assert peak - base == pytest.approx(40, abs=8)
