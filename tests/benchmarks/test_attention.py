@@ -1,7 +1,6 @@
 """The contestants of the attention table compute the same."""
 
 import importlib
-import json
 import os
 import subprocess
 import sys
@@ -11,9 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks.attention import plan, task
-from benchmarks.harness import race, report, table
-
-DOCS = race.ROOT / "docs/benchmarks"
+from benchmarks.harness import race, report
 
 HERE = [
     one for one in plan.CONTESTANTS if one.backend == keras.backend.backend()
@@ -104,14 +101,3 @@ def test_neighbours_of_one_process_need_more_and_more():
         for group in race._groups(cases):
             assert [case["backward"] for case in group] == [False, True]
             assert len({case["mask"] for case in group}) == 1
-
-
-def test_the_page_shows_what_was_measured():
-    result = json.loads((DOCS / "attention.json").read_text("utf-8"))
-    page = (DOCS / "attention.md").read_text("utf-8")
-    assert page == table.markdown(result)
-    assert [one["case"] for one in result["results"]] == plan.CASES
-    assert not result["quick"] and not result["absent"]
-    for one in result["results"]:
-        names = [entry["name"] for entry in one["contestants"]]
-        assert names == [contestant.name for contestant in plan.CONTESTANTS]

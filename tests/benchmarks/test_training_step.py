@@ -13,12 +13,11 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from benchmarks.harness import race, report, table
+from benchmarks.harness import race, report
 from benchmarks.harness.contestant import Contestant
 from benchmarks.training_step import plan, task
 
 ROOT = pathlib.Path(__file__).parents[2]
-DOCS = ROOT / "docs/benchmarks"
 CASE = plan.QUICK_CASES[0]
 
 
@@ -144,16 +143,6 @@ def test_what_is_timed_is_a_training(name, monkeypatch):
     # the first logits.
     assert abs(first - np.log(CASE["vocabulary"])) < 1
     assert run(120) < first - 0.5
-
-
-def test_the_page_in_the_docs_is_that_of_its_figures():
-    result = report.read(DOCS / "training_step.json")
-    page = (DOCS / "training_step.md").read_text("utf-8")
-    assert page == table.markdown(result)
-    assert result["quick"] is False
-    assert len(result["results"]) == len(plan.CASES)
-    for case in result["results"]:
-        assert len(case["contestants"]) == len(plan.CONTESTANTS)
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
