@@ -28,7 +28,8 @@ def concrete(tensor, anywhere=False):
         return None
     if name == "torch":
         readable = (
-            isinstance(tensor, torch.Tensor)
+            # Not a subclass: the tensors of a capture have no values.
+            type(tensor) in (torch.Tensor, torch.nn.Parameter)
             and (tensor.device.type == "cpu" or anywhere)
             and tensor.device.type != "meta"
             and not torch.compiler.is_compiling()

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 from keras import ops
 
 from keras_attn import cache as kv
+from keras_attn.backend import captured_step
 
 
 class _Loop(NamedTuple):
@@ -51,6 +52,7 @@ def run(model, inputs, max_length, constraints, width, book, alive, choose):
     Returns:
         The last book.
     """
+    step = captured_step(model.decode_step, model.variables)
     state = model.start_decoding(inputs, max_length)
     sources = ops.shape(state.tokens)[0]
     first = ops.arange(sources, dtype="int32")[:, None]
@@ -69,7 +71,7 @@ def run(model, inputs, max_length, constraints, width, book, alive, choose):
 
     def advance(*loop):
         loop = _Loop(*loop)
-        logits, state = model.decode_step(loop.state.tokens, loop.state)
+        logits, state = step(loop.state.tokens, loop.state)
         log_probs = ops.log_softmax(ops.cast(logits[:, -1], "float32"))
         log_probs = ops.reshape(
             log_probs, (sources, width, log_probs.shape[-1])

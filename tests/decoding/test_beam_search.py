@@ -108,9 +108,7 @@ def test_the_whole_loop_is_one_program():
     strategy = BeamSearch(4, 2, min_length=12)
     first = generate(model, sources(7), 12, strategy)
     assert (first.lengths == 12).all()
-    if keras.backend.backend() == "torch":
-        assert model.steps == 12
-        return
+    # PyTorch runs the loop, but captures the step.
     traced = model.steps
     assert traced < 4
     again = generate(model, sources(7)[::-1], 12, strategy)

@@ -1,0 +1,1 @@
+"""Capturing a function of tensors as a graph, and running that (PyTorch)."""

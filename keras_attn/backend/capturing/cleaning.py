@@ -1,0 +1,178 @@
+"""Taking out of a graph what makes no difference to its results."""
+
+import operator
+
+import keras
+
+from keras_attn.backend.capturing.storages import (
+    Written,
+    is_tensor,
+    memory,
+    overwritten,
+)
+
+if keras.backend.backend() == "torch":
+    import torch
+    from torch.fx import Node
+    from torch.fx.node import map_arg
+
+    aten = torch.ops.aten
+
+
+def clean(graph):
+    """Rewrites a graph in place to do the same in fewer steps.
+
+    Casts, views and reshapes that change nothing are left out; what is
+    computed twice is computed once; a product to which a bias is added becomes
+    one operation; what nobody uses goes. Order and place of writes stay.
+
+    Args:
+        graph: `torch.fx.Graph` from `trace`, whose nodes know their values'
+            shapes.
+    """
+    _drop_idle(graph)
+    _join_reshapes(graph)
+    _merge_equal(graph)
+    _add_bias_in_product(graph)
+    _drop_unused(graph)
+
+
+def _drop_idle(graph):
+    for node in list(graph.nodes):
+        if node.target is torch._C._set_grad_enabled:
+            # The whole graph runs without gradients.
+            graph.erase_node(node)
+        elif node.op == "call_function" and _is_idle(node):
+            node.replace_all_uses_with(node.args[0])
+            graph.erase_node(node)
+
+
+def _is_idle(node):
+    if not is_tensor(node) or not node.args or not _is_node(node.args[0]):
+        return False
+    before, after = node.args[0].meta.get("val"), node.meta["val"]
+    if node.target in (aten.detach.default, aten.alias.default):
+        return True
+    name = getattr(node.target, "_overloadpacket", None)
+    if name in (aten.reshape, aten.view, aten.expand):
+        return before.shape == after.shape and before.dtype == after.dtype
+    if name is not aten.to:
+        return False
+    asked = {a.name for a in node.target._schema.arguments} & {"copy"}
+    copies = node.kwargs.get("copy", False) or (
+        asked and any(value is True for value in node.args[1:])
+    )
+    return (
+        not copies
+        and node.kwargs.get("memory_format") is None
+        and (before.dtype, before.device, before.layout)
+        == (after.dtype, after.device, after.layout)
+    )
+
+
+def _join_reshapes(graph):
+    written = Written(graph)
+    for node in graph.nodes:
+        while (
+            node.target is aten.reshape.default
+            and node.args[0].target is aten.reshape.default
+            and not written.touches(node)
+            and not written.touches(node.args[0])
+            and not written.touches(node.args[0].args[0])
+        ):
+            node.replace_input_with(node.args[0], node.args[0].args[0])
+    _drop_idle(graph)
+
+
+def _merge_equal(graph):
+    written = Written(graph)
+    versions = {}
+    seen = {}
+    for node in list(graph.nodes):
+        for target in overwritten(node):
+            for place in memory(target):
+                versions[place] = versions.get(place, 0) + 1
+        if not _is_pure(node):
+            continue
+        sources = set().union(*map(memory, node.all_input_nodes))
+        fresh = memory(node) - sources
+        if fresh & (written.places | written.returned):
+            continue
+        read = {}
+        # A view shows what is there when it is read, not when it was made.
+        if fresh:
+            read = {place: versions.get(place, 0) for place in sources}
+        # As text: 1, 1.0 and True are equal, and so are 0.0 and -0.0.
+        key = (
+            str(node.target),
+            repr((node.args, node.kwargs)),
+            tuple(sorted(read.items())),
+        )
+        first = seen.setdefault(key, node)
+        if first is not node:
+            node.replace_all_uses_with(first)
+            graph.erase_node(node)
+
+
+def _add_bias_in_product(graph):
+    """Makes x W + b one product, where that rounds no differently in effect."""
+    for node in list(graph.nodes):
+        if node.target is not aten.add.Tensor or node.kwargs:
+            continue
+        product, bias = node.args
+        if not _is_node(product) or not _is_node(bias):
+            continue
+        if product.target not in (aten.matmul.default, aten.mm.default):
+            continue
+        rows, matrix = product.args
+        if len(product.users) > 1 or not _fits(rows, matrix, bias):
+            continue
+        shape = list(node.meta["val"].shape)
+        width = matrix.meta["val"].shape[0]
+        with graph.inserting_before(node):
+            flat = _new(graph, aten.reshape.default, rows, [-1, width])
+            fused = _new(graph, aten.addmm.default, bias, flat, matrix)
+            result = _new(graph, aten.reshape.default, fused, shape)
+        node.replace_all_uses_with(result)
+        graph.erase_node(node)
+        graph.erase_node(product)
+    _drop_idle(graph)
+
+
+def _fits(rows, matrix, bias):
+    rows, matrix, bias = (x.meta["val"] for x in (rows, matrix, bias))
+    # In half precision the sum would be rounded once instead of twice.
+    return (
+        rows.dtype in (torch.float32, torch.float64)
+        and rows.dtype == matrix.dtype == bias.dtype
+        and rows.dim() >= 2
+        and matrix.dim() == 2
+        and tuple(bias.shape) == (matrix.shape[1],)
+    )
+
+
+def _new(graph, target, *args):
+    node = graph.call_function(target, args)
+    values = map_arg(args, lambda x: x.meta["val"])
+    with values[0].fake_mode:
+        node.meta["val"] = target(*values)
+    return node
+
+
+def _drop_unused(graph):
+    for node in reversed(list(graph.nodes)):
+        if not node.users and (_is_pure(node) or node.op == "get_attr"):
+            graph.erase_node(node)
+
+
+def _is_pure(node):
+    if node.op != "call_function":
+        return False
+    if node.target is operator.getitem:
+        return True
+    schema = getattr(node.target, "_schema", None)
+    return schema is not None and not schema.is_mutable
+
+
+def _is_node(value):
+    return isinstance(value, Node)

@@ -1,0 +1,64 @@
+"""The quickest way to call an operation of a graph from Python."""
+
+import keras
+
+if keras.backend.backend() == "torch":
+    import torch
+
+    aten = torch.ops.aten
+
+# Functions of `torch` and methods of its tensors that take an operation's
+# arguments as they stand, whichever overload it is. They read them in half the
+# time that `torch.ops` needs.
+_FUNCTIONS = (
+    "add addmm any argmax bitwise_and bmm clamp cos div embedding eq exp ge "
+    "gelu gt index_select isinf layer_norm le log log_softmax logical_and "
+    "logical_not logical_or lt masked_fill matmul max maximum mean minimum mm "
+    "mul ne neg relu remainder rsqrt sigmoid silu sin softmax sqrt square sub "
+    "sum tanh topk transpose unsqueeze where zeros_like"
+).split()
+_METHODS = ("expand index_copy_ permute reshape squeeze view").split()
+
+
+def fast_call(node):
+    """Returns a Python function that does what a node does.
+
+    Args:
+        node: `torch.fx.Node` that calls an operation.
+
+    Returns:
+        The function, its positional arguments and those by name.
+    """
+    args, kwargs = list(node.args), dict(node.kwargs)
+    packet = getattr(node.target, "_overloadpacket", None)
+    if packet is None:
+        return node.target, args, kwargs
+    name = packet.__name__
+    if packet is aten.to and kwargs.get("layout", torch.strided) is not None:
+        return _cast(node, args, kwargs)
+    if packet is aten.scaled_dot_product_attention:
+        function = torch.nn.functional.scaled_dot_product_attention
+        return function, args, kwargs
+    if name in _METHODS:
+        return getattr(torch.Tensor, name), _tuples(args), kwargs
+    if name in _FUNCTIONS and hasattr(torch, name):
+        return getattr(torch, name), _tuples(args), kwargs
+    return node.target, args, kwargs
+
+
+def _cast(node, args, kwargs):
+    layout = kwargs.pop("layout", torch.strided)
+    kwargs.pop("pin_memory", None)
+    if layout is not torch.strided:
+        return node.target, node.args, node.kwargs
+    return torch.Tensor.to, args, kwargs
+
+
+def _tuples(args):
+    # Written as a constant of the function, once for all calls.
+    return [
+        tuple(value)
+        if isinstance(value, list) and all(type(x) is int for x in value)
+        else value
+        for value in args
+    ]

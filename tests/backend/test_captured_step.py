@@ -1,0 +1,239 @@
+"""A step captured as a graph does what the function does, and sees changes."""
+
+import importlib
+import threading
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_attn.backend import captured_step
+from keras_attn.backend.capturing import tracing
+
+TORCH = keras.backend.backend() == "torch"
+torch_only = pytest.mark.skipif(not TORCH, reason="others compile the loop")
+if TORCH:
+    import torch
+
+
+class State(NamedTuple):
+    rows: Any
+    cursor: Any
+    other: Any = None
+
+
+@pytest.fixture
+def captures(monkeypatch):
+    """Counts the captures of a test, by the function that was captured."""
+    names = []
+    trace = tracing.trace
+
+    def counted(function, variables, arguments, name):
+        names.append(name)
+        return trace(function, variables, arguments, name)
+
+    module = importlib.import_module("keras_attn.backend.captured_step")
+    monkeypatch.setattr(module, "trace", counted)
+    return names
+
+
+def _tensor(values, dtype="float32"):
+    return ops.convert_to_tensor(np.asarray(values, dtype))
+
+
+def _run(step, *args):
+    return keras.tree.map_structure(
+        lambda x: None if x is None else ops.convert_to_numpy(x), step(*args)
+    )
+
+
+@pytest.mark.skipif(TORCH, reason="PyTorch captures")
+def test_elsewhere_it_is_the_function():
+    def step(x):
+        return x
+
+    assert captured_step(step, []) is step
+
+
+@torch_only
+def test_nests_go_in_and_come_out(captures):
+    def step(tokens, state):
+        return {
+            "b": [state.rows + tokens, None],
+            "a": State(state.other["x"] * 2, state.cursor + 1),
+        }
+
+    def arguments(value):
+        state = State(_tensor([1.0, 2]), _tensor(3, "int32"))
+        return _tensor([value]), state._replace(other={"x": _tensor([value])})
+
+    run = captured_step(step, [])
+    for value in (5.0, 7.0):
+        found = _run(run, *arguments(value))
+        wanted = _run(step, *arguments(value))
+        assert set(found) == set(wanted)
+        np.testing.assert_array_equal(found["b"][0], wanted["b"][0])
+        assert found["b"][1] is None
+        assert isinstance(found["a"], State)
+        np.testing.assert_array_equal(found["a"].rows, [2 * value])
+        assert found["a"].cursor == 4 and found["a"].other is None
+    assert len(captures) == 1
+
+
+@torch_only
+def test_one_tensor_given_twice_is_two_arguments():
+    def step(first, second):
+        return first - second
+
+    run = captured_step(step, [])
+    x = _tensor([3.0])
+    assert _run(run, x, x) == 0
+    assert _run(run, x, _tensor([1.0])) == 2
+    assert _run(run, _tensor([1.0]), x) == -2
+
+
+@torch_only
+def test_writes_reach_the_memory_of_the_caller():
+    def step(buffer, start):
+        before = ops.sum(buffer)
+        buffer.index_copy_(0, start[None], ops.ones((1, 2)))
+        # The same expression again: it must see what was written between.
+        return before, ops.sum(buffer), buffer
+
+    run = captured_step(step, [])
+    buffer = ops.zeros((4, 2))
+    place = buffer.data_ptr()
+    for slot in range(3):
+        before, after, buffer = run(buffer, _tensor(slot, "int64"))
+        assert (float(before), float(after)) == (2 * slot, 2 * slot + 2)
+        assert buffer.data_ptr() == place
+
+
+@torch_only
+def test_what_is_handed_out_is_made_anew_each_time():
+    def step(x):
+        return ops.zeros((2,)), ops.zeros((2,)), x + 1
+
+    run = captured_step(step, [])
+    first, second, x = run(_tensor([0.0]))
+    with torch.inference_mode():
+        first += 1
+    assert float(second[0]) == 0
+    assert float(run(x)[0][0]) == 0
+
+
+@torch_only
+def test_a_buffer_filled_in_the_step_starts_empty_in_each():
+    def step(x):
+        buffer = torch.zeros(3)
+        buffer.add_(x)
+        return buffer + 0
+
+    run = captured_step(step, [])
+    for _ in range(3):
+        np.testing.assert_array_equal(_run(run, _tensor(2.0)), [2, 2, 2])
+
+
+@torch_only
+def test_weights_are_those_of_the_run():
+    weight = keras.Variable([1.0, 2.0])
+
+    def step(x):
+        return x * ops.exp(weight)
+
+    for values in ([1.0, 2.0], [3.0, 4.0]):
+        weight.assign(values)
+        found = _run(captured_step(step, [weight]), _tensor([1.0, 1.0]))
+        np.testing.assert_allclose(found, np.exp(values), rtol=1e-6)
+
+
+@torch_only
+def test_a_graph_serves_all_runs_of_its_shapes(captures):
+    def step(x):
+        return x + 1
+
+    for rows in (1, 3, 1, 3):
+        run = captured_step(step, [])
+        np.testing.assert_array_equal(
+            _run(run, ops.zeros((rows,))), np.ones(rows)
+        )
+    assert len(captures) == 2
+    run(ops.zeros((3,), "float64"))
+    assert len(captures) == 3
+    with torch.autocast("cpu", torch.bfloat16):
+        captured_step(step, [])(ops.zeros((3,)))
+    assert len(captures) == 4
+
+
+@torch_only
+def test_a_decision_on_values_is_refused():
+    def step(x):
+        return x + 1 if x[0] > 0 else x
+
+    with pytest.raises(RuntimeError, match=r"step` cannot be .* the values"):
+        captured_step(step, [])(_tensor([1.0]))
+
+
+@torch_only
+def test_random_numbers_are_refused():
+    def step(x):
+        return x + torch.rand(2)
+
+    with pytest.raises(RuntimeError, match="must not draw random numbers"):
+        captured_step(step, [])(_tensor([1.0]))
+
+
+@torch_only
+def test_a_tensor_of_nobody_is_refused():
+    table = _tensor([5.0])
+
+    def step(x):
+        return x + table
+
+    with pytest.raises(RuntimeError, match="from its arguments or from its"):
+        captured_step(step, [])(_tensor([1.0]))
+
+
+@torch_only
+def test_what_is_no_tensor_is_refused():
+    with pytest.raises(RuntimeError, match=r"nests of tensors.*: int"):
+        captured_step(lambda x, n: x, [])(_tensor([1.0]), 3)
+
+
+@torch_only
+def test_product_and_bias_are_one_operation_in_float32():
+    keras.utils.set_random_seed(1)
+    dense = keras.layers.Dense(3)
+    dense.build((None, None, 4))
+    dense.bias.assign([1.0, 2.0, 3.0])
+    x = keras.random.normal((2, 5, 4))
+    found = _run(captured_step(dense.call, dense.variables), x)
+    np.testing.assert_allclose(
+        found, ops.convert_to_numpy(dense(x)), rtol=1e-6, atol=1e-6
+    )
+
+
+@torch_only
+def test_threads_share_graphs(captures):
+    def step(x):
+        return ops.exp(x) + 1
+
+    found = {}
+
+    def work(number):
+        run = captured_step(step, [])
+        found[number] = [
+            float(run(_tensor([number + k]))[0]) for k in range(20)
+        ]
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for number in range(4):
+        wanted = np.exp(np.arange(number, number + 20.0)) + 1
+        np.testing.assert_allclose(found[number], wanted, rtol=1e-6)
+    assert len(captures) == 1

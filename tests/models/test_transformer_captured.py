@@ -1,0 +1,205 @@
+"""The Transformer's captured step: equal to the step itself, up to date."""
+
+import gc
+import importlib
+import weakref
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+import keras_attn
+from keras_attn.backend import captured_step
+from keras_attn.backend.capturing import tracing
+
+pytestmark = pytest.mark.skipif(
+    keras.backend.backend() != "torch", reason="others compile the loop"
+)
+if keras.backend.backend() == "torch":
+    import torch
+
+STEPS = 9
+SOURCE = np.array([[5, 6, 7, 8, 0], [9, 5, 2, 0, 0]], "int32")
+
+
+@pytest.fixture
+def captures(monkeypatch):
+    """Counts captures."""
+    names = []
+    trace = tracing.trace
+
+    def counted(function, variables, arguments, name):
+        names.append(name)
+        return trace(function, variables, arguments, name)
+
+    module = importlib.import_module("keras_attn.backend.captured_step")
+    monkeypatch.setattr(module, "trace", counted)
+    return names
+
+
+def _model(**kwargs):
+    config = {
+        "num_layers": 2,
+        "num_heads": 2,
+        "hidden_dim": 16,
+        "intermediate_dim": 32,
+    }
+    return keras_attn.models.Transformer(30, **(config | kwargs))
+
+
+def _logits(model, captured, source=SOURCE):
+    """Logits of STEPS steps, each fed with the likeliest token."""
+    with torch.no_grad():
+        step = model.decode_step
+        if captured:
+            step = captured_step(step, model.variables)
+        state = model.start_decoding(ops.convert_to_tensor(source), STEPS)
+        tokens, found = state.tokens, []
+        for _ in range(STEPS):
+            logits, state = step(tokens, state)
+            found.append(ops.convert_to_numpy(ops.cast(logits, "float32")))
+            tokens = ops.cast(ops.argmax(logits[:, -1:], axis=-1), "int32")
+    return np.concatenate(found, axis=1)
+
+
+def _check(model, source=SOURCE, tolerance=1e-6):
+    wanted = _logits(model, False, source)
+    found = _logits(model, True, source)
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=tolerance)
+    return found
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {},
+        {"normalize_first": True, "gated": True, "activation": "gelu"},
+        {"tie_output": False, "target_vocabulary_size": 12},
+        {"positions": "learned", "max_length": 16},
+        {"dtype": "mixed_bfloat16"},
+        {"dtype": "bfloat16"},
+        {"dtype": "float16"},
+        {"dropout": 0.5, "attention_dropout": 0.5, "activation_dropout": 0.5},
+    ],
+    ids=str,
+)
+def test_every_step_is_that_of_the_model(config):
+    _check(_model(**config))
+
+
+def test_changed_weights_are_seen_without_a_new_capture(captures):
+    model = _model()
+    first = _check(model)
+    model.set_weights([value * 1.5 for value in model.get_weights()])
+    second = _check(model)
+    assert np.abs(first - second).max() > 0.01
+    model.compile("sgd", "mse")
+    model.train_on_batch((SOURCE, SOURCE), np.ones((2, 5, 30)))
+    assert np.abs(_check(model) - second).max() > 0
+    assert len(captures) == 1
+
+
+def test_lora_is_captured_anew(captures):
+    model = _model()
+    before = _check(model)
+    denses = [
+        layer
+        for layer in model._flatten_layers()
+        if hasattr(layer, "enable_lora") and hasattr(layer, "lora_enabled")
+    ]
+    assert denses
+    for layer in denses:
+        layer.enable_lora(2)
+    for variable in model.trainable_variables:
+        if "lora" in variable.name:
+            variable.assign(keras.random.normal(variable.shape))
+    assert np.abs(_check(model) - before).max() > 0.01
+    assert len(captures) == 2
+
+
+# Keras's quantized embedding transposes its scales so.
+@pytest.mark.filterwarnings("ignore:.*does not have a `quantize` method")
+@pytest.mark.filterwarnings("ignore:(?s).*The use of `x.T`")
+def test_quantization_is_captured_anew(captures):
+    model = _model()
+    before = _check(model)
+    model.quantize("int8")
+    after = _check(model)
+    assert 0 < np.abs(after - before).max() < 1
+    assert len(captures) == 2
+
+
+def test_another_dtype_policy_is_captured_anew(captures):
+    model = _model()
+    _check(model)
+    for layer in model._flatten_layers():
+        layer.dtype_policy = "mixed_bfloat16"
+    _check(model)
+    assert len(captures) == 2
+
+
+def test_models_and_batches_do_not_share_graphs(captures):
+    models = [_model(), _model()]
+    for _ in range(2):
+        for model in models:
+            _check(model)
+            _check(model, SOURCE[:1])
+    assert len(captures) == 4
+
+
+def test_the_cache_is_never_copied():
+    model = _model()
+    with torch.no_grad():
+        step = captured_step(model.decode_step, model.variables)
+        state = model.start_decoding(ops.convert_to_tensor(SOURCE), STEPS)
+        places = [
+            x.data_ptr() for x in state.hypothesis.keys + state.memory.values
+        ]
+        for _ in range(3):
+            _, state = step(state.tokens, state)
+        assert places == [
+            x.data_ptr() for x in state.hypothesis.keys + state.memory.values
+        ]
+
+
+def test_a_captured_step_and_a_plain_one_take_turns():
+    model = _model()
+    wanted = _logits(model, False)
+    with torch.no_grad():
+        steps = (
+            captured_step(model.decode_step, model.variables),
+            (model.decode_step),
+        )
+        state = model.start_decoding(ops.convert_to_tensor(SOURCE), STEPS)
+        tokens, found = state.tokens, []
+        for number in range(STEPS):
+            logits, state = steps[number % 2](tokens, state)
+            found.append(ops.convert_to_numpy(logits))
+            tokens = ops.cast(ops.argmax(logits[:, -1:], axis=-1), "int32")
+    np.testing.assert_allclose(np.concatenate(found, 1), wanted, atol=1e-6)
+
+
+@pytest.mark.parametrize("strategy", ["greedy", "beam"])
+def test_answers_are_those_of_the_model(strategy, monkeypatch, captures):
+    model = _model()
+    found = [model.generate(SOURCE, 12, strategy) for _ in range(2)]
+    assert len(captures) == 1
+    monkeypatch.setattr(
+        "keras_attn.decoding.loop.captured_step",
+        lambda function, variables: function,
+    )
+    wanted = model.generate(SOURCE, 12, strategy)
+    assert len(captures) == 1
+    for answer in found:
+        np.testing.assert_array_equal(answer.tokens, wanted.tokens)
+        np.testing.assert_allclose(answer.scores, wanted.scores, rtol=1e-6)
+
+
+def test_graphs_do_not_keep_a_model_alive():
+    model = _model()
+    _logits(model, True)
+    gone = weakref.ref(model)
+    del model
+    gc.collect()
+    assert gone() is None
