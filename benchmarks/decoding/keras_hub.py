@@ -20,10 +20,18 @@ def prepare(case, **options):
     return task.runner(decoder(case, drawn, **options), task.sources(case))
 
 
-def decoder(case, drawn, lean=True):
-    """Returns a callable that decodes int32 (B, S) to int32 (B, new)."""
+def decoder(case, drawn, lean=True, xla=True):
+    """Returns a callable that decodes int32 (B, S) to int32 (B, new).
+
+    Args:
+        case: dict of sizes.
+        drawn: nest of arrays, from `weights.draw`.
+        lean: bool, as for `Translator`.
+        xla: bool. Whether TensorFlow compiles with XLA, which Keras's default
+            for `jit_compile` does on a GPU only.
+    """
     model = Translator(case, drawn, lean)
-    program = _compiled(model)
+    program = _compiled(model, xla)
 
     def decode(sources):
         found = program(ops.convert_to_tensor(sources))
@@ -140,8 +148,8 @@ class Translator(keras.Model):
         return x + self.positions(x, start_index=slot)
 
 
-def _compiled(model):
-    """Compiles as KerasHub's models do, on TensorFlow with XLA."""
+def _compiled(model, xla):
+    """Compiles as KerasHub's models do."""
     backend = keras.backend.backend()
     if backend == "jax":
         import jax
@@ -158,7 +166,7 @@ def _compiled(model):
     if backend == "tensorflow":
         import tensorflow as tf
 
-        return tf.function(model.generate, jit_compile=True)
+        return tf.function(model.generate, jit_compile=xla)
     import torch
 
     return torch.no_grad()(model.generate)

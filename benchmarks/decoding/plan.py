@@ -62,7 +62,8 @@ NOTES = [
     "`GreedySampler` or `BeamSampler`, in a step like that of its "
     "`BartSeq2SeqLM`, but without that model's first pass over all places of "
     "the target and without moving what belongs to the source at each step. "
-    "Compiled whole on JAX, and on TensorFlow with XLA.",
+    "Compiled whole on JAX and, with XLA, on TensorFlow; *without XLA*: as "
+    "Keras's default for `jit_compile` has it on a CPU.",
     "*Bare*: loops written by hand for this model, with the same cache, end of "
     "sequences and finished hypotheses; on JAX one compiled program.",
     "*TensorFlow tutorial*: one sentence at a time, the whole model on all "
@@ -92,6 +93,14 @@ def _contestants():
             against=f"keras_attn on {backend}",
             needs="keras_hub",
         )
+    yield Contestant(
+        "KerasHub on tensorflow, without XLA",
+        "tensorflow",
+        f"{folder}.keras_hub",
+        {"xla": False},
+        "keras_attn on tensorflow",
+        "keras_hub",
+    )
     for name, backend, module, needs in (
         ("transformers (Marian)", "torch", "hugging_face", "transformers"),
         ("CTranslate2", "torch", "ctranslate2", "ctranslate2"),

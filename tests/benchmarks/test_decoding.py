@@ -26,6 +26,7 @@ OF_BACKEND = {
 }[BACKEND]
 OPTIONS = [
     ("keras_hub", {"lean": False}),
+    ("keras_hub", {"xla": False}),
     ("tensorflow_tutorial", {"growing": False}),
 ]
 
@@ -61,6 +62,8 @@ def ours():
 def _pairs():
     for name in OF_BACKEND:
         for options in [{}, *(o for n, o in OPTIONS if n == name)]:
+            if "xla" in options and BACKEND != "tensorflow":
+                continue
             for beams in (1, 4):
                 if (name, beams) != ("tensorflow_tutorial", 4):
                     yield name, beams, options
