@@ -21,6 +21,9 @@ def largest(x, count):
     Returns:
         The entries, float32 (..., count), and their indices, int32, likewise.
     """
+    if keras.backend.backend() == "jax":
+        # JAX ranks -0.0 below 0.0.
+        x = ops.where(x == 0, 0.0, x)
     if keras.backend.backend() != "torch":
         values, indices = ops.top_k(x, count)
         return values, ops.cast(indices, "int32")
