@@ -1,5 +1,6 @@
 """What every test has in common: a backend, a seed, a hypothesis profile."""
 
+import importlib
 import os
 
 # Before the first import of a backend, which reads these only once. Memory is
@@ -47,3 +48,18 @@ def pytest_collection_modifyitems(items):
 def seed():
     """Starts every test from the same random state."""
     keras.utils.set_random_seed(0)
+
+
+@pytest.fixture
+def captures(monkeypatch):
+    """Counts the captures of a test, by the function that was captured."""
+    names = []
+    module = importlib.import_module("keras_attn.backend.captured_step")
+    trace = module.trace
+
+    def counted(function, variables, arguments, name):
+        names.append(name)
+        return trace(function, variables, arguments, name)
+
+    monkeypatch.setattr(module, "trace", counted)
+    return names

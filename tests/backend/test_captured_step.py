@@ -1,6 +1,5 @@
 """A step captured as a graph does what the function does, and sees changes."""
 
-import importlib
 import threading
 from typing import Any, NamedTuple
 
@@ -10,7 +9,6 @@ import pytest
 from keras import ops
 
 from keras_attn.backend import captured_step
-from keras_attn.backend.capturing import tracing
 
 TORCH = keras.backend.backend() == "torch"
 torch_only = pytest.mark.skipif(not TORCH, reason="others compile the loop")
@@ -22,21 +20,6 @@ class State(NamedTuple):
     rows: Any
     cursor: Any
     other: Any = None
-
-
-@pytest.fixture
-def captures(monkeypatch):
-    """Counts the captures of a test, by the function that was captured."""
-    names = []
-    trace = tracing.trace
-
-    def counted(function, variables, arguments, name):
-        names.append(name)
-        return trace(function, variables, arguments, name)
-
-    module = importlib.import_module("keras_attn.backend.captured_step")
-    monkeypatch.setattr(module, "trace", counted)
-    return names
 
 
 def _tensor(values, dtype="float32"):

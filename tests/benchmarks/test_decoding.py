@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 from benchmarks.decoding import plan, task, weights
-from benchmarks.harness import race, report, table
+from benchmarks.harness import race
 
 ROOT = race.ROOT
-DOCS = ROOT / "docs/benchmarks"
 BACKEND = keras.backend.backend()
 # More rows and steps than a quick run has, some of them padded.
 SMALL = {**plan.QUICK_CASES[1], "rows": 4, "new": 12}
@@ -180,13 +179,3 @@ def test_a_report_shows_that_all_found_the_same(quick):
     for result in quick["results"]:
         means = {entry["loss"] for entry in result["contestants"]}
         assert len(means) == 1
-
-
-def test_the_page_shows_what_was_measured():
-    if not (DOCS / "decoding.json").exists():
-        pytest.skip("the table of decoding has not been measured yet")
-    result = report.read(DOCS / "decoding.json")
-    page = (DOCS / "decoding.md").read_text("utf-8")
-    assert page == table.markdown(result)
-    assert [one["case"] for one in result["results"]] == plan.CASES
-    assert not result["quick"] and not result["absent"]

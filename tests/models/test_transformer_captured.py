@@ -1,7 +1,6 @@
 """The Transformer's captured step: equal to the step itself, up to date."""
 
 import gc
-import importlib
 import weakref
 
 import keras
@@ -11,7 +10,6 @@ from keras import ops
 
 import keras_attn
 from keras_attn.backend import captured_step
-from keras_attn.backend.capturing import tracing
 
 pytestmark = pytest.mark.skipif(
     keras.backend.backend() != "torch", reason="others compile the loop"
@@ -21,21 +19,6 @@ if keras.backend.backend() == "torch":
 
 STEPS = 9
 SOURCE = np.array([[5, 6, 7, 8, 0], [9, 5, 2, 0, 0]], "int32")
-
-
-@pytest.fixture
-def captures(monkeypatch):
-    """Counts captures."""
-    names = []
-    trace = tracing.trace
-
-    def counted(function, variables, arguments, name):
-        names.append(name)
-        return trace(function, variables, arguments, name)
-
-    module = importlib.import_module("keras_attn.backend.captured_step")
-    monkeypatch.setattr(module, "trace", counted)
-    return names
 
 
 def _model(**kwargs):
