@@ -111,5 +111,55 @@ def reorder(hypothesis, rows):
     return tree.map_structure(taken, hypothesis)
 
 
+def resized(hypothesis, length):
+    """Gives the caches in a nest more slots, in which nothing is written.
+
+    A step costs what all slots cost, those that are not written included: a
+    loop that may become long begins with few of them.
+
+    Args:
+        hypothesis: nest of tensors that holds `KVCache`s, consumed. What is no
+            part of one stays.
+        length: int. Slots of each cache, at least as many as it has.
+
+    Returns:
+        The nest, with caches of `length` slots.
+
+    Raises:
+        ValueError: a cache has more slots than that.
+
+    Examples:
+        >>> cache = keras_attn.cache.empty(2, 8, 3, 4, 16, 16, "float32")
+        >>> cache, other = keras_attn.cache.resized((cache, "other"), 32)
+        >>> tuple(cache.positions.shape), other
+        ((2, 32), 'other')
+    """
+
+    def grown(part):
+        if not isinstance(part, KVCache):
+            return None  # its parts, then
+        present = part.positions.shape[1]
+        if present > length:
+            raise ValueError(
+                "`length` must not be less than the slots that are there, "
+                f"{present}. Received: length={length}"
+            )
+        extra = length - present
+
+        def padded(tensor, fill=0):
+            width = ((0, 0), (0, extra), *[(0, 0)] * (len(tensor.shape) - 2))
+            return ops.pad(tensor, width, constant_values=fill)
+
+        if not extra:
+            return part
+        return part._replace(
+            keys=tuple(map(padded, part.keys)),
+            values=tuple(map(padded, part.values)),
+            positions=padded(part.positions, fill=-1),
+        )
+
+    return tree.traverse(grown, hypothesis)
+
+
 def _with(items, index, item):
     return (*items[:index], item, *items[index + 1 :])

@@ -137,6 +137,43 @@ def test_reorder_takes_any_nest():
     assert int(after["step"]) == 7
 
 
+@pytest.mark.parametrize("length", [LENGTH, LENGTH + 3])
+def test_resized(length):
+    _, cache = write(empty(), 3, 1)
+    before = tree.map_structure(values, cache)
+    cache, other = kv.resized((cache, {"other": ops.ones((2, 5))}), length)
+    assert values(other["other"]).tolist() == [[1.0] * LENGTH] * ROWS
+    assert int(cache.cursor) == 3
+    extra = length - LENGTH
+    for layer in range(LAYERS):
+        keys, layer_values, positions = map(values, kv.read(cache, layer))
+        for one, other in (
+            (keys, before.keys[layer]),
+            (layer_values, before.values[layer]),
+        ):
+            np.testing.assert_array_equal(one[:, :LENGTH], other)
+            assert not one[:, LENGTH:].any()
+            assert one.shape[1] == length
+        assert positions.tolist() == [[0, 1, 2] + [-1] * (2 + extra)] * ROWS
+
+
+def test_a_resized_cache_goes_on():
+    _, cache = write(empty(), LENGTH, 1)
+    positions, cache = write(kv.resized(cache, LENGTH + 2), 2, 2)
+    assert values(positions).tolist() == [[5, 6]] * ROWS
+    assert values(cache.positions).tolist() == [list(range(7))] * ROWS
+    keys, layer_values = tokens(2, layer=1, seed=2)
+    np.testing.assert_array_equal(values(kv.read(cache, 1)[0])[:, 5:], keys)
+    np.testing.assert_array_equal(
+        values(kv.read(cache, 1)[1])[:, 5:], layer_values
+    )
+
+
+def test_a_cache_does_not_shrink():
+    with pytest.raises(ValueError, match="`length` must not be less than"):
+        kv.resized(empty(), LENGTH - 1)
+
+
 def test_full():
     keys, layer_values = map(ops.convert_to_tensor, tokens(3))
     positions = ops.convert_to_tensor(np.int32([[0, 1, 2], [0, 1, -1]]))
