@@ -206,8 +206,9 @@ def test_padding_that_does_is_noticed(monkeypatch, module, name, mutant):
 
 def check_padding_changes_no_translation():
     model = talkative_transformer(seed=8, num_layers=2)
-    # Past the next bucket: to these lengths the model itself would pad.
-    together = model.generate(np.pad(SOURCE, ((0, 0), (0, 13))), max_length=5)
+    # Beside a row so long that the others get more padding than alone.
+    rows = [*SOURCE, np.arange(17) % 8 + 3]
+    together = model.generate(rows, max_length=5)
     alone = model.generate(SOURCE[1:, :2], max_length=5)
     np.testing.assert_array_equal(alone.tokens[0], together.tokens[1])
     np.testing.assert_array_equal(alone.lengths[0], together.lengths[1])
@@ -354,6 +355,9 @@ BAD_CALLS = {
     "an id out of range": lambda: tiny_transformer()((SOURCE + 9, TARGET)),
     "an empty batch": lambda: tiny_transformer()((SOURCE[:0], TARGET[:0])),
     "an empty prompt": lambda: tiny_transformer().generate(SOURCE[:, :0]),
+    "an empty row": lambda: tiny_transformer().generate([[5, 6], []]),
+    "a row without a list": lambda: tiny_transformer().generate([[5], 6]),
+    "verbosity": lambda: tiny_transformer().generate(SOURCE, verbose=2),
     "a prompt of padding": lambda: tiny_transformer().generate(SOURCE * 0),
     "an id of a prompt": lambda: tiny_transformer().generate(SOURCE + 9),
     "more beams than its width": lambda: BeamSearch(width=2, top=3),

@@ -3,19 +3,19 @@
 import weakref
 
 import keras
-import numpy as np
 
 from keras_attn import checks
 from keras_attn.backend import compiled
-from keras_attn.decoding.beam_search import BeamSearch
-from keras_attn.decoding.greedy_search import GreedySearch
-from keras_attn.decoding.prefix import forced_prefix
+from keras_attn.decoding.arguments import search_arguments
+from keras_attn.decoding.progress import progress
 from keras_attn.decoding.protocol import Decoded
-from keras_attn.decoding.sampling import Sampling
-from keras_attn.decoding.strategy import Strategy
+from keras_attn.decoding.row_batches import (
+    fitted,
+    in_order,
+    row_batches,
+    taken,
+)
 from keras_attn.ops import refuse_capture
-
-_BY_NAME = {"greedy": GreedySearch, "beam": BeamSearch, "sample": Sampling}
 
 _programs = weakref.WeakKeyDictionary()
 
@@ -28,17 +28,22 @@ def generate(
     batch_size=32,
     prefix=None,
     return_weights=False,
+    verbose="auto",
 ):
     """Decodes every row of `inputs` with one strategy.
 
-    Rows go through in batches of equal shape, so that one compiled program
-    serves them all; the last batch is filled up with copies of its last row.
-    A row's answer is the one that it gets alone.
+    Rows go through in batches, each compiled once for its shape; the last one
+    is filled up with copies of its last row. Token ids may be ragged: then rows
+    of like length share a batch, the longest come first, and a batch is padded
+    to one of few lengths (16, 32, 96, 320, 1024, ...). A row's answer is the
+    one that it gets alone, and stands where the row stood.
 
     Args:
         model: what offers the decoding protocol.
         inputs: nest of NumPy arrays for its `start_decoding`, one row a source;
-            such as int32 (B, S).
+            such as int32 (B, S). Or a list of B rows of token ids, each a list
+            or a 1-D array, of any lengths. (Of several 1-D arrays make a tuple
+            or a dict: a list of them is read as rows.)
         max_length: int >= 1. The most tokens generated, end included.
         strategy: a strategy object, or `"greedy"`, `"beam"` or `"sample"`: one
             with its default arguments.
@@ -48,20 +53,25 @@ def generate(
             `pad_id` behind shorter ones. They are part of the sequences, of
             their scores and lengths. Default None.
         return_weights: bool. Whether to return the weights of the model's
-            `align`. Default False.
+            `align`; those of ragged rows are zero behind the row. Default
+            False.
+        verbose: `"auto"`, 0 or 1. Whether to show a progress bar: on a terminal
+            where there are several batches, never, or always. Default
+            `"auto"`.
 
     Returns:
         `Decoded` of NumPy arrays.
 
     Raises:
-        ValueError: arguments out of range, an unknown strategy, a prefix that
-            cannot be generated, or weights of a model without `align`.
+        ValueError: arguments out of range, no row, arrays of different numbers
+            of rows, an unknown strategy, a prefix that cannot be generated, or
+            weights of a model without `align`.
         RuntimeError: inside `capture_weights`.
 
     Examples:
         >>> model = keras_attn.models.Transformer(
         ...     12, num_layers=1, num_heads=1, hidden_dim=4, intermediate_dim=4)
-        >>> ids = np.array([[5, 2], [6, 2], [7, 2]], "int32")
+        >>> ids = [[5, 2], [6, 7, 8, 2], [7, 2]]
         >>> decoded = keras_attn.decoding.generate(
         ...     model, ids, 3, "beam", batch_size=2, prefix=[8])
         >>> decoded.tokens[:, 0, 0]
@@ -69,58 +79,38 @@ def generate(
     """
     checks.positive_int("max_length", max_length)
     checks.positive_int("batch_size", batch_size)
+    checks.choice("verbose", verbose, ("auto", 0, 1))
     refuse_capture("generate")
-    strategy = _strategy(strategy, max_length)
     if return_weights and not hasattr(model, "align"):
         raise ValueError(
             "`return_weights` needs a model that offers `align`. "
             f"Received: {type(model).__name__}"
         )
-    rows = len(keras.tree.flatten(inputs)[0])
-    arguments = (
-        inputs,
-        forced_prefix(prefix, rows, max_length, model),
-        strategy.draw(inputs, max_length, model.pad_id),
+    strategy, arguments = search_arguments(
+        model, inputs, max_length, strategy, prefix
     )
-    size = min(batch_size, rows)
+    leaves = keras.tree.flatten(arguments[0])
+    count = len(leaves[0])
+    size = min(batch_size, count)
+    batches = row_batches(arguments[0], size)
     search = _program(model, strategy, max_length)
     align = _program(model, None, max_length) if return_weights else None
+    limit = getattr(model, "max_length", None)
+    show = progress(verbose, count, len(batches))
     parts = []
-    for first in range(0, rows, size):
-        # Past the end, the last row again.
-        chosen = np.minimum(np.arange(first, first + size), rows - 1)
-        batch = keras.tree.map_structure(
-            lambda array, chosen=chosen: (
-                None
-                if array is None
-                else keras.ops.convert_to_tensor(array[chosen])
-            ),
-            arguments,
-        )
+    for chosen in batches:
+        batch = taken(arguments, chosen, model.pad_id, limit)
         decoded = search(*batch)
         if return_weights:
             decoded = (*decoded, align(batch[0], *decoded))
         parts.append([keras.ops.convert_to_numpy(x) for x in decoded])
-    return Decoded(
-        *(np.concatenate(column)[:rows] for column in zip(*parts, strict=True))
-    )
-
-
-def _strategy(strategy, max_length):
-    if isinstance(strategy, str):
-        checks.choice("strategy", strategy, tuple(_BY_NAME))
-        strategy = _BY_NAME[strategy]()
-    elif not isinstance(strategy, Strategy):
-        raise ValueError(
-            "`strategy` must be a name or a strategy of `keras_attn.decoding`. "
-            f"Received: strategy={strategy!r}"
-        )
-    if strategy.min_length > max_length:
-        raise ValueError(
-            f"`min_length` must not exceed max_length={max_length}. "
-            f"Received: min_length={strategy.min_length}"
-        )
-    return strategy
+        show(min(len(parts) * size, count))
+    decoded = Decoded(*in_order(parts, batches, count))
+    ragged = [leaf for leaf in leaves if leaf.dtype == object]
+    if return_weights and ragged:
+        longest = max(len(row) for leaf in ragged for row in leaf)
+        decoded = decoded._replace(weights=fitted(decoded.weights, longest))
+    return decoded
 
 
 def _program(model, strategy, max_length):

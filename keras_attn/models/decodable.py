@@ -1,14 +1,13 @@
 """What every model that can decode shares: `generate`."""
 
-import numpy as np
 from keras import ops
 
 from keras_attn import checks
 from keras_attn.decoding import generate
 from keras_attn.decoding.prefix import forced_prefix
+from keras_attn.decoding.row_batches import fitted
+from keras_attn.decoding.token_rows import token_rows
 from keras_attn.models.doors import CheckedModel, check_ids
-
-_BUCKET = 16
 
 
 class Decodable(CheckedModel):
@@ -29,11 +28,17 @@ class Decodable(CheckedModel):
         batch_size=32,
         prefix=None,
         return_weights=False,
+        verbose="auto",
     ):
         """Generates a sequence for every row.
 
+        A large set is decoded in batches of like length, the longest first,
+        each padded to one of few lengths; the answers stand in the order of the
+        rows, and are those that each row gets alone.
+
         Args:
-            inputs: int (B, S) ids, array or lists of equal length.
+            inputs: B rows of ids: int (B, S), padded, or a list of lists or of
+                1-D arrays, of any lengths; S is then the longest.
             max_length: int. The most tokens generated, end token included.
             strategy: a strategy of `keras_attn.decoding`, or `"greedy"`,
                 `"beam"` or `"sample"`.
@@ -43,6 +48,8 @@ class Decodable(CheckedModel):
                 tokens, scores, lengths and `max_length`.
             return_weights: bool. Whether to return the cross-attention of each
                 sequence. Default False.
+            verbose: `"auto"`, 0 or 1. Whether to show a progress bar: on a
+                terminal where there are several batches, never, or always.
 
         Returns:
             `Decoded`: tokens (B, t, L), scores (B, t), lengths (B, t), and
@@ -53,42 +60,41 @@ class Decodable(CheckedModel):
                 learned position table.
         """
         checks.positive_int("max_length", max_length)
-        ids = check_ids("inputs", inputs, self.source_vocabulary_size)
-        ids = np.asarray(ops.convert_to_numpy(ids), "int32")
-        empty = np.flatnonzero((ids == self.pad_id).all(axis=1))
-        if empty.size:
-            raise ValueError(
-                "`inputs` must hold a token in every row. "
-                f"Received: nothing but padding in row {empty[0]}"
-            )
-        rows, length = ids.shape
-        # A few lengths only, so that few programs are compiled; padding never
-        # changes an answer.
-        padded = -(-length // _BUCKET) * _BUCKET
+        if not isinstance(inputs, (list, tuple)):
+            inputs = check_ids("inputs", inputs, self.source_vocabulary_size)
+            inputs = ops.convert_to_numpy(inputs)
+        rows = token_rows(inputs, self.pad_id, self.source_vocabulary_size)
         if self.max_length is not None:
-            for name, value in (("max_length", max_length), ("inputs", length)):
+            longest = max(map(len, rows))
+            for name, value in (
+                ("max_length", max_length),
+                ("inputs", longest),
+            ):
                 if value > self.max_length:
                     raise ValueError(
                         f"`{name}` must not exceed the position table of "
                         f"max_length={self.max_length} rows. "
                         f"Received: {value} tokens"
                     )
-            padded = min(padded, self.max_length)
-        extra = ((0, 0), (0, padded - length))
-        ids = np.pad(ids, extra, constant_values=self.pad_id)
         size = getattr(self, "target_vocabulary_size", None)
         prefix = forced_prefix(
-            prefix, rows, max_length, self, size or self.source_vocabulary_size
+            prefix,
+            len(rows),
+            max_length,
+            self,
+            size or self.source_vocabulary_size,
         )
         decoded = generate(
             self,
-            ids,
+            rows,
             max_length,
             strategy,
             batch_size,
             prefix=prefix,
             return_weights=return_weights,
+            verbose=verbose,
         )
         if return_weights:
-            return decoded._replace(weights=decoded.weights[..., :length])
+            width = max(map(len, inputs))
+            decoded = decoded._replace(weights=fitted(decoded.weights, width))
         return decoded

@@ -57,7 +57,7 @@ def test_other_lengths_and_weights_do_not_compile_again(monkeypatch):
     first = model.generate(SOURCE, max_length=5)
     traced = len(steps)
     longer = np.pad(SOURCE, ((0, 0), (0, 12)))
-    for source in (SOURCE[:, :1], longer):
+    for source in (SOURCE[:, :1], longer, longer.tolist()):
         again = model.generate(source, max_length=5)
     np.testing.assert_array_equal(again.tokens, first.tokens)
     np.testing.assert_allclose(again.scores, first.scores, rtol=1e-6)
@@ -67,7 +67,8 @@ def test_other_lengths_and_weights_do_not_compile_again(monkeypatch):
     assert shapes == {(2, 16)}
     if COMPILED:
         assert len(steps) == traced
-    model.generate(np.pad(longer, ((0, 0), (0, 1))), max_length=5)
+    long = np.full((2, 17), 4)
+    model.generate(long, max_length=5)
     assert shapes == {(2, 16), (2, 32)}
 
 
@@ -87,6 +88,7 @@ def test_a_program_dies_with_its_model():
         ((2.5, "greedy"), r"`max_length` must be a positive integer.*2.5"),
         ((4, "greedily"), r"`strategy` must be one of 'greedy'.*'greedily'"),
         ((4, None), r"`strategy`"),
+        ((4, keras_attn.decoding.GreedySearch), r"`strategy` must be a name"),
         ((4, "greedy", 0), r"`batch_size` must be a positive integer"),
     ],
 )

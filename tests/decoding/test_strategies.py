@@ -51,10 +51,10 @@ def model():
 def test_a_row_gets_the_answer_that_it_gets_alone(model, name):
     strategy = STRATEGIES[name]()
     prefix = [[4], [], [6, 7], [3], [10]]
-    # Wider than the bucket to which the model itself would pad.
-    wide = np.pad(SOURCES, ((0, 0), (0, 12)))
+    # Beside a row so long that the others get more padding than alone.
+    rows = [*SOURCES, np.arange(17) % 8 + 3]
     together = model.generate(
-        wide, max_length=6, strategy=strategy, prefix=prefix
+        rows, max_length=6, strategy=strategy, prefix=[*prefix, []]
     )
     assert len(np.unique(together.lengths)) > 1
     for row, length in enumerate(LENGTHS):

@@ -93,7 +93,7 @@ def test_tensors_and_lists_are_looked_at(model):
         (SOURCE + 5, r"`inputs` must lie in \[0, 11\)"),
         (SOURCE[:0], r"`inputs` must hold at least one row"),
         (SOURCE[0], r"`inputs` must have shape \(batch, length\)"),
-        ([[5, 6, 7], [8]], r"`inputs` must have rows of equal length"),
+        ([[5, 6, 7], [11]], r"`inputs` must lie in \[0, 11\)"),
         (
             np.ones((2, 7), "int32"),
             r"`inputs` must not exceed .*max_length=6.*7",

@@ -1,0 +1,82 @@
+"""The arguments that every search takes, as callers give them."""
+
+import keras
+import numpy as np
+
+from keras_attn import checks
+from keras_attn.decoding.beam_search import BeamSearch
+from keras_attn.decoding.greedy_search import GreedySearch
+from keras_attn.decoding.prefix import forced_prefix
+from keras_attn.decoding.sampling import Sampling
+from keras_attn.decoding.strategy import Strategy
+from keras_attn.decoding.token_rows import are_token_rows, token_rows
+
+_BY_NAME = {"greedy": GreedySearch, "beam": BeamSearch, "sample": Sampling}
+
+
+def search_arguments(model, inputs, max_length, strategy, prefix):
+    """Reads and checks what `generate` takes.
+
+    Args:
+        model: what offers the decoding protocol.
+        inputs: nest of arrays with one row a source, or a list of rows of token
+            ids, of any lengths.
+        max_length: int >= 1. L.
+        strategy: a strategy object, or its name.
+        prefix: as for `generate`.
+
+    Returns:
+        The strategy, and the arrays of a search, with one row a source:
+        inputs, in which ragged rows are an object array; prefix, int32 (B, L)
+        or None; and what the strategy's `draw` returns.
+
+    Raises:
+        ValueError: what is no strategy, no set of rows, or no prefix.
+    """
+    strategy = _strategy(strategy, max_length)
+    inputs = _arrays(inputs, model.pad_id)
+    count = len(keras.tree.flatten(inputs)[0])
+    return strategy, (
+        inputs,
+        forced_prefix(prefix, count, max_length, model),
+        strategy.draw(inputs, max_length, model.pad_id),
+    )
+
+
+def _strategy(strategy, max_length):
+    if isinstance(strategy, str):
+        checks.choice("strategy", strategy, tuple(_BY_NAME))
+        strategy = _BY_NAME[strategy]()
+    elif not isinstance(strategy, Strategy):
+        raise ValueError(
+            "`strategy` must be a name or a strategy of `keras_attn.decoding`. "
+            f"Received: strategy={strategy!r}"
+        )
+    if strategy.min_length > max_length:
+        raise ValueError(
+            f"`min_length` must not exceed max_length={max_length}. "
+            f"Received: min_length={strategy.min_length}"
+        )
+    return strategy
+
+
+def _arrays(inputs, pad_id):
+    """Returns a nest of NumPy arrays with equally many rows."""
+    if are_token_rows(inputs):
+        return token_rows(inputs, pad_id)
+    inputs = keras.tree.map_structure(
+        lambda leaf: (
+            leaf
+            if isinstance(leaf, np.ndarray)
+            else keras.ops.convert_to_numpy(leaf)
+        ),
+        inputs,
+    )
+    leaves = keras.tree.flatten(inputs)
+    counts = {len(leaf) if leaf.ndim else 0 for leaf in leaves}
+    if len(counts) != 1 or 0 in counts:
+        raise ValueError(
+            "`inputs` must hold at least one row, and as many in every array. "
+            f"Received: arrays of {sorted(counts)} rows"
+        )
+    return inputs

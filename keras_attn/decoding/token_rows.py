@@ -1,0 +1,113 @@
+"""Rows of token ids that need not be equally long, and how they are padded."""
+
+import numpy as np
+from keras import ops
+
+# To these lengths rows are padded: few, since each is one more program to be
+# compiled, and close together where sentences are.
+_LENGTHS = (16, 32, 96, 320, 1024)
+_GROWTH = 3
+
+
+def token_rows(inputs, pad_id, vocabulary_size=None):
+    """Reads rows of token ids, and takes off the padding behind them.
+
+    Args:
+        inputs: list of rows of any lengths, each a list or an array of ints;
+            or int (B, S), array or tensor, with `pad_id` behind shorter rows.
+        pad_id: int. The id that is no token.
+        vocabulary_size: int. Ids must be less; None: not known.
+
+    Returns:
+        NumPy object array (B,), each of its items an int32 array (length,).
+
+    Raises:
+        ValueError: rows that are no lists of ids, ids out of range, a row
+            without a token, or no row at all.
+    """
+    if not isinstance(inputs, (list, tuple)):
+        inputs = ops.convert_to_numpy(inputs)
+    if not len(inputs):
+        raise ValueError(
+            "`inputs` must hold at least one row. Received: none at all"
+        )
+    rows = np.empty(len(inputs), object)
+    for number, row in enumerate(inputs):
+        rows[number] = _row(number, row, pad_id)
+    low = min(int(row.min()) for row in rows)
+    high = max(int(row.max()) for row in rows)
+    if low < 0 or (vocabulary_size is not None and high >= vocabulary_size):
+        limit = "" if vocabulary_size is None else f", {vocabulary_size}"
+        raise ValueError(
+            f"`inputs` must lie in [0{limit}). "
+            f"Received: ids from {low} to {high}"
+        )
+    for number, row in enumerate(rows):
+        rows[number] = row.astype("int32")
+    return rows
+
+
+def are_token_rows(inputs):
+    """Says whether `inputs` is a list of rows, and no other nest of arrays."""
+    return isinstance(inputs, list) and all(
+        np.ndim(row) == 1 if hasattr(row, "shape") else _is_list_of_ids(row)
+        for row in inputs
+    )
+
+
+def padded(rows, pad_id, limit=None):
+    """Puts rows into one array of one of few lengths.
+
+    Args:
+        rows: object array (n,), as `token_rows` returns it.
+        pad_id: int.
+        limit: int >= the longest row. The array is not longer. Default: none.
+
+    Returns:
+        NumPy int32 (n, length).
+    """
+    length = few_lengths(max(map(len, rows)), limit)
+    ids = np.full((len(rows), length), pad_id, "int32")
+    for target, row in zip(ids, rows, strict=True):
+        target[: len(row)] = row
+    return ids
+
+
+def few_lengths(length, limit=None):
+    """Returns the length to which rows of `length` tokens are padded."""
+    for found in _LENGTHS:
+        if length <= found:
+            break
+    while found < length:
+        found *= _GROWTH
+    return found if limit is None else min(found, limit)
+
+
+def _is_list_of_ids(row):
+    return isinstance(row, (list, tuple)) and not any(
+        hasattr(item, "__len__") for item in row
+    )
+
+
+def _row(number, row, pad_id):
+    if hasattr(row, "shape") and not isinstance(row, np.ndarray):
+        row = ops.convert_to_numpy(row)
+    if not isinstance(row, (list, tuple, np.ndarray)) or np.ndim(row) != 1:
+        raise ValueError(
+            "`inputs` must be rows of token ids: shape (batch, length), or a "
+            f"list of lists. Received: {row!r} for row {number}"
+        )
+    row = np.asarray(row)
+    if row.size and row.dtype.kind not in "iu":
+        raise ValueError(
+            "`inputs` must hold integers (int32). "
+            f"Received: dtype {row.dtype} in row {number}"
+        )
+    there = np.flatnonzero(row != pad_id)
+    if not there.size:
+        came = "nothing but padding" if row.size else "nothing"
+        raise ValueError(
+            "`inputs` must hold a token in every row. "
+            f"Received: {came} in row {number}"
+        )
+    return row[: there[-1] + 1]
