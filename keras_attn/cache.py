@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from keras import ops, tree
 
-from keras_attn.backend import write_rows
+from keras_attn.backend import take_rows, write_rows
 
 
 class KVCache(NamedTuple):
@@ -106,7 +106,7 @@ def reorder(hypothesis, rows):
     def taken(tensor):
         # Not the shape itself: TensorFlow's is true where it is known.
         scalar = len(tensor.shape) == 0
-        return tensor if scalar else ops.take(tensor, rows, axis=0)
+        return tensor if scalar else take_rows(tensor, rows)
 
     return tree.map_structure(taken, hypothesis)
 

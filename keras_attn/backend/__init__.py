@@ -3,7 +3,7 @@
 from keras_attn.backend.blockwise import blockwise_attention, blockwise_pays
 from keras_attn.backend.blockwise.online_softmax import Blocking
 from keras_attn.backend.cache_write import write_rows
-from keras_attn.backend.captured_step import captured_step
+from keras_attn.backend.captured_step import Capturing, captured_step
 from keras_attn.backend.compiling import compiled
 from keras_attn.backend.dense import apply_dense
 from keras_attn.backend.dropout import (
@@ -17,11 +17,14 @@ from keras_attn.backend.inspection import concrete
 from keras_attn.backend.largest import largest
 from keras_attn.backend.norm_of_sum import norm_of_sum
 from keras_attn.backend.randomness import random_state, set_random_state
+from keras_attn.backend.repeating import repeated
 from keras_attn.backend.smoothed_nll import smoothed_nll
 from keras_attn.backend.step_skipping import skip_steps, stop_skipping
+from keras_attn.backend.taking import take_along, take_rows
 
 __all__ = [
     "Blocking",
+    "Capturing",
     "apply_dense",
     "blockwise_attention",
     "blockwise_pays",
@@ -36,10 +39,13 @@ __all__ = [
     "largest",
     "norm_of_sum",
     "random_state",
+    "repeated",
     "seeded_dropout",
     "set_random_state",
     "skip_steps",
     "smoothed_nll",
     "stop_skipping",
+    "take_along",
+    "take_rows",
     "write_rows",
 ]

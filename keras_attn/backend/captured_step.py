@@ -1,5 +1,6 @@
 """One step of a loop, captured once and replayed without Keras's layers."""
 
+import operator
 import threading
 import types
 import weakref
@@ -22,7 +23,9 @@ _captures = weakref.WeakKeyDictionary()
 _lock = threading.RLock()
 
 
-def captured_step(function, variables):
+def captured_step(
+    function, variables, owner=None, key=None, way="captured", fixed=0
+):
     """Prepares a step of a loop for one run of that loop.
 
     On PyTorch Keras's layers take ten times as long as the operations that
@@ -42,22 +45,58 @@ def captured_step(function, variables):
     each must be given once. The step runs without gradients.
 
     Args:
-        function: takes nests of tensors, returns a nest of tensors. A method
-            (captured once for its object), or a function that is kept.
+        function: takes nests of tensors, returns a nest of tensors. Without
+            `owner` a method (captured once for its object), or a function that
+            is kept.
         variables: list of `keras.Variable` that the function reads.
+        owner: object with which the graphs live and die.
+        key: hashable. Functions of one owner and one key are the same.
+        way: `"captured"`; `"compiled"`: `torch.compile` makes a program of the
+            graph, which takes a minute and a C++ compiler; `"plain"`: the
+            function as it is.
+        fixed: int. How many of the last arguments are the same objects in
+            every call of a run. Default 0.
 
     Returns:
         A callable with the arguments and results of `function`, for one run:
-        what depends on the weights alone is computed in its first call.
+        what depends on the weights and on fixed arguments alone is computed in
+        its first call.
 
     Raises:
         RuntimeError: from the callable, where the function looks at the values
             of tensors, draws random numbers or uses a tensor that is neither
             an argument nor a variable.
     """
-    if keras.backend.backend() != "torch":
-        return function
-    return _Run(function, variables, _captures_of(function, variables))
+    if owner is None:
+        owner = function
+        if isinstance(function, types.MethodType):
+            owner, key = function.__self__, function.__func__
+    return Capturing(owner, variables).step(function, key, way, fixed)
+
+
+class Capturing:
+    """Captures several functions of one owner, for one run.
+
+    Args:
+        owner: as for `captured_step`.
+        variables: as for `captured_step`.
+    """
+
+    def __init__(self, owner, variables):
+        self.owner = owner
+        self.variables = variables
+        self.signature = None
+
+    def step(self, function, key, way="captured", fixed=0):
+        """Returns what `captured_step` returns for a function."""
+        if keras.backend.backend() != "torch" or way == "plain":
+            return function
+        if self.signature is None:
+            self.signature = _signature(self.owner, self.variables)
+        captures = _captures_of(
+            self.owner, (way, key), self.signature, self.variables
+        )
+        return _Run(function, self.variables, captures, _MAKERS[way], fixed)
 
 
 class _Captures:
@@ -76,73 +115,122 @@ class _Captures:
 
 
 class _Run:
-    def __init__(self, function, variables, captures):
+    def __init__(self, function, variables, captures, make, fixed):
         self.function = function
         self.variables = variables
         self.captures = captures
+        self.make = make
+        self.fixed = fixed
+        self.given = ()
         self.flatten = flattener(None)
         self.steps = {}
+        # Of the last call, where it may be followed by one of its own kind.
+        self.step = self.made = self.flat = None
 
     def __call__(self, *args):
+        moving = len(args) - self.fixed
+        given = args[moving:]
+        if not all(map(operator.is_, given, self.given)):
+            self.made, self.flatten = None, flattener(None)
+        with torch.inference_mode():
+            if moving == 1 and args[0] is self.made:
+                run, pack = self.step
+                self.flat = run(*self.flat)
+                self.made = pack(self.flat)
+                return self.made
+            return self._look(args[:moving], given)
+
+    def _look(self, args, given):
+        """Takes a step with arguments of kinds that are not known yet."""
         leaves = self.flatten(args)
         if leaves is None:
+            self.given = given
             self.flatten = flattener(args)
             self.steps = {}
             leaves = self.flatten(args)
-        key = tuple([_kind(leaf) for leaf in leaves])
-        with torch.inference_mode():
-            step = self.steps.get(key)
-            if step is None:
-                step = self.steps[key] = self._bound(args, leaves, key)
-            run, pack = step
-            return pack(run(*leaves))
+        key = tuple(map(_kind, leaves))
+        step = self.steps.get(key)
+        if step is None:
+            step = self.steps[key] = self._bound(args)
+        run, pack = step
+        flat = run(*leaves)
+        made = pack(flat)
+        self.made = None
+        if structure((made,)) == structure(args):
+            if tuple(map(_kind, flat)) == key:
+                self.step, self.made, self.flat = step, made, flat
+        return made
 
-    def _bound(self, args, leaves, key):
+    def _bound(self, args):
         """Returns the graph for such arguments, with the weights of now."""
-        key = structure(args), key, _autocast()
+        args = (*args, *self.given)
+        given = flattener(self.given)(self.given)
+        leaves = flattener(args)(args)
+        kinds = tuple(map(_kind, leaves))
+        key = structure(args), kinds, self.fixed, _autocast()
         with _lock:
             graph = self.captures.graphs.get(key)
             if graph is None:
-                graph = _capture(self.function, self.variables, args, leaves)
+                graph = self._capture(args, leaves, len(given))
                 self.captures.graphs[key] = graph
         bind, pack = graph
-        return bind(*(variable.value for variable in self.variables)), pack
+        values = [variable.value for variable in self.variables]
+        return bind(*values, *given), pack
+
+    def _capture(self, args, leaves, given):
+        function = self.function
+        name = getattr(function, "__qualname__", type(function).__name__)
+        name = f"`{name}`"
+        for leaf in leaves:
+            if not isinstance(leaf, torch.Tensor):
+                raise RuntimeError(
+                    f"{name} must be given nests of tensors, to be captured. "
+                    f"Received: {type(leaf).__name__}"
+                )
+        pack = packer(args)
+        results = None
+
+        def flat(*leaves):
+            nonlocal results
+            results = function(*pack(leaves))
+            return flattener(results)(results)
+
+        module = trace(flat, self.variables, leaves, name)
+        clean(module.graph)
+        first = len(self.variables)
+        moving = range(first, first + len(leaves) - given)
+        return self.make(module, moving), packer(results)
 
 
-def _capture(function, variables, args, leaves):
-    name = f"`{getattr(function, '__qualname__', type(function).__name__)}`"
-    for leaf in leaves:
-        if not isinstance(leaf, torch.Tensor):
-            raise RuntimeError(
-                f"{name} must be given nests of tensors, to be captured. "
-                f"Received: {type(leaf).__name__}"
-            )
-    pack = packer(args)
-    results = None
+def _compile(module, moving):
+    """Lets `torch.compile` make a program of a graph, like `write`."""
+    module.recompile()
+    program = torch.compile(module, dynamic=False)
 
-    def flat(*leaves):
-        nonlocal results
-        results = function(*pack(leaves))
-        return flattener(results)(results)
+    def bind(*constant):
+        values = list(constant[: moving.start])
+        given = list(constant[moving.start :])
+        return lambda *leaves: program(values, [*leaves, *given])
 
-    module = trace(flat, variables, leaves, name)
-    clean(module.graph)
-    return write(module, len(variables)), packer(results)
+    return bind
 
 
-def _captures_of(function, variables):
-    owner, key = function, None
-    if isinstance(function, types.MethodType):
-        owner, key = function.__self__, function.__func__
-    signature = (
-        tuple((id(v), v.dtype, str(v.value.device)) for v in variables),
-        _policies(owner),
-    )
+_MAKERS = {"captured": write, "compiled": _compile}
+
+
+def _captures_of(owner, key, signature, variables):
     with _lock:
         kept = _captures.setdefault(owner, {})
         if key not in kept or kept[key].signature != signature:
             kept[key] = _Captures(signature, variables)
         return kept[key]
+
+
+def _signature(owner, variables):
+    return (
+        tuple((id(v), v.dtype, v.value.device) for v in variables),
+        _policies(owner),
+    )
 
 
 def _policies(owner):

@@ -1,5 +1,7 @@
 """Turning a function of tensors into one compiled program."""
 
+import weakref
+
 import keras
 
 name = keras.backend.backend()
@@ -10,8 +12,10 @@ elif name == "jax":
 elif name == "tensorflow":
     import tensorflow as tf
 
+_programs = weakref.WeakKeyDictionary()
 
-def compiled(function, variables):
+
+def compiled(function, variables, owner=None, key=None):
     """Compiles `function` for inference, once for every shape it meets.
 
     JAX hands the variables to the program as arguments: in a closure they
@@ -21,10 +25,26 @@ def compiled(function, variables):
     Args:
         function: takes a nest of tensors, returns a nest of tensors.
         variables: list of `keras.Variable` that the function reads.
+        owner: object with which the program is kept, for as long as these are
+            its variables; the function must not hold it. Default None: the
+            caller keeps the program.
+        key: hashable. Functions of one owner and one key are the same.
 
     Returns:
         A callable with the arguments and results of `function`.
     """
+    if name == "torch":
+        return torch.inference_mode()(function)
+    if owner is None:
+        return _compiled(function, variables)
+    kept = _programs.setdefault(owner, {})
+    key = key, tuple((id(v), v.dtype) for v in variables)
+    if key not in kept:
+        kept[key] = _compiled(function, variables)
+    return kept[key]
+
+
+def _compiled(function, variables):
     if name == "jax":
 
         @jax.jit
@@ -39,6 +59,4 @@ def compiled(function, variables):
         # A program for every shape is what is wanted here; a plain call would
         # warn of it.
         return lambda *args: traced.get_concrete_function(*args)(*args)
-    if name == "torch":
-        return torch.no_grad()(function)
     return function

@@ -27,6 +27,11 @@ def largest(x, count):
     if keras.backend.backend() != "torch":
         values, indices = ops.top_k(x, count)
         return values, ops.cast(indices, "int32")
+    return torch.ops.keras_attn.largest(x, count)
+
+
+def of_torch(x, count):
+    """Finds them on PyTorch; a graph calls it, since it looks at values."""
     # One more than is wanted: it may tie with the last that is.
     values, indices = torch.topk(x, min(count + 1, x.shape[-1]), dim=-1)
     after, before = values[..., 1:], values[..., :-1]
@@ -47,3 +52,19 @@ def _settled(x, count):
     keys = torch.topk((ranks << 32) | behind, count, dim=-1).values
     indices = x.shape[-1] - 1 - (keys & 0xFFFFFFFF)
     return torch.gather(x, -1, indices), indices
+
+
+def _shapes(x, count):
+    shape = (*x.shape[:-1], count)
+    return x.new_empty(shape), x.new_empty(shape, dtype=torch.int32)
+
+
+if keras.backend.backend() == "torch":
+    # An operation of its own stays one in a graph that is taken without values.
+    torch.library.define(
+        "keras_attn::largest", "(Tensor x, int count) -> (Tensor, Tensor)"
+    )
+    torch.library.impl(
+        "keras_attn::largest", "CompositeExplicitAutograd", of_torch
+    )
+    torch.library.register_fake("keras_attn::largest", _shapes)

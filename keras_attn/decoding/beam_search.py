@@ -7,17 +7,18 @@ import numpy as np
 from keras import ops
 
 from keras_attn import checks
-from keras_attn.backend import largest
+from keras_attn.backend import largest, take_along, take_rows
 from keras_attn.decoding.finished import merged, none_finished, picked
 from keras_attn.decoding.length_penalty import PENALTIES, divisors
-from keras_attn.decoding.loop import Choice, run
-from keras_attn.decoding.sequences import decoded, put
-from keras_attn.decoding.strategy import Strategy, real
+from keras_attn.decoding.loop import Choice
+from keras_attn.decoding.sequences import decoded, lengthened, put
+from keras_attn.decoding.strategy import Live, Strategy, real
 
 
 class _Beams(NamedTuple):
     tokens: Any  # int32 (B, k, L), of the live hypotheses
     scores: Any  # float32 (B, k), their log-probabilities; -inf: not alive
+    origins: Any  # int32 (B, k), the hypothesis of the step before
     finished: Any  # Finished
 
 
@@ -104,77 +105,73 @@ class BeamSearch(Strategy):
         self.penalty = penalty
         self.early_stopping = bool(early_stopping)
 
-    def search(self, model, inputs, max_length, prefix=None, draws=None):
-        """Runs the whole search as a function of tensors.
+    def begin(self, sources, length, task):
+        """Opens a book with one empty hypothesis of each source."""
+        # One only: k equal ones would have equal continuations.
+        scores = np.full((1, self.width), -np.inf, "float32")
+        scores[:, 0] = 0
+        origins = np.arange(self.width, dtype="int32")[None]
+        return _Beams(
+            ops.full((sources, self.width, length), task.pad_id, dtype="int32"),
+            ops.tile(ops.convert_to_tensor(scores), (sources, 1)),
+            ops.tile(ops.convert_to_tensor(origins), (sources, 1)),
+            none_finished(sources, self.top, length, task.pad_id),
+        )
 
-        Args:
-            model: what offers the decoding protocol.
-            inputs: nest of tensors for its `start_decoding`.
-            max_length: int. L, the most tokens generated, end included.
-            prefix: int32 (B, L), as for every strategy, or None.
-            draws: None.
+    def lengthened(self, book, length, task):
+        """Returns the book, its sequences with `length` slots."""
+        finished = book.finished
+        tokens, of_finished = (
+            lengthened(part.tokens, length, task.pad_id)
+            for part in (book, finished)
+        )
+        return book._replace(
+            tokens=tokens, finished=finished._replace(tokens=of_finished)
+        )
 
-        Returns:
-            `Decoded` of tensors, with t = `top`.
-        """
-        width, pad_id, end_id = self.width, model.pad_id, model.end_id
-        of_length = divisors(max_length, self.length_penalty, self.penalty)
+    def alive(self, book):
+        """Says which hypotheses are continued, bool (B, k)."""
+        return book.scores > -float("inf")
+
+    def choose(self, book, step, log_probs, draws, task):
+        """Ends and continues hypotheses, as the class says."""
+        width, length = self.width, task.max_length
+        of_length = divisors(length, self.length_penalty, self.penalty)
         # The largest divisor that is still ahead of a hypothesis: since scores
         # are not positive and only fall, the best it can hope for.
         ahead = np.maximum.accumulate(of_length[::-1])[::-1]
         ahead = np.append(ahead[1:], of_length[-1:])
-
-        def begin(sources):
-            # One hypothesis only: k equal ones would have equal continuations.
-            scores = np.full((1, width), -np.inf, "float32")
-            scores[:, 0] = 0
-            return _Beams(
-                ops.full((sources, width, max_length), pad_id, dtype="int32"),
-                ops.tile(ops.convert_to_tensor(scores), (sources, 1)),
-                none_finished(sources, self.top, max_length, pad_id),
-            )
-
-        def choose(beams, step, log_probs):
-            tokens, scores, chosen, origins = _candidates(
-                beams, step, log_probs
-            )
-            last = ops.equal(step + 1, max_length)
-            ended = ops.logical_or(ops.equal(chosen, end_id), last)
-            normalised = scores / _at(of_length, step)
-            finished = merged(
-                beams.finished,
-                tokens[:, :width],
-                ops.where(ended, normalised, -float("inf"))[:, :width],
-                step + 1,
-            )
-            scores, places = largest(
-                ops.where(ended, -float("inf"), scores), width
-            )
-            hope = scores[:, 0] / _at(ahead, step)
-            scores = ops.where(
-                self._done(finished, hope)[:, None], -float("inf"), scores
-            )
-            chosen = ops.take_along_axis(chosen, places, axis=1)
-            origins = ops.take_along_axis(origins, places, axis=1)
-            beams = _Beams(picked(tokens, places), scores, finished)
-            return Choice(beams, chosen, origins if width > 1 else None)
-
-        beams = run(
-            model,
-            inputs,
-            max_length,
-            self.constraints(model, prefix),
-            width,
-            book=begin,
-            alive=lambda beams: beams.scores > -float("inf"),
-            choose=choose,
+        tokens, scores, chosen, origins = _candidates(book, step, log_probs)
+        last = ops.equal(step + 1, length)
+        ended = ops.logical_or(ops.equal(chosen, task.end_id), last)
+        normalised = scores / _at(of_length, step)
+        finished = merged(
+            book.finished,
+            tokens[:, :width],
+            ops.where(ended, normalised, -float("inf"))[:, :width],
+            step + 1,
         )
-        return decoded(
-            beams.finished.tokens,
-            beams.finished.scores,
-            beams.finished.lengths,
-            pad_id,
+        scores, places = largest(ops.where(ended, -float("inf"), scores), width)
+        hope = scores[:, 0] / _at(ahead, step)
+        scores = ops.where(
+            self._done(finished, hope)[:, None], -float("inf"), scores
         )
+        chosen = take_along(chosen, places)
+        origins = take_along(origins, places)
+        book = _Beams(picked(tokens, places), scores, origins, finished)
+        return Choice(book, chosen, origins if width > 1 else None)
+
+    def decoded(self, book, task):
+        """Returns the t best that have ended, as `Decoded` of tensors."""
+        return decoded(*book.finished, task.pad_id)
+
+    def live(self, book, step, task):
+        """Returns the hypotheses that are continued, as `Live`."""
+        lengths = ops.zeros_like(book.origins) + step
+        tokens, scores, lengths, _ = decoded(
+            book.tokens, book.scores, lengths, task.pad_id
+        )
+        return Live(tokens, scores, lengths, book.origins)
 
     def get_config(self):
         """Returns the constructor's arguments."""
@@ -213,4 +210,4 @@ def _candidates(beams, step, log_probs):
 
 
 def _at(table, step):
-    return ops.take(ops.convert_to_tensor(table), step)
+    return take_rows(ops.convert_to_tensor(table), step)

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
-from keras_attn.backend import largest
+from keras_attn.backend import largest, take_along, take_rows
 
 
 class Finished(NamedTuple):
@@ -50,7 +50,7 @@ def merged(finished, tokens, scores, length):
     return Finished(
         picked(tokens, places),
         scores,
-        ops.take_along_axis(lengths, places, axis=1),
+        take_along(lengths, places),
     )
 
 
@@ -58,4 +58,4 @@ def picked(tokens, places):
     """Takes sequences (B, k', L) out of (B, k, L), by int32 (B, k')."""
     sources, count, length = tokens.shape
     rows = ops.arange(sources, dtype="int32")[:, None] * count + places
-    return ops.take(ops.reshape(tokens, (-1, length)), rows, axis=0)
+    return take_rows(ops.reshape(tokens, (-1, length)), rows)

@@ -3,13 +3,11 @@
 import keras
 from keras import ops
 
-from keras_attn.decoding.loop import Choice, run
-from keras_attn.decoding.sequences import begin, decoded, grow
-from keras_attn.decoding.strategy import Strategy
+from keras_attn.decoding.one_by_one import OneByOne
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
-class GreedySearch(Strategy):
+class GreedySearch(OneByOne):
     """Takes the likeliest token at every step until the end token.
 
         y_t = argmax_v log p(v | y_<t, x)
@@ -38,35 +36,6 @@ class GreedySearch(Strategy):
         ((1, 1, 6), True)
     """
 
-    def search(self, model, inputs, max_length, prefix=None, draws=None):
-        """Runs the whole search as a function of tensors.
-
-        Args:
-            model: what offers the decoding protocol.
-            inputs: nest of tensors for its `start_decoding`.
-            max_length: int. L, the most tokens generated, end included.
-            prefix: int32 (B, L), as for every strategy, or None.
-            draws: None.
-
-        Returns:
-            `Decoded` of tensors, with t = 1.
-        """
-        pad_id, end_id = model.pad_id, model.end_id
-
-        def choose(sequences, step, log_probs):
-            chosen = ops.cast(ops.argmax(log_probs, axis=-1), "int32")
-            return Choice(
-                *grow(sequences, step, log_probs, chosen, pad_id, end_id)
-            )
-
-        sequences = run(
-            model,
-            inputs,
-            max_length,
-            self.constraints(model, prefix),
-            width=1,
-            book=lambda sources: begin(sources, 1, max_length, pad_id),
-            alive=lambda sequences: sequences.growing,
-            choose=choose,
-        )
-        return decoded(*sequences[:3], pad_id)
+    def pick(self, log_probs, step, draws):
+        """Picks the likeliest tokens, int32 (B, 1)."""
+        return ops.cast(ops.argmax(log_probs, axis=-1), "int32")

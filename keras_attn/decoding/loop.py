@@ -5,13 +5,26 @@ from typing import Any, NamedTuple
 from keras import ops
 
 from keras_attn import cache as kv
-from keras_attn.backend import captured_step
+from keras_attn import checks
+from keras_attn.backend import Capturing, repeated
+
+FIRST_LENGTH = 64
 
 
-class _Loop(NamedTuple):
-    step: Any  # int32 (), tokens generated so far
-    state: Any  # DecodingState, its `tokens` those of the next step
-    book: Any  # nest of tensors in which the strategy keeps its sequences
+class Task(NamedTuple):
+    """Holds what a search has to know of its model and its end.
+
+    Args:
+        max_length: int. L, the most tokens generated, end included.
+        pad_id: int.
+        start_id: int.
+        end_id: int.
+    """
+
+    max_length: int
+    pad_id: int
+    start_id: int
+    end_id: int
 
 
 class Choice(NamedTuple):
@@ -29,62 +42,210 @@ class Choice(NamedTuple):
     origins: Any = None
 
 
-def run(model, inputs, max_length, constraints, width, book, alive, choose):
-    """Runs a model until nothing is alive, as a function of tensors.
+class Loop(NamedTuple):
+    """Holds what one turn of the loop hands to the next.
+
+    Args:
+        step: int32 (), tokens generated so far.
+        going: bool (), whether any sequence is continued.
+        state: `DecodingState` without `memory`, its `tokens` those of the next
+            step.
+        book: nest of tensors in which the strategy keeps its sequences.
+    """
+
+    step: Any
+    going: Any
+    state: Any
+    book: Any
+
+
+class Given(NamedTuple):
+    """Holds what is the same in all turns of one run.
+
+    Args:
+        memory: nest with one row a source, that of the model's state.
+        prefix: int32 (B, L), the tokens that each sequence begins with; or
+            None.
+        draws: what the strategy drew, with one row a source, or None.
+    """
+
+    memory: Any
+    prefix: Any
+    draws: Any
+
+
+class Search:
+    """A strategy, a model and a length: the parts of a loop, as functions.
 
     The sequences of one source stand side by side: R = B k rows of the state's
     `hypothesis`, against B rows of its `memory`, which is never copied.
 
+    The loop begins with few slots for tokens, since a step costs what all slots
+    cost, those that are not used yet included, and gets more in between.
+
     Args:
+        strategy: `Strategy`.
+        model: what offers the decoding protocol.
+        max_length: int. L, the most tokens generated, end included.
+    """
+
+    def __init__(self, strategy, model, max_length):
+        self.strategy = strategy
+        self.model = model
+        self.task = Task(max_length, model.pad_id, model.start_id, model.end_id)
+
+    def lengths(self):
+        """Returns how many slots there are in turn, up to L."""
+        found, length = [], FIRST_LENGTH
+        while length < self.task.max_length:
+            found.append(length)
+            length *= 2
+        return [*found, self.task.max_length]
+
+    def start(self, inputs):
+        """Starts a run.
+
+        Args:
+            inputs: nest of tensors for the model's `start_decoding`.
+
+        Returns:
+            The first `Loop`, with the first of `lengths`; the memory.
+        """
+        width, length = self.strategy.width, self.lengths()[0]
+        state = self.model.start_decoding(inputs, length)
+        sources = ops.shape(state.tokens)[0]
+        if width > 1:
+            first = ops.arange(sources, dtype="int32")[:, None]
+            rows = ops.reshape(ops.tile(first, (1, width)), (-1,))
+            state = state._replace(
+                hypothesis=kv.reorder(state.hypothesis, rows),
+                tokens=ops.take(state.tokens, rows, axis=0),
+            )
+        book = self.strategy.begin(sources, length, self.task)
+        step, going = ops.zeros((), "int32"), ops.ones((), "bool")
+        memory, state = state.memory, state._replace(memory=())
+        return Loop(step, going, state, book), memory
+
+    def lengthened(self, loop, length):
+        """Returns a loop with `length` slots, more than it has or as many."""
+        state = loop.state
+        return loop._replace(
+            state=state._replace(
+                hypothesis=kv.resized(state.hypothesis, length)
+            ),
+            book=self.strategy.lengthened(loop.book, length, self.task),
+        )
+
+    def turn(self, loop, given):
+        """Adds one token.
+
+        Args:
+            loop: `Loop`, consumed.
+            given: `Given`.
+
+        Returns:
+            The next `Loop`.
+        """
+        strategy, width = self.strategy, self.strategy.width
+        state = loop.state._replace(memory=given.memory)
+        logits, state = self.model.decode_step(state.tokens, state)
+        log_probs = ops.log_softmax(ops.cast(logits[:, -1], "float32"))
+        rows, size = log_probs.shape
+        sources = rows // width
+        log_probs = ops.reshape(log_probs, (sources, width, size))
+        allowed = strategy.constraints(self.task, given.prefix).allow(
+            log_probs, loop.step, strategy.alive(loop.book)
+        )
+        choice = strategy.choose(
+            loop.book, loop.step, allowed, given.draws, self.task
+        )
+        if choice.origins is not None:
+            first = ops.arange(sources, dtype="int32")[:, None]
+            origins = ops.reshape(first * width + choice.origins, (-1,))
+            state = state._replace(
+                hypothesis=kv.reorder(state.hypothesis, origins)
+            )
+        tokens = ops.reshape(choice.tokens, (-1, 1))
+        state = state._replace(memory=(), tokens=tokens)
+        going = ops.any(strategy.alive(choice.book))
+        return Loop(loop.step + 1, going, state, choice.book)
+
+    def shown_turn(self, loop, given):
+        """Adds one token and shows what there is.
+
+        Args:
+            loop: as for `turn`.
+            given: as for `turn`.
+
+        Returns:
+            The next `Loop`; tokens, scores and lengths of `Decoded`; `Live`.
+        """
+        loop = self.turn(loop, given)
+        found = self.strategy.decoded(loop.book, self.task)
+        live = self.strategy.live(loop.book, loop.step, self.task)
+        return loop, tuple(found[:3]), live
+
+    def captured(self, turn):
+        """Returns `start` and one of the turns as the backend has them best.
+
+        For one run: on PyTorch its weights are those of its first turn.
+        """
+        model = self.model
+        way = getattr(model, "torch_steps", "captured")
+        checks.choice("torch_steps", way, ("captured", "compiled", "plain"))
+        # Not the model itself, of which this may be a proxy.
+        owner = getattr(model.decode_step, "__self__", model)
+        capturing = Capturing(owner, model.variables)
+        # To compile what runs once would not pay.
+        once = "plain" if way == "plain" else "captured"
+        return (
+            capturing.step(self.start, self.key("start"), once),
+            capturing.step(turn, self.key(turn.__name__), way, fixed=1),
+        )
+
+    def key(self, name):
+        """Returns what one of these functions depends on, hashable."""
+        strategy = self.strategy
+        config = repr(strategy.program_config())
+        return name, type(strategy), config, self.task
+
+
+def run(strategy, model, inputs, max_length, prefix, draws):
+    """Runs a model until nothing is alive, as a function of tensors.
+
+    Args:
+        strategy: `Strategy`.
         model: what offers the decoding protocol.
         inputs: nest of tensors for its `start_decoding`.
         max_length: int. L, the most tokens generated, end included.
-        constraints: `Constraints`.
-        width: int. k, how many sequences each source has.
-        book: callable, takes the number of sources B and returns the book that
-            a strategy begins with.
-        alive: callable, takes a book and returns bool (B, k): which sequences
-            are continued.
-        choose: callable, takes a book, the step and the log-probabilities of
-            the next tokens, float32 (B, k, V) with -inf where there can be
-            none, and returns a `Choice`.
+        prefix: int32 (B, L), or None.
+        draws: what the strategy drew, as a tensor, or None.
 
     Returns:
-        The last book.
+        `Decoded` of tensors.
     """
-    step = captured_step(model.decode_step, model.variables)
-    state = model.start_decoding(inputs, max_length)
-    sources = ops.shape(state.tokens)[0]
-    first = ops.arange(sources, dtype="int32")[:, None]
-    if width > 1:
-        rows = ops.reshape(ops.tile(first, (1, width)), (-1,))
-        state = state._replace(
-            hypothesis=kv.reorder(state.hypothesis, rows),
-            tokens=ops.take(state.tokens, rows, axis=0),
+    search = Search(strategy, model, max_length)
+    start, turn = search.captured(search.turn)
+    loop, memory = start(inputs)
+    given = Given(memory, prefix, draws)
+
+    def rest(loop, reached, lengths):
+        loop = repeated(
+            lambda loop: turn(loop, given),
+            lambda loop: loop.going,
+            loop,
+            lengths[0] - reached,
+        )
+        if len(lengths) == 1:
+            return loop.book
+        # What is done needs no longer caches.
+        return ops.cond(
+            loop.going,
+            lambda: rest(
+                search.lengthened(loop, lengths[1]), lengths[0], lengths[1:]
+            ),
+            lambda: strategy.lengthened(loop.book, max_length, search.task),
         )
 
-    def unfinished(*loop):
-        loop = _Loop(*loop)
-        return ops.logical_and(
-            loop.step < max_length, ops.any(alive(loop.book))
-        )
-
-    def advance(*loop):
-        loop = _Loop(*loop)
-        logits, state = step(loop.state.tokens, loop.state)
-        log_probs = ops.log_softmax(ops.cast(logits[:, -1], "float32"))
-        log_probs = ops.reshape(
-            log_probs, (sources, width, log_probs.shape[-1])
-        )
-        allowed = constraints.allow(log_probs, loop.step, alive(loop.book))
-        choice = choose(loop.book, loop.step, allowed)
-        if choice.origins is not None:
-            rows = ops.reshape(first * width + choice.origins, (-1,))
-            state = state._replace(
-                hypothesis=kv.reorder(state.hypothesis, rows)
-            )
-        state = state._replace(tokens=ops.reshape(choice.tokens, (-1, 1)))
-        return _Loop(loop.step + 1, state, choice.book)
-
-    loop = _Loop(ops.zeros((), "int32"), state, book(sources))
-    return _Loop(*ops.while_loop(unfinished, advance, loop)).book
+    book = rest(loop, 0, search.lengths())
+    return strategy.decoded(book, search.task)

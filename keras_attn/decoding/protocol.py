@@ -8,16 +8,29 @@ class DecodingState(NamedTuple):
 
     A plain nest of tensors. A model that can decode offers
 
-        start_decoding(inputs, max_length) -> DecodingState
+        start_decoding(inputs, length) -> DecodingState
         decode_step(tokens, state) -> (logits, state)
 
     with tokens int32 (R, T) and logits float (R, T, V); `decode_step` consumes
-    its state, the old one must not be used again. The state of a start has one
+    its state, the old one must not be used again. The state of a start has room
+    for `length` tokens. A search that goes on beyond them gives every `KVCache`
+    in `hypothesis` more slots (`keras_attn.cache.resized`); nothing else in the
+    state may depend on the length. The state of a start has one
     row a source, R = B. A search that keeps k hypotheses of each source gives
     `hypothesis` and `tokens` R = B k rows, those of one source side by side,
     and `memory` stays as it is. The model also has `pad_id`, `start_id`,
-    `end_id` (ints) and, like every Keras model, `variables`. One that attends
-    to its source may say where each generated token looked:
+    `end_id` (ints) and, like every Keras model, `variables`.
+
+    On PyTorch the steps are captured once, as a graph, and replayed. So
+    `decode_step` must not look at the values of tensors nor draw random
+    numbers, as in any compiled program. A model may say otherwise in an
+    attribute `torch_steps`: `"plain"`, its steps run as they are, which takes
+    several times as long; or `"compiled"`, `torch.compile` makes a program of
+    the graph, which takes a minute before the first step and a C++ compiler.
+    Default `"captured"`. Other backends compile the steps.
+
+    A model that attends to its source may say where each generated token
+    looked:
 
         align(inputs, tokens, lengths) -> weights
 

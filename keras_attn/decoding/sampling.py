@@ -7,15 +7,14 @@ import numpy as np
 from keras import ops
 
 from keras_attn import checks
-from keras_attn.backend import largest
-from keras_attn.decoding.loop import Choice, run
+from keras_attn.backend import largest, take_along
+from keras_attn.decoding.one_by_one import OneByOne
 from keras_attn.decoding.row_streams import uniform_rows
-from keras_attn.decoding.sequences import begin, decoded, grow
-from keras_attn.decoding.strategy import Strategy, real, whole
+from keras_attn.decoding.strategy import real, whole
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
-class Sampling(Strategy):
+class Sampling(OneByOne):
     """Draws every token from the model's distribution, or from a part of it.
 
         y_t ~ p(v | y_<t, x)^(1 / temperature) / Z,  v in the part
@@ -103,40 +102,23 @@ class Sampling(Strategy):
         seed = random.getrandbits(64) if self.seed is None else self.seed
         return uniform_rows(inputs, self.num_samples, max_length, seed, pad_id)
 
-    def search(self, model, inputs, max_length, prefix=None, draws=None):
-        """Runs the whole search as a function of tensors.
+    @property
+    def width(self):
+        """How many sequences of each source there are."""
+        return self.num_samples
+
+    def pick(self, log_probs, step, draws):
+        """Draws the next tokens.
 
         Args:
-            model: what offers the decoding protocol.
-            inputs: nest of tensors for its `start_decoding`.
-            max_length: int. L, the most tokens generated, end included.
-            prefix: int32 (B, L), as for every strategy, or None.
+            log_probs: float32 (B, t, V), -inf where a token is not allowed.
+            step: int32 (), how many tokens there are already.
             draws: float32 (B, t, L), from `draw`.
 
         Returns:
-            `Decoded` of tensors, with t = `num_samples`.
+            int32 (B, t).
         """
-        pad_id, end_id = model.pad_id, model.end_id
-        count = self.num_samples
-
-        def choose(sequences, step, log_probs):
-            uniform = ops.take(draws, step, axis=-1)
-            chosen = self._drawn(log_probs, uniform)
-            return Choice(
-                *grow(sequences, step, log_probs, chosen, pad_id, end_id)
-            )
-
-        sequences = run(
-            model,
-            inputs,
-            max_length,
-            self.constraints(model, prefix),
-            count,
-            book=lambda sources: begin(sources, count, max_length, pad_id),
-            alive=lambda sequences: sequences.growing,
-            choose=choose,
-        )
-        return decoded(*sequences[:3], pad_id)
+        return self._drawn(log_probs, ops.take(draws, step, axis=-1))
 
     def program_config(self):
         """Returns the config without the seed: it only makes the draws."""
@@ -168,7 +150,7 @@ class Sampling(Strategy):
             inside = inside | ops.convert_to_tensor(first)
             powers = ops.where(inside, powers, 0.0)
         place = _inverse(powers, uniform)
-        return ops.take_along_axis(ids, place[..., None], axis=-1)[..., 0]
+        return take_along(ids, place[..., None])[..., 0]
 
 
 def _powers(log_probs, temperature):

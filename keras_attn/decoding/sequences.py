@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
+from keras_attn.backend import take_along
 from keras_attn.decoding.protocol import Decoded
 
 
@@ -49,7 +50,7 @@ def grow(sequences, step, log_probs, chosen, pad_id, end_id):
         `Sequences`, and int32 (B, k), the tokens of the next step.
     """
     growing = sequences.growing
-    gained = ops.take_along_axis(log_probs, chosen[..., None], axis=-1)[..., 0]
+    gained = take_along(log_probs, chosen[..., None])[..., 0]
     possible = ops.logical_and(growing, gained > -float("inf"))
     chosen = ops.where(possible, chosen, pad_id)
     return Sequences(
@@ -64,6 +65,15 @@ def put(tokens, step, chosen):
     """Puts tokens (B, k) into slot `step` of tokens (B, k, L)."""
     slot = ops.arange(tokens.shape[-1], dtype="int32") == step
     return ops.where(slot[None, None], chosen[..., None], tokens)
+
+
+def lengthened(tokens, length, pad_id):
+    """Gives tokens (..., L') as many as `length` slots, the new ones pad."""
+    extra = length - tokens.shape[-1]
+    if not extra:
+        return tokens
+    width = [(0, 0)] * (len(tokens.shape) - 1) + [(0, extra)]
+    return ops.pad(tokens, width, constant_values=pad_id)
 
 
 def decoded(tokens, scores, lengths, pad_id):

@@ -1,15 +1,41 @@
 """What all strategies share: which tokens they may choose from."""
 
 import numbers
+from typing import Any, NamedTuple
 
 from keras_attn.decoding.constraints import Constraints
+from keras_attn.decoding.loop import run
+from keras_attn.decoding.protocol import Decoded
+
+
+class Live(NamedTuple):
+    """Holds the sequences of each source that a search continues.
+
+    Args:
+        tokens: int32 (B, k, L), `pad_id` behind what there is.
+        scores: float32 (B, k), their log-probabilities in nats; -inf: there is
+            no such sequence.
+        lengths: int32 (B, k), tokens so far; 0 where there is no sequence.
+        origins: int32 (B, k), which of the k of the step before each of them
+            continues.
+
+    Examples:
+        >>> keras_attn.decoding.Live(None, None, None, None)._fields
+        ('tokens', 'scores', 'lengths', 'origins')
+    """
+
+    tokens: Any
+    scores: Any
+    lengths: Any
+    origins: Any
 
 
 class Strategy:
     """Chooses the tokens of a sequence, one after the other.
 
-    Abstract: a strategy defines `search`, and `get_config` where it has
-    arguments of its own.
+    Abstract: a strategy keeps `width` sequences of each source in a book, a
+    nest of tensors. It defines the methods from `begin` to `live`, which are
+    functions of tensors, and `get_config` where it has arguments of its own.
 
     Args:
         banned_tokens: iterable of int. Ids that are never generated, besides
@@ -17,6 +43,8 @@ class Strategy:
         min_length: int >= 0. The fewest tokens of a sequence, its end token
             included: before that the end token is not generated.
     """
+
+    width = 1  # k
 
     def __init__(self, banned_tokens=(), min_length=0):
         banned_tokens = tuple(banned_tokens)
@@ -34,6 +62,59 @@ class Strategy:
         self.banned_tokens = tuple(int(token) for token in banned_tokens)
         self.min_length = int(min_length)
 
+    def begin(self, sources, length, task):
+        """Opens a book.
+
+        Args:
+            sources: int. B.
+            length: int. Slots of its sequences.
+            task: `Task`.
+
+        Returns:
+            Nest of tensors.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define begin")
+
+    def lengthened(self, book, length, task):
+        """Returns the book, its sequences with `length` slots, more or none."""
+        raise NotImplementedError(
+            f"{type(self).__name__} must define lengthened"
+        )
+
+    def alive(self, book):
+        """Says which sequences are continued, bool (B, k)."""
+        raise NotImplementedError(f"{type(self).__name__} must define alive")
+
+    def choose(self, book, step, log_probs, draws, task):
+        """Makes one more token of every sequence out of its chances.
+
+        Args:
+            book: nest of tensors.
+            step: int32 (), how many tokens there are already.
+            log_probs: float32 (B, k, V), of the next token; -inf where there
+                can be none.
+            draws: what `draw` returned, as a tensor, or None.
+            task: `Task`.
+
+        Returns:
+            `keras_attn.decoding.loop.Choice`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define choose")
+
+    def decoded(self, book, task):
+        """Returns the sequences of a book as `Decoded` of tensors."""
+        raise NotImplementedError(f"{type(self).__name__} must define decoded")
+
+    def live(self, book, step, task):
+        """Returns those of a book that are continued, as `Live`.
+
+        Args:
+            book: nest of tensors.
+            step: int32 (), how many tokens they have.
+            task: `Task`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define live")
+
     def search(self, model, inputs, max_length, prefix=None, draws=None):
         """Runs the whole search as a function of tensors.
 
@@ -48,7 +129,7 @@ class Strategy:
         Returns:
             `Decoded` of tensors.
         """
-        raise NotImplementedError(f"{type(self).__name__} must define search")
+        return Decoded(*run(self, model, inputs, max_length, prefix, draws))
 
     def draw(self, inputs, max_length, pad_id):
         """Draws what the search leaves to chance, before it starts.
@@ -67,12 +148,12 @@ class Strategy:
         """Returns what a compiled search depends on, a part of the config."""
         return self.get_config()
 
-    def constraints(self, model, prefix):
+    def constraints(self, task, prefix):
         """Returns the `Constraints` under which a model is searched."""
         return Constraints(
-            model.pad_id,
-            model.start_id,
-            model.end_id,
+            task.pad_id,
+            task.start_id,
+            task.end_id,
             self.banned_tokens,
             self.min_length,
             prefix,

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_attn import checks
-from keras_attn.backend import concrete
+from keras_attn.backend import concrete, take_rows
 from keras_attn.ops import (
     default_positions,
     implicit_mask,
@@ -130,9 +130,26 @@ class PositionalEmbedding(keras.layers.Layer):
             there = positions[..., None] >= 0
             encoding = self._table(ops.maximum(positions, 0))
             encoding = ops.where(there, encoding, 0)
-        # Summed in float32 where the encoding is exact, then rounded once.
-        total = ops.cast(inputs, encoding.dtype) + encoding
-        return ops.cast(total, inputs.dtype)
+        return _sum(inputs, encoding)
+
+    def decode_step(self, inputs, positions, length):
+        """Adds positions to new tokens only.
+
+        Args:
+            inputs: float (R, T, D), the new tokens.
+            positions: int32 (R, T), as in a call.
+            length: int. Positions are less. A decoder steps through all of
+                them, so that sinusoids are looked up in a table.
+
+        Returns:
+            Float (R, T, D).
+        """
+        if self.kind == "learned":
+            return self(inputs, positions=positions)
+        # Row 0 is that of no token.
+        places = ops.arange(length + 1, dtype="int32")[None] - 1
+        table = sinusoid(places, inputs.shape[-1], self.layout)[0]
+        return _sum(inputs, take_rows(table, positions + 1))
 
     def compute_output_shape(self, inputs_shape):
         """Returns the shape of the inputs."""
@@ -150,3 +167,9 @@ class PositionalEmbedding(keras.layers.Layer):
             initializer=keras.initializers.serialize(self.initializer),
         )
         return config
+
+
+def _sum(inputs, encoding):
+    # Summed in float32 where the encoding is exact, then rounded once.
+    total = ops.cast(inputs, encoding.dtype) + encoding
+    return ops.cast(total, inputs.dtype)

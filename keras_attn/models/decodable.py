@@ -1,9 +1,9 @@
-"""What every model that can decode shares: `generate`."""
+"""What every model that can decode shares: `generate` and `stream`."""
 
 from keras import ops
 
 from keras_attn import checks
-from keras_attn.decoding import generate
+from keras_attn.decoding import generate, stream
 from keras_attn.decoding.prefix import forced_prefix
 from keras_attn.decoding.row_batches import fitted
 from keras_attn.decoding.token_rows import token_rows
@@ -11,7 +11,7 @@ from keras_attn.models.doors import CheckedModel, check_ids
 
 
 class Decodable(CheckedModel):
-    """Offers `generate` on top of the decoding protocol.
+    """Offers `generate` and `stream` on top of the decoding protocol.
 
     Abstract: a model adds `start_decoding`, `decode_step`, `pad_id`,
     `start_id`, `end_id`, `max_length` (rows of its learned position tables, or
@@ -59,6 +59,57 @@ class Decodable(CheckedModel):
             ValueError: bad ids, a row without a token, or lengths past a
                 learned position table.
         """
+        rows, prefix = self._rows_and_prefix(inputs, max_length, prefix)
+        decoded = generate(
+            self,
+            rows,
+            max_length,
+            strategy,
+            batch_size,
+            prefix=prefix,
+            return_weights=return_weights,
+            verbose=verbose,
+        )
+        if return_weights:
+            padded = hasattr(inputs, "shape")
+            width = inputs.shape[1] if padded else max(map(len, inputs))
+            decoded = decoded._replace(weights=fitted(decoded.weights, width))
+        return decoded
+
+    def stream(self, inputs, max_length=64, strategy="greedy", prefix=None):
+        """Generates a sequence for every row, and shows every step.
+
+        All rows are decoded together, padded like a batch of `generate`.
+
+        Args:
+            inputs: rows of ids, as for `generate`.
+            max_length: int. The most tokens generated, end token included.
+            strategy: as for `generate`.
+            prefix: as for `generate`. Default None.
+
+        Returns:
+            Iterator that gives a `keras_attn.decoding.Streamed` after every
+            step, when it is asked for it: the sequences of each row so far, and
+            in `live` those that are continued. The last one holds the tokens,
+            scores and lengths that `generate` returns.
+
+        Raises:
+            ValueError: what `generate` raises, at once.
+
+        Examples:
+            >>> model = keras_attn.models.Transformer(
+            ...     12, num_layers=1, num_heads=1, hidden_dim=4,
+            ...     intermediate_dim=4)
+            >>> for item in model.stream([[5, 6, 2]], max_length=3):
+            ...     token = item.tokens[0, 0, item.step - 1]
+            >>> item.tokens.shape
+            (1, 1, 3)
+        """
+        rows, prefix = self._rows_and_prefix(inputs, max_length, prefix)
+        return stream(self, rows, max_length, strategy, prefix)
+
+    def _rows_and_prefix(self, inputs, max_length, prefix):
+        """Returns token rows, and the prefix as an array, or raises."""
         checks.positive_int("max_length", max_length)
         if not isinstance(inputs, (list, tuple)):
             inputs = check_ids("inputs", inputs, self.source_vocabulary_size)
@@ -84,17 +135,4 @@ class Decodable(CheckedModel):
             self,
             size or self.source_vocabulary_size,
         )
-        decoded = generate(
-            self,
-            rows,
-            max_length,
-            strategy,
-            batch_size,
-            prefix=prefix,
-            return_weights=return_weights,
-            verbose=verbose,
-        )
-        if return_weights:
-            width = max(map(len, inputs))
-            decoded = decoded._replace(weights=fitted(decoded.weights, width))
-        return decoded
+        return rows, prefix

@@ -203,8 +203,9 @@ class Transformer(TransformerParts):
         """
         count = tokens.shape[1]
         positions, cache = kv.open_slots(state.hypothesis, count)
+        length = kv.read(cache, 0)[2].shape[1]
         x = self._target_embedding(tokens)
-        x = self._target_positions(x, positions=positions)
+        x = self._target_positions.decode_step(x, positions, length)
         for layer, block in enumerate(self._decoder_blocks):
             x, cache = block.decode_step(
                 x, positions, cache, state.memory, layer

@@ -4,6 +4,7 @@ import operator
 
 import keras
 
+from keras_attn.backend.capturing.flattening import drop_token_axis
 from keras_attn.backend.capturing.storages import (
     Written,
     is_tensor,
@@ -24,7 +25,8 @@ def clean(graph):
 
     Casts, views and reshapes that change nothing are left out; what is
     computed twice is computed once; a product to which a bias is added becomes
-    one operation; what nobody uses goes. Order and place of writes stay.
+    one operation; between products the axis of a single token is left out; what
+    nobody uses goes. Order and place of writes stay.
 
     Args:
         graph: `torch.fx.Graph` from `trace`, whose nodes know their values'
@@ -34,6 +36,9 @@ def clean(graph):
     _join_reshapes(graph)
     _merge_equal(graph)
     _add_bias_in_product(graph)
+    drop_token_axis(graph)
+    _join_reshapes(graph)
+    _merge_equal(graph)
     _drop_unused(graph)
 
 
@@ -54,7 +59,7 @@ def _is_idle(node):
     if node.target in (aten.detach.default, aten.alias.default):
         return True
     name = getattr(node.target, "_overloadpacket", None)
-    if name in (aten.reshape, aten.view, aten.expand):
+    if name in (aten.reshape, aten.view, aten.expand, aten.slice):
         return before.shape == after.shape and before.dtype == after.dtype
     if name is not aten.to:
         return False

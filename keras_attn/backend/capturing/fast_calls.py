@@ -2,6 +2,8 @@
 
 import keras
 
+from keras_attn.backend.largest import of_torch
+
 if keras.backend.backend() == "torch":
     import torch
 
@@ -33,6 +35,8 @@ def fast_call(node):
     packet = getattr(node.target, "_overloadpacket", None)
     if packet is None:
         return node.target, args, kwargs
+    if packet is torch.ops.keras_attn.largest:
+        return of_torch, args, kwargs
     name = packet.__name__
     if packet is aten.to and kwargs.get("layout", torch.strided) is not None:
         return _cast(node, args, kwargs)

@@ -6,6 +6,8 @@ a tenth of a step.
 
 import itertools
 
+_written = {}
+
 
 def structure(nest):
     """Says how a nest is built, as something hashable.
@@ -37,14 +39,7 @@ def flattener(nest):
         A function of a nest, which returns the list of its tensors, dicts by
         sorted keys, or None where the nest is built in another way.
     """
-    scope, lines, leaves = {}, [], []
-    _take_apart(nest, "nest", lines, leaves, scope)
-    body = "".join(f"    {line}\n" for line in lines)
-    exec(
-        f"def flatten(nest):\n{body}    return [{', '.join(leaves)}]",
-        scope,
-    )
-    return scope["flatten"]
+    return _kept(_write_flattener, nest)
 
 
 def packer(nest):
@@ -56,6 +51,28 @@ def packer(nest):
     Returns:
         A function of a sequence, the inverse of the one of `flattener`.
     """
+    return _kept(_write_packer, nest)
+
+
+def _kept(write, nest):
+    key = write, structure(nest)
+    if key not in _written:
+        _written[key] = write(nest)
+    return _written[key]
+
+
+def _write_flattener(nest):
+    scope, lines, leaves = {}, [], []
+    _take_apart(nest, "nest", lines, leaves, scope)
+    body = "".join(f"    {line}\n" for line in lines)
+    exec(
+        f"def flatten(nest):\n{body}    return [{', '.join(leaves)}]",
+        scope,
+    )
+    return scope["flatten"]
+
+
+def _write_packer(nest):
     scope = {}
     text = _put_together(nest, itertools.count(), scope)
     exec(f"def pack(flat):\n    return {text}", scope)

@@ -6,6 +6,10 @@ if keras.backend.backend() == "torch":
     import torch
     from torch.fx.experimental.proxy_tensor import make_fx
 
+_WAY_OUT = (
+    'A model whose `torch_steps` is "plain" has its steps run as they are.'
+)
+
 
 def trace(function, variables, arguments, name):
     """Runs a function once on tensors without values and notes what it does.
@@ -50,13 +54,14 @@ def trace(function, variables, arguments, name):
         raise RuntimeError(
             f"{name} cannot be captured as a graph: it must not look at the "
             "values of tensors, and must take every tensor from its arguments "
-            f"or from its variables. PyTorch says: {_first_line(error)}"
+            f"or from its variables. {_WAY_OUT} "
+            f"PyTorch says: {_first_line(error)}"
         ) from error
     for node in module.graph.nodes:
         if _draws(node):
             raise RuntimeError(
                 f"{name} cannot be captured as a graph: it must not draw "
-                f"random numbers. Received: {node.target}"
+                f"random numbers. {_WAY_OUT} Received: {node.target}"
             )
     return module
 

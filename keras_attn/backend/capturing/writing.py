@@ -6,58 +6,81 @@ import operator
 import keras
 
 from keras_attn.backend.capturing.fast_calls import fast_call
-from keras_attn.backend.capturing.hoisting import constant_nodes
+from keras_attn.backend.capturing.hoisting import (
+    constant_nodes,
+    idle_choices,
+)
 
 if keras.backend.backend() == "torch":
     from torch.fx import Node
 
 
-def write(module, weights):
+def write(module, moving):
     """Writes a graph as a function that makes functions.
 
         def bind(w0, w1, ...):
-            ...                     # what depends on the weights only
+            ...                     # what is the same in every step
             def step(x0, x1, ...):
                 ...                 # the rest, in its order
                 return y0, y1, ...
-            return step
+            def plain_step(x0, x1, ...):
+                ...                 # the same where nothing is hidden
+            return plain_step if ... else step
 
     Nothing but the operations is left to run: a name is a local variable, and
     is given up behind its last use.
 
     Args:
-        module: `torch.fx.GraphModule` whose first inputs are weights.
-        weights: int. How many.
+        module: `torch.fx.GraphModule`.
+        moving: range. Which of its inputs are new in every step: x0, x1, ...
 
     Returns:
         The function `bind`.
     """
-    return _Writer(module, weights).function()
+    return _Writer(module, moving).function()
 
 
 class _Writer:
-    def __init__(self, module, weights):
+    def __init__(self, module, moving):
         self.module = module
         self.graph = module.graph
-        self.weights = weights
+        self.moving = moving
         self.scope = {"inf": float("inf"), "nan": float("nan")}
         self.numbers = itertools.count()
-        self.constant = constant_nodes(self.graph, weights)
+        self.constant = constant_nodes(self.graph, moving)
+        self.same = {}
 
     def function(self):
         inputs = [n for n in self.graph.nodes if n.op == "placeholder"]
         names = [node.name for node in inputs]
-        lines = [f"def bind({', '.join(names[: self.weights])}):"]
+        new = [names[number] for number in self.moving]
+        same = [name for name in names if name not in new]
+        lines = [f"def bind({', '.join(same)}):"]
         lines += self._body(lambda node: node in self.constant, 1, {})
-        lines.append(f"    def step({', '.join(names[self.weights :])}):")
-        lines += self._body(
-            lambda node: node not in self.constant, 2, self._last_uses()
-        )
-        (output,) = (n for n in self.graph.nodes if n.op == "output")
-        lines.append(f"        return {self._text(tuple(output.args[0]))}")
+        lines += self._step("step", new)
+        self.same = idle_choices(self.graph, self.constant)
+        if self.same:
+            lines += self._step("plain_step", new)
+            conditions = {node.args[0].name: None for node in self.same}
+            seen = " and ".join(f"{name}.all()" for name in conditions)
+            lines.append(f"    if {seen}: return plain_step")
         lines.append("    return step")
         exec("\n".join(lines), self.scope)
         return self.scope["bind"]
+
+    def _step(self, name, inputs):
+        (output,) = (n for n in self.graph.nodes if n.op == "output")
+        return [
+            f"    def {name}({', '.join(inputs)}):",
+            *self._body(
+                lambda node: (
+                    node not in self.constant and node not in self.same
+                ),
+                2,
+                self._last_uses(),
+            ),
+            f"        return {self._text(tuple(output.args[0]))}",
+        ]
 
     def _body(self, belongs, depth, last_uses):
         lines = []
@@ -78,18 +101,23 @@ class _Writer:
         """Tells which tensors of the step nobody needs behind each node."""
         last = {}
         for node in self.graph.nodes:
-            if node.op == "call_function" and node not in self.constant:
+            if node in self.constant or node in self.same:
+                continue
+            if node.op == "call_function":
                 last[node] = node
+            if node.op in ("call_function", "output"):
                 for used in node.all_input_nodes:
-                    last[used] = node
-            elif node.op == "output":
-                for used in node.all_input_nodes:
-                    last[used] = node
+                    last[self._meant(used)] = node
         found = {}
         for used, node in last.items():
             if used not in self.constant:
                 found.setdefault(node, []).append(used)
         return found
+
+    def _meant(self, node):
+        while node in self.same:
+            node = self.same[node]
+        return node
 
     def _call(self, node):
         if node.target is operator.getitem:
@@ -101,7 +129,7 @@ class _Writer:
 
     def _text(self, value):
         if isinstance(value, Node):
-            return value.name
+            return self._meant(value).name
         if isinstance(value, (list, tuple)):
             inside = "".join(f"{self._text(item)}, " for item in value)
             return f"({inside})" if isinstance(value, tuple) else f"[{inside}]"

@@ -1,0 +1,95 @@
+"""The loop's slots: few at first, more when they are needed."""
+
+import functools
+
+import keras
+import numpy as np
+import pytest
+
+from keras_attn import cache as kv
+from keras_attn.decoding import BeamSearch, GreedySearch, Sampling, loop
+from tests.models.tiny import SOURCE, talkative_transformer
+
+TORCH = keras.backend.backend() == "torch"
+STRATEGIES = {
+    "greedy": GreedySearch,
+    "beam": functools.partial(BeamSearch, 3, 2),
+    "sample": functools.partial(Sampling, 1.5, seed=4, num_samples=2),
+}
+
+
+def _model(**kwargs):
+    return talkative_transformer(seed=8, num_layers=2, **kwargs)
+
+
+@pytest.fixture
+def watched(monkeypatch):
+    """Keeps to what lengths states were made and caches lengthened."""
+    lengths = []
+    resized = kv.resized
+
+    def noted(hypothesis, length):
+        lengths.append(length)
+        return resized(hypothesis, length)
+
+    monkeypatch.setattr(kv, "resized", noted)
+    monkeypatch.setattr(loop, "FIRST_LENGTH", 2)
+    return lengths
+
+
+@pytest.mark.parametrize(
+    "name, max_length",
+    [("greedy", 5), ("beam", 1), ("beam", 2), ("beam", 5), ("sample", 3)],
+)
+def test_answers_do_not_depend_on_the_slots(name, max_length, monkeypatch):
+    # The end comes late, so that all slots are used.
+    strategy = STRATEGIES[name](min_length=max_length)
+    prefix = [[4, 5], [7]] if max_length > 1 else None
+    wanted = _model().generate(SOURCE, max_length, strategy, prefix=prefix)
+    monkeypatch.setattr(loop, "FIRST_LENGTH", 2)
+    found = _model().generate(SOURCE, max_length, strategy, prefix=prefix)
+    np.testing.assert_array_equal(found.tokens, wanted.tokens)
+    np.testing.assert_array_equal(found.lengths, wanted.lengths)
+    np.testing.assert_allclose(found.scores, wanted.scores, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["greedy", "beam"])
+def test_sequences_that_end_early_are_padded(name, monkeypatch):
+    strategy = STRATEGIES[name](banned_tokens=range(3, 11))
+    wanted = _model().generate(SOURCE, 6, strategy)
+    assert wanted.lengths.max() == 1
+    monkeypatch.setattr(loop, "FIRST_LENGTH", 2)
+    found = _model().generate(SOURCE, 6, strategy)
+    assert found.tokens.shape == wanted.tokens.shape
+    np.testing.assert_array_equal(found.tokens, wanted.tokens)
+
+
+def test_slots_double_up_to_the_most(watched, monkeypatch):
+    model = _model()
+    started = []
+    start = model.start_decoding
+
+    def noted(inputs, length):
+        started.append(length)
+        return start(inputs, length)
+
+    monkeypatch.setattr(model, "start_decoding", noted)
+    model.generate(SOURCE, 11, GreedySearch(min_length=11))
+    assert started == [2] and watched == [4, 8, 11]
+    model.generate(SOURCE, 1)
+    assert started == [2, 1] and watched == [4, 8, 11]
+
+
+@pytest.mark.skipif(not TORCH, reason="elsewhere the branch is compiled")
+def test_what_is_done_gets_no_more_slots(watched):
+    model = _model()
+    decoded = model.generate(
+        SOURCE, 9, GreedySearch(range(3, 11)), batch_size=2
+    )
+    assert (decoded.lengths == 1).all() and not watched
+
+
+def test_a_table_limits_the_whole_length():
+    model = _model(positions="learned", max_length=70)
+    with pytest.raises(ValueError, match="`max_length` must not exceed the"):
+        model.generate(SOURCE, max_length=71)

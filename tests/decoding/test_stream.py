@@ -1,0 +1,232 @@
+"""`stream`: every step in view, the last one equal to `generate`."""
+
+import functools
+import gc
+import importlib
+import itertools
+import weakref
+
+import keras
+import numpy as np
+import pytest
+
+import keras_attn
+from keras_attn.backend import compiled
+from keras_attn.decoding import (
+    BeamSearch,
+    GreedySearch,
+    Sampling,
+    Streamed,
+    stream,
+)
+from keras_attn.decoding import loop as decoding_loop
+from tests.decoding.tree import Tree
+from tests.models.tiny import talkative_transformer
+
+STRATEGIES = {
+    "greedy": GreedySearch,
+    "beam": functools.partial(BeamSearch, 3, 2),
+    "wide": functools.partial(BeamSearch, 12, 4, early_stopping=True),
+    "sample": functools.partial(Sampling, seed=4, num_samples=2),
+    "top": functools.partial(Sampling, 0.8, 5, 0.9, seed=4),
+}
+every_strategy = pytest.mark.parametrize("name", STRATEGIES)
+
+ROWS = [[5, 6, 7, 2], [8, 2], [3, 4, 5, 6, 7, 2], [9, 9, 2], [10]]
+PREFIX = [[4], [], [6, 7], [3], [10]]
+
+
+@pytest.fixture(scope="module")
+def model():
+    return talkative_transformer(seed=8, num_layers=2)
+
+
+def assert_equal(item, decoded):
+    np.testing.assert_array_equal(item.tokens, decoded.tokens)
+    np.testing.assert_array_equal(item.lengths, decoded.lengths)
+    np.testing.assert_allclose(item.scores, decoded.scores, rtol=1e-5)
+
+
+@every_strategy
+@pytest.mark.parametrize("prefix", [None, PREFIX], ids=["free", "prefix"])
+def test_the_last_item_is_what_generate_returns(model, name, prefix):
+    strategy = STRATEGIES[name]()
+    items = list(
+        model.stream(ROWS, max_length=6, strategy=strategy, prefix=prefix)
+    )
+    decoded = model.generate(
+        ROWS, max_length=6, strategy=strategy, prefix=prefix
+    )
+    assert_equal(items[-1], decoded)
+    assert [item.step for item in items] == list(range(1, len(items) + 1))
+    assert items[-1].tokens.dtype == "int32"
+    assert not items[-1].live.lengths.any()
+    assert (items[-1].live.scores == -np.inf).all()
+    for item in items[:-1]:
+        assert isinstance(item, Streamed)
+        assert (item.live.lengths > 0).any()
+
+
+@every_strategy
+def test_live_sequences_continue_those_they_name(model, name):
+    items = list(
+        model.stream(
+            ROWS, max_length=6, strategy=STRATEGIES[name](), prefix=PREFIX
+        )
+    )
+    for before, after in itertools.pairwise(items):
+        alive = after.live.lengths > 0
+        np.testing.assert_array_equal(alive, after.live.scores > -np.inf)
+        assert (after.live.lengths[alive] == after.step).all()
+        rows, places = np.nonzero(alive)
+        origins = after.live.origins[rows, places]
+        old = before.live.tokens[rows, origins]
+        new = after.live.tokens[rows, places]
+        np.testing.assert_array_equal(
+            new[:, : before.step], old[:, : before.step]
+        )
+        assert (new[:, before.step] != 0).all()
+        assert not new[:, after.step :].any()
+        gained = (
+            after.live.scores[rows, places] - before.live.scores[rows, origins]
+        )
+        assert (gained <= 1e-5).all()
+        # What has ended stays, or is driven out by something better.
+        assert (after.scores >= before.scores - 1e-5).all() or name in (
+            "greedy",
+            "sample",
+            "top",
+        )
+
+
+@pytest.mark.parametrize("strategy", ["greedy", "sample"])
+def test_sequences_that_grow_are_shown_as_they_grow(model, strategy):
+    keras.utils.set_random_seed(3)
+    items = list(model.stream(ROWS, max_length=6, strategy=strategy))
+    last = items[-1]
+    for item in items:
+        lengths = np.minimum(last.lengths, item.step)
+        np.testing.assert_array_equal(item.lengths, lengths)
+        np.testing.assert_array_equal(
+            item.tokens[..., : item.step], last.tokens[..., : item.step]
+        )
+        growing = item.live.lengths > 0
+        np.testing.assert_array_equal(
+            item.live.tokens[growing], item.tokens[growing]
+        )
+
+
+def test_beams_are_those_of_the_rules():
+    """The first step of a search, from the probabilities themselves."""
+    tree = Tree.random(2, size=6, length=3)
+    sources = np.array([[0], [1]], "int32")
+    # Two have to end, so that no source is done at once.
+    first = next(stream(tree, sources, 3, BeamSearch(2, 2, 0.0)))
+    for row in range(2):
+        chances = tree.log_probs(sources[row], [])
+        ranked = sorted(range(2, 6), key=lambda token: -chances[token])
+        going = [token for token in ranked if token != 2][:2]
+        assert first.live.tokens[row, :, 0].tolist() == going
+        np.testing.assert_allclose(
+            first.live.scores[row], chances[going], rtol=1e-5
+        )
+        ended = 2 in ranked[:2]
+        assert first.lengths[row, 0] == ended
+        wanted = chances[2] if ended else -np.inf
+        np.testing.assert_allclose(first.scores[row, 0], wanted, rtol=1e-5)
+    assert (first.live.origins == 0).all()
+
+
+def test_a_step_is_computed_when_it_is_asked_for(monkeypatch):
+    module = importlib.import_module("keras_attn.decoding.stream")
+    calls = []
+
+    def counted(function, *args):
+        program = compiled(function, *args)
+
+        def call(*args):
+            calls.append(1)
+            return program(*args)
+
+        return call
+
+    monkeypatch.setattr(module, "compiled", counted)
+    tree = Tree(np.zeros((1, 1, 6)), np.zeros((1, 6)))
+    items = stream(tree, np.zeros((1, 1), "int32"), 9, GreedySearch((), 9))
+    assert not calls
+    next(items)
+    next(items)
+    assert len(calls) == 3  # the start, and two turns
+    items.close()
+    assert list(items) == [] and len(calls) == 3
+
+
+def test_no_step_compiles_again():
+    tree = Tree(np.zeros((1, 1, 6)), np.zeros((1, 6)))
+    sources = np.zeros((2, 1), "int32")
+    strategy = BeamSearch(2, min_length=9)
+    first = list(stream(tree, sources, 9, strategy))
+    traced = tree.steps
+    assert len(first) == 9 and traced < 4
+    list(stream(tree, sources, 9, strategy))
+    assert tree.steps == traced
+
+
+def test_items_do_not_change_afterwards(model):
+    items, copies = [], []
+    for item in model.stream(ROWS, max_length=5, strategy="beam"):
+        items.append(item)
+        copies.append(keras.tree.map_structure(np.array, item))
+    for item, copy in zip(items, copies, strict=True):
+        keras.tree.map_structure(np.testing.assert_array_equal, item, copy)
+
+
+@pytest.mark.parametrize("name", ["greedy", "beam"])
+def test_longer_ones_grow_in_segments(name, monkeypatch):
+    monkeypatch.setattr(decoding_loop, "FIRST_LENGTH", 2)
+    model = talkative_transformer(seed=8, num_layers=2)
+    items = list(model.stream(ROWS, 5, STRATEGIES[name]()))
+    monkeypatch.setattr(decoding_loop, "FIRST_LENGTH", 64)
+    model = talkative_transformer(seed=8, num_layers=2)
+    assert_equal(items[-1], model.generate(ROWS, 5, STRATEGIES[name]()))
+    assert {item.tokens.shape[-1] for item in items} == {5}
+
+
+def test_a_stream_does_not_keep_a_model_alive():
+    tree = Tree.random(1, size=6, length=3)
+    list(stream(tree, np.zeros((1, 1), "int32"), 3, "beam"))
+    alive = weakref.ref(tree)
+    del tree
+    gc.collect()
+    assert alive() is None
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"max_length": 0}, "`max_length` must be a positive integer.*=0"),
+        ({"strategy": "greedily"}, "`strategy` must be one of.*'greedily'"),
+        ({"strategy": BeamSearch(min_length=9)}, "`min_length` must not"),
+        ({"prefix": [11]}, r"`prefix` must lie in \[0, 11\)"),
+        ({"inputs": [[5], []]}, "`inputs` must hold a token in every row"),
+        ({"inputs": [[11]]}, r"`inputs` must lie in \[0, 11\)"),
+    ],
+)
+def test_bad_arguments_are_refused_at_once(model, arguments, message):
+    arguments = {"inputs": ROWS, "max_length": 4} | arguments
+    with pytest.raises(ValueError, match=message):
+        model.stream(**arguments)
+
+
+def test_a_learned_table_limits_the_whole_length():
+    model = talkative_transformer(seed=8, positions="learned", max_length=6)
+    with pytest.raises(ValueError, match="`max_length` must not exceed the"):
+        model.stream(ROWS, max_length=7)
+    with pytest.raises(ValueError, match="`max_length` must not exceed the"):
+        model.generate(ROWS, max_length=7)
+
+
+def test_capture_around_it_is_refused(model):
+    with keras_attn.ops.capture_weights():
+        with pytest.raises(RuntimeError, match="captured inside stream"):
+            model.stream(ROWS)
