@@ -1,0 +1,111 @@
+"""What became of every hypothesis of a beam search, read from its stream."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Hypothesis(NamedTuple):
+    """One hypothesis at the step that gave it its last token.
+
+    Args:
+        tokens: tuple of int. All its tokens.
+        score: float. Its log-probability in nats; where it has ended, its
+            score as a result, which length has normalised.
+        fate: `"continued"`: a hypothesis of the next step goes on from it;
+            `"given up"`: none does; `"returned"`: it has ended, and is among
+            the results; `"surpassed"`: it has ended, and is not.
+        place: int. Its place among the results, from 1; 0: it has none.
+    """
+
+    tokens: tuple
+    score: float
+    fate: str
+    place: int = 0
+
+
+def beam_growth(items, row=0):
+    """Reads the hypotheses of one source.
+
+    Args:
+        items: iterable of `keras_attn.decoding.Streamed`, all of a stream.
+        row: int in [0, B). The source.
+
+    Returns:
+        List with one item a step, each a list of `Hypothesis`: those alive, the
+        likeliest first, then those that ended at this step, the best first.
+
+    Raises:
+        ValueError: no item, or `row` out of range.
+    """
+    items = list(items)
+    if not items or not hasattr(items[0], "live"):
+        raise ValueError(
+            "`items` must hold the items of a stream, at least one. "
+            f"Received: {items[:1]!r}"
+        )
+    count = len(items[0].live.scores)
+    if isinstance(row, bool) or not isinstance(row, (int, np.integer)):
+        raise ValueError(f"`row` must be an int. Received: row={row!r}")
+    if not 0 <= row < count:
+        raise ValueError(
+            f"`row` must lie in [0, {count}), the rows of the stream. "
+            f"Received: row={row}"
+        )
+    steps = [_of_step(item, row) for item in items]
+    results, _ = _sequences(items[-1], row)
+    growth = []
+    for number, (live, ended) in enumerate(steps):
+        later = steps[number + 1 :][:1]
+        parents = {
+            tokens[:-1] for found in later for part in found for tokens in part
+        }
+        growth.append(
+            [
+                Hypothesis(
+                    tokens,
+                    score,
+                    "continued" if tokens in parents else "given up",
+                )
+                for tokens, score in _best_first(live)
+            ]
+            + [_ended(*pair, results) for pair in _best_first(ended)]
+        )
+    while growth and not growth[-1]:
+        # The steps that other sources needed.
+        growth.pop()
+    return growth
+
+
+def _of_step(item, row):
+    """Returns what is alive and what ended: dicts of tokens to score."""
+    live, _ = _sequences(item.live, row)
+    found, lengths = _sequences(item, row)
+    ended = {
+        tokens: score
+        for tokens, score in found.items()
+        if lengths[tokens] == item.step and tokens not in live
+    }
+    return live, ended
+
+
+def _sequences(found, row):
+    scores, lengths = {}, {}
+    for tokens, score, length in zip(
+        found.tokens[row], found.scores[row], found.lengths[row], strict=True
+    ):
+        if score > -np.inf:
+            tokens = tuple(tokens[:length].tolist())
+            scores[tokens], lengths[tokens] = float(score), int(length)
+    return scores, lengths
+
+
+def _best_first(scores):
+    return sorted(scores.items(), key=lambda pair: -pair[1])
+
+
+def _ended(tokens, score, results):
+    if tokens not in results:
+        return Hypothesis(tokens, score, "surpassed")
+    place = list(results).index(tokens) + 1
+    return Hypothesis(tokens, score, "returned", place)
