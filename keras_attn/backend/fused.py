@@ -9,6 +9,9 @@ elif keras.backend.backend() == "jax":
     import jax
 
 _CUDNN_WIDTH = 128
+# Queries from which on PyTorch's gradient is faster with the rows of a head one
+# behind the other, the copy included.
+_COPY_FROM = 512
 
 
 def fused_obstacle(
@@ -77,19 +80,26 @@ def _rounds(query, bias_dtype):
 
 
 def fused_attention(
-    query, key, value, mask=None, causal=False, scale=1.0, bias=None
+    query,
+    key,
+    value,
+    mask=None,
+    blind=None,
+    causal=False,
+    scale=1.0,
+    bias=None,
 ):
     """Computes softmax(scale Q K^T + bias) V in the backend's fused kernel.
-
-    Rows whose mask is False everywhere come out as zeros, with zero
-    gradients: the kernels would give NaN or the mean of the values,
-    depending on the path taken.
 
     Args:
         query: float (B, T, N, H).
         key: float (B, S, K, H), K dividing N.
         value: float (B, S, K, W).
         mask: bool broadcastable to (B, N, T, S), rank 4, or None.
+        blind: bool broadcastable to (B, N, T, 1), rank 4: the rows in which
+            the mask is False everywhere, or None where there are none. They
+            come out finite, as do their gradients; of the kernels some would
+            give NaN.
         causal: bool. Query t sees keys 0..t; only where T == S.
         scale: float. Factor on the scores.
         bias: float broadcastable to (B, N, T, S), rank 4, or None; without
@@ -98,20 +108,13 @@ def fused_attention(
     Returns:
         Float (B, T, N, W).
     """
-    row_sees = None
-    if mask is not None:
-        row_sees = ops.any(mask, axis=-1, keepdims=True)
-        mask = ops.logical_or(mask, ops.logical_not(row_sees))
+    if mask is not None and blind is not None:
+        mask = ops.logical_or(mask, blind)
     widths = query.shape[-1], value.shape[-1]
     query, key, value = (_widened(x, max(widths)) for x in (query, key, value))
     kernel = _KERNELS[keras.backend.backend()]
     output = kernel(query, key, value, mask, causal, scale, bias)
-    if widths[1] < widths[0]:
-        output = output[..., : widths[1]]
-    if row_sees is None:
-        return output
-    # (B, N, T, 1) to (B, T, N, 1)
-    return ops.where(ops.transpose(row_sees, (0, 2, 1, 3)), output, 0)
+    return output[..., : widths[1]] if widths[1] < widths[0] else output
 
 
 def _widened(x, width):
@@ -122,6 +125,8 @@ def _widened(x, width):
 def _torch(query, key, value, mask, causal, scale, bias):
     heads, key_heads = query.shape[2], key.shape[2]
     query, key, value = (x.transpose(1, 2) for x in (query, key, value))
+    if query.requires_grad and query.shape[2] >= _COPY_FROM:
+        query, key, value = (x.contiguous() for x in (query, key, value))
     if key_heads == 1:
         # Shared heads are served for several of them only.
         key, value = (x.expand(-1, heads, -1, -1) for x in (key, value))

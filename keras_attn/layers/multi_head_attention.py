@@ -351,6 +351,8 @@ class MultiHeadAttention(ProjectedAttention):
             dropout=dropout,
             return_weights=return_weights or captured,
             kernel=kernel[self.flash_attention],
+            # Zeros would not stay zeros behind the output's bias.
+            zero_blind=visibility.attention_mask is not None,
         )
         if return_weights or captured:
             output, weights = output

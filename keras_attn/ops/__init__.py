@@ -20,6 +20,7 @@ from keras_attn.ops.visibility import (
     Visibility,
     describe,
     implicit_mask,
+    only_keys_hidden,
     sees_something,
     visible,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "default_positions",
     "describe",
     "implicit_mask",
+    "only_keys_hidden",
     "packed_positions",
     "positions_from_mask",
     "record",

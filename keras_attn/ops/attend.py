@@ -9,7 +9,12 @@ from keras_attn.ops.plan import attention_plan
 from keras_attn.ops.position_bias import PositionBias, as_tensors, four_axes
 from keras_attn.ops.positions import default_positions
 from keras_attn.ops.scores import scaled_dot_scores
-from keras_attn.ops.visibility import Visibility, sees_something, visible
+from keras_attn.ops.visibility import (
+    Visibility,
+    only_keys_hidden,
+    sees_something,
+    visible,
+)
 
 _HIDDEN = -1e30  # finite in float32, in which scores are computed
 
@@ -86,6 +91,8 @@ def attend(
         dropout=dropout,
         return_weights=return_weights,
         kernel=kernel,
+        # A row without a key mixes nothing but the zeros put here.
+        zero_blind=not only_keys_hidden(visibility),
     )
 
 
@@ -100,6 +107,7 @@ def attend_clean(
     dropout=None,
     return_weights=False,
     kernel=None,
+    zero_blind=True,
 ):
     """Does the work of `attend` for a caller whose hidden rows are finite.
 
@@ -116,6 +124,8 @@ def attend_clean(
         dropout: as for `attend`.
         return_weights: as for `attend`.
         kernel: as for `attend`.
+        zero_blind: bool. Whether rows that see nothing come out as zeros;
+            False: as anything finite, for a caller who sets them himself.
 
     Returns:
         What `attend` returns.
@@ -141,18 +151,39 @@ def attend_clean(
     lengths = ops.shape(query)[1], ops.shape(key)[1]
     if isinstance(bias, PositionBias):
         bias = _spread(bias, visibility, *lengths)
-    if plan.kernel == "fused" and plan.causal_only:
-        output = fused_attention(query, key, value, causal=True, scale=scale)
-        seen = sees_something(visibility, *lengths)
-        if seen is None:
-            return output
-        return ops.where(seen[:, :, None, None], output, 0)
-    mask = visible(visibility, *lengths)
+    mask = None if plan.causal_only else visible(visibility, *lengths)
+    blind = _blind(visibility, mask, lengths)
+    weights = None
     if plan.kernel == "fused":
-        if bias is not None:
-            bias = four_axes(bias)
-        return fused_attention(query, key, value, mask, scale=scale, bias=bias)
-    return _plain(query, key, value, mask, bias, scale, dropout, return_weights)
+        output = fused_attention(
+            query,
+            key,
+            value,
+            mask,
+            blind,
+            causal=plan.causal_only,
+            scale=scale,
+            bias=None if bias is None else four_axes(bias),
+        )
+    else:
+        output, weights = _plain(query, key, value, mask, bias, scale, dropout)
+    if blind is not None and zero_blind:
+        # (B, N, T, 1) to (B, T, N, 1)
+        output = ops.where(ops.transpose(blind, (0, 2, 1, 3)), 0, output)
+    if not return_weights:
+        return output
+    return output, weights if mask is None else ops.where(mask, weights, 0)
+
+
+def _blind(visibility, mask, lengths):
+    """Which rows see nothing, bool (B, N, T, 1), size-1 axes allowed, or None.
+
+    None where it is known before any value that all see something.
+    """
+    if visibility.attention_mask is not None:
+        return ops.logical_not(ops.any(mask, axis=-1, keepdims=True))
+    seen = sees_something(visibility, *lengths)
+    return None if seen is None else ops.logical_not(seen)[:, None, :, None]
 
 
 def _spread(bias, visibility, query_length, key_length):
@@ -164,21 +195,17 @@ def _spread(bias, visibility, query_length, key_length):
     )
 
 
-def _plain(query, key, value, mask, bias, scale, dropout, return_weights):
+def _plain(query, key, value, mask, bias, scale, dropout):
     scores = scaled_dot_scores(query, key, scale)
     if bias is not None:
         scores = scores + ops.cast(bias, scores.dtype)
-    if mask is None:
-        weights = _softmax(scores)
-    else:
+    if mask is not None:
         # Not -inf: a row of nothing but -inf has no softmax. Such a row comes
-        # out uniform here, and as zeros one line further.
-        hidden = _HIDDEN
-        scores = ops.where(mask, scores, hidden)
-        weights = ops.where(mask, _softmax(scores), 0)
+        # out uniform here.
+        scores = ops.where(mask, scores, _HIDDEN)
+    weights = _softmax(scores)
     used = weights if dropout is None else dropout(weights)
-    output = _mix(ops.cast(used, value.dtype), value)
-    return (output, weights) if return_weights else output
+    return _mix(ops.cast(used, value.dtype), value), weights
 
 
 def _softmax(scores):

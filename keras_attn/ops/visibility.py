@@ -221,8 +221,7 @@ def sees_something(visibility, query_length, key_length):
     """
     v = visibility
     simple = v.attention_mask is None
-    unordered = not v.causal and v.window is None and v.query_segments is None
-    if simple and unordered:
+    if simple and _unordered(v):
         return _both_there(v)
     shared = (
         v.query_positions is v.key_positions
@@ -233,9 +232,32 @@ def sees_something(visibility, query_length, key_length):
         if v.query_positions is not None:
             # A token of one sequence always sees itself.
             return v.query_positions >= 0
-        if v.window is None:
+        one_length = isinstance(query_length, int) and (
+            query_length == key_length
+        )
+        if v.window is None or one_length:
             return None
     return ops.any(visible(v, query_length, key_length), axis=(1, 3))
+
+
+def only_keys_hidden(visibility):
+    """Says whether nothing is hidden but keys that are no tokens.
+
+    Args:
+        visibility: `Visibility`.
+
+    Returns:
+        Bool, known before any value.
+
+    Examples:
+        >>> keras_attn.ops.only_keys_hidden(
+        ...     keras_attn.ops.Visibility(causal=True))
+        False
+    """
+    v = visibility
+    return (
+        v.attention_mask is None and v.query_positions is None and _unordered(v)
+    )
 
 
 def implicit_mask(tensor):
@@ -260,6 +282,10 @@ def implicit_mask(tensor):
     if mask is None and tensor is not None and not carries(tensor):
         mask = asked_mask(tensor)
     return mask
+
+
+def _unordered(v):
+    return not v.causal and v.window is None and v.query_segments is None
 
 
 def _both_there(v):

@@ -60,18 +60,22 @@ def test_masks(shape, key_heads):
     arrays = inputs(key_heads=key_heads)
     mask = np.random.default_rng(0).random(shape) < 0.6
     mask[0, 0, 0] = False
+    blind = ~mask.any(-1, keepdims=True)
+    seen = np.broadcast_to(~blind, (BATCH, HEADS, LENGTH, 1))
+    seen = seen.transpose(0, 2, 1, 3)
+    masks = [ops.convert_to_tensor(array) for array in (mask, blind)]
     tensors = [ops.convert_to_tensor(array) for array in arrays]
-    output = fused_attention(*tensors, ops.convert_to_tensor(mask), scale=0.5)
+    output = fused_attention(*tensors, *masks, scale=0.5)
     expected, _ = reference.scaled_dot_attention(*arrays, mask)
-    assert_close(values(output), expected)
+    assert np.isfinite(values(output)).all()
+    assert_close(values(output) * seen, expected)
     wrong, _ = reference.scaled_dot_attention(*arrays)
-    assert_differs(values(output), wrong)
-    cotangent = normal(*expected.shape, seed=9)
+    assert_differs(values(output) * seen, wrong)
+    # Blind rows are the caller's business.
+    cotangent = (normal(*expected.shape, seed=9) * seen).astype("float32")
 
     def loss(*tensors):
-        output = fused_attention(
-            *tensors, ops.convert_to_tensor(mask), scale=0.5
-        )
+        output = fused_attention(*tensors, *masks, scale=0.5)
         return ops.sum(ops.multiply(output, cotangent))
 
     expected = reference.scaled_dot_attention_gradients(

@@ -45,7 +45,7 @@ def blockwise_is_chosen(request, monkeypatch):
         return
     if request.node.callspec.params.get("kernel") != "blockwise":
         return
-    monkeypatch.setattr(plan, "blockwise_pays", lambda *lengths: True)
+    monkeypatch.setattr(plan, "blockwise_pays", lambda *_, **kind: True)
     monkeypatch.setattr(plan, "fused_obstacle", lambda *args, **facts: "it is")
     monkeypatch.setattr(blockwise, "BLOCK", 2)
 

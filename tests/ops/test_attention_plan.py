@@ -128,7 +128,7 @@ def fused_calls(monkeypatch):
     module = importlib.import_module("keras_attn.ops.attend")
     calls = []
 
-    def fused(query, key, value, mask=None, causal=False, scale=1.0, bias=None):
+    def fused(query, key, value, mask, blind, *, causal, scale, bias):
         calls.append({"mask": mask, "causal": causal})
         if causal:
             mask = visible(Visibility(causal=True), LENGTH, LENGTH)

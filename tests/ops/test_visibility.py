@@ -13,6 +13,7 @@ from keras_attn.ops import (
     Visibility,
     describe,
     implicit_mask,
+    only_keys_hidden,
     sees_something,
     visible,
 )
@@ -90,6 +91,21 @@ def test_nothing_to_hide_costs_nothing():
     assert visible(Visibility(), 3, 4) is None
     assert sees_something(Visibility(), 3, 4) is None
     assert sees_something(Visibility(causal=True), 3, 3) is None
+    assert sees_something(Visibility(causal=True, window=1), 3, 3) is None
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_only_keys_hidden(name):
+    see = visibility(CASES[name])
+    if only_keys_hidden(see):
+        mask = spread(CASES[name])
+        np.testing.assert_array_equal(
+            mask, np.broadcast_to(mask[:, :, :1], mask.shape)
+        )
+    hidden = [
+        name for name in CASES if only_keys_hidden(visibility(CASES[name]))
+    ]
+    assert 0 < len(hidden) < len(CASES)
 
 
 def test_is_frozen():

@@ -82,9 +82,13 @@ def _attend(blocking, query, key, value, bias, facts, mask, seed, block):
         or (bias.dtype != query.dtype and query.device.type != "cpu")
     )
     if not blocking.rate and not explicit:
-        return fused_attention(
-            query, key, value, visible, bias=bias, scale=blocking.scale
+        blind = None if visible is None else ~visible.any(-1, keepdim=True)
+        output = fused_attention(
+            query, key, value, visible, blind, bias=bias, scale=blocking.scale
         )
+        if blind is None:
+            return output
+        return output.masked_fill(blind.transpose(1, 2), 0)
     return _explicit(blocking, query, key, value, bias, visible, seed, i)
 
 
