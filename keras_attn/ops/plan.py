@@ -103,7 +103,9 @@ def attention_plan(
         fused_causal = causal_only and kernel == "fused"
         return AttentionPlan(kernel, "it was asked for", fused_causal)
     spread = _spread(visibility, of_positions, causal_only)
-    long = None not in lengths and blockwise_pays(*lengths)
+    long = None not in lengths and blockwise_pays(
+        *lengths, dense=_sees_all(visibility)
+    )
     if (
         not obstacles["fused"]
         and long

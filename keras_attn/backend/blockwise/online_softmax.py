@@ -158,6 +158,9 @@ def backward(blocking, operands, output, log_sum, upstream, pull_back):
         ops.cast(output, dtype) * ops.cast(upstream, dtype), -1, keepdims=True
     )
     centre = ops.reshape(centre, shape)
+    # A product that turns the weights of a block round takes twice as long:
+    # these are turned instead, once, and what they give at the end.
+    queries_turned, upstream_turned = map(_turned, (operands.query, upstream))
 
     def over_keys(j, results):
         key_slopes, value_slopes, *rest = results
@@ -166,13 +169,14 @@ def backward(blocking, operands, output, log_sum, upstream, pull_back):
 
         def over_queries(i, carry):
             key_slope, value_slope, query_slopes, *bias_slope = carry
-            query = ops.cast(operands.query[i], dtype) * blocking.scale
             arriving = ops.cast(upstream[i], dtype)
             scores = _scores(blocking, operands, i, j)
             weights = ops.exp(scores - log_sum[i])
             used = _drop(blocking, operands, weights, i, j)
             value_slope = value_slope + ops.einsum(
-                "xts,xtw->xsw", _merge(used, merged), arriving
+                "xwt,xts->xws",
+                ops.cast(upstream_turned[i], dtype),
+                _merge(used, merged),
             )
             slope = ops.einsum("xtw,xsw->xts", arriving, value)
             slope = ops.reshape(slope, ops.shape(weights))
@@ -191,13 +195,18 @@ def backward(blocking, operands, output, log_sum, upstream, pull_back):
                     )
                 ]
             slope = _merge(slope, merged)
-            key_slope = key_slope + ops.einsum("xts,xth->xsh", slope, query)
+            query = ops.cast(queries_turned[i], dtype) * blocking.scale
+            key_slope = key_slope + ops.einsum("xht,xts->xhs", query, slope)
             added = ops.einsum("xts,xsh->xth", slope, key) * blocking.scale
             query_slopes = _put(query_slopes, i, query_slopes[i] + added)
             return key_slope, value_slope, query_slopes, *bias_slope
 
         first, last = operands.key_spans[j, 0], operands.key_spans[j, 1]
-        start = (ops.zeros_like(key), ops.zeros_like(value), *rest)
+        start = (
+            ops.zeros_like(key_slopes[0], dtype),
+            ops.zeros_like(value_slopes[0], dtype),
+            *rest,
+        )
         key_slope, value_slope, *rest = ops.fori_loop(
             first, last, over_queries, start
         )
@@ -208,8 +217,8 @@ def backward(blocking, operands, output, log_sum, upstream, pull_back):
         )
 
     results = [
-        ops.zeros_like(operands.key),
-        ops.zeros_like(operands.value),
+        ops.zeros_like(_turned(operands.key)),
+        ops.zeros_like(_turned(operands.value)),
         ops.zeros_like(operands.query, dtype),
     ]
     if blocking.bias is not None and operands.bias is not None:
@@ -219,7 +228,8 @@ def backward(blocking, operands, output, log_sum, upstream, pull_back):
         0, key_blocks, over_keys, tuple(results)
     )
     bias = ops.cast(bias[0], operands.bias.dtype) if bias else None
-    return ops.cast(query, operands.query.dtype), key, value, bias
+    query = ops.cast(query, operands.query.dtype)
+    return query, _turned(key), _turned(value), bias
 
 
 def _scores(blocking, operands, i, j):
@@ -292,6 +302,10 @@ def _block(tensor, blocking, i, j):
 def _put(blocks, i, block):
     start = [i] + [0] * (len(blocks.shape) - 1)
     return ops.slice_update(blocks, start, ops.expand_dims(block, 0))
+
+
+def _turned(blocks):
+    return ops.transpose(blocks, (0, 1, 3, 2))
 
 
 def _merge(weights, merged):
