@@ -37,7 +37,9 @@ def of_torch(x, count):
     after, before = values[..., 1:], values[..., :-1]
     if ((after == before) & (after > -float("inf"))).any():
         values, indices = _settled(x, count)
-    return values[..., :count], indices[..., :count].to(torch.int32)
+    # As the shapes below say: what is compiled relies on the strides.
+    indices = indices[..., :count].to(torch.int32)
+    return values[..., :count].contiguous(), indices.contiguous()
 
 
 def _settled(x, count):
