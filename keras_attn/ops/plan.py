@@ -81,7 +81,8 @@ def attention_plan(
         )
     lengths = query.shape[1], key.shape[1]
     of_positions = isinstance(bias, PositionBias)
-    causal_only = bias is None and _causal_only(visibility, lengths)
+    # Switches may come as 0 and 1, which no kernel takes.
+    causal_only = bool(bias is None and _causal_only(visibility, lengths))
     obstacles = {
         "fused": fused_obstacle(
             query,

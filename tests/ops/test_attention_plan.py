@@ -162,7 +162,8 @@ def test_no_causal_switch_between_different_lengths(fused_calls):
     see = Visibility(causal=True)
     shorter = keras.KerasTensor((2, 4, 4, 8))
     unknown = keras.KerasTensor((2, None, 4, 8))
-    assert plan(see).causal_only
+    assert plan(see).causal_only is True
+    assert plan(Visibility(causal=0)).causal_only is False
     assert not plan(see, key=shorter).causal_only
     assert not attention_plan(unknown, unknown, see).causal_only
 
