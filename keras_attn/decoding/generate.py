@@ -17,8 +17,6 @@ from keras_attn.decoding.row_batches import (
 )
 from keras_attn.ops import refuse_capture
 
-_programs = weakref.WeakKeyDictionary()
-
 
 def generate(
     model,
@@ -114,29 +112,23 @@ def generate(
 
 
 def _program(model, strategy, max_length):
-    """Compiles once for a model, its variables and dtypes, and a task.
+    """Returns the compiled program of a task.
 
     The task is a search, or, without a strategy, the alignment of its results.
     """
-    programs = _programs.setdefault(model, {})
+    config = repr(strategy and strategy.program_config())
+    key = type(strategy), config, max_length
     variables = model.variables
-    key = (
-        type(strategy),
-        repr(strategy and strategy.program_config()),
-        max_length,
-        tuple((id(v), v.dtype) for v in variables),
-    )
-    if key not in programs:
-        # Not the model itself: the program would keep its key alive for ever.
-        model = weakref.proxy(model)
+    owner = model
+    # Not the model itself: the program would keep its owner alive for ever.
+    model = weakref.proxy(model)
 
-        def search(inputs, prefix, draws):
-            found = strategy.search(model, inputs, max_length, prefix, draws)
-            return tuple(found[:3])
+    def search(inputs, prefix, draws):
+        found = strategy.search(model, inputs, max_length, prefix, draws)
+        return tuple(found[:3])
 
-        def align(inputs, tokens, scores, lengths):
-            return model.align(inputs, tokens, lengths)
+    def align(inputs, tokens, scores, lengths):
+        return model.align(inputs, tokens, lengths)
 
-        function = align if strategy is None else search
-        programs[key] = compiled(function, variables)
-    return programs[key]
+    function = align if strategy is None else search
+    return compiled(function, variables, owner, key)

@@ -1,7 +1,5 @@
 """What holds for every strategy: rows, prefixes, bans, scores, weights."""
 
-import functools
-
 import keras
 import numpy as np
 import pytest
@@ -17,17 +15,9 @@ from keras_attn.decoding import (
 from tests.blocks.torch_twin import to_numpy
 from tests.decoding import reference
 from tests.decoding.markov import Markov
+from tests.decoding.strategies import STRATEGIES, every_strategy
 from tests.decoding.tree import Tree
 from tests.models.tiny import talkative_transformer
-
-STRATEGIES = {
-    "greedy": GreedySearch,
-    "beam": functools.partial(BeamSearch, 3, 2),
-    "wide": functools.partial(BeamSearch, 12, 4, early_stopping=True),
-    "sample": functools.partial(Sampling, seed=4, num_samples=2),
-    "top": functools.partial(Sampling, 0.8, 5, 0.9, seed=4),
-}
-every_strategy = pytest.mark.parametrize("name", STRATEGIES)
 
 SOURCES = np.array(
     [

@@ -1,6 +1,5 @@
 """`stream`: every step in view, the last one equal to `generate`."""
 
-import functools
 import gc
 import importlib
 import itertools
@@ -15,22 +14,13 @@ from keras_attn.backend import compiled
 from keras_attn.decoding import (
     BeamSearch,
     GreedySearch,
-    Sampling,
     Streamed,
     stream,
 )
 from keras_attn.decoding import loop as decoding_loop
+from tests.decoding.strategies import STRATEGIES, every_strategy
 from tests.decoding.tree import Tree
 from tests.models.tiny import talkative_transformer
-
-STRATEGIES = {
-    "greedy": GreedySearch,
-    "beam": functools.partial(BeamSearch, 3, 2),
-    "wide": functools.partial(BeamSearch, 12, 4, early_stopping=True),
-    "sample": functools.partial(Sampling, seed=4, num_samples=2),
-    "top": functools.partial(Sampling, 0.8, 5, 0.9, seed=4),
-}
-every_strategy = pytest.mark.parametrize("name", STRATEGIES)
 
 ROWS = [[5, 6, 7, 2], [8, 2], [3, 4, 5, 6, 7, 2], [9, 9, 2], [10]]
 PREFIX = [[4], [], [6, 7], [3], [10]]

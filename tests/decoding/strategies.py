@@ -1,0 +1,16 @@
+"""One of each kind of strategy, for tests of what holds for all."""
+
+import functools
+
+import pytest
+
+from keras_attn.decoding import BeamSearch, GreedySearch, Sampling
+
+STRATEGIES = {
+    "greedy": GreedySearch,
+    "beam": functools.partial(BeamSearch, 3, 2),
+    "wide": functools.partial(BeamSearch, 12, 4, early_stopping=True),
+    "sample": functools.partial(Sampling, seed=4, num_samples=2),
+    "top": functools.partial(Sampling, 0.8, 5, 0.9, seed=4),
+}
+every_strategy = pytest.mark.parametrize("name", STRATEGIES)
