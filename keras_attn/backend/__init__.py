@@ -3,7 +3,7 @@
 from keras_attn.backend.blockwise import blockwise_attention, blockwise_pays
 from keras_attn.backend.blockwise.online_softmax import Blocking
 from keras_attn.backend.cache_write import write_rows
-from keras_attn.backend.captured_step import Capturing, captured_step
+from keras_attn.backend.captured_step import Capturing
 from keras_attn.backend.compiling import compiled
 from keras_attn.backend.dense import apply_dense
 from keras_attn.backend.dropout import (
@@ -28,7 +28,6 @@ __all__ = [
     "apply_dense",
     "blockwise_attention",
     "blockwise_pays",
-    "captured_step",
     "compiled",
     "concrete",
     "drawn_seed",

@@ -2,7 +2,6 @@
 
 import operator
 import threading
-import types
 import weakref
 
 import keras
@@ -23,13 +22,11 @@ _captures = weakref.WeakKeyDictionary()
 _lock = threading.RLock()
 
 
-def captured_step(
-    function, variables, owner=None, key=None, way="captured", fixed=0
-):
-    """Prepares a step of a loop for one run of that loop.
+class Capturing:
+    """Captures the functions that make up a loop, for one run of it.
 
     On PyTorch Keras's layers take ten times as long as the operations that
-    they call. The step is run once on tensors without values, which leaves a
+    they call. A function is run once on tensors without values, which leaves a
     graph of its operations; replayed, nothing of Keras is left. One graph
     serves all runs, for each set of shapes, dtypes and devices of the
     arguments. JAX and TensorFlow compile the loop, and get the function as it
@@ -41,45 +38,9 @@ def captured_step(
     no tensor, such as an attribute of a layer, is fixed by the first capture,
     as in any compiled program.
 
-    Tensors into which the function writes are the caller's, written in place;
-    each must be given once. The step runs without gradients.
-
     Args:
-        function: takes nests of tensors, returns a nest of tensors. Without
-            `owner` a method (captured once for its object), or a function that
-            is kept.
-        variables: list of `keras.Variable` that the function reads.
         owner: object with which the graphs live and die.
-        key: hashable. Functions of one owner and one key are the same.
-        way: `"captured"`; `"compiled"`: `torch.compile` makes a program of the
-            graph, which takes a minute and a C++ compiler; `"plain"`: the
-            function as it is.
-        fixed: int. How many of the last arguments are the same objects in
-            every call of a run. Default 0.
-
-    Returns:
-        A callable with the arguments and results of `function`, for one run:
-        what depends on the weights and on fixed arguments alone is computed in
-        its first call.
-
-    Raises:
-        RuntimeError: from the callable, where the function looks at the values
-            of tensors, draws random numbers or uses a tensor that is neither
-            an argument nor a variable.
-    """
-    if owner is None:
-        owner = function
-        if isinstance(function, types.MethodType):
-            owner, key = function.__self__, function.__func__
-    return Capturing(owner, variables).step(function, key, way, fixed)
-
-
-class Capturing:
-    """Captures several functions of one owner, for one run.
-
-    Args:
-        owner: as for `captured_step`.
-        variables: as for `captured_step`.
+        variables: list of `keras.Variable` that the functions read.
     """
 
     def __init__(self, owner, variables):
@@ -88,7 +49,30 @@ class Capturing:
         self.signature = None
 
     def step(self, function, key, way="captured", fixed=0):
-        """Returns what `captured_step` returns for a function."""
+        """Prepares one function.
+
+        Tensors into which it writes are the caller's, written in place; each
+        must be given once. It runs without gradients.
+
+        Args:
+            function: takes nests of tensors, returns a nest of tensors.
+            key: hashable. Functions of one owner and one key are the same.
+            way: `"captured"`; `"compiled"`: `torch.compile` makes a program of
+                the graph, which takes a minute and a C++ compiler; `"plain"`:
+                the function as it is.
+            fixed: int. How many of the last arguments are the same objects in
+                every call of a run. Default 0.
+
+        Returns:
+            A callable with the arguments and results of `function`, for one
+            run: what depends on the weights and on fixed arguments alone is
+            computed in its first call.
+
+        Raises:
+            RuntimeError: from the callable, where the function looks at the
+                values of tensors, draws random numbers or uses a tensor that is
+                neither an argument nor a variable.
+        """
         if keras.backend.backend() != "torch" or way == "plain":
             return function
         if self.signature is None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_attn.backend import captured_step
+from tests.captured import captured_step
 
 TORCH = keras.backend.backend() == "torch"
 torch_only = pytest.mark.skipif(not TORCH, reason="others compile the loop")

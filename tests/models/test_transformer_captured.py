@@ -9,7 +9,7 @@ import pytest
 from keras import ops
 
 import keras_attn
-from keras_attn.backend import captured_step
+from tests.captured import captured_step
 
 pytestmark = pytest.mark.skipif(
     keras.backend.backend() != "torch", reason="others compile the loop"
