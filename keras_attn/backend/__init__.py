@@ -13,6 +13,7 @@ from keras_attn.backend.dropout import (
     seeded_dropout,
 )
 from keras_attn.backend.fused import fused_attention, fused_obstacle
+from keras_attn.backend.hidden_rows import zero_hidden
 from keras_attn.backend.inspection import concrete
 from keras_attn.backend.largest import largest
 from keras_attn.backend.norm_of_sum import norm_of_sum
@@ -47,4 +48,5 @@ __all__ = [
     "take_along",
     "take_rows",
     "write_rows",
+    "zero_hidden",
 ]

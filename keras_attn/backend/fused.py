@@ -9,8 +9,8 @@ elif keras.backend.backend() == "jax":
     import jax
 
 _CUDNN_WIDTH = 128
-# Queries from which on PyTorch's gradient is faster with the rows of a head one
-# behind the other, the copy included.
+# Queries from which on PyTorch is faster with the rows of a head one behind the
+# other, the copy included.
 _COPY_FROM = 512
 
 
@@ -125,7 +125,7 @@ def _widened(x, width):
 def _torch(query, key, value, mask, causal, scale, bias):
     heads, key_heads = query.shape[2], key.shape[2]
     query, key, value = (x.transpose(1, 2) for x in (query, key, value))
-    if query.requires_grad and query.shape[2] >= _COPY_FROM:
+    if query.shape[2] >= _COPY_FROM:
         query, key, value = (x.contiguous() for x in (query, key, value))
     if key_heads == 1:
         # Shared heads are served for several of them only.

@@ -13,6 +13,20 @@ elif keras.backend.backend() == "tensorflow":
 def concrete(tensor, anywhere=False):
     """Returns the values as a NumPy array, or None where nobody may look.
 
+    Args:
+        tensor: a tensor of the running backend, a symbolic one, or a spec.
+        anywhere: bool. Look at tensors on accelerators too. Default False.
+
+    Returns:
+        A NumPy array, or None.
+    """
+    readable = may_look(tensor, anywhere)
+    return keras.ops.convert_to_numpy(tensor) if readable else None
+
+
+def may_look(tensor, anywhere=False):
+    """Says whether a decision may be taken on the values of a tensor.
+
     Nobody may look while a program is being traced; and looking at a tensor on
     an accelerator would stop the program until it has caught up.
 
@@ -21,21 +35,21 @@ def concrete(tensor, anywhere=False):
         anywhere: bool. Look at tensors on accelerators too. Default False.
 
     Returns:
-        A NumPy array, or None.
+        Bool.
     """
     name = keras.backend.backend()
     if isinstance(tensor, keras.KerasTensor):
-        return None
+        return False
     if name == "torch":
-        readable = (
+        return (
             # Not a subclass: the tensors of a capture have no values.
             type(tensor) in (torch.Tensor, torch.nn.Parameter)
             and (tensor.device.type == "cpu" or anywhere)
             and tensor.device.type != "meta"
             and not torch.compiler.is_compiling()
         )
-    elif name == "jax":
-        readable = (
+    if name == "jax":
+        return (
             isinstance(tensor, jax.Array)
             and not isinstance(tensor, jax.core.Tracer)
             and (
@@ -43,10 +57,8 @@ def concrete(tensor, anywhere=False):
                 or all(device.platform == "cpu" for device in tensor.devices())
             )
         )
-    else:
-        readable = (
-            tf.is_tensor(tensor)
-            and hasattr(tensor, "numpy")
-            and (anywhere or "GPU" not in tensor.device)
-        )
-    return keras.ops.convert_to_numpy(tensor) if readable else None
+    return (
+        tf.is_tensor(tensor)
+        and hasattr(tensor, "numpy")
+        and (anywhere or "GPU" not in tensor.device)
+    )

@@ -3,6 +3,7 @@
 from keras import ops
 
 from keras_attn import checks
+from keras_attn.backend import zero_hidden
 from keras_attn.ops import implicit_mask
 
 
@@ -35,4 +36,4 @@ def clean(x, positions):
     """Puts zeros where there is no token."""
     if positions is None:
         return x
-    return ops.where(positions[..., None] >= 0, x, 0)
+    return zero_hidden(x, positions >= 0)

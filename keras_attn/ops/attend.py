@@ -3,7 +3,7 @@
 from keras import ops
 
 from keras_attn import checks
-from keras_attn.backend import fused_attention
+from keras_attn.backend import fused_attention, zero_hidden
 from keras_attn.ops.blockwise import attend_blockwise
 from keras_attn.ops.plan import attention_plan
 from keras_attn.ops.position_bias import PositionBias, as_tensors, four_axes
@@ -75,12 +75,11 @@ def attend(
     query, key, value = map(ops.convert_to_tensor, (query, key, value))
     _check_shapes(query, key, value)
     if visibility.query_positions is not None:
-        there = visibility.query_positions[..., None, None] >= 0
-        query = ops.where(there, query, 0)
+        query = zero_hidden(query, visibility.query_positions >= 0)
     if visibility.key_positions is not None:
-        there = visibility.key_positions[..., None, None] >= 0
-        key = ops.where(there, key, 0)
-        value = ops.where(there, value, 0)
+        there = visibility.key_positions >= 0
+        key = zero_hidden(key, there)
+        value = zero_hidden(value, there)
     return attend_clean(
         query,
         key,
@@ -219,7 +218,8 @@ def _mix(weights, value):
     batch, heads, queries, keys = ops.shape(weights)
     key_heads, width = value.shape[2:]
     if heads == key_heads:
-        return ops.einsum("bnts,bsnw->btnw", weights, value)
+        mixed = ops.matmul(weights, ops.transpose(value, (0, 2, 1, 3)))
+        return ops.transpose(mixed, (0, 2, 1, 3))
     weights = ops.reshape(
         weights, (batch, key_heads, heads // key_heads, queries, keys)
     )
