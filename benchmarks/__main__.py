@@ -25,7 +25,9 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(prog="python -m benchmarks")
     parser.add_argument("table", choices=TABLES)
     parser.add_argument("--rounds", type=int, help="measurements of each")
-    parser.add_argument("--only", default="", help="backends, with commas")
+    parser.add_argument(
+        "--only", default="", help="backends, with commas; the others stay"
+    )
     parser.add_argument(
         "--cases",
         default="",
@@ -60,7 +62,7 @@ def main(arguments=None):
         result = race.run(plan, cases, here, rounds, log=sys.stderr)
         result = report.complete(result, plan, given.table, quick)
         result["absent"] = absent
-        if len(cases) < len(every) and target.exists():
+        if (only or len(cases) < len(every)) and target.exists():
             names = [case["name"] for case in every]
             result = report.merged(report.read(target), result, names)
         report.write(result, target)

@@ -79,7 +79,9 @@ def complete(results, plan, name, quick):
 
 
 def merged(old, new, names):
-    """Puts cases that were measured again in the place of the old ones.
+    """Puts what was measured again in the place of the old.
+
+    In a case that was measured again those of other backends stay.
 
     Args:
         old: dict, from `read`.
@@ -87,7 +89,7 @@ def merged(old, new, names):
         names: list of str. The cases of the table, in order.
 
     Returns:
-        Dict: `new` with the other cases of `old`.
+        Dict: `new` with the other cases and contestants of `old`.
 
     Raises:
         ValueError: the two were not measured on the same machine.
@@ -99,12 +101,24 @@ def merged(old, new, names):
         )
         if before != now or old["quick"] != new["quick"]:
             raise ValueError(
-                "`--cases` must be measured where the other cases of the table "
-                f"were. Received: {now} beside {before}"
+                "`--cases` and `--only` must be measured where the rest of the "
+                f"table was. Received: {now} beside {before}"
             )
     results = {one["case"]["name"]: one for one in old["results"]}
-    results |= {one["case"]["name"]: one for one in new["results"]}
-    return {**new, "results": [results[n] for n in names if n in results]}
+    for one in new["results"]:
+        name = one["case"]["name"]
+        before = results.get(name, one)["contestants"]
+        found = {e["name"]: e for e in [*before, *one["contestants"]]}
+        results[name] = {**one, "contestants": list(found.values())}
+    peaks = (one["machine"]["matrix_gflops"] for one in (old, new))
+    return {
+        **new,
+        "machine": {
+            **new["machine"],
+            "matrix_gflops": {k: v for part in peaks for k, v in part.items()},
+        },
+        "results": [results[n] for n in names if n in results],
+    }
 
 
 def write(result, path):

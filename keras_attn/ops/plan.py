@@ -105,7 +105,10 @@ def attention_plan(
         return AttentionPlan(kernel, "it was asked for", fused_causal)
     spread = _spread(visibility, of_positions, causal_only)
     long = None not in lengths and blockwise_pays(
-        *lengths, dense=_sees_all(visibility)
+        *lengths,
+        dense=_sees_all(visibility),
+        # A batch that is not known yet counts as one row.
+        heads=(query.shape[0] or 1) * query.shape[2],
     )
     if (
         not obstacles["fused"]

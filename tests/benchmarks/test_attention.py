@@ -91,9 +91,23 @@ def test_what_was_measured_elsewhere_is_not_mixed_in():
     old = {"machine": machine, "versions": {}, "quick": False, "results": []}
     again = {**machine, "matrix_gflops": {"jax": 2}}
     assert report.merged(old, {**old, "machine": again}, [])["results"] == []
-    for part in ({"machine": {"cpu": "two"}}, {"quick": True}):
-        with pytest.raises(ValueError, match="where the other cases"):
+    for part in ({"machine": {**machine, "cpu": "two"}}, {"quick": True}):
+        with pytest.raises(ValueError, match="where the rest of the"):
             report.merged(old, {**old, **part}, [])
+
+
+def test_other_backends_stay_where_one_is_measured_again():
+    def result(**seconds):
+        entries = [
+            {"name": name, "seconds": taken} for name, taken in seconds.items()
+        ]
+        one = {"case": {"name": "x"}, "contestants": entries}
+        machine = {"cpu": "one", "matrix_gflops": dict(seconds)}
+        same = {"versions": {}, "quick": False}
+        return {"machine": machine, "results": [one], **same}
+
+    merged = report.merged(result(a=1, b=2, c=3), result(b=4), ["x"])
+    assert merged == result(a=1, b=4, c=3)
 
 
 def test_neighbours_of_one_process_need_more_and_more():

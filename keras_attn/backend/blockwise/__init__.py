@@ -8,28 +8,34 @@ else:
     from keras_attn.backend.blockwise.loops import by_loops as _kernel
 
 
-# Scores of one head, T x S, from which on this kernel is the one to run. Where
-# no block can be left out, TensorFlow's own products beat those of its compiler
-# (seen at 2,048); from 4,096 on the memory that it saves counts for more.
+# Scores of one head, T x S, from which on this kernel is the one to run.
 _PAYS_FROM = 1024 * 1024
-_PAYS_DENSE = (
-    4096 * 4096 if keras.backend.backend() == "tensorflow" else _PAYS_FROM
+# Where no block can be left out, TensorFlow's own products beat those of its
+# compiler, up to what was measured: T and S of 8,192, scores of a GiB in all.
+# Beyond, the memory that this kernel saves counts for more.
+_DENSE_HEAD, _DENSE_ALL = (
+    (8192 * 8192, 1 << 28)
+    if keras.backend.backend() == "tensorflow"
+    else (0, 0)
 )
 
 
-def blockwise_pays(query_length, key_length, dense=False):
+def blockwise_pays(query_length, key_length, dense=False, heads=1):
     """Says whether lengths are such that this kernel beats the plain one.
 
     Args:
         query_length: int. T.
         key_length: int. S.
         dense: bool. Every query sees every key.
+        heads: int. Heads of all rows, B N.
 
     Returns:
         A bool.
     """
-    least = _PAYS_DENSE if dense else _PAYS_FROM
-    return query_length * key_length >= least
+    scores = query_length * key_length
+    if dense and scores <= _DENSE_HEAD and heads * scores <= _DENSE_ALL:
+        return False
+    return scores >= _PAYS_FROM
 
 
 def blockwise_attention(
