@@ -56,7 +56,10 @@ def complete(results, plan, name, quick):
         "table": name,
         "title": plan.TITLE,
         "notes": plan.NOTES,
-        "command": f"make benchmarks TABLE={name}",
+        # `make` sets what else counts, too: how memory is taken and given back.
+        "command": f"make benchmarks TABLE={name}"
+        if "MAKELEVEL" in os.environ
+        else f"python -m benchmarks {name}",
         "quick": quick,
         "date": datetime.date.today().isoformat(),
         "machine": {
@@ -92,9 +95,9 @@ def merged(old, new, names):
         Dict: `new` with the other cases and contestants of `old`.
 
     Raises:
-        ValueError: the two were not measured on the same machine.
+        ValueError: the two were not measured on the same machine, alike.
     """
-    for part in ("machine", "versions"):
+    for part in ("machine", "versions", "environment"):
         before, now = (
             {k: v for k, v in one[part].items() if k != "matrix_gflops"}
             for one in (old, new)

@@ -88,10 +88,15 @@ def test_a_case_measured_again_takes_the_place_of_the_old_one(tmp_path):
 
 def test_what_was_measured_elsewhere_is_not_mixed_in():
     machine = {"cpu": "one", "matrix_gflops": {"jax": 1}}
-    old = {"machine": machine, "versions": {}, "quick": False, "results": []}
+    old = {"machine": machine, "versions": {}, "environment": {}}
+    old |= {"quick": False, "results": []}
     again = {**machine, "matrix_gflops": {"jax": 2}}
     assert report.merged(old, {**old, "machine": again}, [])["results"] == []
-    for part in ({"machine": {**machine, "cpu": "two"}}, {"quick": True}):
+    for part in (
+        {"machine": {**machine, "cpu": "two"}},
+        {"environment": {"MALLOC_ARENA_MAX": "1"}},
+        {"quick": True},
+    ):
         with pytest.raises(ValueError, match="where the rest of the"):
             report.merged(old, {**old, **part}, [])
 
@@ -103,7 +108,7 @@ def test_other_backends_stay_where_one_is_measured_again():
         ]
         one = {"case": {"name": "x"}, "contestants": entries}
         machine = {"cpu": "one", "matrix_gflops": dict(seconds)}
-        same = {"versions": {}, "quick": False}
+        same = {"versions": {}, "environment": {}, "quick": False}
         return {"machine": machine, "results": [one], **same}
 
     merged = report.merged(result(a=1, b=2, c=3), result(b=4), ["x"])
