@@ -73,7 +73,7 @@ def test_fused_can_be_forced_or_says_why_not():
         attend(*arrays, kernel="fused")
 
 
-LONG = keras.KerasTensor((2, 4096, 4, 8))
+LONG = keras.KerasTensor((8, 4096, 4, 8))
 
 
 def long(see=None, **kwargs):
@@ -93,6 +93,30 @@ def test_long_sequences_need_no_scores_held():
     bias = PositionBias(lambda parameters, query, key: None)
     assert long(bias=bias).kernel == "blockwise"
     assert plan(bias=bias).kernel == plan().kernel
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow",
+    reason="elsewhere the plain kernel is never faster on long sequences",
+)
+@pytest.mark.parametrize(
+    "shape, kernel",
+    [
+        # One GiB of float32 scores, and more of them.
+        ((1, 8192, 4, 8), "plain"),
+        ((2, 4096, 8, 8), "plain"),
+        ((None, 8192, 4, 8), "plain"),
+        ((1, 8192, 8, 8), "blockwise"),
+        ((2, 8192, 4, 8), "blockwise"),
+        # One GiB of a single head.
+        ((1, 16384, 1, 8), "blockwise"),
+    ],
+)
+def test_dense_scores_of_a_gib_are_held_on_tensorflow(shape, kernel):
+    x = keras.KerasTensor(shape)
+    assert attention_plan(x, x, Visibility()).kernel == kernel
+    see = Visibility(causal=True)
+    assert attention_plan(x, x, see).kernel == "blockwise"
 
 
 def test_what_only_the_plain_kernel_does_is_plain_at_any_length():
