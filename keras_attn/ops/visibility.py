@@ -1,10 +1,8 @@
 """Who may see whom: the one mask of the library, built from positions."""
 
 import dataclasses
-import functools
 from typing import Any
 
-import numpy as np
 from keras import ops
 
 from keras_attn.ops.mask_carriers import asked_mask, carries
@@ -13,9 +11,6 @@ from keras_attn.ops.positions import (
     packed_positions,
     positions_from_mask,
 )
-
-# Entries from which on a mask is computed anew where it is needed, not kept.
-_LARGE = 1024 * 1024
 
 
 @dataclasses.dataclass(frozen=True)
@@ -179,9 +174,6 @@ def visible(visibility, query_length, key_length):
     """
     v = visibility
     query_positions, key_positions = v.query_positions, v.key_positions
-    if _of_lengths(v, query_length, key_length):
-        mask = _triangle(query_length, key_length, v.causal, v.strict, v.window)
-        return ops.convert_to_tensor(mask)
     parts = []
     if v.attention_mask is not None:
         parts.append(v.attention_mask)
@@ -294,36 +286,6 @@ def implicit_mask(tensor):
 
 def _unordered(v):
     return not v.causal and v.window is None and v.query_segments is None
-
-
-def _of_lengths(v, query_length, key_length):
-    """Says whether the mask is the same in every call, and not large."""
-    tensors = (
-        v.query_positions,
-        v.key_positions,
-        v.query_order,
-        v.key_order,
-        v.query_segments,
-        v.attention_mask,
-    )
-    return (
-        all(tensor is None for tensor in tensors)
-        and (v.causal or v.window is not None)
-        and isinstance(query_length, int)
-        and isinstance(key_length, int)
-        and query_length * key_length <= _LARGE
-    )
-
-
-@functools.lru_cache(maxsize=16)
-def _triangle(query_length, key_length, causal, strict, window):
-    ahead = np.arange(query_length)[:, None] - np.arange(key_length)
-    mask = np.ones(ahead.shape, "bool")
-    if causal:
-        mask &= ahead > 0 if strict else ahead >= 0
-    if window is not None:
-        mask &= np.abs(ahead) < window
-    return mask[None, None]
 
 
 def _both_there(v):
