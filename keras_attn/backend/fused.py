@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from keras_attn.backend.fused_bands import fused_bands
+
 if keras.backend.backend() == "torch":
     import torch
 elif keras.backend.backend() == "jax":
@@ -32,7 +34,7 @@ def fused_obstacle(
         bias: float tensor that is added to the scores, or from which what is
             added is computed, or None.
         bias_dtype: str. The dtype of what is added, or None.
-        masked: bool. Something but the kernel's causal switch hides keys.
+        masked: bool. Something but the causal order hides keys, a window too.
         weights: bool. The caller wants the weights back.
         dropout: bool. Attention weights are dropped in this call.
 
@@ -40,7 +42,7 @@ def fused_obstacle(
         A str with the reason, or None.
     """
     name = keras.backend.backend()
-    if name not in _KERNELS:
+    if name not in ("jax", "torch"):
         return f"the {name} backend offers no fused attention"
     if weights:
         return "a fused kernel never holds the weights that were asked for"
@@ -88,6 +90,7 @@ def fused_attention(
     causal=False,
     scale=1.0,
     bias=None,
+    window=None,
 ):
     """Computes softmax(scale Q K^T + bias) V in the backend's fused kernel.
 
@@ -104,6 +107,8 @@ def fused_attention(
         scale: float. Factor on the scores.
         bias: float broadcastable to (B, N, T, S), rank 4, or None; without
             gradient on PyTorch, and in the dtype of `query` but on a CPU.
+        window: int or None. With `causal`, on PyTorch: query t sees keys
+            t - window + 1..t.
 
     Returns:
         Float (B, T, N, W).
@@ -112,8 +117,10 @@ def fused_attention(
         mask = ops.logical_or(mask, blind)
     widths = query.shape[-1], value.shape[-1]
     query, key, value = (_widened(x, max(widths)) for x in (query, key, value))
-    kernel = _KERNELS[keras.backend.backend()]
-    output = kernel(query, key, value, mask, causal, scale, bias)
+    if keras.backend.backend() == "torch":
+        output = _torch(query, key, value, mask, causal, scale, bias, window)
+    else:
+        output = _jax(query, key, value, mask, causal, scale, bias)
     return output[..., : widths[1]] if widths[1] < widths[0] else output
 
 
@@ -122,7 +129,7 @@ def _widened(x, width):
     return ops.pad(x, [(0, 0)] * 3 + [(0, missing)]) if missing else x
 
 
-def _torch(query, key, value, mask, causal, scale, bias):
+def _torch(query, key, value, mask, causal, scale, bias, window):
     heads, key_heads = query.shape[2], key.shape[2]
     query, key, value = (x.transpose(1, 2) for x in (query, key, value))
     if query.shape[2] >= _COPY_FROM:
@@ -130,6 +137,10 @@ def _torch(query, key, value, mask, causal, scale, bias):
     if key_heads == 1:
         # Shared heads are served for several of them only.
         key, value = (x.expand(-1, heads, -1, -1) for x in (key, value))
+    options = {"scale": scale, "enable_gqa": 1 < key_heads < heads}
+    if window is not None and window < query.shape[2]:
+        output = fused_bands(query, key, value, window, **options)
+        return output.transpose(1, 2)
     added = bias
     if mask is not None:
         # Not a boolean one, of which PyTorch makes a mask of the size T x S,
@@ -147,8 +158,7 @@ def _torch(query, key, value, mask, causal, scale, bias):
         value,
         attn_mask=added,
         is_causal=causal,
-        scale=scale,
-        enable_gqa=1 < key_heads < heads,
+        **options,
     )
     return output.transpose(1, 2)
 
@@ -164,6 +174,3 @@ def _jax(query, key, value, mask, causal, scale, bias):
         is_causal=causal,
         implementation="cudnn",
     )
-
-
-_KERNELS = {"jax": _jax, "torch": _torch}

@@ -163,6 +163,7 @@ def attend_clean(
             causal=plan.causal_only,
             scale=scale,
             bias=None if bias is None else four_axes(bias),
+            window=visibility.window if plan.causal_only else None,
         )
     else:
         output, weights = _plain(query, key, value, mask, bias, scale, dropout)

@@ -17,7 +17,7 @@ class AttentionPlan(NamedTuple):
         kernel: `"fused"`, `"blockwise"` or `"plain"`.
         reason: str. Why this one.
         causal_only: bool. The fused kernel's own causal switch stands for the
-            mask.
+            mask, together with a window where there is one.
         passed_over: tuple of pairs of str. Kernels that would be preferred, and
             why they do not run.
 
@@ -89,7 +89,8 @@ def attention_plan(
             (key if value is None else value).shape[-1],
             bias=bias.parameters if of_positions else bias,
             bias_dtype=_bias_dtype(bias),
-            masked=not causal_only and not _sees_all(visibility),
+            masked=not _sees_all(visibility)
+            and not (causal_only and visibility.window is None),
             weights=return_weights,
             dropout=dropout is not None,
         ),
@@ -153,7 +154,6 @@ def _causal_only(v, lengths):
     return (
         v.causal
         and not v.strict
-        and v.window is None
         and v.attention_mask is None
         and v.query_segments is None
         and v.query_order is None

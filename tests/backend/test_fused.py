@@ -97,6 +97,71 @@ def test_causal(key_heads):
 
 
 @HERE
+@pytest.mark.parametrize(
+    "length, window",
+    [
+        # Bands of 128, from 257 on of 256; some end in a single query.
+        (5, 1),
+        (5, 2),
+        (5, 9),
+        (128, 3),
+        (129, 128),
+        (257, 129),
+        (300, 256),
+        (513, 257),
+        (600, 300),
+        (530, 513),
+    ],
+)
+def test_a_causal_window(length, window, key_heads):
+    arrays = (
+        normal(1, length, HEADS, 4, seed=1),
+        normal(1, length, key_heads, 4, seed=2),
+        normal(1, length, key_heads, 3, seed=3),
+    )
+    place = np.arange(length)
+    distance = place[:, None] - place
+    mask = (distance >= 0) & (distance < window)
+
+    def attend(*tensors):
+        return fused_attention(*tensors, causal=True, scale=0.5, window=window)
+
+    tensors = [ops.convert_to_tensor(array) for array in arrays]
+    expected, _ = reference.scaled_dot_attention(*arrays, mask)
+    assert_close(values(attend(*tensors)), expected)
+    cotangent = normal(*expected.shape, seed=9)
+
+    def loss(*tensors):
+        return ops.sum(ops.multiply(attend(*tensors), cotangent))
+
+    expected = reference.scaled_dot_attention_gradients(
+        *arrays, cotangent, mask
+    )
+    for one, other in zip(gradient(loss, *arrays), expected, strict=False):
+        assert_close(one, other)
+
+    def of_query(query):
+        return loss(query, *tensors[1:])
+
+    assert_close(gradient(of_query, arrays[0])[0], expected[0])
+
+
+@HERE
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_a_causal_window_in_half_precision(dtype, key_heads):
+    arrays = (
+        normal(2, 300, heads, 4, seed=heads)
+        for heads in (HEADS, key_heads, key_heads)
+    )
+    query, key, value = (ops.cast(array, dtype) for array in arrays)
+    exact = [ops.cast(tensor, "float32") for tensor in (query, key, value)]
+    output = fused_attention(query, key, value, causal=True, window=70)
+    assert keras.backend.standardize_dtype(output.dtype) == dtype
+    expected = fused_attention(*exact, causal=True, window=70)
+    assert_close(values(ops.cast(output, "float32")), values(expected), 2e-2)
+
+
+@HERE
 @pytest.mark.parametrize("width", [2, 4, 7])
 @pytest.mark.parametrize("shape", [(1, HEADS, 1, LENGTH), (BATCH, 1, 5, 5)])
 def test_bias_and_mask_and_a_value_of_its_own_width(shape, width, key_heads):

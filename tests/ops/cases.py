@@ -51,6 +51,9 @@ CASES = {
     "window": {"window": 2},
     "window, holes": _same(_HOLES, padding="any", window=2),
     "causal window": {"causal": True, "window": 2},
+    "causal window, right padding": _same(
+        _RIGHT, padding="right", causal=True, window=2
+    ),
     "packed": {"query_segments": _SEGMENTS, "key_segments": _SEGMENTS},
     "packed, causal": {
         "query_segments": _SEGMENTS,

@@ -88,6 +88,7 @@ def test_long_sequences_need_no_scores_held():
     assert windowed.kernel == "blockwise"
     if FUSED:
         assert "a mask of 4,096 x 4,096" in dict(windowed.passed_over)["fused"]
+    assert long(Visibility(causal=True, window=256)).kernel == chosen.kernel
     seed = keras.random.SeedGenerator(1).next()
     assert long(dropout=WeightDropout(0.1, seed)).kernel == "blockwise"
     bias = PositionBias(lambda parameters, query, key: None)
@@ -152,10 +153,11 @@ def fused_calls(monkeypatch):
     module = importlib.import_module("keras_attn.ops.attend")
     calls = []
 
-    def fused(query, key, value, mask, blind, *, causal, scale, bias):
-        calls.append({"mask": mask, "causal": causal})
+    def fused(query, key, value, mask, blind, *, causal, scale, bias, window):
+        calls.append({"mask": mask, "causal": causal, "window": window})
         if causal:
-            mask = visible(Visibility(causal=True), LENGTH, LENGTH)
+            see = Visibility(causal=True, window=window)
+            mask = visible(see, LENGTH, LENGTH)
         see = Visibility(attention_mask=mask)
         return attend(query, key, value, see, scale=scale, kernel="plain")
 
@@ -174,9 +176,11 @@ def test_the_kernels_own_causal_switch(name, fused_calls):
         *(ops.convert_to_tensor(array) for array in arrays), visibility(case)
     )
     (call,) = fused_calls
-    expected = name in ("causal", "causal, right padding")
+    windowed = name.startswith("causal window")
+    expected = windowed or name in ("causal", "causal, right padding")
     assert call["causal"] is expected
     assert (call["mask"] is None) is expected
+    assert call["window"] == (2 if windowed else None)
     assert_close(
         values(output), reference.scaled_dot_attention(*arrays, spread(case))[0]
     )
