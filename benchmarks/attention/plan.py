@@ -12,7 +12,7 @@ APART = True
 
 # Batch, heads, T, width, and how many steps make a measurement.
 _SIZES = (
-    (8, 8, 128, 64, 30),
+    (8, 8, 128, 64, 100),
     (4, 8, 512, 64, 10),
     (1, 8, 2048, 64, 3),
     (1, 4, 8192, 64, 1),
@@ -63,7 +63,7 @@ NOTES = [
     "has the four projections. Backward is the gradient in these inputs.",
     "JAX under `jax.jit`; TensorFlow under `tf.function`, as Keras compiles on "
     "a CPU (without XLA); PyTorch as it is.",
-    "Medians of 5 measurements of 30, 10, 3 and 1 steps, the longer T the "
+    "Medians of 5 measurements of 100, 10, 3 and 1 steps, the longer T the "
     "fewer, in processes of their own; those of one backend take turns. MiB: "
     "the largest memory of the process over that before its first step. "
     "**Bold**: how many times as fast as the same of Keras on the same "

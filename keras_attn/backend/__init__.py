@@ -13,7 +13,7 @@ from keras_attn.backend.dropout import (
     seeded_dropout,
 )
 from keras_attn.backend.fused import fused_attention, fused_obstacle
-from keras_attn.backend.hidden_rows import zero_hidden
+from keras_attn.backend.hidden_rows import surely_false, zero_hidden
 from keras_attn.backend.inspection import concrete
 from keras_attn.backend.largest import largest
 from keras_attn.backend.norm_of_sum import norm_of_sum
@@ -45,6 +45,7 @@ __all__ = [
     "skip_steps",
     "smoothed_nll",
     "stop_skipping",
+    "surely_false",
     "take_along",
     "take_rows",
     "write_rows",

@@ -33,14 +33,35 @@ def zero_hidden(x, there):
     return ops.where(there[axes], x, 0)
 
 
+def surely_false(x):
+    """Says whether a mask is known to be False everywhere.
+
+    Only PyTorch's CPU is asked, where what follows from it is saved at once.
+
+    Args:
+        x: bool tensor.
+
+    Returns:
+        Bool; False where nobody may look.
+    """
+    if keras.backend.backend() != "torch" or not may_look(x):
+        return False
+    return _seen(lambda: not x.any())
+
+
 def _harmless(x, there):
     if not (may_look(x) and may_look(there) and x.is_contiguous()):
         return False
     flat = x.detach().reshape(-1)
-    try:
+    return _seen(
         # One NaN or infinity anywhere, and so is the sum.
-        small = bool(torch.dot(flat, flat) <= _HARMLESS**2)
-        return small and bool(there.any(dim=1).all())
+        lambda: torch.dot(flat, flat) <= _HARMLESS**2 and there.any(dim=1).all()
+    )
+
+
+def _seen(question):
+    try:
+        return bool(question())
     except RuntimeError:
         # `torch.func.vmap` lets nobody look.
         return False

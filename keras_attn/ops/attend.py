@@ -3,7 +3,7 @@
 from keras import ops
 
 from keras_attn import checks
-from keras_attn.backend import fused_attention, zero_hidden
+from keras_attn.backend import fused_attention, surely_false, zero_hidden
 from keras_attn.ops.blockwise import attend_blockwise
 from keras_attn.ops.plan import attention_plan
 from keras_attn.ops.position_bias import PositionBias, as_tensors, four_axes
@@ -152,6 +152,8 @@ def attend_clean(
         bias = _spread(bias, visibility, *lengths)
     mask = None if plan.causal_only else visible(visibility, *lengths)
     blind = _blind(visibility, mask, lengths)
+    if blind is not None and surely_false(blind):
+        blind = None
     weights = None
     if plan.kernel == "fused":
         output = fused_attention(

@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_attn.backend import zero_hidden
+from keras_attn.backend import surely_false, zero_hidden
 
 torch_only = pytest.mark.skipif(
     keras.backend.backend() != "torch", reason="PyTorch's shortcut"
@@ -60,3 +60,21 @@ def test_programs_take_no_decision():
     assert not found[0][~there].any()
     slope = torch.func.grad(lambda y: zero_hidden(y, there).sum())(x)
     assert slope[there].min() == 1
+
+
+def test_a_mask_is_surely_false_only_where_one_can_see_it():
+    mask = keras.ops.convert_to_tensor(THERE & False)
+    assert surely_false(mask) is (keras.backend.backend() == "torch")
+    assert not surely_false(keras.ops.convert_to_tensor(THERE))
+    assert not surely_false(keras.KerasTensor((2, 3), "bool"))
+
+
+@torch_only
+def test_nobody_sees_a_mask_in_a_program():
+    import torch
+
+    def answer(mask):
+        assert not surely_false(mask)
+        return mask
+
+    torch.func.vmap(answer)(torch.from_numpy(THERE & False))
