@@ -4,7 +4,13 @@ from typing import Any, NamedTuple
 
 from keras import ops, tree
 
-from keras_attn.backend import take_rows, write_rows
+from keras_attn.backend import (
+    KEY_SLOTS_AXIS,
+    keys_by_head,
+    keys_by_slot,
+    take_rows,
+    write_rows,
+)
 
 
 class KVCache(NamedTuple):
@@ -14,49 +20,80 @@ class KVCache(NamedTuple):
     functions of this module touch its fields. Each of them consumes the cache
     it is given: the old one must not be used again.
 
+    Where a source has k hypotheses, R = B k rows, each of its L slots is k
+    slots side by side, one of each. What a hypothesis has written stays where
+    it is: when a search goes on from another one, only the table of who wrote
+    what changes, and the hypotheses of a source are queries to all its k L
+    slots.
+
+    Each head of a row is a matrix, just as products take it: otherwise a
+    compiler copies or turns the whole cache at every step.
+
     Args:
-        keys: tuple, one float (R, L, K, H) a layer.
-        values: tuple, one float (R, L, K, W) a layer.
-        positions: int32 (R, L), -1 where no token is written.
-        cursor: int32 scalar. The next free slot.
+        keys: tuple, one float (B K, H, k L) a layer; on PyTorch (B K, k L, H).
+        values: tuple, one float (B K, k L, W) a layer.
+        positions: int32 (B, k L), -1 where no token is written.
+        origins: int32 (B, k, L). Which of the k hypotheses of the source wrote
+            what this one sees in a slot; (): there is one of each source.
+        cursor: int32 scalar. The next free of the L slots.
 
     Examples:
         >>> cache = keras_attn.cache.empty(2, 8, 3, 4, 16, 16, "float32")
-        >>> len(cache.keys), tuple(cache.keys[0].shape), int(cache.cursor)
-        (3, (2, 8, 4, 16), 0)
+        >>> len(cache.values), tuple(cache.values[0].shape), int(cache.cursor)
+        (3, (8, 8, 16), 0)
     """
 
     keys: Any
     values: Any
     positions: Any
+    origins: Any
     cursor: Any
 
 
 def empty(rows, length, layers, heads, key_dim, value_dim, dtype):
     """Allocates a cache of `length` slots in which nothing is written."""
+
+    def zeros(width):
+        return ops.zeros((rows, length, heads, width), dtype)
+
     return KVCache(
-        keys=tuple(
-            ops.zeros((rows, length, heads, key_dim), dtype)
-            for _ in range(layers)
-        ),
-        values=tuple(
-            ops.zeros((rows, length, heads, value_dim), dtype)
-            for _ in range(layers)
-        ),
+        keys=tuple(keys_by_head(zeros(key_dim)) for _ in range(layers)),
+        values=tuple(_by_head(zeros(value_dim)) for _ in range(layers)),
         positions=ops.full((rows, length), -1, dtype="int32"),
+        origins=(),
         cursor=ops.zeros((), dtype="int32"),
     )
 
 
 def full(keys, values, positions):
-    """Wraps keys and values that are all there: the memory of a decoder."""
+    """Wraps keys and values that are all there: the memory of a decoder.
+
+    Args:
+        keys: list, one float (B, L, K, H) a layer.
+        values: list, one float (B, L, K, W) a layer.
+        positions: int32 (B, L), -1 = no token.
+
+    Returns:
+        `KVCache`.
+    """
     length = ops.shape(positions)[1]
     return KVCache(
-        tuple(keys),
-        tuple(values),
+        tuple(map(keys_by_head, keys)),
+        tuple(map(_by_head, values)),
         positions,
+        (),
         ops.convert_to_tensor(length, dtype="int32"),
     )
+
+
+def slots(cache):
+    """Returns how many slots a cache has for each hypothesis, int: L."""
+    return cache.positions.shape[1] // _width(cache)
+
+
+def sources(cache):
+    """Returns how many sources a cache serves: B."""
+    return ops.shape(cache.positions)[0]
 
 
 def open_slots(cache, count):
@@ -65,19 +102,46 @@ def open_slots(cache, count):
     Returns:
         The positions of the new tokens, int32 (R, count), and the cache.
     """
-    written = ops.sum(ops.cast(cache.positions >= 0, "int32"), axis=1)
-    fresh = written[:, None] + ops.arange(count, dtype="int32")[None]
-    positions = write_rows(cache.positions, fresh, cache.cursor)
+    width = _width(cache)
+    there = cache.positions >= 0
+    if width > 1:
+        there = ops.logical_and(there[:, None], _seen(cache))
+    written = ops.sum(ops.cast(there, "int32"), axis=-1)
+    fresh = written[..., None] + ops.arange(count, dtype="int32")
+    fresh = ops.reshape(fresh, (-1, count))
+    added = _side_by_side(ops.reshape(fresh, (-1, width * count)), width)
+    positions = write_rows(cache.positions, added, cache.cursor * width)
+    if width > 1:
+        own = ops.arange(width, dtype="int32")[None, :, None]
+        own = own + ops.zeros_like(cache.origins[:, :, :count])
+        origins = write_rows(cache.origins, own, cache.cursor, axis=2)
+        cache = cache._replace(origins=origins)
     return fresh, cache._replace(positions=positions)
 
 
 def append(cache, layer, keys, values):
-    """Writes one layer's keys and values (R, T, K, H) into the open slots."""
-    written_keys = write_rows(cache.keys[layer], keys, cache.cursor)
-    written_values = write_rows(cache.values[layer], values, cache.cursor)
+    """Writes one layer's keys and values into the open slots.
+
+    Args:
+        cache: `KVCache`, consumed.
+        layer: int.
+        keys: float (B, k T, K, H), the T tokens of each of the k hypotheses.
+        values: float (B, k T, K, W).
+
+    Returns:
+        The cache.
+    """
+    width = _width(cache)
+
+    def written(buffers, fresh, axis):
+        start = cache.cursor * width
+        buffer = write_rows(buffers[layer], fresh, start, axis)
+        return (*buffers[:layer], buffer, *buffers[layer + 1 :])
+
+    keys, values = (_side_by_side(fresh, width) for fresh in (keys, values))
     return cache._replace(
-        keys=_with(cache.keys, layer, written_keys),
-        values=_with(cache.values, layer, written_values),
+        keys=written(cache.keys, keys_by_head(keys), KEY_SLOTS_AXIS),
+        values=written(cache.values, _by_head(values), 1),
     )
 
 
@@ -87,8 +151,67 @@ def close_slots(cache, count):
 
 
 def read(cache, layer):
-    """Returns one layer's keys, values and the positions of its slots."""
-    return cache.keys[layer], cache.values[layer], cache.positions
+    """Returns one layer's keys, values and the positions of its slots.
+
+    Returns:
+        Float (B, k L, K, H), float (B, k L, K, W) and int32 (B, k L).
+    """
+    rows = sources(cache)
+    return (
+        keys_by_slot(cache.keys[layer], rows),
+        _by_slot(cache.values[layer], rows),
+        cache.positions,
+    )
+
+
+def sight(cache, count):
+    """Says which slots of a source are part of a hypothesis.
+
+    Args:
+        cache: `KVCache`.
+        count: int. T, tokens of each hypothesis.
+
+    Returns:
+        Bool (B, 1, k T, k L), or None: all of them.
+    """
+    if _width(cache) == 1:
+        return None
+    return ops.repeat(_seen(cache), count, axis=1)[:, None]
+
+
+def branched(hypothesis, width):
+    """Gives each source k hypotheses instead of its one.
+
+    Args:
+        hypothesis: nest of tensors with B rows each, such as a `KVCache`,
+            consumed. What has no axis is shared by all rows and stays.
+        width: int. k.
+
+    Returns:
+        The nest, with R = B k rows, those of a source side by side.
+    """
+
+    def grown(part):
+        if not isinstance(part, KVCache):
+            # The parts of a nest, then.
+            return None if tree.is_nested(part) else repeated(part, 0)
+        if width == 1:
+            return part
+        own = ops.arange(width, dtype="int32")[None, :, None]
+        axis = KEY_SLOTS_AXIS
+        return KVCache(
+            tuple(repeated(tensor, axis) for tensor in part.keys),
+            tuple(repeated(tensor, 1) for tensor in part.values),
+            repeated(part.positions, 1),
+            own + ops.zeros_like(part.positions)[:, None],
+            part.cursor,
+        )
+
+    def repeated(tensor, axis):
+        scalar = len(tensor.shape) == 0
+        return tensor if scalar else ops.repeat(tensor, width, axis=axis)
+
+    return tree.traverse(grown, hypothesis)
 
 
 def reorder(hypothesis, rows):
@@ -97,18 +220,23 @@ def reorder(hypothesis, rows):
     Args:
         hypothesis: nest of tensors with R rows each, such as a `KVCache`,
             consumed. What has no axis is shared by all rows and stays.
-        rows: int32 (R',), in [0, R); a row may be taken more than once.
+        rows: int32 (R',), in [0, R); a row may be taken more than once. Of a
+            `branched` cache R' = R, and each row is one of the same source.
 
     Returns:
         The nest, with R' rows.
     """
 
-    def taken(tensor):
+    def taken(part):
+        if isinstance(part, KVCache):
+            return _reordered(part, taken)
+        if tree.is_nested(part):
+            return None  # its parts, then
         # Not the shape itself: TensorFlow's is true where it is known.
-        scalar = len(tensor.shape) == 0
-        return tensor if scalar else take_rows(tensor, rows)
+        scalar = len(part.shape) == 0
+        return part if scalar else take_rows(part, rows)
 
-    return tree.map_structure(taken, hypothesis)
+    return tree.traverse(taken, hypothesis)
 
 
 def resized(hypothesis, length):
@@ -131,35 +259,90 @@ def resized(hypothesis, length):
     Examples:
         >>> cache = keras_attn.cache.empty(2, 8, 3, 4, 16, 16, "float32")
         >>> cache, other = keras_attn.cache.resized((cache, "other"), 32)
-        >>> tuple(cache.positions.shape), other
-        ((2, 32), 'other')
+        >>> keras_attn.cache.slots(cache), other
+        (32, 'other')
     """
 
     def grown(part):
         if not isinstance(part, KVCache):
             return None  # its parts, then
-        present = part.positions.shape[1]
+        present = slots(part)
         if present > length:
             raise ValueError(
                 "`length` must not be less than the slots that are there, "
                 f"{present}. Received: length={length}"
             )
-        extra = length - present
+        if present == length:
+            return part
+        copies = _width(part)
+        origins = part.origins
 
-        def padded(tensor, fill=0):
-            width = ((0, 0), (0, extra), *[(0, 0)] * (len(tensor.shape) - 2))
+        def padded(tensor, axis, fill=0):
+            width = [(0, 0)] * len(tensor.shape)
+            width[axis] = (0, (length - present) * copies)
             return ops.pad(tensor, width, constant_values=fill)
 
-        if not extra:
-            return part
         return part._replace(
-            keys=tuple(map(padded, part.keys)),
-            values=tuple(map(padded, part.values)),
-            positions=padded(part.positions, fill=-1),
+            keys=tuple(padded(tensor, KEY_SLOTS_AXIS) for tensor in part.keys),
+            values=tuple(padded(tensor, 1) for tensor in part.values),
+            positions=padded(part.positions, 1, fill=-1),
+            origins=ops.pad(origins, ((0, 0), (0, 0), (0, length - present)))
+            if copies > 1
+            else (),
         )
 
     return tree.traverse(grown, hypothesis)
 
 
-def _with(items, index, item):
-    return (*items[:index], item, *items[index + 1 :])
+def _width(cache):
+    return 1 if isinstance(cache.origins, tuple) else cache.origins.shape[1]
+
+
+def _seen(cache):
+    """Says whether a hypothesis sees what stands in a slot, (B, k, k L)."""
+    rows, width, length = ops.shape(cache.origins)
+    writers = ops.arange(width, dtype="int32")
+    seen = ops.equal(cache.origins[..., None], writers)
+    return ops.reshape(seen, (rows, width, length * width))
+
+
+def _side_by_side(fresh, width):
+    """Puts the k hypotheses of each of T tokens together: (B, k T, ...)."""
+    if fresh.shape[1] == width:
+        return fresh
+    rows, count, *rest = ops.shape(fresh)
+    fresh = ops.reshape(fresh, (rows, width, count // width, *rest))
+    return ops.reshape(ops.swapaxes(fresh, 1, 2), (rows, count, *rest))
+
+
+def _reordered(cache, taken):
+    if _width(cache) > 1:
+        shape = ops.shape(cache.origins)
+        origins = taken(ops.reshape(cache.origins, (-1, shape[2])))
+        return cache._replace(origins=ops.reshape(origins, shape))
+    rows = sources(cache)
+
+    def heads(tensor):
+        shape = ops.shape(tensor)
+        tensor = ops.reshape(tensor, (rows, shape[0] // rows, *shape[1:]))
+        return ops.reshape(taken(tensor), (-1, *shape[1:]))
+
+    return cache._replace(
+        keys=tuple(map(heads, cache.keys)),
+        values=tuple(map(heads, cache.values)),
+        positions=taken(cache.positions),
+    )
+
+
+def _by_head(tensor):
+    """(B, S, K, W) to (B K, S, W)."""
+    rows, length, heads, width = ops.shape(tensor)
+    tensor = ops.transpose(tensor, (0, 2, 1, 3))
+    return ops.reshape(tensor, (rows * heads, length, width))
+
+
+def _by_slot(tensor, rows):
+    """(B K, S, W) to (B, S, K, W)."""
+    count, *rest = ops.shape(tensor)
+    tensor = ops.reshape(tensor, (rows, count // rows, *rest))
+    return ops.transpose(tensor, (0, 2, 1, 3))

@@ -25,7 +25,9 @@ def tokens(count, layer=0, seed=0):
 def write(cache, count, seed):
     positions, cache = kv.open_slots(cache, count)
     for layer in range(LAYERS):
-        keys, layer_values = tokens(count, layer, seed)
+        keys, layer_values = tokens(
+            count * cache.positions.shape[1] // kv.slots(cache), layer, seed
+        )
         cache = kv.append(
             cache,
             layer,
@@ -38,12 +40,15 @@ def write(cache, count, seed):
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_empty(dtype):
     cache = empty(dtype)
-    assert [tuple(x.shape) for x in cache.keys] == [(2, 5, 3, 4)] * LAYERS
-    assert [tuple(x.shape) for x in cache.values] == [(2, 5, 3, 6)] * LAYERS
+    keys, layer_values, _ = kv.read(cache, 1)
+    assert tuple(keys.shape) == (ROWS, LENGTH, HEADS, 4)
+    assert tuple(layer_values.shape) == (ROWS, LENGTH, HEADS, 6)
+    assert len(cache.keys) == len(cache.values) == LAYERS
     for tensor in (*cache.keys, *cache.values):
         assert keras.backend.standardize_dtype(tensor.dtype) == dtype
     assert values(cache.positions).tolist() == [[-1] * LENGTH] * ROWS
     assert int(cache.cursor) == 0
+    assert kv.slots(cache) == LENGTH
 
 
 def check_steps(step):
@@ -112,17 +117,85 @@ def test_positions_count_the_tokens_of_each_row():
 
 
 @pytest.mark.parametrize("rows", [[1, 0], [1, 1], [0, 1, 1, 0]])
-def test_reorder(rows):
+def test_reorder_of_unbranched_rows(rows):
     _, cache = write(empty(), 3, 1)
-    before = tree.map_structure(values, cache)
+    before = [tree.map_structure(values, kv.read(cache, i)) for i in (0, 1)]
     after = kv.reorder(cache, ops.convert_to_tensor(rows, dtype="int32"))
-    for one, other in zip(
-        (*after.keys, *after.values, after.positions),
-        (*before.keys, *before.values, before.positions),
-        strict=True,
-    ):
-        np.testing.assert_array_equal(values(one), other[rows])
+    for layer in range(LAYERS):
+        for one, other in zip(
+            kv.read(after, layer), before[layer], strict=True
+        ):
+            np.testing.assert_array_equal(values(one), other[rows])
     assert int(after.cursor) == 3
+
+
+WIDTH = 3
+
+
+def histories(cache, layer, count=1):
+    """Lists what each hypothesis sees: keys and values by position."""
+    keys, layer_values, positions = map(values, kv.read(cache, layer))
+    seen = values(kv.sight(cache, count))[:, 0]
+    assert seen.shape == (ROWS, WIDTH * count, keys.shape[1])
+    assert (seen[:, ::count] == seen[:, count - 1 :: count]).all()
+    both = np.concatenate([keys, layer_values], axis=-1)
+    return [
+        [
+            dict(
+                zip(positions[source, there], both[source, there], strict=True)
+            )
+            for there in seen[source, ::count] & (positions[source] >= 0)
+        ]
+        for source in range(ROWS)
+    ]
+
+
+def check_reordered(step):
+    """Two tokens, then three that each go on from another hypothesis."""
+    rng = np.random.default_rng(0)
+    cache = kv.branched(step(empty(), 2, 1)[1], WIDTH)
+    prompt = np.concatenate(tokens(2, 1, 1), axis=-1)
+    expected = [[list(prompt[row])] * WIDTH for row in range(ROWS)]
+    for number in (2, 3, 4):
+        cache = kv.resized(cache, LENGTH + 2 * number)
+        origins = rng.integers(0, WIDTH, (ROWS, WIDTH))
+        rows = origins + WIDTH * np.arange(ROWS)[:, None]
+        rows = ops.convert_to_tensor(rows.reshape(-1).astype("int32"))
+        cache = kv.reorder(cache, rows)
+        positions, cache = step(cache, 1, number)
+        assert values(positions).tolist() == [[number]] * ROWS * WIDTH
+        fresh = np.concatenate(tokens(WIDTH, 1, number), axis=-1)
+        expected = [
+            [
+                [*expected[row][origin], fresh[row, own]]
+                for own, origin in enumerate(origins[row])
+            ]
+            for row in range(ROWS)
+        ]
+        found = histories(cache, layer=1, count=number - 1)
+        for row in range(ROWS):
+            for own in range(WIDTH):
+                history = found[row][own]
+                assert sorted(history) == list(range(number + 1))
+                for position, key in history.items():
+                    np.testing.assert_array_equal(
+                        key, expected[row][own][position]
+                    )
+
+
+def test_reordered_hypotheses_keep_what_they_have_seen():
+    check_reordered(write)
+
+
+def test_an_unbranched_cache_hides_no_slot():
+    assert kv.sight(empty(), 2) is None
+
+
+def test_branched_takes_any_nest():
+    nest = {"node": ops.convert_to_tensor([4, 5]), "step": ops.zeros(())}
+    nest = kv.branched(nest, 2)
+    assert values(nest["node"]).tolist() == [4, 4, 5, 5]
+    assert nest["step"].shape == ()
 
 
 def test_reorder_takes_any_nest():
@@ -140,7 +213,7 @@ def test_reorder_takes_any_nest():
 @pytest.mark.parametrize("length", [LENGTH, LENGTH + 3])
 def test_resized(length):
     _, cache = write(empty(), 3, 1)
-    before = tree.map_structure(values, cache)
+    before = [tree.map_structure(values, kv.read(cache, i)) for i in (0, 1)]
     cache, other = kv.resized((cache, {"other": ops.ones((2, 5))}), length)
     assert values(other["other"]).tolist() == [[1.0] * LENGTH] * ROWS
     assert int(cache.cursor) == 3
@@ -148,8 +221,8 @@ def test_resized(length):
     for layer in range(LAYERS):
         keys, layer_values, positions = map(values, kv.read(cache, layer))
         for one, other in (
-            (keys, before.keys[layer]),
-            (layer_values, before.values[layer]),
+            (keys, before[layer][0]),
+            (layer_values, before[layer][1]),
         ):
             np.testing.assert_array_equal(one[:, :LENGTH], other)
             assert not one[:, LENGTH:].any()

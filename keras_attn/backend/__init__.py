@@ -15,15 +15,22 @@ from keras_attn.backend.dropout import (
 from keras_attn.backend.fused import fused_attention, fused_obstacle
 from keras_attn.backend.hidden_rows import surely_false, zero_hidden
 from keras_attn.backend.inspection import concrete
-from keras_attn.backend.largest import largest
+from keras_attn.backend.key_layout import (
+    KEY_SLOTS_AXIS,
+    keys_by_head,
+    keys_by_slot,
+)
+from keras_attn.backend.largest import first_of_largest, largest
 from keras_attn.backend.norm_of_sum import norm_of_sum
 from keras_attn.backend.randomness import random_state, set_random_state
 from keras_attn.backend.repeating import repeated
 from keras_attn.backend.smoothed_nll import smoothed_nll
 from keras_attn.backend.step_skipping import skip_steps, stop_skipping
 from keras_attn.backend.taking import take_along, take_rows
+from keras_attn.backend.turned import turned
 
 __all__ = [
+    "KEY_SLOTS_AXIS",
     "Blocking",
     "Capturing",
     "apply_dense",
@@ -33,9 +40,12 @@ __all__ = [
     "concrete",
     "drawn_seed",
     "dropout",
+    "first_of_largest",
     "fused_attention",
     "fused_obstacle",
     "kept_seed",
+    "keys_by_head",
+    "keys_by_slot",
     "largest",
     "norm_of_sum",
     "random_state",
@@ -48,6 +58,7 @@ __all__ = [
     "surely_false",
     "take_along",
     "take_rows",
+    "turned",
     "write_rows",
     "zero_hidden",
 ]

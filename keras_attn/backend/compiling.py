@@ -55,7 +55,7 @@ def _compiled(function, variables):
 
         return lambda *args: program([v.value for v in variables], *args)
     if name == "tensorflow":
-        traced = tf.function(function, autograph=False)
+        traced = tf.function(function, autograph=False, jit_compile=True)
         # A program for every shape is what is wanted here; a plain call would
         # warn of it.
         return lambda *args: traced.get_concrete_function(*args)(*args)

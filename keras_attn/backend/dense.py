@@ -9,6 +9,8 @@ if keras.backend.backend() == "torch":
 elif keras.backend.backend() == "tensorflow":
     import tensorflow as tf
 
+_FEW = 17  # tokens
+
 
 def apply_dense(layer, x, contracted=1):
     """Applies a built `Dense` or `EinsumDense` whose kernel is one matrix.
@@ -17,7 +19,9 @@ def apply_dense(layer, x, contracted=1):
     this is one `addmm`, on TensorFlow one product of two matrices, to which the
     graph adds the bias: Keras's layers transpose, multiply and add in three
     steps, and each call of a layer takes as long as a small product. On JAX,
-    and for a layer that is quantized, it is a call of the layer.
+    and for a layer that is quantized, it is a call of the layer; but where
+    heads are contracted in a step of a decoder, XLA would turn the kernel at
+    each of them.
 
     Queries, keys and values of one sequence are three products: to put their
     matrices side by side at each step costs more than one product saves, on
@@ -34,6 +38,8 @@ def apply_dense(layer, x, contracted=1):
     """
     name = keras.backend.backend()
     if name not in _PRODUCTS or not _plain(layer, x):
+        return layer(x)
+    if name == "jax" and not (contracted > 1 and (x.shape[1] or _FEW) < _FEW):
         return layer(x)
     matrix, bias = _weights(layer, x, contracted)
     rows = keras.ops.reshape(x, (-1, matrix.shape[0]))
@@ -71,4 +77,9 @@ def _tensorflow(rows, matrix, bias):
     return product if bias is None else tf.nn.bias_add(product, bias)
 
 
-_PRODUCTS = {"tensorflow": _tensorflow, "torch": _torch}
+def _jax(rows, matrix, bias):
+    product = rows @ matrix
+    return product if bias is None else product + bias
+
+
+_PRODUCTS = {"jax": _jax, "tensorflow": _tensorflow, "torch": _torch}

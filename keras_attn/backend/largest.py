@@ -1,10 +1,14 @@
 """The largest entries of each row, the same ones on every backend."""
 
+import math
+
 import keras
 from keras import ops
 
 if keras.backend.backend() == "torch":
     import torch
+
+_WORTH_IT = 8  # entries in a piece
 
 
 def largest(x, count):
@@ -21,12 +25,8 @@ def largest(x, count):
     Returns:
         The entries, float32 (..., count), and their indices, int32, likewise.
     """
-    if keras.backend.backend() == "jax":
-        # JAX ranks -0.0 below 0.0.
-        x = ops.where(x == 0, 0.0, x)
     if keras.backend.backend() != "torch":
-        values, indices = ops.top_k(x, count)
-        return values, ops.cast(indices, "int32")
+        return _of_program(x, count)
     return torch.ops.keras_attn.largest(x, count)
 
 
@@ -40,6 +40,60 @@ def of_torch(x, count):
     # As the shapes below say: what is compiled relies on the strides.
     indices = indices[..., :count].to(torch.int32)
     return values[..., :count].contiguous(), indices.contiguous()
+
+
+def first_of_largest(x):
+    """Finds the first of the largest entries along the last axis.
+
+    Args:
+        x: float32 (..., N).
+
+    Returns:
+        Its index, int32 (...).
+    """
+    if keras.backend.backend() == "torch":
+        return ops.cast(ops.argmax(x, axis=-1), "int32")
+    # A maximum and a minimum become vector code, an `argmax` does not.
+    places = ops.arange(x.shape[-1], dtype="int32")
+    most = ops.max(x, axis=-1, keepdims=True)
+    found = ops.where(x == most, places, x.shape[-1] - 1)
+    return ops.min(found, axis=-1)
+
+
+def _of_program(x, count):
+    """Looks at whole pieces of a long row first, which is vector code.
+
+    The `count` largest lie in the `count` pieces with the largest maxima, of
+    equal ones the first: each other piece has as many entries before its own.
+    """
+    size = x.shape[-1]
+    piece = math.isqrt(size // count)
+    if piece < _WORTH_IT:
+        return _top(x, count)
+    near = sorted(range(piece // 2 + 1, 2 * piece), key=lambda n: -size % n)
+    piece = near[0]
+    missing = -size % piece
+    if missing:
+        # They are the last of all, so that they are never taken.
+        ends = [(0, 0)] * (len(x.shape) - 1) + [(0, missing)]
+        x = ops.pad(x, ends, constant_values=-float("inf"))
+    leading = ops.shape(x)[:-1]
+    pieces = ops.reshape(x, (*leading, (size + missing) // piece, piece))
+    _, chosen = _top(ops.max(pieces, axis=-1), count)
+    chosen = ops.sort(chosen, axis=-1)[..., None]
+    within = ops.take_along_axis(pieces, chosen, axis=-2)
+    values, places = _top(ops.reshape(within, (*leading, -1)), count)
+    indices = chosen * piece + ops.arange(piece, dtype="int32")
+    indices = ops.reshape(indices, (*leading, -1))
+    return values, ops.take_along_axis(indices, places, axis=-1)
+
+
+def _top(x, count):
+    if keras.backend.backend() == "jax":
+        # JAX ranks -0.0 below 0.0.
+        x = ops.where(x == 0, 0.0, x)
+    values, indices = ops.top_k(x, count)
+    return values, ops.cast(indices, "int32")
 
 
 def _settled(x, count):

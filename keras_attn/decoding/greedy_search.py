@@ -1,8 +1,8 @@
 """Greedy search: the likeliest token, step after step."""
 
 import keras
-from keras import ops
 
+from keras_attn.backend import first_of_largest
 from keras_attn.decoding.one_by_one import OneByOne
 
 
@@ -38,4 +38,4 @@ class GreedySearch(OneByOne):
 
     def pick(self, log_probs, step, draws):
         """Picks the likeliest tokens, int32 (B, 1)."""
-        return ops.cast(ops.argmax(log_probs, axis=-1), "int32")
+        return first_of_largest(log_probs)

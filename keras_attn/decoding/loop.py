@@ -118,7 +118,7 @@ class Search:
             first = ops.arange(sources, dtype="int32")[:, None]
             rows = ops.reshape(ops.tile(first, (1, width)), (-1,))
             state = state._replace(
-                hypothesis=kv.reorder(state.hypothesis, rows),
+                hypothesis=kv.branched(state.hypothesis, width),
                 tokens=ops.take(state.tokens, rows, axis=0),
             )
         book = self.strategy.begin(sources, length, self.task)

@@ -270,6 +270,8 @@ class MultiHeadAttention(ProjectedAttention):
         Returns:
             Float (R, T, D) and the cache.
         """
+        rows, length, _ = ops.shape(inputs)
+        inputs, positions = self._by_source(cache, inputs, positions)
         query, *added = self._heads(
             inputs, inputs, inputs, positions, positions
         )
@@ -278,11 +280,13 @@ class MultiHeadAttention(ProjectedAttention):
         visibility = Visibility(
             query_positions=positions,
             key_positions=key_positions,
+            attention_mask=kv.sight(cache, length),
             causal=True,
             window=self.sliding_window,
             padding="any",
         )
         output, _ = self._mix(inputs, (query, keys, values), visibility)
+        output = ops.reshape(output, (rows, length, *ops.shape(output)[2:]))
         return output, cache
 
     def attend_memory(self, inputs, memory, layer, positions=None):
@@ -310,12 +314,8 @@ class MultiHeadAttention(ProjectedAttention):
                 "a `position`. Received: positions=None"
             )
         keys, values, key_positions = kv.read(memory, layer)
-        rows, length, width = ops.shape(inputs)
-        sources = ops.shape(key_positions)[0]
-        queries = rows // sources * length
-        if positions is not None:
-            positions = ops.reshape(positions, (sources, queries))
-        queries = ops.reshape(inputs, (sources, queries, width))
+        rows, length, _ = ops.shape(inputs)
+        queries, positions = self._by_source(memory, inputs, positions)
         visibility = Visibility(
             query_positions=positions,
             key_positions=key_positions,
@@ -325,6 +325,15 @@ class MultiHeadAttention(ProjectedAttention):
         heads = self._rotated(heads, positions), keys, values
         output, _ = self._mix(queries, heads, visibility)
         return ops.reshape(output, (rows, length, *ops.shape(output)[2:]))
+
+    def _by_source(self, cache, inputs, positions):
+        """Makes the hypotheses of a source queries of one row."""
+        sources = kv.sources(cache)
+        rows, length, width = ops.shape(inputs)
+        queries = rows // sources * length
+        if positions is not None:
+            positions = ops.reshape(positions, (sources, queries))
+        return ops.reshape(inputs, (sources, queries, width)), positions
 
     def _mix(
         self,

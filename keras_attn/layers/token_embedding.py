@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_attn import checks
+from keras_attn.backend import turned
 from keras_attn.layers.quantized_parts import QuantizedParts
 
 
@@ -99,11 +100,24 @@ class TokenEmbedding(QuantizedParts, keras.layers.Layer):
             vectors = vectors * ops.cast(self.hidden_dim**0.5, vectors.dtype)
         return vectors
 
-    def logits(self, hidden):
+    def output_matrix(self):
+        """Returns E^T for the logits of many steps.
+
+        Returns:
+            Float (D, V) in the compute dtype; (), where `logits` are as fast
+            without it, or where the layer is quantized.
+        """
+        if self._table.quantization_mode is not None:
+            return ()
+        # The property, not the variable: it has LoRA's part in it.
+        return turned(ops.cast(self._table.embeddings, self.compute_dtype))
+
+    def logits(self, hidden, matrix=()):
         """Scores every token of the vocabulary with the same matrix.
 
         Args:
             hidden: float (B, T, D).
+            matrix: what `output_matrix` returned; default (): E is read anew.
 
         Returns:
             Float (B, T, V).
@@ -112,7 +126,10 @@ class TokenEmbedding(QuantizedParts, keras.layers.Layer):
             ValueError: vectors of another width.
         """
         checks.width("hidden", hidden.shape, self.hidden_dim)
-        logits = self._table(hidden, reverse=True)
+        if isinstance(matrix, tuple):
+            logits = self._table(hidden, reverse=True)
+        else:
+            logits = ops.matmul(ops.cast(hidden, matrix.dtype), matrix)
         if self._bias is not None:
             # Cast by hand: a decode step comes here outside `__call__`.
             logits = logits + ops.cast(self._bias, logits.dtype)

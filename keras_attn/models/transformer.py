@@ -1,5 +1,7 @@
 """The encoder-decoder Transformer."""
 
+from typing import Any, NamedTuple
+
 import keras
 from keras import ops
 
@@ -9,6 +11,18 @@ from keras_attn.models.alignment import cross_attention_weights
 from keras_attn.models.doors import check_ids
 from keras_attn.models.transformer_parts import TransformerParts
 from keras_attn.ops import positions_from_mask
+
+
+class _Memory(NamedTuple):
+    """Holds what all steps of a decoder read.
+
+    Args:
+        cache: `KVCache`, the keys and values of the source.
+        output_matrix: float (D, V), or (), from `TokenEmbedding`.
+    """
+
+    cache: Any
+    output_matrix: Any
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -187,9 +201,11 @@ class Transformer(TransformerParts):
             self.compute_dtype,
         )
         tokens = ops.full((rows, 1), self.start_id, dtype="int32")
-        return DecodingState(
-            kv.full(keys, values, positions), hypothesis, tokens
-        )
+        matrix = ()
+        if self._output_dense is None:
+            matrix = self._target_embedding.output_matrix()
+        memory = _Memory(kv.full(keys, values, positions), matrix)
+        return DecodingState(memory, hypothesis, tokens)
 
     def decode_step(self, tokens, state):
         """Takes the next tokens of every hypothesis.
@@ -203,15 +219,16 @@ class Transformer(TransformerParts):
         """
         count = tokens.shape[1]
         positions, cache = kv.open_slots(state.hypothesis, count)
-        length = kv.read(cache, 0)[2].shape[1]
+        length = kv.slots(cache)
         x = self._target_embedding(tokens)
         x = self._target_positions.decode_step(x, positions, length)
         for layer, block in enumerate(self._decoder_blocks):
             x, cache = block.decode_step(
-                x, positions, cache, state.memory, layer
+                x, positions, cache, state.memory.cache, layer
             )
         cache = kv.close_slots(cache, count)
-        return self._logits(x), state._replace(hypothesis=cache)
+        logits = self._logits(x, state.memory.output_matrix)
+        return logits, state._replace(hypothesis=cache)
 
     def align(self, inputs, tokens, lengths):
         """Says where each generated token looked in the source.
@@ -262,9 +279,9 @@ class Transformer(TransformerParts):
         """Returns the shape of the logits."""
         return (*inputs_shape[1], self._sizes[1])
 
-    def _logits(self, x):
+    def _logits(self, x, output_matrix=()):
         if self.normalize_first:
             x = self._decoder_norm(x)
         if self._output_dense is not None:
             return self._output_dense(x)
-        return self._target_embedding.logits(x)
+        return self._target_embedding.logits(x, output_matrix)

@@ -218,16 +218,17 @@ def _softmax(scores):
 
 
 def _mix(weights, value):
-    batch, heads, queries, keys = ops.shape(weights)
-    key_heads, width = value.shape[2:]
-    if heads == key_heads:
-        mixed = ops.matmul(weights, ops.transpose(value, (0, 2, 1, 3)))
-        return ops.transpose(mixed, (0, 2, 1, 3))
-    weights = ops.reshape(
-        weights, (batch, key_heads, heads // key_heads, queries, keys)
-    )
-    output = ops.einsum("bkgts,bskw->btkgw", weights, value)
-    return ops.reshape(output, (batch, queries, heads, width))
+    heads, key_heads = weights.shape[1], value.shape[2]
+    batch, _, queries, keys = ops.shape(weights)
+    value = ops.transpose(value, (0, 2, 1, 3))
+    if heads != key_heads:
+        together = heads // key_heads * queries
+        weights = ops.reshape(weights, (batch, key_heads, together, keys))
+    output = ops.matmul(weights, value)
+    if heads != key_heads:
+        width = value.shape[3]
+        output = ops.reshape(output, (batch, heads, queries, width))
+    return ops.transpose(output, (0, 2, 1, 3))
 
 
 def _check_shapes(query, key, value):

@@ -37,14 +37,14 @@ def scaled_dot_scores(query, key, scale=None):
         query, key = ops.cast(query, "float32"), ops.cast(key, "float32")
     # The scale goes on the query: T x H numbers, not T x S.
     query = query * ops.cast(scale, query.dtype)
+    # Not an einsum: XLA's takes up to twice as long between projections on a
+    # CPU, and turns the whole cache at each step of a decoder.
+    query = ops.transpose(query, (0, 2, 1, 3))
+    key = ops.transpose(key, (0, 2, 3, 1))
     if heads == key_heads:
-        # Not an einsum: between projections XLA's takes up to twice as long
-        # on a CPU.
-        query = ops.transpose(query, (0, 2, 1, 3))
-        return ops.matmul(query, ops.transpose(key, (0, 2, 3, 1)))
-    batch, length = ops.shape(query)[:2]
-    query = ops.reshape(
-        query, (batch, length, key_heads, heads // key_heads, width)
-    )
-    scores = ops.einsum("btkgh,bskh->bkgts", query, key)
-    return ops.reshape(scores, (batch, heads, length, ops.shape(key)[1]))
+        return ops.matmul(query, key)
+    batch, _, length, _ = ops.shape(query)
+    together = heads // key_heads * length
+    query = ops.reshape(query, (batch, key_heads, together, width))
+    scores = ops.matmul(query, key)
+    return ops.reshape(scores, (batch, heads, length, ops.shape(key)[3]))

@@ -28,6 +28,16 @@ def test_writes_where_it_is_told(start):
     np.testing.assert_array_equal(values(result), written(update, start))
 
 
+def test_along_another_axis():
+    update = normal(2, 5, 2, seed=2)
+    expected = BUFFER.copy()
+    expected[..., 1:] = update
+    result = write_rows(
+        ops.convert_to_tensor(BUFFER), ops.convert_to_tensor(update), 1, axis=2
+    )
+    np.testing.assert_array_equal(values(result), expected)
+
+
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_in_a_compiled_function(count):
     update, start = normal(2, count, 3, seed=2), 5 - count

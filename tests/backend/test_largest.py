@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_attn.backend import compiled, largest
+from keras_attn.backend import compiled, first_of_largest, largest
 
 RNG = np.random.default_rng(0)
 ROWS = {
@@ -13,6 +13,8 @@ ROWS = {
     # Whole numbers of both signs: every one of them several times.
     "ties": RNG.integers(-4, 4, (3, 2, 50)),
     "signs of zero": np.where(RNG.random((2, 40)) < 0.5, -0.0, 0.0),
+    "in pieces": RNG.integers(-4, 4, (2, 2, 997)),
+    "in pieces that fit": RNG.normal(size=(3, 800)),
     "tie across the edge": np.array([[1.0, 3.0, 2.0, 2.0, 2.0, 0.0]]),
 }
 
@@ -30,6 +32,25 @@ def test_equals_a_stable_sort(name, count):
         np.take_along_axis(rows, expected, axis=-1),
     )
     assert ops.convert_to_numpy(indices).dtype == "int32"
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_the_first_of_the_largest(name):
+    rows = ROWS[name].astype("float32")
+    found = compiled(first_of_largest, [])(ops.convert_to_tensor(rows))
+    expected = np.argmax(rows, axis=-1)
+    np.testing.assert_array_equal(ops.convert_to_numpy(found), expected)
+    assert ops.convert_to_numpy(found).dtype == "int32"
+
+
+def test_a_few_entries_among_hidden_pieces():
+    rows = np.full((1, 1000), -np.inf, "float32")
+    rows[0, [999, 3, 500]] = [1, 0, 1]
+    values, indices = largest(ops.convert_to_tensor(rows), 4)
+    assert ops.convert_to_numpy(values)[0].tolist() == [1, 1, 0, -np.inf]
+    indices = ops.convert_to_numpy(indices)[0].tolist()
+    assert indices[:3] == [500, 999, 3]
+    assert len(set(indices)) == 4 and max(indices) < 1000
 
 
 def test_whole_rows_and_hidden_entries():

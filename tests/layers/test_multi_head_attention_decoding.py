@@ -96,6 +96,27 @@ def test_after_a_padded_prompt():
     assert (values(output)[0, :2] == 0).all()
 
 
+@every_layer
+@pytest.mark.parametrize("compile_step", [False, True])
+def test_hypotheses_that_go_on_from_each_other(kwargs, compile_step):
+    """Two tokens of a source, then three hypotheses that are reordered."""
+    width, layer = 3, make(D, **kwargs)
+    step = _step(layer)
+    if compile_step:
+        step = compiled(step, layer.variables)
+    output, cache = step(ops.convert_to_tensor(X[:, :2]), empty(layer))
+    cache = kv.branched(cache, width)
+    seen = np.repeat(X[:, :2], width, axis=0)
+    for number, origins in enumerate([[0, 1, 2], [2, 2, 0], [1, 0, 1]]):
+        rows = np.concatenate([origins, width + np.array(origins)])
+        cache = kv.reorder(cache, ops.convert_to_tensor(rows.astype("int32")))
+        new = normal(B * width, 1, D, seed=number)
+        seen = np.concatenate([seen[rows], new], axis=1)
+        output, cache = step(ops.convert_to_tensor(new), cache)
+        expected = values(layer(seen, seen, use_causal_mask=True))
+        assert_close(values(output)[:, 0], expected[:, -1])
+
+
 def test_half_precision_keeps_the_dtype_of_the_cache():
     layer = make(D, dtype="mixed_bfloat16")
     cache = empty(layer, dtype="bfloat16")

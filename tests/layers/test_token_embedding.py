@@ -68,6 +68,15 @@ def test_logits_with_a_bias(dtype):
     tolerance = {"float32": 1e-5, "mixed_bfloat16": 2e-2}[dtype]
     assert_close(values(logits), hidden @ matrix.T + bias, tolerance)
     assert_differs(values(logits), hidden @ matrix.T)
+    again = layer.logits(tensor, layer.output_matrix())
+    assert again.dtype == tensor.dtype
+    assert_close(values(again), values(logits), tolerance)
+
+
+def test_a_quantized_matrix_is_read_anew():
+    layer = make()
+    layer._table.quantize("int8")
+    assert layer.output_matrix() == ()
 
 
 def test_logits_of_masked_vectors():
