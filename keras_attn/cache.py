@@ -208,8 +208,13 @@ def branched(hypothesis, width):
         )
 
     def repeated(tensor, axis):
-        scalar = len(tensor.shape) == 0
-        return tensor if scalar else ops.repeat(tensor, width, axis=axis)
+        if len(tensor.shape) == 0:
+            return tensor
+        # Not `ops.repeat`: one slot PyTorch would only read several times, and
+        # a cache is written.
+        count = ops.shape(tensor)[axis] * width
+        places = ops.arange(count, dtype="int32") // width
+        return ops.take(tensor, places, axis=axis)
 
     return tree.traverse(grown, hypothesis)
 

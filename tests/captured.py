@@ -5,9 +5,9 @@ import types
 from keras_attn.backend import Capturing
 
 
-def captured_step(function, variables):
+def captured_step(function, variables, fixed=0):
     """Captures a method for its object, or a function that is kept."""
     owner, key = function, None
     if isinstance(function, types.MethodType):
         owner, key = function.__self__, function.__func__
-    return Capturing(owner, variables).step(function, key)
+    return Capturing(owner, variables).step(function, key, fixed=fixed)

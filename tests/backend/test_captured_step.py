@@ -220,3 +220,60 @@ def test_threads_share_graphs(captures):
         wanted = np.exp(np.arange(number, number + 20.0)) + 1
         np.testing.assert_allclose(found[number], wanted, rtol=1e-6)
     assert len(captures) == 1
+
+
+@torch_only
+def test_fixed_arguments_may_be_others_in_the_next_run(captures):
+    def step(x, mask):
+        return ops.where(mask[:, None, None], x, 0) + 1
+
+    x = ops.ones((2, 1, 3))
+    run = captured_step(step, [], fixed=1)
+    # Nothing hidden, which a step of its own is written for; and something.
+    for seen in ([True, True], [True, False]):
+        mask = _tensor(seen, "bool")
+        expected = np.ones((2, 1, 3)) + np.asarray(seen)[:, None, None]
+        for _ in range(2):
+            np.testing.assert_array_equal(_run(run, x, mask), expected)
+    assert len(captures) == 1
+
+
+@torch_only
+def test_results_are_the_next_arguments(captures):
+    def step(state, added):
+        return State(state.rows + added, state.cursor + 1)
+
+    run = captured_step(step, [], fixed=1)
+    added = _tensor([2.0])
+    for rows in (1, 3):
+        state = State(ops.ones((rows,)), _tensor(0, "int32"))
+        for number in range(1, 4):
+            state = run(state, added)
+            found = ops.convert_to_numpy(state.rows)
+            np.testing.assert_array_equal(found, np.full(rows, 1 + 2 * number))
+            assert int(state.cursor) == number
+    assert len(captures) == 2
+
+
+@torch_only
+@pytest.mark.parametrize("tokens", [1, 2])
+def test_work_between_products_is_the_same_for_one_token(tokens):
+    keras.utils.set_random_seed(2)
+    layers = [
+        keras.layers.Dense(5, activation="gelu"),
+        keras.layers.LayerNormalization(),
+        keras.layers.Dense(4),
+    ]
+    x = keras.random.normal((3, tokens, 4))
+    gate = keras.random.normal((4,))
+
+    def step(x, gate):
+        y = x
+        for layer in layers:
+            y = layer(y)
+        return ops.where(y > 0, (y + x) * gate, 0.0)[:, -1]
+
+    wanted = ops.convert_to_numpy(step(x, gate))
+    variables = [variable for layer in layers for variable in layer.variables]
+    found = _run(captured_step(step, variables), x, gate)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
