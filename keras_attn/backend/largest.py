@@ -89,9 +89,8 @@ def _of_program(x, count):
 
 
 def _top(x, count):
-    if keras.backend.backend() == "jax":
-        # JAX ranks -0.0 below 0.0.
-        x = ops.where(x == 0, 0.0, x)
+    # XLA ranks -0.0 below 0.0.
+    x = ops.where(x == 0, 0.0, x)
     values, indices = ops.top_k(x, count)
     return values, ops.cast(indices, "int32")
 
