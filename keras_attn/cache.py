@@ -30,8 +30,9 @@ class KVCache(NamedTuple):
     compiler copies or turns the whole cache at every step.
 
     Args:
-        keys: tuple, one float (B K, H, k L) a layer; on PyTorch (B K, k L, H).
-        values: tuple, one float (B K, k L, W) a layer.
+        keys: tuple, one float (B, K, H, k L) a layer; on PyTorch
+            (B, K, k L, H).
+        values: tuple, one float (B, K, k L, W) a layer.
         positions: int32 (B, k L), -1 where no token is written.
         origins: int32 (B, k, L). Which of the k hypotheses of the source wrote
             what this one sees in a slot; (): there is one of each source.
@@ -40,7 +41,7 @@ class KVCache(NamedTuple):
     Examples:
         >>> cache = keras_attn.cache.empty(2, 8, 3, 4, 16, 16, "float32")
         >>> len(cache.values), tuple(cache.values[0].shape), int(cache.cursor)
-        (3, (8, 8, 16), 0)
+        (3, (2, 4, 8, 16), 0)
     """
 
     keys: Any
@@ -141,7 +142,7 @@ def append(cache, layer, keys, values):
     keys, values = (_side_by_side(fresh, width) for fresh in (keys, values))
     return cache._replace(
         keys=written(cache.keys, keys_by_head(keys), KEY_SLOTS_AXIS),
-        values=written(cache.values, _by_head(values), 1),
+        values=written(cache.values, _by_head(values), 2),
     )
 
 
@@ -156,10 +157,9 @@ def read(cache, layer):
     Returns:
         Float (B, k L, K, H), float (B, k L, K, W) and int32 (B, k L).
     """
-    rows = sources(cache)
     return (
-        keys_by_slot(cache.keys[layer], rows),
-        _by_slot(cache.values[layer], rows),
+        keys_by_slot(cache.keys[layer]),
+        _by_head(cache.values[layer]),
         cache.positions,
     )
 
@@ -201,7 +201,7 @@ def branched(hypothesis, width):
         axis = KEY_SLOTS_AXIS
         return KVCache(
             tuple(repeated(tensor, axis) for tensor in part.keys),
-            tuple(repeated(tensor, 1) for tensor in part.values),
+            tuple(repeated(tensor, 2) for tensor in part.values),
             repeated(part.positions, 1),
             own + ops.zeros_like(part.positions)[:, None],
             part.cursor,
@@ -289,7 +289,7 @@ def resized(hypothesis, length):
 
         return part._replace(
             keys=tuple(padded(tensor, KEY_SLOTS_AXIS) for tensor in part.keys),
-            values=tuple(padded(tensor, 1) for tensor in part.values),
+            values=tuple(padded(tensor, 2) for tensor in part.values),
             positions=padded(part.positions, 1, fill=-1),
             origins=ops.pad(origins, ((0, 0), (0, 0), (0, length - present)))
             if copies > 1
@@ -325,29 +325,13 @@ def _reordered(cache, taken):
         shape = ops.shape(cache.origins)
         origins = taken(ops.reshape(cache.origins, (-1, shape[2])))
         return cache._replace(origins=ops.reshape(origins, shape))
-    rows = sources(cache)
-
-    def heads(tensor):
-        shape = ops.shape(tensor)
-        tensor = ops.reshape(tensor, (rows, shape[0] // rows, *shape[1:]))
-        return ops.reshape(taken(tensor), (-1, *shape[1:]))
-
     return cache._replace(
-        keys=tuple(map(heads, cache.keys)),
-        values=tuple(map(heads, cache.values)),
+        keys=tuple(map(taken, cache.keys)),
+        values=tuple(map(taken, cache.values)),
         positions=taken(cache.positions),
     )
 
 
 def _by_head(tensor):
-    """(B, S, K, W) to (B K, S, W)."""
-    rows, length, heads, width = ops.shape(tensor)
-    tensor = ops.transpose(tensor, (0, 2, 1, 3))
-    return ops.reshape(tensor, (rows * heads, length, width))
-
-
-def _by_slot(tensor, rows):
-    """(B K, S, W) to (B, S, K, W)."""
-    count, *rest = ops.shape(tensor)
-    tensor = ops.reshape(tensor, (rows, count // rows, *rest))
+    """(B, S, K, W) to (B, K, S, W), and back."""
     return ops.transpose(tensor, (0, 2, 1, 3))

@@ -7,21 +7,14 @@ from keras import ops
 # multiplies matrices as they lie, and else turns the keys first.
 _FEATURES_LAST = keras.backend.backend() == "torch"
 
-KEY_SLOTS_AXIS = 1 if _FEATURES_LAST else 2
+KEY_SLOTS_AXIS = 2 if _FEATURES_LAST else 3
 
 
 def keys_by_head(keys):
-    """Turns float (B, S, K, H) to (B K, H, S), on PyTorch to (B K, S, H)."""
-    rows, slots, heads, width = ops.shape(keys)
-    if _FEATURES_LAST:
-        keys = ops.transpose(keys, (0, 2, 1, 3))
-        return ops.reshape(keys, (rows * heads, slots, width))
-    keys = ops.transpose(keys, (0, 2, 3, 1))
-    return ops.reshape(keys, (rows * heads, width, slots))
+    """Turns float (B, S, K, H) to (B, K, H, S), on PyTorch to (B, K, S, H)."""
+    return ops.transpose(keys, (0, 2, 1, 3) if _FEATURES_LAST else (0, 2, 3, 1))
 
 
-def keys_by_slot(keys, rows):
-    """Undoes `keys_by_head`, of keys of B rows."""
-    count, *rest = ops.shape(keys)
-    keys = ops.reshape(keys, (rows, count // rows, *rest))
+def keys_by_slot(keys):
+    """Undoes `keys_by_head`."""
     return ops.transpose(keys, (0, 2, 1, 3) if _FEATURES_LAST else (0, 3, 1, 2))
