@@ -42,11 +42,15 @@ translate: $(STAMP) ## Train a Transformer, translate, score, draw pictures
 	$(RUN) tutorials/translate.py
 
 # The tests of the site need no backend: only the first run has them, and after
-# that a run without any test (status 5) is none that failed.
+# that a run without any test (status 5) is none that failed. Most of the time of
+# JAX's tests goes into compiling programs that run once: XLA leaves out what only
+# makes them faster, unless JAX_DISABLE_MOST_OPTIMIZATIONS=0 asks for it.
 test: lint ## Lint, then run all tests on each backend in turn
 	@once=; for backend in $(BACKENDS); do \
 		echo "Tests on $$backend:"; \
-		KERAS_BACKEND=$$backend $(RUN) -m pytest $(TESTS) $$once \
+		KERAS_BACKEND=$$backend \
+		JAX_DISABLE_MOST_OPTIMIZATIONS=$${JAX_DISABLE_MOST_OPTIMIZATIONS:-1} \
+		$(RUN) -m pytest $(TESTS) $$once \
 			--numprocesses=$(WORKERS) --dist=loadfile || \
 			[ $$?$$once = 5--deselect=tests/site/ ] || { \
 			echo "make test: stopped, tests failed on $$backend." >&2; \
