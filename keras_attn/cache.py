@@ -8,6 +8,7 @@ from keras_attn.backend import (
     KEY_SLOTS_AXIS,
     keys_by_head,
     keys_by_slot,
+    no_keys,
     take_rows,
     write_rows,
 )
@@ -53,13 +54,14 @@ class KVCache(NamedTuple):
 
 def empty(rows, length, layers, heads, key_dim, value_dim, dtype):
     """Allocates a cache of `length` slots in which nothing is written."""
-
-    def zeros(width):
-        return ops.zeros((rows, length, heads, width), dtype)
-
     return KVCache(
-        keys=tuple(keys_by_head(zeros(key_dim)) for _ in range(layers)),
-        values=tuple(_by_head(zeros(value_dim)) for _ in range(layers)),
+        keys=tuple(
+            no_keys(rows, heads, length, key_dim, dtype) for _ in range(layers)
+        ),
+        values=tuple(
+            ops.zeros((rows, heads, length, value_dim), dtype)
+            for _ in range(layers)
+        ),
         positions=ops.full((rows, length), -1, dtype="int32"),
         origins=(),
         cursor=ops.zeros((), dtype="int32"),
@@ -154,6 +156,9 @@ def close_slots(cache, count):
 def read(cache, layer):
     """Returns one layer's keys, values and the positions of its slots.
 
+    In a `branched` cache these are the slots of all hypotheses of a source:
+    what one of them may see says `sight`.
+
     Returns:
         Float (B, k L, K, H), float (B, k L, K, W) and int32 (B, k L).
     """
@@ -188,7 +193,8 @@ def branched(hypothesis, width):
         width: int. k.
 
     Returns:
-        The nest, with R = B k rows, those of a source side by side.
+        The nest, with R = B k rows, those of a source side by side; but a
+        `KVCache` keeps its B rows and has k L slots in each.
     """
 
     def grown(part):
@@ -223,10 +229,11 @@ def reorder(hypothesis, rows):
     """Takes the given rows, int32 (R',): beam search keeps some hypotheses.
 
     Args:
-        hypothesis: nest of tensors with R rows each, such as a `KVCache`,
-            consumed. What has no axis is shared by all rows and stays.
+        hypothesis: nest of tensors with R rows each, or of a `KVCache` that
+            serves R, consumed. What has no axis is shared by all and stays.
         rows: int32 (R',), in [0, R); a row may be taken more than once. Of a
-            `branched` cache R' = R, and each row is one of the same source.
+            `branched` cache R' = R, each row is one of the same source, and
+            nothing changes but who sees what.
 
     Returns:
         The nest, with R' rows.

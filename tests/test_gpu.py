@@ -13,6 +13,7 @@ from keras_attn.ops import (
     positions_from_mask,
 )
 from keras_attn.training import SequenceCrossentropy
+from tests.gradients import gradient
 from tests.models.tiny import (
     LABELS,
     SOURCE,
@@ -81,6 +82,28 @@ def seen(name):
             query_positions=places, key_positions=places, padding="right"
         ),
     }[name]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("window", [7, 130, 300])
+def test_bands_of_a_causal_window(window, dtype):
+    """More than one band, values and gradients."""
+    arrays = RNG.normal(size=(3, 2, 700, 4, 16)).astype("float32")
+    cotangent = RNG.normal(size=arrays.shape[1:]).astype("float32")
+    see = Visibility(causal=True, window=window)
+
+    def found(kernel):
+        def loss(*tensors):
+            tensors = [ops.cast(x, dtype) for x in tensors]
+            output = attend(*tensors, see, kernel=kernel)
+            return ops.sum(ops.cast(output, "float32") * cotangent)
+
+        tensors = [ops.cast(x, dtype) for x in arrays]
+        output = ops.cast(attend(*tensors, see, kernel=kernel), "float32")
+        return ops.convert_to_numpy(output), *gradient(loss, *arrays)
+
+    for one, other in zip(found(None), found("plain"), strict=True):
+        np.testing.assert_allclose(one, other, atol=0.1)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])

@@ -19,6 +19,7 @@ from keras_attn.backend.key_layout import (
     KEY_SLOTS_AXIS,
     keys_by_head,
     keys_by_slot,
+    no_keys,
 )
 from keras_attn.backend.largest import first_of_largest, largest
 from keras_attn.backend.norm_of_sum import norm_of_sum
@@ -47,6 +48,7 @@ __all__ = [
     "keys_by_head",
     "keys_by_slot",
     "largest",
+    "no_keys",
     "norm_of_sum",
     "random_state",
     "repeated",

@@ -107,8 +107,8 @@ def fused_attention(
         scale: float. Factor on the scores.
         bias: float broadcastable to (B, N, T, S), rank 4, or None; without
             gradient on PyTorch, and in the dtype of `query` but on a CPU.
-        window: int or None. With `causal`, on PyTorch: query t sees keys
-            t - window + 1..t.
+        window: int or None. With `causal` and neither mask nor bias, on
+            PyTorch: query t sees keys t - window + 1..t.
 
     Returns:
         Float (B, T, N, W).
@@ -134,13 +134,13 @@ def _torch(query, key, value, mask, causal, scale, bias, window):
     query, key, value = (x.transpose(1, 2) for x in (query, key, value))
     if query.shape[2] >= _COPY_FROM:
         query, key, value = (x.contiguous() for x in (query, key, value))
-    if key_heads == 1:
-        # Shared heads are served for several of them only.
-        key, value = (x.expand(-1, heads, -1, -1) for x in (key, value))
     options = {"scale": scale, "enable_gqa": 1 < key_heads < heads}
     if window is not None and window < query.shape[2]:
         output = fused_bands(query, key, value, window, **options)
         return output.transpose(1, 2)
+    if key_heads == 1:
+        # Shared heads are served for several of them only.
+        key, value = (x.expand(-1, heads, -1, -1) for x in (key, value))
     added = bias
     if mask is not None:
         # Not a boolean one, of which PyTorch makes a mask of the size T x S,

@@ -7,11 +7,12 @@ if keras.backend.backend() == "torch":
 
 
 def fused_bands(query, key, value, window, **options):
-    """Computes attention under a causal window; what it hides costs nothing.
+    """Computes attention under a causal window, in time linear in the sequence.
 
     Query t sees keys t - window + 1 to t. A band of queries is handed to the
-    kernel with the keys that it may see and no others, so that time is linear
-    in the sequence and no mask has the size T x T.
+    kernel with the keys that some of it may see, so that no mask has the size
+    T x T. Where there is a gradient the keys are copied, no more than six times
+    over.
 
     Args:
         query: float tensor of PyTorch (B, N, T, H).
@@ -24,10 +25,12 @@ def fused_bands(query, key, value, window, **options):
     Returns:
         Float (B, N, T, W).
     """
-    # A narrow window hides more of narrow bands; the kernel likes wide ones.
-    band = 128 if window <= 256 else 256
+    # A narrow window hides more of narrow bands; the kernel likes wide ones,
+    # and under a wide window each key belongs to few of them.
+    band = 128 if window <= 256 else max(256, 128 * -(-window // 512))
     back = -(-(window - 1) // band)
-    added = _triangle(query, window, band, back)
+    heads = query.shape[1]
+    added = _band_mask(query, window, band, back)
     learns = torch.is_grad_enabled() and (
         key.requires_grad or value.requires_grad
     )
@@ -46,6 +49,8 @@ def fused_bands(query, key, value, window, **options):
             first = max(back - number, 0) * band
             hidden = added[: queries.shape[2], first : first + keys.shape[2]]
             hidden = hidden.expand(query.shape[0], 1, -1, -1)
+        if key.shape[1] == 1:
+            keys, values = (x.expand(-1, heads, -1, -1) for x in (keys, values))
         outputs.append(
             torch.nn.functional.scaled_dot_product_attention(
                 queries,
@@ -59,7 +64,7 @@ def fused_bands(query, key, value, window, **options):
     return torch.cat(outputs, 2)
 
 
-def _triangle(query, window, band, back):
+def _band_mask(query, window, band, back):
     """What is added to the scores of a band and of the keys up to its end."""
     place = torch.arange((back + 1) * band, device=query.device)
     distance = place[back * band :, None] - place

@@ -47,6 +47,7 @@ def may_look(tensor, anywhere=False):
             and (tensor.device.type == "cpu" or anywhere)
             and tensor.device.type != "meta"
             and not torch.compiler.is_compiling()
+            and not torch.jit.is_tracing()
         )
     if name == "jax":
         return (

@@ -10,6 +10,12 @@ _FEATURES_LAST = keras.backend.backend() == "torch"
 KEY_SLOTS_AXIS = 2 if _FEATURES_LAST else 3
 
 
+def no_keys(rows, heads, slots, width, dtype):
+    """Returns zeros for a cache, laid out as `keys_by_head` lays keys out."""
+    head = (slots, width) if _FEATURES_LAST else (width, slots)
+    return ops.zeros((rows, heads, *head), dtype)
+
+
 def keys_by_head(keys):
     """Turns float (B, S, K, H) to (B, K, H, S), on PyTorch to (B, K, S, H)."""
     return ops.transpose(keys, (0, 2, 1, 3) if _FEATURES_LAST else (0, 2, 3, 1))

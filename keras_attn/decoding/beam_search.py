@@ -74,6 +74,8 @@ class BeamSearch(Strategy):
         ((1, 2, 4), (1, 2))
     """
 
+    reorders = True
+
     def __init__(
         self,
         width=4,

@@ -115,12 +115,13 @@ class Search:
         state = self.model.start_decoding(inputs, length)
         sources = ops.shape(state.tokens)[0]
         if width > 1:
-            first = ops.arange(sources, dtype="int32")[:, None]
-            rows = ops.reshape(ops.tile(first, (1, width)), (-1,))
-            state = state._replace(
-                hypothesis=kv.branched(state.hypothesis, width),
-                tokens=ops.take(state.tokens, rows, axis=0),
-            )
+            parts = state.hypothesis, state.tokens
+            if self.strategy.reorders:
+                hypothesis, tokens = kv.branched(parts, width)
+            else:
+                rows = ops.arange(sources * width, dtype="int32") // width
+                hypothesis, tokens = kv.reorder(parts, rows)
+            state = state._replace(hypothesis=hypothesis, tokens=tokens)
         book = self.strategy.begin(sources, length, self.task)
         step, going = ops.zeros((), "int32"), ops.ones((), "bool")
         memory, state = state.memory, state._replace(memory=())

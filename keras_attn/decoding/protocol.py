@@ -18,8 +18,12 @@ class DecodingState(NamedTuple):
     state may depend on the length. The state of a start has one
     row a source, R = B. A search that keeps k hypotheses of each source gives
     `hypothesis` and `tokens` R = B k rows, those of one source side by side,
-    and `memory` stays as it is. The model also has `pad_id`, `start_id`,
-    `end_id` (ints) and, like every Keras model, `variables`.
+    and `memory` stays as it is. Where hypotheses go on from each other, a
+    `KVCache` keeps B rows instead, each with the slots of all k
+    (`keras_attn.cache.branched`): attention to it takes the hypotheses as
+    queries of one row and hides what `keras_attn.cache.sight` hides, as
+    `MultiHeadAttention.decode_step` does. The model also has `pad_id`,
+    `start_id`, `end_id` (ints) and, like every Keras model, `variables`.
 
     On PyTorch the steps are captured once, as a graph, and replayed. So
     `decode_step` must not look at the values of tensors nor draw random
@@ -27,7 +31,8 @@ class DecodingState(NamedTuple):
     attribute `torch_steps`: `"plain"`, its steps run as they are, which takes
     several times as long; or `"compiled"`, `torch.compile` makes a program of
     the graph, which takes a minute before the first step and a C++ compiler.
-    Default `"captured"`. Other backends compile the steps.
+    Default `"captured"`. Other backends compile the steps, TensorFlow with XLA,
+    which lacks some operations, such as those on strings.
 
     A model that attends to its source may say where each generated token
     looked:
@@ -38,7 +43,8 @@ class DecodingState(NamedTuple):
     (B, t, M, N, L, S), of M layers.
 
     Args:
-        memory: nest with one row a source. Steps only read it.
+        memory: nest with one row a source, or of what all sources share. Steps
+            only read it.
         hypothesis: nest with one row a hypothesis; beam search reorders it.
             What has no axis is shared by all rows.
         tokens: int32 (R, 1), the tokens that the first step takes.

@@ -37,6 +37,11 @@ class Strategy:
     nest of tensors. It defines the methods from `begin` to `live`, which are
     functions of tensors, and `get_config` where it has arguments of its own.
 
+    `width` is k. A strategy that `reorders` lets sequences go on from others of
+    their source (`Choice.origins`): they share the slots of one cache, of which
+    nothing is then copied. Otherwise each has a cache of its own, of which it
+    alone is a query.
+
     Args:
         banned_tokens: iterable of int. Ids that are never generated, besides
             pad and start.
@@ -44,7 +49,8 @@ class Strategy:
             included: before that the end token is not generated.
     """
 
-    width = 1  # k
+    width = 1
+    reorders = False
 
     def __init__(self, banned_tokens=(), min_length=0):
         banned_tokens = tuple(banned_tokens)

@@ -16,8 +16,8 @@ class AttentionPlan(NamedTuple):
     Args:
         kernel: `"fused"`, `"blockwise"` or `"plain"`.
         reason: str. Why this one.
-        causal_only: bool. The fused kernel's own causal switch stands for the
-            mask, together with a window where there is one.
+        causal_only: bool. Order, and a window where there is one, are all that
+            hides: the fused kernel is told so and gets no mask.
         passed_over: tuple of pairs of str. Kernels that would be preferred, and
             why they do not run.
 
@@ -188,6 +188,10 @@ def _spread(v, of_positions, causal_only):
     """What of the size T x S a fused kernel would have to be handed."""
     if of_positions:
         return "a bias"
+    given = v.attention_mask
+    if given is not None and 1 not in given.shape[2:]:
+        # It is there already.
+        return None
     by_pairs = v.causal or v.window is not None or v.query_segments is not None
     return "a mask" if by_pairs and not causal_only else None
 

@@ -111,6 +111,8 @@ def test_causal(key_heads):
         (513, 257),
         (600, 300),
         (530, 513),
+        # And wider ones under a wide window.
+        (1300, 1100),
     ],
 )
 def test_a_causal_window(length, window, key_heads):

@@ -93,3 +93,20 @@ def test_a_table_limits_the_whole_length():
     model = _model(positions="learned", max_length=70)
     with pytest.raises(ValueError, match="`max_length` must not exceed the"):
         model.generate(SOURCE, max_length=71)
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    [BeamSearch(130, length_penalty=0.0), Sampling(seed=3, num_samples=130)],
+)
+def test_many_hypotheses_of_one_source(strategy):
+    """So many that a step holds a million scores a head."""
+    model = talkative_transformer(2)
+    decoded = model.generate(SOURCE[:1], max_length=64, strategy=strategy)
+    best = decoded.scores.max()
+    greedy = model.generate(SOURCE[:1], max_length=64)
+    assert np.isfinite(best)
+    if isinstance(strategy, BeamSearch):
+        assert best >= greedy.scores.max() - 1e-4
+    else:
+        assert decoded.tokens.shape == (1, 130, 64)

@@ -6,7 +6,7 @@ from keras import ops
 
 from keras_attn import cache as kv
 from keras_attn.backend import compiled
-from keras_attn.layers import MultiHeadAttention
+from keras_attn.layers import ALiBiPosition, MultiHeadAttention
 from tests import reference
 from tests.contract import randomize
 from tests.ops.cases import assert_close, assert_differs, normal, values
@@ -17,11 +17,15 @@ LAYERS = [
     {},
     {"sliding_window": 3},
     {"use_gate": True, "num_key_value_heads": 1},
+    # Made anew for each attention.
+    {"position": lambda: ALiBiPosition(N)},
 ]
 every_layer = pytest.mark.parametrize("kwargs", LAYERS)
 
 
-def make(width, **kwargs):
+def make(width, position=None, **kwargs):
+    if position is not None:
+        kwargs["position"] = position()
     layer = MultiHeadAttention(N, H, **kwargs)
     layer.build((None, None, D), (None, None, width))
     return randomize(layer)
@@ -107,14 +111,17 @@ def test_hypotheses_that_go_on_from_each_other(kwargs, compile_step):
     output, cache = step(ops.convert_to_tensor(X[:, :2]), empty(layer))
     cache = kv.branched(cache, width)
     seen = np.repeat(X[:, :2], width, axis=0)
+    counts = 1, 1, 2
+    cache = kv.resized(cache, 2 + sum(counts))
     for number, origins in enumerate([[0, 1, 2], [2, 2, 0], [1, 0, 1]]):
         rows = np.concatenate([origins, width + np.array(origins)])
         cache = kv.reorder(cache, ops.convert_to_tensor(rows.astype("int32")))
-        new = normal(B * width, 1, D, seed=number)
+        count = counts[number]
+        new = normal(B * width, count, D, seed=number)
         seen = np.concatenate([seen[rows], new], axis=1)
         output, cache = step(ops.convert_to_tensor(new), cache)
         expected = values(layer(seen, seen, use_causal_mask=True))
-        assert_close(values(output)[:, 0], expected[:, -1])
+        assert_close(values(output), expected[:, -count:])
 
 
 def test_half_precision_keeps_the_dtype_of_the_cache():

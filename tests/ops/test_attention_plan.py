@@ -96,6 +96,23 @@ def test_long_sequences_need_no_scores_held():
     assert plan(bias=bias).kernel == plan().kernel
 
 
+def test_a_step_of_many_hypotheses_runs_no_loop():
+    """A mask over all their slots, which is held already."""
+    query = keras.KerasTensor((2, 130, 4, 8))
+    key = keras.KerasTensor((2, 130 * 64, 4, 8))
+    mask = keras.KerasTensor((2, 1, 130, 130 * 64), "bool")
+    chosen = attention_plan(
+        query, key, Visibility(causal=True, attention_mask=mask)
+    )
+    assert chosen.kernel == ("fused" if FUSED else "plain")
+    more = keras.KerasTensor((2, 512, 4, 8))
+    mask = keras.KerasTensor((2, 1, 512, 130 * 64), "bool")
+    chosen = attention_plan(
+        more, key, Visibility(causal=True, attention_mask=mask)
+    )
+    assert chosen.kernel == ("fused" if FUSED else "blockwise")
+
+
 @pytest.mark.skipif(
     keras.backend.backend() != "tensorflow",
     reason="elsewhere the plain kernel is never faster on long sequences",

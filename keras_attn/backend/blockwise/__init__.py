@@ -10,6 +10,9 @@ else:
 
 # Scores of one head, T x S, from which on this kernel is the one to run.
 _PAYS_FROM = 1024 * 1024
+# Fewer queries hold few scores, whatever the number of keys: those of a step of
+# a decoder, above all, which no loop should slow down.
+_QUERIES = 256
 # Where no block can be left out, TensorFlow's own products beat those of its
 # compiler, up to what was measured: T and S of 8,192, scores of a GiB in all.
 # Beyond, the memory that this kernel saves counts for more.
@@ -35,7 +38,7 @@ def blockwise_pays(query_length, key_length, dense=False, heads=1):
     scores = query_length * key_length
     if dense and scores <= _DENSE_HEAD and heads * scores <= _DENSE_ALL:
         return False
-    return scores >= _PAYS_FROM
+    return scores >= _PAYS_FROM and query_length >= _QUERIES
 
 
 def blockwise_attention(
