@@ -96,7 +96,7 @@ def test_bands_of_a_causal_window(window, dtype):
         def loss(*tensors):
             tensors = [ops.cast(x, dtype) for x in tensors]
             output = attend(*tensors, see, kernel=kernel)
-            return ops.sum(ops.cast(output, "float32") * cotangent)
+            return ops.sum(ops.multiply(ops.cast(output, "float32"), cotangent))
 
         tensors = [ops.cast(x, dtype) for x in arrays]
         output = ops.cast(attend(*tensors, see, kernel=kernel), "float32")
