@@ -10,11 +10,13 @@ END = 0
 SOURCE = np.array([[5, 6, 7, 8, END], [9, 4, END, PAD, PAD]], "int32")
 TARGET = np.array([[PAD, 9, 4, 3], [PAD, 7, PAD, PAD]], "int32")
 
-# What `talkative` makes of these ends soon, late or not at all.
+# What `talkative` makes of these ends soon, late or not at all. In float64 a
+# beam search keeps nothing that is less than 6e-5 better than what it drops:
+# rounding decides nothing.
 CASES = [
     (5, 0.25, 0.5, 0.0),
     (1, 0.25, 0.5, 1.0),
-    (9, 0.4, 0.5, 1.0),
+    (20, 0.4, 0.5, 1.0),
     (11, 0.6, 0.5, 1.0),
 ]
 LENGTH = 12  # of the sequences, at most
