@@ -46,6 +46,7 @@ from tests.models.tiny import (
 # By name: `keras_attn.ops.attend` is the function.
 attend = importlib.import_module("keras_attn.ops.attend")
 attention = importlib.import_module("keras_attn.layers.multi_head_attention")
+attention_inputs = importlib.import_module("keras_attn.layers.attention_inputs")
 transformer = importlib.import_module("keras_attn.models.transformer")
 
 RNG = np.random.default_rng(0)
@@ -146,14 +147,17 @@ def test_blind_queries_give_zeros(dtype, kernel):
 
 
 @pytest.mark.parametrize(
-    "name, mutant",
+    "module, name, mutant",
     [
-        ("sees_something", lambda *args: None),
-        ("clean", lambda x, positions: x),
+        (attention, "sees_something", lambda *args: None),
+        (attention_inputs, "clean", lambda x, positions: x),
     ],
+    ids=["sees_something", "clean"],
 )
-def test_a_layer_that_lets_them_speak_is_noticed(monkeypatch, name, mutant):
-    monkeypatch.setattr(attention, name, mutant)
+def test_a_layer_that_lets_them_speak_is_noticed(
+    monkeypatch, module, name, mutant
+):
+    monkeypatch.setattr(module, name, mutant)
     with pytest.raises(AssertionError):
         check_blind_queries_give_zeros("float32")
 

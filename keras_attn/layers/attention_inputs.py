@@ -4,7 +4,96 @@ from keras import ops
 
 from keras_attn import checks
 from keras_attn.backend import zero_hidden
-from keras_attn.ops import implicit_mask
+from keras_attn.ops import (
+    describe,
+    implicit_mask,
+    packed_positions,
+    positions_from_mask,
+)
+
+
+def read_inputs(
+    axes,
+    inputs,
+    *,
+    masks,
+    positions,
+    segments,
+    attention_mask,
+    counted=False,
+    **rule,
+):
+    """Turns the arguments of an attention's call into what it computes with.
+
+    Args:
+        axes: `AttentionAxes`.
+        inputs: query, value and key, with the caller's axes.
+        masks: their masks, bool, or None: their implicit ones.
+        positions: int32 positions of queries and of keys, each or None.
+        segments: int32 segments of queries and of keys, each or None.
+        attention_mask: as for the layer, or None.
+        counted: bool. Tokens stand where they are counted, even where query
+            and key are two sequences and `rule` asks for order or distance.
+        **rule: `causal`, `window` and `relative` of `describe`.
+
+    Returns:
+        Query, value and key, each (batch, length, features), with zeros where
+        there is no token; and the `Visibility`.
+    """
+    query_mask, value_mask, key_mask = (
+        axes.fold_there(name, mask, like)
+        for name, mask, like in zip(
+            ("query_mask", "value_mask", "key_mask"),
+            filled_masks(inputs, masks),
+            inputs,
+            strict=True,
+        )
+    )
+    query_positions, key_positions, query_segments, key_segments = (
+        axes.fold_there(name, integers(name, given), like)
+        for name, given, like in zip(
+            (
+                "query_positions",
+                "key_positions",
+                "query_segments",
+                "key_segments",
+            ),
+            (*positions, *segments),
+            inputs[:2] * 2,
+            strict=True,
+        )
+    )
+    key_mask = both(value_mask, key_mask)
+    one_sequence = query_mask is key_mask and query_segments is key_segments
+    if counted and not one_sequence:
+        query_positions = _count(query_positions, query_mask, query_segments)
+        key_positions = _count(key_positions, key_mask, key_segments)
+    query, value, key = (axes.fold(x) for x in inputs)
+    visibility = describe(
+        ops.shape(query)[1],
+        ops.shape(value)[1],
+        query_mask=query_mask,
+        key_mask=key_mask,
+        query_positions=query_positions,
+        key_positions=key_positions,
+        query_segments=query_segments,
+        key_segments=key_segments,
+        attention_mask=axes.fold_mask(attention_mask),
+        **rule,
+    )
+    # Before the projections: in the gradient of their kernels too, 0 x NaN
+    # is NaN.
+    query = clean(query, visibility.query_positions)
+    one_mask = visibility.query_positions is visibility.key_positions
+    if inputs[1] is inputs[0] and one_mask:
+        value = query
+    else:
+        value = clean(value, visibility.key_positions)
+    if inputs[2] is inputs[1]:
+        key = value
+    else:
+        key = clean(key, visibility.key_positions)
+    return query, value, key, visibility
 
 
 def integers(name, tensor):
@@ -37,3 +126,11 @@ def clean(x, positions):
     if positions is None:
         return x
     return zero_hidden(x, positions >= 0)
+
+
+def _count(positions, mask, segments):
+    if positions is not None:
+        return positions
+    if segments is not None:
+        return packed_positions(segments, mask)
+    return None if mask is None else positions_from_mask(mask)

@@ -5,12 +5,7 @@ from keras import ops
 
 from keras_attn import cache as kv
 from keras_attn.backend import apply_dense
-from keras_attn.layers.attention_inputs import (
-    both,
-    clean,
-    filled_masks,
-    integers,
-)
+from keras_attn.layers.attention_inputs import clean, read_inputs
 from keras_attn.layers.projected_attention import ProjectedAttention
 from keras_attn.ops import (
     Visibility,
@@ -140,51 +135,17 @@ class MultiHeadAttention(ProjectedAttention):
             )
         inputs = query, value, value if key is None else key
         self._check_shapes(*(x.shape for x in inputs))
-        query_mask, value_mask, key_mask = (
-            axes.fold_there(name, mask, like)
-            for name, mask, like in zip(
-                ("query_mask", "value_mask", "key_mask"),
-                filled_masks(inputs, (query_mask, value_mask, key_mask)),
-                inputs,
-                strict=True,
-            )
-        )
-        query_positions, key_positions, query_segments, key_segments = (
-            axes.fold_there(name, integers(name, given), like)
-            for name, given, like in (
-                ("query_positions", query_positions, query),
-                ("key_positions", key_positions, value),
-                ("query_segments", query_segments, query),
-                ("key_segments", key_segments, value),
-            )
-        )
-        query, value, key = (axes.fold(x) for x in inputs)
-        visibility = describe(
-            ops.shape(query)[1],
-            ops.shape(value)[1],
-            query_mask=query_mask,
-            key_mask=both(value_mask, key_mask),
-            query_positions=query_positions,
-            key_positions=key_positions,
-            query_segments=query_segments,
-            key_segments=key_segments,
-            attention_mask=axes.fold_mask(attention_mask),
+        query, value, key, visibility = read_inputs(
+            axes,
+            inputs,
+            masks=(query_mask, value_mask, key_mask),
+            positions=(query_positions, key_positions),
+            segments=(query_segments, key_segments),
+            attention_mask=attention_mask,
             causal=causal,
             window=self.sliding_window,
             relative=self.position is not None,
         )
-        # Before the projections: in the gradient of their kernels too, 0 x NaN
-        # is NaN.
-        query = clean(query, visibility.query_positions)
-        one_mask = visibility.query_positions is visibility.key_positions
-        if inputs[1] is inputs[0] and one_mask:
-            value = query
-        else:
-            value = clean(value, visibility.key_positions)
-        if inputs[2] is inputs[1]:
-            key = value
-        else:
-            key = clean(key, visibility.key_positions)
         positions = visibility.query_positions, visibility.key_positions
         output, weights = self._mix(
             query,

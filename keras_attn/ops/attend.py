@@ -8,6 +8,7 @@ from keras_attn.ops.blockwise import attend_blockwise
 from keras_attn.ops.plan import attention_plan
 from keras_attn.ops.position_bias import PositionBias, as_tensors, four_axes
 from keras_attn.ops.positions import default_positions
+from keras_attn.ops.score_softmax import hidden, softmax
 from keras_attn.ops.scores import scaled_dot_scores
 from keras_attn.ops.visibility import (
     Visibility,
@@ -15,8 +16,6 @@ from keras_attn.ops.visibility import (
     sees_something,
     visible,
 )
-
-_HIDDEN = -1e30  # finite in float32, in which scores are computed
 
 
 def attend(
@@ -201,20 +200,9 @@ def _plain(query, key, value, mask, bias, scale, dropout):
     scores = scaled_dot_scores(query, key, scale)
     if bias is not None:
         scores = scores + ops.cast(bias, scores.dtype)
-    if mask is not None:
-        # Not -inf: a row of nothing but -inf has no softmax. Such a row comes
-        # out uniform here.
-        scores = ops.where(mask, scores, _HIDDEN)
-    weights = _softmax(scores)
+    weights = softmax(hidden(scores, mask))
     used = weights if dropout is None else dropout(weights)
     return _mix(ops.cast(used, value.dtype), value), weights
-
-
-def _softmax(scores):
-    # Of one key Keras warns that its softmax is 1; here that is no mistake.
-    if scores.shape[-1] == 1:
-        return ops.ones_like(scores)
-    return ops.softmax(scores, axis=-1)
 
 
 def _mix(weights, value):
