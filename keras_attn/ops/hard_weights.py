@@ -1,0 +1,108 @@
+"""Weights that choose one key: by its score, or at random.
+
+A choice at random is the largest of the scores with Gumbel noise added, which
+is key s with probability softmax(score)[s] (Gumbel 1954; Maddison et al. 2014,
+https://arxiv.org/abs/1411.0030).
+"""
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_attn.ops.score_softmax import hidden, softmax
+
+_TINY = float(np.finfo("float32").tiny)
+
+
+def gumbel_noise(shape, seed):
+    """Draws -log(-log(u)), u uniform in (0, 1).
+
+    Args:
+        shape: tuple of int or scalar tensors.
+        seed: `keras.random.SeedGenerator`.
+
+    Returns:
+        Float32 of that shape.
+
+    Examples:
+        >>> from keras_attn.ops.hard_weights import gumbel_noise
+        >>> seed = keras.random.SeedGenerator(1)
+        >>> tuple(gumbel_noise((2, 3), seed).shape)
+        (2, 3)
+    """
+    # Not from 0 on, which has no logarithm.
+    uniform = keras.random.uniform(
+        shape, minval=_TINY, dtype="float32", seed=seed
+    )
+    return -ops.log(-ops.log(uniform))
+
+
+def one_hot_of_largest(scores):
+    """Puts a weight of 1 on the largest score of each row.
+
+    Args:
+        scores: float (..., S).
+
+    Returns:
+        Float (..., S), 0 but for a 1 in each row, the first of the largest.
+
+    Examples:
+        >>> from keras_attn.ops.hard_weights import one_hot_of_largest
+        >>> scores = keras.ops.convert_to_tensor([[0.1, 3.0, 2.0]])
+        >>> keras.ops.convert_to_numpy(one_hot_of_largest(scores)).tolist()
+        [[0.0, 1.0, 0.0]]
+    """
+    chosen = ops.cast(ops.argmax(scores, axis=-1, keepdims=True), "int32")
+    keys = ops.arange(ops.shape(scores)[-1], dtype="int32")
+    return ops.cast(ops.equal(chosen, keys), scores.dtype)
+
+
+def straight_through(scores, mask, noise, temperature):
+    """Chooses a key at random; its gradient is that of a softmax.
+
+        forward:  one_hot(argmax(score + noise))
+        gradient: that of softmax((score + noise) / temperature)
+
+    Jang et al. 2017, sec. 2.2, https://arxiv.org/abs/1611.01144.
+
+    Args:
+        scores: float32 (..., S).
+        mask: bool broadcastable to the scores, or None: nothing is hidden.
+        noise: float32 (..., S), from `gumbel_noise`.
+        temperature: float > 0.
+
+    Returns:
+        Float32 (..., S), exactly 0 or 1.
+
+    Examples:
+        >>> from keras_attn.ops.hard_weights import straight_through
+        >>> scores = keras.ops.convert_to_tensor([[0.1, 3.0, 2.0]])
+        >>> weights = straight_through(scores, None, 0 * scores, 0.5)
+        >>> keras.ops.convert_to_numpy(weights).tolist()
+        [[0.0, 1.0, 0.0]]
+    """
+    noisy = scores + noise
+    soft = softmax(hidden(noisy / temperature, mask))
+    chosen = one_hot_of_largest(hidden(noisy, mask))
+    # In this order: what is added is exactly 0.
+    return chosen + (soft - ops.stop_gradient(soft))
+
+
+def log_probability(scores, chosen):
+    """Computes the log-probability that a choice at random has.
+
+    Args:
+        scores: float32 (..., S), those of hidden keys from `hidden`.
+        chosen: float32 (..., S), one 1 in each row.
+
+    Returns:
+        Float32 (...), in nats.
+
+    Examples:
+        >>> from keras_attn.ops.hard_weights import log_probability
+        >>> scores = keras.ops.zeros((1, 2))
+        >>> chosen = keras.ops.convert_to_tensor([[0.0, 1.0]])
+        >>> round(float(log_probability(scores, chosen)[0]), 4)
+        -0.6931
+    """
+    return ops.sum(chosen * ops.log_softmax(scores, axis=-1), axis=-1)
