@@ -1,5 +1,7 @@
 """Answers to bad input: one sentence that says what was expected and came."""
 
+import math
+
 import keras
 
 
@@ -8,6 +10,17 @@ def positive_int(name, value):
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ValueError(
             f"The argument `{name}` must be a positive integer. "
+            f"Received: {name}={value!r}"
+        )
+    return value
+
+
+def positive(name, value):
+    """Returns `value` where it is a finite number > 0, else raises."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not number or not 0 < value < math.inf:
+        raise ValueError(
+            f"`{name}` must be a number greater than 0. "
             f"Received: {name}={value!r}"
         )
     return value

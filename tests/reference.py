@@ -92,6 +92,99 @@ def softmax(scores):
     return powers / powers.sum()
 
 
+# Scores of a query q and a key k at position p, and their weights. Luong et al.
+# 2015, sec. 3.1; Vaswani et al. 2017, eq. 1; Bahdanau et al. 2014, app. A.1.2;
+# Graves et al. 2014, eq. 5 and 6.
+SCORES = {
+    "dot": lambda q, k, p: q @ k,
+    "scaled_dot": lambda q, k, p: q @ k / math.sqrt(len(q)),
+    "general": lambda q, k, p, w: q @ w @ k,
+    "additive": lambda q, k, p, v, w, u: v @ np.tanh(q @ w + k @ u),
+    "location": lambda q, k, p, w: (q @ w)[p],
+    "cosine": lambda q, k, p, w, c: (
+        math.log(1 + math.exp((q @ w + c).item()))
+        * (q @ k)
+        / (np.linalg.norm(q) * np.linalg.norm(k))
+    ),
+}
+
+
+def scored_attention(
+    score,
+    query,
+    key,
+    value,
+    arrays=(),
+    mask=None,
+    key_positions=None,
+    nearness=None,
+):
+    """softmax(score) V over the visible keys, a row at a time.
+
+    Args:
+        score: name, from `SCORES`.
+        query: (B, T, D).
+        key: (B, S, D').
+        value: (B, S, W).
+        arrays: list, the weights of the score.
+        mask: bool broadcastable to (B, T, S).
+        key_positions: int (B, S), default 0, 1, 2, ...
+        nearness: (B, T, S), factor on the weights.
+
+    Returns:
+        Float64 (B, T, W) and the weights, float64 (B, T, S).
+    """
+    query, key, value = (_float64(x) for x in (query, key, value))
+    arrays = [_float64(array) for array in arrays]
+    grid = *query.shape[:2], key.shape[1]
+    mask = np.broadcast_to(True if mask is None else mask, grid)
+    positions = _rows(key_positions, grid[0], grid[2])
+    weights = np.zeros(grid)
+    for b, t in np.ndindex(grid[:2]):
+        seen = [s for s in range(grid[2]) if mask[b, t, s]]
+        if seen:
+            q, function = query[b, t], SCORES[score]
+            weights[b, t, seen] = softmax(
+                [function(q, key[b, s], positions[b, s], *arrays) for s in seen]
+            )
+    if nearness is not None:
+        weights = weights * nearness
+    return np.einsum("bts,bsw->btw", weights, value), weights
+
+
+def predicted_window(query, arrays, mask, window, key_positions=None):
+    """p_t = S sigmoid(v . tanh(q_t W)), and exp(-(s - p_t)^2 / (2 r^2)).
+
+    Luong et al. 2015, sec. 3.2, eq. 9 and 10, with r = D / 2; no key with
+    |s - p_t| > D is seen. S is one more than the last position that a query
+    sees.
+
+    Args:
+        query: (B, T, D).
+        arrays: v and W.
+        mask: bool (B, T, S).
+        window: int. D.
+        key_positions: int (B, S), default 0, 1, 2, ...
+
+    Returns:
+        Bool (B, T, S), what is left of the mask, and the Gaussian, float64
+        (B, T, S).
+    """
+    query = _float64(query)
+    vector, matrix = (_float64(array) for array in arrays)
+    positions = _rows(key_positions, mask.shape[0], mask.shape[2])
+    near, nearness = np.zeros(mask.shape, "bool"), np.zeros(mask.shape)
+    for b, t in np.ndindex(mask.shape[:2]):
+        length = positions[b, mask[b, t]].max(initial=-1) + 1
+        fraction = vector @ np.tanh(query[b, t] @ matrix)
+        centre = length / (1 + math.exp(-fraction))
+        for s, place in enumerate(positions[b]):
+            gap = place - centre
+            near[b, t, s] = mask[b, t, s] and abs(gap) <= window
+            nearness[b, t, s] = math.exp(-(gap**2) / (2 * (window / 2) ** 2))
+    return near, nearness
+
+
 def visible(
     batch,
     queries,

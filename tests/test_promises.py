@@ -24,6 +24,7 @@ from keras_attn.layers import (
     FeedForward,
     MultiHeadAttention,
     PositionalEmbedding,
+    ScoredAttention,
     TokenEmbedding,
 )
 from tests.blocks.torch_twin import to_numpy
@@ -349,6 +350,8 @@ BAD_CALLS = {
     "a kind of positions": lambda: PositionalEmbedding("rotary"),
     "past the table": lambda: PositionalEmbedding("learned", max_length=3)(X),
     "an odd width": lambda: PositionalEmbedding()(X[..., :7]),
+    "a score": lambda: ScoredAttention("euclid"),
+    "keys of another width": lambda: ScoredAttention("dot")(X, X[..., 1:]),
     "float ids": lambda: TokenEmbedding(5, 4)(X[..., 0]),
     "an id out of range": lambda: tiny_transformer()((SOURCE + 9, TARGET)),
     "an empty batch": lambda: tiny_transformer()((SOURCE[:0], TARGET[:0])),

@@ -6,7 +6,7 @@ import threading
 
 import keras
 
-from keras_attn.layers import MultiHeadAttention
+from keras_attn.layers import MultiHeadAttention, ScoredAttention
 
 # Layers that are judged as a whole. What runs inside recurrent ones is not laid
 # out as the batch is: one time step at a time, or backwards. Of an attention
@@ -18,6 +18,7 @@ _CLOSED = (
     keras.layers.RNN,
     keras.layers.TimeDistributed,
     MultiHeadAttention,
+    ScoredAttention,
 )
 
 # Two threads that replace one method would each put back what the other left.

@@ -7,7 +7,9 @@ from keras_attn.layers.dropout_seed import dropout_seed
 from keras_attn.layers.feed_forward import FeedForward
 from keras_attn.layers.multi_head_attention import MultiHeadAttention
 from keras_attn.layers.positional_embedding import PositionalEmbedding
+from keras_attn.layers.reinforce import Reinforce
 from keras_attn.layers.rotary_position import RotaryPosition
+from keras_attn.layers.scored_attention import ScoredAttention
 from keras_attn.layers.t5_position import T5Position
 from keras_attn.layers.token_embedding import TokenEmbedding
 
@@ -23,7 +25,9 @@ __all__ = [
     "FeedForward",
     "MultiHeadAttention",
     "PositionalEmbedding",
+    "Reinforce",
     "RotaryPosition",
+    "ScoredAttention",
     "T5Position",
     "TokenEmbedding",
     "dropout_seed",

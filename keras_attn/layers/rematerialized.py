@@ -5,8 +5,11 @@ import inspect
 import keras
 from keras import ops, tree
 
-from keras_attn.layers.dropout import Dropout
-from keras_attn.layers.dropout_seed import dropout_depth, dropout_seed
+from keras_attn.layers.dropout_seed import (
+    DropoutSeeds,
+    dropout_depth,
+    dropout_seed,
+)
 from keras_attn.ops import implicit_mask
 from keras_attn.ops.mask_carriers import with_mask
 
@@ -15,7 +18,7 @@ class Rematerialized(keras.layers.Layer):
     """A layer that a `keras.RematScope` may compute twice.
 
     Abstract. Three things do not survive the second computation, and go in as
-    arguments: the seed of its dropout, implicit masks, and, on TensorFlow,
+    arguments: the seed of what it draws, implicit masks, and, on TensorFlow,
     whatever was given by keyword.
     """
 
@@ -25,7 +28,7 @@ class Rematerialized(keras.layers.Layer):
         generators = [
             layer.seed_generator
             for layer in self._flatten_layers()
-            if isinstance(layer, Dropout) and layer.rate
+            if isinstance(getattr(layer, "seed_generator", None), DropoutSeeds)
         ]
 
         def call(*args, **kwargs):

@@ -11,9 +11,10 @@ from keras_attn.layers import (
     EncoderBlock,
     FeedForward,
     MultiHeadAttention,
+    ScoredAttention,
     dropout_seed,
 )
-from keras_attn.layers.dropout_seed import dropout_depth
+from keras_attn.layers.dropout_seed import DropoutSeeds, dropout_depth
 from keras_attn.ops.mask_carriers import with_mask
 from tests.blocks.torch_twin import to_numpy
 from tests.blocks.weight_gradients import layer_gradients, weighted_sum
@@ -39,6 +40,8 @@ LAYERS = {
     "pre-norm": lambda: EncoderBlock(2, 12, normalize_first=True, **EVERYWHERE),
     "decoder block": lambda: DecoderBlock(2, 12, **EVERYWHERE),
     "attention": lambda: MultiHeadAttention(2, 4, dropout=0.3, seed=1),
+    "scored attention": lambda: ScoredAttention("general", dropout=0.3, seed=1),
+    "hard attention": lambda: ScoredAttention("general", hard="gumbel", seed=1),
     "feed-forward": lambda: FeedForward(12, activation="gelu", dropout=0.3),
 }
 
@@ -47,7 +50,7 @@ def inputs_of(name):
     """What a layer is called with, and the masks of it by name."""
     if name == "decoder block":
         return (X, MEMORY), {"mask": MASK, "memory_mask": MEMORY_MASK}
-    if name == "attention":
+    if name.endswith("attention"):
         return (X, X), {"query_mask": MASK, "value_mask": MASK}
     if name == "feed-forward":
         return (X,), {}
@@ -154,7 +157,7 @@ def test_a_remat_scope(name):
         with dropout_seed(first):
             return plain(*masked(tensors, masks), training=True)
 
-    if name in ("attention",):
+    if name.endswith("attention"):
         assert_same(gradients_of(plain, same, inputs), by_twice)
     else:
         # A sublayer under remat draws one seed for all of its own, so only
@@ -167,11 +170,7 @@ def test_nothing_is_drawn_where_nothing_is_dropped(name):
     inputs, masks = inputs_of(name)
     with keras.RematScope("full"):
         layer = built(name)
-    generators = [
-        part.seed_generator
-        for part in layer._flatten_layers()
-        if isinstance(part, Dropout) and part.rate
-    ]
+    generators = list(generators_of(layer))
     before = [to_numpy(generator.state.value) for generator in generators]
     tensors = masked([ops.convert_to_tensor(x) for x in inputs], masks)
     layer(*tensors)
@@ -180,11 +179,14 @@ def test_nothing_is_drawn_where_nothing_is_dropped(name):
         np.testing.assert_array_equal(to_numpy(generator.state.value), state)
 
 
-def first_seed(layer):
+def generators_of(layer):
     for part in layer._flatten_layers():
-        if isinstance(part, Dropout) and part.rate:
-            return part.seed_generator.next()
-    raise AssertionError("no dropout")
+        if isinstance(getattr(part, "seed_generator", None), DropoutSeeds):
+            yield part.seed_generator
+
+
+def first_seed(layer):
+    return next(generators_of(layer)).next()
 
 
 def assert_differences(layer, call, inputs, gradients):

@@ -1,0 +1,447 @@
+"""Attention by any score, soft or hard, over all keys or over a window."""
+
+import dataclasses
+
+import keras
+from keras import ops
+
+from keras_attn import checks
+from keras_attn.layers.attention_axes import AttentionAxes
+from keras_attn.layers.attention_inputs import read_inputs
+from keras_attn.layers.dropout import Dropout
+from keras_attn.layers.dropout_seed import DropoutSeeds
+from keras_attn.layers.predicted_centre import PredictedCentre
+from keras_attn.layers.quantized_parts import QuantizedParts
+from keras_attn.layers.rematerialized import Rematerialized
+from keras_attn.layers.scores import SCORES
+from keras_attn.ops import (
+    WeightDropout,
+    capturing,
+    default_positions,
+    record,
+    visible,
+)
+from keras_attn.ops.hard_weights import (
+    gumbel_noise,
+    log_probability,
+    one_hot_of_largest,
+    straight_through,
+)
+from keras_attn.ops.score_softmax import hidden, softmax
+
+_AXES = AttentionAxes(rank=3, axes=(1,))
+
+
+@keras.saving.register_keras_serializable(package="keras_attn")
+class ScoredAttention(QuantizedParts, Rematerialized):
+    """Mixes values by how well each query fits each key, by a chosen score.
+
+        output[t] = sum_s weight[t, s] value[s]
+        weight[t] = softmax(score[t])             over the visible keys
+
+    with one of six scores of a query q and a key k at position p:
+
+    - `"dot"`: q . k
+    - `"scaled_dot"`: q . k / sqrt(D)
+    - `"general"`: q W k
+    - `"additive"`: v . tanh(q W + k U), also called concat
+    - `"location"`: (q W)[p], which does not look at the key
+    - `"cosine"`: softplus(q w + c) q . k / (|q| |k|)
+
+    Dot, general, location: Luong et al. 2015, sec. 3.1,
+    https://arxiv.org/abs/1508.04025, whose concat is the additive score of
+    Bahdanau et al. 2014, app. A.1.2, https://arxiv.org/abs/1409.0473. Scaled
+    dot: Vaswani et al. 2017, sec. 3.2.1, https://arxiv.org/abs/1706.03762.
+    Cosine: Graves et al. 2014, sec. 3.3.1, https://arxiv.org/abs/1410.5401;
+    their key strength comes from the controller, here from the query. As in
+    the papers there is no bias (but c), and neither values nor output are
+    projected.
+
+    *Local* (Luong et al. 2015, sec. 3.2): a query sees the keys s with
+    |s - p_t| <= D only. `"monotonic"` (local-m): p_t = t. `"predictive"`
+    (local-p):
+
+        p_t = S sigmoid(v_p . tanh(q_t W_p))
+        weight[t, s] = softmax(score[t])[s] exp(-2 (s - p_t)^2 / D^2)
+
+    S being one more than the last position that the query may see. Weights of
+    local-p do not add up to 1, as in the paper. Positions count tokens.
+
+    *Hard* (Xu et al. 2015, sec. 4.1, https://arxiv.org/abs/1502.03044): the
+    weight of one key is 1. In training it is drawn with the probability that
+    is its soft weight, which is so the expectation of the hard one; else it
+    is the key of the largest score. `"reinforce"`: the choice has no gradient.
+    Ask for its log-probability (`return_log_probability`) and hand that to
+    `Reinforce`, the layer that knows the loss. `"gumbel"`: the gradient is
+    that of the softmax of (score + Gumbel noise) / `temperature` (Jang et al.
+    2017, sec. 2.2, https://arxiv.org/abs/1611.01144), and nothing else is
+    needed.
+
+    Args:
+        score: `"dot"`, `"scaled_dot"`, `"general"`, `"additive"`,
+            `"location"`, `"cosine"`, or a layer or a callable that takes query
+            (B, T, D) and key (B, S, D') and returns (B, T, S). Default
+            `"additive"`.
+        units: int >= 1. Features of the tanh of the additive score; default
+            D, that of the query.
+        max_length: int >= 1. Most keys that the location score may have, in
+            tokens; default S, the length it is built with.
+        local: None, all keys; `"monotonic"` or `"predictive"`. Default None.
+        window: int >= 1. D of local attention, in tokens. Default 10, as in
+            the paper.
+        hard: None, soft weights; `"reinforce"` or `"gumbel"`. Default None.
+        temperature: float > 0. Of the softmax that is the gradient of
+            `"gumbel"`. Default 1.0.
+        dropout: float in [0, 1). Probability that a weight is dropped; soft
+            attention only. Default 0.0.
+        kernel_initializer: initializer of all kernels.
+        seed: int. Seed of the dropout and of the choices; default None: drawn
+            from the global seed.
+        **kwargs: arguments of `keras.layers.Layer`: `name`, `dtype`, ...
+
+    Call arguments:
+        query: float (B, T, D).
+        value: float (B, S, W).
+        key: float (B, S, D'). Default `value`.
+        query_mask: bool (B, T), True where there is a token; default the
+            implicit Keras mask of `query`.
+        value_mask: bool (B, S), likewise.
+        key_mask: bool (B, S), likewise.
+        attention_mask: anything castable to bool, (T, S), (B, T, S) or
+            (B, 1, T, S), True = may attend.
+        return_attention_scores: bool. Return the weights too (Keras calls
+            them scores).
+        return_log_probability: bool. Return the log-probability of each
+            choice too; `hard="reinforce"` only.
+        training: bool. Whether dropout acts, and whether hard attention
+            draws.
+        use_causal_mask: bool. Hide later keys in this call.
+        query_positions: int32 (B, T), in tokens from 0; -1 = no token.
+            Default: the count of tokens before.
+        key_positions: int32 (B, S), likewise.
+        query_segments: int32 (B, T), an id for each sentence of a packed row:
+            it sees only itself, and its positions count from 0.
+        key_segments: int32 (B, S), likewise.
+
+    Returns:
+        Float (B, T, W), zero where nothing is visible. With
+        `return_attention_scores` also the weights (B, T, S) before dropout,
+        of hard attention those that chose; with `return_log_probability` also
+        float32 (B, T), 0 where nothing is visible.
+
+    Raises:
+        ValueError: arguments out of range or that do not go together, ranks,
+            lengths or widths that do not fit, a `score` that returns another
+            shape, or, as far as one may look, keys past `max_length`.
+
+    Masking: reads implicit Keras masks and passes the query's on. Of a layer
+    handed over as `score` Keras asks `supports_masking` where inputs have
+    masks.
+    Cost: the additive score holds (B, T, S, units) in float32.
+
+    Examples:
+        >>> query = keras.random.normal((2, 3, 8), seed=0)
+        >>> value = keras.random.normal((2, 5, 6), seed=1)
+        >>> layer = keras_attn.layers.ScoredAttention("additive", units=4)
+        >>> y, weights = layer(query, value, return_attention_scores=True)
+        >>> tuple(y.shape), tuple(weights.shape)
+        ((2, 3, 6), (2, 3, 5))
+        >>> layer = keras_attn.layers.ScoredAttention("general", hard="gumbel")
+        >>> _, weights = layer(query, value, return_attention_scores=True)
+        >>> keras.ops.convert_to_numpy(weights).max(-1).tolist()
+        [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]
+    """
+
+    def __init__(
+        self,
+        score="additive",
+        units=None,
+        max_length=None,
+        local=None,
+        window=10,
+        hard=None,
+        temperature=1.0,
+        dropout=0.0,
+        kernel_initializer="glorot_uniform",
+        seed=None,
+        **kwargs,
+    ):
+        if not callable(score):
+            checks.choice("score", score, tuple(SCORES))
+        _check_belongs("units", units, "additive", score)
+        _check_belongs("max_length", max_length, "location", score)
+        checks.choice("local", local, (None, "monotonic", "predictive"))
+        checks.positive_int("window", window)
+        checks.choice("hard", hard, (None, "reinforce", "gumbel"))
+        checks.positive("temperature", temperature)
+        checks.fraction("dropout", dropout)
+        if hard and local == "predictive":
+            raise ValueError(
+                "`hard` attention needs weights that add up to 1, which those "
+                f"of local='predictive' do not. Received: hard={hard!r}"
+            )
+        if hard and dropout:
+            raise ValueError(
+                "`dropout` must be 0 where attention is hard: there is one "
+                f"weight. Received: hard={hard!r}, dropout={dropout}"
+            )
+        super().__init__(**kwargs)
+        self.supports_masking = True
+        self.score = score
+        self.units = units
+        self.max_length = max_length
+        self.local = local
+        self.window = window
+        self.hard = hard
+        self.temperature = temperature
+        self.dropout = dropout
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.seed = seed
+        self.seed_generator = DropoutSeeds(seed) if hard else None
+
+    def build(self, query_shape, value_shape, key_shape=None):
+        """Creates the weights of the score and of the predicted centre."""
+        key_shape = value_shape if key_shape is None else key_shape
+        self._check_shapes(query_shape, value_shape, key_shape)
+        self._widths = query_shape[-1], value_shape[-1], key_shape[-1]
+        if isinstance(self.score, str):
+            options = {"additive": "units", "location": "max_length"}
+            name = options.get(self.score)
+            self._score = SCORES[self.score](
+                initializer=self.kernel_initializer,
+                dtype=self.dtype_policy,
+                name="score",
+                **({} if name is None else {name: getattr(self, name)}),
+            )
+            self._score.build(query_shape, key_shape)
+        elif isinstance(self.score, keras.layers.Layer):
+            # A call of ours may be too late: a symbolic one calls no layer.
+            self.score(
+                keras.KerasTensor(query_shape, dtype=self.compute_dtype),
+                keras.KerasTensor(key_shape, dtype=self.compute_dtype),
+            )
+        self._centre = None
+        if self.local == "predictive":
+            self._centre = PredictedCentre(
+                self.kernel_initializer, dtype=self.dtype_policy, name="centre"
+            )
+            self._centre.build(query_shape)
+        self._dropout_layer = Dropout(
+            self.dropout, dtype=self.dtype_policy, seed=self.seed
+        )
+
+    def call(
+        self,
+        query,
+        value,
+        key=None,
+        query_mask=None,
+        value_mask=None,
+        key_mask=None,
+        attention_mask=None,
+        return_attention_scores=False,
+        return_log_probability=False,
+        training=None,
+        use_causal_mask=False,
+        query_positions=None,
+        key_positions=None,
+        query_segments=None,
+        key_segments=None,
+    ):
+        """Applies the layer; the class docstring lists the arguments."""
+        self._check_returns(return_log_probability)
+        inputs = query, value, value if key is None else key
+        self._check_shapes(*(x.shape for x in inputs))
+        monotonic = self.local == "monotonic"
+        query, value, key, visibility = read_inputs(
+            _AXES,
+            inputs,
+            masks=(query_mask, value_mask, key_mask),
+            positions=(query_positions, key_positions),
+            segments=(query_segments, key_segments),
+            attention_mask=_one_head(attention_mask),
+            counted=self.local is not None or self.score == "location",
+            causal=use_causal_mask,
+            window=self.window + 1 if monotonic else None,
+        )
+        lengths = ops.shape(query)[1], ops.shape(key)[1]
+        nearness = None
+        if self.local == "predictive":
+            visibility, nearness = self._around_centre(
+                query, visibility, lengths
+            )
+        mask = visible(visibility, *lengths)
+        mask = None if mask is None else mask[:, 0]
+        scores = self._scores(query, key, visibility.key_positions)
+        weights = self._weights(scores, mask, training)
+        if nearness is not None:
+            weights = weights * nearness
+        if mask is not None:
+            weights = ops.where(mask, weights, 0)
+        if capturing():
+            record(self.path, weights[:, None])
+        used = weights
+        if training and self.dropout:
+            drop = WeightDropout(self.dropout, self._dropout_layer.draw())
+            used = drop(weights[:, None])[:, 0]
+        # A query that sees nothing has nothing but weights of 0.
+        outputs = [ops.matmul(ops.cast(used, value.dtype), value)]
+        if return_attention_scores:
+            outputs.append(ops.cast(weights, self.compute_dtype))
+        if return_log_probability:
+            outputs.append(log_probability(hidden(scores, mask), weights))
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def _scores(self, query, key, key_positions):
+        if isinstance(self.score, str):
+            return self._score(query, key, key_positions=key_positions)
+        scores = self.score(query, key)
+        expected = query.shape[0], query.shape[1], key.shape[1]
+        if not checks.fits(tuple(scores.shape), expected):
+            raise ValueError(
+                "`score` must return a score for each query and key, "
+                f"{expected}. Received: scores of shape {tuple(scores.shape)}"
+            )
+        return ops.cast(scores, "float32")
+
+    def _weights(self, scores, mask, training):
+        if self.hard is None:
+            return softmax(hidden(scores, mask))
+        if not training:
+            return one_hot_of_largest(hidden(scores, mask))
+        noise = gumbel_noise(ops.shape(scores), self.seed_generator)
+        noise = ops.cast(noise, scores.dtype)
+        if self.hard == "gumbel":
+            return straight_through(scores, mask, noise, self.temperature)
+        return one_hot_of_largest(hidden(scores + noise, mask))
+
+    def _around_centre(self, query, visibility, lengths):
+        """Hides what is out of the window, and says how near the rest is."""
+        places = visibility.key_positions
+        if places is None:
+            places = default_positions(lengths[1])
+        places = places[:, None]
+        mask = visible(visibility, *lengths)
+        seen = places if mask is None else ops.where(mask[:, 0], places, -1)
+        end = ops.cast(ops.max(seen, axis=-1) + 1, "float32")
+        centre = (end * self._centre(query))[..., None]
+        distance = ops.cast(places, "float32") - centre
+        near = (ops.abs(distance) <= self.window)[:, None]
+        if visibility.attention_mask is not None:
+            near = ops.logical_and(visibility.attention_mask, near)
+        # The standard deviation is half of the window.
+        nearness = ops.exp(-2 * ops.square(distance / self.window))
+        return dataclasses.replace(visibility, attention_mask=near), nearness
+
+    def compute_output_shape(self, query_shape, value_shape, key_shape=None):
+        """Returns the shape of the output."""
+        key_shape = value_shape if key_shape is None else key_shape
+        self._check_shapes(query_shape, value_shape, key_shape)
+        return (*query_shape[:-1], value_shape[-1])
+
+    def compute_output_spec(
+        self,
+        query,
+        value,
+        key=None,
+        return_attention_scores=False,
+        return_log_probability=False,
+        **kwargs,
+    ):
+        """Returns the symbolic output, and what else is asked for."""
+        self._check_returns(return_log_probability)
+        shape = self.compute_output_shape(
+            query.shape, value.shape, None if key is None else key.shape
+        )
+        dtype = self.compute_dtype
+        outputs = [keras.KerasTensor(shape, dtype=dtype)]
+        if return_attention_scores:
+            weights = (*query.shape[:-1], value.shape[1])
+            outputs.append(keras.KerasTensor(weights, dtype=dtype))
+        if return_log_probability:
+            outputs.append(keras.KerasTensor(query.shape[:-1], dtype="float32"))
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        config = super().get_config()
+        for name in (
+            "units",
+            "max_length",
+            "local",
+            "window",
+            "hard",
+            "temperature",
+            "dropout",
+            "seed",
+        ):
+            config[name] = getattr(self, name)
+        config["score"] = self.score
+        if not isinstance(self.score, str):
+            config["score"] = keras.saving.serialize_keras_object(self.score)
+        config["kernel_initializer"] = keras.initializers.serialize(
+            self.kernel_initializer
+        )
+        return config
+
+    @classmethod
+    def from_config(cls, config):
+        """Makes the layer, and its score with it."""
+        if isinstance(config.get("score"), dict):
+            score = keras.saving.deserialize_keras_object(config["score"])
+            config = {**config, "score": score}
+        return super().from_config(config)
+
+    def _check_returns(self, return_log_probability):
+        if return_log_probability and self.hard != "reinforce":
+            raise ValueError(
+                "`return_log_probability` needs hard='reinforce'. "
+                f"Received: hard={self.hard!r}"
+            )
+
+    def _check_shapes(self, query_shape, value_shape, key_shape):
+        shapes = [tuple(x) for x in (query_shape, value_shape, key_shape)]
+        query_shape, value_shape, key_shape = shapes
+        if any(len(shape) != 3 for shape in shapes):
+            raise ValueError(
+                "`query`, `value` and `key` must have rank 3, for (batch, "
+                "length, features). "
+                f"Received: {query_shape}, {value_shape}, {key_shape}"
+            )
+        if not checks.fits(value_shape[:2], key_shape[:2]):
+            raise ValueError(
+                "`value` and `key` must have the same batch and length. "
+                f"Received: {value_shape} and {key_shape}"
+            )
+        if not checks.fits(query_shape[:1], value_shape[:1]):
+            raise ValueError(
+                "`query` and `value` must have the same batch. "
+                f"Received: {query_shape} and {value_shape}"
+            )
+        if self.built:
+            for name, shape, width in zip(
+                ("query", "value", "key"), shapes, self._widths, strict=True
+            ):
+                checks.width(name, shape, width)
+
+
+def _check_belongs(name, value, owner, score):
+    if value is None:
+        return
+    checks.positive_int(name, value)
+    if score != owner:
+        raise ValueError(
+            f"`{name}` is an argument of the score {owner!r} alone. "
+            f"Received: {name}={value} with score={score!r}"
+        )
+
+
+def _one_head(attention_mask):
+    if attention_mask is not None and len(attention_mask.shape) == 4:
+        if attention_mask.shape[1] != 1:
+            raise ValueError(
+                "`attention_mask` must have one head, (B, 1, T, S): this "
+                "attention has no more. "
+                f"Received: {tuple(attention_mask.shape)}"
+            )
+    return attention_mask

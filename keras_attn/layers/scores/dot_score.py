@@ -1,0 +1,31 @@
+"""The product of query and key, as it is and scaled."""
+
+from keras_attn.layers.scores.score import (
+    Score,
+    check_equal_widths,
+    dot_scores,
+)
+
+
+class DotScore(Score):
+    """score = q . k (Luong et al. 2015, sec. 3.1, "dot")."""
+
+    def build(self, query_shape, key_shape):
+        """Checks the widths: there is no weight."""
+        check_equal_widths("dot", query_shape, key_shape)
+
+    def call(self, query, key, key_positions=None):
+        """Returns the scores, float32 (B, T, S)."""
+        return dot_scores(query, key)
+
+
+class ScaledDotScore(Score):
+    """score = q . k / sqrt(D) (Vaswani et al. 2017, sec. 3.2.1, eq. 1)."""
+
+    def build(self, query_shape, key_shape):
+        """Checks the widths: there is no weight."""
+        check_equal_widths("scaled_dot", query_shape, key_shape)
+
+    def call(self, query, key, key_positions=None):
+        """Returns the scores, float32 (B, T, S)."""
+        return dot_scores(query, key, scale=None)

@@ -1,0 +1,18 @@
+"""A learned bilinear form of query and key."""
+
+from keras_attn.backend import apply_dense
+from keras_attn.layers.scores.score import Score, dot_scores
+
+
+class GeneralScore(Score):
+    """score = q W k (Luong et al. 2015, sec. 3.1, "general")."""
+
+    def build(self, query_shape, key_shape):
+        """Creates W (D, D')."""
+        self._query_dense = self._dense(
+            "query", query_shape[-1], key_shape[-1], use_bias=False
+        )
+
+    def call(self, query, key, key_positions=None):
+        """Returns the scores, float32 (B, T, S)."""
+        return dot_scores(apply_dense(self._query_dense, query), key)

@@ -1,0 +1,65 @@
+"""A score that asks the query alone where to look."""
+
+from keras import ops
+
+from keras_attn import checks
+from keras_attn.backend import concrete, take_along
+from keras_attn.layers.scores.score import Score, projected
+
+
+class LocationScore(Score):
+    """score[s] = (q W)[p_s] (Luong et al. 2015, sec. 3.1, eq. 8).
+
+    W has a column for each position, and the keys are not looked at. As in the
+    paper, a shorter sequence uses the first columns: column p is for the key
+    at position p, so that padding moves nothing.
+
+    Args:
+        max_length: int >= 1. Columns of W, in tokens; default the length of
+            the keys that the layer is built with.
+        **kwargs: arguments of `Score`.
+    """
+
+    def __init__(self, max_length=None, **kwargs):
+        super().__init__(**kwargs)
+        self.max_length = max_length
+
+    def build(self, query_shape, key_shape):
+        """Creates W (D, max_length)."""
+        self._columns = self.max_length or key_shape[1]
+        if self._columns is None:
+            raise ValueError(
+                "`max_length` must be given for the score 'location' where "
+                "the length of the keys is not known. "
+                f"Received: max_length=None, key of shape {tuple(key_shape)}"
+            )
+        self._query_dense = self._dense(
+            "query",
+            query_shape[-1],
+            checks.positive_int("max_length", self._columns),
+            use_bias=False,
+        )
+
+    def call(self, query, key, key_positions=None):
+        """Returns the scores, float32 (B, T, S)."""
+        self._check(key.shape[1], "keys")
+        table = projected(self._query_dense, query)
+        keys = ops.shape(key)[1]
+        if key_positions is None:
+            return table[:, :, :keys]
+        known = concrete(key_positions)
+        if known is not None:
+            self._check(int(known.max(initial=-1)) + 1, "`key_positions`")
+        batch, queries, _ = ops.shape(table)
+        # Hidden keys are not scored; those past the table, which nobody could
+        # see before, share its last column.
+        places = ops.clip(key_positions, 0, self._columns - 1)
+        places = ops.broadcast_to(places[:, None], (batch, queries, keys))
+        return take_along(table, places)
+
+    def _check(self, length, what):
+        if length is not None and length > self._columns:
+            raise ValueError(
+                f"The score 'location' has max_length={self._columns} "
+                f"columns. Received: {what} of {length} positions"
+            )
