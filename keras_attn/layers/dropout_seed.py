@@ -80,4 +80,5 @@ class DropoutSeeds(keras.random.SeedGenerator):
         scope = getattr(_state, "scope", None)
         if scope is None:
             return super().next(ordered)
-        return scope.next()
+        # JAX refuses a seed of another dtype than its own.
+        return ops.cast(scope.next(), self.state.dtype)
