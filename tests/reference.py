@@ -185,6 +185,36 @@ def predicted_window(query, arrays, mask, window, key_positions=None):
     return near, nearness
 
 
+def glimpse(images, locations, size, patches):
+    """Squares of size, 2 size, 4 size, ... pixels, each as size x size means.
+
+    Mnih et al. 2014, sec. 3.1. What lies outside of the image is 0.
+
+    Args:
+        images: (B, height, width, C).
+        locations: (B, 2), x and y in [-1, 1] from the left and from the top.
+        size: int. Outputs along an edge of each patch.
+        patches: int. How many there are.
+
+    Returns:
+        Float64 (B, patches, size, size, C).
+    """
+    images = _float64(images)
+    batch, height, width, channels = images.shape
+    output = np.zeros((batch, patches, size, size, channels))
+    for b, patch, i, j in np.ndindex(output.shape[:4]):
+        factor = 2**patch
+        x, y = (_float64(locations[b]) + 1) / 2 * (width, height)
+        top = math.floor(y - size * factor / 2 + 0.5) + i * factor
+        left = math.floor(x - size * factor / 2 + 0.5) + j * factor
+        for row in range(top, top + factor):
+            for column in range(left, left + factor):
+                if 0 <= row < height and 0 <= column < width:
+                    output[b, patch, i, j] += images[b, row, column]
+        output[b, patch, i, j] /= factor**2
+    return output
+
+
 def visible(
     batch,
     queries,
