@@ -144,9 +144,11 @@ def mean_square(target, prediction):
     return ops.mean(ops.square(ops.subtract(prediction, target)), axis=-1)
 
 
-@pytest.mark.parametrize("baseline", [0.0, 0.8])
-def test_reinforce_is_the_gradient_of_the_expected_loss(monkeypatch, baseline):
-    """Exactly: all 9 pairs of choices, each with its probability."""
+def test_reinforce_is_the_gradient_of_the_expected_loss(monkeypatch):
+    """Exactly: all 9 pairs of choices, each with its probability.
+
+    Whatever the baseline.
+    """
     queries, keys, width = 2, 3, 4
     query = normal(B, queries, width, seed=1)
     key = 0.7 * normal(B, keys, width, seed=2)
@@ -155,7 +157,7 @@ def test_reinforce_is_the_gradient_of_the_expected_loss(monkeypatch, baseline):
     layer = ScoredAttention("dot", hard="reinforce")
     reinforce = Reinforce(mean_square)
     reinforce.build((B, 2))
-    start = [np.float32(baseline)]
+    baseline = np.float32(0.8)
 
     def loss(query, key, value):
         """The loss of the model, and what `Reinforce` adds."""
@@ -163,16 +165,15 @@ def test_reinforce_is_the_gradient_of_the_expected_loss(monkeypatch, baseline):
             query, value, key, training=True, return_log_probability=True
         )
         prediction = prediction_of(seen)
-        _, (moved,), (added,) = reinforce.stateless_call(
+        _, _, (added,) = reinforce.stateless_call(
             [],
-            [ops.convert_to_tensor(x) for x in start],
+            [ops.convert_to_tensor(baseline)],
             prediction,
             ops.convert_to_tensor(target),
             log_probability,
             training=True,
             return_losses=True,
         )
-        del moved
         return ops.mean(mean_square(target, prediction)) + added
 
     def shares(query, key):
