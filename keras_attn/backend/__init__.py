@@ -15,6 +15,7 @@ from keras_attn.backend.dropout import (
 from keras_attn.backend.fused import fused_attention, fused_obstacle
 from keras_attn.backend.hidden_rows import surely_false, zero_hidden
 from keras_attn.backend.inspection import concrete
+from keras_attn.backend.kept_values import kept_values
 from keras_attn.backend.key_layout import (
     KEY_SLOTS_AXIS,
     keys_by_head,
@@ -45,6 +46,7 @@ __all__ = [
     "fused_attention",
     "fused_obstacle",
     "kept_seed",
+    "kept_values",
     "keys_by_head",
     "keys_by_slot",
     "largest",

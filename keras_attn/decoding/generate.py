@@ -15,6 +15,7 @@ from keras_attn.decoding.row_batches import (
     row_batches,
     taken,
 )
+from keras_attn.decoding.step_weights import step_weights
 from keras_attn.ops import refuse_capture
 
 
@@ -93,12 +94,13 @@ def generate(
     batches = row_batches(arguments[0], size)
     search = _program(model, strategy, max_length)
     align = _program(model, None, max_length) if return_weights else None
+    weights = step_weights(model)
     limit = getattr(model, "max_length", None)
     show = progress(verbose, count, len(batches))
     parts = []
     for chosen in batches:
         batch = taken(arguments, chosen, model.pad_id, limit)
-        decoded = search(*batch)
+        decoded = search(*batch, weights)
         if return_weights:
             decoded = (*decoded, align(batch[0], *decoded))
         parts.append([keras.ops.convert_to_numpy(x) for x in decoded])
@@ -123,8 +125,10 @@ def _program(model, strategy, max_length):
     # Not the model itself: the program would keep its owner alive for ever.
     model = weakref.proxy(model)
 
-    def search(inputs, prefix, draws):
-        found = strategy.search(model, inputs, max_length, prefix, draws)
+    def search(inputs, prefix, draws, weights):
+        found = strategy.search(
+            model, inputs, max_length, prefix, draws, weights
+        )
         return tuple(found[:3])
 
     def align(inputs, tokens, scores, lengths):

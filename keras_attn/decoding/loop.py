@@ -48,8 +48,8 @@ class Loop(NamedTuple):
     Args:
         step: int32 (), tokens generated so far.
         going: bool (), whether any sequence is continued.
-        state: `DecodingState` without `memory`, its `tokens` those of the next
-            step.
+        state: `DecodingState` without `memory` and `weights`, its `tokens`
+            those of the next step.
         book: nest of tensors in which the strategy keeps its sequences.
     """
 
@@ -67,11 +67,13 @@ class Given(NamedTuple):
         prefix: int32 (B, L), the tokens that each sequence begins with; or
             None.
         draws: what the strategy drew, with one row a source, or None.
+        weights: what the model's `prepare_weights` returned, or ().
     """
 
     memory: Any
     prefix: Any
     draws: Any
+    weights: Any
 
 
 class Search:
@@ -124,7 +126,7 @@ class Search:
             state = state._replace(hypothesis=hypothesis, tokens=tokens)
         book = self.strategy.begin(sources, length, self.task)
         step, going = ops.zeros((), "int32"), ops.ones((), "bool")
-        memory, state = state.memory, state._replace(memory=())
+        memory, state = state.memory, state._replace(memory=(), weights=())
         return Loop(step, going, state, book), memory
 
     def lengthened(self, loop, length):
@@ -148,7 +150,9 @@ class Search:
             The next `Loop`.
         """
         strategy, width = self.strategy, self.strategy.width
-        state = loop.state._replace(memory=given.memory)
+        state = loop.state._replace(
+            memory=given.memory, weights=given.weights
+        )
         logits, state = self.model.decode_step(state.tokens, state)
         log_probs = ops.log_softmax(ops.cast(logits[:, -1], "float32"))
         rows, size = log_probs.shape
@@ -167,7 +171,7 @@ class Search:
                 hypothesis=kv.reorder(state.hypothesis, origins)
             )
         tokens = ops.reshape(choice.tokens, (-1, 1))
-        state = state._replace(memory=(), tokens=tokens)
+        state = state._replace(memory=(), tokens=tokens, weights=())
         going = ops.any(strategy.alive(choice.book))
         return Loop(loop.step + 1, going, state, choice.book)
 
@@ -211,7 +215,7 @@ class Search:
         return name, type(strategy), config, self.task
 
 
-def run(strategy, model, inputs, max_length, prefix, draws):
+def run(strategy, model, inputs, max_length, prefix, draws, weights):
     """Runs a model until nothing is alive, as a function of tensors.
 
     Args:
@@ -221,6 +225,7 @@ def run(strategy, model, inputs, max_length, prefix, draws):
         max_length: int. L, the most tokens generated, end included.
         prefix: int32 (B, L), or None.
         draws: what the strategy drew, as a tensor, or None.
+        weights: what `step_weights` returned, or ().
 
     Returns:
         `Decoded` of tensors.
@@ -228,7 +233,7 @@ def run(strategy, model, inputs, max_length, prefix, draws):
     search = Search(strategy, model, max_length)
     start, turn = search.captured(search.turn)
     loop, memory = start(inputs)
-    given = Given(memory, prefix, draws)
+    given = Given(memory, prefix, draws, weights)
 
     def rest(loop, reached, lengths):
         loop = repeated(

@@ -34,6 +34,15 @@ class DecodingState(NamedTuple):
     Default `"captured"`. Other backends compile the steps, TensorFlow with XLA,
     which lacks some operations, such as those on strings.
 
+    A model whose steps would read weights faster in another form, such as a
+    matrix the other way round, may make that form once for many searches:
+
+        prepare_weights() -> weights
+
+    a nest of tensors that depends on its variables alone. Searches hand it to
+    `decode_step` as `state.weights`; who takes steps by hand may leave it out,
+    and then it is ().
+
     A model that attends to its source may say where each generated token
     looked:
 
@@ -48,15 +57,17 @@ class DecodingState(NamedTuple):
         hypothesis: nest with one row a hypothesis; beam search reorders it.
             What has no axis is shared by all rows.
         tokens: int32 (R, 1), the tokens that the first step takes.
+        weights: what `prepare_weights` returned, or ().
 
     Examples:
         >>> keras_attn.decoding.DecodingState((), (), None)._fields
-        ('memory', 'hypothesis', 'tokens')
+        ('memory', 'hypothesis', 'tokens', 'weights')
     """
 
     memory: Any
     hypothesis: Any
     tokens: Any
+    weights: Any = ()
 
 
 class Decoded(NamedTuple):

@@ -121,7 +121,9 @@ class Strategy:
         """
         raise NotImplementedError(f"{type(self).__name__} must define live")
 
-    def search(self, model, inputs, max_length, prefix=None, draws=None):
+    def search(
+        self, model, inputs, max_length, prefix=None, draws=None, weights=()
+    ):
         """Runs the whole search as a function of tensors.
 
         Args:
@@ -131,11 +133,14 @@ class Strategy:
             prefix: int32 (B, L), the tokens that each sequence begins with,
                 `pad_id` behind them; None: nothing is forced.
             draws: what the strategy's `draw` returned, as a tensor.
+            weights: what the model's `prepare_weights` returned, or ().
 
         Returns:
             `Decoded` of tensors.
         """
-        return Decoded(*run(self, model, inputs, max_length, prefix, draws))
+        return Decoded(
+            *run(self, model, inputs, max_length, prefix, draws, weights)
+        )
 
     def draw(self, inputs, max_length, pad_id):
         """Draws what the search leaves to chance, before it starts.

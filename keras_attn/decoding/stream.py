@@ -11,6 +11,7 @@ from keras_attn.backend import compiled
 from keras_attn.decoding.arguments import search_arguments
 from keras_attn.decoding.loop import Given, Search
 from keras_attn.decoding.row_batches import taken
+from keras_attn.decoding.step_weights import step_weights
 from keras_attn.ops import refuse_capture
 
 
@@ -91,13 +92,14 @@ def stream(model, inputs, max_length, strategy, prefix=None):
             strict=True,
         )
     )
-    return _steps(search, start, turn, *arguments)
+    weights = step_weights(model)
+    return _steps(search, start, turn, weights, *arguments)
 
 
-def _steps(search, start, turn, inputs, prefix, draws):
+def _steps(search, start, turn, weights, inputs, prefix, draws):
     task = search.task
     loop, memory = start(inputs)
-    given = Given(memory, prefix, draws)
+    given = Given(memory, prefix, draws, weights)
     step = 0
     for length in search.lengths():
         loop = search.lengthened(loop, length)

@@ -1,7 +1,5 @@
 """The encoder-decoder Transformer."""
 
-from typing import Any, NamedTuple
-
 import keras
 from keras import ops
 
@@ -11,18 +9,6 @@ from keras_attn.models.alignment import cross_attention_weights
 from keras_attn.models.doors import check_ids
 from keras_attn.models.transformer_parts import TransformerParts
 from keras_attn.ops import positions_from_mask
-
-
-class _Memory(NamedTuple):
-    """Holds what all steps of a decoder read.
-
-    Args:
-        cache: `KVCache`, the keys and values of the source.
-        output_matrix: float (D, V), or (), from `TokenEmbedding`.
-    """
-
-    cache: Any
-    output_matrix: Any
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -201,11 +187,14 @@ class Transformer(TransformerParts):
             self.compute_dtype,
         )
         tokens = ops.full((rows, 1), self.start_id, dtype="int32")
-        matrix = ()
-        if self._output_dense is None:
-            matrix = self._target_embedding.output_matrix()
-        memory = _Memory(kv.full(keys, values, positions), matrix)
+        memory = kv.full(keys, values, positions)
         return DecodingState(memory, hypothesis, tokens)
+
+    def prepare_weights(self):
+        """Returns the output's matrix as steps read it fastest, or ()."""
+        if self._output_dense is not None:
+            return ()
+        return self._target_embedding.output_matrix()
 
     def decode_step(self, tokens, state):
         """Takes the next tokens of every hypothesis.
@@ -224,10 +213,10 @@ class Transformer(TransformerParts):
         x = self._target_positions.decode_step(x, positions, length)
         for layer, block in enumerate(self._decoder_blocks):
             x, cache = block.decode_step(
-                x, positions, cache, state.memory.cache, layer
+                x, positions, cache, state.memory, layer
             )
         cache = kv.close_slots(cache, count)
-        logits = self._logits(x, state.memory.output_matrix)
+        logits = self._logits(x, state.weights)
         return logits, state._replace(hypothesis=cache)
 
     def align(self, inputs, tokens, lengths):
