@@ -15,6 +15,7 @@ from keras_attn.backend.dropout import (
 from keras_attn.backend.fused import fused_attention, fused_obstacle
 from keras_attn.backend.hidden_rows import surely_false, zero_hidden
 from keras_attn.backend.inspection import concrete
+from keras_attn.backend.joined_dense import apply_joined, joined_dense
 from keras_attn.backend.kept_values import kept_values
 from keras_attn.backend.key_layout import (
     KEY_SLOTS_AXIS,
@@ -36,6 +37,7 @@ __all__ = [
     "Blocking",
     "Capturing",
     "apply_dense",
+    "apply_joined",
     "blockwise_attention",
     "blockwise_pays",
     "compiled",
@@ -45,6 +47,7 @@ __all__ = [
     "first_of_largest",
     "fused_attention",
     "fused_obstacle",
+    "joined_dense",
     "kept_seed",
     "kept_values",
     "keys_by_head",

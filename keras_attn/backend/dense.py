@@ -39,35 +39,56 @@ def apply_dense(layer, x, contracted=1):
         Float (..., features...).
     """
     name = keras.backend.backend()
-    if name not in _PRODUCTS or not _plain(layer, x):
+    if not is_plain(layer, x.dtype):
         return layer(x)
     if name == "jax" and not (contracted > 1 and (x.shape[1] or _FEW) < _FEW):
         return layer(x)
-    matrix, bias = _weights(layer, x, contracted)
-    rows = keras.ops.reshape(x, (-1, matrix.shape[0]))
-    y = _PRODUCTS[name](rows, matrix, bias)
+    matrix, bias = weights_of(layer, x.dtype, contracted)
+    y = product(keras.ops.reshape(x, (-1, matrix.shape[0])), matrix, bias)
     leading = keras.ops.shape(x)[: len(x.shape) - contracted]
     features = layer.kernel.shape[contracted:]
     y = keras.ops.reshape(y, (*leading, *features))
     return y if layer.activation is None else layer.activation(y)
 
 
-def _plain(layer, x):
+def is_plain(layer, dtype):
+    """Says whether a layer multiplies and adds in this dtype, no more."""
     return (
         layer.quantization_mode is None
         and layer.activity_regularizer is None
-        and keras.backend.standardize_dtype(x.dtype) == layer.compute_dtype
+        and keras.backend.standardize_dtype(dtype) == layer.compute_dtype
     )
 
 
-def _weights(layer, x, contracted):
+def weights_of(layer, dtype, contracted):
+    """Returns the kernel of a plain layer as one matrix, and its bias.
+
+    Args:
+        layer: as for `apply_dense`.
+        dtype: of what is returned.
+        contracted: int. How many axes of the kernel are inputs.
+
+    Returns:
+        Float (D, F), and float (F,) or None.
+    """
     # The property, not the variable: it has LoRA's part in it.
-    kernel = keras.ops.cast(layer.kernel, x.dtype)
-    features = kernel.shape[contracted:]
-    matrix = keras.ops.reshape(kernel, (-1, math.prod(features)))
+    kernel = keras.ops.cast(layer.kernel, dtype)
+    features = math.prod(kernel.shape[contracted:])
+    matrix = keras.ops.reshape(kernel, (-1, features))
     if layer.bias is None:
         return matrix, None
-    return matrix, keras.ops.reshape(keras.ops.cast(layer.bias, x.dtype), (-1,))
+    return matrix, keras.ops.reshape(keras.ops.cast(layer.bias, dtype), (-1,))
+
+
+def product(rows, matrix, bias):
+    """Returns `rows @ matrix + bias`, float (R, F), in one step.
+
+    Args:
+        rows: float (R, D).
+        matrix: float (D, F).
+        bias: float (F,), or None.
+    """
+    return _PRODUCTS[keras.backend.backend()](rows, matrix, bias)
 
 
 def _torch(rows, matrix, bias):

@@ -27,9 +27,8 @@ def kept_values(function, variables, owner, key):
     Returns:
         What the function returns.
     """
-    program = compiled(function, variables, owner, key)
     if keras.backend.backend() != "jax":
-        return program()
+        return compiled(function, variables, owner, key)()
     arrays = [variable.value for variable in variables]
     kept = _kept.setdefault(owner, {})
     known, made = kept.get(key, ((), None))
@@ -37,6 +36,6 @@ def kept_values(function, variables, owner, key):
     # take up memory until the next call.
     known = [reference() for reference in known]
     if len(known) != len(arrays) or not all(map(operator.is_, known, arrays)):
-        made = program()
+        made = compiled(function, variables, owner, key)()
         kept[key] = [weakref.ref(array) for array in arrays], made
     return made

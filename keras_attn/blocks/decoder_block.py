@@ -155,7 +155,11 @@ class DecoderBlock(Block):
         """
         return self._cross_attention.project_memory(memory, positions)
 
-    def decode_step(self, inputs, positions, cache, memory, layer):
+    def prepare_weights(self):
+        """Returns what `decode_step` takes as `weights`."""
+        return self._self_attention.prepare_weights()
+
+    def decode_step(self, inputs, positions, cache, memory, layer, weights=()):
         """Applies the block to new tokens only.
 
         Args:
@@ -164,13 +168,14 @@ class DecoderBlock(Block):
             cache: `KVCache` of the hypotheses, consumed.
             memory: `KVCache` of the projected memory, read only.
             layer: int. Which layer of both caches this block is.
+            weights: what `prepare_weights` returned, or ().
 
         Returns:
             Float (R, T, D) and the cache of the hypotheses.
         """
         x = inputs
         mixed, cache = self._self_attention.decode_step(
-            self._around_attention.enter(x), positions, cache, layer
+            self._around_attention.enter(x), positions, cache, layer, weights
         )
         x = self._around_attention.leave(x, mixed)
         mixed = self._cross_attention.attend_memory(

@@ -150,9 +150,7 @@ class Search:
             The next `Loop`.
         """
         strategy, width = self.strategy, self.strategy.width
-        state = loop.state._replace(
-            memory=given.memory, weights=given.weights
-        )
+        state = loop.state._replace(memory=given.memory, weights=given.weights)
         logits, state = self.model.decode_step(state.tokens, state)
         log_probs = ops.log_softmax(ops.cast(logits[:, -1], "float32"))
         rows, size = log_probs.shape

@@ -219,7 +219,7 @@ class MultiHeadAttention(ProjectedAttention):
         memory = clean(memory, positions)
         return self._keys_and_values(memory, memory, positions)
 
-    def decode_step(self, inputs, positions, cache, layer):
+    def decode_step(self, inputs, positions, cache, layer, weights=()):
         """Attends from new tokens to all written ones, themselves included.
 
         Args:
@@ -227,15 +227,14 @@ class MultiHeadAttention(ProjectedAttention):
             positions: int32 (R, T), from `keras_attn.cache.open_slots`.
             cache: `KVCache`, consumed.
             layer: int. Whose keys and values in the cache these are.
+            weights: what `prepare_weights` returned, or ().
 
         Returns:
             Float (R, T, D) and the cache.
         """
         rows, length, _ = ops.shape(inputs)
         inputs, positions = self._by_source(cache, inputs, positions)
-        query, *added = self._heads(
-            inputs, inputs, inputs, positions, positions
-        )
+        query, *added = self._own_heads(inputs, positions, weights)
         cache = kv.append(cache, layer, *added)
         keys, values, key_positions = kv.read(cache, layer)
         visibility = Visibility(

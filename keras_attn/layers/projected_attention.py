@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_attn import checks
-from keras_attn.backend import apply_dense
+from keras_attn.backend import apply_dense, apply_joined, joined_dense
 from keras_attn.layers.attention_axes import AttentionAxes
 from keras_attn.layers.attention_position import (
     check_position,
@@ -192,6 +192,26 @@ class ProjectedAttention(QuantizedParts, Rematerialized):
         query = apply_dense(self._query_dense, query)
         key, value = self._keys_and_values(key, value, key_positions)
         return self._rotated(query, query_positions), key, value
+
+    def prepare_weights(self):
+        """Returns the projections of a self-attention side by side, for steps.
+
+        Returns:
+            What `decode_step` takes as `weights`: float (D, F) and (F,), or ().
+        """
+        return joined_dense(self._projections)
+
+    @property
+    def _projections(self):
+        return [self._query_dense, self._key_dense, self._value_dense]
+
+    def _own_heads(self, inputs, positions, joined):
+        """Queries, keys and values by head, of one sequence."""
+        if not joined:
+            return self._heads(inputs, inputs, inputs, positions, positions)
+        query, key, value = apply_joined(joined, self._projections, inputs)
+        query, key = (self._rotated(x, positions) for x in (query, key))
+        return query, key, value
 
     def _keys_and_values(self, key, value, positions):
         key = apply_dense(self._key_dense, key)

@@ -1,5 +1,7 @@
 """The encoder-decoder Transformer."""
 
+from typing import Any, NamedTuple
+
 import keras
 from keras import ops
 
@@ -9,6 +11,18 @@ from keras_attn.models.alignment import cross_attention_weights
 from keras_attn.models.doors import check_ids
 from keras_attn.models.transformer_parts import TransformerParts
 from keras_attn.ops import positions_from_mask
+
+
+class _StepWeights(NamedTuple):
+    """Holds weights in the form that steps read fastest.
+
+    Args:
+        blocks: tuple, for each block of the decoder what it prepares.
+        output_matrix: float (D, V), or (), from `TokenEmbedding`.
+    """
+
+    blocks: Any
+    output_matrix: Any
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -191,10 +205,14 @@ class Transformer(TransformerParts):
         return DecodingState(memory, hypothesis, tokens)
 
     def prepare_weights(self):
-        """Returns the output's matrix as steps read it fastest, or ()."""
-        if self._output_dense is not None:
-            return ()
-        return self._target_embedding.output_matrix()
+        """Returns weights in the form that steps read fastest."""
+        matrix = ()
+        if self._output_dense is None:
+            matrix = self._target_embedding.output_matrix()
+        return _StepWeights(
+            tuple(block.prepare_weights() for block in self._decoder_blocks),
+            matrix,
+        )
 
     def decode_step(self, tokens, state):
         """Takes the next tokens of every hypothesis.
@@ -211,12 +229,15 @@ class Transformer(TransformerParts):
         length = kv.slots(cache)
         x = self._target_embedding(tokens)
         x = self._target_positions.decode_step(x, positions, length)
+        weights = state.weights or _StepWeights(
+            ((),) * len(self._decoder_blocks), ()
+        )
         for layer, block in enumerate(self._decoder_blocks):
             x, cache = block.decode_step(
-                x, positions, cache, state.memory, layer
+                x, positions, cache, state.memory, layer, weights.blocks[layer]
             )
         cache = kv.close_slots(cache, count)
-        logits = self._logits(x, state.weights)
+        logits = self._logits(x, weights.output_matrix)
         return logits, state._replace(hypothesis=cache)
 
     def align(self, inputs, tokens, lengths):

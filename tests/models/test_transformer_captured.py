@@ -137,14 +137,12 @@ def test_the_cache_is_never_copied():
         step = captured_step(model.decode_step, model.variables)
         state = model.start_decoding(ops.convert_to_tensor(SOURCE), STEPS)
         places = [
-            x.data_ptr()
-            for x in state.hypothesis.keys + state.memory.values
+            x.data_ptr() for x in state.hypothesis.keys + state.memory.values
         ]
         for _ in range(3):
             _, state = step(state.tokens, state)
         assert places == [
-            x.data_ptr()
-            for x in state.hypothesis.keys + state.memory.values
+            x.data_ptr() for x in state.hypothesis.keys + state.memory.values
         ]
 
 
