@@ -59,10 +59,18 @@ def main(arguments=None):
         cases = [case for case in every if given.cases in case["name"]]
         if not cases:
             parser.error(f"no case is called anything with {given.cases!r}")
+        part = (only or len(cases) < len(every)) and target.exists()
+        if part:
+            # Before an hour of measuring, not behind it.
+            report.check_alike(
+                report.read(target),
+                report.here(plan, {one.backend for one in here}, quick),
+                [case["name"] for case in cases],
+            )
         result = race.run(plan, cases, here, rounds, log=sys.stderr)
         result = report.complete(result, plan, given.table, quick)
         result["absent"] = absent
-        if (only or len(cases) < len(every)) and target.exists():
+        if part:
             names = [case["name"] for case in every]
             result = report.merged(report.read(target), result, names)
         report.write(result, target)

@@ -33,9 +33,9 @@ def complete(results, plan, name, quick):
     backends = sorted(
         {entry["backend"] for case in results for entry in case["contestants"]}
     )
+    conditions = here(plan, backends, quick)
     peaks = {} if quick else {one: _peak(one) for one in backends}
     against = {one.name: one.against for one in plan.CONTESTANTS}
-    packages = (*_PACKAGES, *getattr(plan, "PACKAGES", ()))
     for result in results:
         flops = plan.flops(result["case"])
         medians = {}
@@ -60,25 +60,83 @@ def complete(results, plan, name, quick):
         "command": f"make benchmarks TABLE={name}"
         if "MAKELEVEL" in os.environ
         else f"python -m benchmarks {name}",
-        "quick": quick,
         "date": datetime.date.today().isoformat(),
+        **conditions,
+        "machine": {**conditions["machine"], "matrix_gflops": peaks},
+        "results": results,
+    }
+
+
+def here(plan, backends, quick):
+    """Returns under which conditions a run would measure.
+
+    Args:
+        plan: module, perhaps with `PACKAGES` whose versions matter, too.
+        backends: list of str.
+        quick: bool.
+
+    Returns:
+        Dict with `quick`, `machine`, `versions`, and, for each backend,
+        `environment`.
+    """
+    packages = (*_PACKAGES, *getattr(plan, "PACKAGES", ()))
+    settings = {
+        key: value
+        for key, value in sorted(os.environ.items())
+        if key.startswith(_SETTINGS)
+    }
+    return {
+        "quick": quick,
         "machine": {
             "cpu": cpu(),
             "cores": cores(),
             "system": platform.system(),
-            "matrix_gflops": peaks,
         },
         "versions": {
             "python": platform.python_version(),
             **{one: _version(one) for one in packages},
         },
-        "environment": {
-            key: value
-            for key, value in sorted(os.environ.items())
-            if key.startswith(_SETTINGS)
-        },
-        "results": results,
+        "environment": {backend: settings for backend in sorted(backends)},
     }
+
+
+def check_alike(old, conditions, cases):
+    """Sees to it that a part of a table is measured as the rest was.
+
+    Only those of one backend are compared with each other: a backend that is
+    measured anew in all cases may have other settings than it had.
+
+    Args:
+        old: dict, from `read`.
+        conditions: dict, from `here` or `complete`.
+        cases: list of str. The names of what is measured.
+
+    Raises:
+        ValueError: another machine, other versions or settings.
+    """
+    before, now = (
+        {
+            "quick": one["quick"],
+            "versions": one["versions"],
+            **{k: v for k, v in one["machine"].items() if k != "matrix_gflops"},
+        }
+        for one in (old, conditions)
+    )
+    for backend, settings in conditions["environment"].items():
+        left = [
+            one["case"]["name"]
+            for one in old["results"]
+            if one["case"]["name"] not in cases
+            and any(e["backend"] == backend for e in one["contestants"])
+        ]
+        if left and backend in old["environment"]:
+            before[backend] = old["environment"][backend]
+            now[backend] = settings
+    if before != now:
+        raise ValueError(
+            "`--cases` and `--only` must be measured where the rest of the "
+            f"table was. Received: {now} beside {before}"
+        )
 
 
 def merged(old, new, names):
@@ -95,18 +153,9 @@ def merged(old, new, names):
         Dict: `new` with the other cases and contestants of `old`.
 
     Raises:
-        ValueError: the two were not measured on the same machine, alike.
+        ValueError: what `check_alike` raises.
     """
-    for part in ("machine", "versions", "environment"):
-        before, now = (
-            {k: v for k, v in one[part].items() if k != "matrix_gflops"}
-            for one in (old, new)
-        )
-        if before != now or old["quick"] != new["quick"]:
-            raise ValueError(
-                "`--cases` and `--only` must be measured where the rest of the "
-                f"table was. Received: {now} beside {before}"
-            )
+    check_alike(old, new, [one["case"]["name"] for one in new["results"]])
     results = {one["case"]["name"]: one for one in old["results"]}
     for one in new["results"]:
         name = one["case"]["name"]
@@ -120,6 +169,7 @@ def merged(old, new, names):
             **new["machine"],
             "matrix_gflops": {k: v for part in peaks for k, v in part.items()},
         },
+        "environment": old["environment"] | new["environment"],
         "results": [results[n] for n in names if n in results],
     }
 

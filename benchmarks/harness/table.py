@@ -43,12 +43,23 @@ def markdown(result):
             "second, over what the backend reaches in products of 2,048 x "
             f"2,048 float32 matrices on this machine (GFLOP/s: {peaks})."
         ]
-    if result["environment"]:
-        settings = ", ".join(
-            f"`{key}={value}`" for key, value in result["environment"].items()
-        )
-        lines += [f"- Set for all contestants alike: {settings}."]
+    lines += _settings(result["environment"])
     return "\n".join(lines) + "\n"
+
+
+def _settings(environment):
+    """Says what was set, for all backends or each."""
+    backends = {}
+    for backend, settings in environment.items():
+        text = ", ".join(f"`{k}={v}`" for k, v in settings.items())
+        backends.setdefault(text, []).append(backend)
+    if len(backends) == 1:
+        return [f"- Set for all contestants alike: {t}." for t in backends if t]
+    return [
+        f"- Set for all contestants on {' and '.join(names)}: "
+        f"{text or 'nothing'}."
+        for text, names in backends.items()
+    ]
 
 
 def _tables(results):

@@ -92,9 +92,12 @@ def generate(
     count = len(leaves[0])
     size = min(batch_size, count)
     batches = row_batches(arguments[0], size)
-    search = _program(model, strategy, max_length)
-    align = _program(model, None, max_length) if return_weights else None
-    weights = step_weights(model)
+    # Keras gathers them layer by layer, which takes as long as a step.
+    variables = model.variables
+    search = _program(model, variables, strategy, max_length)
+    if return_weights:
+        align = _program(model, variables, None, max_length)
+    weights = step_weights(model, variables)
     limit = getattr(model, "max_length", None)
     show = progress(verbose, count, len(batches))
     parts = []
@@ -113,14 +116,13 @@ def generate(
     return decoded
 
 
-def _program(model, strategy, max_length):
+def _program(model, variables, strategy, max_length):
     """Returns the compiled program of a task.
 
     The task is a search, or, without a strategy, the alignment of its results.
     """
     config = repr(strategy and strategy.program_config())
     key = type(strategy), config, max_length
-    variables = model.variables
     owner = model
     # Not the model itself: the program would keep its owner alive for ever.
     model = weakref.proxy(model)

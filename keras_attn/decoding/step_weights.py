@@ -5,12 +5,17 @@ import weakref
 from keras_attn.backend import kept_values
 
 
-def step_weights(model):
-    """Returns what the model's `prepare_weights` makes, () if it has none."""
+def step_weights(model, variables):
+    """Returns what a model's `prepare_weights` makes, () where it has none.
+
+    Args:
+        model: what offers the decoding protocol.
+        variables: list, its variables.
+    """
     if not hasattr(model, "prepare_weights"):
         return ()
     # Not the model itself: what is kept for it would keep it alive for ever.
     owner, model = model, weakref.proxy(model)
     return kept_values(
-        lambda: model.prepare_weights(), owner.variables, owner, "step_weights"
+        lambda: model.prepare_weights(), variables, owner, "step_weights"
     )

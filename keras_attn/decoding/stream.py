@@ -84,15 +84,16 @@ def stream(model, inputs, max_length, strategy, prefix=None):
     arguments = taken(arguments, np.arange(count), model.pad_id, limit)
     # Not the model itself: the programs would keep it alive.
     search = Search(strategy, weakref.proxy(model), max_length)
+    variables = model.variables
     start, turn = (
-        compiled(function, model.variables, model, search.key(name))
+        compiled(function, variables, model, search.key(name))
         for name, function in zip(
             ("start", "shown_turn"),
             search.captured(search.shown_turn),
             strict=True,
         )
     )
-    weights = step_weights(model)
+    weights = step_weights(model, variables)
     return _steps(search, start, turn, weights, *arguments)
 
 

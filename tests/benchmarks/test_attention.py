@@ -88,27 +88,42 @@ def test_a_case_measured_again_takes_the_place_of_the_old_one(tmp_path):
 
 def test_what_was_measured_elsewhere_is_not_mixed_in():
     machine = {"cpu": "one", "matrix_gflops": {"jax": 1}}
-    old = {"machine": machine, "versions": {}, "environment": {}}
-    old |= {"quick": False, "results": []}
+    entry = {"name": "a", "backend": "jax"}
+    cases = [{"case": {"name": x}, "contestants": [entry]} for x in "xy"]
+    old = {"machine": machine, "versions": {}, "environment": {"jax": {}}}
+    old |= {"quick": False, "results": cases}
+    new = {**old, "results": cases[:1]}
     again = {**machine, "matrix_gflops": {"jax": 2}}
-    assert report.merged(old, {**old, "machine": again}, [])["results"] == []
+    both = report.merged(old, {**new, "machine": again}, ["x", "y"])
+    assert both["results"] == cases
+    settings = {"jax": {"MALLOC_ARENA_MAX": "1"}}
     for part in (
         {"machine": {**machine, "cpu": "two"}},
-        {"environment": {"MALLOC_ARENA_MAX": "1"}},
+        {"versions": {"jax": "2"}},
+        {"environment": settings},
         {"quick": True},
     ):
         with pytest.raises(ValueError, match="where the rest of the"):
-            report.merged(old, {**old, **part}, [])
+            report.merged(old, {**new, **part}, ["x", "y"])
+    # A backend that is measured anew as a whole may have other settings.
+    whole = {**old, "environment": settings}
+    assert report.merged(old, whole, ["x", "y"])["environment"] == settings
+    other = {**new, "environment": {"torch": settings["jax"]}}
+    assert report.merged(old, other, ["x", "y"])["environment"] == {
+        "jax": {},
+        "torch": settings["jax"],
+    }
 
 
 def test_other_backends_stay_where_one_is_measured_again():
     def result(**seconds):
         entries = [
-            {"name": name, "seconds": taken} for name, taken in seconds.items()
+            {"name": name, "backend": "jax", "seconds": taken}
+            for name, taken in seconds.items()
         ]
         one = {"case": {"name": "x"}, "contestants": entries}
         machine = {"cpu": "one", "matrix_gflops": dict(seconds)}
-        same = {"versions": {}, "environment": {}, "quick": False}
+        same = {"versions": {}, "environment": {"jax": {}}, "quick": False}
         return {"machine": machine, "results": [one], **same}
 
     merged = report.merged(result(a=1, b=2, c=3), result(b=4), ["x"])
