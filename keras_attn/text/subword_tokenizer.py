@@ -194,6 +194,33 @@ class SubwordTokenizer:
         """
         return self._encode(text, str)
 
+    def pieces(self, ids):
+        """Shows the piece of each id, special ids and bytes included.
+
+        What a model generates need not be the ids that `encode` gives to its
+        text: `tokens(decode(ids))` may show others.
+
+        Args:
+            ids: int (L,): list, NumPy array or tensor.
+
+        Returns:
+            list of L str, as `tokens` shows them; `<pad>`, `<s>`, `</s>` and
+            `<unk>` for the special ids, such as `<0xC3>` for a byte.
+
+        Raises:
+            ValueError: an id lies outside [0, vocabulary_size).
+
+        Examples:
+            >>> from keras_attn.text import SubwordTokenizer
+            >>> tokenizer = SubwordTokenizer.train_from_lines(["a cat"], 270)
+            >>> ids = [tokenizer.start_id, *tokenizer.encode("a é")]
+            >>> tokenizer.pieces(ids)
+            ['<s>', '▁a', '▁', '<0xC3>', '<0xA9>']
+        """
+        if not isinstance(ids, (list, tuple)):
+            ids = keras.ops.convert_to_numpy(ids).tolist()
+        return [self._processor.id_to_piece(i) for i in self._checked(ids)]
+
     def decode(self, ids):
         """Turns ids into texts: up to the end id, without padding and start.
 
@@ -214,12 +241,7 @@ class SubwordTokenizer:
             ids = keras.ops.convert_to_numpy(ids).tolist()
         if any(map(_is_row, ids[:1])):
             return [self.decode(row) for row in ids]
-        ids = [int(i) for i in ids]
-        if ids and not 0 <= min(ids) <= max(ids) < self.vocabulary_size:
-            raise ValueError(
-                f"`ids` must lie in [0, {self.vocabulary_size}). "
-                f"Received: ids from {min(ids)} to {max(ids)}"
-            )
+        ids = self._checked(ids)
         if self.end_id in ids:
             ids = ids[: ids.index(self.end_id)]
         return self._processor.decode(ids).removeprefix(" ")
@@ -278,6 +300,16 @@ class SubwordTokenizer:
         ]
         rows = self._processor.encode(rows, out_type=out_type)
         return rows if several else rows[0]
+
+    def _checked(self, ids):
+        """Returns ids as a list of int, or raises ValueError."""
+        ids = [int(i) for i in ids]
+        if ids and not 0 <= min(ids) <= max(ids) < self.vocabulary_size:
+            raise ValueError(
+                f"`ids` must lie in [0, {self.vocabulary_size}). "
+                f"Received: ids from {min(ids)} to {max(ids)}"
+            )
+        return ids
 
     def _is_ours(self):
         """Whether the model has our special ids and our rules for spaces."""

@@ -120,6 +120,25 @@ def test_decode_leaves_out_special_ids_and_stops_at_the_end(tokenizer):
     assert tokenizer.decode([[], ids]) == ["", "la montaña"]
 
 
+def test_pieces_of_ids_are_those_of_the_text(tokenizer):
+    for text in [*ALL, *UNSEEN]:
+        ids = tokenizer.encode(text)
+        assert tokenizer.pieces(ids) == tokenizer.tokens(text)
+        assert tokenizer.pieces(np.array(ids, "int32")) == tokenizer.tokens(
+            text
+        )
+    assert tokenizer.pieces([0, 1, 2, 3]) == ["<pad>", "<s>", "</s>", "<unk>"]
+    assert tokenizer.pieces(keras.ops.convert_to_tensor([2, 0])) == [
+        "</s>",
+        "<pad>",
+    ]
+    assert tokenizer.pieces([]) == []
+    # `encode` would not spell them in bytes.
+    letters = [4 + ord(letter) for letter in "la"]
+    assert tokenizer.pieces(letters) == ["<0x6C>", "<0x61>"]
+    assert tokenizer.decode(letters) == "la"
+
+
 def test_the_unknown_piece_and_half_a_character_are_shown_as_such(tokenizer):
     half = tokenizer.encode("𓀀")[:-1]
     assert "\ufffd" in tokenizer.decode(half)
@@ -159,6 +178,7 @@ def test_use_in_a_traced_function_and_after_it(tokenizer):
         (lambda t: t.encode("\ud800"), "surrogates"),
         (lambda t: t.decode([-1]), "ids from -1"),
         (lambda t: t.decode([[5], [700]]), r"\[0, 700\)"),
+        (lambda t: t.pieces([700]), r"\[0, 700\)"),
         (lambda t: SubwordTokenizer(b""), "`model`"),
         (lambda t: SubwordTokenizer(b"\x00junk"), "`model`"),
     ],
