@@ -20,8 +20,9 @@
 # - measure **when beam search hurts**;
 # - see which bad arguments are refused, and in which words.
 #
-# About five minutes on two cores, most of it training. The data is written by
-# a phrase grammar; nothing is downloaded. As a program, on any backend:
+# About five minutes on two cores, most of it for the wide beams near the end.
+# The data is written by a phrase grammar; nothing is downloaded. As a program,
+# on any backend:
 #
 #     KERAS_BACKEND=torch .venv/bin/python tutorials/decoding.py
 
@@ -337,8 +338,9 @@ plot_tree(steps, name, best=found[0][1], title=f"k = 4: {sources[chosen]}")
 #
 # How much is a longer sentence worth? Left, what scores are divided by. Right,
 # the eight best sentences of a search with $\alpha = 0$, and how their scores
-# change with $\alpha$: every curve rises towards 0, those of long sentences
-# faster. Where the highest curve changes, so does the answer.
+# change with $\alpha$. On a logarithmic scale these are straight lines that
+# rise towards 0, the longer the sentence, the steeper. Where another line
+# becomes the highest, the answer changes.
 
 # %%
 # A quick run has no time to compile another search.
@@ -356,7 +358,10 @@ won = np.take_along_axis(wide.lengths[None], winners[..., None], -1)[..., 0]
 assert (np.diff(won, axis=0) >= 0).all()  # a larger alpha is never shorter
 changed = (won[-1] > won[0]).sum()
 print(f"{changed} of {len(rows)} winners get longer from alpha 0 to 2")
-example = int((won[-1] - won[0]).argmax())
+# Of those that all end by themselves, the one whose winner grows most.
+growth = np.where(won[-1] < MAX_LENGTH, won[-1] - won[0], -1)
+example = int(growth.argmax())
+print(f"{sources[example]}\n(reference: {references[example]})")
 
 # %% alt="Curves: the penalty over length, and scores over the exponent alpha"
 figure = Figure(figsize=(10, 4.4), layout="constrained")
@@ -376,22 +381,12 @@ for place in range(count):
     if place not in winners[:, example]:
         right.plot(alphas, curve, color="silver", linewidth=0.8, zorder=1)
         continue
-    right.plot(
-        alphas,
-        curve,
-        next(styles),
-        linewidth=2,
-        label=f"{length}: {tokenizer.decode(wide.tokens[example, place])}",
-    )
-right.set(
-    xlabel=r"$\alpha$", ylabel="score", title=f"For: {sources[example][:60]}"
-)
-right.legend(
-    title="tokens: sentence (grey: never best)",
-    fontsize=8,
-    title_fontsize=8,
-    loc="lower right",
-)
+    label = f"{length} tokens"
+    right.plot(alphas, curve, next(styles), linewidth=2, label=label)
+    print(f"{length:3} tokens: {tokenizer.decode(wide.tokens[example, place])}")
+right.set(xlabel=r"$\alpha$", ylabel="score", title="Scores; grey: never best")
+right.set_yscale("symlog", linthresh=0.1)
+right.legend(loc="lower right")
 figure
 
 # %% [markdown]
@@ -418,7 +413,8 @@ np.testing.assert_allclose(
 # %% alt="Four heat maps: where each of the four best looked in the source"
 columns = tokenizer.pieces(rows[chosen])
 lengths = beam.lengths[chosen]
-figure = Figure(figsize=(10.5, 0.55 * lengths.max() + 4), layout="constrained")
+size = 0.6 * len(columns) + 4, 0.6 * lengths.max() + 3
+figure = Figure(figsize=size, layout="constrained")
 for place, panel in enumerate(figure.subplots(2, 2).flat):
     length = lengths[place]
     last_layer = weights[chosen, place, -1].mean(0)  # over heads: (L, S)
@@ -444,9 +440,10 @@ figure
 # - **top-p** (Holtzman et al. 2019, <https://arxiv.org/abs/1904.09751>): only
 #   the fewest likeliest that together have a probability of at least p.
 #
-# The bars below are the equations, at the step of all greedy translations at
-# which the model was least sure. The dots are what `Sampling` drew there, 400
-# times, the tokens before it forced as a prefix.
+# The bars below are the equations, at a step of a right translation at which
+# the model wavered between a few tokens: the one whose entropy is nearest to
+# 2.5 nats. The dots are what `Sampling` drew there, 400 times, the tokens
+# before it forced as a prefix.
 
 
 # %%
@@ -472,7 +469,13 @@ assert log_p.shape == (len(some), MAX_LENGTH, tokenizer.vocabulary_size)
 entropy = -(np.exp(log_p) * log_p).sum(-1)  # (rows, L), in nats
 steps_taken = np.arange(MAX_LENGTH) < greedy.lengths[: len(some)]
 steps_taken[:, 0] = False  # so that there is a beginning to be forced
-where = np.where(steps_taken, entropy, 0).argmax()
+right = [
+    tokenizer.decode(greedy.tokens[number, 0]) == references[number]
+    for number in some
+]
+if any(right):
+    steps_taken &= np.array(right)[:, None]
+where = np.where(steps_taken, np.abs(entropy - 2.5), np.inf).argmin()
 number, place = (int(i) for i in np.unravel_index(where, entropy.shape))
 beginning = greedy.tokens[number, 0, :place].tolist()
 unsure = np.exp(log_p[number, place])  # (V,)
@@ -589,8 +592,9 @@ figure
 # Every token costs log p, so where the model is unsure, a sentence that leaves
 # something out is likelier than a whole one. A narrow beam does not find it:
 # errors of the search hide errors of the model (Koehn and Knowles 2017,
-# <https://arxiv.org/abs/1706.03872>, sec. 3.6). With $\alpha = 0.6$ most of the
-# loss is gone, though not all of it.
+# <https://arxiv.org/abs/1706.03872>, sec. 3.6). Even so, every width is better
+# than greedy search here. With $\alpha = 0.6$ most of the loss is gone, though
+# not all of it. $\alpha = 2$ errs to the other side: sentences that do not end.
 #
 # The extreme case is the empty sentence: nothing but the end token. In a larger
 # model it was likelier than every other for half of the sentences (Stahlberg
@@ -680,11 +684,12 @@ assert all(f"`{what.split(',')[0]}`" in said for what, said in answers.items())
 # %% [markdown]
 # ## What is always so
 #
-# Does a wider beam always find a better sentence? No: a beginning that a
-# narrow beam keeps can be cut by two better looking ones. What does hold is
-# that nothing is cut from a beam that is wide enough, $k \ge V^L$: it returns
-# the best sentence that there is. With three letters and four tokens, all can
-# be listed. Twenty models with random weights:
+# Does a wider beam always find a likelier sentence? No: of the more beginnings
+# that are alive, some may look better for a step or two and crowd out the one
+# that a narrow beam kept. What does hold is that nothing is cut from a beam
+# that is wide enough, $k \ge V^L$: it returns the best sentence that there is.
+# With three letters and four tokens, all can be listed. Twenty models with
+# random weights:
 
 
 # %%
