@@ -93,14 +93,13 @@ def stream(model, inputs, max_length, strategy, prefix=None):
             strict=True,
         )
     )
-    weights = step_weights(model, variables)
-    return _steps(search, start, turn, weights, *arguments)
+    return _steps(model, variables, search, start, turn, *arguments)
 
 
-def _steps(search, start, turn, weights, inputs, prefix, draws):
+def _steps(model, variables, search, start, turn, inputs, prefix, draws):
     task = search.task
     loop, memory = start(inputs)
-    given = Given(memory, prefix, draws, weights)
+    given = Given(memory, prefix, draws, step_weights(model, variables))
     step = 0
     for length in search.lengths():
         loop = search.lengthened(loop, length)

@@ -61,6 +61,15 @@ def test_a_stream_is_given_it_too(model):
     )
 
 
+def test_a_stream_has_the_weights_of_its_first_item(model):
+    items = stream(model, SOURCES, 4, "greedy")
+    model.variables[0].assign(-model.variables[0])
+    *_, last = items
+    np.testing.assert_array_equal(
+        last.tokens, generate(model, SOURCES, 4, "greedy").tokens
+    )
+
+
 FORMS = {
     "tied": {},
     "untied": {"tie_output": False},
@@ -95,3 +104,20 @@ def test_a_transformer_generates_with_the_weights_of_now(form):
     np.testing.assert_array_equal(after.tokens, expected.tokens)
     np.testing.assert_allclose(after.scores, expected.scores, atol=1e-5)
     assert np.abs(before.scores - after.scores).max() > 1e-3
+
+
+@pytest.mark.filterwarnings("ignore:.*does not have a `quantize` method")
+def test_layers_that_are_quantized_later_are_not_joined():
+    first = tiny_transformer()
+    first.generate(SOURCE, max_length=5)
+    second = tiny_transformer(random=False)
+    second.set_weights(first.get_weights())
+    assert all(first.prepare_weights().blocks)
+    for model in (first, second):
+        model.quantize("int8")
+    assert not any(first.prepare_weights().blocks)
+    found, expected = (
+        model.generate(SOURCE, max_length=5) for model in (first, second)
+    )
+    np.testing.assert_array_equal(found.tokens, expected.tokens)
+    np.testing.assert_allclose(found.scores, expected.scores, atol=1e-5)
