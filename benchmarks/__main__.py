@@ -62,11 +62,12 @@ def main(arguments=None):
         part = (only or len(cases) < len(every)) and target.exists()
         if part:
             # Before an hour of measuring, not behind it.
-            report.check_alike(
-                report.read(target),
-                report.here(plan, {one.backend for one in here}, quick),
-                [case["name"] for case in cases],
-            )
+            conditions = report.here(plan, {o.backend for o in here}, quick)
+            names = [case["name"] for case in cases]
+            try:
+                report.check_alike(report.read(target), conditions, names)
+            except ValueError as error:
+                parser.error(str(error))
         result = race.run(plan, cases, here, rounds, log=sys.stderr)
         result = report.complete(result, plan, given.table, quick)
         result["absent"] = absent

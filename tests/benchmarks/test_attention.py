@@ -9,8 +9,9 @@ import keras
 import numpy as np
 import pytest
 
+from benchmarks.__main__ import main
 from benchmarks.attention import plan, task
-from benchmarks.harness import race, report
+from benchmarks.harness import race, report, table
 
 HERE = [
     one for one in plan.CONTESTANTS if one.backend == keras.backend.backend()
@@ -92,10 +93,8 @@ def test_what_was_measured_elsewhere_is_not_mixed_in():
     cases = [{"case": {"name": x}, "contestants": [entry]} for x in "xy"]
     old = {"machine": machine, "versions": {}, "environment": {"jax": {}}}
     old |= {"quick": False, "results": cases}
-    new = {**old, "results": cases[:1]}
-    again = {**machine, "matrix_gflops": {"jax": 2}}
-    both = report.merged(old, {**new, "machine": again}, ["x", "y"])
-    assert both["results"] == cases
+    again = {"machine": {**machine, "matrix_gflops": {"jax": 2}}}
+    report.check_alike(old, {**old, **again}, ["x"])
     settings = {"jax": {"MALLOC_ARENA_MAX": "1"}}
     for part in (
         {"machine": {**machine, "cpu": "two"}},
@@ -104,15 +103,53 @@ def test_what_was_measured_elsewhere_is_not_mixed_in():
         {"quick": True},
     ):
         with pytest.raises(ValueError, match="where the rest of the"):
-            report.merged(old, {**new, **part}, ["x", "y"])
+            report.check_alike(old, {**old, **part}, ["x"])
     # A backend that is measured anew as a whole may have other settings.
-    whole = {**old, "environment": settings}
-    assert report.merged(old, whole, ["x", "y"])["environment"] == settings
-    other = {**new, "environment": {"torch": settings["jax"]}}
-    assert report.merged(old, other, ["x", "y"])["environment"] == {
-        "jax": {},
-        "torch": settings["jax"],
-    }
+    report.check_alike(old, {**old, "environment": settings}, ["x", "y"])
+    other = {"environment": {"torch": settings["jax"]}}
+    report.check_alike(old, {**old, **other}, ["x"])
+    merged = report.merged(old, {**old, **other, "results": []}, ["x", "y"])
+    assert merged["environment"] == {"jax": {}, "torch": settings["jax"]}
+    assert merged["results"] == cases
+
+
+def test_what_does_not_fit_is_refused_before_it_is_measured(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setenv("QUICK", "1")
+    backend = keras.backend.backend()
+    conditions = report.here(plan, [backend], quick=True)
+    conditions["environment"] = {backend: {"MALLOC_ARENA_MAX": "other"}}
+    entry = {"name": "a", "backend": backend}
+    results = [
+        {"case": case, "contestants": [entry]} for case in plan.QUICK_CASES
+    ]
+    target = tmp_path / "attention.json"
+    report.write({**conditions, "results": results}, target)
+    monkeypatch.setattr(race, "run", lambda *args, **kwargs: 1 / 0)
+    with pytest.raises(SystemExit):
+        main(
+            [
+                "attention",
+                *("--only", backend),
+                *("--cases", "causal"),
+                *("--out", str(tmp_path)),
+            ]
+        )
+    said = capsys.readouterr().err
+    assert "must be measured where the rest of the table was" in said
+
+
+def test_settings_are_told_for_each_backend():
+    one, other = {"MALLOC_ARENA_MAX": "1"}, {}
+    assert table._settings({"jax": one, "torch": one}) == [
+        "- Set for all contestants alike: `MALLOC_ARENA_MAX=1`."
+    ]
+    assert table._settings({"jax": other, "torch": other}) == []
+    assert table._settings({"jax": one, "tf": other, "torch": one}) == [
+        "- Set for all contestants on jax and torch: `MALLOC_ARENA_MAX=1`.",
+        "- Set for all contestants on tf: nothing.",
+    ]
 
 
 def test_other_backends_stay_where_one_is_measured_again():
