@@ -3,7 +3,8 @@
 import keras
 from keras import ops
 
-from keras_attn.backend import apply_dense
+from keras_attn.layers.scores.score import built_dense, projected
+from keras_attn.ops.scores import widened
 
 
 class PredictedCentre(keras.layers.Layer):
@@ -21,7 +22,8 @@ class PredictedCentre(keras.layers.Layer):
         query: float (B, T, D).
 
     Returns:
-        Float32 (B, T), in (0, 1).
+        Float (B, T), in (0, 1), float32 at least: a hundredth of a long
+        sequence is a token or more.
     """
 
     def __init__(self, initializer="glorot_uniform", **kwargs):
@@ -32,24 +34,16 @@ class PredictedCentre(keras.layers.Layer):
     def build(self, query_shape):
         """Creates W and v, as wide as the query."""
         width = query_shape[-1]
-        self._query_dense = keras.layers.Dense(
-            width,
-            activation="tanh",
-            use_bias=False,
-            kernel_initializer=self.initializer.clone(),
-            dtype=self.dtype_policy,
-            name="query",
+        self._query_dense = built_dense(
+            self, "query", width, width, activation="tanh", use_bias=False
         )
-        self._query_dense.supports_masking = True
-        self._query_dense.build((None, None, width))
         self.scale = self.add_weight(
             shape=(width,), initializer=self.initializer.clone(), name="scale"
         )
 
     def call(self, query):
-        """Returns the fraction, float32 (B, T)."""
-        hidden = apply_dense(self._query_dense, query)
-        # In float32: a hundredth of a long sequence is a token or more.
-        hidden = ops.cast(hidden, "float32")
-        scale = ops.cast(self.scale, "float32")
-        return ops.sigmoid(ops.matmul(hidden, scale[:, None])[..., 0])
+        """Returns the fraction, (B, T)."""
+        hidden = projected(self._query_dense, query)
+        return ops.sigmoid(
+            ops.matmul(hidden, widened(self.scale)[:, None])[..., 0]
+        )

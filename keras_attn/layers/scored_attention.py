@@ -1,7 +1,5 @@
 """Attention by any score, soft or hard, over all keys or over a window."""
 
-import dataclasses
-
 import keras
 from keras import ops
 
@@ -11,16 +9,11 @@ from keras_attn.layers.attention_inputs import read_inputs
 from keras_attn.layers.dropout import Dropout
 from keras_attn.layers.dropout_seed import DropoutSeeds
 from keras_attn.layers.predicted_centre import PredictedCentre
+from keras_attn.layers.predictive_window import predictive_window
 from keras_attn.layers.quantized_parts import QuantizedParts
 from keras_attn.layers.rematerialized import Rematerialized
-from keras_attn.layers.scores import SCORES
-from keras_attn.ops import (
-    WeightDropout,
-    capturing,
-    default_positions,
-    record,
-    visible,
-)
+from keras_attn.layers.scores import check_score, make_score
+from keras_attn.ops import WeightDropout, capturing, record, visible
 from keras_attn.ops.hard_weights import (
     gumbel_noise,
     log_probability,
@@ -166,10 +159,7 @@ class ScoredAttention(QuantizedParts, Rematerialized):
         seed=None,
         **kwargs,
     ):
-        if not callable(score):
-            checks.choice("score", score, tuple(SCORES))
-        _check_belongs("units", units, "additive", score)
-        _check_belongs("max_length", max_length, "location", score)
+        check_score(score, units=units, max_length=max_length)
         checks.choice("local", local, (None, "monotonic", "predictive"))
         checks.positive_int("window", window)
         checks.choice("hard", hard, (None, "reinforce", "gumbel"))
@@ -204,22 +194,14 @@ class ScoredAttention(QuantizedParts, Rematerialized):
         key_shape = value_shape if key_shape is None else key_shape
         self._check_shapes(query_shape, value_shape, key_shape)
         self._widths = query_shape[-1], value_shape[-1], key_shape[-1]
-        if isinstance(self.score, str):
-            options = {"additive": "units", "location": "max_length"}
-            name = options.get(self.score)
-            self._score = SCORES[self.score](
-                initializer=self.kernel_initializer,
-                dtype=self.dtype_policy,
-                name="score",
-                **({} if name is None else {name: getattr(self, name)}),
-            )
-            self._score.build(query_shape, key_shape)
-        elif isinstance(self.score, keras.layers.Layer):
-            # A call of ours may be too late: a symbolic one calls no layer.
-            self.score(
-                keras.KerasTensor(query_shape, dtype=self.compute_dtype),
-                keras.KerasTensor(key_shape, dtype=self.compute_dtype),
-            )
+        self._score = make_score(
+            self.score,
+            self.kernel_initializer,
+            self.dtype_policy,
+            units=self.units,
+            max_length=self.max_length,
+        )
+        self._score.build(query_shape, key_shape)
         self._centre = None
         if self.local == "predictive":
             self._centre = PredictedCentre(
@@ -267,12 +249,12 @@ class ScoredAttention(QuantizedParts, Rematerialized):
         lengths = ops.shape(query)[1], ops.shape(key)[1]
         nearness = None
         if self.local == "predictive":
-            visibility, nearness = self._around_centre(
-                query, visibility, lengths
+            visibility, nearness = predictive_window(
+                self._centre(query), visibility, lengths, self.window
             )
         mask = visible(visibility, *lengths)
         mask = None if mask is None else mask[:, 0]
-        scores = self._scores(query, key, visibility.key_positions)
+        scores = self._score(query, key, key_positions=visibility.key_positions)
         weights = self._weights(scores, mask, training)
         if nearness is not None:
             weights = weights * nearness
@@ -285,24 +267,14 @@ class ScoredAttention(QuantizedParts, Rematerialized):
             drop = WeightDropout(self.dropout, self._dropout_layer.draw())
             used = drop(weights[:, None])[:, 0]
         # A query that sees nothing has nothing but weights of 0.
-        outputs = [ops.matmul(ops.cast(used, value.dtype), value)]
+        output = ops.matmul(ops.cast(used, value.dtype), value)
+        # Keras's product of float64 is float32 on PyTorch.
+        outputs = [ops.cast(output, value.dtype)]
         if return_attention_scores:
             outputs.append(ops.cast(weights, self.compute_dtype))
         if return_log_probability:
             outputs.append(log_probability(hidden(scores, mask), weights))
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
-
-    def _scores(self, query, key, key_positions):
-        if isinstance(self.score, str):
-            return self._score(query, key, key_positions=key_positions)
-        scores = self.score(query, key)
-        expected = query.shape[0], query.shape[1], key.shape[1]
-        if not checks.fits(tuple(scores.shape), expected):
-            raise ValueError(
-                "`score` must return a score for each query and key, "
-                f"{expected}. Received: scores of shape {tuple(scores.shape)}"
-            )
-        return ops.cast(scores, "float32")
 
     def _weights(self, scores, mask, training):
         if self.hard is None:
@@ -314,24 +286,6 @@ class ScoredAttention(QuantizedParts, Rematerialized):
         if self.hard == "gumbel":
             return straight_through(scores, mask, noise, self.temperature)
         return one_hot_of_largest(hidden(scores + noise, mask))
-
-    def _around_centre(self, query, visibility, lengths):
-        """Hides what is out of the window, and says how near the rest is."""
-        places = visibility.key_positions
-        if places is None:
-            places = default_positions(lengths[1])
-        places = places[:, None]
-        mask = visible(visibility, *lengths)
-        seen = places if mask is None else ops.where(mask[:, 0], places, -1)
-        end = ops.cast(ops.max(seen, axis=-1) + 1, "float32")
-        centre = (end * self._centre(query))[..., None]
-        distance = ops.cast(places, "float32") - centre
-        near = (ops.abs(distance) <= self.window)[:, None]
-        if visibility.attention_mask is not None:
-            near = ops.logical_and(visibility.attention_mask, near)
-        # The standard deviation is half of the window.
-        nearness = ops.exp(-2 * ops.square(distance / self.window))
-        return dataclasses.replace(visibility, attention_mask=near), nearness
 
     def compute_output_shape(self, query_shape, value_shape, key_shape=None):
         """Returns the shape of the output."""
@@ -423,17 +377,6 @@ class ScoredAttention(QuantizedParts, Rematerialized):
                 ("query", "value", "key"), shapes, self._widths, strict=True
             ):
                 checks.width(name, shape, width)
-
-
-def _check_belongs(name, value, owner, score):
-    if value is None:
-        return
-    checks.positive_int(name, value)
-    if score != owner:
-        raise ValueError(
-            f"`{name}` is an argument of the score {owner!r} alone. "
-            f"Received: {name}={value} with score={score!r}"
-        )
 
 
 def _one_head(attention_mask):

@@ -33,8 +33,7 @@ def scaled_dot_scores(query, key, scale=None):
     heads, width = query.shape[2:]
     key_heads = key.shape[2]
     scale = width**-0.5 if scale is None else scale
-    if keras.backend.standardize_dtype(query.dtype) != "float64":
-        query, key = ops.cast(query, "float32"), ops.cast(key, "float32")
+    query, key = widened(query), widened(key)
     # The scale goes on the query: T x H numbers, not T x S.
     query = query * ops.cast(scale, query.dtype)
     # Not an einsum: XLA's takes up to twice as long between projections on a
@@ -48,3 +47,23 @@ def scaled_dot_scores(query, key, scale=None):
     query = ops.reshape(query, (batch, key_heads, together, width))
     scores = ops.matmul(query, key)
     return ops.reshape(scores, (batch, heads, length, ops.shape(key)[3]))
+
+
+def widened(x):
+    """Casts what scores are made of to float32, but for float64.
+
+    Args:
+        x: float, any shape.
+
+    Returns:
+        Float32 or float64, of that shape.
+
+    Examples:
+        >>> from keras_attn.ops.scores import widened
+        >>> keras.backend.standardize_dtype(
+        ...     widened(keras.ops.ones(2, "bfloat16")).dtype)
+        'float32'
+    """
+    if keras.backend.standardize_dtype(x.dtype) == "float64":
+        return x
+    return ops.cast(x, "float32")

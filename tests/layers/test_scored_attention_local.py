@@ -150,6 +150,24 @@ def test_the_future_changes_nothing(local):
     assert_differs(after[:, 3:], before[:, 3:])
 
 
+@pytest.mark.parametrize("local", [None, "monotonic", "predictive"])
+@pytest.mark.parametrize("score", ["additive", "general", "location"])
+def test_in_float64(score, local):
+    """Where a backend has it; JAX computes it in float32 by default."""
+    layer = make(score, local=local, window=2, dtype="float64")
+    query, value, key = (
+        ops.convert_to_tensor(x, "float64") for x in (QUERY, VALUE, KEY)
+    )
+    output, weights = layer(query, value, key, return_attention_scores=True)
+    assert output.dtype == weights.dtype == query.dtype
+    mask = None
+    if local == "monotonic":
+        mask = np.abs(np.arange(T)[:, None] - np.arange(S)) <= 2
+    expected, expected_weights = expected_of(layer, mask)
+    assert_close(values(output), expected)
+    assert_close(values(weights), expected_weights)
+
+
 def test_a_window_of_everything_is_global():
     near, far = (
         make("general", local="monotonic", window=S),

@@ -1,16 +1,5 @@
-"""The six scores of `ScoredAttention`, a layer each."""
+"""What `ScoredAttention` asks how well a query fits a key."""
 
-from keras_attn.layers.scores.additive_score import AdditiveScore
-from keras_attn.layers.scores.cosine_score import CosineScore
-from keras_attn.layers.scores.dot_score import DotScore, ScaledDotScore
-from keras_attn.layers.scores.general_score import GeneralScore
-from keras_attn.layers.scores.location_score import LocationScore
+from keras_attn.layers.scores.make_score import check_score, make_score
 
-SCORES = {
-    "dot": DotScore,
-    "scaled_dot": ScaledDotScore,
-    "general": GeneralScore,
-    "additive": AdditiveScore,
-    "location": LocationScore,
-    "cosine": CosineScore,
-}
+__all__ = ["check_score", "make_score"]

@@ -2,7 +2,8 @@
 
 from keras import ops
 
-from keras_attn.layers.scores.score import Score, projected, widened
+from keras_attn.layers.scores.score import Score, projected
+from keras_attn.ops.scores import widened
 
 
 class AdditiveScore(Score):

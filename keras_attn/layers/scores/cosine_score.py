@@ -7,8 +7,8 @@ from keras_attn.layers.scores.score import (
     check_equal_widths,
     dot_scores,
     projected,
-    widened,
 )
+from keras_attn.ops.scores import widened
 
 
 class CosineScore(Score):

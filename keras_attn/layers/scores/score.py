@@ -1,10 +1,9 @@
 """What all scores of one query and one key have in common."""
 
 import keras
-from keras import ops
 
 from keras_attn.backend import apply_dense
-from keras_attn.ops import scaled_dot_scores
+from keras_attn.ops.scores import scaled_dot_scores, widened
 
 
 class Score(keras.layers.Layer):
@@ -35,16 +34,29 @@ class Score(keras.layers.Layer):
         self.initializer = keras.initializers.get(initializer)
 
     def _dense(self, name, features, width, **kwargs):
-        dense = keras.layers.Dense(
-            width,
-            kernel_initializer=self.initializer.clone(),
-            dtype=self.dtype_policy,
-            name=name,
-            **kwargs,
-        )
-        dense.supports_masking = True
-        dense.build((None, None, features))
-        return dense
+        return built_dense(self, name, features, width, **kwargs)
+
+
+def built_dense(owner, name, features, width, **kwargs):
+    """Returns a built `keras.layers.Dense` for a part of an attention.
+
+    Args:
+        owner: layer, of whose `initializer` and dtype policy it is.
+        name: str.
+        features: int. Width of its input.
+        width: int. Width of its output.
+        **kwargs: arguments of `keras.layers.Dense`.
+    """
+    dense = keras.layers.Dense(
+        width,
+        kernel_initializer=owner.initializer.clone(),
+        dtype=owner.dtype_policy,
+        name=name,
+        **kwargs,
+    )
+    dense.supports_masking = True
+    dense.build((None, None, features))
+    return dense
 
 
 def dot_scores(query, key, scale=1.0):
@@ -55,13 +67,6 @@ def dot_scores(query, key, scale=1.0):
 def projected(dense, x):
     """Applies a dense layer, float32 at least."""
     return widened(apply_dense(dense, x))
-
-
-def widened(x):
-    """Casts to float32, but for float64."""
-    if keras.backend.standardize_dtype(x.dtype) == "float64":
-        return x
-    return ops.cast(x, "float32")
 
 
 def check_equal_widths(name, query_shape, key_shape):
