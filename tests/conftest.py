@@ -1,5 +1,6 @@
 """What every test has in common: a backend, a seed, a hypothesis profile."""
 
+import gc
 import importlib
 import os
 
@@ -48,6 +49,18 @@ def pytest_collection_modifyitems(items):
 def seed():
     """Starts every test from the same random state."""
     keras.utils.set_random_seed(0)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def forget_what_stays():
+    """Keeps the garbage collector from what earlier files left behind.
+
+    Compiled programs stay for good, in gigabytes, and Keras has all of it
+    collected each time that a layer loses a weight, in `quantize` for one.
+    """
+    yield
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from keras_attn.layers.predicted_centre import PredictedCentre
 from keras_attn.layers.predictive_window import predictive_window
 from keras_attn.layers.quantized_parts import QuantizedParts
 from keras_attn.layers.rematerialized import Rematerialized
-from keras_attn.layers.scores import check_score, make_score
+from keras_attn.layers.scores.make_score import check_score, make_score
 from keras_attn.ops import WeightDropout, capturing, record, visible
 from keras_attn.ops.hard_weights import (
     gumbel_noise,
