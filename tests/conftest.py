@@ -35,6 +35,11 @@ def pytest_report_header():
     return f"backend: {keras.backend.backend()} on {device}"
 
 
+def pytest_collection_finish():
+    """Takes the modules of all backends out of the garbage collector's way."""
+    gc.freeze()
+
+
 def pytest_collection_modifyitems(items):
     """Skips the tests that need a GPU where the backend sees none."""
     if gpu_seen():
@@ -53,10 +58,11 @@ def seed():
 
 @pytest.fixture(autouse=True, scope="module")
 def forget_what_stays():
-    """Keeps the garbage collector from what earlier files left behind.
+    """Takes what a file leaves behind out of the garbage collector's way.
 
-    Compiled programs stay for good, in gigabytes, and Keras has all of it
-    collected each time that a layer loses a weight, in `quantize` for one.
+    Compiled programs stay for good, in gigabytes; and Keras lets the collector
+    look through everything each time that a layer loses a weight, as all do in
+    `quantize`.
     """
     yield
     gc.collect()

@@ -27,6 +27,7 @@ from keras_attn.backend.largest import first_of_largest, largest
 from keras_attn.backend.norm_of_sum import norm_of_sum
 from keras_attn.backend.randomness import random_state, set_random_state
 from keras_attn.backend.repeating import repeated
+from keras_attn.backend.scanning import scanned
 from keras_attn.backend.smoothed_nll import smoothed_nll
 from keras_attn.backend.step_skipping import skip_steps, stop_skipping
 from keras_attn.backend.taking import take_along, take_rows
@@ -57,6 +58,7 @@ __all__ = [
     "norm_of_sum",
     "random_state",
     "repeated",
+    "scanned",
     "seeded_dropout",
     "set_random_state",
     "skip_steps",

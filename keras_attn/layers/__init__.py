@@ -2,6 +2,7 @@
 
 from keras_attn.layers.alibi_position import ALiBiPosition
 from keras_attn.layers.attention_position import AttentionPosition
+from keras_attn.layers.character_embedding import CharacterEmbedding
 from keras_attn.layers.dropout import Dropout
 from keras_attn.layers.dropout_seed import dropout_seed
 from keras_attn.layers.feed_forward import FeedForward
@@ -20,6 +21,7 @@ from keras_attn.blocks import DecoderBlock, EncoderBlock  # isort: skip
 __all__ = [
     "ALiBiPosition",
     "AttentionPosition",
+    "CharacterEmbedding",
     "DecoderBlock",
     "Dropout",
     "EncoderBlock",

@@ -23,6 +23,29 @@ def cross_attention_weights(model, layers, inputs, tokens, lengths):
         when it chose token l.
     """
     sources, count, length = tokens.shape
+    taken, state = teacher_forced(model, inputs, tokens)
+    with capture_weights() as captured:
+        model.decode_step(taken, state)
+    weights = ops.stack([captured[layer.path, 0] for layer in layers], axis=1)
+    _, depth, heads, _, size = weights.shape
+    weights = ops.reshape(weights, (sources, depth, heads, count, length, size))
+    weights = ops.transpose(ops.cast(weights, "float32"), (0, 3, 1, 2, 4, 5))
+    return up_to_the_end(weights, lengths)
+
+
+def teacher_forced(model, inputs, tokens):
+    """Returns what one step takes that reads all generated sequences.
+
+    Args:
+        model: what offers the decoding protocol.
+        inputs: what `start_decoding` takes, B sources.
+        tokens: int32 (B, t, L), as generated.
+
+    Returns:
+        Tokens, int32 (B t, L), the start in front and the last left out, and
+        `DecodingState`.
+    """
+    sources, count, length = tokens.shape
     state = model.start_decoding(inputs, length)
     rows = ops.repeat(ops.arange(sources, dtype="int32"), count)
     taken = ops.concatenate(
@@ -32,12 +55,19 @@ def cross_attention_weights(model, layers, inputs, tokens, lengths):
         ],
         axis=1,
     )
-    state = state._replace(hypothesis=kv.reorder(state.hypothesis, rows))
-    with capture_weights() as captured:
-        model.decode_step(taken, state)
-    weights = ops.stack([captured[layer.path, 0] for layer in layers], axis=1)
-    _, depth, heads, _, size = weights.shape
-    weights = ops.reshape(weights, (sources, depth, heads, count, length, size))
-    weights = ops.transpose(ops.cast(weights, "float32"), (0, 3, 1, 2, 4, 5))
-    there = ops.arange(length, dtype="int32") < lengths[..., None]
+    hypothesis = kv.reorder(state.hypothesis, rows)
+    return taken, state._replace(hypothesis=hypothesis)
+
+
+def up_to_the_end(weights, lengths):
+    """Puts zeros behind the ends.
+
+    Args:
+        weights: float32 (B, t, M, N, L, S).
+        lengths: int32 (B, t).
+
+    Returns:
+        Float32 (B, t, M, N, L, S).
+    """
+    there = ops.arange(weights.shape[4], dtype="int32") < lengths[..., None]
     return ops.where(there[:, :, None, None, :, None], weights, 0.0)

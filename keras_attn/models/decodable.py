@@ -108,6 +108,26 @@ class Decodable(CheckedModel):
         rows, prefix = self._rows_and_prefix(inputs, max_length, prefix)
         return stream(self, rows, max_length, strategy, prefix)
 
+    @property
+    def _sizes(self):
+        source = self.source_vocabulary_size
+        target = getattr(self, "target_vocabulary_size", None)
+        return source, source if target is None else target
+
+    def _check_special_ids(self):
+        """Padding stands on both sides, start and end in the target only."""
+        for name, size in (
+            ("pad_id", min(self._sizes)),
+            ("start_id", self._sizes[1]),
+            ("end_id", self._sizes[1]),
+        ):
+            value = getattr(self, name)
+            if value not in range(size):
+                raise ValueError(
+                    f"`{name}` must lie in [0, {size}). "
+                    f"Received: {name}={value!r}"
+                )
+
     def _rows_and_prefix(self, inputs, max_length, prefix):
         """Returns token rows, and the prefix as an array, or raises."""
         checks.positive_int("max_length", max_length)
@@ -127,12 +147,7 @@ class Decodable(CheckedModel):
                         f"max_length={self.max_length} rows. "
                         f"Received: {value} tokens"
                     )
-        size = getattr(self, "target_vocabulary_size", None)
         prefix = forced_prefix(
-            prefix,
-            len(rows),
-            max_length,
-            self,
-            size or self.source_vocabulary_size,
+            prefix, len(rows), max_length, self, self._sizes[1]
         )
         return rows, prefix

@@ -9,13 +9,14 @@ from keras_attn.layers.quantized_parts import QuantizedModelParts
 from keras_attn.models.portable import portable_compile_config
 
 
-def check_ids(name, ids, vocabulary_size):
+def check_ids(name, ids, vocabulary_size, axes=("batch", "length")):
     """Refuses what cannot be token ids, as far as one may look at it.
 
     Args:
         name: str. What the argument is called.
         ids: NumPy array, nest of lists, tensor or symbolic tensor.
         vocabulary_size: int. Ids must lie in [0, vocabulary_size).
+        axes: tuple of str. What their axes are; default ("batch", "length").
 
     Returns:
         The ids; lists come back as an int32 array.
@@ -39,9 +40,9 @@ def check_ids(name, ids, vocabulary_size):
         ids = np.asarray(ids)
         if ids.size and ids.dtype.kind in "iu":
             ids = ids.astype("int32")
-    if len(ids.shape) != 2:
+    if len(ids.shape) != len(axes):
         raise ValueError(
-            f"`{name}` must have shape (batch, length). "
+            f"`{name}` must have shape ({', '.join(axes)}). "
             f"Received: {tuple(ids.shape)}"
         )
     if 0 in tuple(ids.shape):
@@ -60,6 +61,44 @@ def check_ids(name, ids, vocabulary_size):
             f"Received: ids from {low} to {high}"
         )
     return ids
+
+
+def check_pair(inputs, sizes, max_length=None):
+    """Refuses what cannot be a source and the target that belongs to it.
+
+    Args:
+        inputs: pair of (B, S) and (B, T) ids, of any kind that `check_ids`
+            takes.
+        sizes: pair of int. Vocabularies of both.
+        max_length: int. The longest sequence, in tokens; default None.
+
+    Returns:
+        Source ids and target ids.
+
+    Raises:
+        ValueError: no pair, what `check_ids` refuses, different numbers of
+            rows, or a sequence that is too long.
+    """
+    if not isinstance(inputs, (list, tuple)) or len(inputs) != 2:
+        raise ValueError(
+            "`inputs` must be a pair (source_ids, target_ids). "
+            f"Received: {type(inputs).__name__}"
+        )
+    names = "source_ids", "target_ids"
+    source, target = map(check_ids, names, inputs, sizes)
+    if not checks.fits((source.shape[0],), (target.shape[0],)):
+        raise ValueError(
+            "`source_ids` and `target_ids` must have the same number of "
+            f"rows. Received: {source.shape[0]} and {target.shape[0]}"
+        )
+    for name, ids in zip(names, (source, target), strict=True):
+        length = ids.shape[1]
+        if max_length is not None and (length or 0) > max_length:
+            raise ValueError(
+                f"`{name}` must not be longer than the position table of "
+                f"max_length={max_length} rows. Received: {length} tokens"
+            )
+    return source, target
 
 
 class CheckedModel(QuantizedModelParts, keras.Model):

@@ -8,7 +8,7 @@ from keras import ops
 from keras_attn import cache as kv
 from keras_attn.decoding import DecodingState
 from keras_attn.models.alignment import cross_attention_weights
-from keras_attn.models.doors import check_ids
+from keras_attn.models.doors import check_pair
 from keras_attn.models.transformer_parts import TransformerParts
 from keras_attn.ops import positions_from_mask
 
@@ -257,33 +257,7 @@ class Transformer(TransformerParts):
 
     def check_inputs(self, inputs):
         """Returns (source ids, target ids), or raises ValueError."""
-        if not isinstance(inputs, (list, tuple)) or len(inputs) != 2:
-            raise ValueError(
-                "`inputs` must be a pair (source_ids, target_ids). "
-                f"Received: {type(inputs).__name__}"
-            )
-        source, target = (
-            check_ids(name, ids, size)
-            for name, ids, size in zip(
-                ("source_ids", "target_ids"), inputs, self._sizes, strict=True
-            )
-        )
-        if None not in (source.shape[0], target.shape[0]) and (
-            source.shape[0] != target.shape[0]
-        ):
-            raise ValueError(
-                "`source_ids` and `target_ids` must have the same number of "
-                f"rows. Received: {source.shape[0]} and {target.shape[0]}"
-            )
-        for name, ids in (("source_ids", source), ("target_ids", target)):
-            length = ids.shape[1]
-            if self.max_length is not None and (length or 0) > self.max_length:
-                raise ValueError(
-                    f"`{name}` must not be longer than the position table of "
-                    f"max_length={self.max_length} rows. Received: {length} "
-                    "tokens"
-                )
-        return source, target
+        return check_pair(inputs, self._sizes, self.max_length)
 
     def compute_output_shape(self, inputs_shape):
         """Returns the shape of the logits."""

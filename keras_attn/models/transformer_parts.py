@@ -5,6 +5,7 @@ import keras
 from keras_attn import checks
 from keras_attn.blocks import DecoderBlock, EncoderBlock
 from keras_attn.layers import Dropout, PositionalEmbedding, TokenEmbedding
+from keras_attn.models.block_options import BLOCK_OPTIONS, block_options
 from keras_attn.models.decodable import Decodable
 
 
@@ -96,18 +97,11 @@ class TransformerParts(Decodable):
         """Returns the constructor's arguments."""
         config = super().get_config()
         for name in (
+            *BLOCK_OPTIONS,
             "source_vocabulary_size",
             "target_vocabulary_size",
             "num_layers",
-            "num_heads",
             "hidden_dim",
-            "intermediate_dim",
-            "dropout",
-            "attention_dropout",
-            "activation_dropout",
-            "gated",
-            "normalize_first",
-            "epsilon",
             "positions",
             "position_layout",
             "max_length",
@@ -122,28 +116,6 @@ class TransformerParts(Decodable):
             config[name] = getattr(self, name)
         config["activation"] = keras.activations.serialize(self.activation)
         return config
-
-    @property
-    def _sizes(self):
-        source, target = (
-            self.source_vocabulary_size,
-            self.target_vocabulary_size,
-        )
-        return source, source if target is None else target
-
-    def _check_special_ids(self):
-        """Padding stands on both sides, start and end in the target only."""
-        for name, size in (
-            ("pad_id", min(self._sizes)),
-            ("start_id", self._sizes[1]),
-            ("end_id", self._sizes[1]),
-        ):
-            value = getattr(self, name)
-            if value not in range(size):
-                raise ValueError(
-                    f"`{name}` must lie in [0, {size}). "
-                    f"Received: {name}={value!r}"
-                )
 
     def _make_ends(self):
         """Makes embeddings, positions and output."""
@@ -200,18 +172,7 @@ class TransformerParts(Decodable):
 
     def _make_blocks(self):
         """Makes the two stacks."""
-        config = {
-            "num_heads": self.num_heads,
-            "intermediate_dim": self.intermediate_dim,
-            "dropout": self.dropout,
-            "attention_dropout": self.attention_dropout,
-            "activation_dropout": self.activation_dropout,
-            "activation": self.activation,
-            "gated": self.gated,
-            "normalize_first": self.normalize_first,
-            "epsilon": self.epsilon,
-            "dtype": self.dtype_policy,
-        }
+        config = block_options(self)
         width = (None, None, self.hidden_dim)
         self._encoder_blocks = [
             EncoderBlock(name=f"encoder_block_{i}", **config)

@@ -1,0 +1,255 @@
+"""The encoder alone: from tokens to vectors that know their surroundings."""
+
+import keras
+from keras import ops
+
+from keras_attn import checks
+from keras_attn.blocks import EncoderBlock
+from keras_attn.layers import (
+    CharacterEmbedding,
+    Dropout,
+    PositionalEmbedding,
+    TokenEmbedding,
+)
+from keras_attn.models.block_options import BLOCK_OPTIONS, block_options
+from keras_attn.models.doors import CheckedModel, check_ids
+from keras_attn.ops import positions_from_mask
+
+
+@keras.saving.register_keras_serializable(package="keras_attn")
+class Encoder(CheckedModel):
+    """Gives every token a vector that depends on the whole sequence.
+
+        h = Blocks(E[x] sqrt(D) + f(characters of x) + PE)
+
+    the encoder of Vaswani et al. 2017, https://arxiv.org/abs/1706.03762; with
+    `character_vocabulary_size` the vector of a word is the sum of one that is
+    looked up and one that its characters make (`CharacterEmbedding`), which
+    words that were never seen have as well.
+
+    Args:
+        vocabulary_size: int. V.
+        num_layers: int. Blocks.
+        num_heads: int. N, dividing `hidden_dim`.
+        hidden_dim: int. D.
+        intermediate_dim: int. Width inside the feed-forward networks.
+        dropout: float in [0, 1). On embeddings and on sublayers' outputs.
+        attention_dropout: float in [0, 1). On attention weights.
+        activation_dropout: float in [0, 1). Inside feed-forward networks.
+        activation: name or callable. Default `"relu"`.
+        gated: bool. Gated feed-forward networks. Default False.
+        normalize_first: bool. Pre-norm blocks, and a layer norm behind them.
+        epsilon: float. Added to the variance in layer norms.
+        positions: what is added to embeddings: `"sinusoidal"`, `"learned"`, or
+            None, nothing.
+        max_length: int. The longest sequence, in tokens; a learned table has
+            as many rows. None: no limit.
+        character_vocabulary_size: int. How many characters there are, if words
+            come with theirs; default None, they do not.
+        pad_id: int. The id that is no token, and no character.
+        **kwargs: arguments of `keras.Model`: `name`, `dtype`, ...
+
+    Call arguments:
+        inputs: int32 (B, T) token ids, or a dict with them as `"token_ids"`
+            and, if words come with their characters, int32 (B, T, C) as
+            `"character_ids"`.
+        training: bool. Whether dropout acts.
+
+    Returns:
+        Float (B, T, D).
+
+    Raises:
+        ValueError: arguments out of range; ids of another rank, not integers,
+            or out of range; sequences longer than `max_length`; characters
+            that are missing, or that no one asked for.
+
+    Examples:
+        >>> model = keras_attn.models.Encoder(
+        ...     100, num_layers=2, num_heads=2, hidden_dim=16,
+        ...     intermediate_dim=32)
+        >>> tuple(model(np.array([[7, 8, 9, 0]])).shape)
+        (1, 4, 16)
+    """
+
+    def __init__(
+        self,
+        vocabulary_size,
+        num_layers=6,
+        num_heads=8,
+        hidden_dim=512,
+        intermediate_dim=2048,
+        dropout=0.1,
+        attention_dropout=0.0,
+        activation_dropout=0.0,
+        activation="relu",
+        gated=False,
+        normalize_first=False,
+        epsilon=1e-5,
+        positions="sinusoidal",
+        max_length=None,
+        character_vocabulary_size=None,
+        pad_id=0,
+        **kwargs,
+    ):
+        checks.positive_int("vocabulary_size", vocabulary_size)
+        checks.positive_int("num_layers", num_layers)
+        checks.positive_int("hidden_dim", hidden_dim)
+        checks.choice("positions", positions, ("sinusoidal", "learned", None))
+        if max_length is not None:
+            checks.positive_int("max_length", max_length)
+        if pad_id not in range(vocabulary_size):
+            raise ValueError(
+                f"`pad_id` must lie in [0, {vocabulary_size}). "
+                f"Received: pad_id={pad_id!r}"
+            )
+        super().__init__(**kwargs)
+        self.vocabulary_size = vocabulary_size
+        self.num_layers = num_layers
+        self.num_heads = num_heads
+        self.hidden_dim = hidden_dim
+        self.intermediate_dim = intermediate_dim
+        self.dropout = dropout
+        self.attention_dropout = attention_dropout
+        self.activation_dropout = activation_dropout
+        self.activation = keras.activations.get(activation)
+        self.gated = gated
+        self.normalize_first = normalize_first
+        self.epsilon = epsilon
+        self.positions = positions
+        self.max_length = max_length
+        self.character_vocabulary_size = character_vocabulary_size
+        self.pad_id = pad_id
+        self._make_embeddings()
+        self._make_blocks()
+        self.built = True
+
+    def call(self, inputs, training=None):
+        """Applies the model; the class docstring lists the arguments."""
+        return self.encode(inputs, training=training)[0]
+
+    def encode(self, inputs, training=None):
+        """Encodes, and says which positions hold a token.
+
+        Args:
+            inputs: as in a call.
+            training: bool. Whether dropout acts.
+
+        Returns:
+            Float (B, T, D), and int32 (B, T): positions in tokens, -1 where
+            there is none.
+        """
+        parts = self.check_inputs(inputs)
+        parts = parts if isinstance(parts, dict) else {"token_ids": parts}
+        token_ids = parts["token_ids"]
+        positions = positions_from_mask(ops.not_equal(token_ids, self.pad_id))
+        x = self._token_embedding(token_ids)
+        if self._character_embedding is not None:
+            x = x + self._character_embedding(parts["character_ids"])
+        if self._position_embedding is not None:
+            x = self._position_embedding(x, positions=positions)
+        x = self._dropout_layer(x, training=training)
+        for block in self._blocks:
+            x = block(x, positions=positions, training=training)
+        if self.normalize_first:
+            x = self._norm(x)
+        return x, positions
+
+    def check_inputs(self, inputs):
+        """Returns the inputs, or raises ValueError."""
+        parts = inputs if isinstance(inputs, dict) else {"token_ids": inputs}
+        sizes = {"token_ids": self.vocabulary_size}
+        if self.character_vocabulary_size is not None:
+            sizes["character_ids"] = self.character_vocabulary_size
+        if set(parts) != set(sizes):
+            raise ValueError(
+                f"`inputs` must hold {' and '.join(sizes)}. "
+                f"Received: {' and '.join(parts)}"
+            )
+        axes = "batch", "length", "characters"
+        checked = {
+            name: check_ids(name, parts[name], size, axes[: 2 + place])
+            for place, (name, size) in enumerate(sizes.items())
+        }
+        tokens = tuple(checked["token_ids"].shape)
+        characters = tuple(
+            checked.get("character_ids", checked["token_ids"]).shape
+        )
+        if not checks.fits(characters[:2], tokens):
+            raise ValueError(
+                "`character_ids` must have a row of characters for each token "
+                f"of {tokens}. Received: shape {characters}"
+            )
+        if self.max_length is not None and (tokens[1] or 0) > self.max_length:
+            raise ValueError(
+                "`token_ids` must not be longer than "
+                f"max_length={self.max_length}. Received: {tokens[1]} tokens"
+            )
+        return checked if isinstance(inputs, dict) else checked["token_ids"]
+
+    def compute_output_shape(self, inputs_shape):
+        """Returns the shape of the vectors."""
+        if isinstance(inputs_shape, dict):
+            inputs_shape = inputs_shape["token_ids"]
+        return (*inputs_shape, self.hidden_dim)
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        config = super().get_config()
+        for name in (
+            *BLOCK_OPTIONS,
+            "vocabulary_size",
+            "num_layers",
+            "hidden_dim",
+            "positions",
+            "max_length",
+            "character_vocabulary_size",
+            "pad_id",
+        ):
+            config[name] = getattr(self, name)
+        config["activation"] = keras.activations.serialize(self.activation)
+        return config
+
+    def _make_embeddings(self):
+        dtype = self.dtype_policy
+        self._token_embedding = TokenEmbedding(
+            self.vocabulary_size,
+            self.hidden_dim,
+            pad_id=None,  # the model hands positions on, not masks
+            dtype=dtype,
+            name="token_embedding",
+        )
+        self._token_embedding.build()
+        self._character_embedding = None
+        if self.character_vocabulary_size is not None:
+            self._character_embedding = CharacterEmbedding(
+                self.character_vocabulary_size,
+                self.hidden_dim,
+                pad_id=self.pad_id,
+                dtype=dtype,
+                name="character_embedding",
+            )
+            self._character_embedding.build()
+        self._position_embedding = None
+        if self.positions is not None:
+            self._position_embedding = PositionalEmbedding(
+                kind=self.positions,
+                max_length=self.max_length,
+                dtype=dtype,
+                name="positions",
+            )
+            self._position_embedding.build((None, None, self.hidden_dim))
+        self._dropout_layer = Dropout(self.dropout, dtype=dtype)
+
+    def _make_blocks(self):
+        width = (None, None, self.hidden_dim)
+        self._blocks = [
+            EncoderBlock(name=f"block_{i}", **block_options(self))
+            for i in range(self.num_layers)
+        ]
+        for block in self._blocks:
+            block.build(width)
+        if self.normalize_first:
+            self._norm = keras.layers.LayerNormalization(
+                epsilon=self.epsilon, dtype=self.dtype_policy, name="norm"
+            )
+            self._norm.build(width)

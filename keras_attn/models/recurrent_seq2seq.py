@@ -1,0 +1,397 @@
+"""The recurrent encoder-decoder, with and without attention."""
+
+import keras
+from keras import ops
+
+from keras_attn import checks
+from keras_attn.decoding import DecodingState
+from keras_attn.layers import Dropout, ScoredAttention, TokenEmbedding
+from keras_attn.models.alignment import teacher_forced, up_to_the_end
+from keras_attn.models.decodable import Decodable
+from keras_attn.models.doors import check_pair
+from keras_attn.models.recurrent_decoder import (
+    CELLS,
+    Chance,
+    RecurrentDecoder,
+)
+from keras_attn.ops import positions_from_mask
+
+_LAYERS = {"lstm": keras.layers.LSTM, "gru": keras.layers.GRU}
+
+
+@keras.saving.register_keras_serializable(package="keras_attn")
+class RecurrentSeq2Seq(Decodable):
+    """Reads a source token by token, and writes a target token by token.
+
+        h[j] = RNN(h[j - 1], E[x[j]])                 the source
+        s[i] = RNN(s[i - 1], [E[y[i]]; m[i - 1]])     s[-1]: the last h
+        c[i] = sum_j weight[i, j] h[j]                what attention finds
+        m[i] = tanh([c[i]; s[i]] W)
+        logits[i] = m[i] W' + b
+
+    Sutskever et al. 2014, https://arxiv.org/abs/1409.3215, without attention:
+    m = s, and all that the decoder knows of the source is the last h, however
+    long the source is. With attention Luong et al. 2015, sec. 3,
+    https://arxiv.org/abs/1508.04025, by any score, that of Bahdanau et al.
+    2014, https://arxiv.org/abs/1409.0473, among them (`"additive"`). The step
+    reads m of the step before with `input_feeding` only (Luong, sec. 3.3).
+
+    Args:
+        source_vocabulary_size: int. V of the source.
+        target_vocabulary_size: int. V of the target; None: as many. Each side
+            has a matrix E of its own.
+        cell: `"lstm"` or `"gru"`.
+        num_layers: int. Recurrent layers on each side.
+        hidden_dim: int. D, the width of embeddings, states and memory.
+        bidirectional: bool. Whether the source is read from both ends, half of
+            the D features each. Default False.
+        attention: None; the name of a score of `ScoredAttention`; or such a
+            layer, for local or hard attention. Default `"additive"`.
+        input_feeding: bool. Default False.
+        scheduled_sampling: float in [0, 1], or None. With this probability the
+            decoder reads in training, in place of a token, one that it draws
+            itself (Bengio et al. 2015, https://arxiv.org/abs/1506.03099). It
+            starts `sampling_probability`, a variable, which a callback may
+            raise. Default None: never.
+        dropout: float in [0, 1). On embeddings, between the encoder's layers
+            and in front of the output.
+        max_length: int. The longest sequence, in tokens; the location score
+            needs one. Default None: no limit.
+        pad_id: int. The id that is no token.
+        start_id: int. Id in front of every target.
+        end_id: int. Id behind every sequence.
+        **kwargs: arguments of `keras.Model`: `name`, `dtype`, ...
+
+    Call arguments:
+        inputs: pair of int32 (B, S) source ids and int32 (B, T) target ids,
+            the target beginning with `start_id`.
+        training: bool. Whether dropout and scheduled sampling act.
+
+    Returns:
+        Float (B, T, V): logits of the token after each target token.
+
+    Raises:
+        ValueError: arguments out of range, or that do not go together; ids of
+            another rank, not integers, or out of range; sequences longer than
+            `max_length`.
+
+    Examples:
+        >>> model = keras_attn.models.RecurrentSeq2Seq(
+        ...     100, hidden_dim=16, bidirectional=True, attention="general")
+        >>> source = np.array([[7, 8, 9, 2]])
+        >>> target = np.array([[1, 11, 12]])
+        >>> tuple(model((source, target)).shape)
+        (1, 3, 100)
+    """
+
+    def __init__(
+        self,
+        source_vocabulary_size,
+        target_vocabulary_size=None,
+        cell="lstm",
+        num_layers=1,
+        hidden_dim=256,
+        bidirectional=False,
+        attention="additive",
+        input_feeding=False,
+        scheduled_sampling=None,
+        dropout=0.1,
+        max_length=None,
+        pad_id=0,
+        start_id=1,
+        end_id=2,
+        **kwargs,
+    ):
+        checks.positive_int("source_vocabulary_size", source_vocabulary_size)
+        if target_vocabulary_size is not None:
+            checks.positive_int(
+                "target_vocabulary_size", target_vocabulary_size
+            )
+        checks.choice("cell", cell, tuple(CELLS))
+        checks.positive_int("num_layers", num_layers)
+        checks.positive_int("hidden_dim", hidden_dim)
+        checks.fraction("dropout", dropout)
+        if max_length is not None:
+            checks.positive_int("max_length", max_length)
+        if bidirectional and hidden_dim % 2:
+            raise ValueError(
+                "`hidden_dim` must be even where `bidirectional`. "
+                f"Received: hidden_dim={hidden_dim}"
+            )
+        _check_together(
+            attention, input_feeding, scheduled_sampling, max_length
+        )
+        super().__init__(**kwargs)
+        self.source_vocabulary_size = source_vocabulary_size
+        self.target_vocabulary_size = target_vocabulary_size
+        self.cell = cell
+        self.num_layers = num_layers
+        self.hidden_dim = hidden_dim
+        self.bidirectional = bidirectional
+        self.attention = attention
+        self.input_feeding = input_feeding
+        self.scheduled_sampling = scheduled_sampling
+        self.dropout = dropout
+        self.max_length = max_length
+        self.pad_id = pad_id
+        self.start_id = start_id
+        self.end_id = end_id
+        self._check_special_ids()
+        self._make_encoder()
+        self._make_decoder()
+        self.sampling_probability = None
+        if scheduled_sampling is not None:
+            self.sampling_probability = self.add_weight(
+                (),
+                initializer=keras.initializers.Constant(scheduled_sampling),
+                trainable=False,
+                dtype="float32",
+                name="sampling_probability",
+            )
+            self._draws = keras.random.SeedGenerator()
+        self.built = True
+
+    def call(self, inputs, training=None):
+        """Applies the model; the class docstring lists the arguments."""
+        source_ids, target_ids = self.check_inputs(inputs)
+        memory, states = self.encode(source_ids, training=training)
+        logits, _, _ = self._decoder.read(
+            target_ids,
+            self._decoder.start(states),
+            self._memory_of(memory),
+            training=bool(training),
+            chance=self._chance(target_ids) if training else None,
+        )
+        return logits
+
+    def encode(self, source_ids, training=None):
+        """Reads the source.
+
+        Args:
+            source_ids: int32 (B, S).
+            training: bool. Whether dropout acts.
+
+        Returns:
+            Memory: float (B, S, D), and positions, int32 (B, S); and the last
+            states, for each layer a tuple of float (B, D).
+        """
+        there = ops.not_equal(source_ids, self.pad_id)
+        x = self._source_embedding(source_ids)
+        found = []
+        for layer in self._encoder_layers:
+            x = self._dropout_layer(x, training=training)
+            x, *states = layer(x, mask=there, training=training)
+            half = len(states) // 2
+            if self.bidirectional:
+                states = [
+                    ops.concatenate(pair, axis=-1)
+                    for pair in zip(states[:half], states[half:], strict=True)
+                ]
+            found.append(tuple(states))
+        return (x, positions_from_mask(there)), tuple(found)
+
+    def start_decoding(self, inputs, max_length):
+        """Reads the source.
+
+        Args:
+            inputs: int32 (B, S) source ids.
+            max_length: int. The most tokens that will be generated.
+
+        Returns:
+            `DecodingState`.
+        """
+        memory, states = self.encode(inputs, training=False)
+        rows = ops.shape(inputs)[0]
+        tokens = ops.full((rows, 1), self.start_id, dtype="int32")
+        return DecodingState(
+            self._memory_of(memory), self._decoder.start(states), tokens
+        )
+
+    def decode_step(self, tokens, state):
+        """Takes the next tokens of every hypothesis.
+
+        Args:
+            tokens: int32 (R, T), R rows of hypotheses.
+            state: `DecodingState`, consumed.
+
+        Returns:
+            Logits, float (R, T, V), and the next `DecodingState`.
+        """
+        logits, _, hypothesis = self._decoder.read(
+            tokens, state.hypothesis, state.memory
+        )
+        return logits, state._replace(hypothesis=hypothesis)
+
+    def align(self, inputs, tokens, lengths):
+        """Says where each generated token looked in the source.
+
+        Args:
+            inputs: int32 (B, S) source ids.
+            tokens: int32 (B, t, L), as generated.
+            lengths: int32 (B, t).
+
+        Returns:
+            Float32 (B, t, 1, 1, L, S): the weights of the one attention, zeros
+            behind the end.
+
+        Raises:
+            ValueError: the model has no attention.
+        """
+        if self.attention is None:
+            raise ValueError(
+                "`return_weights` needs a model with attention. "
+                "Received: attention=None"
+            )
+        taken, state = teacher_forced(self, inputs, tokens)
+        _, weights, _ = self._decoder.read(
+            taken, state.hypothesis, state.memory
+        )
+        shape = (*tokens.shape[:2], 1, 1, tokens.shape[2], weights.shape[-1])
+        weights = ops.reshape(ops.cast(weights, "float32"), shape)
+        return up_to_the_end(weights, lengths)
+
+    def check_inputs(self, inputs):
+        """Returns (source ids, target ids), or raises ValueError."""
+        return check_pair(inputs, self._sizes, self.max_length)
+
+    def compute_output_shape(self, inputs_shape):
+        """Returns the shape of the logits."""
+        return (*inputs_shape[1], self._sizes[1])
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        config = super().get_config()
+        for name in (
+            "source_vocabulary_size",
+            "target_vocabulary_size",
+            "cell",
+            "num_layers",
+            "hidden_dim",
+            "bidirectional",
+            "attention",
+            "input_feeding",
+            "scheduled_sampling",
+            "dropout",
+            "max_length",
+            "pad_id",
+            "start_id",
+            "end_id",
+        ):
+            config[name] = getattr(self, name)
+        if isinstance(self.attention, keras.layers.Layer):
+            config["attention"] = keras.saving.serialize_keras_object(
+                self.attention
+            )
+        return config
+
+    @classmethod
+    def from_config(cls, config):
+        """Makes the model, and its attention with it."""
+        attention = config["attention"]
+        if isinstance(attention, dict):
+            attention = keras.saving.deserialize_keras_object(attention)
+        return super().from_config({**config, "attention": attention})
+
+    def _make_encoder(self):
+        dtype, width = self.dtype_policy, self.hidden_dim
+        self._source_embedding = TokenEmbedding(
+            self.source_vocabulary_size,
+            width,
+            pad_id=None,  # the mask is handed over by hand
+            dtype=dtype,
+            name="source_embedding",
+        )
+        self._source_embedding.build()
+        self._dropout_layer = Dropout(self.dropout, dtype=dtype)
+        self._encoder_layers = []
+        for number in range(self.num_layers):
+            layer = _LAYERS[self.cell](
+                width // 2 if self.bidirectional else width,
+                return_sequences=True,
+                return_state=True,
+                dtype=dtype,
+                name=f"encoder_{number}",
+            )
+            if self.bidirectional:
+                layer = keras.layers.Bidirectional(
+                    layer, dtype=dtype, name=f"encoder_{number}"
+                )
+            layer.build((None, None, width))
+            self._encoder_layers.append(layer)
+
+    def _make_decoder(self):
+        attention = self.attention
+        if isinstance(attention, str):
+            place = attention == "location"
+            attention = ScoredAttention(
+                attention,
+                max_length=self.max_length if place else None,
+                dtype=self.dtype_policy,
+                name="attention",
+            )
+        self._decoder = RecurrentDecoder(
+            self._sizes[1],
+            self.cell,
+            self.num_layers,
+            self.hidden_dim,
+            attention,
+            self.input_feeding,
+            self.dropout,
+            dtype=self.dtype_policy,
+            name="decoder",
+        )
+        self._decoder.build()
+
+    def _memory_of(self, memory):
+        """Returns what the decoder sees of the memory."""
+        return () if self.attention is None else memory
+
+    def _chance(self, target_ids):
+        if self.sampling_probability is None:
+            return None
+        coins, places = (
+            keras.random.uniform(ops.shape(target_ids), seed=self._draws)
+            for _ in range(2)
+        )
+        return Chance(coins < self.sampling_probability, places)
+
+
+def _check_together(attention, input_feeding, scheduled_sampling, max_length):
+    """Raises ValueError where arguments do not go together."""
+    if attention is None and input_feeding:
+        raise ValueError(
+            "`input_feeding` feeds what attention found. "
+            "Received: input_feeding=True with attention=None"
+        )
+    if attention == "location" and max_length is None:
+        raise ValueError(
+            "`max_length` must be given for the location score. "
+            "Received: max_length=None"
+        )
+    if scheduled_sampling is not None and not (
+        isinstance(scheduled_sampling, (int, float))
+        and 0 <= scheduled_sampling <= 1
+    ):
+        raise ValueError(
+            "`scheduled_sampling` must lie in [0, 1]. "
+            f"Received: scheduled_sampling={scheduled_sampling!r}"
+        )
+    if attention is None or isinstance(attention, str):
+        return
+    if not isinstance(attention, ScoredAttention):
+        raise ValueError(
+            "`attention` must be the name of a score, a ScoredAttention or "
+            f"None. Received: attention={attention!r}"
+        )
+    if attention.hard == "reinforce":
+        raise ValueError(
+            "`attention` must have a gradient: RecurrentSeq2Seq has no "
+            'Reinforce layer. Received: hard="reinforce"'
+        )
+    steps = input_feeding or scheduled_sampling is not None
+    if steps and (attention.hard or attention.dropout):
+        raise ValueError(
+            "`attention` must draw nothing where steps are taken one by one, "
+            "with `input_feeding` or `scheduled_sampling`. Received: "
+            f"hard={attention.hard!r}, dropout={attention.dropout}"
+        )

@@ -1,0 +1,151 @@
+"""The part of a text that answers a question, or that there is none."""
+
+import keras
+from keras import ops
+
+from keras_attn import checks
+from keras_attn.layers import Dropout
+from keras_attn.models.best_spans import best_spans
+from keras_attn.models.doors import CheckedModel
+from keras_attn.models.encoder_parts import check_encoder, with_encoder
+from keras_attn.ops.scores import widened
+
+_HIDDEN = -1e9
+
+
+@keras.saving.register_keras_serializable(package="keras_attn")
+class SpanExtractor(CheckedModel):
+    """Points at the first and the last token of an answer.
+
+        start, end = Dropout(Encoder(x)) W,    p(i) = softmax(start)[i]
+
+    over the tokens that an answer may hold, and over one more place in front
+    of them, "no answer", whose two logits come from the mean of the tokens
+    (Devlin et al. 2019, sec. 4.2 and 4.3, https://arxiv.org/abs/1810.04805,
+    where their first token has that part).
+
+    Trained with `SequenceCrossentropy(pad_id=-1)` on labels int32 (B, 2): the
+    places of the first and of the last token, counted from 1; (0, 0) where
+    there is no answer.
+
+    Args:
+        encoder: `Encoder`, or a model that offers what it does: `encode`,
+            `check_inputs` and `hidden_dim`.
+        dropout: float in [0, 1). On the encoder's outputs. Default 0.1.
+        **kwargs: arguments of `keras.Model`: `name`, `dtype`, ...
+
+    Call arguments:
+        inputs: as for the encoder; as a dict, it may have bool (B, T) as
+            `"answerable"`: True where an answer may lie. Default: everywhere
+            but at padding.
+        training: bool. Whether dropout acts.
+
+    Returns:
+        Float32 (B, 2, 1 + T): the logits of the starts and of the ends, those
+        of "no answer" in front; -1e9 where no answer may lie.
+
+    Raises:
+        ValueError: what the encoder raises, arguments out of range, or an
+            `"answerable"` of another shape.
+
+    Examples:
+        >>> encoder = keras_attn.models.Encoder(
+        ...     100, num_layers=2, num_heads=2, hidden_dim=16,
+        ...     intermediate_dim=32)
+        >>> model = keras_attn.models.SpanExtractor(encoder)
+        >>> tuple(model(np.array([[7, 8, 9, 0]])).shape)
+        (1, 2, 5)
+    """
+
+    def __init__(self, encoder, dropout=0.1, **kwargs):
+        check_encoder(encoder)
+        checks.fraction("dropout", dropout)
+        super().__init__(**kwargs)
+        self.encoder = encoder
+        self.dropout = dropout
+        self._dropout_layer = Dropout(dropout, dtype=self.dtype_policy)
+        self._token_dense, self._none_dense = (
+            keras.layers.Dense(2, dtype=self.dtype_policy, name=name)
+            for name in ("token", "no_answer")
+        )
+        self._token_dense.build((None, None, encoder.hidden_dim))
+        self._none_dense.build((None, encoder.hidden_dim))
+        self.built = True
+
+    def call(self, inputs, training=None):
+        """Applies the model; the class docstring lists the arguments."""
+        inputs, answerable = self._parts(inputs)
+        x, positions = self.encoder.encode(inputs, training=training)
+        x = self._dropout_layer(x, training=training)
+        there = positions >= 0
+        weights = ops.cast(there, x.dtype)[..., None]
+        count = ops.maximum(ops.sum(weights, axis=1), 1)
+        none = self._none_dense(ops.sum(x * weights, axis=1) / count)
+        none, logits = widened(none), widened(self._token_dense(x))
+        if answerable is not None:
+            there = ops.logical_and(there, ops.cast(answerable, "bool"))
+        logits = ops.where(there[..., None], logits, _HIDDEN)
+        logits = ops.concatenate([none[:, None], logits], axis=1)
+        return ops.transpose(logits, (0, 2, 1))
+
+    def extract(self, inputs, max_length=None, batch_size=32, verbose=0):
+        """Finds the best answer of every row.
+
+        Args:
+            inputs: as for a call, arrays of B rows.
+            max_length: int >= 1. The longest answer, in tokens; default None,
+                no limit.
+            batch_size: int. Rows encoded together.
+            verbose: as for `keras.Model.predict`.
+
+        Returns:
+            `Spans` of NumPy arrays, as `best_spans` returns them.
+        """
+        logits = self.predict(inputs, batch_size=batch_size, verbose=verbose)
+        return best_spans(logits, max_length)
+
+    def check_inputs(self, inputs):
+        """Returns the inputs, or raises ValueError."""
+        rest, answerable = self._parts(inputs)
+        rest = self.encoder.check_inputs(rest)
+        if answerable is None:
+            return rest
+        expected = self.encoder.compute_output_shape(
+            {name: tuple(part.shape) for name, part in rest.items()}
+        )[:2]
+        if not checks.fits(tuple(answerable.shape), tuple(expected)):
+            raise ValueError(
+                f"`answerable` must say of each token of {tuple(expected)} "
+                "whether an answer may hold it. "
+                f"Received: shape {tuple(answerable.shape)}"
+            )
+        return {**rest, "answerable": answerable}
+
+    def compute_output_shape(self, inputs_shape):
+        """Returns the shape of the logits."""
+        if isinstance(inputs_shape, dict):
+            inputs_shape = dict(inputs_shape)
+            inputs_shape.pop("answerable", None)
+        rows, length = self.encoder.compute_output_shape(inputs_shape)[:2]
+        return rows, 2, None if length is None else length + 1
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        return super().get_config() | {
+            "encoder": keras.saving.serialize_keras_object(self.encoder),
+            "dropout": self.dropout,
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        """Makes the model, and its encoder with it."""
+        return super().from_config(with_encoder(config))
+
+    @staticmethod
+    def _parts(inputs):
+        """Returns what is the encoder's, and where an answer may lie."""
+        if not isinstance(inputs, dict):
+            return inputs, None
+        rest = dict(inputs)
+        answerable = rest.pop("answerable", None)
+        return rest, answerable

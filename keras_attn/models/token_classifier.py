@@ -1,0 +1,87 @@
+"""A class for every token of a sequence."""
+
+import keras
+
+from keras_attn import checks
+from keras_attn.layers import Dropout
+from keras_attn.models.doors import CheckedModel
+from keras_attn.models.encoder_parts import check_encoder, with_encoder
+
+
+@keras.saving.register_keras_serializable(package="keras_attn")
+class TokenClassifier(CheckedModel):
+    """Says of every token what it is: its part of speech, its entity.
+
+        logits = Dropout(Encoder(x)) W + b
+
+    the same dense layer for every token, as in Devlin et al. 2019, sec. 5.3,
+    https://arxiv.org/abs/1810.04805.
+
+    Args:
+        encoder: `Encoder`, or a model that offers what it does: `encode`,
+            `check_inputs` and `hidden_dim`.
+        num_classes: int >= 1. With `SequenceCrossentropy` and its default
+            `pad_id`, class 0 is that of padding.
+        dropout: float in [0, 1). On the encoder's outputs. Default 0.1.
+        **kwargs: arguments of `keras.Model`: `name`, `dtype`, ...
+
+    Call arguments:
+        inputs: as for the encoder.
+        training: bool. Whether dropout acts.
+
+    Returns:
+        Float (B, T, `num_classes`), logits.
+
+    Raises:
+        ValueError: what the encoder raises, or arguments out of range.
+
+    Examples:
+        >>> encoder = keras_attn.models.Encoder(
+        ...     100, num_layers=2, num_heads=2, hidden_dim=16,
+        ...     intermediate_dim=32)
+        >>> model = keras_attn.models.TokenClassifier(encoder, num_classes=5)
+        >>> tuple(model(np.array([[7, 8, 9, 0]])).shape)
+        (1, 4, 5)
+    """
+
+    def __init__(self, encoder, num_classes, dropout=0.1, **kwargs):
+        check_encoder(encoder)
+        checks.positive_int("num_classes", num_classes)
+        checks.fraction("dropout", dropout)
+        super().__init__(**kwargs)
+        self.encoder = encoder
+        self.num_classes = num_classes
+        self.dropout = dropout
+        self._dropout_layer = Dropout(dropout, dtype=self.dtype_policy)
+        self._output_dense = keras.layers.Dense(
+            num_classes, dtype=self.dtype_policy, name="output"
+        )
+        self._output_dense.build((None, None, encoder.hidden_dim))
+        self.built = True
+
+    def call(self, inputs, training=None):
+        """Applies the model; the class docstring lists the arguments."""
+        x, _ = self.encoder.encode(inputs, training=training)
+        return self._output_dense(self._dropout_layer(x, training=training))
+
+    def check_inputs(self, inputs):
+        """Returns the inputs, or raises ValueError."""
+        return self.encoder.check_inputs(inputs)
+
+    def compute_output_shape(self, inputs_shape):
+        """Returns the shape of the logits."""
+        shape = self.encoder.compute_output_shape(inputs_shape)
+        return (*shape[:2], self.num_classes)
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        return super().get_config() | {
+            "encoder": keras.saving.serialize_keras_object(self.encoder),
+            "num_classes": self.num_classes,
+            "dropout": self.dropout,
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        """Makes the model, and its encoder with it."""
+        return super().from_config(with_encoder(config))

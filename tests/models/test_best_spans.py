@@ -1,0 +1,60 @@
+"""The best legal span, by trying all of them."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keras_attn.models import best_spans
+
+
+def by_brute_force(logits, longest):
+    """The best of all pairs, one after the other."""
+    starts, ends = logits
+    none = starts[0] + ends[0]
+    best, score = (-1, -1), 0.0
+    for i in range(len(starts) - 1):
+        for j in range(i, min(len(starts) - 1, i + longest)):
+            gain = starts[i + 1] + ends[j + 1] - none
+            if gain > score:
+                best, score = (i, j), gain
+    return best, score
+
+
+@given(
+    seed=st.integers(0, 2**16),
+    length=st.integers(1, 7),
+    longest=st.one_of(st.none(), st.integers(1, 9)),
+)
+def test_against_all_spans(seed, length, longest):
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(size=(5, 2, 1 + length)).astype("float32")
+    spans = best_spans(logits, longest)
+    for row in range(5):
+        best, score = by_brute_force(logits[row], longest or length)
+        assert (spans.start[row], spans.end[row]) == best
+        if best != (-1, -1):
+            np.testing.assert_allclose(spans.score[row], score, atol=1e-5)
+        else:
+            assert spans.score[row] <= 0
+
+
+def test_an_end_before_its_start_is_none():
+    """The best start and the best end, each for itself, are no answer."""
+    logits = np.array([[[0, 0, 9.0, 1], [0, 8.0, 0, 1]]], "float32")
+    spans = best_spans(logits)
+    assert (spans.start[0], spans.end[0]) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    "logits, options, said",
+    [
+        (np.ones((2, 5)), {}, r"shape \(batch, 2, 1 \+ length\)"),
+        (np.ones((2, 3, 5)), {}, r"shape \(batch, 2, 1 \+ length\)"),
+        (np.ones((2, 2, 1)), {}, r"shape \(batch, 2, 1 \+ length\)"),
+        (np.ones((2, 2, 3)), {"max_length": 0}, "`max_length` must be"),
+    ],
+)
+def test_bad_arguments(logits, options, said):
+    with pytest.raises(ValueError, match=said):
+        best_spans(logits, **options)

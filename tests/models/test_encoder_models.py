@@ -1,0 +1,281 @@
+"""Encoder, TokenClassifier and SpanExtractor against PyTorch, and as models."""
+
+import keras
+import numpy as np
+import pytest
+import torch
+
+from keras_attn.explain import doctor
+from keras_attn.models import Encoder, SpanExtractor, TokenClassifier
+from keras_attn.training import SequenceCrossentropy
+from tests.blocks import torch_twin
+from tests.blocks.torch_twin import to_numpy
+from tests.blocks.weight_gradients import layer_gradients
+from tests.contract import randomize
+from tests.models.torch_encoder import TorchEncoder
+
+TOKENS = np.array([[5, 6, 7, 2, 9], [8, 2, 4, 0, 0]], "int32")
+CHARACTERS = np.random.default_rng(0).integers(1, 7, (2, 5, 4)).astype("int32")
+CHARACTERS[0, :3, 2:] = CHARACTERS[1, :2, 3:] = CHARACTERS[1, 3:] = 0
+THERE = TOKENS != 0
+TAGS = np.array([[1, 3, 2, 2, 1], [3, 1, 2, 0, 0]], "int32")
+# First and last token of the answer, counted from 1; (0, 0): there is none.
+PLACES = np.array([[2, 3], [0, 0]], "int32")
+ANSWERABLE = np.array([[0, 1, 1, 1, 0], [1, 1, 1, 1, 1]], "bool")
+
+FORMS = {
+    "paper": {},
+    "pre-norm": {
+        "normalize_first": True,
+        "activation": "gelu",
+        "positions": "learned",
+        "max_length": 6,
+    },
+    "no positions": {"positions": None, "num_layers": 1},
+    "characters": {"character_vocabulary_size": 7},
+}
+
+
+def tiny_encoder(**kwargs):
+    sizes = {
+        "num_layers": 2,
+        "num_heads": 2,
+        "hidden_dim": 8,
+        "intermediate_dim": 12,
+        "dropout": 0.0,
+    }
+    return Encoder(11, **(sizes | kwargs))
+
+
+def classifier(**kwargs):
+    return TokenClassifier(tiny_encoder(**kwargs), 4, dropout=0.0)
+
+
+def extractor(**kwargs):
+    return SpanExtractor(tiny_encoder(**kwargs), dropout=0.0)
+
+
+MODELS = {
+    "encoder": tiny_encoder,
+    "classifier": classifier,
+    "extractor": extractor,
+}
+every_model = pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
+
+
+def inputs_of(form):
+    if form == "characters":
+        return {"token_ids": TOKENS, "character_ids": CHARACTERS}
+    return TOKENS
+
+
+def encoded(twin, inputs):
+    if isinstance(inputs, dict):
+        return twin.encode(inputs["token_ids"], inputs["character_ids"])
+    return twin.encode(inputs)
+
+
+def assert_gradients(found, twin):
+    found, expected = twin.in_torch_layout(found), twin.gradients()
+    assert set(found) == set(expected)
+    for name, gradient in expected.items():
+        np.testing.assert_allclose(
+            found[name], gradient, rtol=1e-5, atol=1e-5, err_msg=name
+        )
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_classifier_equals_torch(form):
+    model = randomize(classifier(**FORMS[form]))
+    inputs, twin = inputs_of(form), TorchEncoder(model)
+    hidden, _ = encoded(twin, inputs)
+    expected = twin.dense("output", hidden)
+    torch.nn.functional.cross_entropy(
+        expected.flatten(0, 1),
+        torch_twin.tensor(TAGS.reshape(-1).astype("int64")),
+        ignore_index=0,
+    ).backward()
+    np.testing.assert_allclose(
+        to_numpy(model(inputs))[THERE],
+        expected.detach().numpy()[THERE],
+        rtol=1e-5,
+        atol=1e-5,
+    )
+    measure = SequenceCrossentropy()
+    _, found = layer_gradients(model, lambda: measure(TAGS, model(inputs)))
+    assert_gradients(found, twin)
+
+
+@pytest.mark.parametrize("form", ["paper", "characters"])
+@pytest.mark.parametrize("given", [False, True])
+def test_the_extractor_equals_torch(form, given):
+    model = randomize(extractor(**FORMS[form]))
+    inputs, twin = inputs_of(form), TorchEncoder(model)
+    hidden, there = encoded(twin, inputs)
+    weights = there[..., None].double()
+    none = twin.dense("no_answer", (hidden * weights).sum(1) / weights.sum(1))
+    if given:
+        parts = inputs if isinstance(inputs, dict) else {"token_ids": inputs}
+        inputs = {**parts, "answerable": ANSWERABLE}
+        there = there & torch_twin.tensor(ANSWERABLE)
+    expected = twin.dense("token", hidden)
+    expected = expected.masked_fill(~there[..., None], -1e9)
+    expected = torch.cat([none[:, None], expected], 1).transpose(1, 2)
+    torch.nn.functional.cross_entropy(
+        expected.flatten(0, 1),
+        torch_twin.tensor(PLACES.reshape(-1).astype("int64")),
+    ).backward()
+    np.testing.assert_allclose(
+        to_numpy(model(inputs)),
+        expected.detach().numpy(),
+        rtol=1e-5,
+        atol=1e-5,
+    )
+    measure = SequenceCrossentropy(pad_id=-1)
+    _, found = layer_gradients(model, lambda: measure(PLACES, model(inputs)))
+    assert_gradients(found, twin)
+
+
+@every_model
+@pytest.mark.parametrize("form", FORMS)
+def test_files(make, form, tmp_path):
+    model = randomize(make(**FORMS[form]))
+    paths = [variable.path for variable in model.variables]
+    before = to_numpy(model(inputs_of(form)))
+    assert [variable.path for variable in model.variables] == paths
+    assert len(set(paths)) == len(paths)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert loaded.get_config() == model.get_config()
+    np.testing.assert_array_equal(to_numpy(loaded(inputs_of(form))), before)
+
+
+@every_model
+def test_padding_changes_nothing(make):
+    model = randomize(make(**FORMS["characters"]))
+    inputs = inputs_of("characters")
+    wider = {
+        "token_ids": np.pad(TOKENS, ((0, 0), (0, 3))),
+        "character_ids": np.pad(CHARACTERS, ((0, 0), (0, 3), (0, 2))),
+    }
+    alone = {name: part[1:, :3] for name, part in inputs.items()}
+    expected, found, single = (
+        to_numpy(model(x)) for x in (inputs, wider, alone)
+    )
+    if make is extractor:
+        expected, found, single = (
+            x.swapaxes(1, 2)[:, 1:] for x in (expected, found, single)
+        )
+    np.testing.assert_allclose(found[:, :5][THERE], expected[THERE], atol=1e-5)
+    np.testing.assert_allclose(single[0], expected[1, :3], atol=1e-5)
+
+
+def test_fit_learns_what_depends_on_other_tokens():
+    rng = np.random.default_rng(0)
+    tokens = rng.integers(1, 11, (256, 5)).astype("int32")
+    tokens[::2, 3:] = 0
+    # The class of a token says whether it is larger than the first.
+    tags = np.where(tokens > 0, 1 + (tokens > tokens[:, :1]), 0)
+    model = TokenClassifier(
+        tiny_encoder(hidden_dim=16, num_layers=1), 3, dropout=0.0
+    )
+    model.compile(keras.optimizers.Adam(0.01), SequenceCrossentropy())
+    history = model.fit(tokens, tags, epochs=12, batch_size=16, verbose=0)
+    assert history.history["loss"][-1] < 0.2
+
+
+def test_fit_learns_to_point_and_to_say_no():
+    """The answer is the run of ids above 7 among the first four tokens."""
+    rng = np.random.default_rng(0)
+    tokens = rng.integers(1, 8, (256, 6)).astype("int32")
+    start = rng.integers(0, 4, 256)
+    end = np.minimum(start + rng.integers(0, 2, 256), 3)
+    there = rng.random(256) < 0.7
+    for row in np.flatnonzero(there):
+        tokens[row, start[row] : end[row] + 1] = 9
+    labels = np.where(there[:, None], np.stack([start, end], 1) + 1, 0)
+    inputs = {"token_ids": tokens, "answerable": np.arange(6)[None] < 4}
+    inputs["answerable"] = np.repeat(inputs["answerable"], 256, axis=0)
+    model = SpanExtractor(
+        tiny_encoder(hidden_dim=16, num_layers=1), dropout=0.0
+    )
+    model.compile(keras.optimizers.Adam(0.01), SequenceCrossentropy(pad_id=-1))
+    model.fit(inputs, labels, epochs=12, batch_size=16, verbose=0)
+    spans = model.extract(inputs)
+    expected = np.where(there, start, -1), np.where(there, end, -1)
+    assert (spans.start == expected[0]).mean() > 0.95
+    assert (spans.end == expected[1]).mean() > 0.95
+    np.testing.assert_array_equal(spans.score > 0, spans.start >= 0)
+
+
+@pytest.mark.parametrize("dtype", ["mixed_bfloat16", "mixed_float16"])
+def test_mixed_precision(dtype):
+    parts = {"token_ids": TOKENS, "answerable": ANSWERABLE}
+    parts["token_ids"] = np.where([[True], [False]], TOKENS, 0)
+    model = SpanExtractor(tiny_encoder(dtype=dtype), dtype=dtype)
+    model.compile("adam", SequenceCrossentropy(pad_id=-1))
+    loss = model.fit(parts, PLACES, verbose=0).history["loss"]
+    assert np.isfinite(loss).all()
+    assert all(np.isfinite(to_numpy(w)).all() for w in model.trainable_weights)
+
+
+@pytest.mark.parametrize(
+    "form, inputs, said",
+    [
+        ("paper", TOKENS[0], r"`token_ids` must have shape \(batch, length\)"),
+        ("paper", TOKENS + 9, r"`token_ids` must lie in \[0, 11\)"),
+        ("paper", TOKENS / 2, "`token_ids` must hold integers"),
+        ("pre-norm", np.pad(TOKENS, ((0, 0), (0, 2))), "longer than max_len"),
+        ("characters", TOKENS, "hold token_ids and character_ids"),
+        (
+            "paper",
+            {"token_ids": TOKENS, "character_ids": CHARACTERS},
+            "must hold token_ids. Received: token_ids and character_ids",
+        ),
+        (
+            "characters",
+            {"token_ids": TOKENS, "character_ids": CHARACTERS[:, 1:]},
+            "a row of characters for each token",
+        ),
+        (
+            "characters",
+            {"token_ids": TOKENS, "character_ids": CHARACTERS + 3},
+            r"`character_ids` must lie in \[0, 7\)",
+        ),
+    ],
+)
+@every_model
+def test_bad_inputs(make, form, inputs, said):
+    model = make(**FORMS[form])
+    with pytest.raises(ValueError, match=said):
+        model(inputs)
+    with pytest.raises(ValueError, match=said):
+        model.predict(inputs, verbose=0)
+
+
+def test_answerable_of_another_shape():
+    model = extractor()
+    with pytest.raises(ValueError, match="`answerable` must say of each token"):
+        model({"token_ids": TOKENS, "answerable": ANSWERABLE[:, 1:]})
+
+
+@pytest.mark.parametrize(
+    "make, said",
+    [
+        (lambda: tiny_encoder(pad_id=11), r"`pad_id` must lie in \[0, 11\)"),
+        (lambda: tiny_encoder(positions="all"), "`positions` must be one of"),
+        (lambda: tiny_encoder(num_heads=3), "`num_heads` must divide"),
+        (lambda: TokenClassifier(tiny_encoder(), 0), "`num_classes` must be"),
+        (lambda: TokenClassifier("bert", 3), "`encoder` must be a keras_attn"),
+        (lambda: SpanExtractor(None), "`encoder` must be a keras_attn"),
+    ],
+)
+def test_bad_arguments(make, said):
+    with pytest.raises(ValueError, match=said):
+        make()
+
+
+@every_model
+@pytest.mark.parametrize("form", ["paper", "characters"])
+def test_the_doctor_finds_no_leak(make, form):
+    assert doctor(randomize(make(**FORMS[form])), inputs_of(form))
