@@ -37,16 +37,12 @@ def scaled_dot_attention(query, key, value, mask=None, bias=None, scale=None):
     weights = np.zeros(grid)
     for b, n, t in np.ndindex(batch, heads, queries):
         shared = n // (heads // key_heads)
-        seen = [s for s in range(keys) if mask[b, n, t, s]]
-        if not seen:
+        seen = np.flatnonzero(mask[b, n, t])
+        if not len(seen):
             continue
-        scores = [
-            scale * (query[b, t, n] @ key[b, s, shared]) + bias[b, n, t, s]
-            for s in seen
-        ]
-        weights[b, n, t, seen] = softmax(scores)
-        for s in seen:
-            output[b, t, n] += weights[b, n, t, s] * value[b, s, shared]
+        scores = scale * (key[b, seen, shared] @ query[b, t, n])
+        weights[b, n, t, seen] = softmax(scores + bias[b, n, t, seen])
+        output[b, t, n] = weights[b, n, t, seen] @ value[b, seen, shared]
     return output, weights
 
 
