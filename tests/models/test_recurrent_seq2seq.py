@@ -234,6 +234,26 @@ def test_samples_have_the_probabilities_of_the_model():
     np.testing.assert_allclose(counts, shares, atol=0.03)
 
 
+def test_a_callback_raises_the_probability():
+    model = tiny_recurrent(scheduled_sampling=0.0, attention="general")
+    kernel = model._decoder._output_dense.kernel
+    kernel.assign(kernel * 100.0)
+    model.compile(keras.optimizers.SGD(0.0), SequenceCrossentropy())
+    expected = model.evaluate((SOURCE, TARGET), LABELS, verbose=0)
+    callback = keras.callbacks.LambdaCallback(
+        on_epoch_begin=lambda epoch, logs: model.sampling_probability.assign(
+            float(epoch)
+        )
+    )
+    history = model.fit(
+        (SOURCE, TARGET), LABELS, epochs=2, callbacks=[callback], verbose=0
+    )
+    forced, sampled = history.history["loss"]
+    np.testing.assert_allclose(forced, expected, rtol=1e-4)
+    assert abs(sampled - forced) > 0.1 * abs(forced)
+    assert float(ops.convert_to_numpy(model.sampling_probability)) == 1.0
+
+
 @every_form
 def test_files(form, tmp_path):
     model = tiny_recurrent(**FORMS[form])
