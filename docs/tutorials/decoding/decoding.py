@@ -20,7 +20,7 @@
 # - measure **when beam search hurts**;
 # - see which bad arguments are refused, and in which words.
 #
-# About five minutes on two cores, most of it for the wide beams near the end.
+# Five to ten minutes on two cores, most of it for the wide beams near the end.
 # The data is written by a phrase grammar; nothing is downloaded. As a program,
 # on any backend:
 #
@@ -597,8 +597,8 @@ figure
 # not all of it. $\alpha = 2$ errs to the other side: sentences that do not end.
 #
 # The extreme case is the empty sentence: nothing but the end token. In a larger
-# model it was likelier than every other for half of the sentences (Stahlberg
-# and Byrne 2019, <https://arxiv.org/abs/1908.10090>). And in ours?
+# model it was likelier than every other for more than half of the sentences
+# (Stahlberg and Byrne 2019, <https://arxiv.org/abs/1908.10090>). And in ours?
 
 # %%
 empty = log_p[:, 0, tokenizer.end_id]  # that the first token is the end
