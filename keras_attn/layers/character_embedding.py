@@ -72,6 +72,11 @@ class CharacterEmbedding(QuantizedParts, keras.layers.Layer):
             )
         for size in kernel_sizes:
             checks.positive_int("kernel_sizes", size)
+        if len(set(kernel_sizes)) < len(kernel_sizes):
+            raise ValueError(
+                "`kernel_sizes` must be different sizes. "
+                f"Received: kernel_sizes={kernel_sizes!r}"
+            )
         super().__init__(**kwargs)
         self.supports_masking = True
         self.vocabulary_size = vocabulary_size

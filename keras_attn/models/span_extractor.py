@@ -78,9 +78,11 @@ class SpanExtractor(CheckedModel):
         x, positions = self.encoder.encode(inputs, training=training)
         x = self._dropout_layer(x, training=training)
         there = positions >= 0
-        weights = ops.cast(there, x.dtype)[..., None]
-        count = ops.maximum(ops.sum(weights, axis=1), 1)
-        none = self._none_dense(ops.sum(x * weights, axis=1) / count)
+        # In float32: bfloat16 counts to 256.
+        tokens = ops.where(there[..., None], widened(x), 0)
+        count = ops.sum(ops.cast(there, tokens.dtype), axis=1, keepdims=True)
+        mean = ops.sum(tokens, axis=1) / ops.maximum(count, 1)
+        none = self._none_dense(mean)
         none, logits = widened(none), widened(self._token_dense(x))
         if answerable is not None:
             there = ops.logical_and(there, ops.cast(answerable, "bool"))

@@ -97,6 +97,7 @@ def test_no_word_is_masked_and_zero():
     [
         ({"kernel_sizes": ()}, "`kernel_sizes` must be a tuple of at least"),
         ({"kernel_sizes": (2, 0)}, "`kernel_sizes` must be a positive integer"),
+        ({"kernel_sizes": (2, 2)}, "`kernel_sizes` must be different sizes"),
         ({"filters": 0}, "`filters` must be a positive integer"),
         ({"character_dim": 1.5}, "`character_dim` must be a positive integer"),
     ],
