@@ -40,6 +40,22 @@ def read(base, corpus, quick, zeros=(), environment=os.environ):
     return base._replace(**values)
 
 
+def identity(run, *free):
+    """Returns the settings that a run must share with one it goes on from.
+
+    Args:
+        run: NamedTuple of settings.
+        *free: names of those that may differ, beside where files lie.
+
+    Returns:
+        Dict.
+    """
+    free = {"out", "model", "input", "fresh", *free}
+    return {
+        name: value for name, value in run._asdict().items() if name not in free
+    }
+
+
 def explain_and_leave(program, error):
     """Prints one line about bad input and leaves with status 2."""
     print(f"{program}: {error}", file=sys.stderr)

@@ -9,9 +9,10 @@ class TaggedBatches(keras.utils.PyDataset):
     """Gives batches of (inputs, labels), in another order in every epoch.
 
     Rows of a batch are padded to one of few lengths, so that a compiled backend
-    makes few programs. At each reading a word loses its id with a probability,
-    and keeps its characters: a model that may never see a word must learn to
-    tell from how it is spelt.
+    makes few programs. At each reading a word loses its id with a probability:
+    who will meet words that were never seen must learn to tell from how they
+    are spelt. Half of these lose their characters as well: then only the
+    neighbours tell.
 
     Args:
         table: `WordTable`.
@@ -26,7 +27,7 @@ class TaggedBatches(keras.utils.PyDataset):
         self, table, sentences, batch_size, lengths, unknown=0.0, seed=0
     ):
         super().__init__()
-        self.unknown, self.seed, self.epoch = unknown, seed, 0
+        self.unknown, self.seed = unknown, seed
         self._batches = []
         lengths = [*lengths, max(map(len, sentences))]
         ordered = sorted(sentences, key=len)
@@ -37,8 +38,7 @@ class TaggedBatches(keras.utils.PyDataset):
             self._batches.append(
                 (table.encode(words, length), table.labels(rows, length))
             )
-        self._order = np.arange(len(self._batches))
-        self.on_epoch_end()
+        self.set_epoch(0)
 
     def __len__(self):
         """Returns the number of batches."""
@@ -50,14 +50,25 @@ class TaggedBatches(keras.utils.PyDataset):
         if not self.unknown:
             return inputs, labels
         draw = np.random.default_rng((self.seed, self.epoch, index))
-        tokens = inputs["token_ids"]
-        lost = draw.random(tokens.shape) < self.unknown
-        lost &= tokens != word_table.PAD
-        tokens = np.where(lost, word_table.UNKNOWN, tokens)
-        return {**inputs, "token_ids": tokens}, labels
+        tokens, characters = inputs["token_ids"], inputs["character_ids"]
+        chance = np.where(
+            tokens != word_table.PAD, draw.random(tokens.shape), 1
+        )
+        lost = chance < self.unknown
+        blank = (chance < self.unknown / 2)[..., None] & (
+            characters != word_table.PAD
+        )
+        return {
+            "token_ids": np.where(lost, word_table.UNKNOWN, tokens),
+            "character_ids": np.where(blank, word_table.UNKNOWN, characters),
+        }, labels
 
     def on_epoch_end(self):
-        """Draws the order of the next epoch."""
-        self.epoch += 1
-        draw = np.random.default_rng((self.seed, self.epoch))
+        """Goes on to the next epoch."""
+        self.set_epoch(self.epoch + 1)
+
+    def set_epoch(self, epoch):
+        """Draws the order of an epoch, int >= 0."""
+        self.epoch = epoch
+        draw = np.random.default_rng((self.seed, epoch))
         self._order = draw.permutation(len(self._batches))

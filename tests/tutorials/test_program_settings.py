@@ -64,6 +64,15 @@ def test_what_is_no_positive_number(name, text):
         read(**{name: text})
 
 
+def test_what_a_run_shares_with_one_it_goes_on_from():
+    assert program_settings.identity(Settings(), "epochs") == {
+        "data": "",
+        "quick": False,
+        "rate": 0.1,
+        "dropout": 0.2,
+    }
+
+
 def test_an_error_is_one_line_and_status_2(capsys):
     with pytest.raises(SystemExit) as left:
         program_settings.explain_and_leave("tagging", ValueError("No."))

@@ -12,6 +12,7 @@ import treebank
 import word_table
 from tag_baselines import SuffixTagger
 from tagged_batches import TaggedBatches
+from tagged_phrases import tagged_phrases
 from word_table import WordTable
 
 # Adjective and verb in Spanish: what a form of the word begins with.
@@ -167,21 +168,50 @@ def test_batches_hold_every_sentence_once_an_epoch():
     assert orders[0] != orders[1]
 
 
-def test_some_words_lose_their_ids_and_keep_their_characters():
+def test_some_words_lose_their_ids_and_half_of_them_their_characters():
     sentences = [[(f"w{i}", "X")] * 40 for i in range(50)]
+    sentences.append([("short", "X")])
     table = WordTable.of_sentences(sentences, least=1)
     plain, lossy = (
-        TaggedBatches(table, sentences, 50, [], unknown=rate)
+        TaggedBatches(table, sentences, 51, [], unknown=rate)
         for rate in (0.0, 0.3)
     )
-    tokens = lossy[0][0]["token_ids"]
-    lost = tokens == word_table.UNKNOWN
-    assert 0.25 < lost.mean() < 0.35
-    for name, array in plain[0][0].items():
-        kept = ~lost if name == "token_ids" else np.full_like(lost, True)
-        np.testing.assert_array_equal(lossy[0][0][name][kept], array[kept])
+    tokens, characters = plain[0][0].values()
+    lossy_tokens, lossy_characters = lossy[0][0].values()
+    word = tokens != word_table.PAD
+    lost = word & (lossy_tokens == word_table.UNKNOWN)
+    blank = (lossy_characters != characters).any(-1)
+    assert 0.25 < lost[word].mean() < 0.35
+    assert 0.1 < blank[word].mean() < 0.2
+    assert not (blank & ~lost).any()
+    np.testing.assert_array_equal(lossy_tokens[~lost], tokens[~lost])
+    np.testing.assert_array_equal(
+        lossy_characters[blank],
+        np.where(characters[blank] != word_table.PAD, word_table.UNKNOWN, 0),
+    )
+    np.testing.assert_array_equal(lossy[0][1], plain[0][1])
     lossy.on_epoch_end()
-    assert (lossy[0][0]["token_ids"] != tokens).any()
+    assert (lossy[0][0]["token_ids"] != lossy_tokens).any()
+    # An epoch that is trained on again is the same one.
+    lossy.set_epoch(0)
+    np.testing.assert_array_equal(lossy[0][0]["token_ids"], lossy_tokens)
+
+
+def test_sentences_with_a_word_that_is_held_out_are_for_the_test():
+    train, test = tagged_phrases(2000, seed=3)
+    assert len(train) + len(test) == 2000
+    assert 200 < len(test) < 1200
+    nouns, verbs = (
+        [
+            {word for sentence in part for word, tag in sentence if tag == kind}
+            for part in (train, test)
+        ]
+        for kind in ("NOUN", "VERB")
+    )
+    assert all(part[1] - part[0] for part in (nouns, verbs))
+    seen = {word for sentence in train for word, _ in sentence}
+    assert all(any(w not in seen for w, _ in sentence) for sentence in test)
+    assert tagged_phrases(2000, seed=3) == (train, test)
 
 
 def test_the_baselines_know_words_and_endings():
