@@ -37,13 +37,14 @@ def main(arguments=None):
     parser.add_argument(
         "--redraw",
         action="store_true",
-        help="write the Markdown anew from the JSON that is there",
+        help="compare and write anew what was measured, from its JSON",
     )
     given = parser.parse_args(arguments)
     quick = os.environ.get("QUICK", "0") not in ("", "0")
     target = given.out / f"{given.table}.json"
     if given.redraw:
         result = report.read(target)
+        report.compare(result["results"])
     else:
         plan = importlib.import_module(f"benchmarks.{given.table}.plan")
         only = set(filter(None, given.only.split(",")))
@@ -74,7 +75,7 @@ def main(arguments=None):
         if part:
             names = [case["name"] for case in every]
             result = report.merged(report.read(target), result, names)
-        report.write(result, target)
+    report.write(result, target)
     page = given.out / f"{given.table}.md"
     report.replace(page, table.markdown(result))
     print(f"{target}\n{page}")

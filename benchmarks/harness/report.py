@@ -38,20 +38,15 @@ def complete(results, plan, name, quick):
     against = {one.name: one.against for one in plan.CONTESTANTS}
     for result in results:
         flops = plan.flops(result["case"])
-        medians = {}
         for entry in result["contestants"]:
             seconds = statistics.median(entry["seconds"])
-            medians[entry["name"]] = seconds
             entry["median_seconds"] = seconds
             entry["tokens_per_second"] = plan.tokens(result["case"]) / seconds
             if peaks:
                 peak = peaks[entry["backend"]]
                 entry["share_of_peak"] = flops / seconds / 1e9 / peak
-        for entry in result["contestants"]:
-            peer = against[entry["name"]]
-            if peer in medians:
-                entry["against"] = peer
-                entry["ratio"] = medians[peer] / entry["median_seconds"]
+            entry["against"] = against[entry["name"]]
+    compare(results)
     return {
         "table": name,
         "title": plan.TITLE,
@@ -65,6 +60,30 @@ def complete(results, plan, name, quick):
         "machine": {**conditions["machine"], "matrix_gflops": peaks},
         "results": results,
     }
+
+
+def compare(results):
+    """Compares each contestant with the one that it is `against`.
+
+    A ratio is the median, over the rounds, of the times of both in one round,
+    which lie next to each other: where a machine slows down for a while, the
+    medians of two contestants may be of different whiles.
+
+    Args:
+        results: list, from `race.run` or `read`. Entries gain a `ratio`, those
+            whose peer is there, how many times the peer takes as long.
+    """
+    for result in results:
+        times = {
+            entry["name"]: entry["seconds"] for entry in result["contestants"]
+        }
+        for entry in result["contestants"]:
+            peer = times.get(entry.get("against"))
+            if peer is not None:
+                entry["ratio"] = statistics.median(
+                    theirs / own
+                    for theirs, own in zip(peer, entry["seconds"], strict=True)
+                )
 
 
 def here(plan, backends, quick):

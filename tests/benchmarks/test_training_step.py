@@ -108,14 +108,27 @@ def test_a_quick_run_says_that_it_is_one(quick):
 def test_ratios_are_of_the_peer_named(quick):
     result, _ = quick
     (case,) = result["results"]
-    medians = {
-        entry["name"]: entry["median_seconds"] for entry in case["contestants"]
+    times = {
+        entry["name"]: np.array(entry["seconds"])
+        for entry in case["contestants"]
     }
     with_ratio = [e for e in case["contestants"] if "ratio" in e]
+    assert with_ratio
     for entry in with_ratio:
-        assert entry["ratio"] == pytest.approx(
-            medians[entry["against"]] / entry["median_seconds"]
-        )
+        rounds = times[entry["against"]] / times[entry["name"]]
+        assert entry["ratio"] == pytest.approx(np.median(rounds))
+
+
+def test_a_machine_that_slows_down_changes_no_ratio():
+    own, peer = [1.0, 1.1, 4.0, 4.1, 1.0], [2.0, 2.2, 8.0, 8.2, 2.0]
+    entries = [
+        {"name": "ours", "against": "peer", "seconds": own},
+        {"name": "peer", "against": "", "seconds": peer},
+        {"name": "alone", "against": "nobody", "seconds": own},
+    ]
+    report.compare([{"contestants": entries}])
+    assert entries[0]["ratio"] == pytest.approx(2)
+    assert "ratio" not in entries[1] and "ratio" not in entries[2]
 
 
 def test_a_contestant_that_fails_is_named_with_its_error():
