@@ -11,6 +11,11 @@ from keras_attn.layers import (
     PositionalEmbedding,
     TokenEmbedding,
 )
+from keras_attn.layers.attention_position import (
+    check_position,
+    serialized_position,
+    with_position,
+)
 from keras_attn.models.block_options import BLOCK_OPTIONS, block_options
 from keras_attn.models.doors import CheckedModel, check_ids
 from keras_attn.ops import positions_from_mask
@@ -42,6 +47,8 @@ class Encoder(CheckedModel):
         epsilon: float. Added to the variance in layer norms.
         positions: what is added to embeddings: `"sinusoidal"`, `"learned"`, or
             None, nothing.
+        position: `AttentionPosition`, such as `RotaryPosition`, that the
+            self-attentions of all blocks share; default None.
         max_length: int. The longest sequence, in tokens; a learned table has
             as many rows. None: no limit.
         character_vocabulary_size: int. How many characters there are, if words
@@ -86,6 +93,7 @@ class Encoder(CheckedModel):
         normalize_first=False,
         epsilon=1e-5,
         positions="sinusoidal",
+        position=None,
         max_length=None,
         character_vocabulary_size=None,
         pad_id=0,
@@ -95,6 +103,8 @@ class Encoder(CheckedModel):
         checks.positive_int("num_layers", num_layers)
         checks.positive_int("hidden_dim", hidden_dim)
         checks.choice("positions", positions, ("sinusoidal", "learned", None))
+        if position is not None:
+            check_position(position)
         if max_length is not None:
             checks.positive_int("max_length", max_length)
         if pad_id not in range(vocabulary_size):
@@ -116,6 +126,7 @@ class Encoder(CheckedModel):
         self.normalize_first = normalize_first
         self.epsilon = epsilon
         self.positions = positions
+        self.position = position
         self.max_length = max_length
         self.character_vocabulary_size = character_vocabulary_size
         self.pad_id = pad_id
@@ -207,7 +218,13 @@ class Encoder(CheckedModel):
         ):
             config[name] = getattr(self, name)
         config["activation"] = keras.activations.serialize(self.activation)
+        config["position"] = serialized_position(self.position)
         return config
+
+    @classmethod
+    def from_config(cls, config):
+        """Makes the model, and its position with it."""
+        return super().from_config(with_position(config))
 
     def _make_embeddings(self):
         dtype = self.dtype_policy
@@ -243,7 +260,11 @@ class Encoder(CheckedModel):
     def _make_blocks(self):
         width = (None, None, self.hidden_dim)
         self._blocks = [
-            EncoderBlock(name=f"block_{i}", **block_options(self))
+            EncoderBlock(
+                name=f"block_{i}",
+                position=self.position,
+                **block_options(self),
+            )
             for i in range(self.num_layers)
         ]
         for block in self._blocks:

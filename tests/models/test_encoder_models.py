@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from keras_attn.explain import doctor
+from keras_attn.layers import T5Position
 from keras_attn.models import Encoder, SpanExtractor, TokenClassifier
 from keras_attn.training import SequenceCrossentropy
 from tests.blocks import torch_twin
@@ -33,6 +34,7 @@ FORMS = {
     },
     "no positions": {"positions": None, "num_layers": 1},
     "characters": {"character_vocabulary_size": 7},
+    "relative": {"positions": None, "position": "t5"},
 }
 
 
@@ -44,6 +46,9 @@ def tiny_encoder(**kwargs):
         "intermediate_dim": 12,
         "dropout": 0.0,
     }
+    if kwargs.get("position") == "t5":
+        # Not in the table of forms: a position belongs to one model.
+        kwargs["position"] = T5Position(2, 8, 6, name="relative")
     return Encoder(11, **(sizes | kwargs))
 
 
@@ -264,6 +269,8 @@ def test_answerable_of_another_shape():
     [
         (lambda: tiny_encoder(pad_id=11), r"`pad_id` must lie in \[0, 11\)"),
         (lambda: tiny_encoder(positions="all"), "`positions` must be one of"),
+        (lambda: tiny_encoder(position="rotary"), "must be an AttentionPos"),
+        (lambda: tiny_encoder(position=T5Position(3)), "the 2 heads of the"),
         (lambda: tiny_encoder(num_heads=3), "`num_heads` must divide"),
         (lambda: TokenClassifier(tiny_encoder(), 0), "`num_classes` must be"),
         (lambda: TokenClassifier("bert", 3), "`encoder` must be a keras_attn"),
@@ -276,6 +283,6 @@ def test_bad_arguments(make, said):
 
 
 @every_model
-@pytest.mark.parametrize("form", ["paper", "characters"])
+@pytest.mark.parametrize("form", ["paper", "characters", "relative"])
 def test_the_doctor_finds_no_leak(make, form):
     assert doctor(randomize(make(**FORMS[form])), inputs_of(form))
