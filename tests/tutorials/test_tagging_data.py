@@ -11,7 +11,7 @@ import pytest
 import treebank
 import word_table
 from tag_baselines import SuffixTagger
-from tagged_batches import TaggedBatches
+from tagged_batches import tagged_batches
 from tagged_phrases import tagged_phrases
 from word_table import WordTable
 
@@ -145,27 +145,22 @@ def test_a_table_comes_back_from_its_file(tmp_path):
         )
 
 
-def test_batches_hold_every_sentence_once_an_epoch():
+def test_a_batch_is_what_the_table_makes_of_its_sentences():
     sentences = [[(f"w{i}", "X")] * (1 + i % 7) for i in range(23)]
     table = WordTable.of_sentences(sentences, least=1)
-    batches = TaggedBatches(table, sentences, 4, [3, 5])
-    orders = []
-    for _ in range(2):
-        seen, order = [], []
-        for inputs, labels in (batches[i] for i in range(len(batches))):
-            tokens = inputs["token_ids"]
-            assert tokens.shape == labels.shape
-            assert tokens.shape[1] in (3, 5, 7)
-            np.testing.assert_array_equal(tokens != 0, labels != 0)
-            seen += [(row[0], np.count_nonzero(row)) for row in tokens]
-            order.append(tokens[0, 0])
-        expected = table.encode([[w for w, _ in s] for s in sentences])
-        assert sorted(seen) == sorted(
-            (row[0], np.count_nonzero(row)) for row in expected["token_ids"]
-        )
-        orders.append(order)
-        batches.on_epoch_end()
-    assert orders[0] != orders[1]
+    batches = tagged_batches(table, sentences, 4, buckets=3)
+    expected = table.encode([[w for w, _ in s] for s in sentences])
+    known = {row[0]: np.count_nonzero(row) for row in expected["token_ids"]}
+    seen = set()
+    for inputs, labels in (batches[i] for i in range(len(batches))):
+        tokens, characters = inputs["token_ids"], inputs["character_ids"]
+        assert tokens.shape == labels.shape == characters.shape[:2]
+        np.testing.assert_array_equal(tokens != 0, labels != 0)
+        np.testing.assert_array_equal(tokens != 0, characters.any(-1))
+        for row in tokens:
+            assert np.count_nonzero(row) == known[row[0]]
+            seen.add(row[0])
+    assert seen == set(known)
 
 
 def test_some_words_lose_their_ids_and_half_of_them_their_characters():
@@ -173,7 +168,7 @@ def test_some_words_lose_their_ids_and_half_of_them_their_characters():
     sentences.append([("short", "X")])
     table = WordTable.of_sentences(sentences, least=1)
     plain, lossy = (
-        TaggedBatches(table, sentences, 51, [], unknown=rate)
+        tagged_batches(table, sentences, 51, unknown=rate, buckets=1)
         for rate in (0.0, 0.3)
     )
     tokens, characters = plain[0][0].values()
