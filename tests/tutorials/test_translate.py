@@ -1,8 +1,6 @@
 """The translation program: a quick run of it, its files, its bad input."""
 
 import json
-import pathlib
-import runpy
 
 import keras
 import numpy as np
@@ -11,30 +9,16 @@ import pytest
 import settings
 from translation import bleu
 
-TUTORIAL = str(pathlib.Path(__file__).parents[2] / "tutorials/translate.py")
-NAMES = [name.upper() for name in settings.Settings._fields]
+from tests.tutorials.programs import printed, runner
 
-
-def run(monkeypatch, **values):
-    for name in NAMES:
-        monkeypatch.delenv(name, raising=False)
-    for name, value in values.items():
-        monkeypatch.setenv(name, str(value))
-    return runpy.run_path(TUTORIAL, run_name="__main__")
+run = runner("translate", settings.Settings)
 
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory):
     """The folder of a quick run, and what the run printed."""
     folder = tmp_path_factory.mktemp("translate")
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        lines = []
-        monkeypatch.setattr(
-            "builtins.print",
-            lambda *args, **_: lines.append(" ".join(map(str, args))),
-        )
-        run(monkeypatch, QUICK=1, OUT=folder)
-    return folder, "\n".join(lines)
+    return folder, printed(run, QUICK=1, OUT=folder)
 
 
 def test_a_quick_run_says_what_it_does_and_what_is_next(quick):

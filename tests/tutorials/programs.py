@@ -1,0 +1,44 @@
+"""Tutorials as programs: run with settings in the environment."""
+
+import pathlib
+import runpy
+
+import pytest
+
+_FOLDER = pathlib.Path(__file__).parents[2] / "tutorials"
+
+
+def runner(name, settings):
+    """Returns a function that runs a tutorial.
+
+    Args:
+        name: str, of the script.
+        settings: NamedTuple class. No other of its settings is in the
+            environment of a run than those that are given.
+
+    Returns:
+        Function of a `pytest.MonkeyPatch` and settings in capitals, which
+        returns the variables that the script leaves.
+    """
+
+    def run(monkeypatch, **values):
+        for field in settings._fields:
+            monkeypatch.delenv(field.upper(), raising=False)
+        for field, value in values.items():
+            monkeypatch.setenv(field, str(value))
+        path = str(_FOLDER / f"{name}.py")
+        return runpy.run_path(path, run_name="__main__")
+
+    return run
+
+
+def printed(run, **values):
+    """Returns what a program prints, where `capsys` is not to be had."""
+    lines = []
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(
+            "builtins.print",
+            lambda *args, **_: lines.append(" ".join(map(str, args))),
+        )
+        run(monkeypatch, **values)
+    return "\n".join(lines)
