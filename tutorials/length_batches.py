@@ -67,13 +67,32 @@ class LengthBatches(keras.utils.PyDataset):
             filled = np.resize(members, (count, self._batch_size))
             order += [(length, rows) for rows in filled]
         order = [order[i] for i in draw.permutation(len(order))]
-        # TensorFlow takes the first two batches for an example of all: where
-        # lengths differ, theirs must.
-        for place, (length, _) in enumerate(order):
-            if length != order[0][0]:
-                order[1], order[place] = order[place], order[1]
-                break
-        self._order = order
+        first = two_lengths_first([length for length, _ in order])
+        self._order = [order[place] for place in first]
+
+
+def two_lengths_first(lengths):
+    """Orders batches so that the first two differ, where any do.
+
+    From these two Keras concludes on TensorFlow which axes have one size in
+    all batches of a `PyDataset`.
+
+    Args:
+        lengths: list of int, of the batches.
+
+    Returns:
+        List of int, indices into `lengths`.
+
+    Examples:
+    >>> two_lengths_first([8, 8, 16, 8])
+    [0, 2, 1, 3]
+    """
+    order = list(range(len(lengths)))
+    for place, length in enumerate(lengths):
+        if length != lengths[0]:
+            order[1], order[place] = order[place], order[1]
+            break
+    return order
 
 
 def few_lengths(sizes, count):

@@ -4,6 +4,7 @@ import keras
 import letters
 import numpy as np
 import sound_changes
+from length_batches import two_lengths_first
 
 
 def padded_frames(frames, length):
@@ -33,7 +34,7 @@ def padded_frames(frames, length):
     return batch
 
 
-def few_lengths(frames, lengths):
+def padded_length(frames, lengths):
     """Returns the length that sounds of so many frames are padded to.
 
     Args:
@@ -101,7 +102,7 @@ class SoundBatches(keras.utils.PyDataset):
         chosen = self._batches[index]
         generator = np.random.default_rng((self.seed, self.epoch, index))
         frames = [self._sounds[number][0] for number in chosen]
-        length = few_lengths(max(map(len, frames)), self.lengths)
+        length = padded_length(max(map(len, frames)), self.lengths)
         if self.hide:
             frames = [
                 sound_changes.hide_parts(sound, generator) for sound in frames
@@ -139,24 +140,9 @@ class SoundBatches(keras.utils.PyDataset):
         by_length = kept[np.argsort(frames, kind="stable")].reshape(-1, size)
         if epoch:
             by_length = by_length[generator.permutation(len(by_length))]
-        self._batches = self._two_lengths_first(by_length)
-
-    def _two_lengths_first(self, batches):
-        """Returns batches, the first two of different lengths where any are.
-
-        From these two Keras concludes on TensorFlow which axes have one size
-        in all batches.
-        """
-        lengths = np.array(
-            [
-                few_lengths(
-                    max(len(self._sounds[i][0]) for i in batch), self.lengths
-                )
-                for batch in batches
-            ]
-        )
-        others = np.flatnonzero(lengths != lengths[0])
-        order = np.arange(len(batches))
-        if others.size:
-            order[[1, others[0]]] = order[[others[0], 1]]
-        return batches[order]
+        # Sorted within each batch: its last sound is the longest.
+        lengths = [
+            padded_length(len(self._sounds[i][0]), self.lengths)
+            for i in by_length[:, -1]
+        ]
+        self._batches = by_length[two_lengths_first(lengths)]

@@ -1,12 +1,10 @@
 """Corrects the words of lines from a file or the keyboard."""
 
-import pathlib
 import re
-import sys
 
-import corpora
 import keras
 from letters import Letters
+from program_lines import input_lines, saved_folder
 from spelling_suggestions import LONGEST, replaced, suggest
 
 # Letters, and what stands between letters of one word.
@@ -25,24 +23,13 @@ def run(folder, path="", count=5, sure=0.5):
     Raises:
         ValueError: no model in the folder, or a file that cannot be read.
     """
-    folder = pathlib.Path(folder)
-    for name in ("model.keras", "letters.json"):
-        if not (folder / name).is_file():
-            raise ValueError(
-                f"MODEL must be a folder with model.keras and letters.json. "
-                f"Received: {folder}, without {name}"
-            )
-    lines = corpora.read_lines(path) if path else None
+    folder = saved_folder(folder, "model.keras", "letters.json")
+    lines = input_lines(path)
     model = keras.saving.load_model(folder / "model.keras", compile=False)
     letters = Letters.load(folder / "letters.json")
-    if lines is not None:
-        for text in correct(model, letters, lines, count, sure):
-            print(text)
-        return
-    if sys.stdin.isatty():
-        print("Type a line and press Enter; Ctrl-D ends.")
-    for line in sys.stdin:
-        for text in correct(model, letters, [line.rstrip("\n")], count, sure):
+    # What is typed is answered line by line, a file as a whole.
+    for part in [lines] if path else ([line] for line in lines):
+        for text in correct(model, letters, part, count, sure):
             print(text, flush=True)
 
 

@@ -1,12 +1,9 @@
 """A saved tagger at work, on a file or on the keyboard."""
 
-import pathlib
-import sys
-
-import corpora
 import keras
 import numpy as np
 import treebank
+from program_lines import input_lines, saved_folder
 from word_table import WordTable
 
 
@@ -66,31 +63,21 @@ def run(folder, path=""):
     Raises:
         ValueError: there is no model in the folder, or the file cannot be read.
     """
-    folder = pathlib.Path(folder)
-    for name in ("model.keras", "words.json"):
-        if not (folder / name).is_file():
-            raise ValueError(
-                "MODEL must be a folder with model.keras and words.json. "
-                f"Received: {folder}, without {name}"
-            )
-    if path.removesuffix(".gz").endswith(".conllu"):
-        tagged, lines = treebank.read_tagged(path), None
-    else:
-        tagged, lines = None, corpora.read_lines(path) if path else None
+    folder = saved_folder(folder, "model.keras", "words.json")
+    scored = path.removesuffix(".gz").endswith(".conllu")
+    tagged = treebank.read_tagged(path) if scored else None
+    lines = None if scored else input_lines(path)
     model = keras.saving.load_model(folder / "model.keras", compile=False)
     table = WordTable.load(folder / "words.json")
-    if tagged:
+    if scored:
         words = [[word for word, _ in sentence] for sentence in tagged]
         share = accuracy(tagged, predict_tags(model, table, words))
         print(f"{share:.2%} of {sum(map(len, words)):,} words are right")
         return
-    if lines is None and sys.stdin.isatty():
-        print("Type a sentence and press Enter; Ctrl-D ends.")
-    for line in sys.stdin if lines is None else lines:
-        words = line.split()
-        if words:
+    for line in lines:
+        pairs = []
+        if words := line.split():
             (tags,) = predict_tags(model, table, [words], batch_size=1)
             pairs = zip(words, tags, strict=True)
-            print(" ".join(f"{word}/{tag}" for word, tag in pairs), flush=True)
-        elif lines is not None:
-            print()  # a line for each line of the file
+        # A line for each line of the file, empty ones too.
+        print(" ".join(f"{word}/{tag}" for word, tag in pairs), flush=True)

@@ -1,5 +1,8 @@
 """Batches of like length: every item, few shapes, orders that come back."""
 
+import doctest
+
+import length_batches
 import numpy as np
 import pytest
 from length_batches import LengthBatches, few_lengths
@@ -13,6 +16,11 @@ def batches_of(sizes, batch_size=8, buckets=3):
         lambda rows, length, draw: (rows, length, draw.random()),
         buckets,
     )
+
+
+def test_examples():
+    found = doctest.testmod(length_batches)
+    assert found.attempted and not found.failed
 
 
 def test_every_item_is_in_every_epoch_in_another_order():

@@ -603,7 +603,7 @@ def test_parts_are_hidden_in_other_places_each_epoch():
 
 def test_lengths_that_sounds_are_padded_to():
     lengths = 8, 16
-    found = [sound_batches.few_lengths(n, lengths) for n in (1, 8, 9, 17, 33)]
+    found = [sound_batches.padded_length(n, lengths) for n in (1, 8, 9, 17, 33)]
     assert found == [8, 8, 16, 32, 48]
     with pytest.raises(ValueError, match="`length` must be at least 9"):
         sound_batches.padded_frames([np.ones((9, 2))], 8)

@@ -17,7 +17,6 @@ import pytest
 import spelling_lexicon
 import spelling_lines
 import spelling_noise
-import spelling_settings
 import spelling_words
 import word_stems
 from edit_distance import Dictionary, kind_of_error
@@ -402,11 +401,3 @@ def test_a_line_is_corrected(monkeypatch):
 def test_a_folder_without_a_model(tmp_path):
     with pytest.raises(ValueError, match=r"MODEL must be .*without model\."):
         spelling_lines.run(tmp_path)
-
-
-def test_settings():
-    assert spelling_settings.read_settings({}) == spelling_settings.Settings()
-    run = spelling_settings.read_settings({"DATA": "a", "UNCHANGED": "0"})
-    assert run.unchanged == 0 and run.minutes > 10
-    with pytest.raises(ValueError, match="BATCH must be a positive number"):
-        spelling_settings.read_settings({"BATCH": "0"})

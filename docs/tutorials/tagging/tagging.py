@@ -40,6 +40,7 @@ import collections
 import json
 import math
 
+import corpora
 import keras
 import numpy as np
 import program_settings
@@ -234,7 +235,12 @@ try:
         [log],
         data=batches,
         settings=program_settings.identity(run)
-        | {"backend": keras.backend.backend(), "words": len(known)},
+        | {"backend": keras.backend.backend()}
+        | {
+            "words": corpora.fingerprint(
+                [pair for row in train for pair in row]
+            )
+        },
         resume=not run.fresh,
     )
 except ValueError as error:
