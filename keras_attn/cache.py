@@ -6,10 +6,14 @@ from keras import ops, tree
 
 from keras_attn.backend import (
     KEY_SLOTS_AXIS,
+    VALUE_SLOTS_AXIS,
     keys_by_head,
     keys_by_slot,
     no_keys,
+    no_values,
     take_rows,
+    values_by_head,
+    values_by_slot,
     write_rows,
 )
 
@@ -31,9 +35,9 @@ class KVCache(NamedTuple):
     compiler copies or turns the whole cache at every step.
 
     Args:
-        keys: tuple, one float (B, K, H, k L) a layer; on PyTorch
-            (B, K, k L, H).
-        values: tuple, one float (B, K, k L, W) a layer.
+        keys: tuple, one float (B K, H, k L) a layer; on PyTorch
+            (B K, k L, H).
+        values: tuple, one float (B K, k L, W) a layer.
         positions: int32 (B, k L), -1 where no token is written.
         origins: int32 (B, k, L). Which of the k hypotheses of the source wrote
             what this one sees in a slot; (): there is one of each source.
@@ -42,7 +46,7 @@ class KVCache(NamedTuple):
     Examples:
         >>> cache = keras_attn.cache.empty(2, 8, 3, 4, 16, 16, "float32")
         >>> len(cache.values), tuple(cache.values[0].shape), int(cache.cursor)
-        (3, (2, 4, 8, 16), 0)
+        (3, (8, 8, 16), 0)
     """
 
     keys: Any
@@ -59,7 +63,7 @@ def empty(rows, length, layers, heads, key_dim, value_dim, dtype):
             no_keys(rows, heads, length, key_dim, dtype) for _ in range(layers)
         ),
         values=tuple(
-            ops.zeros((rows, heads, length, value_dim), dtype)
+            no_values(rows, heads, length, value_dim, dtype)
             for _ in range(layers)
         ),
         positions=ops.full((rows, length), -1, dtype="int32"),
@@ -82,7 +86,7 @@ def full(keys, values, positions):
     length = ops.shape(positions)[1]
     return KVCache(
         tuple(map(keys_by_head, keys)),
-        tuple(map(_by_head, values)),
+        tuple(map(values_by_head, values)),
         positions,
         (),
         ops.convert_to_tensor(length, dtype="int32"),
@@ -144,7 +148,7 @@ def append(cache, layer, keys, values):
     keys, values = (_side_by_side(fresh, width) for fresh in (keys, values))
     return cache._replace(
         keys=written(cache.keys, keys_by_head(keys), KEY_SLOTS_AXIS),
-        values=written(cache.values, _by_head(values), 2),
+        values=written(cache.values, values_by_head(values), VALUE_SLOTS_AXIS),
     )
 
 
@@ -153,18 +157,23 @@ def close_slots(cache, count):
     return cache._replace(cursor=cache.cursor + count)
 
 
-def read(cache, layer):
+def read(cache, layer, heads):
     """Returns one layer's keys, values and the positions of its slots.
 
     In a `branched` cache these are the slots of all hypotheses of a source:
     what one of them may see says `sight`.
 
+    Args:
+        cache: `KVCache`.
+        layer: int.
+        heads: int. K, of the keys and values in it.
+
     Returns:
         Float (B, k L, K, H), float (B, k L, K, W) and int32 (B, k L).
     """
     return (
-        keys_by_slot(cache.keys[layer]),
-        _by_head(cache.values[layer]),
+        keys_by_slot(cache.keys[layer], heads),
+        values_by_slot(cache.values[layer], heads),
         cache.positions,
     )
 
@@ -204,10 +213,9 @@ def branched(hypothesis, width):
         if width == 1:
             return part
         own = ops.arange(width, dtype="int32")[None, :, None]
-        axis = KEY_SLOTS_AXIS
         return KVCache(
-            tuple(repeated(tensor, axis) for tensor in part.keys),
-            tuple(repeated(tensor, 2) for tensor in part.values),
+            tuple(repeated(tensor, KEY_SLOTS_AXIS) for tensor in part.keys),
+            tuple(repeated(tensor, VALUE_SLOTS_AXIS) for tensor in part.values),
             repeated(part.positions, 1),
             own + ops.zeros_like(part.positions)[:, None],
             part.cursor,
@@ -296,7 +304,9 @@ def resized(hypothesis, length):
 
         return part._replace(
             keys=tuple(padded(tensor, KEY_SLOTS_AXIS) for tensor in part.keys),
-            values=tuple(padded(tensor, 2) for tensor in part.values),
+            values=tuple(
+                padded(tensor, VALUE_SLOTS_AXIS) for tensor in part.values
+            ),
             positions=padded(part.positions, 1, fill=-1),
             origins=ops.pad(origins, ((0, 0), (0, 0), (0, length - present)))
             if copies > 1
@@ -332,13 +342,16 @@ def _reordered(cache, taken):
         shape = ops.shape(cache.origins)
         origins = taken(ops.reshape(cache.origins, (-1, shape[2])))
         return cache._replace(origins=ops.reshape(origins, shape))
+    rows = sources(cache)
+
+    def heads_taken(tensor):
+        ends = ops.shape(tensor)[1:]
+        # The heads of a row lie one after the other.
+        by_row = taken(ops.reshape(tensor, (rows, -1, *ends)))
+        return ops.reshape(by_row, (-1, *ends))
+
     return cache._replace(
-        keys=tuple(map(taken, cache.keys)),
-        values=tuple(map(taken, cache.values)),
+        keys=tuple(map(heads_taken, cache.keys)),
+        values=tuple(map(heads_taken, cache.values)),
         positions=taken(cache.positions),
     )
-
-
-def _by_head(tensor):
-    """(B, S, K, W) to (B, K, S, W), and back."""
-    return ops.transpose(tensor, (0, 2, 1, 3))

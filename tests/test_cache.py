@@ -40,7 +40,7 @@ def write(cache, count, seed):
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_empty(dtype):
     cache = empty(dtype)
-    keys, layer_values, _ = kv.read(cache, 1)
+    keys, layer_values, _ = kv.read(cache, 1, HEADS)
     assert tuple(keys.shape) == (ROWS, LENGTH, HEADS, 4)
     assert tuple(layer_values.shape) == (ROWS, LENGTH, HEADS, 6)
     assert len(cache.keys) == len(cache.values) == LAYERS
@@ -66,7 +66,7 @@ def check_steps(step):
         cursor += count
         assert int(cache.cursor) == cursor
         for layer in range(LAYERS):
-            keys, layer_values, known = kv.read(cache, layer)
+            keys, layer_values, known = kv.read(cache, layer, HEADS)
             np.testing.assert_array_equal(
                 np.concatenate([values(keys), values(layer_values)], -1),
                 expected[layer].astype("float32"),
@@ -96,8 +96,8 @@ def test_layers_keep_apart():
     _, cache = kv.open_slots(cache, 1)
     keys, layer_values = map(ops.convert_to_tensor, tokens(1))
     cache = kv.append(cache, 1, keys, layer_values)
-    assert not values(kv.read(cache, 0)[0]).any()
-    assert values(kv.read(cache, 1)[0])[:, 0].all()
+    assert not values(kv.read(cache, 0, HEADS)[0]).any()
+    assert values(kv.read(cache, 1, HEADS)[0])[:, 0].all()
 
 
 def test_positions_count_the_tokens_of_each_row():
@@ -119,11 +119,11 @@ def test_positions_count_the_tokens_of_each_row():
 @pytest.mark.parametrize("rows", [[1, 0], [1, 1], [0, 1, 1, 0]])
 def test_reorder_of_unbranched_rows(rows):
     _, cache = write(empty(), 3, 1)
-    before = [tree.map_structure(values, kv.read(cache, i)) for i in (0, 1)]
+    before = [tree.map_structure(values, kv.read(cache, i, HEADS)) for i in (0, 1)]
     after = kv.reorder(cache, ops.convert_to_tensor(rows, dtype="int32"))
     for layer in range(LAYERS):
         for one, other in zip(
-            kv.read(after, layer), before[layer], strict=True
+            kv.read(after, layer, HEADS), before[layer], strict=True
         ):
             np.testing.assert_array_equal(values(one), other[rows])
     assert int(after.cursor) == 3
@@ -134,7 +134,7 @@ WIDTH = 3
 
 def histories(cache, layer, count=1):
     """Lists what each hypothesis sees: keys and values by position."""
-    keys, layer_values, positions = map(values, kv.read(cache, layer))
+    keys, layer_values, positions = map(values, kv.read(cache, layer, HEADS))
     seen = values(kv.sight(cache, count))[:, 0]
     assert seen.shape == (ROWS, WIDTH * count, keys.shape[1])
     assert (seen[:, ::count] == seen[:, count - 1 :: count]).all()
@@ -213,13 +213,13 @@ def test_reorder_takes_any_nest():
 @pytest.mark.parametrize("length", [LENGTH, LENGTH + 3])
 def test_resized(length):
     _, cache = write(empty(), 3, 1)
-    before = [tree.map_structure(values, kv.read(cache, i)) for i in (0, 1)]
+    before = [tree.map_structure(values, kv.read(cache, i, HEADS)) for i in (0, 1)]
     cache, other = kv.resized((cache, {"other": ops.ones((2, 5))}), length)
     assert values(other["other"]).tolist() == [[1.0] * LENGTH] * ROWS
     assert int(cache.cursor) == 3
     extra = length - LENGTH
     for layer in range(LAYERS):
-        keys, layer_values, positions = map(values, kv.read(cache, layer))
+        keys, layer_values, positions = map(values, kv.read(cache, layer, HEADS))
         for one, other in (
             (keys, before[layer][0]),
             (layer_values, before[layer][1]),
@@ -236,9 +236,9 @@ def test_a_resized_cache_goes_on():
     assert values(positions).tolist() == [[5, 6]] * ROWS
     assert values(cache.positions).tolist() == [list(range(7))] * ROWS
     keys, layer_values = tokens(2, layer=1, seed=2)
-    np.testing.assert_array_equal(values(kv.read(cache, 1)[0])[:, 5:], keys)
+    np.testing.assert_array_equal(values(kv.read(cache, 1, HEADS)[0])[:, 5:], keys)
     np.testing.assert_array_equal(
-        values(kv.read(cache, 1)[1])[:, 5:], layer_values
+        values(kv.read(cache, 1, HEADS)[1])[:, 5:], layer_values
     )
 
 
@@ -253,6 +253,6 @@ def test_full():
     cache = kv.full([keys], [layer_values], positions)
     assert int(cache.cursor) == 3
     for one, other in zip(
-        kv.read(cache, 0), (keys, layer_values, positions), strict=True
+        kv.read(cache, 0, HEADS), (keys, layer_values, positions), strict=True
     ):
         np.testing.assert_array_equal(values(one), values(other))

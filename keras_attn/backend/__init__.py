@@ -2,6 +2,16 @@
 
 from keras_attn.backend.blockwise import blockwise_attention, blockwise_pays
 from keras_attn.backend.blockwise.online_softmax import Blocking
+from keras_attn.backend.cache_layout import (
+    KEY_SLOTS_AXIS,
+    VALUE_SLOTS_AXIS,
+    keys_by_head,
+    keys_by_slot,
+    no_keys,
+    no_values,
+    values_by_head,
+    values_by_slot,
+)
 from keras_attn.backend.cache_write import write_rows
 from keras_attn.backend.captured_step import Capturing
 from keras_attn.backend.compiling import compiled
@@ -13,16 +23,11 @@ from keras_attn.backend.dropout import (
     seeded_dropout,
 )
 from keras_attn.backend.fused import fused_attention, fused_obstacle
+from keras_attn.backend.head_product import head_product
 from keras_attn.backend.hidden_rows import surely_false, zero_hidden
 from keras_attn.backend.inspection import concrete
 from keras_attn.backend.joined_dense import apply_joined, joined_dense
 from keras_attn.backend.kept_values import kept_values
-from keras_attn.backend.key_layout import (
-    KEY_SLOTS_AXIS,
-    keys_by_head,
-    keys_by_slot,
-    no_keys,
-)
 from keras_attn.backend.largest import first_of_largest, largest
 from keras_attn.backend.norm_of_sum import norm_of_sum
 from keras_attn.backend.randomness import random_state, set_random_state
@@ -35,6 +40,7 @@ from keras_attn.backend.turned import turned
 
 __all__ = [
     "KEY_SLOTS_AXIS",
+    "VALUE_SLOTS_AXIS",
     "Blocking",
     "Capturing",
     "apply_dense",
@@ -48,6 +54,7 @@ __all__ = [
     "first_of_largest",
     "fused_attention",
     "fused_obstacle",
+    "head_product",
     "joined_dense",
     "kept_seed",
     "kept_values",
@@ -55,6 +62,7 @@ __all__ = [
     "keys_by_slot",
     "largest",
     "no_keys",
+    "no_values",
     "norm_of_sum",
     "random_state",
     "repeated",
@@ -68,6 +76,8 @@ __all__ = [
     "take_along",
     "take_rows",
     "turned",
+    "values_by_head",
+    "values_by_slot",
     "write_rows",
     "zero_hidden",
 ]

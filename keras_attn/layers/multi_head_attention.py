@@ -236,7 +236,9 @@ class MultiHeadAttention(ProjectedAttention):
         inputs, positions = self._by_source(cache, inputs, positions)
         query, *added = self._own_heads(inputs, positions, weights)
         cache = kv.append(cache, layer, *added)
-        keys, values, key_positions = kv.read(cache, layer)
+        keys, values, key_positions = kv.read(
+            cache, layer, self.num_key_value_heads
+        )
         visibility = Visibility(
             query_positions=positions,
             key_positions=key_positions,
@@ -273,7 +275,9 @@ class MultiHeadAttention(ProjectedAttention):
                 "`positions` must be given to a step of an attention that has "
                 "a `position`. Received: positions=None"
             )
-        keys, values, key_positions = kv.read(memory, layer)
+        keys, values, key_positions = kv.read(
+            memory, layer, self.num_key_value_heads
+        )
         rows, length, _ = ops.shape(inputs)
         queries, positions = self._by_source(memory, inputs, positions)
         visibility = Visibility(

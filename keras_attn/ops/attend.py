@@ -3,7 +3,12 @@
 from keras import ops
 
 from keras_attn import checks
-from keras_attn.backend import fused_attention, surely_false, zero_hidden
+from keras_attn.backend import (
+    fused_attention,
+    head_product,
+    surely_false,
+    zero_hidden,
+)
 from keras_attn.ops.blockwise import attend_blockwise
 from keras_attn.ops.plan import attention_plan
 from keras_attn.ops.position_bias import PositionBias, as_tensors, four_axes
@@ -212,7 +217,7 @@ def _mix(weights, value):
     if heads != key_heads:
         together = heads // key_heads * queries
         weights = ops.reshape(weights, (batch, key_heads, together, keys))
-    output = ops.matmul(weights, value)
+    output = head_product(weights, value)
     if heads != key_heads:
         width = value.shape[3]
         output = ops.reshape(output, (batch, heads, queries, width))

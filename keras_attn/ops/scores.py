@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from keras_attn.backend import head_product
+
 
 def scaled_dot_scores(query, key, scale=None):
     """Computes scale * q . k for every query, key and head, in float32.
@@ -41,11 +43,11 @@ def scaled_dot_scores(query, key, scale=None):
     query = ops.transpose(query, (0, 2, 1, 3))
     key = ops.transpose(key, (0, 2, 3, 1))
     if heads == key_heads:
-        return ops.matmul(query, key)
+        return head_product(query, key)
     batch, _, length, _ = ops.shape(query)
     together = heads // key_heads * length
     query = ops.reshape(query, (batch, key_heads, together, width))
-    scores = ops.matmul(query, key)
+    scores = head_product(query, key)
     return ops.reshape(scores, (batch, heads, length, ops.shape(key)[3]))
 
 
