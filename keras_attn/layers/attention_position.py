@@ -75,12 +75,12 @@ class AttentionPosition(keras.layers.Layer):
             )
 
 
-def check_position(position):
+def check_position(position, name="position"):
     """Returns `position` where it is an `AttentionPosition`, else raises."""
     if not isinstance(position, AttentionPosition):
         raise ValueError(
-            "`position` must be an AttentionPosition, such as "
-            f"RotaryPosition(). Received: position={position!r}"
+            f"`{name}` must be an AttentionPosition, such as "
+            f"RotaryPosition(). Received: {name}={position!r}"
         )
     return position
 
@@ -96,10 +96,16 @@ def serialized_position(position):
     return keras.saving.serialize_keras_object(position)
 
 
-def with_position(config):
-    """Returns a config in which the position is a layer again."""
-    position = config.get("position")
-    if not isinstance(position, dict):
-        return config
-    restored = keras.saving.deserialize_keras_object(position)
-    return {**config, "position": restored}
+def with_position(config, *names):
+    """Returns a config in which the positions are layers again.
+
+    Args:
+        config: dict.
+        *names: str. What is a position in it; default `"position"`.
+    """
+    restored = {
+        name: keras.saving.deserialize_keras_object(config[name])
+        for name in names or ("position",)
+        if isinstance(config.get(name), dict)
+    }
+    return config | restored

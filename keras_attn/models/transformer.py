@@ -55,11 +55,15 @@ class Transformer(TransformerParts):
         normalize_first: bool. Pre-norm blocks, and a layer norm behind each
             stack. Default False, as in the paper.
         epsilon: float. Added to the variance in layer norms.
-        positions: `"sinusoidal"` or `"learned"`.
+        positions: what is added to embeddings: `"sinusoidal"`, `"learned"`, or
+            None, nothing.
         position_layout: `"interleaved"` or `"halves"`: how sines and cosines
             of sinusoidal positions stand, as in `PositionalEmbedding`.
+        encoder_position: `AttentionPosition`, such as `RotaryPosition`, that
+            the self-attentions of the encoder's blocks share; default None.
+        decoder_position: likewise, of the decoder's: another one.
         max_length: int. The longest sequence, in tokens; learned tables have
-            as many rows. None, with sinusoidal positions only: no limit.
+            as many rows. None, but not with learned positions: no limit.
         scale_embedding: bool. Whether embeddings are multiplied by sqrt(D).
             Default True, as in the paper.
         tie_output: bool. Whether the output uses the target embedding's
@@ -134,7 +138,8 @@ class Transformer(TransformerParts):
         """
         positions = positions_from_mask(ops.not_equal(source_ids, self.pad_id))
         x = self._source_embedding(source_ids)
-        x = self._source_positions(x, positions=positions)
+        if self._source_positions is not None:
+            x = self._source_positions(x, positions=positions)
         x = self._dropout_layer(x, training=training)
         for block in self._encoder_blocks:
             x = block(x, positions=positions, training=training)
@@ -161,7 +166,8 @@ class Transformer(TransformerParts):
             there = ops.logical_or(there, first[None])
         positions = positions_from_mask(there)
         x = self._target_embedding(target_ids)
-        x = self._target_positions(x, positions=positions)
+        if self._target_positions is not None:
+            x = self._target_positions(x, positions=positions)
         x = self._dropout_layer(x, training=training)
         for block in self._decoder_blocks:
             x = block(
@@ -228,7 +234,8 @@ class Transformer(TransformerParts):
         positions, cache = kv.open_slots(state.hypothesis, count)
         length = kv.slots(cache)
         x = self._target_embedding(tokens)
-        x = self._target_positions.decode_step(x, positions, length)
+        if self._target_positions is not None:
+            x = self._target_positions.decode_step(x, positions, length)
         weights = state.weights or _StepWeights(
             ((),) * len(self._decoder_blocks), ()
         )

@@ -5,8 +5,15 @@ import keras
 from keras_attn import checks
 from keras_attn.blocks import DecoderBlock, EncoderBlock
 from keras_attn.layers import Dropout, PositionalEmbedding, TokenEmbedding
+from keras_attn.layers.attention_position import (
+    check_position,
+    serialized_position,
+    with_position,
+)
 from keras_attn.models.block_options import BLOCK_OPTIONS, block_options
 from keras_attn.models.decodable import Decodable
+
+_POSITIONS = "encoder_position", "decoder_position"
 
 
 class TransformerParts(Decodable):
@@ -33,6 +40,8 @@ class TransformerParts(Decodable):
         epsilon=1e-5,
         positions="sinusoidal",
         position_layout="interleaved",
+        encoder_position=None,
+        decoder_position=None,
         max_length=None,
         scale_embedding=True,
         tie_output=True,
@@ -54,7 +63,18 @@ class TransformerParts(Decodable):
         checks.positive_int("num_heads", num_heads)
         checks.positive_int("hidden_dim", hidden_dim)
         checks.fraction("dropout", dropout)
-        checks.choice("positions", positions, ("sinusoidal", "learned"))
+        checks.choice("positions", positions, ("sinusoidal", "learned", None))
+        for name, position in zip(
+            _POSITIONS, (encoder_position, decoder_position), strict=True
+        ):
+            if position is not None:
+                check_position(position, name)
+        if encoder_position is decoder_position is not None:
+            raise ValueError(
+                "`decoder_position` must be a position of its own: a file "
+                "would not keep that both stacks share one. Received: the one "
+                "of `encoder_position`"
+            )
         if hidden_dim % num_heads:
             raise ValueError(
                 "`num_heads` must divide `hidden_dim`. Received: "
@@ -76,6 +96,8 @@ class TransformerParts(Decodable):
         self.epsilon = epsilon
         self.positions = positions
         self.position_layout = position_layout
+        self.encoder_position = encoder_position
+        self.decoder_position = decoder_position
         self.max_length = max_length
         self.scale_embedding = scale_embedding
         self.tie_output = tie_output
@@ -114,8 +136,15 @@ class TransformerParts(Decodable):
             "end_id",
         ):
             config[name] = getattr(self, name)
+        for name in _POSITIONS:
+            config[name] = serialized_position(getattr(self, name))
         config["activation"] = keras.activations.serialize(self.activation)
         return config
+
+    @classmethod
+    def from_config(cls, config):
+        """Makes the model, and its positions with it."""
+        return super().from_config(with_position(config, *_POSITIONS))
 
     def _make_ends(self):
         """Makes embeddings, positions and output."""
@@ -146,19 +175,21 @@ class TransformerParts(Decodable):
         self._target_embedding = embeddings[0] if shared else embeddings[1]
         if not shared:
             self._target_embedding.build()
-        self._source_positions, self._target_positions = (
-            PositionalEmbedding(
-                kind=self.positions,
-                layout=self.position_layout,
-                max_length=self.max_length,
-                dtype=dtype,
-                name=f"{name}_positions",
-            )
-            for name in names
-        )
         width = (None, None, self.hidden_dim)
-        self._source_positions.build(width)
-        self._target_positions.build(width)
+        self._source_positions = self._target_positions = None
+        if self.positions is not None:
+            self._source_positions, self._target_positions = (
+                PositionalEmbedding(
+                    kind=self.positions,
+                    layout=self.position_layout,
+                    max_length=self.max_length,
+                    dtype=dtype,
+                    name=f"{name}_positions",
+                )
+                for name in names
+            )
+            self._source_positions.build(width)
+            self._target_positions.build(width)
         self._dropout_layer = Dropout(self.dropout, dtype=dtype)
         self._output_dense = None
         if not self.tie_output:
@@ -175,11 +206,19 @@ class TransformerParts(Decodable):
         config = block_options(self)
         width = (None, None, self.hidden_dim)
         self._encoder_blocks = [
-            EncoderBlock(name=f"encoder_block_{i}", **config)
+            EncoderBlock(
+                name=f"encoder_block_{i}",
+                position=self.encoder_position,
+                **config,
+            )
             for i in range(self.num_layers)
         ]
         self._decoder_blocks = [
-            DecoderBlock(name=f"decoder_block_{i}", **config)
+            DecoderBlock(
+                name=f"decoder_block_{i}",
+                position=self.decoder_position,
+                **config,
+            )
             for i in range(self.num_decoder_layers or self.num_layers)
         ]
         for block in self._encoder_blocks:

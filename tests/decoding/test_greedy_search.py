@@ -79,8 +79,9 @@ def test_a_start_that_is_the_end_can_be_generated():
             "tie_output": False,
         },
         {"seed": 5, "start_id": 0},
+        {"seed": 18, "positions": None, "relative": True},
     ],
-    ids=["paper", "pre-norm", "pad is start"],
+    ids=["paper", "pre-norm", "pad is start", "relative"],
 )
 def test_equals_brute_force_on_a_transformer(form):
     model = talkative_transformer(**form)

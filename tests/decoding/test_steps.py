@@ -16,9 +16,13 @@ PRE_NORM = {
     "positions": "learned",
     "max_length": 6,
 }
+RELATIVE = {"positions": None, "relative": True}
 
 
-@pytest.mark.parametrize("form, beams", [({}, 1), (PRE_NORM, 1), (PRE_NORM, 2)])
+@pytest.mark.parametrize(
+    "form, beams",
+    [({}, 1), (PRE_NORM, 1), (PRE_NORM, 2), (RELATIVE, 1), (RELATIVE, 2)],
+)
 def test_steps_equal_the_full_pass(form, beams):
     model = tiny_transformer(num_layers=2, **form)
     state = model.start_decoding(ops.convert_to_tensor(SOURCE), 6)

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import keras_attn
+from keras_attn.layers import RotaryPosition, T5Position
 from keras_attn.models import Transformer
 from keras_attn.training import SequenceCrossentropy
 from tests.blocks import torch_twin
@@ -38,6 +39,7 @@ FORMS = {
         "output_bias": True,
     },
     "untied and without bias": {"tie_output": False, "output_bias": False},
+    "relative": {"positions": None, "relative": True},
 }
 
 
@@ -169,3 +171,13 @@ def test_a_later_target_changes_nothing_before():
     )
     np.testing.assert_array_equal(before[:, :2], after[:, :2])
     assert (before[:, 2] != after[:, 2]).any()
+
+
+def test_each_stack_has_a_position_of_its_own():
+    rotary = RotaryPosition()
+    with pytest.raises(ValueError, match="`decoder_position` must be a posit"):
+        tiny_transformer(encoder_position=rotary, decoder_position=rotary)
+    with pytest.raises(ValueError, match="`encoder_position` must be an Att"):
+        tiny_transformer(encoder_position="rotary")
+    with pytest.raises(ValueError, match="the 2 heads of the"):
+        tiny_transformer(decoder_position=T5Position(3))

@@ -30,6 +30,7 @@ FORMS = {
         "output_bias": True,
         "num_decoder_layers": 2,
     },
+    "relative": {"positions": None, "relative": True, "num_layers": 2},
 }
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from keras_attn.layers import T5Position
 from keras_attn.models import Transformer
 from tests.contract import randomize
 
@@ -11,8 +12,22 @@ TARGET = np.array([[1, 9, 4], [1, 7, 0]], "int32")
 LABELS = np.array([[9, 4, 2], [7, 2, 0]], "int32")
 
 
-def tiny_transformer(random=True, **kwargs):
-    """Returns a model of one layer without dropout, its biases not zero."""
+def tiny_transformer(random=True, relative=False, **kwargs):
+    """Returns a model of one layer without dropout, its biases not zero.
+
+    Args:
+        random: bool. Whether all of its weights are drawn anew.
+        relative: bool. Whether both stacks have relative positions.
+        **kwargs: of `Transformer`.
+    """
+    if relative:
+        # Made here: a position belongs to one model.
+        kwargs |= {
+            "encoder_position": T5Position(2, 8, 6, name="encoder_relative"),
+            "decoder_position": T5Position(
+                2, 8, 6, bidirectional=False, name="decoder_relative"
+            ),
+        }
     sizes = {
         "num_layers": 1,
         "num_heads": 2,

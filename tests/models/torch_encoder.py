@@ -1,9 +1,9 @@
 """Models that stand on an `Encoder`, in PyTorch and float64."""
 
 import torch
-from transformers.models.t5.modeling_t5 import T5Attention
 
 from tests.blocks import torch_twin
+from tests.models.torch_position import added_to_scores
 from tests.reference import positions_from_mask, sinusoid
 
 
@@ -39,7 +39,12 @@ class TorchEncoder:
         elif self.encoder.positions == "learned":
             rows = self.leaves["positions/table/embeddings"]
             x = x + rows[torch_twin.tensor(positions).clamp(min=0)]
-        added = self._added_to_scores(there)
+        added = added_to_scores(
+            there,
+            self.encoder.num_heads,
+            self.encoder.position,
+            self.leaves.get("relative/table"),
+        )
         for layer in self.layers:
             x = layer(x, src_mask=added)
         if self.encoder.normalize_first:
@@ -51,24 +56,6 @@ class TorchEncoder:
                 self.encoder.epsilon,
             )
         return x, torch_twin.tensor(there)
-
-    def _added_to_scores(self, there):
-        """Returns float64 (B N, T, T): -inf for padding, and T5's bias."""
-        rows, length = there.shape
-        position = self.encoder.position
-        bias = torch.zeros(self.encoder.num_heads, length, length).double()
-        if position is not None:
-            places = torch.arange(length)
-            buckets = T5Attention._relative_position_bucket(
-                places[None] - places[:, None],
-                position.bidirectional,
-                position.num_buckets,
-                position.max_distance,
-            )
-            bias = self.leaves["relative/table"][buckets].permute(2, 0, 1)
-        hidden = torch_twin.tensor(~there)[:, None, None]
-        bias = bias[None].masked_fill(hidden, -float("inf"))
-        return bias.expand(rows, -1, -1, -1).flatten(0, 1)
 
     def dense(self, name, x):
         """Applies a dense layer of the model on top."""

@@ -4,6 +4,7 @@ import numpy as np
 import torch
 
 from tests.blocks import torch_twin
+from tests.models.torch_position import added_to_scores
 from tests.reference import positions_from_mask, sinusoid
 
 
@@ -39,6 +40,11 @@ class TorchTransformer:
             for side in ("source", "target"):
                 name = f"{side}_positions/table/embeddings"
                 self.tables[side] = self._leaf(name)
+        self.relative = {
+            side: self._leaf(f"{side}_relative/table")
+            for side in ("encoder", "decoder")
+            if getattr(model, f"{side}_position") is not None
+        }
         self.transformer = self._stacks()
 
     def __call__(self, source, target):
@@ -47,14 +53,11 @@ class TorchTransformer:
         source_there = source != model.pad_id
         target_there = target != model.pad_id
         target_there[:, 0] |= model.start_id == model.pad_id
-        length = target.shape[1]
-        later = np.triu(np.ones((length, length), "bool"), 1)
         hidden = self.transformer(
             self._embed("source", self.source_matrix, source, source_there),
             self._embed("target", self.target_matrix, target, target_there),
-            tgt_mask=torch_twin.tensor(later),
-            src_key_padding_mask=torch_twin.tensor(~source_there),
-            tgt_key_padding_mask=torch_twin.tensor(~target_there),
+            src_mask=self._added("encoder", source_there),
+            tgt_mask=self._added("decoder", target_there, causal=True),
             memory_key_padding_mask=torch_twin.tensor(~source_there),
         )
         matrix = self.output_matrix.T if self.output is None else self.output
@@ -98,11 +101,23 @@ class TorchTransformer:
         if side in self.tables:
             rows = torch_twin.tensor(np.maximum(positions, 0))
             added = self.tables[side][rows]
+        elif self.model.positions is None:
+            added = 0
         else:
             table = sinusoid(positions, width, self.model.position_layout)
             added = torch_twin.tensor(table)
         scale = width**0.5 if self.model.scale_embedding else 1.0
         return matrix[torch_twin.tensor(ids)] * scale + added
+
+    def _added(self, side, there, causal=False):
+        position = getattr(self.model, f"{side}_position")
+        return added_to_scores(
+            there,
+            self.model.num_heads,
+            position,
+            self.relative.get(side),
+            causal,
+        )
 
     def _stacks(self):
         model = self.model

@@ -1,0 +1,60 @@
+"""The compiled loop of a search: each cache is written once a step."""
+
+import re
+
+import keras
+import numpy as np
+import pytest
+
+import keras_attn
+from keras_attn.decoding import BeamSearch, GreedySearch
+
+pytestmark = pytest.mark.skipif(
+    keras.backend.backend() != "jax", reason="only JAX shows its program"
+)
+if keras.backend.backend() == "jax":
+    import jax
+
+LAYERS, HEADS, WIDTH, LENGTH = 2, 4, 32, 24
+# What users get, whatever XLA_FLAGS says.
+OPTIONS = {
+    "xla_backend_optimization_level": 3,
+    "xla_llvm_disable_expensive_passes": False,
+    "xla_cpu_use_fusion_emitters": True,
+}
+
+
+def _program(strategy, rows):
+    """Returns the text of a whole search, compiled."""
+    model = keras_attn.models.Transformer(
+        50,
+        num_layers=LAYERS,
+        num_heads=HEADS,
+        hidden_dim=WIDTH,
+        intermediate_dim=64,
+    )
+
+    def search(ids):
+        return tuple(strategy.search(model, ids, LENGTH)[:3])
+
+    ids = np.full((rows, 7), 5, "int32")
+    return (
+        jax.jit(search).lower(ids).compile(compiler_options=OPTIONS).as_text()
+    )
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("width", [1, 4])
+def test_a_step_copies_no_cache(width, rows):
+    strategy = GreedySearch() if width == 1 else BeamSearch(width)
+    text = _program(strategy, rows)
+    (name,) = set(re.findall(r"body=(%\S+?),", text))
+    body = re.search(rf"^{re.escape(name)} .*?^}}", text, re.M | re.S)[0]
+    features, slots = WIDTH // HEADS, width * LENGTH
+    for shape in ((features, slots), (slots, features)):
+        buffer = re.escape(f"f32[{rows * HEADS},{shape[0]},{shape[1]}]")
+        made = re.findall(rf"(\S+) = {buffer}\S* (\S+?)\(", body)
+        # What a turn of the loop is given is no work.
+        made = [name for name, how in made if how != "get-tuple-element"]
+        assert len(made) == LAYERS, made
+        assert all("dynamic-update-slice" in name for name in made), made
