@@ -10,7 +10,7 @@ import keras_attn
 from keras_attn.decoding import BeamSearch, GreedySearch
 
 pytestmark = pytest.mark.skipif(
-    keras.backend.backend() != "jax", reason="reads the program that JAX compiles"
+    keras.backend.backend() != "jax", reason="reads what JAX compiles"
 )
 if keras.backend.backend() == "jax":
     import jax
