@@ -1,5 +1,6 @@
 """What every model that can decode shares: `generate` and `stream`."""
 
+import keras
 from keras import ops
 
 from keras_attn import checks
@@ -17,7 +18,8 @@ class Decodable(CheckedModel):
     `start_id`, `end_id`, `max_length` (rows of its learned position tables, or
     None), `source_vocabulary_size`, in which the ids of `generate` lie, and
     `target_vocabulary_size`, in which those that are generated do, where it is
-    another one.
+    another one. A model whose sources are not token ids defines `read_sources`
+    anew.
     """
 
     def generate(
@@ -59,7 +61,7 @@ class Decodable(CheckedModel):
             ValueError: bad ids, a row without a token, or lengths past a
                 learned position table.
         """
-        rows, prefix = self._rows_and_prefix(inputs, max_length, prefix)
+        rows, prefix = self._sources_and_prefix(inputs, max_length, prefix)
         decoded = generate(
             self,
             rows,
@@ -70,7 +72,7 @@ class Decodable(CheckedModel):
             return_weights=return_weights,
             verbose=verbose,
         )
-        if return_weights:
+        if return_weights and _are_ragged(rows):
             padded = hasattr(inputs, "shape")
             width = inputs.shape[1] if padded else max(map(len, inputs))
             decoded = decoded._replace(weights=fitted(decoded.weights, width))
@@ -105,8 +107,30 @@ class Decodable(CheckedModel):
             >>> item.tokens.shape
             (1, 1, 3)
         """
-        rows, prefix = self._rows_and_prefix(inputs, max_length, prefix)
+        rows, prefix = self._sources_and_prefix(inputs, max_length, prefix)
         return stream(self, rows, max_length, strategy, prefix)
+
+    def read_sources(self, inputs):
+        """Reads and checks what `generate` and `stream` are to decode.
+
+        Args:
+            inputs: as for `generate`.
+
+        Returns:
+            Rows of token ids, an object array (B,) of int32 arrays. Where
+            sources are something else: a nest of NumPy arrays with B rows each,
+            from which `start_decoding` gets its inputs.
+
+        Raises:
+            ValueError: bad ids, a row without a token, or a row longer than a
+                learned position table.
+        """
+        if not isinstance(inputs, (list, tuple)):
+            inputs = check_ids("inputs", inputs, self.source_vocabulary_size)
+            inputs = ops.convert_to_numpy(inputs)
+        rows = token_rows(inputs, self.pad_id, self.source_vocabulary_size)
+        self._check_length("inputs", max(map(len, rows)))
+        return rows
 
     @property
     def _sizes(self):
@@ -128,26 +152,23 @@ class Decodable(CheckedModel):
                     f"Received: {name}={value!r}"
                 )
 
-    def _rows_and_prefix(self, inputs, max_length, prefix):
-        """Returns token rows, and the prefix as an array, or raises."""
+    def _sources_and_prefix(self, inputs, max_length, prefix):
+        """Returns what `read_sources` does, and the prefix as an array."""
         checks.positive_int("max_length", max_length)
-        if not isinstance(inputs, (list, tuple)):
-            inputs = check_ids("inputs", inputs, self.source_vocabulary_size)
-            inputs = ops.convert_to_numpy(inputs)
-        rows = token_rows(inputs, self.pad_id, self.source_vocabulary_size)
-        if self.max_length is not None:
-            longest = max(map(len, rows))
-            for name, value in (
-                ("max_length", max_length),
-                ("inputs", longest),
-            ):
-                if value > self.max_length:
-                    raise ValueError(
-                        f"`{name}` must not exceed the position table of "
-                        f"max_length={self.max_length} rows. "
-                        f"Received: {value} tokens"
-                    )
-        prefix = forced_prefix(
-            prefix, len(rows), max_length, self, self._sizes[1]
-        )
-        return rows, prefix
+        self._check_length("max_length", max_length)
+        sources = self.read_sources(inputs)
+        count = len(keras.tree.flatten(sources)[0])
+        prefix = forced_prefix(prefix, count, max_length, self, self._sizes[1])
+        return sources, prefix
+
+    def _check_length(self, name, length):
+        if self.max_length is not None and length > self.max_length:
+            raise ValueError(
+                f"`{name}` must not exceed the position table of "
+                f"max_length={self.max_length} rows. "
+                f"Received: {length} tokens"
+            )
+
+
+def _are_ragged(sources):
+    return hasattr(sources, "dtype") and sources.dtype.hasobject

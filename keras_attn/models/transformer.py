@@ -136,8 +136,7 @@ class Transformer(TransformerParts):
         Returns:
             Memory, float (B, S, D), and positions, int32 (B, S).
         """
-        positions = positions_from_mask(ops.not_equal(source_ids, self.pad_id))
-        x = self._source_embedding(source_ids)
+        x, positions = self.embed_source(source_ids)
         if self._source_positions is not None:
             x = self._source_positions(x, positions=positions)
         x = self._dropout_layer(x, training=training)
@@ -146,6 +145,22 @@ class Transformer(TransformerParts):
         if self.normalize_first:
             x = self._encoder_norm(x)
         return x, positions
+
+    def embed_source(self, source_ids):
+        """Makes vectors of the source, the first step of `encode`.
+
+        A model whose sources are something else defines it anew, and
+        `read_sources` and `check_inputs` with it.
+
+        Args:
+            source_ids: int32 (B, S).
+
+        Returns:
+            Float (B, S, D), without absolute positions; and positions, int32
+            (B, S), -1 where there is no token.
+        """
+        there = ops.not_equal(source_ids, self.pad_id)
+        return self._source_embedding(source_ids), positions_from_mask(there)
 
     def decode(self, target_ids, memory, source_positions, training=None):
         """Decodes a whole target at once (teacher forcing).
