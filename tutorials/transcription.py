@@ -8,11 +8,15 @@ import keras
 import numpy as np
 import sound_batches
 import speech_model  # noqa: F401  (so that Keras can load such a model)
-from letters import Letters
+from letters import UNKNOWN, Letters
 from log_mel import LogMel
 from program_lines import saved_folder
 
+from keras_attn.decoding import GreedySearch
+
 _MODEL, _SOUND = "model.keras", "sound.json"
+# Every token that is written is a character: so each has its own weights.
+_SEARCH = GreedySearch(banned_tokens=[UNKNOWN])
 
 
 class Transcriber(NamedTuple):
@@ -68,7 +72,7 @@ class Transcriber(NamedTuple):
                 [frames[number] for number in numbers], length
             )
             decoded = self.model.generate(
-                rows, self.longest, batch_size=batch_size
+                rows, self.longest, _SEARCH, batch_size=batch_size
             )
             for number, tokens in zip(numbers, decoded.tokens, strict=True):
                 texts[number] = self.letters.decode(tokens[0])
@@ -88,7 +92,9 @@ class Transcriber(NamedTuple):
         longest = max(map(len, frames))
         length = sound_batches.padded_length(longest, self.lengths)
         rows = sound_batches.padded_frames(frames, length)
-        decoded = self.model.generate(rows, self.longest, return_weights=True)
+        decoded = self.model.generate(
+            rows, self.longest, _SEARCH, return_weights=True
+        )
         found = []
         for row, sound in enumerate(frames):
             size = int(decoded.lengths[row, 0])
