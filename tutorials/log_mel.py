@@ -29,9 +29,8 @@ class LogMel:
         step: int. Samples from one frame to the next.
         window: int. Samples that a frame looks at, N.
         bins: int. Bands, B.
-        lowest: float. Where the lowest band begins, in Hz.
-        highest: float. Where the highest band ends, in Hz; default: at half
-            the rate.
+        lowest: float. Where the lowest band begins, in Hz; the highest ends at
+            half the rate.
 
     Call arguments:
         sounds: list of float arrays (n,).
@@ -45,24 +44,15 @@ class LogMel:
             samples.
     """
 
-    def __init__(
-        self,
-        rate=8000,
-        step=80,
-        window=256,
-        bins=40,
-        lowest=100.0,
-        highest=None,
-    ):
+    def __init__(self, rate=8000, step=80, window=256, bins=40, lowest=100.0):
         self.rate, self.step, self.window = rate, step, window
-        self.bins, self.lowest, self.highest = bins, lowest, highest
+        self.bins, self.lowest = bins, lowest
         self._mel = keras.layers.MelSpectrogram(
             fft_length=window,
             sequence_stride=step,
             sampling_rate=rate,
             num_mel_bins=bins,
             min_freq=lowest,
-            max_freq=highest,
             # Its decibels are cut off below the loudest of the whole batch: a
             # sound would not have the same frames alone and among others.
             power_to_db=False,
@@ -70,7 +60,7 @@ class LogMel:
 
     def get_config(self):
         """Returns the constructor's arguments."""
-        names = "rate", "step", "window", "bins", "lowest", "highest"
+        names = "rate", "step", "window", "bins", "lowest"
         return {name: getattr(self, name) for name in names}
 
     def frames(self, samples):

@@ -78,15 +78,7 @@ def make_message(text, wpm, frequency, snr, generator):
     return Message(samples, text.upper(), spans, wpm, frequency, snr)
 
 
-def draw_messages(
-    count,
-    longest,
-    seed,
-    tests=False,
-    snr=None,
-    wpm=None,
-    characters=LONGEST_TEXT,
-):
+def draw_messages(count, longest, seed, tests=False, snr=None, wpm=None):
     """Draws messages.
 
     Args:
@@ -97,7 +89,6 @@ def draw_messages(
         tests: bool. Whether the texts are such as no training has seen.
         snr: float. Tone over noise in decibels; default: drawn from `RATIOS`.
         wpm: float. Words a minute; default: drawn from `SPEEDS`.
-        characters: int. Most characters of a text; default: no other limit.
 
     Returns:
         List of `Message`.
@@ -109,8 +100,7 @@ def draw_messages(
     messages = []
     while len(messages) < count:
         speed = generator.uniform(*SPEEDS) if wpm is None else wpm
-        room = longest - 2 * _MOST_SILENCE
-        text = draw_text(generator, speed, room, characters)
+        text = draw_text(generator, speed, longest - 2 * _MOST_SILENCE)
         if is_for_tests(text) != tests:
             continue
         ratio = generator.uniform(*RATIOS) if snr is None else snr
@@ -122,7 +112,7 @@ def draw_messages(
     return messages
 
 
-def draw_text(generator, wpm, seconds, characters=LONGEST_TEXT):
+def draw_text(generator, wpm, seconds):
     """Draws one to three words that take no longer than they may.
 
     Half of the words are random letters, a quarter random digits, and a
@@ -132,7 +122,6 @@ def draw_text(generator, wpm, seconds, characters=LONGEST_TEXT):
         generator: `numpy.random.Generator`.
         wpm: float. Words a minute.
         seconds: float. Most seconds; what comes later is cut off.
-        characters: int. Most characters; default: no other limit.
 
     Returns:
         Str.
@@ -145,7 +134,7 @@ def draw_text(generator, wpm, seconds, characters=LONGEST_TEXT):
     text = " ".join(drawn)
     _, spans = morse_code.keying(text)
     room = seconds / morse_code.dot_seconds(wpm)
-    text = text[: min(characters, (spans[:, 1] <= room).sum())].rstrip()
+    text = text[: int((spans[:, 1] <= room).sum())].rstrip()
     if not text:
         raise ValueError(
             f"`seconds` must leave room for {drawn[0][0]!r} at {wpm:.1f} words "

@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 import pytest
+import sound_files
 import speech_data
 import speech_lines
 import speech_settings
@@ -206,8 +207,6 @@ def transcriber():
 def test_a_recogniser_comes_back_from_its_folder(
     transcriber, tmp_path, capsys, monkeypatch
 ):
-    import sound_files
-
     generator = np.random.default_rng(0)
     sounds = [generator.uniform(-1, 1, n) for n in (700, 900)]
     for number, sound in enumerate(sounds):
@@ -256,6 +255,12 @@ def test_folds():
         sound.text for sound in fold.tests
     )
     assert max(len(frames) for frames, _ in examples) <= fold.lengths[-1]
+    # The first epoch is of the short ones, later ones are of all.
+    first, later = (
+        {len(frames) for frames, _ in fold.draw(epoch)}
+        for epoch in (0, run.ramp)
+    )
+    assert max(first) < max(later)
     generator = np.random.default_rng(0)
     spoken = [
         spoken_digits.whole(generator.uniform(-1, 1, 900), str(digit), speaker)
