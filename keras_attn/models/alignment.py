@@ -69,5 +69,6 @@ def up_to_the_end(weights, lengths):
     Returns:
         Float32 (B, t, M, N, L, S).
     """
+    lengths = ops.convert_to_tensor(lengths)  # NumPy's, from outside `generate`
     there = ops.arange(weights.shape[4], dtype="int32") < lengths[..., None]
     return ops.where(there[:, :, None, None, :, None], weights, 0.0)

@@ -20,17 +20,24 @@ from keras_attn.models.block_options import BLOCK_OPTIONS, block_options
 from keras_attn.models.doors import CheckedModel, check_ids
 from keras_attn.ops import positions_from_mask
 
+_ONE_FOR_EACH_TOKEN = {
+    "character_ids": "a row of characters",
+    "segment_ids": "a segment",
+}
+
 
 @keras.saving.register_keras_serializable(package="keras_attn")
 class Encoder(CheckedModel):
     """Gives every token a vector that depends on the whole sequence.
 
-        h = Blocks(E[x] sqrt(D) + f(characters of x) + PE)
+        h = Blocks((E[x] + G[segment]) sqrt(D) + f(characters of x) + PE)
 
     the encoder of Vaswani et al. 2017, https://arxiv.org/abs/1706.03762; with
     `character_vocabulary_size` the vector of a word is the sum of one that is
     looked up and one that its characters make (`CharacterEmbedding`), which
-    words that were never seen have as well.
+    words that were never seen have as well. With `num_segments` it knows of
+    every token where it comes from, as BERT does (Devlin et al. 2019,
+    https://arxiv.org/abs/1810.04805): from the question or from the passage.
 
     Args:
         vocabulary_size: int. V.
@@ -53,13 +60,16 @@ class Encoder(CheckedModel):
             as many rows. None: no limit.
         character_vocabulary_size: int. How many characters there are, if words
             come with theirs; default None, they do not.
+        num_segments: int. How many segments there are, if tokens come with
+            theirs; default None, they do not.
         pad_id: int. The id that is no token, and no character.
         **kwargs: arguments of `keras.Model`: `name`, `dtype`, ...
 
     Call arguments:
-        inputs: int32 (B, T) token ids, or a dict with them as `"token_ids"`
-            and, if words come with their characters, int32 (B, T, C) as
-            `"character_ids"`.
+        inputs: int32 (B, T) token ids, or a dict with them as `"token_ids"`;
+            if words come with their characters, int32 (B, T, C) as
+            `"character_ids"`; if tokens come with their segments, int32 (B, T)
+            as `"segment_ids"`.
         training: bool. Whether dropout acts.
 
     Returns:
@@ -68,7 +78,7 @@ class Encoder(CheckedModel):
     Raises:
         ValueError: arguments out of range; ids of another rank, not integers,
             or out of range; sequences longer than `max_length`; characters
-            that are missing, or that no one asked for.
+            or segments that are missing, or that no one asked for.
 
     Examples:
         >>> model = keras_attn.models.Encoder(
@@ -96,6 +106,7 @@ class Encoder(CheckedModel):
         position=None,
         max_length=None,
         character_vocabulary_size=None,
+        num_segments=None,
         pad_id=0,
         **kwargs,
     ):
@@ -107,6 +118,8 @@ class Encoder(CheckedModel):
             check_position(position)
         if max_length is not None:
             checks.positive_int("max_length", max_length)
+        if num_segments is not None:
+            checks.positive_int("num_segments", num_segments)
         if pad_id not in range(vocabulary_size):
             raise ValueError(
                 f"`pad_id` must lie in [0, {vocabulary_size}). "
@@ -129,6 +142,7 @@ class Encoder(CheckedModel):
         self.position = position
         self.max_length = max_length
         self.character_vocabulary_size = character_vocabulary_size
+        self.num_segments = num_segments
         self.pad_id = pad_id
         self._make_embeddings()
         self._make_blocks()
@@ -154,6 +168,8 @@ class Encoder(CheckedModel):
         token_ids = parts["token_ids"]
         positions = positions_from_mask(ops.not_equal(token_ids, self.pad_id))
         x = self._token_embedding(token_ids)
+        if self._segment_embedding is not None:
+            x = x + self._segment_embedding(parts["segment_ids"])
         if self._character_embedding is not None:
             x = x + self._character_embedding(parts["character_ids"])
         if self._position_embedding is not None:
@@ -171,6 +187,8 @@ class Encoder(CheckedModel):
         sizes = {"token_ids": self.vocabulary_size}
         if self.character_vocabulary_size is not None:
             sizes["character_ids"] = self.character_vocabulary_size
+        if self.num_segments is not None:
+            sizes["segment_ids"] = self.num_segments
         if set(parts) != set(sizes):
             raise ValueError(
                 f"`inputs` must hold {' and '.join(sizes)}. "
@@ -178,18 +196,19 @@ class Encoder(CheckedModel):
             )
         axes = "batch", "length", "characters"
         checked = {
-            name: check_ids(name, parts[name], size, axes[: 2 + place])
-            for place, (name, size) in enumerate(sizes.items())
+            name: check_ids(
+                name, parts[name], size, axes[: 2 + (name == "character_ids")]
+            )
+            for name, size in sizes.items()
         }
         tokens = tuple(checked["token_ids"].shape)
-        characters = tuple(
-            checked.get("character_ids", checked["token_ids"]).shape
-        )
-        if not checks.fits(characters[:2], tokens):
-            raise ValueError(
-                "`character_ids` must have a row of characters for each token "
-                f"of {tokens}. Received: shape {characters}"
-            )
+        for name, what in _ONE_FOR_EACH_TOKEN.items():
+            shape = tuple(checked.get(name, checked["token_ids"]).shape)
+            if not checks.fits(shape[:2], tokens):
+                raise ValueError(
+                    f"`{name}` must have {what} for each token of {tokens}. "
+                    f"Received: shape {shape}"
+                )
         if self.max_length is not None and (tokens[1] or 0) > self.max_length:
             raise ValueError(
                 "`token_ids` must not be longer than "
@@ -214,6 +233,7 @@ class Encoder(CheckedModel):
             "positions",
             "max_length",
             "character_vocabulary_size",
+            "num_segments",
             "pad_id",
         ):
             config[name] = getattr(self, name)
@@ -228,14 +248,14 @@ class Encoder(CheckedModel):
 
     def _make_embeddings(self):
         dtype = self.dtype_policy
-        self._token_embedding = TokenEmbedding(
-            self.vocabulary_size,
-            self.hidden_dim,
-            pad_id=None,  # the model hands positions on, not masks
-            dtype=dtype,
-            name="token_embedding",
+        self._token_embedding = self._table(
+            self.vocabulary_size, "token_embedding"
         )
-        self._token_embedding.build()
+        self._segment_embedding = None
+        if self.num_segments is not None:
+            self._segment_embedding = self._table(
+                self.num_segments, "segment_embedding"
+            )
         self._character_embedding = None
         if self.character_vocabulary_size is not None:
             self._character_embedding = CharacterEmbedding(
@@ -256,6 +276,17 @@ class Encoder(CheckedModel):
             )
             self._position_embedding.build((None, None, self.hidden_dim))
         self._dropout_layer = Dropout(self.dropout, dtype=dtype)
+
+    def _table(self, size, name):
+        layer = TokenEmbedding(
+            size,
+            self.hidden_dim,
+            pad_id=None,  # the model hands positions on, not masks
+            dtype=self.dtype_policy,
+            name=name,
+        )
+        layer.build()
+        return layer
 
     def _make_blocks(self):
         width = (None, None, self.hidden_dim)

@@ -18,6 +18,7 @@ from tests.models.torch_encoder import TorchEncoder
 TOKENS = np.array([[5, 6, 7, 2, 9], [8, 2, 4, 0, 0]], "int32")
 CHARACTERS = np.random.default_rng(0).integers(1, 7, (2, 5, 4)).astype("int32")
 CHARACTERS[0, :3, 2:] = CHARACTERS[1, :2, 3:] = CHARACTERS[1, 3:] = 0
+SEGMENTS = np.array([[0, 0, 1, 2, 1], [0, 2, 2, 0, 0]], "int32")
 THERE = TOKENS != 0
 TAGS = np.array([[1, 3, 2, 2, 1], [3, 1, 2, 0, 0]], "int32")
 # First and last token of the answer, counted from 1; (0, 0): there is none.
@@ -35,6 +36,7 @@ FORMS = {
     "no positions": {"positions": None, "num_layers": 1},
     "characters": {"character_vocabulary_size": 7},
     "relative": {"positions": None, "position": "t5"},
+    "segments": {"num_segments": 3, "character_vocabulary_size": 7},
 }
 
 
@@ -69,14 +71,17 @@ every_model = pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
 
 
 def inputs_of(form):
-    if form == "characters":
-        return {"token_ids": TOKENS, "character_ids": CHARACTERS}
-    return TOKENS
+    parts = {"token_ids": TOKENS}
+    if "character_vocabulary_size" in FORMS[form]:
+        parts["character_ids"] = CHARACTERS
+    if "num_segments" in FORMS[form]:
+        parts["segment_ids"] = SEGMENTS
+    return parts if len(parts) > 1 else TOKENS
 
 
 def encoded(twin, inputs):
     if isinstance(inputs, dict):
-        return twin.encode(inputs["token_ids"], inputs["character_ids"])
+        return twin.encode(**inputs)
     return twin.encode(inputs)
 
 
@@ -157,11 +162,12 @@ def test_files(make, form, tmp_path):
 
 @every_model
 def test_padding_changes_nothing(make):
-    model = randomize(make(**FORMS["characters"]))
-    inputs = inputs_of("characters")
+    model = randomize(make(**FORMS["segments"]))
+    inputs = inputs_of("segments")
     wider = {
         "token_ids": np.pad(TOKENS, ((0, 0), (0, 3))),
         "character_ids": np.pad(CHARACTERS, ((0, 0), (0, 3), (0, 2))),
+        "segment_ids": np.pad(SEGMENTS, ((0, 0), (0, 3))),
     }
     alone = {name: part[1:, :3] for name, part in inputs.items()}
     expected, found, single = (
@@ -246,6 +252,21 @@ def test_mixed_precision(dtype):
             "characters",
             {"token_ids": TOKENS, "character_ids": CHARACTERS + 3},
             r"`character_ids` must lie in \[0, 7\)",
+        ),
+        (
+            "segments",
+            {"token_ids": TOKENS, "character_ids": CHARACTERS},
+            "hold token_ids and character_ids and segment_ids",
+        ),
+        (
+            "segments",
+            inputs_of("segments") | {"segment_ids": SEGMENTS[:, 1:]},
+            "`segment_ids` must have a segment for each token",
+        ),
+        (
+            "segments",
+            inputs_of("segments") | {"segment_ids": SEGMENTS + 1},
+            r"`segment_ids` must lie in \[0, 3\)",
         ),
     ],
 )

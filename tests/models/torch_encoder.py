@@ -25,12 +25,15 @@ class TorchEncoder:
             torch_twin.encoder_layer(block) for block in self.encoder._blocks
         ]
 
-    def encode(self, token_ids, character_ids=None):
+    def encode(self, token_ids, character_ids=None, segment_ids=None):
         """Returns float64 (B, T, D), and bool (B, T), where tokens are."""
         there = token_ids != self.encoder.pad_id
         width = self.encoder.hidden_dim
         table = self.leaves["token_embedding/table/embeddings"]
         x = table[torch_twin.tensor(token_ids)] * width**0.5
+        if segment_ids is not None:
+            table = self.leaves["segment_embedding/table/embeddings"]
+            x = x + table[torch_twin.tensor(segment_ids)] * width**0.5
         if character_ids is not None:
             x = x + self._words(character_ids)
         positions = positions_from_mask(there)
