@@ -6,6 +6,7 @@ import zipfile
 import keras
 import pytest
 
+from tools.tutorials import stamp as stamps
 from tools.tutorials.build import build, rewrite
 from tools.tutorials.failure import BuildError
 
@@ -84,6 +85,28 @@ def test_a_tutorial_becomes_a_page(script, tmp_path, monkeypatch):
     rewrite(script, tmp_path / "pages")
     after = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert before == after
+
+    # New prose takes over what the code has printed; other code does not, nor
+    # do other modules.
+    new = SCRIPT.replace("# What there is to learn.", "# Why one learns.")
+    script.write_text(new.replace("that rises", "upwards"), encoding="utf-8")
+    rewrite(script, tmp_path / "pages")
+    renewed = page.read_text(encoding="utf-8")
+    assert renewed == text.replace(
+        "What there is to learn.", "Why one learns."
+    ).replace("that rises", "upwards")
+    assert stamps.changed(script, stamps.read(folder)) == []
+    assert stamps.read(folder)["seconds"] == stamp["seconds"]
+    kept = {path.name: path.read_bytes() for path in folder.iterdir()}
+    script.write_text(new.replace("step + 1", "step"), encoding="utf-8")
+    with pytest.raises(BuildError, match=r"learn\.py runs other code"):
+        rewrite(script, tmp_path / "pages")
+    script.write_text(new, encoding="utf-8")
+    module = script.parent / "learn_module.py"
+    module.write_text("ANSWER = 43\n", encoding="utf-8")
+    with pytest.raises(BuildError, match=r"has to run: .*learn_module\.py"):
+        rewrite(script, tmp_path / "pages")
+    assert kept == {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 def test_a_failing_cell_leaves_the_page_as_it_was(script, tmp_path):

@@ -16,7 +16,9 @@ writes their pages, with outputs, pictures and downloads, to `docs/tutorials`.
   build NAME ...   run these, on the backend KERAS_BACKEND (default: torch)
   build            run those whose page is not of a full run of what they are
                    now
-  rewrite          write all pages anew from the notebooks of their last runs
+  rewrite NAME ... write these pages anew from the notebooks of their last runs,
+                   with the prose of today; the code must be that of the run
+  rewrite          the same for all
   list             list the tutorials, and what is wrong with their pages
 
 With QUICK=1 a tutorial takes a few steps only, and its page says so."""

@@ -8,8 +8,11 @@ import nbformat
 
 from tools.tutorials import stamp as stamps
 from tools.tutorials.bundle import pack
+from tools.tutorials.failure import BuildError
 from tools.tutorials.page import render
+from tools.tutorials.prose import take_over
 from tools.tutorials.run import ROOT, run
+from tools.tutorials.scripts import digests
 from tools.tutorials.tidy import tidy
 
 PAGES = ROOT / "docs" / "tutorials"
@@ -47,15 +50,29 @@ def rewrite(script, pages=PAGES):
     """Writes a page anew from the notebook and the stamp of its last run.
 
     Args:
-        script: path of the tutorial, the one of that run.
+        script: path of the tutorial, the one of that run but for its prose.
         pages: path. The folder in which the tutorials have theirs.
 
     Returns:
         Path of the page.
+
+    Raises:
+        BuildError: there is no page, or the tutorial runs other code now.
+            What an earlier build wrote stays as it was.
     """
     folder = pathlib.Path(pages) / script.stem
+    stamp = stamps.read(folder)
+    changed = stamps.changed(script, stamp)
+    if {*changed} - {script.name} or stamp is None:
+        raise BuildError(
+            f"{script.name} has to run: changed since its page was made: "
+            f"{', '.join(changed)}. Build it."
+        )
     notebook = (folder / f"{script.stem}.ipynb").read_text(encoding="utf-8")
-    return _write(folder, files(script, notebook, stamps.read(folder)))
+    if changed:
+        notebook = take_over(notebook, script)
+        stamp = stamp | {"sources": digests(script)}
+    return _write(folder, files(script, notebook, stamp))
 
 
 def files(script, notebook, stamp):

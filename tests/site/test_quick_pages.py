@@ -1,7 +1,8 @@
-"""Every tutorial runs with QUICK=1 on each backend, and makes a whole page.
+"""Every tutorial makes a whole page of a run with QUICK=1.
 
-It is to take at most 15 seconds, start of Python included: `--durations=0`
-shows what it takes. `tests/site` looks at the pages of the full runs.
+On one backend: that the script runs on each is what its tests in
+`tests/tutorials` see. It is to take at most 15 seconds, start of Python
+included: `--durations=0` shows what it takes.
 """
 
 import re
@@ -12,7 +13,7 @@ import pytest
 
 from tools.tutorials import stamp as stamps
 from tools.tutorials.build import build
-from tools.tutorials.run import NOT_ON_PAGE, notebook_of
+from tools.tutorials.run import NOT_ON_PAGE, ROOT, notebook_of
 from tools.tutorials.scripts import discover
 
 SCRIPTS = discover()
@@ -49,5 +50,9 @@ def test_a_quick_run_makes_a_whole_page(script, tmp_path):
     )
 
 
-def test_there_are_tutorials_to_run():
+def test_each_script_has_tests_of_its_own():
+    """They run on every backend, these pages on one."""
     assert SCRIPTS
+    for name in SCRIPTS:
+        tests = ROOT / f"tests/tutorials/test_{name}.py"
+        assert "QUICK" in tests.read_text(encoding="utf-8"), name
