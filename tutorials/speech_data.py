@@ -112,7 +112,7 @@ def digit_folds(run, recordings, log_mel):
                 [r for r in recordings if r.speaker == speaker],
                 spoken_digits.ALPHABET,
                 spoken_digits.MOST_JOINED + 1,
-                (96, 192, 384),
+                (384,) if run.quick else (96, 192, 384),
             )
         )
     return folds

@@ -1,7 +1,9 @@
 """A Transformer whose source is sound: frames in, characters out."""
 
 import keras
+import numpy as np
 from context_convolution import ContextConvolution
+from ctc_head import CTCHead
 from keras import ops
 from subsampling import Subsampling
 
@@ -22,11 +24,22 @@ class SpeechTransformer(Transformer):
     `keras_attn.models.Transformer`: the blocks, the decoder, its cache, the
     searches.
 
+    In training the encoder spells the text as well, by `CTCHead`, and what that
+    costs is added to the loss (Watanabe et al. 2017,
+    https://ieeexplore.ieee.org/document/8068205):
+
+        loss = cross-entropy(logits, y) - ctc log P(y | memory) / characters
+
+    A decoder has to find out where it should listen before it learns anything
+    from what it hears there. The other loss needs no decoder; so the encoder
+    learns first, and the decoder to read what it has found.
+
     Args:
         vocabulary_size: int. V, of the characters.
         bands: int. Bands of the frames.
         channels: int. Channels of the convolutions.
         reach: int, odd. Vectors that the convolution over them sees.
+        ctc: float > 0. Share of the encoder's own spelling in the loss.
         **kwargs: arguments of `Transformer`, the vocabularies left out.
 
     Call arguments:
@@ -46,13 +59,23 @@ class SpeechTransformer(Transformer):
     """
 
     def __init__(
-        self, vocabulary_size, bands=40, channels=32, reach=15, **kwargs
+        self,
+        vocabulary_size,
+        bands=40,
+        channels=32,
+        reach=15,
+        ctc=0.3,
+        **kwargs,
     ):
         for name, value in (("bands", bands), ("channels", channels)):
             if type(value) is not int or value < 1:
                 raise ValueError(
                     f"`{name}` must be a positive integer. Received: {value!r}"
                 )
+        if isinstance(ctc, bool) or not 0 < ctc < float("inf"):
+            raise ValueError(
+                f"`ctc` must be a number above 0. Received: {ctc!r}"
+            )
         # One vocabulary: the only embedding there is is that of the target.
         super().__init__(vocabulary_size, **kwargs)
         self.bands, self.channels = bands, channels
@@ -68,6 +91,79 @@ class SpeechTransformer(Transformer):
             reach, dtype=self.dtype_policy, name="context"
         )
         self._context.build((None, None, self.hidden_dim))
+        self.ctc = ctc
+        self._ctc_head = CTCHead(
+            vocabulary_size,
+            self.pad_id,
+            dtype=self.dtype_policy,
+            name="ctc_head",
+        )
+        self._ctc_head.build((None, None, self.hidden_dim))
+
+    def call(self, inputs, training=None):
+        """Applies the model; the class docstring lists the arguments."""
+        frames, target_ids = self.check_inputs(inputs)
+        memory, positions = self.encode(frames, training=training)
+        if training:
+            # Behind the start the target is the text, without its end.
+            loss = self._ctc_head.loss(
+                memory, _vectors(positions), target_ids[:, 1:]
+            )
+            self.add_loss(self.ctc * loss)
+        return self.decode(target_ids, memory, positions, training=training)
+
+    def spell(self, frames):
+        """Returns what the encoder spells, without the decoder.
+
+        Args:
+            frames: float (B, F, bands + 1).
+
+        Returns:
+            List of B lists of int, ids of characters.
+
+        Raises:
+            ValueError: frames that cannot be.
+        """
+        memory, positions = self.encode(self.read_sources(frames))
+        return self._ctc_head.spell(memory, _vectors(positions))
+
+    def score(self, frames, tokens):
+        """Says how likely texts are, by the decoder and by the encoder.
+
+        Args:
+            frames: float (B, F, bands + 1).
+            tokens: int32 (B, n, L), n texts for each sound, the end behind
+                each, and then padding.
+
+        Returns:
+            Tuple of NumPy arrays, float (B, n): log p(text | sound), in nats,
+            of the decoder, and of the encoder's own spelling.
+
+        Raises:
+            ValueError: frames that cannot be.
+        """
+        rows, count, length = tokens.shape
+        memory, positions = (
+            ops.repeat(part, count, axis=0)
+            for part in self.encode(self.read_sources(frames))
+        )
+        texts = tokens.reshape(rows * count, length)
+        target = np.full_like(texts, self.start_id)
+        target[:, 1:] = texts[:, :-1]
+        target[target == self.end_id] = self.pad_id
+        logits = self.decode(ops.convert_to_tensor(target), memory, positions)
+        taken = ops.take_along_axis(
+            ops.log_softmax(ops.cast(logits, "float32")), texts[..., None], -1
+        )
+        decoder = ops.sum(ops.where(texts != self.pad_id, taken[..., 0], 0), 1)
+        characters = np.where(texts == self.end_id, self.pad_id, texts)
+        encoder = self._ctc_head.log_probability(
+            memory, _vectors(positions), characters
+        )
+        return tuple(
+            ops.convert_to_numpy(part).reshape(rows, count)
+            for part in (decoder, encoder)
+        )
 
     def embed_source(self, frames):
         """Makes vectors of sounds, in the place of `Transformer`'s embedding.
@@ -135,6 +231,7 @@ class SpeechTransformer(Transformer):
             "bands": self.bands,
             "channels": self.channels,
             "reach": self.reach,
+            "ctc": self.ctc,
         }
 
     def _check_frames(self, frames):
@@ -150,3 +247,8 @@ class SpeechTransformer(Transformer):
                 f"`frames` must hold floats. Received: dtype {frames.dtype}"
             )
         return frames
+
+
+def _vectors(positions):
+    """Returns how many vectors each sound has, int32 (B,)."""
+    return ops.sum(ops.cast(positions >= 0, "int32"), axis=1)

@@ -30,7 +30,8 @@ class Settings(NamedTuple):
         longest: float. Seconds of the longest Morse message.
         step: int. Samples from one frame to the next, at 8,000 a second.
         epochs: int. Passes over the sounds.
-        minutes: float. A training stops after so many minutes.
+        minutes: float. A training stops after so many minutes, that of each
+            speaker by itself.
         layers: int. Blocks in the encoder.
         decoder: int. Blocks in the decoder.
         width: int. D of the model; heads have 32 features.
@@ -38,6 +39,7 @@ class Settings(NamedTuple):
         batch: int. Sounds in a batch.
         warmup: int. Steps over which the learning rate rises.
         scale: float. Factor on the learning rate.
+        ctc: float. Share of the encoder's own spelling in the loss.
         dropout: float.
         smoothing: float. Label smoothing.
         snapshots: int. Snapshots an epoch; the last five are averaged.
@@ -52,21 +54,22 @@ class Settings(NamedTuple):
     quick: bool = False
     fresh: bool = False
     seed: int = 1
-    messages: int = 6000
-    ramp: int = 16
+    messages: int = 10_000
+    ramp: int = 8
     sounds: int = 2000
     tests: int = 320
-    longest: float = 8.0
+    longest: float = 6.0
     step: int = 128
-    epochs: int = 40
-    minutes: float = 12.0
+    epochs: int = 28
+    minutes: float = 14.0
     layers: int = 2
     decoder: int = 1
     width: int = 128
     channels: int = 32
     batch: int = 16
-    warmup: int = 300
-    scale: float = 0.2
+    warmup: int = 500
+    scale: float = 0.4
+    ctc: float = 0.3
     dropout: float = 0.05
     smoothing: float = 0.0
     snapshots: int = 1
@@ -78,6 +81,7 @@ DIGITS = {
     "sounds": 2496,
     "step": 80,
     "epochs": 30,
+    "minutes": 9.0,
     "batch": 32,
     "dropout": 0.2,
     "smoothing": 0.1,
@@ -111,6 +115,6 @@ def read_settings(environment=os.environ):
         Settings(),
         DIGITS,
         QUICK,
-        zeros=("dropout", "smoothing"),
+        zeros=("ctc", "dropout", "smoothing"),
         environment=environment,
     )

@@ -8,15 +8,12 @@ import keras
 import numpy as np
 import sound_batches
 import speech_model  # noqa: F401  (so that Keras can load such a model)
-from letters import UNKNOWN, Letters
+from joint_choice import propose
+from letters import PAD, Letters
 from log_mel import LogMel
 from program_lines import saved_folder
 
-from keras_attn.decoding import GreedySearch
-
 _MODEL, _SOUND = "model.keras", "sound.json"
-# Every token that is written is a character: so each has its own weights.
-_SEARCH = GreedySearch(banned_tokens=[UNKNOWN])
 
 
 class Transcriber(NamedTuple):
@@ -37,45 +34,55 @@ class Transcriber(NamedTuple):
     lengths: tuple
     longest: int
 
-    def __call__(self, sounds, batch_size=32):
+    def __call__(self, sounds, by="both", batch_size=32):
         """Writes down sounds.
 
         Args:
             sounds: list of float (n,), samples at the rate of `log_mel`.
-            batch_size: int. Sounds that are decoded together.
+            by: who chooses the texts; see `joint_choice.Proposals.choose`.
+            batch_size: int. Sounds that are looked at together.
 
         Returns:
             List of str.
 
         Raises:
-            ValueError: a sound that is too short.
+            ValueError: a sound that is too short, or no such `by`.
         """
-        return self.of_frames(self.log_mel(sounds), batch_size)
+        return self.ways(sounds, [by], batch_size)[by]
 
-    def of_frames(self, frames, batch_size=32):
-        """Writes down sounds whose frames are made already.
+    def ways(self, sounds, ways, batch_size=32):
+        """Writes down sounds in several ways at once.
 
         Args:
-            frames: list of float (F, bands).
-            batch_size: int. Sounds that are decoded together.
+            sounds: list of float (n,), samples at the rate of `log_mel`.
+            ways: list of str; see `joint_choice.Proposals.choose`.
+            batch_size: int. Sounds that are looked at together.
 
         Returns:
-            List of str.
+            Dict from each way to a list of str.
+
+        Raises:
+            ValueError: a sound that is too short, or no such way.
         """
-        groups = {}
+        frames, groups = self.log_mel(sounds), {}
         for number, sound in enumerate(frames):
             length = sound_batches.padded_length(len(sound), self.lengths)
             groups.setdefault(length, []).append(number)
-        texts = [""] * len(frames)
+        texts = {way: [""] * len(frames) for way in ways}
         for length, numbers in sorted(groups.items()):
-            rows = sound_batches.padded_frames(
-                [frames[number] for number in numbers], length
-            )
-            decoded = self.model.generate(
-                rows, self.longest, _SEARCH, batch_size=batch_size
-            )
-            for number, tokens in zip(numbers, decoded.tokens, strict=True):
-                texts[number] = self.letters.decode(tokens[0])
+            for first in range(0, len(numbers), batch_size):
+                part = numbers[first : first + batch_size]
+                # A batch that is not full is filled up: one shape for all.
+                filled = np.resize(part, min(batch_size, len(numbers)))
+                rows = sound_batches.padded_frames(
+                    [frames[number] for number in filled], length
+                )
+                proposed = propose(self.model, rows, self.longest)
+                for way, found in texts.items():
+                    for number, ids in zip(
+                        part, proposed.choose(way), strict=False
+                    ):
+                        found[number] = self.letters.decode(ids)
         return texts
 
     def heard(self, frames):
@@ -86,21 +93,21 @@ class Transcriber(NamedTuple):
 
         Returns:
             List of tuple: text, and float32 (M, N, characters, S), the weights
-            of the M layers and N heads over the S vectors of the sound. The
-            number of characters counts the end.
+            of the M layers and N heads of the decoder over the S vectors of the
+            sound. The number of characters counts the end.
         """
         longest = max(map(len, frames))
         length = sound_batches.padded_length(longest, self.lengths)
         rows = sound_batches.padded_frames(frames, length)
-        decoded = self.model.generate(
-            rows, self.longest, _SEARCH, return_weights=True
-        )
+        tokens = propose(self.model, rows, self.longest).choose()
+        sizes = (tokens != PAD).sum(1).astype("int32")
+        all_weights = self.model.align(rows, tokens[:, None], sizes[:, None])
+        all_weights = keras.ops.convert_to_numpy(all_weights)
         found = []
         for row, sound in enumerate(frames):
-            size = int(decoded.lengths[row, 0])
             vectors = -(-len(sound) // 4)
-            weights = decoded.weights[row, 0, :, :, :size, :vectors]
-            found.append((self.letters.decode(decoded.tokens[row, 0]), weights))
+            weights = all_weights[row, 0, :, :, : sizes[row], :vectors]
+            found.append((self.letters.decode(tokens[row]), weights))
         return found
 
     def seconds(self, vectors):
