@@ -51,20 +51,20 @@ class Settings(NamedTuple):
     quick: bool = False
     fresh: bool = False
     seed: int = 1
-    questions: int = 24_000
-    epochs: int = 4
+    questions: int = 12_000
+    epochs: int = 9
     layers: int = 3
     width: int = 96
-    batch: int = 64
+    batch: int = 32
     buckets: int = 3
     warmup: int = 300
-    scale: float = 0.7
+    scale: float = 0.35
     dropout: float = 0.05
     unknown: float = 0.0
     least: int = 1
     characters: bool = False
     backup: int = 200
-    repair_epochs: int = 6
+    repair_epochs: int = 8
     repair_width: int = 96
     repair_words: int = 60
 

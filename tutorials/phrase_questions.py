@@ -144,7 +144,7 @@ def exchanged_names(draw):
 
     Returns:
         Tuple of two `Question`, asked in the same words about passages in which
-        the subjects of two sentences have been exchanged.
+        the subjects of two sentences have been exchanged, and nothing else.
     """
     while True:
         facts = passage(draw)
@@ -161,7 +161,10 @@ def exchanged_names(draw):
             ]
             for version in (facts, exchanged(facts, one, other))
         )
-        if before and after and before[0].answer != after[0].answer:
+        if not before or not after or before[0].answer == after[0].answer:
+            continue
+        # "is" and "are" would tell them apart.
+        if sorted(before[0].passage) == sorted(after[0].passage):
             return before[0], after[0]
 
 

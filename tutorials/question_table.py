@@ -6,6 +6,9 @@ import json
 import numpy as np
 
 PAD, UNKNOWN, SEPARATOR = 0, 1, 2
+# Where a word stands: in the question, or in the passage, and then whether the
+# question has it, too.
+ASKED, READ, SHARED = SEGMENTS = range(3)
 LONGEST_WORD = 20
 _FIRST = 3  # the first id of a word; characters have no separator
 
@@ -67,9 +70,12 @@ class QuestionTable:
             length: int. T, places in a row; default: the most that are needed.
 
         Returns:
-            Dict of int32 `token_ids` (B, T), bool `answerable` (B, T), True at
-            the words of the passage, and, where words come with their
-            characters, int32 `character_ids` (B, T, 20).
+            Dict of int32 `token_ids` (B, T); int32 `segment_ids` (B, T): 0 in
+            the question and behind the end, 1 at words of the passage, 2 at
+            those that the question has as well (after Chen et al. 2017,
+            https://arxiv.org/abs/1704.00051, sec. 3.2); bool `answerable`
+            (B, T), True at the words of the passage; and, where words come
+            with their characters, int32 `character_ids` (B, T, 20).
 
         Raises:
             ValueError: a question that needs more places than a row has.
@@ -89,6 +95,7 @@ class QuestionTable:
             begins = len(questions[place].asked) + 1
             answerable[place, begins : len(row)] = True
         inputs = {"token_ids": tokens, "answerable": answerable}
+        inputs["segment_ids"] = _segments(questions, length)
         if self.characters is not None:
             inputs["character_ids"] = self._spell(rows, length)
         return inputs
@@ -134,3 +141,16 @@ class QuestionTable:
                     ]
                 place[: len(self._spelt[word])] = self._spelt[word]
         return ids
+
+
+def _segments(questions, length):
+    """Returns int32 (B, T); see `QuestionTable.encode`."""
+    segments = np.full((len(questions), length), ASKED, "int32")
+    for row, question in zip(segments, questions, strict=True):
+        asked = {word.lower() for word in question.asked}
+        begins = len(question.asked) + 1
+        row[begins : begins + len(question.passage)] = [
+            SHARED if word.lower() in asked else READ
+            for word in question.passage
+        ]
+    return segments

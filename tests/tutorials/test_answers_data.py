@@ -20,7 +20,14 @@ from answer_baselines import FrequentPlace, KnownAnswer, LikeliestSentence
 from copy_table import END, PAD, START, UNKNOWN, CopyTable
 from phrase_clauses import VERBS
 from phrase_facts import Fact, Thing
-from question_table import LONGEST_WORD, SEPARATOR, QuestionTable
+from question_table import (
+    ASKED,
+    LONGEST_WORD,
+    READ,
+    SEPARATOR,
+    SHARED,
+    QuestionTable,
+)
 from questions import Question
 
 MAN, KING, BOY = (Thing("the", None, noun) for noun in ("man", "king", "boy"))
@@ -363,6 +370,11 @@ def test_rows_and_labels():
     assert inputs["answerable"].tolist() == [
         [False, False, True, True, True, False, False],
         [False, False, False, True, False, False, False],
+    ]
+    assert not inputs["segment_ids"][:, 0].any()
+    again = Question(["sang", "Who"], ["who", "or", "Sang"], None)
+    assert table.encode([again], 7)["segment_ids"].tolist() == [
+        [ASKED, ASKED, ASKED, SHARED, READ, SHARED, ASKED]
     ]
     assert table.labels([first, second]).tolist() == [[3, 4], [0, 0]]
     spelt = inputs["character_ids"]

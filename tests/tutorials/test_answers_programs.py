@@ -11,7 +11,7 @@ import repair_program
 from answer_reader import decide, read
 from answer_strips import plot_strips
 from copy_table import END, PAD, START, CopyTable
-from question_table import QuestionTable
+from question_table import SEGMENTS, QuestionTable
 from questions import Question
 from repairer import Repairer, compare
 
@@ -106,9 +106,10 @@ def folder(tmp_path_factory):
         "hidden_dim": 8,
         "intermediate_dim": 8,
     }
-    SpanExtractor(Encoder(TABLE.vocabulary_size, **sizes)).save(
-        folder / "model.keras"
+    encoder = Encoder(
+        TABLE.vocabulary_size, num_segments=len(SEGMENTS), **sizes
     )
+    SpanExtractor(encoder).save(folder / "model.keras")
     TABLE.save(folder / "words.json")
     rule = {"longest": 2, "threshold": -99.0}
     (folder / "results.json").write_text(json.dumps(rule))
