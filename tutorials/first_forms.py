@@ -300,8 +300,9 @@ if WHOLE:
 
 # %% [markdown]
 # A vector of 64 numbers has room for a short list. Each further thing pushes
-# out something else. With attention the length matters little: what is needed
-# is asked for when it is needed.
+# out something else. With attention the length matters little, up to the
+# lengths that were trained on: what is needed is asked for when it is needed.
+# Beyond these both fail.
 #
 # ## Where it looks
 #
@@ -770,6 +771,14 @@ if WHOLE:
     assert right["global, backwards"][longer].mean() > lost + 0.3
 
 # %% [markdown]
+# Read forwards, all three do it. Read backwards, local-m cannot: what it needs
+# is soon out of its window. Local-p could, and did not learn it in this many
+# steps. Where it looks has a gradient only as far as its window reaches; a
+# window that lies in the wrong place is told little about the right one.
+#
+# Beyond the lengths of the training, the small window of local-m is of use:
+# there is less to be confused with.
+#
 # ## Keeping it
 #
 # The model with additive attention, its words, and all figures. Now that they

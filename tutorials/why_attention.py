@@ -497,8 +497,8 @@ if WHOLE:
 # %% [markdown]
 # So the claim is half true. The plain network forgets, and what the
 # convolutions cannot reach they cannot know. The gates of the LSTM were made
-# for keeping things, and keep this one, after three times as many steps. Nobody
-# had to teach attention to keep anything.
+# for keeping things, and keep this one, after more than three times as many
+# steps. Nobody had to teach attention to keep anything.
 #
 # ## Claim 5: attention learns faster
 #

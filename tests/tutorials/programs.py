@@ -42,3 +42,13 @@ def printed(run, **values):
         )
         run(monkeypatch, **values)
     return "\n".join(lines)
+
+
+def complaint(run, monkeypatch, capsys, **values):
+    """Returns what a program says of bad input: one line, and status 2."""
+    with pytest.raises(SystemExit) as leaving:
+        run(monkeypatch, **values)
+    assert leaving.value.code == 2
+    said = capsys.readouterr().err
+    assert len(said.splitlines()) == 1
+    return said

@@ -8,7 +8,7 @@ import spelling_settings
 from spelling_noise import misspell
 from spelling_words import split_words
 
-from tests.tutorials.programs import printed, runner
+from tests.tutorials.programs import complaint, printed, runner
 
 run = runner("spelling", spelling_settings.Settings)
 
@@ -69,11 +69,8 @@ def test_the_saved_model_corrects_a_file_and_the_keyboard(
 def test_bad_input_gets_one_line_and_status_2(
     values, answer, monkeypatch, capsys
 ):
-    with pytest.raises(SystemExit) as leaving:
-        run(monkeypatch, **values)
-    assert leaving.value.code == 2
-    said = capsys.readouterr().err
-    assert answer in said and len(said.splitlines()) == 1
+    said = complaint(run, monkeypatch, capsys, **values)
+    assert answer in said
 
 
 def test_a_list_that_is_too_short(tmp_path, monkeypatch, capsys):

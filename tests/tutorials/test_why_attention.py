@@ -5,7 +5,7 @@ import json
 import pytest
 import why_attention_settings
 
-from tests.tutorials.programs import printed, runner
+from tests.tutorials.programs import complaint, printed, runner
 
 run = runner("why_attention", why_attention_settings.Settings)
 
@@ -25,9 +25,5 @@ def test_a_quick_run_measures_every_claim(tmp_path):
 
 @pytest.mark.parametrize("name", ["BLOCKS", "ROWS"])
 def test_bad_input_gets_one_line_and_status_2(name, monkeypatch, capsys):
-    with pytest.raises(SystemExit) as leaving:
-        run(monkeypatch, **{name: "none"})
-    assert leaving.value.code == 2
-    said = capsys.readouterr().err
+    said = complaint(run, monkeypatch, capsys, **{name: "none"})
     assert f"{name} must be a positive number" in said
-    assert len(said.splitlines()) == 1
