@@ -140,10 +140,11 @@ class Decodable(CheckedModel):
 
     def _check_special_ids(self):
         """Padding stands on both sides, start and end in the target only."""
+        source, target = self._sizes
         for name, size in (
-            ("pad_id", min(self._sizes)),
-            ("start_id", self._sizes[1]),
-            ("end_id", self._sizes[1]),
+            ("pad_id", target if source is None else min(source, target)),
+            ("start_id", target),
+            ("end_id", target),
         ):
             value = getattr(self, name)
             if value not in range(size):

@@ -37,7 +37,9 @@ class RecurrentSeq2Seq(Decodable):
     reads m of the step before with `input_feeding` only (Luong, sec. 3.3).
 
     Args:
-        source_vocabulary_size: int. V of the source.
+        source_vocabulary_size: int. V of the source. None: the sources are
+            something else, such as pictures, and a subclass reads them: it
+            defines `encode`, `read_sources` and `check_inputs`.
         target_vocabulary_size: int. V of the target; None: as many. Each side
             has a matrix E of its own.
         cell: `"lstm"` or `"gru"`.
@@ -102,8 +104,11 @@ class RecurrentSeq2Seq(Decodable):
         end_id=2,
         **kwargs,
     ):
-        checks.positive_int("source_vocabulary_size", source_vocabulary_size)
-        if target_vocabulary_size is not None:
+        if source_vocabulary_size is not None:
+            checks.positive_int(
+                "source_vocabulary_size", source_vocabulary_size
+            )
+        if target_vocabulary_size is not None or source_vocabulary_size is None:
             checks.positive_int(
                 "target_vocabulary_size", target_vocabulary_size
             )
@@ -137,7 +142,8 @@ class RecurrentSeq2Seq(Decodable):
         self.start_id = start_id
         self.end_id = end_id
         self._check_special_ids()
-        self._make_encoder()
+        if source_vocabulary_size is not None:
+            self._make_encoder()
         self._make_decoder()
         self.sampling_probability = None
         if scheduled_sampling is not None:
@@ -166,6 +172,9 @@ class RecurrentSeq2Seq(Decodable):
 
     def encode(self, source_ids, training=None):
         """Reads the source.
+
+        A model that reads something else than token ids defines this anew, and
+        `read_sources` and `check_inputs` with it.
 
         Args:
             source_ids: int32 (B, S).
