@@ -19,7 +19,7 @@ PYTHON ?= python3.11 python3.12 python3.13 python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 STAMP := $(VENV)/made
-EXTRAS := docs,explain,jax,pretrained,tensorflow,test,text,torch
+EXTRAS := docs,explain,jax,pretrained,tensorflow,test,text,torch,tutorials
 
 # make hands on what stands on its command line by itself: DATA, MINUTES, ...
 export KERAS_BACKEND

@@ -24,6 +24,7 @@ EXTRAS = {
     "safetensors",
     "scipy",
     "sentencepiece",
+    "sklearn",
     "tensorflow",
     "tensorflow_text",
     "tokenizers",
