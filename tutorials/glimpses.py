@@ -23,7 +23,7 @@
 #
 # The model is that of Mnih et al. 2014, <https://arxiv.org/abs/1406.6247>, but
 # for what is said below. The digits come with scikit-learn
-# (`pip install scikit-learn`); nothing is downloaded. About twelve minutes on
+# (`pip install scikit-learn`); nothing is downloaded. About eleven minutes on
 # one core. As a program, on any backend:
 #
 #     KERAS_BACKEND=torch .venv/bin/python tutorials/glimpses.py
@@ -454,8 +454,10 @@ paths.savefig(run.out / "paths.png", dpi=150)
 paths
 
 # %% [markdown]
-# What it sees on the way, on the first of these canvases: a column is a look, a
-# row a patch, the sharpest on top.
+# The second look is mostly near the digit already. The paths are not tidy:
+# often they end beside it, where the digit can still be read in the second
+# patch, and now and then they pass it. What it sees on the way, on the first of
+# these canvases: a column is a look, a row a patch, the sharpest on top.
 
 # %% alt="The patches of each look at one canvas"
 path = looks["chosen"]["places"][chosen[0]]  # (T, 2)
