@@ -22,7 +22,7 @@
 # - ask for **combinations never seen**;
 # - go on with **hard attention**, which looks at one place a word.
 #
-# Nineteen minutes on one core. The scenes are painted; nothing is downloaded.
+# Seventeen minutes on one core. The scenes are painted; nothing is downloaded.
 # As a program, on any backend:
 #
 #     KERAS_BACKEND=torch .venv/bin/python tutorials/captions.py
