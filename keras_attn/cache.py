@@ -16,6 +16,7 @@ from keras_attn.backend import (
     values_by_slot,
     write_rows,
 )
+from keras_attn.ops import positions_from_mask
 
 
 class KVCache(NamedTuple):
@@ -103,19 +104,31 @@ def sources(cache):
     return ops.shape(cache.positions)[0]
 
 
-def open_slots(cache, count):
+def open_slots(cache, count, there=None):
     """Gives the next `count` slots to tokens that follow the written ones.
 
+    Args:
+        cache: `KVCache`, consumed.
+        count: int. T.
+        there: bool (R, T), False where there is no token, as in the prompts of
+            a batch that are shorter than the longest. Default: all there.
+
     Returns:
-        The positions of the new tokens, int32 (R, count), and the cache.
+        The positions of the new tokens, int32 (R, T), -1 where there is none,
+        and the cache.
     """
     width = _width(cache)
-    there = cache.positions >= 0
+    used = cache.positions >= 0
     if width > 1:
-        there = ops.logical_and(there[:, None], _seen(cache))
-    written = ops.sum(ops.cast(there, "int32"), axis=-1)
-    fresh = written[..., None] + ops.arange(count, dtype="int32")
-    fresh = ops.reshape(fresh, (-1, count))
+        used = ops.logical_and(used[:, None], _seen(cache))
+    written = ops.sum(ops.cast(used, "int32"), axis=-1)
+    if there is None:
+        fresh = written[..., None] + ops.arange(count, dtype="int32")
+        fresh = ops.reshape(fresh, (-1, count))
+    else:
+        fresh = positions_from_mask(there)
+        before = ops.reshape(written, (-1, 1))
+        fresh = ops.where(fresh >= 0, before + fresh, -1)
     added = _side_by_side(ops.reshape(fresh, (-1, width * count)), width)
     positions = write_rows(cache.positions, added, cache.cursor * width)
     if width > 1:
@@ -259,7 +272,7 @@ def reorder(hypothesis, rows):
     return tree.traverse(taken, hypothesis)
 
 
-def resized(hypothesis, length):
+def extended(hypothesis, count):
     """Gives the caches in a nest more slots, in which nothing is written.
 
     A step costs what all slots cost, those that are not written included: a
@@ -268,38 +281,37 @@ def resized(hypothesis, length):
     Args:
         hypothesis: nest of tensors that holds `KVCache`s, consumed. What is no
             part of one stays.
-        length: int. Slots of each cache, at least as many as it has.
+        count: int >= 0. How many slots each cache gets.
 
     Returns:
-        The nest, with caches of `length` slots.
+        The nest.
 
     Raises:
-        ValueError: a cache has more slots than that.
+        ValueError: a negative number.
 
     Examples:
         >>> cache = keras_attn.cache.empty(2, 8, 3, 4, 16, 16, "float32")
-        >>> cache, other = keras_attn.cache.resized((cache, "other"), 32)
+        >>> cache, other = keras_attn.cache.extended((cache, "other"), 24)
         >>> keras_attn.cache.slots(cache), other
         (32, 'other')
     """
+    if count < 0:
+        raise ValueError(
+            "`count` must not be negative, a cache does not shrink. "
+            f"Received: count={count}"
+        )
 
     def grown(part):
         if not isinstance(part, KVCache):
             return None  # its parts, then
-        present = slots(part)
-        if present > length:
-            raise ValueError(
-                "`length` must not be less than the slots that are there, "
-                f"{present}. Received: length={length}"
-            )
-        if present == length:
+        if count == 0:
             return part
         copies = _width(part)
         origins = part.origins
 
         def padded(tensor, axis, fill=0):
             width = [(0, 0)] * len(tensor.shape)
-            width[axis] = (0, (length - present) * copies)
+            width[axis] = (0, count * copies)
             return ops.pad(tensor, width, constant_values=fill)
 
         return part._replace(
@@ -308,7 +320,7 @@ def resized(hypothesis, length):
                 padded(tensor, VALUE_SLOTS_AXIS) for tensor in part.values
             ),
             positions=padded(part.positions, 1, fill=-1),
-            origins=ops.pad(origins, ((0, 0), (0, 0), (0, length - present)))
+            origins=ops.pad(origins, ((0, 0), (0, 0), (0, count)))
             if copies > 1
             else (),
         )

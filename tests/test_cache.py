@@ -159,7 +159,7 @@ def check_reordered(step):
     prompt = np.concatenate(tokens(2, 1, 1), axis=-1)
     expected = [[list(prompt[row])] * WIDTH for row in range(ROWS)]
     for number in (2, 3, 4):
-        cache = kv.resized(cache, LENGTH + 2 * number)
+        cache = kv.extended(cache, 2)
         origins = rng.integers(0, WIDTH, (ROWS, WIDTH))
         rows = origins + WIDTH * np.arange(ROWS)[:, None]
         rows = ops.convert_to_tensor(rows.reshape(-1).astype("int32"))
@@ -212,16 +212,15 @@ def test_reorder_takes_any_nest():
     assert int(after["step"]) == 7
 
 
-@pytest.mark.parametrize("length", [LENGTH, LENGTH + 3])
-def test_resized(length):
+@pytest.mark.parametrize("extra", [0, 3])
+def test_extended(extra):
     _, cache = write(empty(), 3, 1)
     before = [
         tree.map_structure(values, kv.read(cache, i, HEADS)) for i in (0, 1)
     ]
-    cache, other = kv.resized((cache, {"other": ops.ones((2, 5))}), length)
+    cache, other = kv.extended((cache, {"other": ops.ones((2, 5))}), extra)
     assert values(other["other"]).tolist() == [[1.0] * LENGTH] * ROWS
     assert int(cache.cursor) == 3
-    extra = length - LENGTH
     for layer in range(LAYERS):
         keys, layer_values, positions = map(
             values, kv.read(cache, layer, HEADS)
@@ -232,13 +231,13 @@ def test_resized(length):
         ):
             np.testing.assert_array_equal(one[:, :LENGTH], other)
             assert not one[:, LENGTH:].any()
-            assert one.shape[1] == length
+            assert one.shape[1] == LENGTH + extra
         assert positions.tolist() == [[0, 1, 2] + [-1] * (2 + extra)] * ROWS
 
 
-def test_a_resized_cache_goes_on():
+def test_an_extended_cache_goes_on():
     _, cache = write(empty(), LENGTH, 1)
-    positions, cache = write(kv.resized(cache, LENGTH + 2), 2, 2)
+    positions, cache = write(kv.extended(cache, 2), 2, 2)
     assert values(positions).tolist() == [[5, 6]] * ROWS
     assert values(cache.positions).tolist() == [list(range(7))] * ROWS
     keys, layer_values = tokens(2, layer=1, seed=2)
@@ -248,8 +247,8 @@ def test_a_resized_cache_goes_on():
 
 
 def test_a_cache_does_not_shrink():
-    with pytest.raises(ValueError, match="`length` must not be less than"):
-        kv.resized(empty(), LENGTH - 1)
+    with pytest.raises(ValueError, match="`count` must not be negative"):
+        kv.extended(empty(), -1)
 
 
 def test_full():

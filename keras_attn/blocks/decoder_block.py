@@ -18,6 +18,10 @@ class DecoderBlock(Block):
     al. 2020, https://arxiv.org/abs/2002.04745); a stack then wants one more
     layer norm behind its last block.
 
+    Without a memory the second sublayer is not there: the block of a language
+    model, as in GPT (Radford et al. 2018). What the block is built with, by its
+    first call or by `build`, decides.
+
     Args:
         num_heads: int >= 1. N.
         intermediate_dim: int >= 1. Width inside the feed-forward network.
@@ -42,7 +46,8 @@ class DecoderBlock(Block):
 
     Call arguments:
         inputs: float (B, T, D).
-        memory: float (B, S, D'), the encoder's output.
+        memory: float (B, S, D'), the encoder's output; default None, there is
+            none.
         mask: bool (B, T), True where there is a token; default the implicit
             Keras mask.
         memory_mask: bool (B, S), likewise.
@@ -62,7 +67,8 @@ class DecoderBlock(Block):
 
     Raises:
         ValueError: an argument out of range, inputs not of rank 3, heads that
-            do not divide their width, or a position that does not fit them.
+            do not divide their width, a position that does not fit them, or a
+            memory that a block built without one is given, and the reverse.
 
     Examples:
         >>> block = keras_attn.layers.DecoderBlock(
@@ -73,24 +79,26 @@ class DecoderBlock(Block):
         (2, 5, 8)
     """
 
-    def build(self, inputs_shape, memory_shape):
+    def build(self, inputs_shape, memory_shape=None):
         """Creates the sublayers."""
         width = inputs_shape[-1]
         self._self_attention = self._attention(
             "self_attention", width, causal=True
         )
         self._around_attention = self._residual("around_attention", width)
-        self._cross_attention = self._attention(
-            "cross_attention", width, memory_shape[-1]
-        )
-        self._around_cross = self._residual("around_cross_attention", width)
+        self._cross_attention = None
+        if memory_shape is not None:
+            self._cross_attention = self._attention(
+                "cross_attention", width, memory_shape[-1]
+            )
+            self._around_cross = self._residual("around_cross_attention", width)
         self._network = self._feed_forward("feed_forward", width)
         self._around_network = self._residual("around_feed_forward", width)
 
     def call(
         self,
         inputs,
-        memory,
+        memory=None,
         mask=None,
         memory_mask=None,
         attention_mask=None,
@@ -106,14 +114,8 @@ class DecoderBlock(Block):
                 "`memory_segments` must come with `segments`. "
                 "Received: segments=None"
             )
+        self._check_memory(memory is not None)
         x, positions = self._door("inputs", inputs, mask, positions, segments)
-        memory, memory_positions = self._door(
-            "memory",
-            memory,
-            memory_mask,
-            memory_positions,
-            memory_segments,
-        )
         seen = self._around_attention.enter(x)
         mixed = self._self_attention.attend_tokens(
             seen,
@@ -126,6 +128,15 @@ class DecoderBlock(Block):
             training=training,
         )
         x = self._around_attention.leave(x, mixed, training=training)
+        if memory is None:
+            return self._apply_network(x, training)
+        memory, memory_positions = self._door(
+            "memory",
+            memory,
+            memory_mask,
+            memory_positions,
+            memory_segments,
+        )
         mixed = self._cross_attention.attend_tokens(
             self._around_cross.enter(x),
             memory,
@@ -140,7 +151,7 @@ class DecoderBlock(Block):
 
     @property
     def cross_attention(self):
-        """The attention to the memory, a `MultiHeadAttention`."""
+        """The attention to the memory, a `MultiHeadAttention`, or None."""
         return self._cross_attention
 
     def project_memory(self, memory, positions):
@@ -166,7 +177,8 @@ class DecoderBlock(Block):
             inputs: float (R, T, D), the new tokens.
             positions: int32 (R, T), from `keras_attn.cache.open_slots`.
             cache: `KVCache` of the hypotheses, consumed.
-            memory: `KVCache` of the projected memory, read only.
+            memory: `KVCache` of the projected memory, read only; () where there
+                is none.
             layer: int. Which layer of both caches this block is.
             weights: what `prepare_weights` returned, or ().
 
@@ -178,10 +190,11 @@ class DecoderBlock(Block):
             self._around_attention.enter(x), positions, cache, layer, weights
         )
         x = self._around_attention.leave(x, mixed)
-        mixed = self._cross_attention.attend_memory(
-            self._around_cross.enter(x), memory, layer
-        )
-        x = self._around_cross.leave(x, mixed)
+        if self._cross_attention is not None:
+            mixed = self._cross_attention.attend_memory(
+                self._around_cross.enter(x), memory, layer
+            )
+            x = self._around_cross.leave(x, mixed)
         return self._apply_network(x, training=False), cache
 
     def _apply_network(self, x, training):
@@ -189,3 +202,11 @@ class DecoderBlock(Block):
             self._around_network.enter(x), training=training
         )
         return self._around_network.leave(x, network, training=training)
+
+    def _check_memory(self, given):
+        if given != (self._cross_attention is not None):
+            raise ValueError(
+                "`memory` must be given to every call of a block that was "
+                "built with one, and to none of one that was built without. "
+                f"Received: {'a memory' if given else 'none'}"
+            )

@@ -7,6 +7,7 @@ from keras_attn import checks
 from keras_attn.decoding.beam_search import BeamSearch
 from keras_attn.decoding.greedy_search import GreedySearch
 from keras_attn.decoding.prefix import forced_prefix
+from keras_attn.decoding.protocol import fill_id
 from keras_attn.decoding.sampling import Sampling
 from keras_attn.decoding.strategy import Strategy
 from keras_attn.decoding.token_rows import are_token_rows, token_rows
@@ -34,12 +35,12 @@ def search_arguments(model, inputs, max_length, strategy, prefix):
         ValueError: what is no strategy, no set of rows, or no prefix.
     """
     strategy = _strategy(strategy, max_length)
-    inputs = _arrays(inputs, model.pad_id)
+    inputs = _arrays(inputs, fill_id(model))
     count = len(keras.tree.flatten(inputs)[0])
     return strategy, (
         inputs,
         forced_prefix(prefix, count, max_length, model),
-        strategy.draw(inputs, max_length, model.pad_id),
+        strategy.draw(inputs, max_length, fill_id(model)),
     )
 
 

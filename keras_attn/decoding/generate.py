@@ -8,7 +8,7 @@ from keras_attn import checks
 from keras_attn.backend import compiled
 from keras_attn.decoding.arguments import search_arguments
 from keras_attn.decoding.progress import progress
-from keras_attn.decoding.protocol import Decoded
+from keras_attn.decoding.protocol import Decoded, fill_id
 from keras_attn.decoding.row_batches import (
     fitted,
     in_order,
@@ -102,7 +102,7 @@ def generate(
     show = progress(verbose, count, len(batches))
     parts = []
     for chosen in batches:
-        batch = taken(arguments, chosen, model.pad_id, limit)
+        batch = taken(arguments, chosen, fill_id(model), limit)
         decoded = search(*batch, weights)
         if return_weights:
             decoded = (*decoded, align(batch[0], *decoded))

@@ -7,6 +7,7 @@ from keras import ops
 from keras_attn import cache as kv
 from keras_attn import checks
 from keras_attn.backend import Capturing, repeated
+from keras_attn.decoding.protocol import fill_id
 
 FIRST_LENGTH = 64
 
@@ -94,7 +95,9 @@ class Search:
     def __init__(self, strategy, model, max_length):
         self.strategy = strategy
         self.model = model
-        self.task = Task(max_length, model.pad_id, model.start_id, model.end_id)
+        self.task = Task(
+            max_length, fill_id(model), model.start_id, model.end_id
+        )
 
     def lengths(self):
         """Returns how many slots there are in turn, up to L."""
@@ -129,12 +132,16 @@ class Search:
         memory, state = state.memory, state._replace(memory=(), weights=())
         return Loop(step, going, state, book), memory
 
-    def lengthened(self, loop, length):
-        """Returns a loop with `length` slots, more than it has or as many."""
+    def lengthened(self, loop, present, length):
+        """Returns a loop with slots for `length` tokens instead of `present`.
+
+        A model may have more of them than tokens are generated, such as those
+        of a prompt.
+        """
         state = loop.state
         return loop._replace(
             state=state._replace(
-                hypothesis=kv.resized(state.hypothesis, length)
+                hypothesis=kv.extended(state.hypothesis, length - present)
             ),
             book=self.strategy.lengthened(loop.book, length, self.task),
         )
@@ -246,7 +253,7 @@ def run(strategy, model, inputs, max_length, prefix, draws, weights):
         return ops.cond(
             loop.going,
             lambda: rest(
-                search.lengthened(loop, lengths[1]), lengths[0], lengths[1:]
+                search.lengthened(loop, *lengths[:2]), lengths[0], lengths[1:]
             ),
             lambda: strategy.lengthened(loop.book, max_length, search.task),
         )

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from keras_attn.decoding.protocol import fill_id
+
 
 def forced_prefix(prefix, rows, max_length, model, vocabulary_size=None):
     """Refuses what cannot be a prefix, and brings the others to one shape.
@@ -36,9 +38,10 @@ def forced_prefix(prefix, rows, max_length, model, vocabulary_size=None):
             f"`prefix` must have one row for all, or one for each of the {rows}"
             f" rows of `inputs`. Received: {len(given)} rows"
         )
-    forced = np.full((len(given), max_length), model.pad_id, "int32")
+    pad_id = fill_id(model)
+    forced = np.full((len(given), max_length), pad_id, "int32")
     for row, tokens in zip(forced, given, strict=True):
-        there = np.flatnonzero(tokens != model.pad_id)
+        there = np.flatnonzero(tokens != pad_id)
         tokens = tokens[: there[-1] + 1 if there.size else 0]
         _check(tokens, max_length, model, vocabulary_size)
         row[: len(tokens)] = tokens
@@ -68,7 +71,7 @@ def _check(tokens, max_length, model, vocabulary_size):
         raise ValueError(
             f"`prefix` must lie in [0{limit}). Received: {outside.tolist()}"
         )
-    special = {model.pad_id, model.start_id, model.end_id}
+    special = {fill_id(model), model.start_id, model.end_id}
     wrong = sorted(special.intersection(tokens.tolist()))
     if wrong:
         raise ValueError(

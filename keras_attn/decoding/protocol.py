@@ -14,8 +14,8 @@ class DecodingState(NamedTuple):
     with tokens int32 (R, T) and logits float (R, T, V); `decode_step` consumes
     its state, the old one must not be used again. The state of a start has room
     for `length` tokens. A search that goes on beyond them gives every `KVCache`
-    in `hypothesis` more slots (`keras_attn.cache.resized`); nothing else in the
-    state may depend on the length. The state of a start has one
+    in `hypothesis` more slots (`keras_attn.cache.extended`); nothing else in
+    the state may depend on the length. The state of a start has one
     row a source, R = B. A search that keeps k hypotheses of each source gives
     `hypothesis` and `tokens` R = B k rows, those of one source side by side,
     and `memory` stays as it is. Where hypotheses go on from each other, a
@@ -23,7 +23,9 @@ class DecodingState(NamedTuple):
     (`keras_attn.cache.branched`): attention to it takes the hypotheses as
     queries of one row and hides what `keras_attn.cache.sight` hides, as
     `MultiHeadAttention.decode_step` does. The model also has `pad_id`,
-    `start_id`, `end_id` (ints) and, like every Keras model, `variables`.
+    `start_id`, `end_id` (ints; a `pad_id` that is None: no id is padding, and
+    `end_id` stands behind what has ended) and, like every Keras model,
+    `variables`.
 
     On PyTorch the steps are captured once, as a graph, and replayed. So
     `decode_step` must not look at the values of tensors nor draw random
@@ -93,3 +95,15 @@ class Decoded(NamedTuple):
     scores: Any
     lengths: Any
     weights: Any = None
+
+
+def fill_id(model):
+    """Returns the id that stands behind a sequence.
+
+    Args:
+        model: what offers the decoding protocol.
+
+    Returns:
+        Its `pad_id`; the `end_id` of a model in which no id is padding.
+    """
+    return model.end_id if model.pad_id is None else model.pad_id

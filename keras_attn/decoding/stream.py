@@ -10,6 +10,7 @@ from keras_attn import checks
 from keras_attn.backend import compiled
 from keras_attn.decoding.arguments import search_arguments
 from keras_attn.decoding.loop import Given, Search
+from keras_attn.decoding.protocol import fill_id
 from keras_attn.decoding.row_batches import taken
 from keras_attn.decoding.step_weights import step_weights
 from keras_attn.ops import refuse_capture
@@ -81,7 +82,7 @@ def stream(model, inputs, max_length, strategy, prefix=None):
     )
     count = len(keras.tree.flatten(arguments[0])[0])
     limit = getattr(model, "max_length", None)
-    arguments = taken(arguments, np.arange(count), model.pad_id, limit)
+    arguments = taken(arguments, np.arange(count), fill_id(model), limit)
     # Not the model itself: the programs would keep it alive.
     search = Search(strategy, weakref.proxy(model), max_length)
     variables = model.variables
@@ -101,8 +102,9 @@ def _steps(model, variables, search, start, turn, inputs, prefix, draws):
     loop, memory = start(inputs)
     given = Given(memory, prefix, draws, step_weights(model, variables))
     step = 0
-    for length in search.lengths():
-        loop = search.lengthened(loop, length)
+    lengths = search.lengths()
+    for present, length in zip([lengths[0], *lengths], lengths, strict=False):
+        loop = search.lengthened(loop, present, length)
         extra = [(0, 0), (0, 0), (0, task.max_length - length)]
         while step < length:
             loop, found, live = turn(loop, given)

@@ -6,6 +6,7 @@ from keras_attn.layers.character_embedding import CharacterEmbedding
 from keras_attn.layers.dropout import Dropout
 from keras_attn.layers.dropout_seed import dropout_seed
 from keras_attn.layers.feed_forward import FeedForward
+from keras_attn.layers.gelu_tanh import gelu_tanh
 from keras_attn.layers.glimpse_sensor import GlimpseSensor
 from keras_attn.layers.multi_head_attention import MultiHeadAttention
 from keras_attn.layers.positional_embedding import PositionalEmbedding
@@ -35,4 +36,5 @@ __all__ = [
     "T5Position",
     "TokenEmbedding",
     "dropout_seed",
+    "gelu_tanh",
 ]

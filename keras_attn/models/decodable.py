@@ -138,7 +138,7 @@ class Decodable(CheckedModel):
         target = getattr(self, "target_vocabulary_size", None)
         return source, source if target is None else target
 
-    def _check_special_ids(self):
+    def _check_special_ids(self, optional=()):
         """Padding stands on both sides, start and end in the target only."""
         source, target = self._sizes
         for name, size in (
@@ -147,6 +147,8 @@ class Decodable(CheckedModel):
             ("end_id", target),
         ):
             value = getattr(self, name)
+            if value is None and name in optional:
+                continue
             if value not in range(size):
                 raise ValueError(
                     f"`{name}` must lie in [0, {size}). "
@@ -156,11 +158,15 @@ class Decodable(CheckedModel):
     def _sources_and_prefix(self, inputs, max_length, prefix):
         """Returns what `read_sources` does, and the prefix as an array."""
         checks.positive_int("max_length", max_length)
-        self._check_length("max_length", max_length)
         sources = self.read_sources(inputs)
+        self._check_room(sources, max_length)
         count = len(keras.tree.flatten(sources)[0])
         prefix = forced_prefix(prefix, count, max_length, self, self._sizes[1])
         return sources, prefix
+
+    def _check_room(self, sources, max_length):
+        """Refuses what the position table has no rows for."""
+        self._check_length("max_length", max_length)
 
     def _check_length(self, name, length):
         if self.max_length is not None and length > self.max_length:

@@ -1,7 +1,5 @@
 """The encoder-decoder Transformer."""
 
-from typing import Any, NamedTuple
-
 import keras
 from keras import ops
 
@@ -9,20 +7,9 @@ from keras_attn import cache as kv
 from keras_attn.decoding import DecodingState
 from keras_attn.models.alignment import cross_attention_weights
 from keras_attn.models.doors import check_pair
+from keras_attn.models.step_weights import StepWeights
 from keras_attn.models.transformer_parts import TransformerParts
 from keras_attn.ops import positions_from_mask
-
-
-class _StepWeights(NamedTuple):
-    """Holds weights in the form that steps read fastest.
-
-    Args:
-        blocks: tuple, for each block of the decoder what it prepares.
-        output_matrix: float (D, V), or (), from `TokenEmbedding`.
-    """
-
-    blocks: Any
-    output_matrix: Any
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -227,12 +214,9 @@ class Transformer(TransformerParts):
 
     def prepare_weights(self):
         """Returns weights in the form that steps read fastest."""
-        matrix = ()
-        if self._output_dense is None:
-            matrix = self._target_embedding.output_matrix()
-        return _StepWeights(
-            tuple(block.prepare_weights() for block in self._decoder_blocks),
-            matrix,
+        tied = self._output_dense is None
+        return StepWeights.of(
+            self._decoder_blocks, self._target_embedding if tied else None
         )
 
     def decode_step(self, tokens, state):
@@ -251,8 +235,8 @@ class Transformer(TransformerParts):
         x = self._target_embedding(tokens)
         if self._target_positions is not None:
             x = self._target_positions.decode_step(x, positions, length)
-        weights = state.weights or _StepWeights(
-            ((),) * len(self._decoder_blocks), ()
+        weights = state.weights or StepWeights.unprepared(
+            len(self._decoder_blocks)
         )
         for layer, block in enumerate(self._decoder_blocks):
             x, cache = block.decode_step(

@@ -54,9 +54,13 @@ class Config:
         """Returns an integer >= 1."""
         return checks.positive_int(key, self._value(key, default))
 
-    def token_id(self, key):
+    def positive(self, key, default):
+        """Returns a finite number > 0."""
+        return checks.positive(key, self._value(key, default))
+
+    def token_id(self, key, default=_NEEDED):
         """Returns an integer >= 0."""
-        value = self._value(key)
+        value = self._value(key, default)
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
             self._refuse(key, "must be one id, an integer >= 0")
         return value

@@ -1,5 +1,6 @@
 """The families of models that can be read and written."""
 
+from keras_attn.pretrained.gpt2 import GPT2
 from keras_attn.pretrained.marian import MARIAN
 
-FAMILIES = (MARIAN,)
+FAMILIES = GPT2, MARIAN

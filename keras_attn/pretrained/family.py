@@ -8,8 +8,9 @@ class Family(NamedTuple):
 
     Args:
         model_type: str. The value of `model_type` in its `config.json`.
-        model_class: class of the models that it is read into.
-        make: function of a `Config` that returns a model, its weights random.
+        serves: function of a model that says whether it is of this family.
+        make: function of a `Config` and of the set of names of the file's
+            tensors that returns a model, its weights random.
         describe: function of a model that returns the values of `config.json`,
             or raises ValueError where the family has no such model.
         tensors: function of a model that returns `TensorName`s, one a weight.
@@ -19,7 +20,7 @@ class Family(NamedTuple):
     """
 
     model_type: str
-    model_class: type
+    serves: Any
     make: Any
     describe: Any
     tensors: Any

@@ -35,6 +35,19 @@ FLAT = Layout(lambda array: array.reshape(-1), _reshaped)
 ROW = Layout(lambda array: array.reshape(1, -1), _reshaped)
 
 
+def conv1d(input_axes=1):
+    """Returns the layout of a kernel of their `Conv1D`: (inputs, outputs).
+
+    Args:
+        input_axes: int. As in `linear`.
+    """
+
+    def to_file(array):
+        return array.reshape(math.prod(array.shape[:input_axes]), -1)
+
+    return Layout(to_file, _reshaped)
+
+
 def linear(input_axes=1):
     """Returns the layout of a kernel of `torch.nn.Linear`: (outputs, inputs).
 

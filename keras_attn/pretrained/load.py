@@ -13,9 +13,13 @@ from keras_attn.pretrained.weights import fill
 def load(directory):
     """Reads a model in the form in which Hugging Face publishes it.
 
-    The `model_type` of `config.json` says what is made: `"marian"`, the
-    translators of Helsinki-NLP, is a `keras_attn.models.Transformer`. The
-    logits are those of the package transformers; weights become float32,
+    The `model_type` of `config.json` says what is made:
+
+    - `"gpt2"`: a `keras_attn.models.GPT`;
+    - `"marian"`, the translators of Helsinki-NLP: a
+      `keras_attn.models.Transformer`.
+
+    The logits are those of the package transformers; weights become float32,
     or what the dtype policy of Keras says.
 
     Args:
@@ -59,6 +63,6 @@ def load(directory):
     )
     family = families[model_type]
     with TensorFile(paths[1]) as file:
-        model = family.make(config)
+        model = family.make(config, file.names)
         fill(model, family, file)
     return model

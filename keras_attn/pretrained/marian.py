@@ -11,6 +11,8 @@ import keras
 
 from keras_attn.models import Transformer
 from keras_attn.ops import default_positions, sinusoid
+from keras_attn.pretrained.activations import ACTIVATIONS, activation_name
+from keras_attn.pretrained.expectations import expect
 from keras_attn.pretrained.family import Family
 from keras_attn.pretrained.layouts import ROW, SAME, linear
 from keras_attn.pretrained.tensor_names import (
@@ -40,18 +42,10 @@ _ONLY = {
     "normalize_embedding": False,
     "static_position_embeddings": True,
 }
-# The first of two names is the one that is written.
-_ACTIVATIONS = {
-    "swish": "silu",
-    "silu": "silu",
-    "relu": "relu",
-    "gelu": "gelu",
-    "tanh": "tanh",
-}
 _PROJECTIONS = "q_proj", "k_proj", "v_proj", "out_proj"
 
 
-def _make(config):
+def _make(config, names):
     for key, supported in _ONLY.items():
         config.only(key, supported)
     for key in ("attention_heads", "ffn_dim"):
@@ -75,7 +69,7 @@ def _make(config):
         dropout=config.fraction("dropout", 0.1),
         attention_dropout=config.fraction("attention_dropout", 0.0),
         activation_dropout=config.fraction("activation_dropout", 0.0),
-        activation=config.choice("activation_function", _ACTIVATIONS, "gelu"),
+        activation=config.choice("activation_function", ACTIVATIONS, "gelu"),
         max_length=config.size("max_position_embeddings", 1024),
         scale_embedding=config.flag("scale_embedding", False),
         tie_output=tied,
@@ -87,15 +81,14 @@ def _make(config):
 
 
 def _describe(model):
-    for name, fixed in _FIXED.items():
-        _expect(model, name, fixed)
+    expect("Marian", model, **_FIXED)
     if model.max_length is None:
         raise ValueError(
             "A Marian model must have a `max_length`. Received: max_length=None"
         )
     shared = model.target_vocabulary_size is None
     if shared:
-        _expect(model, "tie_output", True)
+        expect("Marian", model, tie_output=True)
     sides = {}
     for side, layers in (
         ("encoder", model.num_layers),
@@ -123,7 +116,7 @@ def _describe(model):
         "d_model": model.hidden_dim,
         "max_position_embeddings": model.max_length,
         "scale_embedding": model.scale_embedding,
-        "activation_function": _activation_name(model),
+        "activation_function": activation_name(model.activation),
         "dropout": model.dropout,
         "attention_dropout": model.attention_dropout,
         "activation_dropout": model.activation_dropout,
@@ -212,29 +205,9 @@ def _constants(model):
     return {f"model.{side}.embed_positions.weight": table for side in sides}
 
 
-def _activation_name(model):
-    for theirs, ours in _ACTIVATIONS.items():
-        if keras.activations.get(ours) is model.activation:
-            return theirs
-    known = ", ".join(sorted(set(_ACTIVATIONS.values())))
-    raise ValueError(
-        f"A Marian model must have an `activation` of {known}. "
-        f"Received: {keras.activations.serialize(model.activation)!r}"
-    )
-
-
-def _expect(model, name, value):
-    found = getattr(model, name)
-    if found != value:
-        raise ValueError(
-            f"A Marian model must have {name}={value!r}. "
-            f"Received: {name}={found!r}"
-        )
-
-
 MARIAN = Family(
     model_type="marian",
-    model_class=Transformer,
+    serves=lambda model: isinstance(model, Transformer),
     make=_make,
     describe=_describe,
     tensors=_tensors,

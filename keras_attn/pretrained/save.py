@@ -15,10 +15,11 @@ def save(model, directory):
     logits. Weights are written in float32.
 
     Args:
-        model: a model that `load` could have made. A
-            `keras_attn.models.Transformer` is one, of type `"marian"`, if made
-            with `position_layout="halves"`, `output_bias=True` and a
-            `max_length`.
+        model: a model that `load` could have made. A `keras_attn.models.GPT`
+            is one, of type `"gpt2"`, with its default `normalize_first` and
+            `positions`; a `keras_attn.models.Transformer`, of type
+            `"marian"`, if made with `position_layout="halves"`,
+            `output_bias=True` and a `max_length`.
         directory: path of a folder; made if missing. `config.json` and
             `model.safetensors` in it are replaced, once both are written:
             a write that fails leaves the old ones.
@@ -40,12 +41,13 @@ def save(model, directory):
     """
     safetensors()
     for family in FAMILIES:
-        if isinstance(model, family.model_class):
+        if family.serves(model):
             break
     else:
-        known = " or ".join(family.model_class.__name__ for family in FAMILIES)
+        known = ", ".join(family.model_type for family in FAMILIES)
         raise ValueError(
-            f"`model` must be a {known}. Received: {type(model).__name__}"
+            f"`model` must be of one of the families {known}. "
+            f"Received: {type(model).__name__}"
         )
     config = json.dumps(family.describe(model), indent=2, sort_keys=True)
     arrays = collect(model, family)

@@ -14,6 +14,9 @@ class TensorName(NamedTuple):
         layout: `Layout`.
         copies: tuple of str. Names under which older files hold the same
             tensor, once more or instead.
+        part: pair of int (i, n). The weight is part i of n equal ones that the
+            tensor holds side by side along its last axis; default (0, 1): it is
+            the tensor.
 
     Examples:
         >>> from keras_attn.pretrained.tensor_names import norm
@@ -25,6 +28,7 @@ class TensorName(NamedTuple):
     theirs: str
     layout: Layout
     copies: tuple = ()
+    part: tuple = (0, 1)
 
 
 def dense(ours, theirs, input_axes=1):

@@ -49,6 +49,8 @@ def fill(model, family, file):
                     f"`{copy}` in {file.path.name} must equal `{theirs}`, "
                     "with which it is tied. Received: other values"
                 )
+        number, count = name.part
+        array = np.split(array, count, axis=-1)[number]
         weight = weights[name.ours]
         arrays.append((weight, name.layout.from_file(array, weight.shape)))
     for weight, array in arrays:
@@ -69,12 +71,15 @@ def collect(model, family):
         ValueError: weights that the family has no name for.
     """
     weights = _by_path(model, family)
-    arrays = {}
-    for name in family.tensors(model):
+    parts = {}
+    for name in sorted(family.tensors(model), key=lambda name: name.part):
         array = keras.ops.convert_to_numpy(weights[name.ours])
         array = name.layout.to_file(array.astype("float32"))
-        arrays[name.theirs] = np.ascontiguousarray(array)
-    return arrays
+        parts.setdefault(name.theirs, []).append(array)
+    return {
+        theirs: np.ascontiguousarray(np.concatenate(arrays, axis=-1))
+        for theirs, arrays in parts.items()
+    }
 
 
 def _by_path(model, family):
@@ -101,7 +106,8 @@ def _found(name, file):
 
 
 def _shape_in_file(name, weight):
-    return name.layout.to_file(np.empty(weight.shape, "int8")).shape
+    shape = name.layout.to_file(np.empty(weight.shape, "int8")).shape
+    return (*shape[:-1], shape[-1] * name.part[1])
 
 
 def _check_constant(theirs, expected, file):

@@ -24,17 +24,17 @@ def _model(**kwargs):
 
 @pytest.fixture
 def watched(monkeypatch):
-    """Keeps to what lengths states were made and caches lengthened."""
-    lengths = []
-    resized = kv.resized
+    """Keeps how many slots caches got, one time after the other."""
+    counts = []
+    extended = kv.extended
 
-    def noted(hypothesis, length):
-        lengths.append(length)
-        return resized(hypothesis, length)
+    def noted(hypothesis, count):
+        counts.append(count)
+        return extended(hypothesis, count)
 
-    monkeypatch.setattr(kv, "resized", noted)
+    monkeypatch.setattr(kv, "extended", noted)
     monkeypatch.setattr(loop, "FIRST_LENGTH", 2)
-    return lengths
+    return counts
 
 
 @pytest.mark.parametrize(
@@ -75,9 +75,9 @@ def test_slots_double_up_to_the_most(watched, monkeypatch):
 
     monkeypatch.setattr(model, "start_decoding", noted)
     model.generate(SOURCE, 11, GreedySearch(min_length=11))
-    assert started == [2] and watched == [4, 8, 11]
+    assert started == [2] and watched == [2, 4, 3]
     model.generate(SOURCE, 1)
-    assert started == [2, 1] and watched == [4, 8, 11]
+    assert started == [2, 1] and watched == [2, 4, 3]
 
 
 @pytest.mark.skipif(not TORCH, reason="elsewhere the branch is compiled")

@@ -112,7 +112,7 @@ def test_hypotheses_that_go_on_from_each_other(kwargs, compile_step):
     cache = kv.branched(cache, width)
     seen = np.repeat(X[:, :2], width, axis=0)
     counts = 1, 1, 2
-    cache = kv.resized(cache, 2 + sum(counts))
+    cache = kv.extended(cache, 2 + sum(counts) - kv.slots(cache))
     for number, origins in enumerate([[0, 1, 2], [2, 2, 0], [1, 0, 1]]):
         rows = np.concatenate([origins, width + np.array(origins)])
         cache = kv.reorder(cache, ops.convert_to_tensor(rows.astype("int32")))

@@ -1,0 +1,240 @@
+"""The parts of a GPT, and their configuration."""
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_attn import checks
+from keras_attn.blocks import DecoderBlock
+from keras_attn.layers import (
+    Dropout,
+    PositionalEmbedding,
+    TokenEmbedding,
+    gelu_tanh,
+)
+from keras_attn.layers.attention_position import (
+    check_position,
+    serialized_position,
+    with_position,
+)
+from keras_attn.models.block_options import BLOCK_OPTIONS, block_options
+from keras_attn.models.decodable import Decodable
+from keras_attn.models.doors import check_ids
+
+_SPREAD = 0.02  # of the first weights, as published
+
+
+class GPTParts(Decodable):
+    """Makes embeddings, positions, a stack of blocks and the output.
+
+    Abstract: `GPT` says how they are put together, and documents the arguments.
+    """
+
+    def __init__(
+        self,
+        vocabulary_size,
+        num_layers=12,
+        num_heads=12,
+        hidden_dim=768,
+        intermediate_dim=None,
+        dropout=0.1,
+        attention_dropout=0.1,
+        activation_dropout=0.0,
+        activation=gelu_tanh,
+        gated=False,
+        normalize_first=True,
+        epsilon=1e-5,
+        positions="learned",
+        position=None,
+        max_length=1024,
+        tie_output=True,
+        pad_id=0,
+        start_id=1,
+        end_id=2,
+        **kwargs,
+    ):
+        checks.positive_int("vocabulary_size", vocabulary_size)
+        checks.positive_int("num_layers", num_layers)
+        checks.positive_int("num_heads", num_heads)
+        checks.positive_int("hidden_dim", hidden_dim)
+        checks.fraction("dropout", dropout)
+        checks.choice("positions", positions, ("learned", "sinusoidal", None))
+        if position is not None:
+            check_position(position)
+        if max_length is not None:
+            checks.positive_int("max_length", max_length)
+        if hidden_dim % num_heads:
+            raise ValueError(
+                "`num_heads` must divide `hidden_dim`. Received: "
+                f"num_heads={num_heads}, hidden_dim={hidden_dim}"
+            )
+        super().__init__(**kwargs)
+        self.vocabulary_size = vocabulary_size
+        self.num_layers = num_layers
+        self.num_heads = num_heads
+        self.hidden_dim = hidden_dim
+        self.intermediate_dim = intermediate_dim or 4 * hidden_dim
+        self.dropout = dropout
+        self.attention_dropout = attention_dropout
+        self.activation_dropout = activation_dropout
+        self.activation = keras.activations.get(activation)
+        self.gated = gated
+        self.normalize_first = normalize_first
+        self.epsilon = epsilon
+        self.positions = positions
+        self.position = position
+        self.max_length = max_length
+        self.tie_output = tie_output
+        self.pad_id = pad_id
+        self.start_id = start_id
+        self.end_id = end_id
+        self._check_special_ids(optional=("pad_id",))
+        self._make_ends()
+        self._make_blocks()
+        self.built = True
+
+    @property
+    def source_vocabulary_size(self):
+        """V, in which the ids of prompts lie."""
+        return self.vocabulary_size
+
+    def check_inputs(self, inputs):
+        """Returns the inputs, or raises ValueError."""
+        parts = inputs if isinstance(inputs, dict) else {"token_ids": inputs}
+        if "token_ids" not in parts or parts.keys() - {
+            "token_ids",
+            "padding_mask",
+        }:
+            raise ValueError(
+                "`inputs` must hold token_ids and, if need be, padding_mask. "
+                f"Received: {' and '.join(parts)}"
+            )
+        ids = check_ids("token_ids", parts["token_ids"], self.vocabulary_size)
+        length = ids.shape[1]
+        if self.max_length is not None and (length or 0) > self.max_length:
+            raise ValueError(
+                "`token_ids` must not be longer than "
+                f"max_length={self.max_length}. Received: {length} tokens"
+            )
+        if not isinstance(inputs, dict):
+            return ids
+        checked = {"token_ids": ids}
+        if "padding_mask" in parts:
+            mask = parts["padding_mask"]
+            mask = mask if hasattr(mask, "shape") else np.asarray(mask)
+            if not checks.fits(tuple(mask.shape), tuple(ids.shape)):
+                raise ValueError(
+                    "`padding_mask` must say of each token of "
+                    f"{tuple(ids.shape)} whether it is one. "
+                    f"Received: shape {tuple(mask.shape)}"
+                )
+            checked["padding_mask"] = mask
+        return checked
+
+    def compute_output_shape(self, inputs_shape):
+        """Returns the shape of the logits."""
+        if isinstance(inputs_shape, dict):
+            inputs_shape = inputs_shape["token_ids"]
+        return (*inputs_shape, self.vocabulary_size)
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        config = super().get_config()
+        for name in (
+            *BLOCK_OPTIONS,
+            "vocabulary_size",
+            "num_layers",
+            "hidden_dim",
+            "positions",
+            "max_length",
+            "tie_output",
+            "pad_id",
+            "start_id",
+            "end_id",
+        ):
+            config[name] = getattr(self, name)
+        config["activation"] = keras.activations.serialize(self.activation)
+        config["position"] = serialized_position(self.position)
+        return config
+
+    @classmethod
+    def from_config(cls, config):
+        """Makes the model, and its position with it."""
+        return super().from_config(with_position(config))
+
+    def _parts(self, inputs):
+        """Returns token ids, and where there are tokens: None, everywhere."""
+        if not isinstance(inputs, dict):
+            inputs = {"token_ids": inputs}
+        token_ids, there = inputs["token_ids"], inputs.get("padding_mask")
+        if there is not None:
+            return token_ids, ops.cast(there, "bool")
+        if self.pad_id is None:
+            return token_ids, None
+        return token_ids, ops.not_equal(token_ids, self.pad_id)
+
+    def _normalized(self, x):
+        return self._norm(x) if self.normalize_first else x
+
+    def _logits(self, x, output_matrix=()):
+        if self._output_dense is not None:
+            return self._output_dense(x)
+        return self._token_embedding.logits(x, output_matrix)
+
+    def _make_ends(self):
+        """Makes embeddings, positions, the last norm and the output."""
+        dtype = self.dtype_policy
+        width = (None, None, self.hidden_dim)
+        self._token_embedding = TokenEmbedding(
+            self.vocabulary_size,
+            self.hidden_dim,
+            scale=False,
+            pad_id=None,  # the model hands positions on, not masks
+            initializer=_first_weights(),
+            dtype=dtype,
+            name="token_embedding",
+        )
+        self._token_embedding.build()
+        self._position_embedding = None
+        if self.positions is not None:
+            self._position_embedding = PositionalEmbedding(
+                kind=self.positions,
+                max_length=self.max_length,
+                initializer=_first_weights(),
+                dtype=dtype,
+                name="positions",
+            )
+            self._position_embedding.build(width)
+        self._dropout_layer = Dropout(self.dropout, dtype=dtype)
+        if self.normalize_first:
+            self._norm = keras.layers.LayerNormalization(
+                epsilon=self.epsilon, dtype=dtype, name="norm"
+            )
+            self._norm.build(width)
+        self._output_dense = None
+        if not self.tie_output:
+            self._output_dense = keras.layers.Dense(
+                self.vocabulary_size,
+                use_bias=False,
+                kernel_initializer=_first_weights(),
+                dtype=dtype,
+                name="output",
+            )
+            self._output_dense.build(width)
+
+    def _make_blocks(self):
+        self._blocks = [
+            DecoderBlock(
+                name=f"block_{i}",
+                position=self.position,
+                kernel_initializer=_first_weights(),
+                **block_options(self),
+            )
+            for i in range(self.num_layers)
+        ]
+        for block in self._blocks:
+            block.build((None, None, self.hidden_dim))
+
+
+def _first_weights():
+    return keras.initializers.RandomNormal(stddev=_SPREAD)

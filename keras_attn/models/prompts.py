@@ -1,0 +1,60 @@
+"""The prompts of a language model: rows of tokens without any padding."""
+
+import keras
+import numpy as np
+
+from keras_attn.decoding.token_rows import token_rows
+
+_NO_ID = -1
+
+
+def prompt_rows(inputs, pad_id, vocabulary_size):
+    """Reads prompts, wherever their padding stands.
+
+    Args:
+        inputs: list of rows of any lengths, each a list or an array of ids;
+            int (B, S), padded on either side; or a dict with such an array as
+            `"token_ids"` and bool (B, S), True at tokens, as `"padding_mask"`.
+        pad_id: int, the id that is no token; None: every id is one.
+        vocabulary_size: int. Ids must be less.
+
+    Returns:
+        NumPy object array (B,), each of its items an int32 array (length,).
+
+    Raises:
+        ValueError: what is no such input, ids out of range, a row without a
+            token, or no row at all.
+
+    Examples:
+        >>> from keras_attn.models.prompts import prompt_rows
+        >>> prompt_rows([[0, 0, 7, 8], [9]], pad_id=0, vocabulary_size=10)
+        array([array([7, 8], dtype=int32), array([9], dtype=int32)],
+              dtype=object)
+    """
+    if isinstance(inputs, dict):
+        inputs, pad_id = _unmasked(inputs), None
+    pad_id = _NO_ID if pad_id is None else pad_id
+    rows = token_rows(inputs, pad_id, vocabulary_size)
+    for number, row in enumerate(rows):
+        rows[number] = row[row != pad_id]
+    return rows
+
+
+def _unmasked(inputs):
+    if set(inputs) != {"token_ids", "padding_mask"}:
+        raise ValueError(
+            "`inputs` must hold token_ids and padding_mask, or be rows of ids. "
+            f"Received: {' and '.join(inputs)}"
+        )
+    ids, there = (
+        np.asarray(keras.ops.convert_to_numpy(inputs[name]))
+        for name in ("token_ids", "padding_mask")
+    )
+    if ids.ndim != 2 or ids.shape != there.shape:
+        raise ValueError(
+            "`token_ids` and `padding_mask` must have one shape (batch, "
+            f"length). Received: {ids.shape} and {there.shape}"
+        )
+    return [
+        row[mask] for row, mask in zip(ids, there.astype(bool), strict=True)
+    ]

@@ -1,0 +1,171 @@
+"""GPT-2, the language models of OpenAI.
+
+The family `gpt2` of Hugging Face's transformers (Radford et al. 2019, "Language
+Models are Unsupervised Multitask Learners"): a pre-norm `GPT` in which no id is
+padding.
+"""
+
+import numpy as np
+
+from keras_attn.models import GPT
+from keras_attn.pretrained.activations import ACTIVATIONS, activation_name
+from keras_attn.pretrained.expectations import expect
+from keras_attn.pretrained.family import Family
+from keras_attn.pretrained.layouts import FLAT, SAME, conv1d, linear
+from keras_attn.pretrained.tensor_names import TensorName
+
+# What a config of this family cannot say otherwise, in our words.
+_FIXED = {
+    "activation_dropout": 0.0,
+    "gated": False,
+    "normalize_first": True,
+    "positions": "learned",
+    "position": None,
+}
+# Another value asks for another model.
+_ONLY = {
+    "add_cross_attention": False,
+    "reorder_and_upcast_attn": False,
+    "scale_attn_by_inverse_layer_idx": False,
+    "scale_attn_weights": True,
+}
+_PREFIX = "transformer."
+_HEAD = "lm_head.weight"
+_MASKED = -1e4  # what early files say that hidden scores are
+
+
+def _make(config, names):
+    for key, supported in _ONLY.items():
+        config.only(key, supported)
+    dropout = config.fraction("resid_pdrop", 0.1)
+    config.only("embd_pdrop", dropout)
+    width = config.size("n_embd")
+    vocabulary = config.size("vocab_size")
+    pad = config.values.get("pad_token_id")
+    return GPT(
+        vocabulary,
+        num_layers=config.size("n_layer"),
+        num_heads=config.size("n_head"),
+        hidden_dim=width,
+        intermediate_dim=config.size("n_inner", 4 * width),
+        dropout=dropout,
+        attention_dropout=config.fraction("attn_pdrop", 0.1),
+        activation=config.choice(
+            "activation_function", ACTIVATIONS, "gelu_new"
+        ),
+        epsilon=config.positive("layer_norm_epsilon", 1e-5),
+        max_length=config.size("n_positions", 1024),
+        tie_output=config.flag("tie_word_embeddings", True),
+        pad_id=None if pad is None else config.token_id("pad_token_id"),
+        start_id=config.token_id("bos_token_id", vocabulary - 1),
+        end_id=config.token_id("eos_token_id", vocabulary - 1),
+        **_FIXED,
+    )
+
+
+def _describe(model):
+    expect("GPT-2", model, **_FIXED)
+    return {
+        "model_type": "gpt2",
+        "architectures": ["GPT2LMHeadModel"],
+        "dtype": "float32",
+        "vocab_size": model.vocabulary_size,
+        "n_embd": model.hidden_dim,
+        "n_layer": model.num_layers,
+        "n_head": model.num_heads,
+        "n_inner": model.intermediate_dim,
+        "n_positions": model.max_length,
+        "n_ctx": model.max_length,
+        "activation_function": activation_name(model.activation),
+        "resid_pdrop": model.dropout,
+        "embd_pdrop": model.dropout,
+        "attn_pdrop": model.attention_dropout,
+        "layer_norm_epsilon": model.epsilon,
+        "tie_word_embeddings": model.tie_output,
+        "pad_token_id": model.pad_id,
+        "bos_token_id": model.start_id,
+        "eos_token_id": model.end_id,
+    }
+
+
+def _tensors(model):
+    tied = (_HEAD,) if model.tie_output else ()
+    names = [
+        _name("token_embedding/table/embeddings", "wte.weight", SAME, tied),
+        _name("positions/table/embeddings", "wpe.weight", SAME),
+        *_norm("norm", "ln_f"),
+    ]
+    if not model.tie_output:
+        names.append(TensorName("output/kernel", _HEAD, linear()))
+    for number in range(model.num_layers):
+        names += _block(f"block_{number}", f"h.{number}")
+    return names
+
+
+def _block(ours, theirs):
+    attention, network = f"{ours}/self_attention", f"{ours}/feed_forward"
+    return [
+        *_norm(f"{ours}/around_attention/norm", f"{theirs}.ln_1"),
+        *[
+            name
+            for number, part in enumerate(("query", "key", "value"))
+            for name in _dense(
+                f"{attention}/{part}", f"{theirs}.attn.c_attn", (number, 3)
+            )
+        ],
+        *_dense(
+            f"{attention}/attention_output",
+            f"{theirs}.attn.c_proj",
+            input_axes=2,
+        ),
+        *_norm(f"{ours}/around_feed_forward/norm", f"{theirs}.ln_2"),
+        *_dense(f"{network}/inner", f"{theirs}.mlp.c_fc"),
+        *_dense(f"{network}/outer", f"{theirs}.mlp.c_proj"),
+    ]
+
+
+def _dense(ours, theirs, part=(0, 1), input_axes=1):
+    return [
+        _name(
+            f"{ours}/kernel", f"{theirs}.weight", conv1d(input_axes), part=part
+        ),
+        _name(f"{ours}/bias", f"{theirs}.bias", FLAT, part=part),
+    ]
+
+
+def _norm(ours, theirs):
+    return [
+        _name(f"{ours}/gamma", f"{theirs}.weight", SAME),
+        _name(f"{ours}/beta", f"{theirs}.bias", SAME),
+    ]
+
+
+def _name(ours, theirs, layout, copies=(), part=(0, 1)):
+    # The files that OpenAI's were made into have no prefix.
+    return TensorName(ours, _PREFIX + theirs, layout, (theirs, *copies), part)
+
+
+def _constants(model):
+    def causal():
+        length = model.max_length
+        return np.tril(np.ones((1, 1, length, length), "float32"))
+
+    def masked():
+        return np.float32(_MASKED)
+
+    return {
+        f"{prefix}h.{number}.attn.{name}": make
+        for prefix in (_PREFIX, "")
+        for number in range(model.num_layers)
+        for name, make in (("bias", causal), ("masked_bias", masked))
+    }
+
+
+GPT2 = Family(
+    model_type="gpt2",
+    serves=lambda model: isinstance(model, GPT),
+    make=_make,
+    describe=_describe,
+    tensors=_tensors,
+    constants=_constants,
+)
