@@ -185,6 +185,19 @@ def check_reordered(step):
                     )
 
 
+def test_a_prompt_with_holes():
+    there = np.array([[1, 1, 0], [0, 1, 0]], "bool")
+    positions, cache = kv.open_slots(empty(), 3, ops.convert_to_tensor(there))
+    assert values(positions).tolist() == [[0, 1, -1], [-1, 0, -1]]
+    cache = kv.close_slots(cache, 3)
+    positions, cache = kv.open_slots(cache, 1)
+    assert values(positions).tolist() == [[2], [1]]
+    assert values(cache.positions).tolist() == [
+        [0, 1, -1, 2, -1],
+        [-1, 0, -1, 1, -1],
+    ]
+
+
 def test_reordered_hypotheses_keep_what_they_have_seen():
     check_reordered(write)
 

@@ -7,7 +7,7 @@ from keras import ops
 
 import keras_attn
 from keras_attn import cache as kv
-from keras_attn.layers import DecoderBlock
+from keras_attn.layers import DecoderBlock, EncoderBlock
 from tests import reference
 from tests.blocks import torch_twin
 from tests.blocks.weight_gradients import layer_gradients, weighted_sum
@@ -249,3 +249,35 @@ def test_bad_inputs_are_refused():
         block(X, MEMORY[..., None])
     with pytest.raises(ValueError, match=r"`mask of memory` must have rank 2"):
         block(X, MEMORY, memory_mask=MEMORY_MASK[0])
+
+
+def test_without_a_memory_it_is_a_causal_encoder_block():
+    block = DecoderBlock(2, 12, activation="gelu")
+    block.build(X.shape)
+    randomize(block)
+    twin = EncoderBlock(2, 12, activation="gelu")
+    twin.build(X.shape)
+    twin.set_weights(block.get_weights())
+    weights = UPSTREAM * MASK[..., None]
+    found = torch_twin.to_numpy(block(X, mask=MASK))
+    expected = torch_twin.to_numpy(twin(X, mask=MASK, attention_mask=LOWER))
+    np.testing.assert_allclose(found[MASK], expected[MASK], atol=1e-5)
+    (found,), at_weights = layer_gradients(
+        block, lambda x: weighted_sum(block(x, mask=MASK), weights), X
+    )
+    (expected,), twin_weights = layer_gradients(
+        twin,
+        lambda x: weighted_sum(
+            twin(x, mask=MASK, attention_mask=LOWER), weights
+        ),
+        X,
+    )
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    for one, other in zip(
+        at_weights.values(), twin_weights.values(), strict=True
+    ):
+        np.testing.assert_allclose(one, other, atol=1e-5)
+
+
+def test_contract_without_a_memory():
+    check_layer(lambda **kwargs: DecoderBlock(2, 12, **kwargs), X)

@@ -47,9 +47,9 @@ def load(written, tmp_path):
 @pytest.mark.parametrize(
     "values, message",
     [
-        ({"model_type": "t5"}, "`model_type` must be one of 'marian'.*'t5'"),
+        ({"model_type": "t5"}, "`model_type` must be one of .*'marian'.*'t5'"),
         ({"model_type": ["marian"]}, r"`model_type` .*\['marian'\]"),
-        ({"model_type": None}, "`model_type` must be one of 'marian'.*None"),
+        ({"model_type": None}, "`model_type` must be one of .*'marian'.*None"),
         ({"d_model": None}, "must have a value for `d_model`"),
         ({"d_model": "8"}, "`d_model` must be a positive integer.*'8'"),
         ({"encoder_layers": 0}, "`encoder_layers` must be a positive"),
@@ -60,8 +60,8 @@ def load(written, tmp_path):
         ({"pad_token_id": -1}, "`pad_token_id`.*-1"),
         ({"pad_token_id": SIZE}, r"`pad_id` must lie in \[0, 17\)"),
         (
-            {"activation_function": "gelu_new"},
-            "`activation_function` must be one of 'swish'.*'gelu_new'",
+            {"activation_function": "quick_gelu"},
+            "`activation_function` must be one of 'swish'.*'quick_gelu'",
         ),
         (
             {"decoder_attention_heads": 4},

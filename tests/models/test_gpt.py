@@ -1,0 +1,322 @@
+"""GPT: what it sees, how it goes on, and that it learns."""
+
+import itertools
+
+import keras
+import numpy as np
+import pytest
+
+from keras_attn.blocks import DecoderBlock
+from keras_attn.decoding import BeamSearch, Sampling
+from keras_attn.layers import ALiBiPosition, RotaryPosition
+from keras_attn.models import GPT
+from keras_attn.training import SequenceCrossentropy
+from tests.contract import randomize
+
+SIZE = 11
+PROMPTS = [[7, 8, 9], [5], [3, 4, 5, 6, 7, 8]]
+IDS = np.array([[7, 8, 9, 4, 3], [5, 6, 10, 3, 8]], "int32")
+FORMS = {
+    "GPT-2": dict,
+    "GPT": lambda: {"normalize_first": False},
+    "untied": lambda: {"tie_output": False},
+    "sinusoidal": lambda: {"positions": "sinusoidal", "max_length": None},
+    "rotary": lambda: {"positions": None, "position": RotaryPosition()},
+    "ALiBi": lambda: {"positions": None, "position": ALiBiPosition(2)},
+}
+every_form = pytest.mark.parametrize("form", FORMS)
+
+
+def tiny(form="GPT-2", **kwargs):
+    sizes = {"num_layers": 2, "num_heads": 2, "hidden_dim": 8}
+    settings = {"max_length": 24, "dropout": 0.0, "attention_dropout": 0.0}
+    model = GPT(SIZE, **(sizes | settings | FORMS[form]() | kwargs))
+    randomize(model)
+    for variable in model.weights:
+        if variable.path.endswith(("gamma", "beta")):
+            variable.assign(np.full(variable.shape, "gamma" in variable.path))
+    return model
+
+
+def to_numpy(tensor):
+    return keras.ops.convert_to_numpy(tensor)
+
+
+def log_softmax(logits):
+    return logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
+
+
+def greedy(model, row, count):
+    """Goes on with the likeliest token, each time by a whole pass."""
+    row, added = list(row), []
+    while len(added) < count:
+        logits = to_numpy(model(np.array([row], "int32")))[0, -1]
+        logits[[0, 1]] = -np.inf
+        added.append(int(logits.argmax()))
+        row.append(added[-1])
+        if added[-1] == model.end_id:
+            break
+    return added + [0] * (count - len(added))
+
+
+@every_form
+def test_steps_equal_the_whole_pass(form):
+    model = tiny(form)
+    expected = to_numpy(model(IDS))
+    state = model.start_decoding(keras.ops.convert_to_tensor(IDS[:, :2]), 4)
+    found = []
+    for place in range(2, 6):
+        logits, state = model.decode_step(state.tokens, state)
+        found.append(to_numpy(logits))
+        if place < 5:
+            tokens = keras.ops.convert_to_tensor(IDS[:, place : place + 1])
+            state = state._replace(tokens=tokens)
+    np.testing.assert_allclose(
+        np.concatenate(found, axis=1), expected[:, 1:], atol=1e-5
+    )
+
+
+@every_form
+def test_what_comes_later_changes_nothing(form):
+    model = tiny(form)
+    whole = to_numpy(model(IDS))
+    for length in range(1, 5):
+        np.testing.assert_allclose(
+            to_numpy(model(IDS[:, :length])), whole[:, :length], atol=1e-5
+        )
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@every_form
+def test_padding_changes_nothing(form, side):
+    model = tiny(form)
+    alone = to_numpy(model(IDS[1:, :3]))
+    row = [0, 0, *IDS[1, :3]] if side == "left" else [*IDS[1, :3], 0, 0]
+    batch = np.array([IDS[0], row], "int32")
+    there = batch[1] != 0
+    found = to_numpy(model(batch))[1]
+    np.testing.assert_allclose(found[there], alone[0], atol=1e-5)
+    # The same said by a mask, whatever stands there.
+    mask = batch != 0
+    masked = {"token_ids": np.where(mask, batch, 9), "padding_mask": mask}
+    found = to_numpy(model(masked))[1]
+    np.testing.assert_allclose(found[there], alone[0], atol=1e-5)
+
+
+def test_no_id_is_padding():
+    model = tiny(pad_id=None)
+    ids = np.array([[0, 7, 0]], "int32")
+    changed = np.array([[3, 7, 0]], "int32")
+    assert np.abs(to_numpy(model(ids) - model(changed)))[0, 1:].min() > 0
+    other = tiny()
+    other.set_weights(model.get_weights())
+    np.testing.assert_allclose(
+        to_numpy(other(ids))[:, 1],
+        to_numpy(model(ids[:, 1:2]))[:, 0],
+        atol=1e-5,
+    )
+    decoded = model.generate([[0, 7, 0]], max_length=5)
+    length = decoded.lengths[0, 0]
+    assert (decoded.tokens[0, 0, length:] == model.end_id).all()
+
+
+@pytest.mark.parametrize("form", ["GPT-2", "GPT", "rotary"])
+def test_goes_on_with_the_likeliest(form):
+    model = tiny(form)
+    found = model.generate(PROMPTS, max_length=6)
+    expected = [[greedy(model, row, 6)] for row in PROMPTS]
+    np.testing.assert_array_equal(found.tokens, expected)
+    assert found.lengths.max() > 1
+
+
+def test_prompts_in_every_form():
+    model = tiny()
+    expected = model.generate(PROMPTS, max_length=5, strategy="beam")
+    width = max(map(len, PROMPTS))
+    left = np.array([[0] * (width - len(row)) + row for row in PROMPTS])
+    right = np.array([row + [0] * (width - len(row)) for row in PROMPTS])
+    masked = {
+        "token_ids": np.where(left, left, 9),
+        "padding_mask": left != 0,
+    }
+    for prompts in (left, right, masked, [np.array(row) for row in PROMPTS]):
+        found = model.generate(prompts, max_length=5, strategy="beam")
+        np.testing.assert_array_equal(found.tokens, expected.tokens)
+        np.testing.assert_allclose(found.scores, expected.scores, atol=1e-5)
+    for number, row in enumerate(PROMPTS):
+        alone = model.generate([row], max_length=5, strategy="beam")
+        np.testing.assert_array_equal(alone.tokens[0], expected.tokens[number])
+        np.testing.assert_allclose(
+            alone.scores[0], expected.scores[number], atol=1e-5
+        )
+
+
+def test_a_wide_beam_finds_the_best():
+    model = tiny()
+    length, prompt = 2, PROMPTS[0]
+    ends = [t for t in range(SIZE) if t not in (0, 1)]
+    best = -np.inf
+    for tokens in itertools.product(ends, repeat=length):
+        if tokens[0] == 2:
+            tokens = tokens[:1]
+        row = np.array([[*prompt, *tokens]], "int32")
+        chances = log_softmax(to_numpy(model(row))[0])
+        places = np.arange(len(prompt) - 1, row.shape[1] - 1)
+        best = max(best, chances[places, tokens].sum())
+    strategy = BeamSearch(SIZE**length, length_penalty=0.0)
+    found = model.generate([prompt], max_length=length, strategy=strategy)
+    np.testing.assert_allclose(found.scores[0, 0], best, atol=1e-5)
+
+
+def test_beams_on_long_sequences_share_their_prompt():
+    """More tokens than the loop begins with, after prompts of two lengths."""
+    model = tiny("sinusoidal")
+    strategy = BeamSearch(3, 2, banned_tokens=[2])
+    prompts = [PROMPTS[0], PROMPTS[2]]
+    found = model.generate(prompts, max_length=70, strategy=strategy)
+    for row, tokens, scores in zip(
+        prompts, found.tokens, found.scores, strict=True
+    ):
+        for sequence, score in zip(tokens, scores, strict=True):
+            ids = np.array([[*row, *sequence]], "int32")
+            chances = log_softmax(to_numpy(model(ids))[0])
+            places = np.arange(len(row) - 1, ids.shape[1] - 1)
+            total = chances[places, sequence].sum()
+            penalty = strategy.length_penalty
+            normalised = total / ((5 + 70) / 6) ** penalty
+            assert min(abs(total - score), abs(normalised - score)) < 1e-3
+
+
+def test_samples_and_streams():
+    model = tiny()
+    strategy = Sampling(seed=3, num_samples=2)
+    found = model.generate(PROMPTS, max_length=4, strategy=strategy)
+    alone = model.generate(PROMPTS[:1], max_length=4, strategy=strategy)
+    np.testing.assert_array_equal(found.tokens[:1], alone.tokens)
+    *_, last = model.stream(PROMPTS, max_length=4, strategy=strategy)
+    np.testing.assert_array_equal(last.tokens, found.tokens)
+    forced = model.generate(PROMPTS, max_length=4, prefix=[9])
+    assert (forced.tokens[:, 0, 0] == 9).all()
+
+
+def test_sizes_that_were_published():
+    """Counted, not allocated."""
+    with keras.StatelessScope():
+        assert GPT.gpt().count_params() == 116_534_784
+        assert GPT.gpt2().count_params() == 124_439_808
+        large = GPT.gpt2("xl")
+    assert large.count_params() == 1_557_611_200
+    assert (large.pad_id, large.start_id, large.end_id) == (None, 50256, 50256)
+
+
+def test_learns_to_count_and_is_saved(tmp_path):
+    model = GPT(
+        SIZE, 1, 2, 16, max_length=8, dropout=0.0, attention_dropout=0.0
+    )
+    model.compile(keras.optimizers.Adam(0.02), SequenceCrossentropy())
+    starts = np.arange(64)[:, None] % 8
+    rows = 3 + (starts + np.arange(9)) % 8
+    x, y = rows[:, :-1].astype("int32"), rows[:, 1:].astype("int32")
+    history = model.fit(x, y, epochs=30, batch_size=16, verbose=0).history
+    assert history["loss"][-1] < 0.1 < history["loss"][0]
+    found = model.generate([[5, 6], [9]], max_length=4)
+    assert found.tokens[:, 0].tolist() == [[7, 8, 9, 10], [10, 3, 4, 5]]
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    np.testing.assert_allclose(
+        to_numpy(loaded(x[:2])), to_numpy(model(x[:2])), atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_config_makes_the_model_again(form):
+    model = tiny(form)
+    again = GPT.from_config(model.get_config())
+    again.set_weights(model.get_weights())
+    np.testing.assert_array_equal(to_numpy(again(IDS)), to_numpy(model(IDS)))
+
+
+def test_half_precision():
+    model = tiny(dtype="mixed_bfloat16")
+    exact = tiny()
+    exact.set_weights(model.get_weights())
+    logits = model(IDS)
+    assert keras.backend.standardize_dtype(logits.dtype) == "bfloat16"
+    np.testing.assert_allclose(
+        to_numpy(keras.ops.cast(logits, "float32")),
+        to_numpy(exact(IDS)),
+        atol=0.1,
+    )
+    assert np.isfinite(model.generate(PROMPTS, max_length=3).scores).all()
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"num_heads": 3}, "`num_heads` must divide `hidden_dim`.*3.*8"),
+        ({"positions": "rotary"}, "`positions` must be one of"),
+        ({"max_length": None}, "`max_length` must be given"),
+        ({"pad_id": SIZE}, r"`pad_id` must lie in \[0, 11\)"),
+        ({"end_id": None}, r"`end_id` must lie in \[0, 11\)"),
+        ({"hidden_dim": 0}, "`hidden_dim` must be a positive integer"),
+    ],
+)
+def test_bad_arguments(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        GPT(
+            SIZE,
+            **({"num_layers": 1, "num_heads": 2, "hidden_dim": 8} | arguments),
+        )
+
+
+@pytest.mark.parametrize(
+    "inputs, message",
+    [
+        (IDS[0], r"`token_ids` must have shape \(batch, length\)"),
+        (IDS * 1.0, "`token_ids`.*float"),
+        (IDS + 9, r"`token_ids` must lie in \[0, 11\)"),
+        (np.ones((1, 25), "int32"), "max_length=24. Received: 25 tokens"),
+        ({"ids": IDS}, "must hold token_ids and, if need be, padding_mask"),
+        (
+            {"token_ids": IDS, "padding_mask": IDS[:, :2]},
+            r"`padding_mask` must say of each token of \(2, 5\)",
+        ),
+    ],
+)
+def test_bad_inputs(inputs, message):
+    with pytest.raises(ValueError, match=message):
+        tiny()(inputs)
+
+
+@pytest.mark.parametrize(
+    "inputs, max_length, message",
+    [
+        ([], 4, "at least one row"),
+        ([[]], 4, "a token in every row"),
+        ([[0, 0]], 4, "nothing but padding in row 0"),
+        ([[11]], 4, r"must lie in \[0, 11\)"),
+        ([[5] * 10], 16, "together must not exceed .*24 rows.*10 tokens"),
+        ({"token_ids": IDS}, 4, "must hold token_ids and padding_mask"),
+        (
+            {"token_ids": IDS, "padding_mask": IDS[:1]},
+            4,
+            r"must have one shape .*\(2, 5\) and \(1, 5\)",
+        ),
+    ],
+)
+def test_bad_prompts(inputs, max_length, message):
+    with pytest.raises(ValueError, match=message):
+        tiny().generate(inputs, max_length=max_length)
+    tiny().generate([[5] * 10], max_length=2)
+
+
+def test_a_block_knows_whether_it_has_a_memory():
+    x = np.zeros((1, 3, 8), "float32")
+    alone, both = DecoderBlock(2, 12), DecoderBlock(2, 12)
+    alone.build(x.shape)
+    both.build(x.shape, x.shape)
+    assert alone.cross_attention is None
+    with pytest.raises(ValueError, match=r"`memory` must .*Received: a memory"):
+        alone(x, x)
+    with pytest.raises(ValueError, match=r"`memory` must .*Received: none"):
+        both(x)

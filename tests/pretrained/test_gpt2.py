@@ -1,0 +1,281 @@
+"""GPT-2 models of transformers, read, run, continued and written back."""
+
+import json
+
+import keras
+import numpy as np
+import pytest
+import torch
+import transformers
+from safetensors.numpy import load_file, save_file
+
+from keras_attn import pretrained
+from keras_attn.decoding import BeamSearch
+from keras_attn.models import GPT
+from keras_attn.pretrained.gpt2 import GPT2
+from tests.blocks.weight_gradients import layer_gradients, weighted_sum
+
+SIZE = 17
+END = 16
+CONFIG = {
+    "vocab_size": SIZE,
+    "n_embd": 8,
+    "n_layer": 2,
+    "n_head": 2,
+    "n_positions": 24,
+    "bos_token_id": END,
+    "eos_token_id": END,
+    "pad_token_id": None,
+}
+FORMS = {
+    "plain": {},
+    "one layer, odd widths": {
+        "n_layer": 1,
+        "n_embd": 15,
+        "n_head": 3,
+        "n_inner": 21,
+    },
+    "exact gelu": {"activation_function": "gelu"},
+    "gelu of PyTorch": {"activation_function": "gelu_pytorch_tanh"},
+    "relu": {"activation_function": "relu"},
+    "large epsilon": {"layer_norm_epsilon": 0.3},
+    "untied": {"tie_word_embeddings": False},
+    "with padding": {"pad_token_id": 0},
+}
+IDS = np.array([[5, 6, 7, 8, 2], [9, 4, 3, 15, 1]], "int32")
+LEFT = np.array([[1, 1, 1, 1, 1], [0, 0, 1, 1, 1]], "int32")
+UPSTREAM = np.random.default_rng(1).normal(size=(2, 5, SIZE)).astype("float32")
+
+
+def gpt2(seed=0, scale=0.4, kind=transformers.GPT2LMHeadModel, **config):
+    """Returns a model of transformers with random weights."""
+    model = kind(transformers.GPT2Config(**(CONFIG | config)))
+    draw = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, tensor in model.named_parameters():
+            tensor.normal_(std=scale, generator=draw)
+            if "ln_" in name and "weight" in name:
+                tensor.add_(1.0)
+    return model.eval()
+
+
+def long(array):
+    return torch.tensor(array).long()
+
+
+def logits(model, ids=IDS, mask=None):
+    """Returns their logits; positions count tokens where there is a mask."""
+    kwargs = {}
+    if mask is not None:
+        positions = np.maximum(mask.cumsum(axis=1) - 1, 0)
+        kwargs = {"attention_mask": long(mask), "position_ids": long(positions)}
+    return model(input_ids=long(ids), **kwargs).logits
+
+
+def to_numpy(tensor):
+    return keras.ops.convert_to_numpy(tensor)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_same_logits_and_hidden_states(form, tmp_path):
+    theirs = gpt2(**FORMS[form])
+    theirs.save_pretrained(tmp_path)
+    model = pretrained.load(tmp_path)
+    assert isinstance(model, GPT)
+    with torch.no_grad():
+        expected = logits(theirs).numpy()
+        hidden = theirs.transformer(long(IDS)).last_hidden_state.numpy()
+    assert np.abs(expected).max() > 1
+    np.testing.assert_allclose(to_numpy(model(IDS)), expected, atol=1e-4)
+    found, _ = model.encode(IDS)
+    np.testing.assert_allclose(to_numpy(found), hidden, atol=1e-4)
+
+
+@pytest.mark.parametrize("mask", [LEFT, LEFT[:, ::-1]], ids=["left", "right"])
+def test_same_logits_beside_padding(mask, tmp_path):
+    theirs = gpt2()
+    theirs.save_pretrained(tmp_path)
+    model = pretrained.load(tmp_path)
+    mask = np.ascontiguousarray(mask)
+    with torch.no_grad():
+        expected = logits(theirs, IDS, mask).numpy()
+    found = model({"token_ids": IDS, "padding_mask": mask})
+    there = mask == 1
+    np.testing.assert_allclose(
+        to_numpy(found)[there], expected[there], atol=1e-4
+    )
+
+
+def test_same_gradients(tmp_path):
+    theirs = gpt2()
+    theirs.save_pretrained(tmp_path)
+    model = pretrained.load(tmp_path)
+    (logits(theirs) * torch.tensor(UPSTREAM)).sum().backward()
+    _, found = layer_gradients(
+        model, lambda: weighted_sum(model(IDS), UPSTREAM)
+    )
+    expected = dict(theirs.named_parameters())
+    for name in GPT2.tensors(model):
+        number, count = name.part
+        right = expected[name.theirs].grad.numpy()
+        right = np.split(right, count, axis=-1)[number]
+        np.testing.assert_allclose(
+            name.layout.to_file(found[name.ours]),
+            right,
+            atol=1e-4 * max(1, np.abs(right).max()),
+            err_msg=name.ours,
+        )
+
+
+@pytest.mark.parametrize("form", ["one layer, odd widths", "untied"])
+def test_written_back(form, tmp_path):
+    theirs = gpt2(**FORMS[form])
+    theirs.save_pretrained(tmp_path / "theirs")
+    model = pretrained.load(tmp_path / "theirs")
+    pretrained.save(model, tmp_path / "ours")
+    found = transformers.GPT2LMHeadModel.from_pretrained(tmp_path / "ours")
+    with torch.no_grad():
+        np.testing.assert_array_equal(
+            logits(found.eval()).numpy(), logits(theirs).numpy()
+        )
+    again = pretrained.load(tmp_path / "ours")
+    assert again.get_config() | {"name": ""} == model.get_config() | {
+        "name": ""
+    }
+
+
+def test_a_file_of_early_days(tmp_path):
+    """Without the prefix, with what hid the future as tensors."""
+    theirs = gpt2(kind=transformers.GPT2Model)
+    theirs.save_pretrained(tmp_path)
+    expected = pretrained.load(tmp_path)
+    path = tmp_path / "model.safetensors"
+    tensors = load_file(path)
+    assert "wte.weight" in tensors
+    causal = np.tril(np.ones((1, 1, 24, 24), "bool"))
+    for number in range(2):
+        tensors[f"h.{number}.attn.bias"] = causal
+        tensors[f"h.{number}.attn.masked_bias"] = np.array(-1e4, "float32")
+    save_file(tensors, path)
+    model = pretrained.load(tmp_path)
+    np.testing.assert_array_equal(to_numpy(model(IDS)), to_numpy(expected(IDS)))
+    with torch.no_grad():
+        hidden = theirs(long(IDS)).last_hidden_state.numpy()
+    found, _ = model.encode(IDS)
+    np.testing.assert_allclose(to_numpy(found), hidden, atol=1e-4)
+    tensors["h.0.attn.bias"] = ~causal
+    save_file(tensors, path)
+    with pytest.raises(ValueError, match=r"`h.0.attn.bias` .* other values"):
+        pretrained.load(tmp_path)
+
+
+# Of their searches: rounding decides nothing, and ends come at all times.
+SEEDS = (4, 7, 10)
+PROMPTS = [[5, 6, 7, 8, 2], [9, 4, 3], [1]]
+
+
+def continued(theirs, max_new_tokens=8, **kwargs):
+    """Returns what `generate` of transformers adds to left-padded prompts."""
+    width = max(map(len, PROMPTS))
+    ids = [[END] * (width - len(row)) + row for row in PROMPTS]
+    mask = [[0] * (width - len(row)) + [1] * len(row) for row in PROMPTS]
+    tokens = theirs.generate(
+        input_ids=long(ids),
+        attention_mask=long(mask),
+        max_new_tokens=max_new_tokens,
+        pad_token_id=END,
+        do_sample=False,
+        **kwargs,
+    ).numpy()[:, width:]
+    missing = ((0, 0), (0, max_new_tokens - tokens.shape[1]))
+    tokens = np.pad(tokens, missing, constant_values=END)
+    return tokens.reshape(len(PROMPTS), -1, max_new_tokens)
+
+
+@pytest.fixture(scope="module")
+def talkative(tmp_path_factory):
+    """Their models, and ours of one shape, so that a search compiles once."""
+    directory = tmp_path_factory.mktemp("gpt2")
+    pairs = []
+    for seed in SEEDS:
+        theirs = gpt2(seed, scale=0.3)
+        with torch.no_grad():
+            matrix = theirs.transformer.wte.weight.mul_(4)
+            # So that ends come at all.
+            theirs.transformer.ln_f.bias.add_(0.3 * matrix[END])
+        theirs.save_pretrained(directory)
+        ours = pretrained.load(directory)
+        pairs.append((theirs, ours.get_weights()))
+    return ours, pairs
+
+
+def test_greedy_search_goes_on_as_theirs(talkative):
+    ours, pairs = talkative
+    lengths = set()
+    for theirs, weights in pairs:
+        ours.set_weights(weights)
+        found = ours.generate(PROMPTS, max_length=8)
+        np.testing.assert_array_equal(found.tokens, continued(theirs))
+        lengths |= set(found.lengths.ravel().tolist())
+    assert len(lengths) > 1
+
+
+def test_beam_search_goes_on_as_theirs(talkative):
+    ours, pairs = talkative
+    strategy = BeamSearch(3, 2, length_penalty=0.0)
+    for theirs, weights in pairs:
+        ours.set_weights(weights)
+        found = ours.generate(PROMPTS, max_length=8, strategy=strategy)
+        expected = continued(
+            theirs,
+            num_beams=3,
+            num_return_sequences=2,
+            length_penalty=0.0,
+            early_stopping="never",
+        )
+        np.testing.assert_array_equal(found.tokens, expected)
+
+
+@pytest.mark.parametrize(
+    "values, message",
+    [
+        ({"n_head": 3}, "`num_heads` must divide"),
+        ({"n_layer": 0}, "`n_layer` must be a positive integer.*0"),
+        ({"n_embd": None}, "must have a value for `n_embd`"),
+        ({"embd_pdrop": 0.3}, "`embd_pdrop` in config.json must be 0.1.*0.3"),
+        ({"layer_norm_epsilon": 0}, "`layer_norm_epsilon` must be a number"),
+        ({"scale_attn_weights": False}, "`scale_attn_weights` .*true.*false"),
+        ({"scale_attn_by_inverse_layer_idx": True}, "inverse_layer_idx"),
+        ({"add_cross_attention": True}, "`add_cross_attention` .*false"),
+        ({"activation_function": "quick_gelu"}, "`activation_function` must"),
+        ({"n_layer": 3}, r"must hold a tensor `transformer.h.2.ln_1.weight`"),
+        ({"n_layer": 1}, r"a gpt2 model and no others.*h\.1\."),
+        ({"n_positions": 25}, r"`transformer.wpe.weight` .*\(25, 8\).*\(24"),
+        ({"n_inner": 31}, r"`transformer.h.0.mlp.c_fc.weight` .*\(8, 31\)"),
+        ({"eos_token_id": SIZE}, r"`end_id` must lie in \[0, 17\)"),
+    ],
+)
+def test_a_config_that_does_not_fit(values, message, tmp_path):
+    gpt2().save_pretrained(tmp_path)
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))
+    with pytest.raises(ValueError, match=message) as info:
+        pretrained.load(tmp_path)
+    assert "\n" not in str(info.value)
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"normalize_first": False}, "normalize_first=True.*False"),
+        ({"positions": "sinusoidal"}, "positions='learned'.*'sinusoidal'"),
+        ({"gated": True}, "gated=False.*True"),
+        ({"activation_dropout": 0.1}, "activation_dropout=0.0.*0.1"),
+        ({"activation": "elu"}, "`activation` must be one of .*'elu'"),
+    ],
+)
+def test_a_model_that_is_no_gpt2(arguments, message, tmp_path):
+    model = GPT(SIZE, 1, 2, 8, max_length=8, **arguments)
+    with pytest.raises(ValueError, match=message):
+        pretrained.save(model, tmp_path)
+    assert list(tmp_path.iterdir()) == []
