@@ -1,18 +1,26 @@
 """F5: whole models."""
 
+from keras_attn.models.bert import Bert
+from keras_attn.models.bert_pretrainer import BertPretrainer
 from keras_attn.models.best_spans import Spans, best_spans
 from keras_attn.models.doors import check_ids
 from keras_attn.models.encoder import Encoder
 from keras_attn.models.gpt import GPT
+from keras_attn.models.multiple_choice import MultipleChoice
 from keras_attn.models.recurrent_seq2seq import RecurrentSeq2Seq
+from keras_attn.models.sequence_classifier import SequenceClassifier
 from keras_attn.models.span_extractor import SpanExtractor
 from keras_attn.models.token_classifier import TokenClassifier
 from keras_attn.models.transformer import Transformer
 
 __all__ = [
     "GPT",
+    "Bert",
+    "BertPretrainer",
     "Encoder",
+    "MultipleChoice",
     "RecurrentSeq2Seq",
+    "SequenceClassifier",
     "SpanExtractor",
     "Spans",
     "TokenClassifier",

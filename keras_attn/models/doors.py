@@ -63,6 +63,33 @@ def check_ids(name, ids, vocabulary_size, axes=("batch", "length")):
     return ids
 
 
+def check_mask(mask, shape):
+    """Refuses a padding mask that does not fit its tokens.
+
+    Args:
+        mask: array, nest of lists, tensor or symbolic tensor.
+        shape: tuple, that of the token ids.
+
+    Returns:
+        The mask; lists come back as an array.
+
+    Raises:
+        ValueError: another shape.
+
+    Examples:
+        >>> from keras_attn.models.doors import check_mask
+        >>> check_mask([[True, False]], (1, 2))
+        array([[ True, False]])
+    """
+    mask = mask if hasattr(mask, "shape") else np.asarray(mask)
+    if not checks.fits(tuple(mask.shape), tuple(shape)):
+        raise ValueError(
+            f"`padding_mask` must say of each token of {tuple(shape)} whether "
+            f"it is one. Received: shape {tuple(mask.shape)}"
+        )
+    return mask
+
+
 def check_pair(inputs, sizes, max_length=None):
     """Refuses what cannot be a source and the target that belongs to it.
 

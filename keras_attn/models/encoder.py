@@ -17,13 +17,14 @@ from keras_attn.layers.attention_position import (
     with_position,
 )
 from keras_attn.models.block_options import BLOCK_OPTIONS, block_options
-from keras_attn.models.doors import CheckedModel, check_ids
+from keras_attn.models.doors import CheckedModel, check_ids, check_mask
 from keras_attn.ops import positions_from_mask
 
 _ONE_FOR_EACH_TOKEN = {
     "character_ids": "a row of characters",
     "segment_ids": "a segment",
 }
+_MASK = "padding_mask"
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -62,6 +63,12 @@ class Encoder(CheckedModel):
             come with theirs; default None, they do not.
         num_segments: int. How many segments there are, if tokens come with
             theirs; default None, they do not.
+        scale_embedding: bool. Whether embeddings are multiplied by sqrt(D).
+            Default True, as in the paper; BERT's are not.
+        normalize_embedding: bool. A layer norm behind the sum of embeddings and
+            positions, as in BERT. Default False.
+        initializer: initializer of kernels and tables; default None: those of
+            the layers.
         pad_id: int. The id that is no token, and no character.
         **kwargs: arguments of `keras.Model`: `name`, `dtype`, ...
 
@@ -69,7 +76,8 @@ class Encoder(CheckedModel):
         inputs: int32 (B, T) token ids, or a dict with them as `"token_ids"`;
             if words come with their characters, int32 (B, T, C) as
             `"character_ids"`; if tokens come with their segments, int32 (B, T)
-            as `"segment_ids"`.
+            as `"segment_ids"`. A dict may have bool (B, T) as `"padding_mask"`,
+            True where there is a token; default: everywhere but at `pad_id`.
         training: bool. Whether dropout acts.
 
     Returns:
@@ -87,6 +95,9 @@ class Encoder(CheckedModel):
         >>> tuple(model(np.array([[7, 8, 9, 0]])).shape)
         (1, 4, 16)
     """
+
+    # Parts of the inputs for which there is a default.
+    _may_be_missing = frozenset()
 
     def __init__(
         self,
@@ -107,6 +118,9 @@ class Encoder(CheckedModel):
         max_length=None,
         character_vocabulary_size=None,
         num_segments=None,
+        scale_embedding=True,
+        normalize_embedding=False,
+        initializer=None,
         pad_id=0,
         **kwargs,
     ):
@@ -143,6 +157,9 @@ class Encoder(CheckedModel):
         self.max_length = max_length
         self.character_vocabulary_size = character_vocabulary_size
         self.num_segments = num_segments
+        self.scale_embedding = scale_embedding
+        self.normalize_embedding = normalize_embedding
+        self.initializer = initializer and keras.initializers.get(initializer)
         self.pad_id = pad_id
         self._make_embeddings()
         self._make_blocks()
@@ -166,20 +183,39 @@ class Encoder(CheckedModel):
         parts = self.check_inputs(inputs)
         parts = parts if isinstance(parts, dict) else {"token_ids": parts}
         token_ids = parts["token_ids"]
-        positions = positions_from_mask(ops.not_equal(token_ids, self.pad_id))
+        there = parts.get(_MASK)
+        if there is None:
+            there = ops.not_equal(token_ids, self.pad_id)
+        positions = positions_from_mask(there)
         x = self._token_embedding(token_ids)
         if self._segment_embedding is not None:
-            x = x + self._segment_embedding(parts["segment_ids"])
+            segments = parts.get("segment_ids")
+            if segments is None:
+                segments = ops.zeros_like(token_ids)
+            x = x + self._segment_embedding(segments)
         if self._character_embedding is not None:
             x = x + self._character_embedding(parts["character_ids"])
         if self._position_embedding is not None:
             x = self._position_embedding(x, positions=positions)
+        if self.normalize_embedding:
+            x = self._embedding_norm(x)
         x = self._dropout_layer(x, training=training)
         for block in self._blocks:
             x = block(x, positions=positions, training=training)
         if self.normalize_first:
             x = self._norm(x)
         return x, positions
+
+    def token_logits(self, x):
+        """Scores every token of the vocabulary with the matrix of embeddings.
+
+        Args:
+            x: float (B, T, D).
+
+        Returns:
+            Float (B, T, V).
+        """
+        return self._token_embedding.logits(x)
 
     def check_inputs(self, inputs):
         """Returns the inputs, or raises ValueError."""
@@ -189,7 +225,8 @@ class Encoder(CheckedModel):
             sizes["character_ids"] = self.character_vocabulary_size
         if self.num_segments is not None:
             sizes["segment_ids"] = self.num_segments
-        if set(parts) != set(sizes):
+        needed = sizes.keys() - self._may_be_missing
+        if needed - parts.keys() or parts.keys() - sizes.keys() - {_MASK}:
             raise ValueError(
                 f"`inputs` must hold {' and '.join(sizes)}. "
                 f"Received: {' and '.join(parts)}"
@@ -200,6 +237,7 @@ class Encoder(CheckedModel):
                 name, parts[name], size, axes[: 2 + (name == "character_ids")]
             )
             for name, size in sizes.items()
+            if name in parts
         }
         tokens = tuple(checked["token_ids"].shape)
         for name, what in _ONE_FOR_EACH_TOKEN.items():
@@ -214,6 +252,8 @@ class Encoder(CheckedModel):
                 "`token_ids` must not be longer than "
                 f"max_length={self.max_length}. Received: {tokens[1]} tokens"
             )
+        if _MASK in parts:
+            checked[_MASK] = check_mask(parts[_MASK], tokens)
         return checked if isinstance(inputs, dict) else checked["token_ids"]
 
     def compute_output_shape(self, inputs_shape):
@@ -234,10 +274,15 @@ class Encoder(CheckedModel):
             "max_length",
             "character_vocabulary_size",
             "num_segments",
+            "scale_embedding",
+            "normalize_embedding",
             "pad_id",
         ):
             config[name] = getattr(self, name)
         config["activation"] = keras.activations.serialize(self.activation)
+        config["initializer"] = self.initializer and (
+            keras.initializers.serialize(self.initializer)
+        )
         config["position"] = serialized_position(self.position)
         return config
 
@@ -273,17 +318,22 @@ class Encoder(CheckedModel):
                 max_length=self.max_length,
                 dtype=dtype,
                 name="positions",
+                **self._initializers("initializer"),
             )
             self._position_embedding.build((None, None, self.hidden_dim))
+        if self.normalize_embedding:
+            self._embedding_norm = self._make_norm("embedding_norm")
         self._dropout_layer = Dropout(self.dropout, dtype=dtype)
 
     def _table(self, size, name):
         layer = TokenEmbedding(
             size,
             self.hidden_dim,
+            scale=self.scale_embedding,
             pad_id=None,  # the model hands positions on, not masks
             dtype=self.dtype_policy,
             name=name,
+            **self._initializers("initializer"),
         )
         layer.build()
         return layer
@@ -294,6 +344,7 @@ class Encoder(CheckedModel):
             EncoderBlock(
                 name=f"block_{i}",
                 position=self.position,
+                **self._initializers("kernel_initializer"),
                 **block_options(self),
             )
             for i in range(self.num_layers)
@@ -301,7 +352,17 @@ class Encoder(CheckedModel):
         for block in self._blocks:
             block.build(width)
         if self.normalize_first:
-            self._norm = keras.layers.LayerNormalization(
-                epsilon=self.epsilon, dtype=self.dtype_policy, name="norm"
-            )
-            self._norm.build(width)
+            self._norm = self._make_norm("norm")
+
+    def _make_norm(self, name):
+        norm = keras.layers.LayerNormalization(
+            epsilon=self.epsilon, dtype=self.dtype_policy, name=name
+        )
+        norm.build((None, None, self.hidden_dim))
+        return norm
+
+    def _initializers(self, name):
+        """Returns keyword arguments of a layer; none: its own default."""
+        if self.initializer is None:
+            return {}
+        return {name: self.initializer.clone()}

@@ -1,6 +1,7 @@
 """What models that stand on an encoder want of it."""
 
 import keras
+from keras import ops
 
 
 def check_encoder(encoder):
@@ -21,3 +22,23 @@ def with_encoder(config):
         return config
     restored = keras.saving.deserialize_keras_object(encoder)
     return {**config, "encoder": restored}
+
+
+def first_tokens(x, positions):
+    """Takes the vector of the first token of every row, wherever it stands.
+
+    Args:
+        x: float (B, T, D).
+        positions: int32 (B, T), -1 where there is no token.
+
+    Returns:
+        Float (B, D).
+    """
+    first = ops.equal(positions, 0)[..., None]
+    return ops.sum(ops.where(first, x, 0), axis=1)
+
+
+def encoded_shape(encoder, inputs_shape):
+    """Returns the shape of an encoder's vectors, whatever else it returns."""
+    shape = encoder.compute_output_shape(inputs_shape)
+    return shape["sequence_output"] if isinstance(shape, dict) else shape

@@ -1,7 +1,6 @@
 """The parts of a GPT, and their configuration."""
 
 import keras
-import numpy as np
 from keras import ops
 
 from keras_attn import checks
@@ -19,7 +18,7 @@ from keras_attn.layers.attention_position import (
 )
 from keras_attn.models.block_options import BLOCK_OPTIONS, block_options
 from keras_attn.models.decodable import Decodable
-from keras_attn.models.doors import check_ids
+from keras_attn.models.doors import check_ids, check_mask
 
 _SPREAD = 0.02  # of the first weights, as published
 
@@ -120,15 +119,9 @@ class GPTParts(Decodable):
             return ids
         checked = {"token_ids": ids}
         if "padding_mask" in parts:
-            mask = parts["padding_mask"]
-            mask = mask if hasattr(mask, "shape") else np.asarray(mask)
-            if not checks.fits(tuple(mask.shape), tuple(ids.shape)):
-                raise ValueError(
-                    "`padding_mask` must say of each token of "
-                    f"{tuple(ids.shape)} whether it is one. "
-                    f"Received: shape {tuple(mask.shape)}"
-                )
-            checked["padding_mask"] = mask
+            checked["padding_mask"] = check_mask(
+                parts["padding_mask"], ids.shape
+            )
         return checked
 
     def compute_output_shape(self, inputs_shape):

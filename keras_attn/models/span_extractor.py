@@ -1,13 +1,18 @@
 """The part of a text that answers a question, or that there is none."""
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_attn import checks
 from keras_attn.layers import Dropout
 from keras_attn.models.best_spans import best_spans
 from keras_attn.models.doors import CheckedModel
-from keras_attn.models.encoder_parts import check_encoder, with_encoder
+from keras_attn.models.encoder_parts import (
+    check_encoder,
+    encoded_shape,
+    with_encoder,
+)
 from keras_attn.ops.scores import widened
 
 _HIDDEN = -1e9
@@ -20,18 +25,20 @@ class SpanExtractor(CheckedModel):
         start, end = Dropout(Encoder(x)) W,    p(i) = softmax(start)[i]
 
     over the tokens that an answer may hold, and over one more place in front
-    of them, "no answer", whose two logits come from the mean of the tokens
-    (Devlin et al. 2019, sec. 4.2 and 4.3, https://arxiv.org/abs/1810.04805,
-    where their first token has that part).
+    of them, "no answer", whose two logits come from the mean of the tokens.
+    With `no_answer="first"` there is no such place: the first token, BERT's
+    `[CLS]`, has that part, and stands in front of every row (Devlin et al.
+    2019, sec. 4.2 and 4.3, https://arxiv.org/abs/1810.04805).
 
     Trained with `SequenceCrossentropy(pad_id=-1)` on labels int32 (B, 2): the
-    places of the first and of the last token, counted from 1; (0, 0) where
-    there is no answer.
+    places of the first and of the last token, counted from 1, or, with
+    `no_answer="first"`, from 0; (0, 0) where there is no answer.
 
     Args:
         encoder: `Encoder`, or a model that offers what it does: `encode`,
             `check_inputs` and `hidden_dim`.
         dropout: float in [0, 1). On the encoder's outputs. Default 0.1.
+        no_answer: `"mean"` or `"first"`: what stands for "no answer".
         **kwargs: arguments of `keras.Model`: `name`, `dtype`, ...
 
     Call arguments:
@@ -42,7 +49,8 @@ class SpanExtractor(CheckedModel):
 
     Returns:
         Float32 (B, 2, 1 + T): the logits of the starts and of the ends, those
-        of "no answer" in front; -1e9 where no answer may lie.
+        of "no answer" in front; -1e9 where no answer may lie. With
+        `no_answer="first"` (B, 2, T).
 
     Raises:
         ValueError: what the encoder raises, arguments out of range, or an
@@ -57,19 +65,24 @@ class SpanExtractor(CheckedModel):
         (1, 2, 5)
     """
 
-    def __init__(self, encoder, dropout=0.1, **kwargs):
+    def __init__(self, encoder, dropout=0.1, no_answer="mean", **kwargs):
         check_encoder(encoder)
+        checks.choice("no_answer", no_answer, ("mean", "first"))
         checks.fraction("dropout", dropout)
         super().__init__(**kwargs)
         self.encoder = encoder
         self.dropout = dropout
+        self.no_answer = no_answer
         self._dropout_layer = Dropout(dropout, dtype=self.dtype_policy)
         self._token_dense, self._none_dense = (
             keras.layers.Dense(2, dtype=self.dtype_policy, name=name)
             for name in ("token", "no_answer")
         )
         self._token_dense.build((None, None, encoder.hidden_dim))
-        self._none_dense.build((None, encoder.hidden_dim))
+        if no_answer == "mean":
+            self._none_dense.build((None, encoder.hidden_dim))
+        else:
+            self._none_dense = None
         self.built = True
 
     def call(self, inputs, training=None):
@@ -78,17 +91,26 @@ class SpanExtractor(CheckedModel):
         x, positions = self.encoder.encode(inputs, training=training)
         x = self._dropout_layer(x, training=training)
         there = positions >= 0
+        logits = widened(self._token_dense(x))
+        if answerable is not None:
+            answerable = ops.cast(answerable, "bool")
+            if self.no_answer == "first":
+                answerable = ops.logical_or(answerable, positions == 0)
+        may = there
+        if answerable is not None:
+            may = ops.logical_and(there, answerable)
+        logits = ops.where(may[..., None], logits, _HIDDEN)
+        if self._none_dense is not None:
+            none = self._none_dense(self._mean(x, there))
+            logits = ops.concatenate([widened(none)[:, None], logits], axis=1)
+        return ops.transpose(logits, (0, 2, 1))
+
+    @staticmethod
+    def _mean(x, there):
         # In float32: bfloat16 counts to 256.
         tokens = ops.where(there[..., None], widened(x), 0)
         count = ops.sum(ops.cast(there, tokens.dtype), axis=1, keepdims=True)
-        mean = ops.sum(tokens, axis=1) / ops.maximum(count, 1)
-        none = self._none_dense(mean)
-        none, logits = widened(none), widened(self._token_dense(x))
-        if answerable is not None:
-            there = ops.logical_and(there, ops.cast(answerable, "bool"))
-        logits = ops.where(there[..., None], logits, _HIDDEN)
-        logits = ops.concatenate([none[:, None], logits], axis=1)
-        return ops.transpose(logits, (0, 2, 1))
+        return ops.sum(tokens, axis=1) / ops.maximum(count, 1)
 
     def extract(self, inputs, max_length=None, batch_size=32, verbose=0):
         """Finds the best answer of every row.
@@ -104,7 +126,15 @@ class SpanExtractor(CheckedModel):
             `Spans` of NumPy arrays, as `best_spans` returns them.
         """
         logits = self.predict(inputs, batch_size=batch_size, verbose=verbose)
-        return best_spans(logits, max_length)
+        spans = best_spans(logits, max_length)
+        if self.no_answer == "mean":
+            return spans
+        # Places count from the token behind the first one.
+        start, end = (
+            np.where(part >= 0, part + 1, part)
+            for part in (spans.start, spans.end)
+        )
+        return spans._replace(start=start, end=end)
 
     def check_inputs(self, inputs):
         """Returns the inputs, or raises ValueError."""
@@ -112,8 +142,9 @@ class SpanExtractor(CheckedModel):
         rest = self.encoder.check_inputs(rest)
         if answerable is None:
             return rest
-        expected = self.encoder.compute_output_shape(
-            {name: tuple(part.shape) for name, part in rest.items()}
+        expected = encoded_shape(
+            self.encoder,
+            {name: tuple(part.shape) for name, part in rest.items()},
         )[:2]
         if not checks.fits(tuple(answerable.shape), tuple(expected)):
             raise ValueError(
@@ -128,14 +159,17 @@ class SpanExtractor(CheckedModel):
         if isinstance(inputs_shape, dict):
             inputs_shape = dict(inputs_shape)
             inputs_shape.pop("answerable", None)
-        rows, length = self.encoder.compute_output_shape(inputs_shape)[:2]
-        return rows, 2, None if length is None else length + 1
+        rows, length = encoded_shape(self.encoder, inputs_shape)[:2]
+        if self.no_answer == "first" or length is None:
+            return rows, 2, length
+        return rows, 2, length + 1
 
     def get_config(self):
         """Returns the constructor's arguments."""
         return super().get_config() | {
             "encoder": keras.saving.serialize_keras_object(self.encoder),
             "dropout": self.dropout,
+            "no_answer": self.no_answer,
         }
 
     @classmethod

@@ -5,7 +5,11 @@ import keras
 from keras_attn import checks
 from keras_attn.layers import Dropout
 from keras_attn.models.doors import CheckedModel
-from keras_attn.models.encoder_parts import check_encoder, with_encoder
+from keras_attn.models.encoder_parts import (
+    check_encoder,
+    encoded_shape,
+    with_encoder,
+)
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -70,7 +74,7 @@ class TokenClassifier(CheckedModel):
 
     def compute_output_shape(self, inputs_shape):
         """Returns the shape of the logits."""
-        shape = self.encoder.compute_output_shape(inputs_shape)
+        shape = encoded_shape(self.encoder, inputs_shape)
         return (*shape[:2], self.num_classes)
 
     def get_config(self):

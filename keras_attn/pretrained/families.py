@@ -1,6 +1,7 @@
 """The families of models that can be read and written."""
 
+from keras_attn.pretrained.bert import BERT
 from keras_attn.pretrained.gpt2 import GPT2
 from keras_attn.pretrained.marian import MARIAN
 
-FAMILIES = GPT2, MARIAN
+FAMILIES = BERT, GPT2, MARIAN

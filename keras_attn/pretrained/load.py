@@ -15,6 +15,10 @@ def load(directory):
 
     The `model_type` of `config.json` says what is made:
 
+    - `"bert"`: a `keras_attn.models.Bert`, or, as `architectures` says, with a
+      head: `BertPretrainer` (masked words, next sentence, or both),
+      `SequenceClassifier`, `MultipleChoice`, `TokenClassifier`,
+      `SpanExtractor` (questions);
     - `"gpt2"`: a `keras_attn.models.GPT`;
     - `"marian"`, the translators of Helsinki-NLP: a
       `keras_attn.models.Transformer`.

@@ -15,11 +15,13 @@ def save(model, directory):
     logits. Weights are written in float32.
 
     Args:
-        model: a model that `load` could have made. A `keras_attn.models.GPT`
-            is one, of type `"gpt2"`, with its default `normalize_first` and
-            `positions`; a `keras_attn.models.Transformer`, of type
-            `"marian"`, if made with `position_layout="halves"`,
-            `output_bias=True` and a `max_length`.
+        model: a model that `load` could have made. A `keras_attn.models.Bert`
+            is one, of type `"bert"`, alone or with one of its heads, of which
+            `SpanExtractor` needs `no_answer="first"`; a
+            `keras_attn.models.GPT`, of type `"gpt2"`, with its default
+            `normalize_first` and `positions`; a
+            `keras_attn.models.Transformer`, of type `"marian"`, if made with
+            `position_layout="halves"`, `output_bias=True` and a `max_length`.
         directory: path of a folder; made if missing. `config.json` and
             `model.safetensors` in it are replaced, once both are written:
             a write that fails leaves the old ones.

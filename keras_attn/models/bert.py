@@ -1,0 +1,158 @@
+"""BERT: an encoder whose tokens see both sides."""
+
+import keras
+
+from keras_attn.models.encoder import Encoder
+from keras_attn.models.encoder_parts import first_tokens
+
+# As published; an argument of the same name says otherwise.
+_DEFAULTS = {
+    "positions": "learned",
+    "scale_embedding": False,
+    "normalize_embedding": True,
+}
+_SPREAD = 0.02  # of the first weights, as published
+
+
+@keras.saving.register_keras_serializable(package="keras_attn")
+class Bert(Encoder):
+    """Gives every token a vector that depends on all others, and one to all.
+
+        h = Blocks(LayerNorm(E[x] + P + G[segment]))
+        pooled = tanh(h[0] W + b)
+
+    Devlin et al. 2019, https://arxiv.org/abs/1810.04805: an `Encoder` with
+    learned positions, a layer norm behind the sum of its embeddings, and a
+    pooler on the first token, `[CLS]`. The defaults are those of the base
+    model.
+
+    Args:
+        vocabulary_size: int. V.
+        num_layers: int. Blocks.
+        num_heads: int. N, dividing `hidden_dim`.
+        hidden_dim: int. D.
+        intermediate_dim: int. Width inside the feed-forward networks.
+        dropout: float in [0, 1). On embeddings and on sublayers' outputs.
+        attention_dropout: float in [0, 1). On attention weights.
+        activation: name or callable. Default `"gelu"`, the exact one.
+        epsilon: float. Added to the variance in layer norms.
+        max_length: int. The longest sequence, in tokens: rows of the table of
+            positions.
+        num_segments: int. How many segments there are.
+        pooler: bool. Whether there is a pooled output. Default True.
+        initializer: initializer of kernels and tables; default a truncated
+            normal one with a spread of 0.02.
+        **kwargs: other arguments of `Encoder`, among them `pad_id`, `name` and
+            `dtype`.
+
+    Call arguments:
+        inputs: int32 (B, T) token ids, or a dict with them as `"token_ids"`
+            and, if need be, int32 (B, T) as `"segment_ids"`, default zeros, and
+            bool (B, T) as `"padding_mask"`, True where there is a token,
+            default everywhere but at `pad_id`. Positions count tokens, so that
+            padding may stand on either side.
+        training: bool. Whether dropout acts.
+
+    Returns:
+        Dict of float (B, T, D) as `"sequence_output"` and, with a pooler, float
+        (B, D) as `"pooled_output"`.
+
+    Raises:
+        ValueError: what an `Encoder` raises.
+
+    Examples:
+        >>> model = keras_attn.models.Bert(
+        ...     100, num_layers=2, num_heads=2, hidden_dim=16,
+        ...     intermediate_dim=32)
+        >>> outputs = model({
+        ...     "token_ids": np.array([[2, 7, 3, 8, 3]]),
+        ...     "segment_ids": np.array([[0, 0, 0, 1, 1]])})
+        >>> tuple(outputs["pooled_output"].shape)
+        (1, 16)
+    """
+
+    _may_be_missing = frozenset(("segment_ids",))
+
+    def __init__(
+        self,
+        vocabulary_size,
+        num_layers=12,
+        num_heads=12,
+        hidden_dim=768,
+        intermediate_dim=3072,
+        dropout=0.1,
+        attention_dropout=0.1,
+        activation="gelu",
+        epsilon=1e-12,
+        max_length=512,
+        num_segments=2,
+        pooler=True,
+        initializer=None,
+        **kwargs,
+    ):
+        if initializer is None:
+            initializer = keras.initializers.TruncatedNormal(stddev=_SPREAD)
+        super().__init__(
+            vocabulary_size,
+            num_layers=num_layers,
+            num_heads=num_heads,
+            hidden_dim=hidden_dim,
+            intermediate_dim=intermediate_dim,
+            dropout=dropout,
+            attention_dropout=attention_dropout,
+            activation=activation,
+            epsilon=epsilon,
+            max_length=max_length,
+            num_segments=num_segments,
+            initializer=initializer,
+            **(_DEFAULTS | kwargs),
+        )
+        self.pooler = pooler
+        if pooler:
+            self._pooler_dense = keras.layers.Dense(
+                hidden_dim,
+                activation="tanh",
+                dtype=self.dtype_policy,
+                name="pooler",
+                **self._initializers("kernel_initializer"),
+            )
+            self._pooler_dense.build((None, hidden_dim))
+
+    def call(self, inputs, training=None):
+        """Applies the model; the class docstring lists the arguments."""
+        x, positions = self.encode(inputs, training=training)
+        outputs = {"sequence_output": x}
+        if self.pooler:
+            outputs["pooled_output"] = self.pool(x, positions)
+        return outputs
+
+    def pool(self, x, positions):
+        """Makes one vector of the first token's.
+
+        Args:
+            x: float (B, T, D), from `encode`.
+            positions: int32 (B, T), likewise.
+
+        Returns:
+            Float (B, D).
+
+        Raises:
+            ValueError: a model without a pooler.
+        """
+        if not self.pooler:
+            raise ValueError(
+                "`pool` needs a model with a pooler. Received: pooler=False"
+            )
+        return self._pooler_dense(first_tokens(x, positions))
+
+    def compute_output_shape(self, inputs_shape):
+        """Returns the shapes of the outputs."""
+        shape = super().compute_output_shape(inputs_shape)
+        shapes = {"sequence_output": shape}
+        if self.pooler:
+            shapes["pooled_output"] = (shape[0], shape[2])
+        return shapes
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        return super().get_config() | {"pooler": self.pooler}

@@ -1,0 +1,184 @@
+"""The two tasks on which BERT is trained first."""
+
+import keras
+from keras import ops
+
+from keras_attn import checks
+from keras_attn.models.doors import CheckedModel, check_ids
+from keras_attn.models.encoder_parts import (
+    check_encoder,
+    encoded_shape,
+    with_encoder,
+)
+
+
+@keras.saving.register_keras_serializable(package="keras_attn")
+class BertPretrainer(CheckedModel):
+    """Guesses what is behind masks, and whether one sentence follows another.
+
+        token logits = LayerNorm(f(h[p] W + b)) E^T + c,   p a masked position
+        next sentence logits = pooled W' + b'
+
+    with the encoder's activation f and its matrix E of token embeddings (Devlin
+    et al. 2019, sec. 3.1 and A.2, https://arxiv.org/abs/1810.04805). Class 0 of
+    the second task: the second sentence follows the first.
+
+    Args:
+        encoder: `Bert`; with a pooler, if the next sentence is to be told.
+        masked: bool. Whether there is the first task. Default True.
+        next_sentence: bool. Whether there is the second. Default True.
+        **kwargs: arguments of `keras.Model`: `name`, `dtype`, ...
+
+    Call arguments:
+        inputs: as for the encoder; as a dict, it may have int32 (B, P) as
+            `"masked_positions"`, the places in [0, T) that are to be guessed:
+            to guess all is waste where few are asked for. Default: all.
+        training: bool. Whether dropout acts.
+
+    Returns:
+        Dict: float (B, P, V), or (B, T, V), as `"token_logits"`; float (B, 2)
+        as `"next_sentence_logits"`.
+
+    Raises:
+        ValueError: what the encoder raises, no task at all, an encoder without
+            a pooler, or places that are no places.
+
+    Examples:
+        >>> encoder = keras_attn.models.Bert(
+        ...     100, num_layers=2, num_heads=2, hidden_dim=16,
+        ...     intermediate_dim=32)
+        >>> model = keras_attn.models.BertPretrainer(encoder)
+        >>> model.compile("adam", {
+        ...     "token_logits":
+        ...         keras_attn.training.SequenceCrossentropy(pad_id=-1),
+        ...     "next_sentence_logits":
+        ...         keras.losses.SparseCategoricalCrossentropy(
+        ...             from_logits=True)})
+        >>> inputs = {
+        ...     "token_ids": np.array([[2, 4, 8, 3, 9, 3]]),
+        ...     "segment_ids": np.array([[0, 0, 0, 0, 1, 1]]),
+        ...     "masked_positions": np.array([[1, 0]])}
+        >>> labels = {
+        ...     "token_logits": np.array([[7, -1]]),
+        ...     "next_sentence_logits": np.array([0])}
+        >>> history = model.fit(inputs, labels, verbose=0)
+        >>> tuple(model(inputs)["token_logits"].shape)
+        (1, 2, 100)
+    """
+
+    def __init__(self, encoder, masked=True, next_sentence=True, **kwargs):
+        check_encoder(encoder)
+        if not (masked or next_sentence):
+            raise ValueError(
+                "`masked` or `next_sentence` must be True. Received: neither"
+            )
+        if next_sentence and not getattr(encoder, "pooler", False):
+            raise ValueError(
+                "`encoder` must have a pooler where `next_sentence` is True. "
+                f"Received: {encoder!r}"
+            )
+        super().__init__(**kwargs)
+        self.encoder = encoder
+        self.masked = masked
+        self.next_sentence = next_sentence
+        width = (None, None, encoder.hidden_dim)
+        dtype = self.dtype_policy
+        if masked:
+            self._transform_dense = keras.layers.Dense(
+                encoder.hidden_dim,
+                activation=encoder.activation,
+                dtype=dtype,
+                name="transform",
+            )
+            self._transform_dense.build(width)
+            self._norm = keras.layers.LayerNormalization(
+                epsilon=encoder.epsilon, dtype=dtype, name="norm"
+            )
+            self._norm.build(width)
+            self._bias = self.add_weight(
+                (encoder.vocabulary_size,),
+                initializer="zeros",
+                name="token_bias",
+            )
+        if next_sentence:
+            self._next_dense = keras.layers.Dense(
+                2, dtype=dtype, name="next_sentence"
+            )
+            self._next_dense.build((None, encoder.hidden_dim))
+        self.built = True
+
+    @property
+    def token_bias(self):
+        """The bias c of the logits of masked words."""
+        return self._bias
+
+    def call(self, inputs, training=None):
+        """Applies the model; the class docstring lists the arguments."""
+        inputs, places = _parts(self.check_inputs(inputs))
+        x, positions = self.encoder.encode(inputs, training=training)
+        outputs = {}
+        if self.masked:
+            outputs["token_logits"] = self._token_logits(x, places)
+        if self.next_sentence:
+            pooled = self.encoder.pool(x, positions)
+            outputs["next_sentence_logits"] = self._next_dense(pooled)
+        return outputs
+
+    def _token_logits(self, x, places):
+        if places is not None:
+            x = ops.take_along_axis(x, places[..., None], axis=1)
+        x = self._norm(self._transform_dense(x))
+        logits = self.encoder.token_logits(x)
+        return logits + ops.cast(self._bias, logits.dtype)
+
+    def check_inputs(self, inputs):
+        """Returns the inputs, or raises ValueError."""
+        rest, places = _parts(inputs)
+        rest = self.encoder.check_inputs(rest)
+        if places is None:
+            return rest
+        rows, length = rest["token_ids"].shape
+        places = check_ids(
+            "masked_positions", places, length or 2**31, ("batch", "masked")
+        )
+        if not checks.fits((places.shape[0],), (rows,)):
+            raise ValueError(
+                f"`masked_positions` must have {rows} rows. "
+                f"Received: shape {tuple(places.shape)}"
+            )
+        return {**rest, "masked_positions": places}
+
+    def compute_output_shape(self, inputs_shape):
+        """Returns the shapes of the outputs."""
+        inputs_shape, places = _parts(inputs_shape)
+        rows, length = encoded_shape(self.encoder, inputs_shape)[:2]
+        shapes = {}
+        if self.masked:
+            guessed = length if places is None else places[1]
+            size = self.encoder.vocabulary_size
+            shapes["token_logits"] = (rows, guessed, size)
+        if self.next_sentence:
+            shapes["next_sentence_logits"] = (rows, 2)
+        return shapes
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        return super().get_config() | {
+            "encoder": keras.saving.serialize_keras_object(self.encoder),
+            "masked": self.masked,
+            "next_sentence": self.next_sentence,
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        """Makes the model, and its encoder with it."""
+        return super().from_config(with_encoder(config))
+
+
+def _parts(inputs):
+    """Returns what is the encoder's, and the places to guess, or None."""
+    if not isinstance(inputs, dict):
+        return inputs, None
+    rest = dict(inputs)
+    places = rest.pop("masked_positions", None)
+    return rest, places

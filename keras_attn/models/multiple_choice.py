@@ -1,0 +1,113 @@
+"""Which of several sequences it is."""
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_attn.models.doors import CheckedModel
+from keras_attn.models.sequence_classifier import SequenceClassifier
+
+
+@keras.saving.register_keras_serializable(package="keras_attn")
+class MultipleChoice(CheckedModel):
+    """Scores each of C choices, and lets a softmax choose.
+
+        logits[c] = v . Dropout(pooled[c])
+
+    each choice a sequence of its own, such as the beginning of a story and one
+    of four ends: SWAG in Devlin et al. 2019, sec. 4.4,
+    https://arxiv.org/abs/1810.04805.
+
+    Args:
+        classifier: `SequenceClassifier` with one output.
+        **kwargs: arguments of `keras.Model`: `name`, `dtype`, ...
+
+    Call arguments:
+        inputs: what the classifier takes, with an axis more: int32 (B, C, T)
+            token ids, or a dict of arrays (B, C, T).
+        training: bool. Whether dropout acts.
+
+    Returns:
+        Float (B, C), logits.
+
+    Raises:
+        ValueError: a classifier of several classes, inputs of another rank, or
+            what the classifier raises.
+
+    Examples:
+        >>> encoder = keras_attn.models.Bert(
+        ...     100, num_layers=2, num_heads=2, hidden_dim=16,
+        ...     intermediate_dim=32)
+        >>> model = keras_attn.models.MultipleChoice(
+        ...     keras_attn.models.SequenceClassifier(encoder, num_classes=1))
+        >>> tuple(model(np.array([[[2, 7, 3], [2, 8, 3]]])).shape)
+        (1, 2)
+    """
+
+    def __init__(self, classifier, **kwargs):
+        if getattr(classifier, "num_classes", None) != 1:
+            raise ValueError(
+                "`classifier` must be a SequenceClassifier with num_classes=1. "
+                f"Received: {classifier!r}"
+            )
+        super().__init__(**kwargs)
+        self.classifier = classifier
+        self.built = True
+
+    def call(self, inputs, training=None):
+        """Applies the model; the class docstring lists the arguments."""
+        inputs = self.check_inputs(inputs)
+        parts = inputs if isinstance(inputs, dict) else {"token_ids": inputs}
+        choices = parts["token_ids"].shape[1]
+        flat = {name: _flat(part) for name, part in parts.items()}
+        scores = self.classifier(flat, training=training)
+        return ops.reshape(scores, (-1, choices))
+
+    def check_inputs(self, inputs):
+        """Returns the inputs, or raises ValueError."""
+        parts = inputs if isinstance(inputs, dict) else {"token_ids": inputs}
+        checked = {}
+        for name, part in parts.items():
+            part = part if hasattr(part, "shape") else np.asarray(part)
+            if len(part.shape) != 3:
+                raise ValueError(
+                    f"`{name}` must have shape (batch, choices, length). "
+                    f"Received: {tuple(part.shape)}"
+                )
+            checked[name] = part
+        arrays = {
+            name: part
+            for name, part in checked.items()
+            if isinstance(part, np.ndarray)
+        }
+        if len(arrays) == len(checked):
+            self.classifier.check_inputs(
+                {name: _flat(part) for name, part in arrays.items()}
+            )
+        return checked if isinstance(inputs, dict) else checked["token_ids"]
+
+    def compute_output_shape(self, inputs_shape):
+        """Returns the shape of the logits."""
+        if isinstance(inputs_shape, dict):
+            inputs_shape = inputs_shape["token_ids"]
+        return tuple(inputs_shape[:2])
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        classifier = keras.saving.serialize_keras_object(self.classifier)
+        return super().get_config() | {"classifier": classifier}
+
+    @classmethod
+    def from_config(cls, config):
+        """Makes the model, and its classifier with it."""
+        classifier = config["classifier"]
+        if isinstance(classifier, dict):
+            classifier = SequenceClassifier.from_config(classifier["config"])
+        return super().from_config({**config, "classifier": classifier})
+
+
+def _flat(part):
+    length = part.shape[2]
+    if isinstance(part, np.ndarray):
+        return part.reshape(-1, length)
+    return ops.reshape(part, (-1, length))

@@ -1,0 +1,112 @@
+"""A class, or a number, for a whole sequence."""
+
+import keras
+
+from keras_attn import checks
+from keras_attn.layers import Dropout
+from keras_attn.models.doors import CheckedModel
+from keras_attn.models.encoder_parts import (
+    check_encoder,
+    encoded_shape,
+    first_tokens,
+    with_encoder,
+)
+
+
+@keras.saving.register_keras_serializable(package="keras_attn")
+class SequenceClassifier(CheckedModel):
+    """Says what a sentence, or a pair of them, is.
+
+        logits = Dropout(pooled) W + b
+
+    with the pooled output of a `Bert`; another encoder's first token goes
+    through a pooler of the classifier's own, tanh(h[0] W' + b'). A pair is one
+    sequence with two segments (Devlin et al. 2019, sec. 4.1,
+    https://arxiv.org/abs/1810.04805).
+
+    With one output it is a regression, as for the likeness of two sentences in
+    STS-B, to be trained with `"mse"`.
+
+    Args:
+        encoder: `Bert`, `Encoder`, or a model that offers what they do:
+            `encode`, `check_inputs` and `hidden_dim`.
+        num_classes: int >= 1. C.
+        dropout: float in [0, 1). On the pooled output. Default 0.1.
+        **kwargs: arguments of `keras.Model`: `name`, `dtype`, ...
+
+    Call arguments:
+        inputs: as for the encoder.
+        training: bool. Whether dropout acts.
+
+    Returns:
+        Float (B, C), logits.
+
+    Raises:
+        ValueError: what the encoder raises, or arguments out of range.
+
+    Examples:
+        >>> encoder = keras_attn.models.Bert(
+        ...     100, num_layers=2, num_heads=2, hidden_dim=16,
+        ...     intermediate_dim=32)
+        >>> model = keras_attn.models.SequenceClassifier(encoder, num_classes=3)
+        >>> tuple(model(np.array([[2, 7, 3, 0]])).shape)
+        (1, 3)
+    """
+
+    def __init__(self, encoder, num_classes, dropout=0.1, **kwargs):
+        check_encoder(encoder)
+        checks.positive_int("num_classes", num_classes)
+        checks.fraction("dropout", dropout)
+        super().__init__(**kwargs)
+        self.encoder = encoder
+        self.num_classes = num_classes
+        self.dropout = dropout
+        width = (None, encoder.hidden_dim)
+        self._pooler_dense = None
+        if not getattr(encoder, "pooler", False):
+            self._pooler_dense = keras.layers.Dense(
+                encoder.hidden_dim,
+                activation="tanh",
+                dtype=self.dtype_policy,
+                name="pooler",
+            )
+            self._pooler_dense.build(width)
+        self._dropout_layer = Dropout(dropout, dtype=self.dtype_policy)
+        self._output_dense = keras.layers.Dense(
+            num_classes, dtype=self.dtype_policy, name="output"
+        )
+        self._output_dense.build(width)
+        self.built = True
+
+    def call(self, inputs, training=None):
+        """Applies the model; the class docstring lists the arguments."""
+        x, positions = self.encoder.encode(inputs, training=training)
+        if self._pooler_dense is None:
+            pooled = self.encoder.pool(x, positions)
+        else:
+            pooled = self._pooler_dense(first_tokens(x, positions))
+        return self._output_dense(
+            self._dropout_layer(pooled, training=training)
+        )
+
+    def check_inputs(self, inputs):
+        """Returns the inputs, or raises ValueError."""
+        return self.encoder.check_inputs(inputs)
+
+    def compute_output_shape(self, inputs_shape):
+        """Returns the shape of the logits."""
+        rows = encoded_shape(self.encoder, inputs_shape)[0]
+        return rows, self.num_classes
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        return super().get_config() | {
+            "encoder": keras.saving.serialize_keras_object(self.encoder),
+            "num_classes": self.num_classes,
+            "dropout": self.dropout,
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        """Makes the model, and its encoder with it."""
+        return super().from_config(with_encoder(config))

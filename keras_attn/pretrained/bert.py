@@ -1,0 +1,206 @@
+"""BERT, with or without heads.
+
+The family `bert` of Hugging Face's transformers (Devlin et al. 2019,
+https://arxiv.org/abs/1810.04805).
+"""
+
+import numpy as np
+
+from keras_attn import checks
+from keras_attn.models import Bert
+from keras_attn.pretrained.activations import ACTIVATIONS, activation_name
+from keras_attn.pretrained.bert_heads import (
+    ARCHITECTURES,
+    architecture_of,
+    encoder_of,
+    has_pooler,
+    head_dropout,
+    head_tensors,
+    labels_of,
+    make_head,
+)
+from keras_attn.pretrained.expectations import expect
+from keras_attn.pretrained.family import Family
+from keras_attn.pretrained.layouts import SAME
+from keras_attn.pretrained.tensor_names import (
+    TensorName,
+    attention,
+    dense,
+)
+
+# What a config of this family cannot say otherwise, in our words.
+_FIXED = {
+    "activation_dropout": 0.0,
+    "gated": False,
+    "normalize_first": False,
+    "positions": "learned",
+    "position": None,
+    "scale_embedding": False,
+    "normalize_embedding": True,
+    "character_vocabulary_size": None,
+}
+# Another value asks for another model.
+_ONLY = {
+    "add_cross_attention": False,
+    "is_decoder": False,
+    "position_embedding_type": "absolute",
+    "tie_word_embeddings": True,
+}
+_PREFIX = "bert."
+_LABELS = 2  # where a config does not say how many
+
+
+def _make(config, names):
+    for key, supported in _ONLY.items():
+        config.only(key, supported)
+    architecture = (config.values.get("architectures") or ["BertModel"])[0]
+    checks.choice("architectures", architecture, ARCHITECTURES)
+    dropout = config.fraction("hidden_dropout_prob", 0.1)
+    encoder = Bert(
+        config.size("vocab_size"),
+        num_layers=config.size("num_hidden_layers"),
+        num_heads=config.size("num_attention_heads"),
+        hidden_dim=config.size("hidden_size"),
+        intermediate_dim=config.size("intermediate_size"),
+        dropout=dropout,
+        attention_dropout=config.fraction("attention_probs_dropout_prob", 0.1),
+        activation=config.choice("hidden_act", ACTIVATIONS, "gelu"),
+        epsilon=config.positive("layer_norm_eps", 1e-12),
+        max_length=config.size("max_position_embeddings", 512),
+        num_segments=config.size("type_vocab_size", 2),
+        pooler=has_pooler(architecture, names),
+        pad_id=config.token_id("pad_token_id", 0),
+    )
+    labels = config.values.get("id2label")
+    count = len(labels) if labels else config.size("num_labels", _LABELS)
+    return make_head(
+        architecture,
+        encoder,
+        names,
+        count,
+        config.fraction("classifier_dropout", dropout),
+    )
+
+
+def _describe(model):
+    encoder = encoder_of(model)
+    expect("BERT", encoder, **_FIXED)
+    values = {
+        "model_type": "bert",
+        "architectures": [architecture_of(model)],
+        "dtype": "float32",
+        "vocab_size": encoder.vocabulary_size,
+        "num_hidden_layers": encoder.num_layers,
+        "num_attention_heads": encoder.num_heads,
+        "hidden_size": encoder.hidden_dim,
+        "intermediate_size": encoder.intermediate_dim,
+        "hidden_act": activation_name(encoder.activation),
+        "hidden_dropout_prob": encoder.dropout,
+        "attention_probs_dropout_prob": encoder.attention_dropout,
+        "classifier_dropout": head_dropout(model),
+        "layer_norm_eps": encoder.epsilon,
+        "max_position_embeddings": encoder.max_length,
+        "type_vocab_size": encoder.num_segments,
+        "pad_token_id": encoder.pad_id,
+    }
+    labels = labels_of(model)
+    if labels is not None:
+        names = [f"LABEL_{number}" for number in range(labels)]
+        values["id2label"] = {str(i): name for i, name in enumerate(names)}
+        values["label2id"] = {name: i for i, name in enumerate(names)}
+    return values
+
+
+def _tensors(model):
+    encoder = encoder_of(model)
+    table = "embeddings.word_embeddings.weight"
+    head, copies = head_tensors(model, _bare_norm)
+    # A bare model is written without the prefix, as transformers does.
+    prefix = "" if encoder is model else _PREFIX
+    names = [
+        TensorName(
+            "token_embedding/table/embeddings", table, SAME, tuple(copies)
+        ),
+        TensorName(
+            "segment_embedding/table/embeddings",
+            "embeddings.token_type_embeddings.weight",
+            SAME,
+        ),
+        TensorName(
+            "positions/table/embeddings",
+            "embeddings.position_embeddings.weight",
+            SAME,
+        ),
+        *_bare_norm("embedding_norm", "embeddings.LayerNorm"),
+    ]
+    for number in range(encoder.num_layers):
+        names += _layer(f"block_{number}", f"encoder.layer.{number}")
+    if encoder.pooler:
+        names += dense("pooler", "pooler.dense")
+    return [_prefixed(name, prefix) for name in names] + head
+
+
+def _layer(ours, theirs):
+    return [
+        *_attention(f"{ours}/self_attention", f"{theirs}.attention"),
+        *_bare_norm(
+            f"{ours}/around_attention/norm",
+            f"{theirs}.attention.output.LayerNorm",
+        ),
+        *dense(f"{ours}/feed_forward/inner", f"{theirs}.intermediate.dense"),
+        *dense(f"{ours}/feed_forward/outer", f"{theirs}.output.dense"),
+        *_bare_norm(
+            f"{ours}/around_feed_forward/norm", f"{theirs}.output.LayerNorm"
+        ),
+    ]
+
+
+def _attention(ours, theirs):
+    parts = [f"self.{part}" for part in ("query", "key", "value")]
+    return attention(ours, theirs, *parts, "output.dense")
+
+
+def _bare_norm(ours, theirs):
+    # Files that were made from TensorFlow's have its names.
+    return [
+        TensorName(
+            f"{ours}/gamma", f"{theirs}.weight", SAME, (f"{theirs}.gamma",)
+        ),
+        TensorName(f"{ours}/beta", f"{theirs}.bias", SAME, (f"{theirs}.beta",)),
+    ]
+
+
+def _prefixed(name, prefix):
+    """Gives a name of the encoder its prefix, and takes the other form too."""
+    other = "" if prefix else _PREFIX
+    heads = tuple(copy for copy in name.copies if copy.startswith("cls."))
+    olds = tuple(copy for copy in name.copies if not copy.startswith("cls."))
+    return name._replace(
+        theirs=prefix + name.theirs,
+        copies=(
+            *(prefix + copy for copy in olds),
+            *(other + copy for copy in (name.theirs, *olds)),
+            *heads,
+        ),
+    )
+
+
+def _constants(model):
+    length = encoder_of(model).max_length
+
+    def places():
+        return np.arange(length, dtype="float32")[None]
+
+    return {
+        f"{prefix}embeddings.position_ids": places for prefix in ("", _PREFIX)
+    }
+
+
+BERT = Family(
+    model_type="bert",
+    serves=lambda model: encoder_of(model) is not None,
+    make=_make,
+    describe=_describe,
+    tensors=_tensors,
+    constants=_constants,
+)

@@ -1,0 +1,337 @@
+"""BERT's models: what they return, refuse, learn and keep in files.
+
+That they compute what transformers does is tested with its files, in
+tests/pretrained/test_bert.py.
+"""
+
+import keras
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keras_attn.models import (
+    Bert,
+    BertPretrainer,
+    Encoder,
+    MultipleChoice,
+    SequenceClassifier,
+    SpanExtractor,
+    TokenClassifier,
+)
+from keras_attn.training import SequenceCrossentropy
+from tests.contract import randomize
+
+SIZE = 12
+IDS = np.array([[2, 5, 6, 3, 7, 3], [2, 8, 3, 9, 0, 0]], "int32")
+SEGMENTS = np.array([[0, 0, 0, 0, 1, 1], [0, 0, 0, 1, 0, 0]], "int32")
+PAIR = {"token_ids": IDS, "segment_ids": SEGMENTS}
+
+
+def bert(random=True, **kwargs):
+    sizes = {"num_layers": 2, "num_heads": 2, "hidden_dim": 8}
+    calm = {"dropout": 0.0, "attention_dropout": 0.0, "max_length": 16}
+    model = Bert(SIZE, intermediate_dim=12, **(sizes | calm | kwargs))
+    return randomize(model, scale=0.3) if random else model
+
+
+def encoder(**kwargs):
+    model = Encoder(SIZE, 1, 2, 8, 12, dropout=0.0, **kwargs)
+    return randomize(model, scale=0.3)
+
+
+HEADS = {
+    "Bert": bert,
+    "without a pooler": lambda **k: bert(pooler=False, **k),
+    "BertPretrainer": lambda **k: BertPretrainer(bert(**k), **k),
+    "SequenceClassifier": lambda **k: SequenceClassifier(bert(**k), 3, **k),
+    "TokenClassifier": lambda **k: TokenClassifier(bert(**k), 3, **k),
+    "SpanExtractor": lambda **k: SpanExtractor(
+        bert(**k), no_answer="first", **k
+    ),
+}
+every_head = pytest.mark.parametrize("head", HEADS)
+
+
+def to_numpy(nest):
+    return keras.tree.map_structure(keras.ops.convert_to_numpy, nest)
+
+
+def assert_close(found, expected, atol=1e-5):
+    found, expected = map(
+        keras.tree.flatten, (to_numpy(found), to_numpy(expected))
+    )
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, atol=atol)
+
+
+@every_head
+def test_files_and_configs_keep_all(head, tmp_path):
+    model = HEADS[head]()
+    expected = model(PAIR)
+    again = type(model).from_config(model.get_config())
+    again.set_weights(model.get_weights())
+    assert_close(again(PAIR), expected, atol=0)
+    model.save(tmp_path / "model.keras")
+    assert_close(
+        keras.saving.load_model(tmp_path / "model.keras")(PAIR), expected
+    )
+
+
+@every_head
+def test_shapes_are_told_before(head):
+    model = HEADS[head]()
+    shapes = {name: part.shape for name, part in PAIR.items()}
+    told = keras.tree.flatten(
+        keras.tree.map_shape_structure(str, model.compute_output_shape(shapes))
+    )
+    found = [str(tuple(x.shape)) for x in keras.tree.flatten(model(PAIR))]
+    assert sorted(told) == sorted(found)
+
+
+@every_head
+def test_half_precision(head):
+    found = HEADS[head](dtype="mixed_bfloat16")(PAIR)
+    for output in keras.tree.flatten(
+        to_numpy(
+            keras.tree.map_structure(
+                lambda x: keras.ops.cast(x, "float32"), found
+            )
+        )
+    ):
+        assert np.isfinite(output).all()
+
+
+@settings(max_examples=15, deadline=None)
+@given(left=st.integers(0, 3), right=st.integers(0, 3))
+def test_padding_changes_nothing(left, right):
+    model = bert()
+    expected = to_numpy(model(IDS[:1]))
+    ids = np.pad(IDS[:1], ((0, 0), (left, right)))
+    found = to_numpy(model(ids))
+    end = left + IDS.shape[1]
+    np.testing.assert_allclose(
+        found["sequence_output"][:, left:end],
+        expected["sequence_output"],
+        atol=1e-5,
+    )
+    np.testing.assert_allclose(
+        found["pooled_output"], expected["pooled_output"], atol=1e-5
+    )
+
+
+def test_a_mask_says_more_than_the_ids():
+    model = bert()
+    mask = np.array([[1, 1, 1, 1, 0, 0]] * 2, "bool")
+    changed = np.where(mask, IDS, 11).astype("int32")
+    one, other = (
+        to_numpy(model({"token_ids": ids, "padding_mask": mask}))
+        for ids in (IDS, changed)
+    )
+    np.testing.assert_allclose(
+        one["sequence_output"][:, :4], other["sequence_output"][:, :4]
+    )
+    np.testing.assert_allclose(one["pooled_output"], other["pooled_output"])
+
+
+def test_only_the_masked_are_guessed():
+    model = BertPretrainer(bert(), next_sentence=False)
+    randomize(model)
+    everywhere = to_numpy(model(PAIR)["token_logits"])
+    places = np.array([[4, 1], [3, 0]], "int32")
+    found = model({**PAIR, "masked_positions": places})
+    assert set(found) == {"token_logits"}
+    rows = np.arange(2)[:, None]
+    assert_close(found["token_logits"], everywhere[rows, places])
+
+
+def test_both_tasks_are_learnt_at_once():
+    """Each token is the one before it plus one; the second row is no pair."""
+    keras.utils.set_random_seed(0)
+    encoder = bert(False, hidden_dim=16, num_layers=1)
+    model = BertPretrainer(encoder)
+    model.compile(
+        keras.optimizers.Adam(0.003),
+        {
+            "token_logits": SequenceCrossentropy(pad_id=-1),
+            "next_sentence_logits": keras.losses.SparseCategoricalCrossentropy(
+                from_logits=True
+            ),
+        },
+    )
+    starts = np.arange(5, 9)
+    rows = np.stack([np.full(4, 2), starts, starts + 1, starts + 2], axis=1)
+    follows = np.arange(4) % 2
+    rows = np.concatenate([rows, 3 + follows[:, None]], axis=1)
+    masked = rows.copy()
+    masked[:, 2] = 1
+    inputs = {
+        "token_ids": masked.astype("int32"),
+        "segment_ids": np.array([[0, 0, 0, 0, 1]] * 4, "int32"),
+        "masked_positions": np.array([[2, 0]] * 4, "int32"),
+    }
+    labels = {
+        "token_logits": np.stack([rows[:, 2], np.full(4, -1)], axis=1).astype(
+            "int32"
+        ),
+        "next_sentence_logits": follows.astype("int32"),
+    }
+    history = model.fit(inputs, labels, epochs=150, verbose=0).history
+    assert history["loss"][-1] < 0.1 < history["loss"][0]
+    found = to_numpy(model(inputs))
+    assert (found["token_logits"][:, 0].argmax(-1) == rows[:, 2]).all()
+    assert (found["next_sentence_logits"].argmax(-1) == follows).all()
+
+
+@pytest.mark.parametrize("make", [bert, encoder], ids=["Bert", "Encoder"])
+def test_sentences_are_classified(make):
+    """Whether a 7 stands in it; with an encoder of either kind."""
+    keras.utils.set_random_seed(0)
+    model = SequenceClassifier(make(), 2, dropout=0.0)
+    model.compile(
+        keras.optimizers.Adam(0.02),
+        keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+    )
+    rng = np.random.default_rng(0)
+    ids = rng.integers(5, 10, (64, 4)).astype("int32")
+    labels = (ids == 7).any(axis=1).astype("int32")
+    model.fit(ids, labels, epochs=30, batch_size=32, verbose=0)
+    found = model.predict(ids, verbose=0).argmax(-1)
+    assert (found == labels).mean() > 0.95
+
+
+def test_one_output_is_a_number():
+    model = SequenceClassifier(bert(), 1)
+    model.compile("sgd", "mse")
+    model.fit(PAIR, np.array([0.3, 4.0]), verbose=0)
+    assert model.predict(PAIR, verbose=0).shape == (2, 1)
+
+
+def test_choices_are_scored_one_by_one():
+    classifier = SequenceClassifier(bert(), 1)
+    model = MultipleChoice(classifier)
+    choices = np.stack([IDS, IDS[::-1], IDS], axis=1)
+    found = to_numpy(model(choices))
+    expected = to_numpy(classifier(choices.reshape(-1, 6))).reshape(2, 3)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    parts = {
+        "token_ids": choices,
+        "segment_ids": np.stack([SEGMENTS] * 3, axis=1),
+    }
+    model.compile(
+        "adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    )
+    model.fit(parts, np.array([1, 2]), verbose=0)
+    again = MultipleChoice.from_config(model.get_config())
+    again.set_weights(model.get_weights())
+    assert_close(again(parts), model(parts), atol=0)
+    assert model.compute_output_shape((2, 3, 6)) == (2, 3)
+
+
+def test_the_first_token_may_say_that_there_is_no_answer():
+    model = SpanExtractor(bert(), no_answer="first")
+    kernel, bias = model._token_dense.get_weights()
+    where = np.array([[0, 0, 0, 0, 1, 1], [0, 0, 0, 1, 0, 0]], "bool")
+    inputs = {**PAIR, "answerable": where}
+    logits = to_numpy(model(inputs))
+    x = to_numpy(model.encoder(PAIR)["sequence_output"])
+    expected = np.swapaxes(x @ kernel + bias, 1, 2)
+    seen = where | (np.arange(6) == 0)
+    np.testing.assert_allclose(
+        logits[np.stack([seen, seen], axis=1)],
+        expected[np.stack([seen, seen], axis=1)],
+        atol=1e-5,
+    )
+    assert (logits[np.stack([~seen, ~seen], axis=1)] == -1e9).all()
+    spans = model.extract(inputs)
+    none = expected[:, :, 0].sum(axis=1)
+    best = expected[1, :, 3].sum() - none[1]
+    assert np.isclose(spans.score[1], best, atol=1e-5)
+    wanted = 3 if best > 0 else -1
+    assert (spans.start[1], spans.end[1]) == (wanted, wanted)
+
+
+def test_answers_are_found_where_they_stand():
+    """Vectors behind a fresh layer norm are all of one length."""
+    model = SpanExtractor(bert(False), no_answer="first")
+    x = to_numpy(model.encoder(PAIR)["sequence_output"])
+    for place in (1, 3):
+        kernel = np.stack([x[1, place], x[1, place]], axis=1)
+        model._token_dense.set_weights([kernel, np.zeros(2)])
+        spans = model.extract(
+            {"token_ids": IDS[1:], "segment_ids": SEGMENTS[1:]}
+        )
+        assert (spans.start[0], spans.end[0]) == (place, place)
+    model._token_dense.set_weights([0 * kernel, np.zeros(2)])
+    assert (model.extract(PAIR).start == -1).all()
+
+
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (lambda: bert(num_heads=3), "`num_heads`"),
+        (lambda: bert(pooler=False).pool(None, None), "a model with a pooler"),
+        (
+            lambda: BertPretrainer(bert(), masked=False, next_sentence=False),
+            "`masked` or `next_sentence` must be True",
+        ),
+        (
+            lambda: BertPretrainer(bert(pooler=False)),
+            "`encoder` must have a pooler",
+        ),
+        (lambda: SequenceClassifier("bert", 2), "`encoder` must be"),
+        (
+            lambda: SequenceClassifier(bert(), 0),
+            "`num_classes` must be a positive",
+        ),
+        (
+            lambda: MultipleChoice(SequenceClassifier(bert(), 2)),
+            "`classifier` must be a SequenceClassifier with num_classes=1",
+        ),
+        (lambda: SpanExtractor(bert(), no_answer="last"), "`no_answer` must"),
+    ],
+)
+def test_bad_arguments(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    "inputs, message",
+    [
+        ({"segment_ids": SEGMENTS}, "`inputs` must hold token_ids"),
+        ({**PAIR, "mask": IDS}, "`inputs` must hold .*Received: .*mask"),
+        ({**PAIR, "segment_ids": IDS}, r"`segment_ids` must lie in \[0, 2\)"),
+        (
+            {**PAIR, "segment_ids": SEGMENTS[:, :2]},
+            "`segment_ids` must have a segment for each token",
+        ),
+        (
+            {**PAIR, "padding_mask": SEGMENTS[:1]},
+            "`padding_mask` must say of each token",
+        ),
+        (
+            {**PAIR, "masked_positions": np.array([[6], [0]], "int32")},
+            r"`masked_positions` must lie in \[0, 6\)",
+        ),
+        (
+            {**PAIR, "masked_positions": np.array([[1]], "int32")},
+            "`masked_positions` must have 2 rows",
+        ),
+        (np.ones((1, 17), "int32"), "must not be longer than max_length=16"),
+    ],
+)
+def test_bad_inputs(inputs, message):
+    model = BertPretrainer(bert())
+    with pytest.raises(ValueError, match=message):
+        model(inputs)
+    with pytest.raises(ValueError, match=message):
+        model.predict(inputs, verbose=0)
+
+
+def test_bad_choices():
+    model = MultipleChoice(SequenceClassifier(bert(), 1))
+    with pytest.raises(ValueError, match=r"shape \(batch, choices, length\)"):
+        model(IDS)
+    with pytest.raises(ValueError, match=r"`token_ids` must lie in \[0, 12\)"):
+        model.predict(IDS[None] + 9, verbose=0)
