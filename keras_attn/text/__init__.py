@@ -1,7 +1,17 @@
 """Texts in, batches of ids out. Needs the extra `keras-attn[text]`."""
 
 from keras_attn.text.batch_report import BatchReport
+from keras_attn.text.mask_tokens import MaskedTokens, mask_tokens
+from keras_attn.text.sentence_pairs import SentencePair, sentence_pairs
 from keras_attn.text.subword_tokenizer import SubwordTokenizer
 from keras_attn.text.token_batches import token_batches
 
-__all__ = ["BatchReport", "SubwordTokenizer", "token_batches"]
+__all__ = [
+    "BatchReport",
+    "MaskedTokens",
+    "SentencePair",
+    "SubwordTokenizer",
+    "mask_tokens",
+    "sentence_pairs",
+    "token_batches",
+]

@@ -1,0 +1,189 @@
+"""mask_tokens: what BERT has to guess, chosen anew each time."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from keras_attn import checks
+
+# Of the tokens that are to be guessed: these become the mask, and these of the
+# rest another token; what is left stays as it is.
+_MASKED, _OTHER = 0.8, 0.1
+_NONE = -1
+
+
+class MaskedTokens(NamedTuple):
+    """Holds rows with masks in them, and what is behind the masks.
+
+    Args:
+        token_ids: int32 (B, T), what a model reads.
+        positions: int32 (B, P), the places that are to be guessed, in order; 0
+            where a row has fewer.
+        labels: int32 (B, P), the tokens that stood there; -1 where a row has
+            fewer.
+
+    Examples:
+        >>> keras_attn.text.MaskedTokens._fields
+        ('token_ids', 'positions', 'labels')
+    """
+
+    token_ids: Any
+    positions: Any
+    labels: Any
+
+
+def mask_tokens(
+    token_ids,
+    vocabulary_size,
+    mask_id,
+    special_ids=(0,),
+    share=0.15,
+    continuations=None,
+    max_predictions=None,
+    seed=None,
+):
+    """Hides some tokens, for a model that learns to guess them.
+
+    Of the tokens of a row, special ones and padding apart, a share is chosen,
+    rounded, and one at least. Of these 80 % become the mask, 10 % another
+    token, drawn from all that are not special, and 10 % stay as they are
+    (Devlin et al. 2019, sec. 3.1 and A.1, https://arxiv.org/abs/1810.04805).
+
+    Args:
+        token_ids: int (B, T).
+        vocabulary_size: int. V.
+        mask_id: int. The id of `[MASK]`.
+        special_ids: iterable of int. Ids that are never chosen nor drawn:
+            padding, `[CLS]`, `[SEP]`, ... . Default: padding, 0.
+        share: float in (0, 1). Default 0.15.
+        continuations: bool (V,), True for pieces that go on with a word, such
+            as `##ing`. Then words are chosen, and all pieces of one are hidden
+            together, as long as the share is not exceeded. Default None: pieces
+            are chosen.
+        max_predictions: int. P, the most tokens that are chosen of a row;
+            default: the share of T.
+        seed: int >= 0, or `numpy.random.Generator`. None: another draw each
+            time.
+
+    Returns:
+        `MaskedTokens`, whose `positions` and `labels` are those that
+        `BertPretrainer` and `SequenceCrossentropy(pad_id=-1)` take.
+
+    Raises:
+        ValueError: ids of another rank or out of range, or arguments out of
+            range.
+
+    Examples:
+        >>> masked = keras_attn.text.mask_tokens(
+        ...     [[2, 7, 8, 9, 3, 0]], 12, mask_id=4, special_ids=range(5),
+        ...     share=0.4, seed=1)
+        >>> masked.labels.shape, bool((masked.labels > 4).any())
+        ((1, 2), True)
+    """
+    ids, hidden = _checked(token_ids, vocabulary_size, mask_id, special_ids)
+    if not isinstance(share, float) or not 0 < share < 1:
+        raise ValueError(
+            f"`share` must be a number in (0, 1). Received: share={share!r}"
+        )
+    if max_predictions is None:
+        max_predictions = max(1, int(_rounded(share * ids.shape[1])))
+    checks.positive_int("max_predictions", max_predictions)
+    random = np.random.default_rng(seed)
+    may = ~np.isin(ids, hidden)
+    there = may.sum(axis=1)
+    counts = np.minimum(
+        np.maximum(_rounded(share * there), there > 0), max_predictions
+    )
+    if continuations is None:
+        chosen = _pieces(may, counts, random)
+    else:
+        continuations = np.asarray(continuations)
+        if continuations.shape != (vocabulary_size,):
+            raise ValueError(
+                f"`continuations` must say of each of {vocabulary_size} ids "
+                "whether it goes on with a word. "
+                f"Received: shape {continuations.shape}"
+            )
+        words = _words(may, continuations.astype(bool)[ids])
+        chosen = _whole(words, counts, random)
+    drawn = np.setdiff1d(np.arange(vocabulary_size), hidden)
+    return _hidden(ids, chosen, max_predictions, mask_id, drawn, random)
+
+
+def _checked(token_ids, vocabulary_size, mask_id, special_ids):
+    """Returns ids, and those that are neither chosen nor drawn."""
+    checks.positive_int("vocabulary_size", vocabulary_size)
+    ids = np.asarray(token_ids)
+    if ids.ndim != 2 or ids.dtype.kind not in "iu":
+        raise ValueError(
+            "`token_ids` must be integers of shape (batch, length). "
+            f"Received: {ids.dtype} of shape {ids.shape}"
+        )
+    hidden = [*special_ids, mask_id]
+    for name, values in (
+        ("token_ids", ids),
+        ("mask_id and special_ids", np.asarray(hidden)),
+    ):
+        if values.size and not (
+            0 <= values.min() and values.max() < vocabulary_size
+        ):
+            raise ValueError(
+                f"`{name}` must lie in [0, {vocabulary_size}). "
+                f"Received: ids from {values.min()} to {values.max()}"
+            )
+    if len(set(hidden)) == vocabulary_size:
+        raise ValueError(
+            "`special_ids` must leave ids that can be drawn. Received: all of "
+            f"[0, {vocabulary_size})"
+        )
+    return ids.astype("int32"), hidden
+
+
+def _rounded(numbers):
+    return np.floor(np.asarray(numbers) + 0.5).astype(int)[()]
+
+
+def _pieces(may, counts, random):
+    """Chooses `counts` places of each row, bool (B, T)."""
+    draws = np.where(may, random.random(may.shape), 2.0)
+    ranks = draws.argsort(axis=1).argsort(axis=1)
+    return ranks < counts[:, None]
+
+
+def _words(may, goes_on):
+    """Numbers the words of each row, int (B, T); -1 where there is none."""
+    before = np.pad(may[:, :-1], ((0, 0), (1, 0)))
+    starts = may & ~(goes_on & before)
+    return np.where(may, starts.cumsum(axis=1) - 1, _NONE)
+
+
+def _whole(words, counts, random):
+    """Chooses words, up to `counts` places of each row, bool (B, T)."""
+    chosen = np.zeros(words.shape, bool)
+    for row, count, taken in zip(words, counts, chosen, strict=True):
+        sizes = np.bincount(row[row >= 0])
+        for word in random.permutation(len(sizes)):
+            if sizes[word] <= count:
+                taken |= row == word
+                count -= sizes[word]
+    return chosen
+
+
+def _hidden(ids, chosen, width, mask_id, drawn, random):
+    rows, places = np.nonzero(chosen)
+    counts = chosen.sum(axis=1)
+    columns = np.arange(len(rows)) - np.repeat(counts.cumsum() - counts, counts)
+    positions = np.zeros((len(ids), width), "int32")
+    labels = np.full((len(ids), width), _NONE, "int32")
+    positions[rows, columns] = places
+    labels[rows, columns] = ids[rows, places]
+    draws = random.random(len(rows))
+    others = random.choice(drawn, len(rows))
+    there = ids[rows, places]
+    read = ids.copy()
+    read[rows, places] = np.where(
+        draws < _MASKED,
+        mask_id,
+        np.where(draws < _MASKED + _OTHER, others, there),
+    )
+    return MaskedTokens(read, positions, labels)

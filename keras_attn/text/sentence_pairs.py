@@ -1,0 +1,147 @@
+"""sentence_pairs: two sentences each, of which the second may follow."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from keras_attn import checks
+
+
+class SentencePair(NamedTuple):
+    """Holds two stretches of text, and whether they belong together.
+
+    Args:
+        first: list of ids.
+        second: list of ids.
+        follows: bool. Whether the second follows the first in its document.
+
+    Examples:
+        >>> keras_attn.text.SentencePair([5], [6], True).follows
+        True
+    """
+
+    first: Any
+    second: Any
+    follows: bool
+
+
+def sentence_pairs(documents, length=None, seed=None):
+    """Makes the pairs of which BERT tells whether the second follows.
+
+    Half of them, by chance, are sentences that follow each other; in the other
+    half the second one is drawn from another document (Devlin et al. 2019,
+    sec. 3.1, https://arxiv.org/abs/1810.04805). Every sentence of a document
+    that has a next one is a first one, in order. With a `length`, sentences
+    are joined, first and second each from one document, until they fill it (A.2
+    there): then a document gives fewer and longer pairs.
+
+    Args:
+        documents: list of documents, each a list of sentences, each a list of
+            ids. Documents and sentences that are empty are passed over.
+        length: int >= 2. The most ids of both together. What is longer is cut,
+            the longer one first, at its end. Default None: a sentence each.
+        seed: int >= 0, or `numpy.random.Generator`. None: another draw each
+            time.
+
+    Returns:
+        List of `SentencePair`.
+
+    Raises:
+        ValueError: fewer than two documents, none with two sentences, or a
+            length of less than two.
+
+    Examples:
+        >>> pairs = keras_attn.text.sentence_pairs(
+        ...     [[[5], [6], [7]], [[8], [9]]], seed=0)
+        >>> [pair.first for pair in pairs]
+        [[5], [6], [8]]
+    """
+    if length is not None:
+        checks.positive_int("length", length)
+        if length < 2:
+            raise ValueError(
+                "`length` must be at least 2, an id of each. "
+                f"Received: length={length}"
+            )
+    documents = [
+        [list(sentence) for sentence in document if len(sentence)]
+        for document in documents
+    ]
+    documents = [document for document in documents if document]
+    if len(documents) < 2 or max(map(len, documents)) < 2:
+        raise ValueError(
+            "`documents` must be at least two, one of them of two sentences. "
+            f"Received: {len(documents)} that are not empty"
+        )
+    random = np.random.default_rng(seed)
+    pairs = []
+    for number, document in enumerate(documents):
+        start = 0
+        while start < len(document) - 1:
+            pair, start = _pair(documents, number, start, length, random)
+            pairs.append(pair)
+    return pairs
+
+
+def _pair(documents, number, start, length, random):
+    """Returns a pair, and where the next one starts."""
+    document = documents[number]
+    end = start + 1
+    if length is not None:
+        # As many sentences as fill it; one at least is left for the second.
+        total = len(document[start])
+        while end < len(document) and total < length:
+            total += len(document[end])
+            end += 1
+        end = start + 1 + random.integers(max(1, end - start - 1))
+    first = _joined(document[start:end])
+    follows = bool(random.random() < 0.5)
+    if follows:
+        source, place = document, end
+    else:
+        other = random.integers(len(documents) - 1)
+        source = documents[other + (other >= number)]
+        place = random.integers(len(source))
+    stop = place + 1
+    if length is not None:
+        while stop < len(source) and (
+            len(first) + sum(map(len, source[place:stop])) < length
+        ):
+            stop += 1
+    second = _joined(source[place:stop])
+    if length is not None:
+        first, second = cut_pair(first, second, length)
+    # A second one of another document leaves its own place to the next pair.
+    used = follows and length is not None
+    return SentencePair(first, second, follows), stop if used else end
+
+
+def cut_pair(first, second, length):
+    """Cuts two lists of ids to a length, the longer one first, at its end.
+
+    Args:
+        first: list of ids.
+        second: list of ids.
+        length: int. The most ids of both together.
+
+    Returns:
+        The two lists.
+
+    Examples:
+        >>> from keras_attn.text.sentence_pairs import cut_pair
+        >>> cut_pair([1, 2, 3, 4], [5, 6], 4)
+        ([1, 2], [5, 6])
+    """
+    over = max(0, len(first) + len(second) - length)
+    # First the longer one down to the other, then both in turn.
+    difference = len(first) - len(second)
+    from_first = min(over, max(0, difference))
+    from_second = min(over, max(0, -difference))
+    rest = over - from_first - from_second
+    from_first += rest // 2
+    from_second += rest - rest // 2
+    return first[: len(first) - from_first], second[: len(second) - from_second]
+
+
+def _joined(sentences):
+    return [token for sentence in sentences for token in sentence]

@@ -1,0 +1,168 @@
+"""The shares of what is hidden, counted, and what must never be hidden."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from keras_attn.text import mask_tokens
+
+SIZE, MASK = 50, 4
+SPECIAL = (0, 1, 2, 3, 4)
+CONTINUES = np.arange(SIZE) >= 30
+
+
+def rows(count=400, length=40, seed=0):
+    """Rows of words between 2 and 3, with padding behind."""
+    random = np.random.default_rng(seed)
+    ids = random.integers(5, SIZE, (count, length)).astype("int32")
+    ids[:, 0] = 2
+    for row, end in zip(ids, random.integers(3, length, count), strict=True):
+        row[end] = 3
+        row[end + 1 :] = 0
+    return ids
+
+
+def mask(ids, **kwargs):
+    settings = {"mask_id": MASK, "special_ids": SPECIAL, "seed": 1}
+    return mask_tokens(ids, SIZE, **(settings | kwargs))
+
+
+def chosen_of(masked, shape):
+    chosen = np.zeros(shape, bool)
+    for row, positions, labels in zip(
+        chosen, masked.positions, masked.labels, strict=True
+    ):
+        row[positions[labels >= 0]] = True
+    return chosen
+
+
+def probable(count, total, share):
+    """Whether so many of a total have that share, but once in a million."""
+    return stats.binomtest(count, total, share).pvalue > 1e-6
+
+
+def test_shares():
+    ids = rows(4000)
+    masked = mask(ids)
+    chosen = chosen_of(masked, ids.shape)
+    real = ~np.isin(ids, SPECIAL)
+    there = real.sum(axis=1)
+    assert not (chosen & ~real).any()
+    expected = np.maximum(np.floor(0.15 * there + 0.5), there > 0)
+    np.testing.assert_array_equal(chosen.sum(axis=1), expected)
+    total = chosen.sum()
+    became = masked.token_ids[chosen]
+    assert probable((became == MASK).sum(), total, 0.8)
+    # Another token, which is by chance the same one in 1 of 45.
+    other = (became != MASK) & (became != ids[chosen])
+    assert probable(other.sum(), total, 0.1 * 44 / 45)
+    assert not np.isin(became[other], SPECIAL).any()
+    drawn = np.bincount(became[other], minlength=SIZE)[5:]
+    assert stats.chisquare(drawn).pvalue > 1e-6
+    # Every place of a row is as likely as another.
+    full = there == there.max()
+    places = chosen[full].sum(axis=0)[1 : 1 + there.max()]
+    assert stats.chisquare(places).pvalue > 1e-6
+
+
+def test_what_is_not_chosen_stays():
+    ids = rows()
+    masked = mask(ids)
+    chosen = chosen_of(masked, ids.shape)
+    np.testing.assert_array_equal(masked.token_ids[~chosen], ids[~chosen])
+    for row, positions, labels in zip(
+        ids, masked.positions, masked.labels, strict=True
+    ):
+        count = (labels >= 0).sum()
+        np.testing.assert_array_equal(row[positions[:count]], labels[:count])
+        assert (np.diff(positions[:count]) > 0).all()
+        assert not positions[count:].any() and (labels[count:] == -1).all()
+    assert masked.token_ids.dtype == masked.labels.dtype == np.int32
+    assert masked.positions.shape == masked.labels.shape == (400, 6)
+
+
+def test_words_are_hidden_as_a_whole():
+    ids = rows(2000)
+    masked = mask(ids, continuations=CONTINUES)
+    chosen = chosen_of(masked, ids.shape)
+    words = split = 0
+    for row, taken in zip(ids, chosen, strict=True):
+        pieces = []
+        for place, token in enumerate(row):
+            if token in SPECIAL:
+                pieces.append(None)
+            elif CONTINUES[token] and pieces and pieces[-1] is not None:
+                pieces[-1].append(place)
+                pieces.append(pieces[-1])
+            else:
+                pieces.append([place])
+        for word in {id(w): w for w in pieces if w is not None}.values():
+            words += 1
+            split += len(set(taken[word])) > 1
+    assert words > 10_000 and split == 0
+    real = ~np.isin(ids, SPECIAL)
+    wanted = np.maximum(np.floor(0.15 * real.sum(1) + 0.5), real.any(1))
+    assert (chosen.sum(axis=1) <= wanted).all()
+    assert chosen.sum() > 0.9 * wanted.sum()
+
+
+def test_the_seed_decides():
+    ids = rows(20)
+    one, other = mask(ids, seed=3), mask(ids, seed=3)
+    for a, b in zip(one, other, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert (mask(ids, seed=4).token_ids != one.token_ids).any()
+    random = np.random.default_rng(3)
+    np.testing.assert_array_equal(
+        mask(ids, seed=random).token_ids, one.token_ids
+    )
+    assert (mask(ids, seed=random).token_ids != one.token_ids).any()
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    count=st.integers(1, 4),
+    length=st.integers(1, 12),
+    share=st.floats(0.01, 0.99),
+    most=st.none() | st.integers(1, 5),
+    whole=st.booleans(),
+    seed=st.integers(0, 2**32),
+)
+def test_of_any_shape(count, length, share, most, whole, seed):
+    random = np.random.default_rng(seed)
+    ids = random.integers(0, SIZE, (count, length))
+    masked = mask(
+        ids,
+        share=share,
+        max_predictions=most,
+        seed=seed,
+        continuations=CONTINUES if whole else None,
+    )
+    chosen = chosen_of(masked, ids.shape)
+    assert not (chosen & np.isin(ids, SPECIAL)).any()
+    assert chosen.sum() == (masked.labels >= 0).sum()
+    restored = masked.token_ids.copy()
+    inverse = np.nonzero(masked.labels >= 0)
+    restored[inverse[0], masked.positions[inverse]] = masked.labels[inverse]
+    np.testing.assert_array_equal(restored, ids)
+
+
+@pytest.mark.parametrize(
+    "kwargs, message",
+    [
+        ({"token_ids": [1, 2]}, "`token_ids` must be integers of shape"),
+        ({"token_ids": [[0.5]]}, "`token_ids` must be integers of shape"),
+        ({"token_ids": [[SIZE]]}, r"`token_ids` must lie in \[0, 50\)"),
+        ({"mask_id": SIZE}, r"`mask_id and special_ids` must lie in"),
+        ({"special_ids": range(SIZE)}, "must leave ids that can be drawn"),
+        ({"share": 1.0}, r"`share` must be a number in \(0, 1\)"),
+        ({"max_predictions": 0}, "`max_predictions` must be a positive"),
+        ({"continuations": [True]}, "`continuations` must say of each of 50"),
+    ],
+)
+def test_bad_input(kwargs, message):
+    kwargs = {"token_ids": [[5, 6]]} | kwargs
+    with pytest.raises(ValueError, match=message):
+        mask(kwargs.pop("token_ids"), **kwargs)
