@@ -3,8 +3,10 @@
 from keras_attn.models.bert import Bert
 from keras_attn.models.bert_pretrainer import BertPretrainer
 from keras_attn.models.best_spans import Spans, best_spans
+from keras_attn.models.bio_spans import Entity, bio_spans
 from keras_attn.models.doors import check_ids
 from keras_attn.models.encoder import Encoder
+from keras_attn.models.first_piece_labels import first_piece_labels
 from keras_attn.models.gpt import GPT
 from keras_attn.models.multiple_choice import MultipleChoice
 from keras_attn.models.recurrent_seq2seq import RecurrentSeq2Seq
@@ -18,6 +20,7 @@ __all__ = [
     "Bert",
     "BertPretrainer",
     "Encoder",
+    "Entity",
     "MultipleChoice",
     "RecurrentSeq2Seq",
     "SequenceClassifier",
@@ -26,5 +29,7 @@ __all__ = [
     "TokenClassifier",
     "Transformer",
     "best_spans",
+    "bio_spans",
     "check_ids",
+    "first_piece_labels",
 ]

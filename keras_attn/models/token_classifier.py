@@ -19,7 +19,9 @@ class TokenClassifier(CheckedModel):
         logits = Dropout(Encoder(x)) W + b
 
     the same dense layer for every token, as in Devlin et al. 2019, sec. 5.3,
-    https://arxiv.org/abs/1810.04805.
+    https://arxiv.org/abs/1810.04805. Where words are cut into pieces,
+    `first_piece_labels` makes the labels; `bio_spans` reads entities out of
+    tags.
 
     Args:
         encoder: `Encoder`, or a model that offers what it does: `encode`,
