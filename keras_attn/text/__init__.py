@@ -5,6 +5,7 @@ from keras_attn.text.mask_tokens import MaskedTokens, mask_tokens
 from keras_attn.text.sentence_pairs import SentencePair, sentence_pairs
 from keras_attn.text.subword_tokenizer import SubwordTokenizer
 from keras_attn.text.token_batches import token_batches
+from keras_attn.text.token_blocks import token_blocks
 
 __all__ = [
     "BatchReport",
@@ -14,4 +15,5 @@ __all__ = [
     "mask_tokens",
     "sentence_pairs",
     "token_batches",
+    "token_blocks",
 ]

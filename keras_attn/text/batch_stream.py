@@ -7,6 +7,16 @@ from keras_attn.text import _tensorflow
 _BATCHES_AHEAD = 8
 
 
+def check_epochs(seed, initial_epoch):
+    """Raises ValueError where these are no integers, at least 0."""
+    for name, value in (("seed", seed), ("initial_epoch", initial_epoch)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise ValueError(
+                f"`{name}` must be an integer, at least 0. "
+                f"Received: {name}={value!r}"
+            )
+
+
 def batch_order(buckets, shuffle, seed, epoch):
     """Returns the batches of an epoch.
 
@@ -33,18 +43,17 @@ def batch_order(buckets, shuffle, seed, epoch):
     return batches
 
 
-def batch_stream(sides, buckets, shuffle, seed, epoch):
+def batch_stream(batches, count, sides, epoch):
     """Makes a dataset that goes through all batches, epoch after epoch.
 
     An epoch is over when its last batch is read. Reading a part only, as Keras
     does on some backends to build a model, leaves the next order as it is.
 
     Args:
-        sides: list, for each bucket, of tuples of int32 (n + 1, length): the
-            padded rows of each side, the last row all padding.
-        buckets: list of Bucket.
-        shuffle: bool.
-        seed: int.
+        batches: function of the number of an epoch that returns its batches, an
+            iterable of tuples of int32 arrays (rows, length).
+        count: int. Batches of an epoch.
+        sides: int. Arrays of a batch.
         epoch: int. The number of the first epoch.
 
     Returns:
@@ -54,10 +63,8 @@ def batch_stream(sides, buckets, shuffle, seed, epoch):
     tf = _tensorflow.tensorflow()
 
     def prepare():
-        order = batch_order(buckets, shuffle, seed, epoch)
-        for step, (number, rows) in enumerate(order, 1):
-            batch = tuple(side[rows] for side in sides[number])
-            yield batch, step == len(order)
+        for step, batch in enumerate(batches(epoch), 1):
+            yield batch, step == count
 
     def set_epoch(number):
         nonlocal epoch
@@ -78,11 +85,10 @@ def batch_stream(sides, buckets, shuffle, seed, epoch):
             return tuple(tf.identity(ids) for ids in batch)
 
     ids = tf.TensorSpec((None, None), tf.int32)
-    signature = ((ids,) * len(sides[0]), tf.TensorSpec((), tf.bool))
-    total = sum(bucket.batches for bucket in buckets)
+    signature = ((ids,) * sides, tf.TensorSpec((), tf.bool))
     dataset = (
         tf.data.Dataset.from_generator(prepare, output_signature=signature)
-        .apply(tf.data.experimental.assert_cardinality(total))
+        .apply(tf.data.experimental.assert_cardinality(count))
         .prefetch(_BATCHES_AHEAD)
         .map(read)
     )

@@ -4,7 +4,7 @@ import numpy as np
 
 from keras_attn import checks
 from keras_attn.text.batch_report import BatchReport
-from keras_attn.text.batch_stream import batch_stream
+from keras_attn.text.batch_stream import batch_order, batch_stream, check_epochs
 from keras_attn.text.id_rows import IdRows
 from keras_attn.text.length_buckets import best_buckets
 
@@ -90,12 +90,7 @@ def token_batches(
     checks.positive_int("tokens_per_batch", tokens_per_batch)
     checks.positive_int("max_length", max_length)
     checks.positive_int("buckets", buckets)
-    for name, value in (("seed", seed), ("initial_epoch", initial_epoch)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            raise ValueError(
-                f"`{name}` must be an integer, at least 0. "
-                f"Received: {name}={value!r}"
-            )
+    check_epochs(seed, initial_epoch)
     source, target = _sides(source, target)
     pair = tokenizer if isinstance(tokenizer, tuple) else (tokenizer,) * 2
     pad_id = _shared_pad_id(pair)
@@ -122,7 +117,15 @@ def token_batches(
             yield target.padded(pairs, width, pad_id, last=pair[1].end_id)
 
     sides = [tuple(arrays(bucket)) for bucket in found]
-    stream, set_epoch = batch_stream(sides, found, shuffle, seed, initial_epoch)
+
+    def batches(epoch):
+        for number, rows in batch_order(found, shuffle, seed, epoch):
+            yield tuple(side[rows] for side in sides[number])
+
+    count = sum(bucket.batches for bucket in found)
+    stream, set_epoch = batch_stream(
+        batches, count, len(sides[0]), initial_epoch
+    )
     dataset = stream.map(lambda *ids: (ids[:2], *ids[2:]))
     dataset.set_epoch = set_epoch
     source_tokens, target_tokens = lengths.sum(1).tolist()
@@ -135,7 +138,7 @@ def token_batches(
     dataset.report = BatchReport(
         pairs=len(kept),
         dropped=len(source.lengths) - len(kept),
-        batches=sum(bucket.batches for bucket in found),
+        batches=count,
         source_tokens=source_tokens,
         target_tokens=target_tokens,
         padding=1 - (source_tokens + target_tokens) / slots,

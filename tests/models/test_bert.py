@@ -53,6 +53,15 @@ HEADS = {
 every_head = pytest.mark.parametrize("head", HEADS)
 
 
+def untrained(model):
+    """Gives a model weights to begin with, the same ones on every backend."""
+    randomize(model, scale=0.25)
+    for variable in model.weights:
+        if variable.path.endswith(("gamma", "beta", "bias")):
+            variable.assign(np.full(variable.shape, "gamma" in variable.path))
+    return model
+
+
 def to_numpy(nest):
     return keras.tree.map_structure(keras.ops.convert_to_numpy, nest)
 
@@ -147,11 +156,9 @@ def test_only_the_masked_are_guessed():
 
 def test_both_tasks_are_learnt_at_once():
     """Each token is the one before it plus one; the second row is no pair."""
-    keras.utils.set_random_seed(0)
-    encoder = bert(False, hidden_dim=16, num_layers=1)
-    model = BertPretrainer(encoder)
+    model = untrained(BertPretrainer(bert(hidden_dim=16, num_layers=1)))
     model.compile(
-        keras.optimizers.Adam(0.003),
+        keras.optimizers.Adam(0.01),
         {
             "token_logits": SequenceCrossentropy(pad_id=-1),
             "next_sentence_logits": keras.losses.SparseCategoricalCrossentropy(
@@ -186,8 +193,7 @@ def test_both_tasks_are_learnt_at_once():
 @pytest.mark.parametrize("make", [bert, encoder], ids=["Bert", "Encoder"])
 def test_sentences_are_classified(make):
     """Whether a 7 stands in it; with an encoder of either kind."""
-    keras.utils.set_random_seed(0)
-    model = SequenceClassifier(make(), 2, dropout=0.0)
+    model = untrained(SequenceClassifier(make(), 2, dropout=0.0))
     model.compile(
         keras.optimizers.Adam(0.02),
         keras.losses.SparseCategoricalCrossentropy(from_logits=True),

@@ -1,0 +1,120 @@
+"""token_blocks: one long stream of ids in, blocks of equal length out."""
+
+import numpy as np
+
+from keras_attn import checks
+from keras_attn.text.batch_stream import batch_stream, check_epochs
+
+_NONE = -1
+
+
+def token_blocks(
+    token_ids,
+    length,
+    batch_size,
+    *,
+    shuffle=True,
+    seed=0,
+    initial_epoch=0,
+    pad_id=0,
+):
+    """Cuts a stream of tokens into blocks, for `model.fit` of a language model.
+
+    A block that begins at token i is
+
+        inputs = x[i] .. x[i + T - 1],  labels = x[i + 1] .. x[i + T]
+
+    Shuffled, each epoch begins at another token, so that blocks are cut at
+    other places, and has its blocks in another order; blocks that fill no batch
+    are left for other epochs. In order, every token but the first is a label
+    exactly once: that is for evaluation.
+
+    Args:
+        token_ids: int (N,), the whole text.
+        length: int. T, tokens of a block.
+        batch_size: int. B, blocks of a batch.
+        shuffle: bool. Whether it is for training. Default True.
+        seed: int. The order of an epoch depends on the seed, the number of the
+            epoch and the length of the stream only: it comes back in another
+            process.
+        initial_epoch: int. The number of the first epoch.
+        pad_id: int. What fills the last block and the last batch up where the
+            blocks are in order; their labels are -1, which
+            `SequenceCrossentropy(pad_id=-1)` passes over. Default 0.
+
+    Returns:
+        A tf.data.Dataset of `(inputs, labels)`, both int32 (B, T), whose length
+        is known. `set_epoch(epoch)` sets the number of the epoch that is read
+        next, as for `token_batches`. Use `model.fit(dataset, shuffle=False)`.
+
+    Raises:
+        ValueError: no stream of integers, or one that is too short.
+        ImportError: tensorflow-text is not installed.
+
+    Examples:
+        >>> dataset = keras_attn.text.token_blocks(
+        ...     np.arange(10), length=4, batch_size=2, shuffle=False)
+        >>> for inputs, labels in dataset.as_numpy_iterator():
+        ...     print(inputs.tolist(), labels.tolist())
+        [[0, 1, 2, 3], [4, 5, 6, 7]] [[1, 2, 3, 4], [5, 6, 7, 8]]
+        [[8, 0, 0, 0], [0, 0, 0, 0]] [[9, -1, -1, -1], [-1, -1, -1, -1]]
+    """
+    checks.positive_int("length", length)
+    checks.positive_int("batch_size", batch_size)
+    check_epochs(seed, initial_epoch)
+    ids = np.asarray(token_ids)
+    if ids.ndim != 1 or ids.dtype.kind not in "iu":
+        raise ValueError(
+            "`token_ids` must be integers of shape (length,). "
+            f"Received: {ids.dtype} of shape {ids.shape}"
+        )
+    needed = length * batch_size + 1 if shuffle else 2
+    if len(ids) < needed:
+        raise ValueError(
+            f"`token_ids` must hold {needed} tokens at least, for one batch. "
+            f"Received: {len(ids)}"
+        )
+    ids = ids.astype("int32")
+    blocks = (len(ids) - 1) // length
+    if shuffle:
+        count = blocks // batch_size
+        make = _shuffled(ids, length, batch_size, seed)
+    else:
+        count = -(-(len(ids) - 1) // (length * batch_size))
+        make = _in_order(ids, length, batch_size, count, pad_id)
+    stream, set_epoch = batch_stream(make, count, 2, initial_epoch)
+    stream.set_epoch = set_epoch
+    return stream
+
+
+def _shuffled(ids, length, batch_size, seed):
+    blocks = (len(ids) - 1) // length
+    count = blocks // batch_size
+    # What blocks do not use; a whole block more, where it need not be read.
+    spare = len(ids) - 1 - blocks * length
+    if blocks % batch_size:
+        spare += length
+        blocks -= 1
+    reach = np.arange(length)
+
+    def batches(epoch):
+        random = np.random.default_rng([seed, epoch])
+        first = random.integers(min(spare, length - 1) + 1)
+        order = random.permutation(blocks)[: count * batch_size]
+        for rows in order.reshape(count, batch_size):
+            places = first + rows[:, None] * length + reach
+            yield ids[places], ids[places + 1]
+
+    return batches
+
+
+def _in_order(ids, length, batch_size, count, pad_id):
+    size = count * batch_size * length
+    inputs, labels = (
+        np.full(size, pad_id, "int32"),
+        np.full(size, _NONE, "int32"),
+    )
+    inputs[: len(ids) - 1], labels[: len(ids) - 1] = ids[:-1], ids[1:]
+    shape = count, batch_size, length
+    inputs, labels = inputs.reshape(shape), labels.reshape(shape)
+    return lambda epoch: zip(inputs, labels, strict=True)
