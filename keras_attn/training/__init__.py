@@ -1,6 +1,8 @@
 """The training recipe: schedule, loss, metrics, averaging and backups."""
 
 from keras_attn.training.checkpoint_average import CheckpointAverage
+from keras_attn.training.freezing import freeze, unfreeze
+from keras_attn.training.lora import enable_lora
 from keras_attn.training.perplexity import Perplexity
 from keras_attn.training.sequence_crossentropy import SequenceCrossentropy
 from keras_attn.training.token_accuracy import TokenAccuracy
@@ -14,4 +16,7 @@ __all__ = [
     "TokenAccuracy",
     "TrainingBackup",
     "WarmupSchedule",
+    "enable_lora",
+    "freeze",
+    "unfreeze",
 ]
