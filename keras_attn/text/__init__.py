@@ -1,6 +1,7 @@
 """Texts in, batches of ids out. Needs the extra `keras-attn[text]`."""
 
 from keras_attn.text.batch_report import BatchReport
+from keras_attn.text.byte_pair_tokenizer import BytePairTokenizer
 from keras_attn.text.mask_tokens import MaskedTokens, mask_tokens
 from keras_attn.text.sentence_pairs import SentencePair, sentence_pairs
 from keras_attn.text.subword_tokenizer import SubwordTokenizer
@@ -9,6 +10,7 @@ from keras_attn.text.token_blocks import token_blocks
 
 __all__ = [
     "BatchReport",
+    "BytePairTokenizer",
     "MaskedTokens",
     "SentencePair",
     "SubwordTokenizer",

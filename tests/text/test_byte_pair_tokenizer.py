@@ -1,0 +1,206 @@
+"""The ids of GPT-2's tokenizer, on a thousand texts of many kinds."""
+
+import itertools
+import json
+import unicodedata
+
+import numpy as np
+import pytest
+import transformers
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keras_attn.text import BytePairTokenizer
+from keras_attn.text.byte_pairs import joined, words
+from tests.full_disk import full_disk
+from tests.text.samples import HARD, SCRIPTS, UNSEEN
+
+LINES = [line for lines in SCRIPTS.values() for line in lines] * 2 + [
+    "The quick brown fox doesn't jump; it's 12:30 and they'll wait.",
+    "def function(x):\n    return x  # twice\n",
+] * 5
+END = "<|endoftext|>"
+
+
+def varied(count=1000, seed=0):
+    """Texts of words, scripts, spaces and letters of every kind."""
+    random = np.random.default_rng(seed)
+    assigned = [
+        chr(code)
+        for code in range(0x2FFFF)
+        if unicodedata.category(chr(code))[0] != "C"
+        # What newer tables of Unicode might say otherwise is left out.
+        and unicodedata.ucd_3_2_0.category(chr(code))
+        == unicodedata.category(chr(code))
+    ]
+    spaces = [" ", "  ", "\n", "\t", "\r\n", "\xa0", "\u2003", "\x0b", "\x85"]
+    parts = [*LINES, *HARD, *UNSEEN, END, "'s", "'LL", "don't", "1/2", "x²"]
+    texts = [*HARD, *UNSEEN, *LINES]
+    while len(texts) < count:
+        text = []
+        for _ in range(random.integers(1, 9)):
+            kind = random.integers(4)
+            if kind == 0:
+                text.append(spaces[random.integers(len(spaces))])
+            elif kind == 1:
+                text += random.choice(assigned, 3).tolist()
+            else:
+                part = parts[random.integers(len(parts))]
+                text.append(part[: random.integers(1, 20)])
+        texts.append("".join(text))
+    return texts
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return BytePairTokenizer.train_from_lines(LINES, 420)
+
+
+@pytest.fixture(scope="module")
+def theirs(tokenizer, tmp_path_factory):
+    directory = tmp_path_factory.mktemp("bpe")
+    tokenizer.save(directory)
+    return transformers.GPT2Tokenizer(
+        str(directory / "vocab.json"), str(directory / "merges.txt")
+    )
+
+
+def test_same_ids_on_a_thousand_texts(tokenizer, theirs):
+    texts = varied()
+    assert len(texts) == 1000
+    wrong = [
+        (text, tokenizer.tokens(text), theirs.tokenize(text))
+        for text in texts
+        if tokenizer.encode(text) != theirs(text)["input_ids"]
+    ]
+    assert not wrong, wrong[:3]
+    assert tokenizer.encode(texts[:9]) == [
+        tokenizer.encode(t) for t in texts[:9]
+    ]
+
+
+def test_same_text_back(tokenizer, theirs):
+    for text in varied(300, seed=1):
+        ids = tokenizer.encode(text)
+        assert tokenizer.decode(ids) == text
+        assert tokenizer.decode(np.array(ids, "int32")) == text
+        half = ids[: len(ids) // 2]
+        assert tokenizer.decode(half) == theirs.decode(
+            half, clean_up_tokenization_spaces=False
+        )
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text())
+def test_any_text_comes_back(text):
+    tokenizer = BytePairTokenizer.train_from_lines(["a b"], 257)
+    text = text.encode("utf-8", "ignore").decode()
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+def test_the_end_is_one_piece(tokenizer):
+    ids = tokenizer.encode(f"one{END} two")
+    assert ids.count(tokenizer.end_id) == 1
+    assert (
+        tokenizer.start_id == tokenizer.end_id == tokenizer.vocabulary_size - 1
+    )
+    assert tokenizer.pad_id is None
+
+
+def test_saved_and_loaded(tokenizer, tmp_path):
+    tokenizer.save(tmp_path / "new")
+    loaded = BytePairTokenizer.load(tmp_path / "new")
+    for text in varied(300, seed=2):
+        assert loaded.encode(text) == tokenizer.encode(text)
+    before = (tmp_path / "new" / "vocab.json").read_bytes()
+    other = BytePairTokenizer.train_from_lines(LINES, 300)
+    with full_disk(100), pytest.raises(OSError):
+        other.save(tmp_path / "new")
+    assert (tmp_path / "new" / "vocab.json").read_bytes() == before
+
+
+def by_counting(lines, number):
+    """Pairs that are learned, each time counted anew over all words."""
+    texts = [list(word) for line in lines for word in words(line)]
+    merges = []
+    while len(merges) < number:
+        counts = {}
+        for pieces in texts:
+            for pair in itertools.pairwise(pieces):
+                counts[pair] = counts.get(pair, 0) + 1
+        best = min(counts, key=lambda pair: (-counts[pair], pair))
+        merges.append(best)
+        texts = [joined_once(pieces, best) for pieces in texts]
+    return merges
+
+
+def joined_once(pieces, pair):
+    found = []
+    for piece in pieces:
+        if found and (found[-1], piece) == pair and found[-1] is not None:
+            found[-1] = found[-1] + piece
+            found.append(None)
+        else:
+            found.append(piece)
+    return [piece for piece in found if piece is not None]
+
+
+def test_the_most_frequent_pair_is_learned():
+    lines = LINES[:12]
+    tokenizer = BytePairTokenizer.train_from_lines(lines, 257 + 40)
+    assert tokenizer._merges == by_counting(lines, 40)
+
+
+def test_the_earliest_pair_is_joined_first():
+    ranks = {("a", "b"): 1, ("b", "c"): 0, ("a", "bc"): 2}
+    assert joined("abcab", ranks) == ["abc", "ab"]
+    assert joined("", ranks) == []
+
+
+@pytest.mark.parametrize(
+    "name, content, message",
+    [
+        ("vocab.json", None, "a folder with vocab.json in it"),
+        ("merges.txt", None, "a folder with merges.txt in it"),
+        ("vocab.json", "{", "must hold a JSON object"),
+        ("vocab.json", "[1]", "must be a JSON object.*list"),
+        ("vocab.json", '{"a": 1}', "the ids from 0 on, without a gap"),
+        ("vocab.json", '{"a": 0}', "`merges` must be pairs that join"),
+        ("merges.txt", "a b c\n", r"must be pairs.*\('a', 'b', 'c'\)"),
+        ("merges.txt", "a ☃\n", "join to a piece of the vocabulary"),
+    ],
+)
+def test_damaged_files(name, content, message, tokenizer, tmp_path):
+    tokenizer.save(tmp_path)
+    if content is None:
+        (tmp_path / name).unlink()
+    else:
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    with pytest.raises(ValueError, match=message) as info:
+        BytePairTokenizer.load(tmp_path)
+    assert "\n" not in str(info.value)
+
+
+def test_a_vocabulary_without_an_end(tokenizer, tmp_path):
+    tokenizer.save(tmp_path)
+    path = tmp_path / "vocab.json"
+    pieces = json.loads(path.read_text(encoding="utf-8"))
+    del pieces[END]
+    path.write_text(json.dumps(pieces), encoding="utf-8")
+    with pytest.raises(ValueError, match="must hold the end and a piece"):
+        BytePairTokenizer.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda t: t.encode(3), "`text` must be str. Received: 3"),
+        (lambda t: t.decode([-1]), r"`ids` must lie in \[0, 420\)"),
+        (lambda t: t.decode([420]), r"`ids` must lie in \[0, 420\)"),
+        (lambda t: t.train_from_lines("abc", 300), "an iterable of texts"),
+        (lambda t: t.train_from_lines(["abc"], 256), "must be at least 257"),
+    ],
+)
+def test_bad_input(call, message, tokenizer):
+    with pytest.raises(ValueError, match=message):
+        call(tokenizer)
