@@ -46,7 +46,7 @@ class BytePairTokenizer:
         >>> lines = ["low lower lowest", "new newer newest"] * 4
         >>> tokenizer = BytePairTokenizer.train_from_lines(lines, 264)
         >>> tokenizer.tokens("the lowest")
-        ['t', 'h', 'e', 'Ġlow', 'e', 's', 't']
+        ['t', 'h', 'e', 'Ġlowe', 'st']
         >>> tokenizer.decode(tokenizer.encode("Where is\tthe 猫?"))
         'Where is\tthe 猫?'
     """
