@@ -5,7 +5,6 @@ import numpy as np
 from keras import ops
 
 from keras_attn.models.doors import CheckedModel
-from keras_attn.models.sequence_classifier import SequenceClassifier
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -102,7 +101,7 @@ class MultipleChoice(CheckedModel):
         """Makes the model, and its classifier with it."""
         classifier = config["classifier"]
         if isinstance(classifier, dict):
-            classifier = SequenceClassifier.from_config(classifier["config"])
+            classifier = keras.saving.deserialize_keras_object(classifier)
         return super().from_config({**config, "classifier": classifier})
 
 

@@ -213,7 +213,7 @@ def test_one_output_is_a_number():
     assert model.predict(PAIR, verbose=0).shape == (2, 1)
 
 
-def test_choices_are_scored_one_by_one():
+def test_choices_are_scored_one_by_one(tmp_path):
     classifier = SequenceClassifier(bert(), 1)
     model = MultipleChoice(classifier)
     choices = np.stack([IDS, IDS[::-1], IDS], axis=1)
@@ -232,6 +232,9 @@ def test_choices_are_scored_one_by_one():
     again.set_weights(model.get_weights())
     assert_close(again(parts), model(parts), atol=0)
     assert model.compute_output_shape((2, 3, 6)) == (2, 3)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert_close(loaded(parts), model(parts))
 
 
 def test_the_first_token_may_say_that_there_is_no_answer():
