@@ -74,15 +74,16 @@ class SpanExtractor(CheckedModel):
         self.dropout = dropout
         self.no_answer = no_answer
         self._dropout_layer = Dropout(dropout, dtype=self.dtype_policy)
-        self._token_dense, self._none_dense = (
-            keras.layers.Dense(2, dtype=self.dtype_policy, name=name)
-            for name in ("token", "no_answer")
+        self._token_dense = keras.layers.Dense(
+            2, dtype=self.dtype_policy, name="token"
         )
         self._token_dense.build((None, None, encoder.hidden_dim))
+        self._none_dense = None
         if no_answer == "mean":
+            self._none_dense = keras.layers.Dense(
+                2, dtype=self.dtype_policy, name="no_answer"
+            )
             self._none_dense.build((None, encoder.hidden_dim))
-        else:
-            self._none_dense = None
         self.built = True
 
     def call(self, inputs, training=None):
@@ -90,15 +91,12 @@ class SpanExtractor(CheckedModel):
         inputs, answerable = self._parts(inputs)
         x, positions = self.encoder.encode(inputs, training=training)
         x = self._dropout_layer(x, training=training)
-        there = positions >= 0
-        logits = widened(self._token_dense(x))
+        may = there = positions >= 0
         if answerable is not None:
-            answerable = ops.cast(answerable, "bool")
+            may = ops.logical_and(there, ops.cast(answerable, "bool"))
             if self.no_answer == "first":
-                answerable = ops.logical_or(answerable, positions == 0)
-        may = there
-        if answerable is not None:
-            may = ops.logical_and(there, answerable)
+                may = ops.logical_or(may, positions == 0)
+        logits = widened(self._token_dense(x))
         logits = ops.where(may[..., None], logits, _HIDDEN)
         if self._none_dense is not None:
             none = self._none_dense(self._mean(x, there))
