@@ -7,6 +7,7 @@ from keras_attn.text.sentence_pairs import SentencePair, sentence_pairs
 from keras_attn.text.subword_tokenizer import SubwordTokenizer
 from keras_attn.text.token_batches import token_batches
 from keras_attn.text.token_blocks import token_blocks
+from keras_attn.text.word_piece_tokenizer import WordPieceTokenizer
 
 __all__ = [
     "BatchReport",
@@ -14,6 +15,7 @@ __all__ = [
     "MaskedTokens",
     "SentencePair",
     "SubwordTokenizer",
+    "WordPieceTokenizer",
     "mask_tokens",
     "sentence_pairs",
     "token_batches",

@@ -1,6 +1,10 @@
 # ruff: noqa: RUF001
 """Short texts in ten scripts, and texts that are hard to bring back."""
 
+import unicodedata
+
+import numpy as np
+
 SCRIPTS = {
     "latin": [
         "Où est la bibliothèque, s'il vous plaît ?",
@@ -65,3 +69,32 @@ HARD = [
     "x" * 5000,
     " word" * 2000,
 ]
+
+
+def varied_texts(parts, count, seed=0):
+    """Texts of these parts, of hard ones, spaces and letters of every kind."""
+    random = np.random.default_rng(seed)
+    assigned = [
+        chr(code)
+        for code in range(0x2FFFF)
+        if unicodedata.category(chr(code))[0] != "C"
+        # What newer tables of Unicode might say otherwise is left out.
+        and unicodedata.ucd_3_2_0.category(chr(code))
+        == unicodedata.category(chr(code))
+    ]
+    spaces = [" ", "  ", "\n", "\t", "\r\n", "\xa0", "\u2003", "\x0b", "\x85"]
+    texts = [*HARD, *UNSEEN, *parts]
+    parts = [*HARD, *UNSEEN, *parts]
+    while len(texts) < count:
+        text = []
+        for _ in range(random.integers(1, 9)):
+            kind = random.integers(4)
+            if kind == 0:
+                text.append(spaces[random.integers(len(spaces))])
+            elif kind == 1:
+                text += random.choice(assigned, 3).tolist()
+            else:
+                part = parts[random.integers(len(parts))]
+                text.append(part[: random.integers(1, 20)])
+        texts.append("".join(text))
+    return texts

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import unicodedata
 
 import numpy as np
 import pytest
@@ -13,42 +12,14 @@ from hypothesis import strategies as st
 from keras_attn.text import BytePairTokenizer
 from keras_attn.text.byte_pairs import joined, words
 from tests.full_disk import full_disk
-from tests.text.samples import HARD, SCRIPTS, UNSEEN
+from tests.text.samples import SCRIPTS, varied_texts
 
 LINES = [line for lines in SCRIPTS.values() for line in lines] * 2 + [
     "The quick brown fox doesn't jump; it's 12:30 and they'll wait.",
     "def function(x):\n    return x  # twice\n",
 ] * 5
 END = "<|endoftext|>"
-
-
-def varied(count=1000, seed=0):
-    """Texts of words, scripts, spaces and letters of every kind."""
-    random = np.random.default_rng(seed)
-    assigned = [
-        chr(code)
-        for code in range(0x2FFFF)
-        if unicodedata.category(chr(code))[0] != "C"
-        # What newer tables of Unicode might say otherwise is left out.
-        and unicodedata.ucd_3_2_0.category(chr(code))
-        == unicodedata.category(chr(code))
-    ]
-    spaces = [" ", "  ", "\n", "\t", "\r\n", "\xa0", "\u2003", "\x0b", "\x85"]
-    parts = [*LINES, *HARD, *UNSEEN, END, "'s", "'LL", "don't", "1/2", "x²"]
-    texts = [*HARD, *UNSEEN, *LINES]
-    while len(texts) < count:
-        text = []
-        for _ in range(random.integers(1, 9)):
-            kind = random.integers(4)
-            if kind == 0:
-                text.append(spaces[random.integers(len(spaces))])
-            elif kind == 1:
-                text += random.choice(assigned, 3).tolist()
-            else:
-                part = parts[random.integers(len(parts))]
-                text.append(part[: random.integers(1, 20)])
-        texts.append("".join(text))
-    return texts
+PARTS = [*LINES, END, "'s", "'LL", "don't", "1/2", "x²"]
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +37,7 @@ def theirs(tokenizer, tmp_path_factory):
 
 
 def test_same_ids_on_a_thousand_texts(tokenizer, theirs):
-    texts = varied()
+    texts = varied_texts(PARTS, 1000)
     assert len(texts) == 1000
     wrong = [
         (text, tokenizer.tokens(text), theirs.tokenize(text))
@@ -80,7 +51,7 @@ def test_same_ids_on_a_thousand_texts(tokenizer, theirs):
 
 
 def test_same_text_back(tokenizer, theirs):
-    for text in varied(300, seed=1):
+    for text in varied_texts(PARTS, 300, seed=1):
         ids = tokenizer.encode(text)
         assert tokenizer.decode(ids) == text
         assert tokenizer.decode(np.array(ids, "int32")) == text
@@ -110,7 +81,7 @@ def test_the_end_is_one_piece(tokenizer):
 def test_saved_and_loaded(tokenizer, tmp_path):
     tokenizer.save(tmp_path / "new")
     loaded = BytePairTokenizer.load(tmp_path / "new")
-    for text in varied(300, seed=2):
+    for text in varied_texts(PARTS, 300, seed=2):
         assert loaded.encode(text) == tokenizer.encode(text)
     before = (tmp_path / "new" / "vocab.json").read_bytes()
     other = BytePairTokenizer.train_from_lines(LINES, 300)

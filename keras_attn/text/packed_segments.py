@@ -1,0 +1,72 @@
+"""Rows of ids, one or two side by side, with what BERT puts around them."""
+
+import numpy as np
+
+from keras_attn import checks
+from keras_attn.text.sentence_pairs import cut_pair
+
+
+def packed(sides, start_id, end_id, pad_id, length=None, fixed=False):
+    """Joins the sides of each row, each with an end behind it.
+
+    Args:
+        sides: list of one or two lists of B lists of ids.
+        start_id: int. In front of everything.
+        end_id: int. Behind each side.
+        pad_id: int. Fills the rows up.
+        length: int. The most ids of a row; None: nothing is cut.
+        fixed: bool. Whether all rows are `length` long.
+
+    Returns:
+        Dict of int32 (B, T): `"token_ids"` and `"segment_ids"`.
+
+    Raises:
+        ValueError: a length that has no room for an id of each side.
+
+    Examples:
+        >>> from keras_attn.text.packed_segments import packed
+        >>> rows = packed([[[5, 6, 7]], [[8]]], 2, 3, 0, length=6)
+        >>> rows["token_ids"].tolist(), rows["segment_ids"].tolist()
+        ([[2, 5, 6, 3, 8, 3]], [[0, 0, 0, 0, 1, 1]])
+    """
+    least = 1 + 2 * len(sides)
+    if length is not None:
+        checks.positive_int("length", length)
+        if length < least:
+            raise ValueError(
+                f"`length` must be at least {least}, for the special ids "
+                f"and an id of each side. Received: length={length}"
+            )
+    elif fixed:
+        raise ValueError(
+            "`length` must be given where `fixed` is True. Received: None"
+        )
+    rows, segments = [], []
+    for parts in zip(*sides, strict=True):
+        row, numbers = [start_id], [0]
+        for number, part in enumerate(_fitting(parts, length)):
+            row += [*part, end_id]
+            numbers += [number] * (len(part) + 1)
+        rows.append(row)
+        segments.append(numbers)
+    width = length if fixed else max(map(len, rows), default=0)
+    return {
+        "token_ids": _filled(rows, width, pad_id),
+        "segment_ids": _filled(segments, width, 0),
+    }
+
+
+def _fitting(parts, length):
+    if length is None:
+        return parts
+    room = length - 1 - len(parts)
+    if len(parts) == 1:
+        return [parts[0][:room]]
+    return cut_pair(*parts, room)
+
+
+def _filled(rows, width, value):
+    out = np.full((len(rows), width), value, "int32")
+    for line, row in zip(out, rows, strict=True):
+        line[: len(row)] = row
+    return out

@@ -1,0 +1,103 @@
+"""The files of a WordPiece tokenizer, as Hugging Face publishes them."""
+
+import json
+import pathlib
+
+from keras_attn.files import whole_file, writable_folder
+
+_VOCABULARY, _CONFIG = "vocab.txt", "tokenizer_config.json"
+# What tokenizer_config.json calls the arguments, and of what kind they are.
+_KEYS = {
+    "do_lower_case": ("lowercase", bool),
+    "strip_accents": ("strip_accents", bool),
+    "tokenize_chinese_chars": ("split_chinese", bool),
+    "pad_token": ("pad", str),
+    "unk_token": ("unknown", str),
+    "cls_token": ("cls", str),
+    "sep_token": ("sep", str),
+    "mask_token": ("mask", str),
+}
+
+
+def read_word_pieces(directory):
+    """Reads `vocab.txt` and, if it is there, `tokenizer_config.json`.
+
+    Args:
+        directory: path of a folder.
+
+    Returns:
+        List of str, the pieces; and a dict of what else is set.
+
+    Raises:
+        ValueError: a file that is missing or damaged.
+    """
+    folder = pathlib.Path(directory)
+    if not (folder / _VOCABULARY).is_file():
+        raise ValueError(
+            f"`directory` must be a folder with {_VOCABULARY} in it. "
+            f"Received: directory={str(directory)!r}"
+        )
+    try:
+        text = (folder / _VOCABULARY).read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{_VOCABULARY} must be UTF-8 text. Received: {error}"
+        ) from error
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    # A file ends with a line's end, which begins no other line.
+    pieces = lines[:-1] if lines[-1] == "" else lines
+    return pieces, _configured(folder / _CONFIG)
+
+
+def write_word_pieces(directory, pieces, options):
+    """Writes what `read_word_pieces` reads; so does `transformers`.
+
+    Args:
+        directory: path of a folder; made if missing. A write that fails leaves
+            the old files.
+        pieces: list of str.
+        options: dict of the constructor's other arguments.
+
+    Raises:
+        OSError: the files cannot be written.
+    """
+    folder = writable_folder("directory", directory)
+    config = {key: options[name] for key, (name, _) in _KEYS.items()}
+    config["tokenizer_class"] = "BertTokenizer"
+    with (
+        whole_file(folder / _VOCABULARY) as vocabulary,
+        whole_file(folder / _CONFIG) as settings,
+    ):
+        vocabulary.write_bytes("".join(p + "\n" for p in pieces).encode())
+        settings.write_text(json.dumps(config, indent=2), encoding="utf-8")
+
+
+def _configured(path):
+    """Returns the arguments that a tokenizer_config.json sets."""
+    if not path.is_file():
+        return {}
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(
+            f"{path.name} must be a JSON object. Received: {error}"
+        ) from error
+    if not isinstance(config, dict):
+        raise ValueError(
+            f"{path.name} must be a JSON object. "
+            f"Received: a {type(config).__name__}"
+        )
+    found = {}
+    for key, (name, kind) in _KEYS.items():
+        value = config.get(key)
+        if isinstance(value, dict):  # a token with how it is found
+            value = value.get("content")
+        if value is None:
+            continue
+        if not isinstance(value, kind):
+            raise ValueError(
+                f"`{key}` of {path.name} must be {kind.__name__}. "
+                f"Received: {value!r}"
+            )
+        found[name] = value
+    return found

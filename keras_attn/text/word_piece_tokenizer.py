@@ -1,0 +1,386 @@
+"""WordPieceTokenizer: the tokenizer of BERT."""
+
+import collections
+import re
+
+import numpy as np
+
+from keras_attn import checks
+from keras_attn.text import _tensorflow
+from keras_attn.text.learned_word_pieces import learn_word_pieces
+from keras_attn.text.packed_segments import packed
+from keras_attn.text.word_cleaning import cleaned_words
+from keras_attn.text.word_piece_files import read_word_pieces, write_word_pieces
+
+_JOINER = "##"
+_SPECIAL = {
+    "pad": "[PAD]",
+    "unknown": "[UNK]",
+    "cls": "[CLS]",
+    "sep": "[SEP]",
+    "mask": "[MASK]",
+}
+_LONGEST = 100  # characters of a word that is looked at
+_CACHED = 2**17  # words
+
+
+class WordPieceTokenizer:
+    """Cuts words into pieces, as BERT does: *un*, *##like*, *##ly*.
+
+    A text is cleaned and cut into words and signs; of each word the longest
+    beginning that is a piece, of the rest the longest again, marked by `##`. A
+    word that cannot be cut to its end, or has more than 100 characters, is one
+    unknown piece (Devlin et al. 2019, https://arxiv.org/abs/1810.04805; pieces:
+    Wu et al. 2016, sec. 4.1, https://arxiv.org/abs/1609.08144). What is
+    special, such as `[MASK]`, is found as such inside of texts.
+
+    A tokenizer is read from the files of a published model (`load`) or learned
+    (`train_from_lines`).
+
+    Args:
+        vocabulary: iterable of str, the pieces in the order of their ids.
+        lowercase: bool. Whether capitals and small letters are the same.
+            Default True.
+        strip_accents: bool. Whether *é* is *e*; default None: where
+            `lowercase` is.
+        split_chinese: bool. Whether each Chinese character is a word. Default
+            True.
+        pad: str. The piece that fills rows up. Default `"[PAD]"`.
+        unknown: str. The piece of what cannot be cut. Default `"[UNK]"`.
+        cls: str. The piece in front of everything. Default `"[CLS]"`.
+        sep: str. The piece behind each segment. Default `"[SEP]"`.
+        mask: str. The piece that hides another one. Default `"[MASK]"`.
+
+    Raises:
+        ValueError: a piece that is there twice, or a special one that is not.
+
+    Examples:
+        >>> from keras_attn.text import WordPieceTokenizer
+        >>> tokenizer = WordPieceTokenizer(
+        ...     "[PAD] [UNK] [CLS] [SEP] [MASK] un ##like ##ly you".split())
+        >>> tokenizer.tokens("Unlikely you")
+        ['un', '##like', '##ly', 'you']
+        >>> packed = tokenizer.pack(["unlikely"], ["you"])
+        >>> packed["token_ids"].tolist(), packed["segment_ids"].tolist()
+        ([[2, 5, 6, 7, 3, 8, 3]], [[0, 0, 0, 0, 0, 1, 1]])
+    """
+
+    def __init__(
+        self,
+        vocabulary,
+        lowercase=True,
+        strip_accents=None,
+        split_chinese=True,
+        pad="[PAD]",
+        unknown="[UNK]",
+        cls="[CLS]",
+        sep="[SEP]",
+        mask="[MASK]",
+    ):
+        pieces = list(vocabulary)
+        counted = collections.Counter(pieces)
+        twice = [piece for piece, count in counted.items() if count > 1]
+        if twice:
+            raise ValueError(
+                "`vocabulary` must have each piece once. "
+                f"Received: {twice[0]!r} several times"
+            )
+        values = pad, unknown, cls, sep, mask
+        special = dict(zip(_SPECIAL, values, strict=True))
+        for name, piece in special.items():
+            if piece not in counted:
+                raise ValueError(
+                    f"`vocabulary` must hold the piece `{name}`. "
+                    f"Received: no {piece!r} among {len(pieces)}"
+                )
+        self.lowercase = bool(lowercase)
+        self.strip_accents = strip_accents
+        self.split_chinese = bool(split_chinese)
+        self._pieces = pieces
+        self._ids = {piece: i for i, piece in enumerate(pieces)}
+        self._special = special
+        names = sorted(map(re.escape, special.values()), key=len, reverse=True)
+        self._special_pattern = re.compile(f"({'|'.join(names)})")
+        self._words = {}
+        self._cut = None
+
+    @classmethod
+    def load(cls, directory):
+        """Reads `vocab.txt` and, if it is there, `tokenizer_config.json`.
+
+        Args:
+            directory: path of a folder, as Hugging Face publishes it.
+
+        Returns:
+            A WordPieceTokenizer.
+
+        Raises:
+            ValueError: a file that is missing or damaged, or a piece that is.
+        """
+        pieces, options = read_word_pieces(directory)
+        return cls(pieces, **options)
+
+    @classmethod
+    def train_from_lines(cls, lines, vocabulary_size, **kwargs):
+        """Learns a vocabulary from texts in memory.
+
+        Equal texts give an equal vocabulary. Pieces are chosen by
+        tensorflow-text.
+
+        Args:
+            lines: iterable of str.
+            vocabulary_size: int. The most pieces.
+            **kwargs: other arguments of the constructor.
+
+        Returns:
+            A WordPieceTokenizer.
+
+        Raises:
+            ValueError: one text in place of several, no word at all, or a size
+                that has no room for the characters.
+            ImportError: tensorflow-text is not installed.
+
+        Examples:
+            >>> tokenizer = keras_attn.text.WordPieceTokenizer
+            >>> lines = ["low lower lowest", "new newer newest"] * 4
+            >>> tokenizer.train_from_lines(lines, 40).tokens("slower")
+            ['s', '##low', '##er']
+        """
+        checks.positive_int("vocabulary_size", vocabulary_size)
+        if isinstance(lines, (str, bytes)):
+            raise ValueError(
+                "`lines` must be an iterable of texts. "
+                f"Received: one text {lines!r}"
+            )
+        special = {**_SPECIAL, **kwargs}
+        special = [special[name] for name in _SPECIAL]
+        bare = cls(special, **kwargs)
+        counts = collections.Counter(
+            word for line in lines for word in bare._cleaned(line)
+        )
+        pieces = learn_word_pieces(counts, vocabulary_size, special)
+        return cls(pieces, **kwargs)
+
+    def save(self, directory):
+        """Writes `vocab.txt` and `tokenizer_config.json`.
+
+        `load` reads them, and so does `transformers`.
+
+        Args:
+            directory: path of a folder; made if missing. A write that fails
+                leaves the old files.
+
+        Raises:
+            OSError: the files cannot be written.
+        """
+        options = {
+            "lowercase": self.lowercase,
+            "strip_accents": self.strip_accents,
+            "split_chinese": self.split_chinese,
+            **self._special,
+        }
+        write_word_pieces(directory, self._pieces, options)
+
+    @property
+    def vocabulary(self):
+        """The pieces in the order of their ids, a tuple of str."""
+        return tuple(self._pieces)
+
+    @property
+    def vocabulary_size(self):
+        """How many ids there are."""
+        return len(self._pieces)
+
+    @property
+    def pad_id(self):
+        """The id that fills rows up."""
+        return self._ids[self._special["pad"]]
+
+    @property
+    def unknown_id(self):
+        """The id of what cannot be cut."""
+        return self._ids[self._special["unknown"]]
+
+    @property
+    def start_id(self):
+        """The id of `[CLS]`."""
+        return self._ids[self._special["cls"]]
+
+    @property
+    def end_id(self):
+        """The id of `[SEP]`."""
+        return self._ids[self._special["sep"]]
+
+    @property
+    def mask_id(self):
+        """The id of `[MASK]`."""
+        return self._ids[self._special["mask"]]
+
+    @property
+    def special_ids(self):
+        """The ids of what is special, a tuple: what is never hidden."""
+        return tuple(sorted(self._ids[p] for p in self._special.values()))
+
+    @property
+    def continuations(self):
+        """Bool (V,), True for pieces that go on with a word."""
+        return np.array([p.startswith(_JOINER) for p in self._pieces])
+
+    def encode(self, text):
+        """Turns text into ids, without `[CLS]` and `[SEP]`.
+
+        Args:
+            text: str, or list of str.
+
+        Returns:
+            List of int; of a list, a list of such lists.
+
+        Raises:
+            ValueError: something else than str.
+            ImportError: tensorflow-text is not installed.
+        """
+        if not isinstance(text, (list, tuple)):
+            return self.encode([text])[0]
+        rows = [self._cleaned(line) for line in text]
+        self._learn_words({word for row in rows for word in row})
+        return [[i for word in row for i in self._words[word]] for row in rows]
+
+    def tokens(self, text):
+        """Cuts a text into the pieces whose ids `encode` returns.
+
+        Args:
+            text: str.
+
+        Returns:
+            List of str.
+
+        Raises:
+            ValueError: something else than str.
+            ImportError: tensorflow-text is not installed.
+        """
+        return [self._pieces[i] for i in self.encode(text)]
+
+    def decode(self, ids):
+        """Turns ids into text: words with a space between.
+
+        Args:
+            ids: list or array of int. Special ones are left out, but for those
+                of what was unknown.
+
+        Returns:
+            Str. What cleaning took away does not come back.
+
+        Raises:
+            ValueError: ids out of range.
+        """
+        left_out = set(self.special_ids) - {self.unknown_id}
+        words = []
+        for number in map(int, ids):
+            if not 0 <= number < len(self._pieces):
+                raise ValueError(
+                    f"`ids` must lie in [0, {len(self._pieces)}). "
+                    f"Received: {number}"
+                )
+            piece = self._pieces[number]
+            if number in left_out:
+                continue
+            if piece.startswith(_JOINER) and words:
+                words[-1] += piece.removeprefix(_JOINER)
+            else:
+                words.append(piece)
+        return " ".join(words)
+
+    def pack(self, first, second=None, length=None, fixed=False):
+        """Makes what `Bert` reads of sentences, or of pairs of them.
+
+            [CLS] first [SEP]    or    [CLS] first [SEP] second [SEP]
+
+        Args:
+            first: list of B str, or of B lists of ids.
+            second: list of B of the same; default None: there is none.
+            length: int. The most ids of a row, the special ones too. What is
+                longer is cut, the longer sentence first, at its end. Default
+                None: nothing is cut.
+            fixed: bool. Whether all rows are `length` long; default False: as
+                long as the longest.
+
+        Returns:
+            Dict of int32 (B, T): `"token_ids"`, padded on the right, and
+            `"segment_ids"`, 0 up to the first `[SEP]`, 1 behind it; 0 at
+            padding.
+
+        Raises:
+            ValueError: as many second as first ones are needed, and a length
+                that has room for the special ids and an id of each.
+            ImportError: tensorflow-text is not installed.
+        """
+        sides = [self._rows("first", first)]
+        if second is not None:
+            sides.append(self._rows("second", second))
+            if len(sides[1]) != len(sides[0]):
+                raise ValueError(
+                    f"`second` must have as many rows as `first`, "
+                    f"{len(sides[0])}. Received: {len(sides[1])}"
+                )
+        return packed(
+            sides,
+            self.start_id,
+            self.end_id,
+            self.pad_id,
+            length,
+            fixed,
+        )
+
+    def _rows(self, name, rows):
+        if isinstance(rows, str) or not isinstance(rows, (list, tuple)):
+            raise ValueError(
+                f"`{name}` must be a list of texts, or of lists of ids. "
+                f"Received: {rows!r}"
+            )
+        if rows and isinstance(rows[0], str):
+            return self.encode(rows)
+        return [list(row) for row in rows]
+
+    def _cleaned(self, text):
+        """Returns the words of a text, and what is special in it."""
+        if not isinstance(text, str):
+            raise ValueError(f"`text` must be str. Received: {text!r}")
+        accents = self.strip_accents
+        if accents is None:
+            accents = self.lowercase
+        found = []
+        special = self._special.values()
+        for part in self._special_pattern.split(text):
+            if part in special:
+                found.append(part)
+            elif part:
+                found += cleaned_words(
+                    part, self.lowercase, accents, self.split_chinese
+                )
+        return found
+
+    def _learn_words(self, words):
+        """Cuts words that were not met before into pieces."""
+        if len(self._words) > _CACHED:
+            self._words.clear()
+        special = {
+            piece: [self._ids[piece]] for piece in self._special.values()
+        }
+        new = sorted(words - self._words.keys() - special.keys())
+        self._words |= special
+        # The library counts bytes, BERT counts characters.
+        long = {word for word in new if len(word) > _LONGEST}
+        self._words |= {word: [self.unknown_id] for word in long}
+        new = [word for word in new if word not in long]
+        if not new:
+            return
+        if self._cut is None:
+            self._cut = _tensorflow.tensorflow_text().FastWordpieceTokenizer(
+                self._pieces,
+                suffix_indicator=_JOINER,
+                max_bytes_per_word=4 * _LONGEST + 1,
+                unknown_token=self._special["unknown"],
+                no_pretokenization=True,
+            )
+        ids = self._cut.tokenize(new).to_list()
+        self._words |= dict(zip(new, ids, strict=True))

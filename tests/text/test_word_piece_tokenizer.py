@@ -1,0 +1,248 @@
+"""The ids of BERT's tokenizer, on a thousand texts of many kinds."""
+
+import json
+
+import numpy as np
+import pytest
+import transformers
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keras_attn.text import WordPieceTokenizer
+from tests.full_disk import full_disk
+from tests.text.samples import SCRIPTS, varied_texts
+
+LINES = [line for lines in SCRIPTS.values() for line in lines] * 3 + [
+    "The quick brown fox doesn't jump; it's 12:30 and they'll wait.",
+    "Unbelievable! Naïve café-owners re-opened (again) at £5 or $6 ^_^",
+    "She was walking, he is talking, they walked and talked.",
+] * 5
+PARTS = [
+    *LINES,
+    "[MASK]",
+    "[mask]",
+    "[SEP][CLS] [UNK]",
+    "[PAD",
+    "İstanbul ΟΔΥΣΣΕΥΣ ẞ",
+    "x" * 100,
+    "y" * 101,
+    "غ" * 70,
+    "\u200b\u200d\u00ad",
+    "`~@#%&*<>|",
+    "walking" * 9,
+]
+FORMS = [
+    {},
+    {"lowercase": False},
+    {"strip_accents": False},
+    {"lowercase": False, "strip_accents": True},
+    {"split_chinese": False},
+]
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return WordPieceTokenizer.train_from_lines(LINES, 600)
+
+
+def in_form(tokenizer, **form):
+    return WordPieceTokenizer(tokenizer.vocabulary, **form)
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+def test_same_ids_on_a_thousand_texts(form, tokenizer, tmp_path):
+    # Capitals have pieces of their own here, where they are kept.
+    ours = WordPieceTokenizer.train_from_lines(LINES, 600, **form)
+    ours.save(tmp_path)
+    theirs = transformers.BertTokenizer.from_pretrained(tmp_path)
+    texts = varied_texts(PARTS, 1000)
+    assert len(texts) == 1000
+    expected = theirs(texts, add_special_tokens=False)["input_ids"]
+    wrong = [
+        (text, ours.tokens(text), theirs.convert_ids_to_tokens(ids))
+        for text, found, ids in zip(
+            texts, ours.encode(texts), expected, strict=True
+        )
+        if found != ids
+    ]
+    assert not wrong, wrong[:3]
+    known = sum(i != ours.unknown_id for ids in expected for i in ids)
+    assert known > 0.5 * sum(map(len, expected))
+    assert ours.encode(texts[80]) == expected[80]
+
+
+@pytest.mark.parametrize("length", [None, 5, 9, 20])
+@pytest.mark.parametrize("pairs", [False, True])
+def test_packed_as_bert_packs(pairs, length, tokenizer, tmp_path):
+    tokenizer.save(tmp_path)
+    theirs = transformers.BertTokenizer.from_pretrained(tmp_path)
+    texts = [t for t in varied_texts(PARTS, 300, seed=3) if len(t) < 200]
+    first, second = texts[::2][:90], texts[1::2][:90]
+    given = (first, second) if pairs else (first,)
+    expected = theirs(
+        *given,
+        truncation=length and "longest_first",
+        max_length=length,
+        padding=True,
+        return_tensors="np",
+    )
+    ours = tokenizer.pack(*given, length=length)
+    for name, key in (
+        ("token_ids", "input_ids"),
+        ("segment_ids", "token_type_ids"),
+    ):
+        assert ours[name].dtype == "int32"
+        np.testing.assert_array_equal(ours[name], expected[key])
+    ids = [tokenizer.encode(side) for side in given]
+    again = tokenizer.pack(*map(list, ids), length=length)
+    np.testing.assert_array_equal(again["token_ids"], ours["token_ids"])
+
+
+def test_packed_to_one_length(tokenizer):
+    rows = tokenizer.pack(["walking", ""], length=9, fixed=True)
+    assert rows["token_ids"].shape == rows["segment_ids"].shape == (2, 9)
+    assert rows["token_ids"][1].tolist() == [2, 3] + [0] * 7
+    assert tokenizer.pack([])["token_ids"].shape == (0, 0)
+
+
+def test_files_of_transformers_are_read(tokenizer, tmp_path):
+    tokenizer.save(tmp_path / "ours")
+    theirs = transformers.BertTokenizer.from_pretrained(
+        tmp_path / "ours", do_lower_case=False, mask_token="[UNK]"
+    )
+    theirs.save_pretrained(tmp_path / "theirs")
+    (tmp_path / "theirs" / "vocab.txt").write_bytes(
+        (tmp_path / "ours" / "vocab.txt").read_bytes()
+    )
+    read = WordPieceTokenizer.load(tmp_path / "theirs")
+    assert not read.lowercase and read.mask_id == read.unknown_id == 1
+    # Without the second file: what BERT has by default. Lines may end as on
+    # Windows, and the last one need not end.
+    (tmp_path / "bare").mkdir()
+    (tmp_path / "bare" / "vocab.txt").write_bytes(
+        "\r\n".join(tokenizer.vocabulary).encode()
+    )
+    bare = WordPieceTokenizer.load(tmp_path / "bare")
+    assert bare.vocabulary == tokenizer.vocabulary and bare.lowercase
+
+
+def test_saved_and_loaded(tokenizer, tmp_path):
+    ours = in_form(tokenizer, lowercase=False, strip_accents=True)
+    ours.save(tmp_path / "new")
+    loaded = WordPieceTokenizer.load(tmp_path / "new")
+    for name in ("vocabulary", "lowercase", "strip_accents", "split_chinese"):
+        assert getattr(loaded, name) == getattr(ours, name)
+    texts = varied_texts(PARTS, 200, seed=2)
+    assert loaded.encode(texts) == ours.encode(texts)
+    before = (tmp_path / "new" / "vocab.txt").read_bytes()
+    other = WordPieceTokenizer.train_from_lines(LINES, 500)
+    with full_disk(100), pytest.raises(OSError):
+        other.save(tmp_path / "new")
+    assert (tmp_path / "new" / "vocab.txt").read_bytes() == before
+
+
+def test_learned(tokenizer):
+    again = WordPieceTokenizer.train_from_lines(reversed(LINES), 600)
+    assert again.vocabulary == tokenizer.vocabulary
+    assert tokenizer.vocabulary_size <= 600
+    assert tokenizer.vocabulary[:5] == (
+        "[PAD]",
+        "[UNK]",
+        "[CLS]",
+        "[SEP]",
+        "[MASK]",
+    )
+    # What is learned from has no unknown piece.
+    for ids in tokenizer.encode(LINES):
+        assert tokenizer.unknown_id not in ids
+    assert len(tokenizer.tokens("walking")) <= 2
+    small = WordPieceTokenizer.train_from_lines(["ab ab b"] * 9, 9)
+    assert small.vocabulary_size == 9
+    assert small.decode(small.encode("ab ba")) == "ab ba"
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.text("abcdxyz", min_size=1, max_size=8), max_size=8))
+def test_known_words_come_back(words):
+    tokenizer = WordPieceTokenizer(
+        [
+            *"[PAD] [UNK] [CLS] [SEP] [MASK]".split(),
+            *"abcdxyz",
+            *("##" + letter for letter in "abcdxyz"),
+            *"ab ##ab abc ##xyz cab".split(),
+        ]
+    )
+    text = " ".join(words)
+    ids = tokenizer.encode(text)
+    assert tokenizer.decode(ids) == text
+    assert tokenizer.decode([2, *ids, 3, 0]) == text
+
+
+def test_what_masks_need(tokenizer):
+    assert tokenizer.special_ids == (0, 1, 2, 3, 4)
+    goes_on = tokenizer.continuations
+    assert goes_on.shape == (tokenizer.vocabulary_size,)
+    assert goes_on.any() and not goes_on[:5].any()
+    assert tokenizer.tokens("a [MASK]!") == ["a", "[MASK]", "!"]
+    assert (tokenizer.pad_id, tokenizer.mask_id) == (0, 4)
+    assert (tokenizer.start_id, tokenizer.end_id) == (2, 3)
+
+
+@pytest.mark.parametrize(
+    "name, content, message",
+    [
+        ("vocab.txt", None, "a folder with vocab.txt in it"),
+        ("vocab.txt", b"\xff", "vocab.txt must be UTF-8"),
+        ("vocab.txt", b"[PAD]\n[UNK]\n", r"hold the piece `cls`.*'\[CLS\]'"),
+        ("vocab.txt", b"[PAD]\nx\nx\n", "each piece once. Received: 'x'"),
+        ("tokenizer_config.json", b"{", "must be a JSON object"),
+        ("tokenizer_config.json", b"[]", "must be a JSON object.*list"),
+        (
+            "tokenizer_config.json",
+            b'{"do_lower_case": "yes"}',
+            "`do_lower_case` of tokenizer_config.json must be bool",
+        ),
+        (
+            "tokenizer_config.json",
+            b'{"mask_token": {"content": "<mask>"}}',
+            "hold the piece `mask`. Received: no '<mask>'",
+        ),
+    ],
+)
+def test_damaged_files(name, content, message, tokenizer, tmp_path):
+    tokenizer.save(tmp_path)
+    if content is None:
+        (tmp_path / name).unlink()
+    else:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=message) as info:
+        WordPieceTokenizer.load(tmp_path)
+    assert "\n" not in str(info.value)
+
+
+def test_the_settings_that_are_written(tokenizer, tmp_path):
+    in_form(tokenizer, split_chinese=False).save(tmp_path)
+    config = json.loads((tmp_path / "tokenizer_config.json").read_text("utf-8"))
+    assert config["tokenize_chinese_chars"] is False
+    assert config["strip_accents"] is None and config["do_lower_case"] is True
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda t: t.encode(3), "`text` must be str. Received: 3"),
+        (lambda t: t.decode([-1]), r"`ids` must lie in \[0, "),
+        (lambda t: t.pack("abc"), "`first` must be a list of texts"),
+        (lambda t: t.pack(["a"], "b"), "`second` must be a list of texts"),
+        (lambda t: t.pack(["a"], ["b", "c"]), "as many rows as `first`, 1"),
+        (lambda t: t.pack(["a"], length=2), "`length` must be at least 3"),
+        (lambda t: t.pack(["a"], ["b"], length=4), "must be at least 5"),
+        (lambda t: t.pack(["a"], fixed=True), "`length` must be given"),
+        (lambda t: t.train_from_lines("abc", 300), "an iterable of texts"),
+        (lambda t: t.train_from_lines(["a"], 6), "must be at least 7 here"),
+        (lambda t: t.train_from_lines([" "], 60), "must hold words"),
+    ],
+)
+def test_bad_input(call, message, tokenizer):
+    with pytest.raises(ValueError, match=message):
+        call(tokenizer)
