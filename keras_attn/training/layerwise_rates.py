@@ -1,0 +1,178 @@
+"""Learning rates of their own for parts of a model."""
+
+import math
+import re
+
+import keras
+from keras import ops
+
+from keras_attn.training.freezing import matching
+
+
+@keras.saving.register_keras_serializable(package="keras_attn")
+class LayerwiseRates(keras.optimizers.Optimizer):
+    """Lets weights learn with rates that are parts of an optimizer's rate.
+
+        w <- w + f (w' - w)
+
+    with w' what the optimizer would make of the weight, and f its factor. In
+    all of Keras's optimizers but `Ftrl` a step is proportional to the rate, so
+    that this is training with f times the rate, decoupled weight decay
+    included. (Howard and Ruder 2018, sec. 3.2, https://arxiv.org/abs/1801.06146:
+    "discriminative fine-tuning".)
+
+    The factors say which weights by their paths; `layer_factors` makes those
+    that fall from block to block.
+
+    Args:
+        optimizer: Keras optimizer, not built yet. Its clipping, schedule,
+            accumulation of gradients and weight decay stay what they are.
+        factors: dict of str to float > 0: regular expressions that are looked
+            for in the paths of weights, and their factors. Of several that are
+            found, the first counts; where none is, the factor is 1.
+        name: str. Default: that of the class.
+
+    Raises:
+        ValueError: no optimizer, one that keeps moving averages of weights or
+            is not proportional to its rate, or factors out of range. When the
+            first step is taken: an expression that is found in no path.
+
+    Examples:
+        >>> model = keras_attn.models.Encoder(
+        ...     9, num_layers=2, num_heads=1, hidden_dim=4, intermediate_dim=4)
+        >>> optimizer = keras_attn.training.LayerwiseRates(
+        ...     keras.optimizers.AdamW(1e-3),
+        ...     {"embedding": 0.1, "block_0/": 0.5})
+        >>> model.compile(optimizer, "mse")
+        >>> optimizer.factor("block_0/feed_forward/inner/kernel")
+        0.5
+    """
+
+    def __init__(self, optimizer, factors, name=None):
+        if not isinstance(optimizer, keras.optimizers.Optimizer):
+            raise ValueError(
+                "`optimizer` must be a Keras optimizer. "
+                f"Received: {optimizer!r}"
+            )
+        if isinstance(optimizer, keras.optimizers.Ftrl) or optimizer.use_ema:
+            raise ValueError(
+                "`optimizer` must take steps that are proportional to its "
+                "rate, and keep no moving average of weights. "
+                f"Received: {type(optimizer).__name__} with "
+                f"use_ema={optimizer.use_ema}"
+            )
+        if not isinstance(factors, dict) or not factors:
+            raise ValueError(
+                "`factors` must be a dict of patterns to numbers. "
+                f"Received: factors={factors!r}"
+            )
+        for pattern, factor in factors.items():
+            number = isinstance(factor, (int, float))
+            number = number and not isinstance(factor, bool)
+            if not number or not 0 < factor < math.inf:
+                raise ValueError(
+                    "`factors` must be numbers above 0. "
+                    f"Received: {factor!r} for {pattern!r}"
+                )
+        super().__init__(learning_rate=0.0, name=name)
+        self.optimizer = optimizer
+        self.factors = {p: float(factor) for p, factor in factors.items()}
+
+    def factor(self, path):
+        """Returns the factor of the weight with this path."""
+        for pattern, factor in self.factors.items():
+            if re.search(pattern, path):
+                return factor
+        return 1.0
+
+    def build(self, variables):
+        """Builds the optimizer for some variables of a model."""
+        for pattern in self.factors:
+            matching("factors", pattern, [v.path for v in variables])
+        self.optimizer.build(variables)
+        super().build(variables)
+
+    def apply(self, grads, trainable_variables=None):
+        """Takes a step; as for any optimizer."""
+        if trainable_variables is None:
+            trainable_variables = self._trainable_variables
+        trainable_variables = list(trainable_variables)
+        if not self.built:
+            with keras.name_scope(self.name):
+                self.build(trainable_variables)
+            self.built = True
+        slowed = [
+            (variable, factor, ops.copy(variable))
+            for variable in trainable_variables
+            if (factor := self._factor_of(variable)) != 1
+        ]
+        self.optimizer.apply(grads, trainable_variables)
+        for variable, factor, before in slowed:
+            variable.assign(before + factor * (variable - before))
+
+    def stateless_apply(self, optimizer_variables, grads, trainable_variables):
+        """Takes a step without changing anything; as for any optimizer."""
+        own = len(self._variables)
+        after, inner = self.optimizer.stateless_apply(
+            optimizer_variables[own:], grads, trainable_variables
+        )
+        after = [
+            new if factor == 1 else old + factor * (new - old)
+            for old, new, factor in zip(
+                trainable_variables,
+                after,
+                map(self._factor_of, self._trainable_variables),
+                strict=True,
+            )
+        ]
+        return after, [*optimizer_variables[:own], *inner]
+
+    def _factor_of(self, variable):
+        # What is overwritten by its gradient (scales of float8) has no rate.
+        if self._overwrite_variable_with_gradient(variable):
+            return 1.0
+        return self.factor(variable.path)
+
+    @property
+    def variables(self):
+        """The optimizer's own variables and those that it wraps."""
+        return self._variables + self.optimizer.variables
+
+    @property
+    def learning_rate(self):
+        """The rate of weights whose factor is 1."""
+        return self.optimizer.learning_rate
+
+    @learning_rate.setter
+    def learning_rate(self, learning_rate):
+        self.optimizer.learning_rate = learning_rate
+
+    @property
+    def iterations(self):
+        """How many steps were taken."""
+        return self.optimizer.iterations
+
+    def scale_loss(self, loss):
+        """Scales a loss as the wrapped optimizer does."""
+        return self.optimizer.scale_loss(loss)
+
+    def finalize_variable_values(self, var_list):
+        """Does what the wrapped optimizer does at the end."""
+        self.optimizer.finalize_variable_values(var_list)
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        return {
+            "optimizer": keras.saving.serialize_keras_object(self.optimizer),
+            "factors": self.factors,
+            "name": self.name,
+        }
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        """Makes the optimizer, and the one that it wraps."""
+        config = dict(config)
+        config["optimizer"] = keras.saving.deserialize_keras_object(
+            config["optimizer"], custom_objects=custom_objects
+        )
+        return cls(**config)

@@ -1,0 +1,276 @@
+"""Rates by layer: as if every part had an optimizer of its own."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_attn.models import Bert, SequenceClassifier, Transformer
+from keras_attn.training import (
+    LayerwiseRates,
+    TrainingBackup,
+    freeze,
+    layer_factors,
+)
+from tests.contract import randomize
+
+X = np.random.default_rng(0).normal(size=(24, 3)).astype("float32")
+Y = np.random.default_rng(1).normal(size=(24, 2)).astype("float32")
+FACTORS = {"first/": 0.25, "/bias": 2.0}
+OPTIMIZERS = {
+    "sgd": lambda rate: keras.optimizers.SGD(rate, momentum=0.9, nesterov=True),
+    "adam": lambda rate: keras.optimizers.Adam(rate),
+    "adamw": lambda rate: keras.optimizers.AdamW(rate, weight_decay=0.1),
+    "rmsprop": lambda rate: keras.optimizers.RMSprop(rate, momentum=0.5),
+    "adagrad": lambda rate: keras.optimizers.Adagrad(rate),
+    "lion": lambda rate: keras.optimizers.Lion(rate, weight_decay=0.1),
+    "nadam": lambda rate: keras.optimizers.Nadam(rate),
+    "adafactor": lambda rate: keras.optimizers.Adafactor(
+        rate, relative_step=False
+    ),
+}
+
+
+def network():
+    model = keras.Sequential(
+        [
+            keras.Input((3,)),
+            keras.layers.Dense(4, activation="tanh", name="first"),
+            keras.layers.Dense(4, activation="tanh", name="second"),
+            keras.layers.Dense(2, name="third"),
+        ],
+        name="network",
+    )
+    return randomize(model)
+
+
+def values(model):
+    return {w.path: keras.ops.convert_to_numpy(w) for w in model.weights}
+
+
+def factor_of(path):
+    return 0.25 if "first/" in path else 2.0 if "/bias" in path else 1.0
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_as_if_every_weight_had_a_rate_of_its_own(name):
+    """Each run trains one weight with f times the rate, the rest frozen.
+
+    So that all gradients are the same, the loss is linear in the outputs and
+    the network has no second layer: y = x W + b.
+    """
+
+    def linear():
+        model = keras.Sequential(
+            [keras.Input((3,)), keras.layers.Dense(4, name="first")],
+            name="linear",
+        )
+        return randomize(model)
+
+    def loss(y_true, y_pred):
+        return keras.ops.mean(y_pred * y_true, axis=-1)
+
+    targets = np.random.default_rng(2).normal(size=(24, 4)).astype("float32")
+
+    def trained(optimizer, only=None):
+        model = linear()
+        if only:
+            freeze(model, f"^(?!{only}$)")
+        model.compile(optimizer, loss)
+        model.fit(X, targets, batch_size=8, epochs=2, shuffle=False, verbose=0)
+        return values(model)
+
+    factors = {"kernel": 0.25, "first/": 2.0}
+    ours = trained(LayerwiseRates(OPTIMIZERS[name](0.02), factors))
+    for path, found in ours.items():
+        factor = 0.25 if "kernel" in path else 2.0
+        theirs = trained(OPTIMIZERS[name](0.02 * factor), only=path)
+        np.testing.assert_allclose(found, theirs[path], atol=2e-6, rtol=2e-6)
+        plain = trained(OPTIMIZERS[name](0.02), only=path)
+        assert np.abs(found - plain[path]).max() > 1e-3
+
+
+def test_a_network_against_steps_by_hand():
+    model = network()
+    optimizer = LayerwiseRates(keras.optimizers.SGD(0.1), FACTORS)
+    model.compile(optimizer, "mse")
+    twin = network()
+    twin.compile(keras.optimizers.SGD(0.1), "mse")
+    for _ in range(3):
+        before = values(twin)
+        twin.train_on_batch(X, Y)
+        for weight in twin.weights:
+            new = keras.ops.convert_to_numpy(weight)
+            old = before[weight.path]
+            weight.assign(old + factor_of(weight.path) * (new - old))
+        model.train_on_batch(X, Y)
+    for path, found in values(model).items():
+        np.testing.assert_allclose(
+            found, values(twin)[path], atol=1e-6, err_msg=path
+        )
+    assert int(optimizer.iterations) == 3
+
+
+def test_factors_of_one_change_nothing():
+    found = []
+    for wrap in (lambda o: o, lambda o: LayerwiseRates(o, {"": 1.0})):
+        model = network()
+        schedule = keras.optimizers.schedules.CosineDecay(0.1, 6)
+        inner = keras.optimizers.Adam(
+            schedule, global_clipnorm=0.1, gradient_accumulation_steps=2
+        )
+        model.compile(wrap(inner), "mse")
+        model.fit(X, Y, batch_size=8, epochs=3, shuffle=False, verbose=0)
+        found.append(values(model))
+    for path, value in found[0].items():
+        np.testing.assert_array_equal(found[1][path], value)
+
+
+def test_accumulated_gradients_move_nothing_before_their_step():
+    model = network()
+    inner = keras.optimizers.Adam(0.1, gradient_accumulation_steps=2)
+    model.compile(LayerwiseRates(inner, FACTORS), "mse")
+    before = values(model)
+    model.train_on_batch(X, Y)
+    for path, value in values(model).items():
+        np.testing.assert_array_equal(value, before[path])
+    model.train_on_batch(X, Y)
+    assert any((values(model)[p] != before[p]).any() for p in before)
+
+
+def test_the_rate_can_be_set_and_is_scheduled():
+    optimizer = LayerwiseRates(keras.optimizers.SGD(0.1), FACTORS)
+    assert float(optimizer.learning_rate) == pytest.approx(0.1)
+    optimizer.learning_rate = 0.2
+    assert float(optimizer.optimizer.learning_rate) == pytest.approx(0.2)
+
+
+def test_in_half_precision():
+    model = network()
+    model.compile(
+        keras.optimizers.LossScaleOptimizer(
+            LayerwiseRates(keras.optimizers.SGD(0.1), FACTORS),
+            initial_scale=8.0,
+        ),
+        "mse",
+    )
+    plain = network()
+    plain.compile(LayerwiseRates(keras.optimizers.SGD(0.1), FACTORS), "mse")
+    for one in (model, plain):
+        one.fit(X, Y, epochs=2, shuffle=False, verbose=0)
+    for path, value in values(model).items():
+        np.testing.assert_allclose(value, values(plain)[path], atol=1e-6)
+
+
+def test_saved_and_gone_on_with(tmp_path):
+    model = network()
+    model.compile(LayerwiseRates(keras.optimizers.AdamW(0.05), FACTORS), "mse")
+    model.fit(X, Y, epochs=2, shuffle=False, verbose=0)
+    model.save(tmp_path / "model.keras")
+    again = keras.saving.load_model(tmp_path / "model.keras")
+    assert again.optimizer.factors == FACTORS
+    assert int(again.optimizer.iterations) == 2
+    for one in (model, again):
+        one.fit(X, Y, epochs=2, shuffle=False, verbose=0)
+    # Keras gives the weights of a restored Sequential other paths.
+    for value, other in zip(
+        values(model).values(), values(again).values(), strict=True
+    ):
+        np.testing.assert_allclose(other, value, atol=1e-6)
+
+
+def test_a_stopped_training_goes_on(tmp_path):
+    def run(folder, epochs):
+        model = network()
+        model.compile(
+            LayerwiseRates(keras.optimizers.Adam(0.05), FACTORS), "mse"
+        )
+        model.fit(
+            X,
+            Y,
+            epochs=epochs,
+            shuffle=False,
+            verbose=0,
+            callbacks=[TrainingBackup(folder)],
+        )
+        return values(model)
+
+    run(tmp_path / "a", 1)
+    resumed, whole = run(tmp_path / "a", 3), run(tmp_path / "b", 3)
+    for path, value in whole.items():
+        np.testing.assert_allclose(resumed[path], value, atol=1e-7)
+
+
+def test_frozen_weights_stay():
+    model = network()
+    freeze(model, "second")
+    model.compile(LayerwiseRates(keras.optimizers.Adam(0.1), FACTORS), "mse")
+    before = values(model)
+    model.fit(X, Y, verbose=0)
+    for path, value in values(model).items():
+        assert np.array_equal(value, before[path]) == ("second" in path)
+
+
+def test_factors_of_blocks():
+    encoder = Bert(11, 3, 2, 8, 12, max_length=8)
+    model = SequenceClassifier(encoder, 2)
+    optimizer = LayerwiseRates(
+        keras.optimizers.Adam(), layer_factors(model, 0.5)
+    )
+    expected = {
+        "token_embedding/table/embeddings": 0.0625,
+        "positions/table/embeddings": 0.0625,
+        "embedding_norm/gamma": 0.0625,
+        "block_0/feed_forward/inner/kernel": 0.125,
+        "block_2/self_attention/query/kernel": 0.5,
+        "pooler/kernel": 1.0,
+        "output/kernel": 1.0,
+    }
+    paths = {weight.path for weight in model.weights}
+    for path, factor in expected.items():
+        assert path in paths and optimizer.factor(path) == factor
+
+
+def test_factors_of_two_stacks():
+    model = Transformer(9, num_layers=2, num_heads=1, hidden_dim=4)
+    optimizer = LayerwiseRates(
+        keras.optimizers.Adam(), layer_factors(model, 0.5)
+    )
+    for stack in ("encoder_block", "decoder_block"):
+        for place, factor in ((0, 0.25), (1, 0.5)):
+            path = f"{stack}_{place}/feed_forward/inner/kernel"
+            assert optimizer.factor(path) == factor
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (("adam", FACTORS), "`optimizer` must be a Keras optimizer"),
+        ((keras.optimizers.Ftrl(), FACTORS), "proportional to its rate"),
+        ((keras.optimizers.SGD(use_ema=True), FACTORS), "no moving average"),
+        ((keras.optimizers.SGD(), {}), "`factors` must be a dict"),
+        ((keras.optimizers.SGD(), {"a": 0}), "must be numbers above 0"),
+        ((keras.optimizers.SGD(), {"a": "1"}), "must be numbers above 0"),
+    ],
+)
+def test_bad_input(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        LayerwiseRates(*arguments)
+
+
+def test_patterns_that_are_nowhere():
+    model = network()
+    optimizer = LayerwiseRates(keras.optimizers.SGD(), {"fourth": 0.5})
+    model.compile(optimizer, "mse")
+    with pytest.raises(ValueError, match="`factors` must be found in a path"):
+        model.fit(X, Y, verbose=0)
+
+
+@pytest.mark.parametrize("decay", [0, 1.5, "x", True])
+def test_bad_decay(decay):
+    with pytest.raises(ValueError, match="`decay` must be a number"):
+        layer_factors(network(), decay)
+
+
+def test_a_model_without_blocks():
+    with pytest.raises(ValueError, match="must have numbered blocks"):
+        layer_factors(network(), 0.5)
