@@ -125,7 +125,9 @@ class LayerwiseRates(keras.optimizers.Optimizer):
                 strict=True,
             )
         ]
-        return after, [*optimizer_variables[:own], *inner]
+        # Perhaps variables themselves: `LossScaleOptimizer` hands them over.
+        unchanged = map(ops.convert_to_tensor, optimizer_variables[:own])
+        return after, [*unchanged, *inner]
 
     def _factor_of(self, variable):
         # What is overwritten by its gradient (scales of float8) has no rate.
