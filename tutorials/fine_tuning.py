@@ -5,7 +5,7 @@
 # else? Put a small head on it, and train both a little.
 #
 # ![Scores of four tasks, each with a pre-trained encoder and with one that
-# starts from nothing](fine_tuning-2.png)
+# starts from nothing](fine_tuning-1.png)
 #
 # Every pair of bars is one network, trained alike on the same few examples. All
 # that differs is what its weights were to begin with.

@@ -5,7 +5,7 @@
 # learns, and all that it needs to write. Does it do better than counting?
 #
 # ![A text that the model never saw; the redder a character, the less the model
-# expected it](gpt-4.png)
+# expected it](gpt-3.png)
 #
 # The redder a character, the less it was expected. What is hard about a word is
 # its beginning.
