@@ -1,6 +1,7 @@
 # ruff: noqa: RUF001
 """Short texts in ten scripts, and texts that are hard to bring back."""
 
+import functools
 import unicodedata
 
 import numpy as np
@@ -74,14 +75,6 @@ HARD = [
 def varied_texts(parts, count, seed=0):
     """Texts of these parts, of hard ones, spaces and letters of every kind."""
     random = np.random.default_rng(seed)
-    assigned = [
-        chr(code)
-        for code in range(0x2FFFF)
-        if unicodedata.category(chr(code))[0] != "C"
-        # What newer tables of Unicode might say otherwise is left out.
-        and unicodedata.ucd_3_2_0.category(chr(code))
-        == unicodedata.category(chr(code))
-    ]
     spaces = [" ", "  ", "\n", "\t", "\r\n", "\xa0", "\u2003", "\x0b", "\x85"]
     texts = [*HARD, *UNSEEN, *parts]
     parts = [*HARD, *UNSEEN, *parts]
@@ -92,9 +85,25 @@ def varied_texts(parts, count, seed=0):
             if kind == 0:
                 text.append(spaces[random.integers(len(spaces))])
             elif kind == 1:
-                text += random.choice(assigned, 3).tolist()
+                text += random.choice(_assigned(), 3).tolist()
             else:
                 part = parts[random.integers(len(parts))]
                 text.append(part[: random.integers(1, 20)])
         texts.append("".join(text))
     return texts
+
+
+@functools.cache
+def _assigned():
+    """Letters and signs of every kind, as an array: drawn from at once."""
+    letters = map(chr, range(0x2FFFF))
+    return np.array(
+        [
+            letter
+            for letter in letters
+            if unicodedata.category(letter)[0] != "C"
+            # What newer tables of Unicode might say otherwise is left out.
+            and unicodedata.ucd_3_2_0.category(letter)
+            == unicodedata.category(letter)
+        ]
+    )
