@@ -6,13 +6,12 @@ import re
 import numpy as np
 
 from keras_attn import checks
-from keras_attn.text import _tensorflow
 from keras_attn.text.learned_word_pieces import learn_word_pieces
 from keras_attn.text.packed_segments import packed
 from keras_attn.text.word_cleaning import cleaned_words
 from keras_attn.text.word_piece_files import read_word_pieces, write_word_pieces
+from keras_attn.text.word_pieces import JOINER, cut_word
 
-_JOINER = "##"
 _SPECIAL = {
     "pad": "[PAD]",
     "unknown": "[UNK]",
@@ -21,7 +20,9 @@ _SPECIAL = {
     "mask": "[MASK]",
 }
 _LONGEST = 100  # characters of a word that is looked at
-_CACHED = 2**17  # words
+# What stands between two spaces is kept, as most of it comes again; what is
+# long does not, and would fill the memory.
+_CACHED, _SHORT = 2**17, 32
 
 
 class WordPieceTokenizer:
@@ -35,7 +36,8 @@ class WordPieceTokenizer:
     special, such as `[MASK]`, is found as such inside of texts.
 
     A tokenizer is read from the files of a published model (`load`) or learned
-    (`train_from_lines`).
+    (`train_from_lines`). Only learning needs tensorflow-text: its cutting has
+    the same ids, is not faster, and would load TensorFlow.
 
     Args:
         vocabulary: iterable of str, the pieces in the order of their ids.
@@ -101,8 +103,8 @@ class WordPieceTokenizer:
         self._special = special
         names = sorted(map(re.escape, special.values()), key=len, reverse=True)
         self._special_pattern = re.compile(f"({'|'.join(names)})")
-        self._words = {}
-        self._cut = None
+        self._longest = max(map(len, pieces))
+        self._known = {}
 
     @classmethod
     def load(cls, directory):
@@ -156,7 +158,10 @@ class WordPieceTokenizer:
         special = [special[name] for name in _SPECIAL]
         bare = cls(special, **kwargs)
         counts = collections.Counter(
-            word for line in lines for word in bare._cleaned(line)
+            word
+            for line in lines
+            for part in bare._parts(line)[::2]
+            for word in bare._cleaned(part)
         )
         pieces = learn_word_pieces(counts, vocabulary_size, special)
         return cls(pieces, **kwargs)
@@ -224,7 +229,7 @@ class WordPieceTokenizer:
     @property
     def continuations(self):
         """Bool (V,), True for pieces that go on with a word."""
-        return np.array([p.startswith(_JOINER) for p in self._pieces])
+        return np.array([p.startswith(JOINER) for p in self._pieces])
 
     def encode(self, text):
         """Turns text into ids, without `[CLS]` and `[SEP]`.
@@ -237,13 +242,17 @@ class WordPieceTokenizer:
 
         Raises:
             ValueError: something else than str.
-            ImportError: tensorflow-text is not installed.
         """
-        if not isinstance(text, (list, tuple)):
-            return self.encode([text])[0]
-        rows = [self._cleaned(line) for line in text]
-        self._learn_words({word for row in rows for word in row})
-        return [[i for word in row for i in self._words[word]] for row in rows]
+        if isinstance(text, (list, tuple)):
+            return [self.encode(one) for one in text]
+        ids = []
+        for place, part in enumerate(self._parts(text)):
+            if place % 2:
+                ids.append(self._ids[part])
+                continue
+            for between in part.split(" "):
+                ids += self._between(between)
+        return ids
 
     def tokens(self, text):
         """Cuts a text into the pieces whose ids `encode` returns.
@@ -256,7 +265,6 @@ class WordPieceTokenizer:
 
         Raises:
             ValueError: something else than str.
-            ImportError: tensorflow-text is not installed.
         """
         return [self._pieces[i] for i in self.encode(text)]
 
@@ -284,8 +292,8 @@ class WordPieceTokenizer:
             piece = self._pieces[number]
             if number in left_out:
                 continue
-            if piece.startswith(_JOINER) and words:
-                words[-1] += piece.removeprefix(_JOINER)
+            if piece.startswith(JOINER) and words:
+                words[-1] += piece.removeprefix(JOINER)
             else:
                 words.append(piece)
         return " ".join(words)
@@ -312,7 +320,6 @@ class WordPieceTokenizer:
         Raises:
             ValueError: as many second as first ones are needed, and a length
                 that has room for the special ids and an id of each.
-            ImportError: tensorflow-text is not installed.
         """
         sides = [self._rows("first", first)]
         if second is not None:
@@ -341,46 +348,33 @@ class WordPieceTokenizer:
             return self.encode(rows)
         return [list(row) for row in rows]
 
-    def _cleaned(self, text):
-        """Returns the words of a text, and what is special in it."""
+    def _parts(self, text):
+        """Splits a text at what is special, which has the odd places."""
         if not isinstance(text, str):
             raise ValueError(f"`text` must be str. Received: {text!r}")
+        return self._special_pattern.split(text)
+
+    def _cleaned(self, text):
+        """Returns the words of a text without anything special."""
         accents = self.strip_accents
         if accents is None:
             accents = self.lowercase
-        found = []
-        special = self._special.values()
-        for part in self._special_pattern.split(text):
-            if part in special:
-                found.append(part)
-            elif part:
-                found += cleaned_words(
-                    part, self.lowercase, accents, self.split_chinese
-                )
-        return found
+        return cleaned_words(text, self.lowercase, accents, self.split_chinese)
 
-    def _learn_words(self, words):
-        """Cuts words that were not met before into pieces."""
-        if len(self._words) > _CACHED:
-            self._words.clear()
-        special = {
-            piece: [self._ids[piece]] for piece in self._special.values()
-        }
-        new = sorted(words - self._words.keys() - special.keys())
-        self._words |= special
-        # The library counts bytes, BERT counts characters.
-        long = {word for word in new if len(word) > _LONGEST}
-        self._words |= {word: [self.unknown_id] for word in long}
-        new = [word for word in new if word not in long]
-        if not new:
-            return
-        if self._cut is None:
-            self._cut = _tensorflow.tensorflow_text().FastWordpieceTokenizer(
-                self._pieces,
-                suffix_indicator=_JOINER,
-                max_bytes_per_word=4 * _LONGEST + 1,
-                unknown_token=self._special["unknown"],
-                no_pretokenization=True,
-            )
-        ids = self._cut.tokenize(new).to_list()
-        self._words |= dict(zip(new, ids, strict=True))
+    def _between(self, text):
+        """Returns the ids of what stands between two spaces."""
+        ids = self._known.get(text)
+        if ids is None:
+            ids = [
+                i for word in self._cleaned(text) for i in self._word_ids(word)
+            ]
+            if len(text) <= _SHORT:
+                if len(self._known) >= _CACHED:
+                    self._known.clear()
+                self._known[text] = ids
+        return ids
+
+    def _word_ids(self, word):
+        if len(word) > _LONGEST:
+            return [self.unknown_id]
+        return cut_word(word, self._ids, self.unknown_id, self._longest)

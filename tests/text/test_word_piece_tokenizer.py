@@ -8,7 +8,8 @@ import transformers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_attn.text import WordPieceTokenizer
+from keras_attn.text import WordPieceTokenizer, _tensorflow
+from keras_attn.text import word_piece_tokenizer as module
 from tests.full_disk import full_disk
 from tests.text.samples import SCRIPTS, varied_texts
 
@@ -69,6 +70,39 @@ def test_same_ids_on_a_thousand_texts(form, tokenizer, tmp_path):
     known = sum(i != ours.unknown_id for ids in expected for i in ids)
     assert known > 0.5 * sum(map(len, expected))
     assert ours.encode(texts[80]) == expected[80]
+
+
+def test_ids_need_no_tensorflow(tokenizer, tmp_path, monkeypatch):
+    def missing():
+        raise ImportError("keras_attn.text needs tensorflow-text")
+
+    monkeypatch.setattr(_tensorflow, "tensorflow", missing)
+    monkeypatch.setattr(_tensorflow, "tensorflow_text", missing)
+    tokenizer.save(tmp_path)
+    loaded = WordPieceTokenizer.load(tmp_path)
+    assert loaded.pack(["walking"])["token_ids"][0, 0] == loaded.start_id
+    with pytest.raises(ImportError, match="needs tensorflow-text"):
+        WordPieceTokenizer.train_from_lines(LINES, 600)
+
+
+def test_same_ids_when_all_is_forgotten(tokenizer, monkeypatch):
+    texts = varied_texts(PARTS, 200, seed=4)
+    expected = tokenizer.encode(texts)
+    monkeypatch.setattr(module, "_CACHED", 3)
+    small = in_form(tokenizer)
+    assert small.encode(texts) == small.encode(texts) == expected
+    assert 0 < len(small._known) <= 3
+    small.encode("x" * 33)
+    assert "x" * 33 not in small._known
+
+
+def test_pieces_that_no_word_has():
+    special = "[PAD] [UNK] [CLS] [SEP] [MASK]".split()
+    odd = ["", "##", "a b", "a\0", "a" * 300, "##" + "b" * 300]
+    tokenizer = WordPieceTokenizer([*special, *odd, "a", "##b", "#"])
+    assert tokenizer.tokens("abb a\0b ## ab") == (
+        ["a", "##b", "##b", "a", "##b", "#", "#", "a", "##b"]
+    )
 
 
 # Odd lengths: where both sides of a pair are cut and one id more fits, BERT's
