@@ -1,6 +1,7 @@
 """Learning the pieces of words, with tensorflow-text."""
 
 from keras_attn.text import _tensorflow
+from keras_attn.text.word_pieces import JOINER
 
 
 def learn_word_pieces(counts, vocabulary_size, special):
@@ -46,5 +47,10 @@ def learn_word_pieces(counts, vocabulary_size, special):
         lower_thresh=2,
         max_unique_chars=len(characters),
     )
+    characters |= {JOINER + c for c in characters}
     rest = [piece for piece in learned if piece not in special]
-    return [*special, *rest][:vocabulary_size]
+    # The search may end above the size. What is too much goes, the rarest
+    # first; not a character, without which words could no longer be cut.
+    longer = [piece for piece in rest if piece not in characters]
+    gone = {*longer[vocabulary_size - needed :]}
+    return [*special, *(piece for piece in rest if piece not in gone)]

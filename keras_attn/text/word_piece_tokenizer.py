@@ -145,8 +145,8 @@ class WordPieceTokenizer:
         Examples:
             >>> tokenizer = keras_attn.text.WordPieceTokenizer
             >>> lines = ["low lower lowest", "new newer newest"] * 4
-            >>> tokenizer.train_from_lines(lines, 40).tokens("slower")
-            ['s', '##low', '##er']
+            >>> tokenizer.train_from_lines(lines, 40).tokens("newer lows")
+            ['newer', 'low', '##s']
         """
         checks.positive_int("vocabulary_size", vocabulary_size)
         if isinstance(lines, (str, bytes)):

@@ -197,6 +197,15 @@ def test_learned(tokenizer):
     assert small.decode(small.encode("ab ba")) == "ab ba"
 
 
+@pytest.mark.parametrize("size", [9, 10, 11])
+def test_a_small_vocabulary_keeps_the_characters(size):
+    lines = ["aaaa bbbb abab baba"] * 50
+    small = WordPieceTokenizer.train_from_lines(lines, size)
+    assert small.vocabulary_size == size
+    assert {"a", "b", "##a", "##b"} <= set(small.vocabulary)
+    assert small.decode(small.encode("abba bab")) == "abba bab"
+
+
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.text("abcdxyz", min_size=1, max_size=8), max_size=8))
 def test_known_words_come_back(words):
