@@ -11,6 +11,7 @@ _KEYS = {
     "do_lower_case": ("lowercase", bool),
     "strip_accents": ("strip_accents", bool),
     "tokenize_chinese_chars": ("split_chinese", bool),
+    "max_input_chars_per_word": ("max_word_length", int),
     "pad_token": ("pad", str),
     "unk_token": ("unknown", str),
     "cls_token": ("cls", str),
@@ -43,7 +44,11 @@ def read_word_pieces(directory):
         raise ValueError(
             f"{_VOCABULARY} must be UTF-8 text. Received: {error}"
         ) from error
-    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    # White space behind a piece is dropped, as `transformers` does; what is
+    # white space as a whole keeps its place and stays another than the rest.
+    lines = [
+        line.rstrip() or line.removesuffix("\r") for line in text.split("\n")
+    ]
     # A file ends with a line's end, which begins no other line.
     pieces = lines[:-1] if lines[-1] == "" else lines
     return pieces, _configured(folder / _CONFIG)

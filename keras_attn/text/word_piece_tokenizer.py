@@ -19,7 +19,6 @@ _SPECIAL = {
     "sep": "[SEP]",
     "mask": "[MASK]",
 }
-_LONGEST = 100  # characters of a word that is looked at
 # What stands between two spaces is kept, as most of it comes again; what is
 # long does not, and would fill the memory.
 _CACHED, _SHORT = 2**17, 32
@@ -30,10 +29,10 @@ class WordPieceTokenizer:
 
     A text is cleaned and cut into words and signs; of each word the longest
     beginning that is a piece, of the rest the longest again, marked by `##`. A
-    word that cannot be cut to its end, or has more than 100 characters, is one
-    unknown piece (Devlin et al. 2019, https://arxiv.org/abs/1810.04805; pieces:
-    Wu et al. 2016, sec. 4.1, https://arxiv.org/abs/1609.08144). What is
-    special, such as `[MASK]`, is found as such inside of texts.
+    word that cannot be cut to its end, or is too long, is one unknown piece
+    (Devlin et al. 2019, https://arxiv.org/abs/1810.04805; pieces: Wu et al.
+    2016, sec. 4.1, https://arxiv.org/abs/1609.08144). What is special, such as
+    `[MASK]`, is found as such inside of texts.
 
     A tokenizer is read from the files of a published model (`load`) or learned
     (`train_from_lines`). Only learning needs tensorflow-text: its cutting has
@@ -52,9 +51,12 @@ class WordPieceTokenizer:
         cls: str. The piece in front of everything. Default `"[CLS]"`.
         sep: str. The piece behind each segment. Default `"[SEP]"`.
         mask: str. The piece that hides another one. Default `"[MASK]"`.
+        max_word_length: int. Characters of the longest word that is cut.
+            Default 100, as in BERT; `transformers` knows no other.
 
     Raises:
-        ValueError: a piece that is there twice, or a special one that is not.
+        ValueError: a piece that is there twice or no str, a special one that is
+            not there, or a length that is no positive int.
 
     Examples:
         >>> from keras_attn.text import WordPieceTokenizer
@@ -78,8 +80,15 @@ class WordPieceTokenizer:
         cls="[CLS]",
         sep="[SEP]",
         mask="[MASK]",
+        max_word_length=100,
     ):
+        checks.positive_int("max_word_length", max_word_length)
         pieces = list(vocabulary)
+        for piece in pieces:
+            if not isinstance(piece, str):
+                raise ValueError(
+                    f"`vocabulary` must be pieces of str. Received: {piece!r}"
+                )
         counted = collections.Counter(pieces)
         twice = [piece for piece, count in counted.items() if count > 1]
         if twice:
@@ -98,6 +107,7 @@ class WordPieceTokenizer:
         self.lowercase = bool(lowercase)
         self.strip_accents = strip_accents
         self.split_chinese = bool(split_chinese)
+        self.max_word_length = max_word_length
         self._pieces = pieces
         self._ids = {piece: i for i, piece in enumerate(pieces)}
         self._special = special
@@ -182,6 +192,7 @@ class WordPieceTokenizer:
             "lowercase": self.lowercase,
             "strip_accents": self.strip_accents,
             "split_chinese": self.split_chinese,
+            "max_word_length": self.max_word_length,
             **self._special,
         }
         write_word_pieces(directory, self._pieces, options)
@@ -215,6 +226,8 @@ class WordPieceTokenizer:
     def end_id(self):
         """The id of `[SEP]`."""
         return self._ids[self._special["sep"]]
+
+    cls_id, sep_id = start_id, end_id
 
     @property
     def mask_id(self):
@@ -375,6 +388,6 @@ class WordPieceTokenizer:
         return ids
 
     def _word_ids(self, word):
-        if len(word) > _LONGEST:
+        if len(word) > self.max_word_length:
             return [self.unknown_id]
         return cut_word(word, self._ids, self.unknown_id, self._longest)

@@ -206,6 +206,28 @@ def test_a_small_vocabulary_keeps_the_characters(size):
     assert small.decode(small.encode("abba bab")) == "abba bab"
 
 
+def test_the_longest_word(tokenizer, tmp_path):
+    short = in_form(tokenizer, max_word_length=4)
+    text = "they walk éééé walking"
+    assert [i == 1 for i in short.encode(text)][-1]
+    assert short.tokens(text)[:-1] == tokenizer.tokens("they walk éééé")
+    short.save(tmp_path)
+    loaded = WordPieceTokenizer.load(tmp_path)
+    assert loaded.max_word_length == 4
+    assert loaded.encode(text) == short.encode(text) != tokenizer.encode(text)
+
+
+def test_white_space_in_a_vocabulary(tmp_path):
+    lines = ["[PAD]", "[UNK] ", "[CLS]", "[SEP]", "[MASK]\t", "a \u3000", "b\r"]
+    lines += ["", "\u2028", " c"]
+    (tmp_path / "vocab.txt").write_bytes("\n".join(lines).encode())
+    theirs = transformers.BertTokenizer.from_pretrained(tmp_path)
+    ours = WordPieceTokenizer.load(tmp_path)
+    text = "a b c [MASK] [UNK] \u2028 a"
+    expected = theirs(text, add_special_tokens=False)["input_ids"]
+    assert ours.encode(text) == expected == [5, 6, 1, 4, 1, 5]
+
+
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.text("abcdxyz", min_size=1, max_size=8), max_size=8))
 def test_known_words_come_back(words):
@@ -231,6 +253,7 @@ def test_what_masks_need(tokenizer):
     assert tokenizer.tokens("a [MASK]!") == ["a", "[MASK]", "!"]
     assert (tokenizer.pad_id, tokenizer.mask_id) == (0, 4)
     assert (tokenizer.start_id, tokenizer.end_id) == (2, 3)
+    assert (tokenizer.cls_id, tokenizer.sep_id) == (2, 3)
 
 
 @pytest.mark.parametrize(
@@ -251,6 +274,11 @@ def test_what_masks_need(tokenizer):
             "tokenizer_config.json",
             b'{"mask_token": {"content": "<mask>"}}',
             "hold the piece `mask`. Received: no '<mask>'",
+        ),
+        (
+            "tokenizer_config.json",
+            b'{"max_input_chars_per_word": "100"}',
+            "`max_input_chars_per_word` of tokenizer_config.json must be int",
         ),
     ],
 )
@@ -276,6 +304,8 @@ def test_the_settings_that_are_written(tokenizer, tmp_path):
     "call, message",
     [
         (lambda t: t.encode(3), "`text` must be str. Received: 3"),
+        (lambda t: type(t)([*t.vocabulary, 5]), "pieces of str. Received: 5"),
+        (lambda t: in_form(t, max_word_length=0), "`max_word_length` must be"),
         (lambda t: t.decode([-1]), r"`ids` must lie in \[0, "),
         (lambda t: t.pack("abc"), "`first` must be a list of texts"),
         (lambda t: t.pack(["a"], "b"), "`second` must be a list of texts"),
