@@ -227,8 +227,6 @@ class WordPieceTokenizer:
         """The id of `[SEP]`."""
         return self._ids[self._special["sep"]]
 
-    cls_id, sep_id = start_id, end_id
-
     @property
     def mask_id(self):
         """The id of `[MASK]`."""

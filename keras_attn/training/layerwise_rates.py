@@ -61,6 +61,11 @@ class LayerwiseRates(keras.optimizers.Optimizer):
                 f"Received: {type(optimizer).__name__} with "
                 f"use_ema={optimizer.use_ema}"
             )
+        if optimizer.built:
+            raise ValueError(
+                "`optimizer` must be one that was not used before. "
+                f"Received: {optimizer.name}, which was"
+            )
         if not isinstance(factors, dict) or not factors:
             raise ValueError(
                 "`factors` must be a dict of patterns to numbers. "
@@ -158,14 +163,24 @@ class LayerwiseRates(keras.optimizers.Optimizer):
         """Scales a loss as the wrapped optimizer does."""
         return self.optimizer.scale_loss(loss)
 
+    def exclude_from_weight_decay(self, var_list=None, var_names=None):
+        """Leaves weights out of the weight decay."""
+        self.optimizer.exclude_from_weight_decay(var_list, var_names)
+
     def finalize_variable_values(self, var_list):
         """Does what the wrapped optimizer does at the end."""
         self.optimizer.finalize_variable_values(var_list)
 
     def get_config(self):
         """Returns the constructor's arguments."""
+        inner = keras.saving.serialize_keras_object(self.optimizer)
+        # On PyTorch, Keras names a class that only PyTorch can read.
+        if inner["module"].startswith("keras.") and hasattr(
+            keras.optimizers, inner["class_name"]
+        ):
+            inner.update(module="keras.optimizers", registered_name=None)
         return {
-            "optimizer": keras.saving.serialize_keras_object(self.optimizer),
+            "optimizer": inner,
             "factors": self.factors,
             "name": self.name,
         }

@@ -253,7 +253,6 @@ def test_what_masks_need(tokenizer):
     assert tokenizer.tokens("a [MASK]!") == ["a", "[MASK]", "!"]
     assert (tokenizer.pad_id, tokenizer.mask_id) == (0, 4)
     assert (tokenizer.start_id, tokenizer.end_id) == (2, 3)
-    assert (tokenizer.cls_id, tokenizer.sep_id) == (2, 3)
 
 
 @pytest.mark.parametrize(

@@ -178,6 +178,22 @@ def test_saved_and_gone_on_with(tmp_path):
         np.testing.assert_allclose(other, value, atol=1e-6)
 
 
+def test_a_file_names_a_class_of_every_backend():
+    optimizer = LayerwiseRates(keras.optimizers.AdamW(0.05), FACTORS)
+    optimizer.exclude_from_weight_decay(var_names=["bias"])
+    config = optimizer.get_config()
+    assert config["optimizer"]["module"] == "keras.optimizers"
+    again = LayerwiseRates.from_config(config)
+    assert again.get_config() == config
+
+
+def test_an_optimizer_that_was_used():
+    inner = keras.optimizers.SGD()
+    inner.build(network().trainable_variables)
+    with pytest.raises(ValueError, match="must be one that was not used"):
+        LayerwiseRates(inner, FACTORS)
+
+
 def test_a_stopped_training_goes_on(tmp_path):
     def run(folder, epochs):
         model = network()
