@@ -156,9 +156,10 @@ def build():
         attention_dropout=0.0,
         # Rotary positions have no table that could come to its end.
         max_length=None if run.rotary else T,
-        pad_id=None,  # every id is a character
-        start_id=0,
-        end_id=0,
+        # Every id is a character: none is padding, none begins or ends a text.
+        pad_id=None,
+        start_id=None,
+        end_id=None,
         **places,
     )
 

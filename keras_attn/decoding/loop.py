@@ -7,7 +7,7 @@ from keras import ops
 from keras_attn import cache as kv
 from keras_attn import checks
 from keras_attn.backend import Capturing, repeated
-from keras_attn.decoding.protocol import fill_id
+from keras_attn.decoding.protocol import fill_id, id_or_none
 
 FIRST_LENGTH = 64
 
@@ -96,7 +96,10 @@ class Search:
         self.strategy = strategy
         self.model = model
         self.task = Task(
-            max_length, fill_id(model), model.start_id, model.end_id
+            max_length,
+            fill_id(model),
+            id_or_none(model.start_id),
+            id_or_none(model.end_id),
         )
 
     def lengths(self):

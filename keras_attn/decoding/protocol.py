@@ -24,8 +24,9 @@ class DecodingState(NamedTuple):
     queries of one row and hides what `keras_attn.cache.sight` hides, as
     `MultiHeadAttention.decode_step` does. The model also has `pad_id`,
     `start_id`, `end_id` (ints; a `pad_id` that is None: no id is padding, and
-    `end_id` stands behind what has ended) and, like every Keras model,
-    `variables`.
+    `end_id` stands behind what has ended; a `start_id` or an `end_id` that is
+    None: there is none, and all sequences are as long as may be) and, like
+    every Keras model, `variables`.
 
     On PyTorch the steps are captured once, as a graph, and replayed. So
     `decode_step` must not look at the values of tensors nor draw random
@@ -104,6 +105,12 @@ def fill_id(model):
         model: what offers the decoding protocol.
 
     Returns:
-        Its `pad_id`; the `end_id` of a model in which no id is padding.
+        Its `pad_id`; the `end_id` of a model in which no id is padding; -1
+        where none ends a sequence either.
     """
-    return model.end_id if model.pad_id is None else model.pad_id
+    return id_or_none(model.end_id if model.pad_id is None else model.pad_id)
+
+
+def id_or_none(number):
+    """Returns an id as it is, and -1, which no token has, for None."""
+    return -1 if number is None else number

@@ -60,8 +60,9 @@ class GPT(GPTParts):
             Default True.
         pad_id: int. The id that is no token; None: every id is one, as in
             GPT-2, and `end_id` stands behind sequences that have ended.
-        start_id: int. Never generated.
-        end_id: int. What a sequence ends with.
+        start_id: int. Never generated; None: there is none.
+        end_id: int. What a sequence ends with; None: none ends, as where tokens
+            are the characters of one long text.
         **kwargs: arguments of `keras.Model`: `name`, `dtype`, ...
 
     Call arguments:
@@ -215,6 +216,7 @@ class GPT(GPTParts):
         Returns:
             Logits, float (R, T, V), and the next `DecodingState`.
         """
+        tokens = ops.maximum(tokens, 0)
         weights = state.weights or self._unprepared()
         x, cache = self._advance(tokens, state.hypothesis, weights)
         logits = self._logits(self._normalized(x), weights.output_matrix)
@@ -239,6 +241,8 @@ class GPT(GPTParts):
         if isinstance(inputs, dict) and "lengths" in inputs:
             token_ids = inputs["token_ids"]
             places = ops.arange(ops.shape(token_ids)[1], dtype="int32")
+            # Where no id is padding, and none ends, -1 fills rows up.
+            token_ids = ops.maximum(token_ids, 0)
             return token_ids, places < inputs["lengths"][:, None]
         token_ids, there = self._parts(self.check_inputs(inputs))
         if there is None:

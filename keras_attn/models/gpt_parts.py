@@ -87,7 +87,7 @@ class GPTParts(Decodable):
         self.pad_id = pad_id
         self.start_id = start_id
         self.end_id = end_id
-        self._check_special_ids(optional=("pad_id",))
+        self._check_special_ids(optional=("pad_id", "start_id", "end_id"))
         self._make_ends()
         self._make_blocks()
         self.built = True

@@ -41,7 +41,6 @@ def _make(config, names):
     config.only("embd_pdrop", dropout)
     width = config.size("n_embd")
     vocabulary = config.size("vocab_size")
-    pad = config.values.get("pad_token_id")
     return GPT(
         vocabulary,
         num_layers=config.size("n_layer"),
@@ -56,11 +55,17 @@ def _make(config, names):
         epsilon=config.positive("layer_norm_epsilon", 1e-5),
         max_length=config.size("n_positions", 1024),
         tie_output=config.flag("tie_word_embeddings", True),
-        pad_id=None if pad is None else config.token_id("pad_token_id"),
-        start_id=config.token_id("bos_token_id", vocabulary - 1),
-        end_id=config.token_id("eos_token_id", vocabulary - 1),
+        pad_id=_id(config, "pad_token_id", None),
+        start_id=_id(config, "bos_token_id", vocabulary - 1),
+        end_id=_id(config, "eos_token_id", vocabulary - 1),
         **_FIXED,
     )
+
+
+def _id(config, key, default):
+    """Returns an id, or None where a config says that there is none."""
+    value = config.values.get(key, default)
+    return None if value is None else config.token_id(key, default)
 
 
 def _describe(model):

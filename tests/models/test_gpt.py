@@ -120,6 +120,33 @@ def test_no_id_is_padding():
     assert (decoded.tokens[0, 0, length:] == model.end_id).all()
 
 
+def test_no_id_ends_and_none_is_special():
+    ids = {"pad_id": None, "start_id": None, "end_id": None}
+    model = tiny("rotary", max_length=None, **ids)
+    prompts = [[0, 7, 0, 1], [2]]
+    rows = [list(prompt) for prompt in prompts]
+    for row in rows:
+        for _ in range(9):
+            logits = to_numpy(model(np.array([row], "int32")))[0, -1]
+            row.append(int(logits.argmax()))
+    found = model.generate(prompts, max_length=9)
+    for prompt, row, tokens in zip(prompts, rows, found.tokens, strict=True):
+        assert tokens[0].tolist() == row[len(prompt) :]
+    assert (found.lengths == 9).all()
+    # Every id can be drawn, and none ends anything.
+    strategy = Sampling(temperature=50.0, num_samples=40, seed=0)
+    drawn = model.generate(prompts, max_length=9, strategy=strategy)
+    assert (drawn.lengths == 9).all()
+    assert set(drawn.tokens.ravel().tolist()) == set(range(SIZE))
+    beams = model.generate(prompts, max_length=9, strategy="beam")
+    assert (beams.lengths == 9).all() and np.isfinite(beams.scores).all()
+    forced = model.generate(prompts, max_length=3, prefix=[0, 1])
+    assert forced.tokens[:, 0, :2].tolist() == [[0, 1], [0, 1]]
+    *_, last = model.stream(prompts, max_length=9)
+    np.testing.assert_array_equal(last.tokens, found.tokens)
+    assert type(model).from_config(model.get_config()).end_id is None
+
+
 @pytest.mark.parametrize("form", ["GPT-2", "GPT", "rotary"])
 def test_goes_on_with_the_likeliest(form):
     model = tiny(form)
@@ -257,7 +284,7 @@ def test_half_precision():
         ({"positions": "rotary"}, "`positions` must be one of"),
         ({"max_length": None}, "`max_length` must be given"),
         ({"pad_id": SIZE}, r"`pad_id` must lie in \[0, 11\)"),
-        ({"end_id": None}, r"`end_id` must lie in \[0, 11\)"),
+        ({"end_id": -1}, r"`end_id` must lie in \[0, 11\)"),
         ({"hidden_dim": 0}, "`hidden_dim` must be a positive integer"),
     ],
 )

@@ -144,6 +144,17 @@ def test_written_back(form, tmp_path):
     }
 
 
+def test_no_special_ids(tmp_path):
+    theirs = gpt2(bos_token_id=None, eos_token_id=None)
+    theirs.save_pretrained(tmp_path / "theirs")
+    model = pretrained.load(tmp_path / "theirs")
+    assert model.start_id is model.end_id is model.pad_id is None
+    pretrained.save(model, tmp_path / "ours")
+    again = pretrained.load(tmp_path / "ours")
+    assert again.end_id is None
+    assert (again.generate([[1, 2]], max_length=4).lengths == 4).all()
+
+
 def test_a_file_of_early_days(tmp_path):
     """Without the prefix, with what hid the future as tensors."""
     theirs = gpt2(kind=transformers.GPT2Model)

@@ -84,8 +84,8 @@ def small():
         hidden_dim=8,
         max_length=8,
         pad_id=None,
-        start_id=0,
-        end_id=0,
+        start_id=None,
+        end_id=None,
     )
 
 
