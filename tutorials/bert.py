@@ -351,11 +351,12 @@ if not run.quick:
     agreed = {"BERT": [], "counting": []}
     for document in kept[:300]:
         for sentence in document:
-            row = tokenizer.encode(sentence)
-            for place, piece in enumerate(row):
-                if [piece] not in be or place + 1 == len(row):
+            words = tokenizer.encode(sentence)
+            for place, piece in enumerate(words):
+                if [piece] not in be or place + 1 == len(words):
                     continue
-                hidden = [*row[:place], tokenizer.mask_id, *row[place + 1 :]]
+                hidden = [*words]
+                hidden[place] = tokenizer.mask_id
                 inputs = tokenizer.pack([hidden], length=T)
                 if place + 1 >= inputs["token_ids"].shape[1]:
                     continue
@@ -365,7 +366,7 @@ if not run.quick:
                 )[0, 0]
                 best = max(be, key=lambda ids: logits[ids[0]])
                 agreed["BERT"].append(best == [piece])
-                around = counts.guess(row[place - 1], row[place + 1])
+                around = counts.guess(words[place - 1], words[place + 1])
                 agreed["counting"].append(around == piece)
     for name, found in agreed.items():
         results[f"agrees_{name}"] = float(np.mean(found or 0))

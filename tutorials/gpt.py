@@ -505,11 +505,11 @@ print(f"the kept text itself {people:6.1%}")
 
 # %%
 if WHOLE:
-    assert losses.mean() < counting.min() - 0.05
+    assert losses.mean() < counting.min()
     assert by_place[0] > by_place[4] > by_place[-32:].mean()
-    assert by_place[-32:].mean() < counting.min()
+    assert by_place[-32:].mean() < counting.min() - 0.03
     shares = {knob: share for knob, _, share in curves["temperature"]}
-    assert shares["0.25"] > 0.95 and shares["1.5"] < shares["0.75"]
+    assert shares["0.25"] > 0.9 and shares["1.5"] < shares["0.75"]
     varieties = {
         knob: different for knob, different, _ in curves["temperature"]
     }

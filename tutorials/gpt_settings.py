@@ -49,7 +49,7 @@ class Settings(NamedTuple):
     rotary: bool = True
     context: int = 128
     batch: int = 16
-    steps: int = 900
+    steps: int = 1300
     minutes: float = 600.0
     rate: float = 4e-3
     dropout: float = 0.0
