@@ -21,7 +21,7 @@
 #   context is good for**, place by place;
 # - sample, and turn the two knobs: **temperature** and **top-p**.
 #
-# Seven minutes on one core. The text is written by a grammar; nothing is
+# Nine minutes on one core. The text is written by a grammar; nothing is
 # downloaded. As a program, on any backend:
 #
 #     KERAS_BACKEND=torch .venv/bin/python tutorials/gpt.py
@@ -380,8 +380,9 @@ figure
 # %% [markdown]
 # The right picture is what attention is good for. Where a block begins, GPT
 # knows less than the table, which looks at its few characters wherever they
-# stand. A few characters on it knows as much, and then it gets better with
-# every word before, which no table does.
+# stand. A word later it knows as much, and from there on it knows more: who was
+# said to do what, and that the next sentence will do it too. A table that looks
+# as far back has met next to nothing twice.
 #
 # ## What is hard to guess
 
