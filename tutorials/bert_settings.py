@@ -53,7 +53,7 @@ class Settings(NamedTuple):
     context: int = 40
     batch: int = 32
     draws: int = 2
-    epochs: int = 2
+    epochs: int = 7
     minutes: float = 600.0
     rate: float = 2e-3
     dropout: float = 0.0
