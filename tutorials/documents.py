@@ -4,6 +4,7 @@ import random
 
 import corpora
 from phrase_passages import passage, write
+from phrase_sampler import PhraseSampler
 
 
 def read_documents(paths):
@@ -57,6 +58,28 @@ def passage_documents(count, seed):
             .removesuffix(" .")
             .split(" . ")
         ]
+        for _ in range(count)
+    ]
+
+
+def sentence_documents(count, seed, length=3):
+    """Writes sentences of all patterns of the phrase grammar, a few together.
+
+    Args:
+        count: int. How many documents.
+        seed: int. The same seed gives the same sentences.
+        length: int. Sentences of each.
+
+    Returns:
+        List of lists of str.
+
+    Examples:
+    >>> len(sentence_documents(2, 1)[1])
+    3
+    """
+    sampler = PhraseSampler(seed)
+    return [
+        [f"{sampler.sentence().english} ." for _ in range(length)]
         for _ in range(count)
     ]
 

@@ -21,7 +21,8 @@ class Settings(NamedTuple):
         quick: bool. A few steps only, to see that everything runs.
         seed: int. Seed of what is drawn.
         examples: int. Examples of each task that the grammar writes.
-        passages: int. Passages to pre-train on.
+        passages: int. Passages to pre-train on, and as many threes of
+            sentences.
         epochs: int. Passes of the pre-training.
         tasks: str. The tasks, with commas between.
         shares: str. Shares of the examples to learn from, with commas between.
@@ -39,12 +40,12 @@ class Settings(NamedTuple):
     out: pathlib.Path = pathlib.Path("runs/fine_tuning")
     quick: bool = False
     seed: int = 1
-    examples: int = 400
-    passages: int = 4000
-    epochs: int = 3
+    examples: int = 200
+    passages: int = 3000
+    epochs: int = 8
     tasks: str = ",".join(TASKS)
     shares: str = "1"
-    passes: str = "12"
+    passes: str = "25"
     rates: str = "1e-3"
     seeds: int = 1
     length: int = 64
