@@ -23,7 +23,7 @@ from keras_attn.models import (
     bio_spans,
     first_piece_labels,
 )
-from keras_attn.training import SequenceCrossentropy
+from keras_attn.training import SequenceCrossentropy, freeze
 
 _NONE = -1
 _BATCH = 128  # rows that are scored together
@@ -80,7 +80,7 @@ class SpanTask:
 
     def model(self, encoder):
         """Returns the encoder with two pointers."""
-        return SpanExtractor(encoder, no_answer="first")
+        return _without_pooler(SpanExtractor(encoder, no_answer="first"))
 
     @property
     def loss(self):
@@ -143,7 +143,7 @@ class TokenTask:
 
     def model(self, encoder):
         """Returns the encoder with a tag on each vector."""
-        return TokenClassifier(encoder, len(self.tags))
+        return _without_pooler(TokenClassifier(encoder, len(self.tags)))
 
     @property
     def loss(self):
@@ -198,6 +198,13 @@ def pieces_of(words, tokenizer):
     numbers = [[number] * len(ids) for number, ids in enumerate(cut)]
     chain = itertools.chain.from_iterable
     return list(chain(cut)), list(chain(numbers))
+
+
+def _without_pooler(model):
+    """Freezes what this head does not use: Keras warns of it otherwise."""
+    if getattr(model.encoder, "pooler", False):
+        freeze(model, "^pooler/")
+    return model
 
 
 def _ends(numbers, span):
