@@ -21,7 +21,7 @@
 # - ask what **[MASK]** is filled with, and whether it agrees with its subject;
 # - keep the model for [fine-tuning](../fine_tuning/index.md).
 #
-# Six minutes on one core. The documents are written by a grammar; nothing is
+# Eight minutes on one core. The documents are written by a grammar; nothing is
 # downloaded. As a program, on any backend:
 #
 #     KERAS_BACKEND=torch .venv/bin/python tutorials/bert.py
@@ -339,6 +339,11 @@ SENTENCES = [
 mask_lines.draw_fillings(SENTENCES, model, tokenizer)
 
 # %% [markdown]
+# One person is tired, several are: the word behind the mask says which. What is
+# done with a book, it knows; what is cooked and old, it does not, as the grammar
+# calls no food old: then what it has learned of *old* wins over what it has
+# learned of *cooked*.
+#
 # ### Does it agree?
 #
 # In kept documents we hide each *is* and *are*, and ask which of the two is the
