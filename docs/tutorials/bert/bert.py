@@ -340,9 +340,9 @@ mask_lines.draw_fillings(SENTENCES, model, tokenizer)
 
 # %% [markdown]
 # One person is tired, several are: the word behind the mask says which. What is
-# done with a book, it knows. What is cooked and old, it does not, as the grammar
-# calls no food old: what it has learned of *old* wins over what it has learned
-# of *cooked*.
+# done with a book, it knows. What is cooked and old, it does not: the grammar
+# calls no food old, and what it has learned of *old* wins over what it has
+# learned of *cooked*.
 #
 # ### Does it agree?
 #
