@@ -27,8 +27,8 @@
 #     KERAS_BACKEND=torch .venv/bin/python tutorials/fine_tuning.py
 #
 # With `PRETRAINED=` it begins with the model of your own run of the tutorial on
-# BERT; with `DATA=` it learns CLINC150, MED, RESTAURANTS-8K and WNUT-17. What it
-# makes of a tenth of CLINC150 is [here](../../fine_tuning/README.md):
+# BERT; with `DATA=` it learns CLINC150, MED, RESTAURANTS-8K and WNUT-17. What
+# it makes of a tenth of CLINC150 is [here](../../fine_tuning/README.md):
 #
 #     PRETRAINED=runs/bert-data DATA=data .venv/bin/python \
 #         tutorials/fine_tuning.py
@@ -239,11 +239,11 @@ figure
 # %% [markdown]
 # What guessing has taught is which words are alike and how sentences are built.
 # Two hundred examples are too few to learn that as well: so the patterns of
-# sentences are told apart far better. Where that is not what is missing, nothing
-# is gained. Who did what where stands in the order of the words, and both learn it;
-# of pairs both find most of what follows; and to answer questions takes more
-# examples than these (24,000 in
-# [the tutorial on answers](../answers/index.md)).
+# sentences are told apart far better. Where that is not what is missing,
+# nothing is gained. Who did what where stands in the order of the words, and
+# both learn it; of pairs both find most of what follows. And to answer
+# questions takes more than two hundred examples from either, as in
+# [the tutorial on answers](../answers/index.md).
 #
 # ## Less than all
 #
