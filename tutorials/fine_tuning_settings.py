@@ -23,6 +23,8 @@ class Settings(NamedTuple):
         examples: int. Examples of each task that the grammar writes.
         passages: int. Passages to pre-train on, and as many threes of
             sentences.
+        layers: int. Blocks of the model that is pre-trained here.
+        width: int. Its D.
         epochs: int. Passes of the pre-training.
         tasks: str. The tasks, with commas between.
         shares: str. Shares of the examples to learn from, with commas between.
@@ -42,6 +44,8 @@ class Settings(NamedTuple):
     seed: int = 1
     examples: int = 200
     passages: int = 3000
+    layers: int = 3
+    width: int = 128
     epochs: int = 8
     tasks: str = ",".join(TASKS)
     shares: str = "1"
@@ -62,13 +66,16 @@ DATA = {
     "ways": False,
 }
 QUICK = {
-    "examples": 24,
+    "examples": 16,
     "passages": 40,
+    "layers": 1,
+    "width": 16,
     "epochs": 1,
+    "tasks": "sentence,span",
     "passes": "1",
     "rates": "1e-3",
-    "batch": 8,
-    "most": 24,
+    "batch": 16,
+    "most": 16,
 }
 
 

@@ -185,6 +185,8 @@ if keras.backend.backend() == "tensorflow":
         return along, tf.cast(curved, logits.dtype)
 
     def _wanted(logits, labels, smoothing):
-        classes = tf.range(logits.shape[-1], dtype=labels.dtype)
+        # Classes that are places of a row are counted when the program runs.
+        size = tf.shape(logits)[-1]
+        classes = tf.range(tf.cast(size, labels.dtype))
         hit = tf.where(classes == labels[:, None], 1 - smoothing, 0.0)
-        return smoothing / logits.shape[-1] + hit
+        return smoothing / tf.cast(size, tf.float32) + hit

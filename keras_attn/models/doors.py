@@ -155,7 +155,9 @@ class CheckedModel(QuantizedModelParts, keras.Model):
         if isinstance(validation, tuple):
             x_validation = self._checked(validation[0])
             kwargs["validation_data"] = (x_validation, *validation[1:])
-        return super().fit(self._checked(x), *args, **kwargs)
+        x = self._checked(x)
+        self._build_optimizer()
+        return super().fit(x, *args, **kwargs)
 
     def evaluate(self, x=None, *args, **kwargs):
         """Checks arrays, then calls `keras.Model.evaluate`."""
@@ -176,6 +178,13 @@ class CheckedModel(QuantizedModelParts, keras.Model):
     def predict_on_batch(self, x):
         """Checks arrays, then calls `keras.Model.predict_on_batch`."""
         return super().predict_on_batch(self._checked(x))
+
+    def _build_optimizer(self):
+        # TensorFlow traces a training step twice where its first trace makes
+        # variables, as those of the optimizer.
+        optimizer = getattr(self, "optimizer", None)
+        if self.built and optimizer is not None and not optimizer.built:
+            optimizer.build(self.trainable_variables)
 
     def get_compile_config(self):
         """Returns a compile config that every backend can load."""

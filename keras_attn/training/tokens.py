@@ -89,14 +89,15 @@ def negative_log_likelihood(labels, logits, visible, label_smoothing=0.0):
 
     Args:
         labels: int32 (B, T).
-        logits: float (B, T, V).
+        logits: float (B, T, V). Where the classes are places of a row, V may
+            be known only when the program runs.
         visible: bool (B, T). False at padding.
         label_smoothing: float in [0, 1).
 
     Returns:
         Float32 (B, T).
     """
-    size = logits.shape[-1]
+    size = ops.shape(logits)[-1]
     known = ops.logical_and(labels >= 0, labels < size)
     index = ops.where(ops.logical_and(visible, known), labels, 0)
     nll = smoothed_nll(

@@ -234,6 +234,42 @@ def test_fit_makes_the_step_of_the_loss(mask_zero, weighted):
     np.testing.assert_allclose(new_bias, bias - 0.5 * slopes[1], atol=1e-6)
 
 
+class Pairs(keras.utils.PyDataset):
+    """Rows of vectors, a batch a length, of which the first is wanted."""
+
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, index):
+        rng = np.random.default_rng(index)
+        rows = rng.normal(size=(3, 4 + index, 2)).astype("float32")
+        return rows, np.array([[1], [0], [3]], "int32")
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_classes_that_are_places_of_rows_of_any_length(smoothing):
+    pointer = keras.Sequential(
+        [
+            keras.layers.Dense(1, use_bias=False),
+            keras.layers.Permute((2, 1)),  # (B, 1, T): a class for each place
+        ]
+    )
+    batches = Pairs()
+    pointer.build((None, None, 2))
+    pointer.compile(
+        keras.optimizers.SGD(0.5), SequenceCrossentropy(smoothing, pad_id=-1)
+    )
+    kernel = pointer.get_weights()[0].astype("float64")
+    for index in range(len(batches)):
+        rows, labels = batches[index]
+        _, slope = by_torch(
+            labels, (rows @ kernel).transpose(0, 2, 1), smoothing, -1
+        )
+        kernel = kernel - 0.5 * np.einsum("btd,bot->do", rows, slope)
+    pointer.fit(batches, shuffle=False, verbose=0)
+    np.testing.assert_allclose(pointer.get_weights()[0], kernel, rtol=1e-5)
+
+
 def test_fit_under_loss_scaling():
     labels, _ = batch()
     tokens = np.roll(labels, 1, axis=1)
