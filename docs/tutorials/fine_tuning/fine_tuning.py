@@ -97,14 +97,13 @@ if not run.pretrained:
     tokenizer = WordPieceTokenizer.train_from_lines(
         [sentence for document in documents for sentence in document], 800
     )
-    width = 32 if run.quick else 128
     pretrainer = BertPretrainer(
         Bert(
             tokenizer.vocabulary_size,
-            num_layers=3,
+            num_layers=run.layers,
             num_heads=4,
-            hidden_dim=width,
-            intermediate_dim=4 * width,
+            hidden_dim=run.width,
+            intermediate_dim=4 * run.width,
             dropout=0.0,
             attention_dropout=0.0,
             positions=None,
