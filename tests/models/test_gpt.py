@@ -12,6 +12,7 @@ from keras_attn.layers import ALiBiPosition, RotaryPosition
 from keras_attn.models import GPT
 from keras_attn.training import SequenceCrossentropy
 from tests.contract import randomize
+from tests.models.tiny import never_drawn
 
 SIZE = 11
 PROMPTS = [[7, 8, 9], [5], [3, 4, 5, 6, 7, 8]]
@@ -228,7 +229,7 @@ def test_samples_and_streams():
 
 def test_sizes_that_were_published():
     """Counted, not allocated."""
-    with keras.StatelessScope():
+    with never_drawn():
         assert GPT.gpt().count_params() == 116_534_784
         assert GPT.gpt2().count_params() == 124_439_808
         large = GPT.gpt2("xl")

@@ -11,7 +11,14 @@ from keras_attn.models import Transformer
 from keras_attn.training import SequenceCrossentropy
 from tests.blocks import torch_twin
 from tests.blocks.weight_gradients import layer_gradients
-from tests.models.tiny import LABELS, SIZE, SOURCE, TARGET, tiny_transformer
+from tests.models.tiny import (
+    LABELS,
+    SIZE,
+    SOURCE,
+    TARGET,
+    never_drawn,
+    tiny_transformer,
+)
 from tests.models.torch_transformer import TorchTransformer
 
 PRE_NORM = {
@@ -108,20 +115,16 @@ def test_two_vocabularies_have_two_matrices():
     "name, millions", [("base", 65), ("big", 213)]
 )  # table 3 of the paper
 def test_sizes_of_the_paper(name, millions):
-    # Without ever drawing the weights, which nobody looks at.
-    with keras.StatelessScope(initialize_variables=False):
+    with never_drawn():
         model = getattr(Transformer, name)(37000)
-    count = model.count_params()
-    keras.utils.clear_session()
-    assert abs(count / 1e6 / millions - 1) < 0.04
+    assert abs(model.count_params() / 1e6 / millions - 1) < 0.04
     assert (model.num_layers, model.positions) == (6, "sinusoidal")
     assert model.dropout == {"base": 0.1, "big": 0.3}[name]
 
 
 def test_named_sizes_take_other_arguments():
-    with keras.StatelessScope(initialize_variables=False):
+    with never_drawn():
         model = Transformer.big(100, 200, num_layers=1, hidden_dim=32)
-    keras.utils.clear_session()
     assert model.target_vocabulary_size == 200
     assert (model.num_layers, model.hidden_dim, model.num_heads) == (1, 32, 16)
 

@@ -1,5 +1,8 @@
 """A Transformer of a few hundred weights, and a batch for it."""
 
+import contextlib
+
+import keras
 import numpy as np
 
 from keras_attn.layers import T5Position
@@ -56,3 +59,15 @@ def untrained_transformer(**kwargs):
         if variable.path.endswith(("gamma", "beta", "bias")):
             variable.assign(np.full(variable.shape, "gamma" in variable.path))
     return model
+
+
+@contextlib.contextmanager
+def never_drawn():
+    """Makes models of any size whose weights are never allocated.
+
+    Weights made here can be counted. Without the end, Keras would draw them
+    all at the end of this scope or of the next one.
+    """
+    with keras.StatelessScope(initialize_variables=False):
+        yield
+    keras.utils.clear_session()
