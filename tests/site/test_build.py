@@ -13,6 +13,8 @@ import pytest
 import keras_attn
 from tests.site.conftest import ROOT, build_site
 
+pytestmark = pytest.mark.one_backend
+
 DOCS = ROOT / "docs"
 
 

@@ -10,6 +10,8 @@ from tools.site.check import check, heard
 from tools.site.server import serve
 from tools.site.tab import VARIANTS, Tab
 
+pytestmark = pytest.mark.one_backend
+
 ASSETS = ROOT / "docs" / "assets"
 PIXEL = (
     "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIB"

@@ -10,6 +10,8 @@ from tools.site.check import check, heard
 from tools.site.server import serve
 from tools.site.tab import VARIANTS, Tab
 
+pytestmark = pytest.mark.one_backend
+
 # SCREENSHOTS=folder keeps a picture of every page, to be looked at.
 PICTURES = os.environ.get("SCREENSHOTS")
 

@@ -16,6 +16,8 @@ from tools.tutorials.build import build
 from tools.tutorials.run import NOT_ON_PAGE, ROOT, notebook_of
 from tools.tutorials.scripts import discover
 
+pytestmark = pytest.mark.one_backend
+
 SCRIPTS = discover()
 BACKEND = keras.backend.backend()
 

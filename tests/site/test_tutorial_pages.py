@@ -11,6 +11,8 @@ from tools.tutorials.build import PAGES, files
 from tools.tutorials.run import notebook_of
 from tools.tutorials.scripts import discover
 
+pytestmark = pytest.mark.one_backend
+
 SCRIPTS = discover()
 AGAIN = "run it: .venv/bin/python -m tools.tutorials build {}"
 

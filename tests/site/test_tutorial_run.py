@@ -10,6 +10,8 @@ from tools.tutorials import stamp as stamps
 from tools.tutorials.build import build, rewrite
 from tools.tutorials.failure import BuildError
 
+pytestmark = pytest.mark.one_backend
+
 BACKEND = keras.backend.backend()
 SCRIPT = """# %% [markdown]
 # # Learn

@@ -19,6 +19,8 @@ from tools.tutorials.run import notebook_of
 from tools.tutorials.scripts import digests, discover, with_modules
 from tools.tutorials.tidy import final_text, tidy
 
+pytestmark = pytest.mark.one_backend
+
 STAMP = {
     "quick": False,
     "date": "2026-11-21",

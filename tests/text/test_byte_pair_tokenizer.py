@@ -14,6 +14,8 @@ from keras_attn.text.byte_pairs import joined, words
 from tests.full_disk import full_disk
 from tests.text.samples import SCRIPTS, varied_texts
 
+pytestmark = pytest.mark.one_backend
+
 LINES = [line for lines in SCRIPTS.values() for line in lines] * 2 + [
     "The quick brown fox doesn't jump; it's 12:30 and they'll wait.",
     "def function(x):\n    return x  # twice\n",

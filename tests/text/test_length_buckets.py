@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from keras_attn.text.length_buckets import best_buckets
 
+pytestmark = pytest.mark.one_backend
+
 LENGTHS = st.lists(
     st.tuples(st.integers(1, 12), st.integers(1, 12)), min_size=1, max_size=40
 )

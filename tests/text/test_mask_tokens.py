@@ -8,6 +8,8 @@ from scipy import stats
 
 from keras_attn.text import mask_tokens
 
+pytestmark = pytest.mark.one_backend
+
 SIZE, MASK = 50, 4
 SPECIAL = (0, 1, 2, 3, 4)
 CONTINUES = np.arange(SIZE) >= 30

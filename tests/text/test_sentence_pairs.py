@@ -9,6 +9,8 @@ from scipy import stats
 from keras_attn.text import sentence_pairs
 from keras_attn.text.sentence_pairs import cut_pair
 
+pytestmark = pytest.mark.one_backend
+
 
 def documents(count=60, seed=0):
     """Ids that say where they stand: document, sentence, place."""

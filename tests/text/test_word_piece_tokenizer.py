@@ -13,6 +13,8 @@ from keras_attn.text import word_piece_tokenizer as module
 from tests.full_disk import full_disk
 from tests.text.samples import SCRIPTS, varied_texts
 
+pytestmark = pytest.mark.one_backend
+
 LINES = [line for lines in SCRIPTS.values() for line in lines] * 3 + [
     "The quick brown fox doesn't jump; it's 12:30 and they'll wait.",
     "Unbelievable! Naïve café-owners re-opened (again) at £5 or $6 ^_^",

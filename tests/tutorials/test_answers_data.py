@@ -30,6 +30,8 @@ from question_table import (
 )
 from questions import Question
 
+pytestmark = pytest.mark.one_backend
+
 MAN, KING, BOY = (Thing("the", None, noun) for noun in ("man", "king", "boy"))
 RED, BLACK = (Thing("my", which, "box") for which in ("red", "black"))
 GARDEN = "in", Thing("the", None, "garden")

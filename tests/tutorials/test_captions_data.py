@@ -19,6 +19,8 @@ from scene_captions import caption_of, judge, relation_of
 from scene_pictures import inside, paint
 from scenes import COLOURS, SHAPES, UNSEEN, Thing, draw_scenes
 
+pytestmark = pytest.mark.one_backend
+
 
 @pytest.mark.parametrize("unseen", [0, 1, 2])
 def test_scenes_hold_as_many_unseen_kinds_as_they_should(unseen):

@@ -14,6 +14,8 @@ from corpora import (
     unseen,
 )
 
+pytestmark = pytest.mark.one_backend
+
 PAIRS = [("Go.", "Ve."), ("Go.", "Vete."), ("I don't!", "¡Yo no, ñu! 猫")]
 TSV = "".join(f"{s}\t{t}\n" for s, t in PAIRS)
 SOURCE = "".join(f"{s}\n" for s, _ in PAIRS)

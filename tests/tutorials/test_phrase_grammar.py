@@ -44,6 +44,8 @@ from phrase_nouns import (
 )
 from phrase_sampler import PhraseSampler
 
+pytestmark = pytest.mark.one_backend
+
 TUTORIALS = pathlib.Path(__file__).resolve().parents[2] / "tutorials"
 MODULES = sorted(path.stem for path in TUTORIALS.glob("phrase_*.py"))
 

@@ -6,6 +6,8 @@ from typing import NamedTuple
 import program_settings
 import pytest
 
+pytestmark = pytest.mark.one_backend
+
 
 class Settings(NamedTuple):
     data: str = ""

@@ -24,6 +24,8 @@ from letters import END, PAD, START, UNKNOWN, Letters
 from spelling_batches import ROOM, spelling_batches
 from spelling_suggestions import Suggestion, recall, replaced
 
+pytestmark = pytest.mark.one_backend
+
 LIST = """definately->definitely
 beleive->believe
 ther->there, their, the,

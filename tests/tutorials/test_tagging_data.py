@@ -15,6 +15,8 @@ from tagged_batches import tagged_batches
 from tagged_phrases import tagged_phrases
 from word_table import WordTable
 
+pytestmark = pytest.mark.one_backend
+
 # Adjective and verb in Spanish: what a form of the word begins with.
 AMBIGUOUS = {"open": ("abiert", "abr"), "closed": ("cerrad", "cerr")}
 CONLLU = """# text = Dogs don't bark

@@ -6,6 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from witten_bell import WittenBell
 
+pytestmark = pytest.mark.one_backend
+
 
 def by_formula(ids, context, character, size):
     """The probability of one character, by its definition."""
