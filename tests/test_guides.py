@@ -6,6 +6,8 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 ROOT = pathlib.Path(__file__).parents[1]
 GUIDES = ROOT / "docs" / "guides"
 
@@ -35,6 +37,7 @@ def printed_by(output):
     ]
 
 
+@pytest.mark.one_backend
 def test_the_doctor_on_a_tutorial():
     result = subprocess.run(
         [sys.executable, str(GUIDES / "doctor_on_a_tutorial.py")],

@@ -54,6 +54,7 @@ def test_the_masks_are_what_the_notes_say():
     assert task.flops({**case, "mask": "causal"}) * 2 == task.flops(case)
 
 
+@pytest.mark.one_backend
 def test_a_case_measured_again_takes_the_place_of_the_old_one(tmp_path):
     target = tmp_path / "attention.json"
     for cases in ("causal", "causal, forward"):
@@ -87,6 +88,7 @@ def test_a_case_measured_again_takes_the_place_of_the_old_one(tmp_path):
     assert "of peak" not in page.lower()
 
 
+@pytest.mark.one_backend
 def test_what_was_measured_elsewhere_is_not_mixed_in():
     machine = {"cpu": "one", "matrix_gflops": {"jax": 1}}
     entry = {"name": "a", "backend": "jax"}
@@ -113,6 +115,7 @@ def test_what_was_measured_elsewhere_is_not_mixed_in():
     assert merged["results"] == cases
 
 
+@pytest.mark.one_backend
 def test_what_does_not_fit_is_refused_before_it_is_measured(
     tmp_path, monkeypatch, capsys
 ):
@@ -140,6 +143,7 @@ def test_what_does_not_fit_is_refused_before_it_is_measured(
     assert "must be measured where the rest of the table was" in said
 
 
+@pytest.mark.one_backend
 def test_settings_are_told_for_each_backend():
     one, other = {"MALLOC_ARENA_MAX": "1"}, {}
     assert table._settings({"jax": one, "torch": one}) == [
@@ -152,6 +156,7 @@ def test_settings_are_told_for_each_backend():
     ]
 
 
+@pytest.mark.one_backend
 def test_other_backends_stay_where_one_is_measured_again():
     def result(**seconds):
         entries = [
@@ -167,6 +172,7 @@ def test_other_backends_stay_where_one_is_measured_again():
     assert merged == result(a=1, b=4, c=3)
 
 
+@pytest.mark.one_backend
 def test_neighbours_of_one_process_need_more_and_more():
     for cases in (plan.CASES, plan.QUICK_CASES):
         for group in race._groups(cases):

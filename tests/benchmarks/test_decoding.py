@@ -161,6 +161,7 @@ def quick(tmp_path_factory):
     return json.loads((folder / "decoding.json").read_text("utf-8"))
 
 
+@pytest.mark.one_backend
 def test_a_quick_run_measures_every_contestant(quick):
     for result, case in zip(quick["results"], plan.QUICK_CASES, strict=True):
         assert [entry["name"] for entry in result["contestants"]] == [
@@ -175,6 +176,7 @@ def test_a_quick_run_measures_every_contestant(quick):
             assert rate == pytest.approx(case["rows"] * case["new"])
 
 
+@pytest.mark.one_backend
 def test_a_report_shows_that_all_found_the_same(quick):
     for result in quick["results"]:
         means = {entry["loss"] for entry in result["contestants"]}

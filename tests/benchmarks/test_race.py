@@ -8,6 +8,8 @@ import pytest
 from benchmarks.harness import race, report, table
 from benchmarks.harness.contestant import Contestant
 
+pytestmark = pytest.mark.one_backend
+
 _PEAK = "benchmarks.harness.matrix_peak"
 _BACKEND = keras.backend.backend()
 EVERYWHERE = Contestant("everywhere", _BACKEND, _PEAK, {"size": 4})

@@ -76,6 +76,7 @@ def quick(tmp_path_factory):
     ).read_text("utf-8")
 
 
+@pytest.mark.one_backend
 def test_a_quick_run_measures_every_contestant(quick):
     result, _ = quick
     (case,) = result["results"]
@@ -99,12 +100,14 @@ def test_a_quick_run_measures_every_contestant(quick):
     assert result["versions"]["keras"] == keras.__version__
 
 
+@pytest.mark.one_backend
 def test_a_quick_run_says_that_it_is_one(quick):
     result, page = quick
     assert result["quick"] is True
     assert "no figures" in page
 
 
+@pytest.mark.one_backend
 def test_ratios_are_of_the_peer_named(quick):
     result, _ = quick
     (case,) = result["results"]
@@ -122,6 +125,7 @@ def test_ratios_are_of_the_peer_named(quick):
         assert entry["ratio"] == pytest.approx(np.median(rounds))
 
 
+@pytest.mark.one_backend
 def test_a_machine_that_slows_down_changes_no_ratio():
     # It slows down between the two, in the third round: medians give 8.
     own, peer = [1.0, 1.0, 1.0, 4.0, 4.0], [2.0, 2.0, 8.0, 8.0, 8.0]
@@ -135,6 +139,7 @@ def test_a_machine_that_slows_down_changes_no_ratio():
     assert "ratio" not in entries[1] and "ratio" not in entries[2]
 
 
+@pytest.mark.one_backend
 def test_a_contestant_that_fails_is_named_with_its_error():
     broken = Contestant("broken", "torch", "benchmarks.no_such_module")
     runner = race.Runner(broken, CASE)

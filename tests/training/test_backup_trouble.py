@@ -26,6 +26,8 @@ from tests.training.backup_runs import (
     make_model,
 )
 
+pytestmark = pytest.mark.one_backend
+
 
 def ours(warned):
     said = [str(warning.message) for warning in warned]

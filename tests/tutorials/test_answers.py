@@ -75,6 +75,7 @@ def test_the_saved_model_answers_a_file_and_the_keyboard(
     assert capsys.readouterr().out == from_file
 
 
+@pytest.mark.one_backend
 def test_a_repairer_alone(tmp_path, monkeypatch, capsys):
     paths = []
     for name, count in (("train", 40), ("test", 5)):

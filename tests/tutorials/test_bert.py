@@ -50,6 +50,7 @@ def test_a_line_without_a_mask(quick, tmp_path, monkeypatch, capsys):
     assert "must have a [MASK]" in said
 
 
+@pytest.mark.one_backend
 def test_documents_of_ones_own(tmp_path, monkeypatch, capsys):
     text = tmp_path / "text.txt"
     text.write_text("One dog.\nTwo cats.\nA fish.\n\n" * 25, encoding="utf-8")

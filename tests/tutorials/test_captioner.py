@@ -146,6 +146,7 @@ def test_hard_attention_looks_at_one_place():
     assert (weights.sum(-1) == 1).all()
 
 
+@pytest.mark.one_backend
 def test_it_comes_back_from_its_folder_and_describes_files(tmp_path, capsys):
     model = tiny_captioner()
     table = PairTable([], list("abcde"))

@@ -42,6 +42,7 @@ def test_the_saved_model_describes_scenes(quick, monkeypatch, capsys):
     assert (quick[0] / "described.png").stat().st_size > 1000
 
 
+@pytest.mark.one_backend
 def test_pictures_of_ones_own(tmp_path, monkeypatch, capsys):
     folder, out = tmp_path / "pictures", tmp_path / "out"
     folder.mkdir()

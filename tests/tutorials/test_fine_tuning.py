@@ -224,6 +224,7 @@ def test_four_sets_are_read(folder):
     assert tasks["tokens"].task.tags == ["O", "B-location", "I-location"]
 
 
+@pytest.mark.one_backend
 def test_people_s_sentences(folder, quick, tmp_path, monkeypatch, capsys):
     run(
         monkeypatch,
@@ -242,6 +243,7 @@ def test_people_s_sentences(folder, quick, tmp_path, monkeypatch, capsys):
     assert "over 2 seeds" in capsys.readouterr().out
 
 
+@pytest.mark.one_backend
 def test_a_pretrained_model(tmp_path, monkeypatch, capsys):
     import bert_settings
 

@@ -47,6 +47,7 @@ def test_the_saved_model_goes_on(quick, tmp_path, monkeypatch, capsys):
     assert len(said) == len("The old" + "My sister") + 2 * 200 + 4
 
 
+@pytest.mark.one_backend
 def test_a_text_of_ones_own(tmp_path, monkeypatch, capsys):
     text = tmp_path / "text.txt"
     text.write_text("To be, or not to be: that is é.\n" * 40, encoding="utf-8")

@@ -54,6 +54,7 @@ def test_the_saved_model_translates_a_file(
     assert said == "".join(f"{text}\n" for text in expected)
 
 
+@pytest.mark.one_backend
 def test_arms_and_a_corpus_of_ones_own(tmp_path, monkeypatch, capsys):
     path, out = tmp_path / "pairs.tsv", tmp_path / "out"
     pairs = phrase_grammar.generate_pairs(400, seed=3)

@@ -75,6 +75,7 @@ def test_the_saved_model_tags_a_file_and_the_keyboard(
     assert typed == [from_file[0], from_file[2]]
 
 
+@pytest.mark.one_backend
 def test_a_treebank_to_learn_from_and_one_to_be_scored_on(
     treebanks, tmp_path, monkeypatch, capsys
 ):

@@ -63,6 +63,7 @@ def test_the_saved_model_translates_a_file_and_the_keyboard(
     assert typed == [from_file[0], from_file[2]]
 
 
+@pytest.mark.one_backend
 def test_a_corpus_of_ones_own(tmp_path, monkeypatch, capsys):
     pairs = phrase_grammar.generate_pairs(600, seed=3)
     (tmp_path / "en.txt").write_text("\n".join(e for e, _ in pairs), "utf-8")

@@ -16,6 +16,9 @@ from training_log import TrainingLog
 
 from tests.tutorials.programs import complaint, runner
 
+# What a training resumes with is tested on every backend in tests/training.
+pytestmark = pytest.mark.one_backend
+
 TUTORIAL = pathlib.Path(__file__).parents[2] / "tutorials/translate.py"
 NAMES = {name.upper() for name in settings.Settings._fields}
 QUICK = {"QUICK": "1", "BACKUP": "2", "EPOCHS": "2", "LONGEST": "16"}
