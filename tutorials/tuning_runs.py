@@ -76,30 +76,52 @@ def train(model, data, examples, tokenizer, run, rate, passes, seed, decay=1.0):
 def compare(data, encoder, tokenizer, run, share, passes, rates):
     """Fine-tunes two encoders alike: as it is, and with weights of its own.
 
-    Of each the rate is the one that is best on the validation examples; then
-    come trainings with that rate, each with another seed.
-
     Args:
         data: `TuningData`.
         encoder: `Bert`, pre-trained.
         tokenizer: `WordPieceTokenizer`.
-        run: settings.
+        run: settings, with `batch`, `length`, `most` and `seeds`.
         share: float. Share of the examples to learn from.
         passes: int.
         rates: list of float.
 
     Returns:
-        Dict of "pre-trained" and "from nothing" to a dict: "rate", "scores" of
-        the test, a seed each, "seconds" of a training, "tried", a dict of rate
-        to the score on the validation examples.
+        As `compare_arms`, for "pre-trained" and "from nothing".
+    """
+    arms = {
+        "pre-trained": lambda: copied(encoder),
+        "from nothing": lambda: fresh(encoder),
+    }
+    return compare_arms(data, arms, tokenizer, run, share, passes, rates)
+
+
+def compare_arms(data, arms, tokenizer, run, share, passes, rates):
+    """Fine-tunes several encoders alike.
+
+    Of each the rate is the one that is best on the validation examples; then
+    come trainings with that rate, each with another seed.
+
+    Args:
+        data: `TuningData`.
+        arms: dict of name to a function that returns an encoder to train.
+        tokenizer: `WordPieceTokenizer`.
+        run: settings, with `batch`, `length`, `most` and `seeds`.
+        share: float. Share of the examples to learn from.
+        passes: int.
+        rates: list of float.
+
+    Returns:
+        Dict of name to a dict: "rate", "scores" of the test, a seed each,
+        "seconds" of a training, "tried", a dict of rate to the score on the
+        validation examples.
     """
     results = {}
-    for arm, start in (("pre-trained", copied), ("from nothing", fresh)):
+    for arm, start in arms.items():
         tried = {}
         if len(rates) > 1:
             for rate in rates:
                 model, _ = _trained(
-                    start, data, encoder, tokenizer, run, share, passes, rate, 0
+                    start, data, tokenizer, run, share, passes, rate, 0
                 )
                 tried[rate] = data.task.score(
                     model, data.validation, tokenizer, run.length
@@ -108,7 +130,7 @@ def compare(data, encoder, tokenizer, run, share, passes, rates):
         scores = []
         for seed in range(1, run.seeds + 1):
             model, seconds = _trained(
-                start, data, encoder, tokenizer, run, share, passes, best, seed
+                start, data, tokenizer, run, share, passes, best, seed
             )
             scores.append(
                 data.task.score(model, data.test, tokenizer, run.length)
@@ -127,9 +149,9 @@ def compare(data, encoder, tokenizer, run, share, passes, rates):
     return results
 
 
-def _trained(start, data, encoder, tokenizer, run, share, passes, rate, seed):
+def _trained(start, data, tokenizer, run, share, passes, rate, seed):
     keras.utils.set_random_seed(1000 + seed)
-    model = data.task.model(start(encoder))
+    model = data.task.model(start())
     examples = share_of(data.train, share, data.task, seed)
     if run.most:
         examples = examples[: run.most]

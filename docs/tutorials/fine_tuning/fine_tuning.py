@@ -27,8 +27,8 @@
 #     KERAS_BACKEND=torch .venv/bin/python tutorials/fine_tuning.py
 #
 # With `PRETRAINED=` it begins with the model of your own run of the tutorial on
-# BERT; with `DATA=` it learns CLINC150, MED, RESTAURANTS-8K and WNUT-17. What
-# it makes of a tenth of CLINC150 is [here](../../fine_tuning/README.md):
+# BERT; with `DATA=` it learns CLINC150, MED, RESTAURANTS-8K and WNUT-17, and
+# what it makes of them is [here](../../fine_tuning/README.md):
 #
 #     PRETRAINED=runs/bert-data DATA=data .venv/bin/python \
 #         tutorials/fine_tuning.py
