@@ -3,21 +3,26 @@
 from keras_attn.text.batch_report import BatchReport
 from keras_attn.text.byte_pair_tokenizer import BytePairTokenizer
 from keras_attn.text.mask_tokens import MaskedTokens, mask_tokens
+from keras_attn.text.permute_tokens import PermutedTokens, permute_tokens
 from keras_attn.text.sentence_pairs import SentencePair, sentence_pairs
 from keras_attn.text.subword_tokenizer import SubwordTokenizer
 from keras_attn.text.token_batches import token_batches
 from keras_attn.text.token_blocks import token_blocks
+from keras_attn.text.token_streams import token_streams
 from keras_attn.text.word_piece_tokenizer import WordPieceTokenizer
 
 __all__ = [
     "BatchReport",
     "BytePairTokenizer",
     "MaskedTokens",
+    "PermutedTokens",
     "SentencePair",
     "SubwordTokenizer",
     "WordPieceTokenizer",
     "mask_tokens",
+    "permute_tokens",
     "sentence_pairs",
     "token_batches",
     "token_blocks",
+    "token_streams",
 ]

@@ -1,0 +1,135 @@
+"""token_streams: documents in, batches whose rows go on from each other out."""
+
+import numpy as np
+
+from keras_attn import checks
+from keras_attn.text.batch_stream import batch_stream, check_epochs
+
+_NONE = -1
+
+
+def token_streams(
+    documents,
+    length,
+    batch_size,
+    *,
+    shuffle=True,
+    seed=0,
+    initial_epoch=0,
+    pad_id=0,
+):
+    """Cuts documents into segments, for a model that remembers the one before.
+
+    The documents stand one behind the other, in `batch_size` rows of equal
+    length, and a batch is the next segment of every row: what row b holds in
+    one batch goes on in row b of the next. Labels are the tokens behind; the
+    last token of a document has none. `starts` says where a document, or the
+    first segment of a row, begins, so that nothing is remembered there.
+
+    Args:
+        documents: list of int (N,), one a document; or int (N,), one document.
+        length: int. T, tokens of a segment.
+        batch_size: int. B, rows.
+        shuffle: bool. Whether it is for training: then each epoch has the
+            documents in another order and its segments cut at other places,
+            and what fills no segment of all rows is left for other epochs. In
+            order, every token but the first of a document is a label exactly
+            once.
+        seed: int. The order of an epoch depends on the seed, the number of the
+            epoch and the documents only.
+        initial_epoch: int. The number of the first epoch.
+        pad_id: int. What fills rows up where the documents are in order; its
+            labels are -1. Default 0.
+
+    Returns:
+        A tf.data.Dataset of `(inputs, labels)`, `inputs` a dict of
+        `"token_ids"` and `"starts"` (0 or 1), all int32 (B, T); labels are -1
+        where there is none, which `SequenceCrossentropy(pad_id=-1)` passes
+        over. Its length is known. `set_epoch(epoch)` sets the number of the
+        epoch that is read next. Use `model.fit(dataset, shuffle=False)`.
+
+    Raises:
+        ValueError: documents that are no integers, or too few tokens.
+        ImportError: tensorflow-text is not installed.
+
+    Examples:
+        >>> dataset = keras_attn.text.token_streams(
+        ...     [[1, 2, 3, 4], [5, 6, 7]], length=2, batch_size=2,
+        ...     shuffle=False)
+        >>> for inputs, labels in dataset.as_numpy_iterator():
+        ...     print(*(x.tolist() for x in inputs.values()), labels.tolist())
+        [[1, 2], [5, 6]] [[1, 0], [1, 0]] [[2, 3], [6, 7]]
+        [[3, 4], [7, 0]] [[0, 0], [0, 0]] [[4, -1], [-1, -1]]
+    """
+    checks.positive_int("length", length)
+    checks.positive_int("batch_size", batch_size)
+    check_epochs(seed, initial_epoch)
+    documents = _checked(documents)
+    total = sum(map(len, documents))
+    needed = length * batch_size if shuffle else 1
+    if total < needed:
+        raise ValueError(
+            f"`documents` must hold {needed} tokens at least, for one batch. "
+            f"Received: {total}"
+        )
+    if shuffle:
+        count = total // batch_size // length
+    else:
+        count = -(-total // (length * batch_size))
+
+    def batches(epoch):
+        random = np.random.default_rng([seed, epoch])
+        order, first = range(len(documents)), 0
+        if shuffle:
+            order = random.permutation(len(documents))
+            first = int(random.integers(total))
+        columns = _stream([documents[i] for i in order], first)
+        fill = pad_id, 0, _NONE
+        size = batch_size * count * length
+        rows = []
+        for column, empty in zip(columns, fill, strict=True):
+            row = np.full(size, empty, "int32")
+            row[: min(size, total)] = column[:size]
+            rows.append(row.reshape(batch_size, count * length))
+        ids, starts, labels = rows
+        starts[:, 0] = 1
+        for step in range(count):
+            part = slice(step * length, (step + 1) * length)
+            yield ids[:, part], starts[:, part], labels[:, part]
+
+    stream, set_epoch = batch_stream(batches, count, 3, initial_epoch)
+    stream = stream.map(
+        lambda ids, starts, labels: (
+            {"token_ids": ids, "starts": starts},
+            labels,
+        )
+    )
+    stream.set_epoch = set_epoch
+    return stream
+
+
+def _stream(documents, first):
+    """Returns ids, starts and labels of all documents, from one token on."""
+    ids = np.concatenate(documents).astype("int32")
+    labels = np.append(ids[1:], _NONE).astype("int32")
+    begins = np.cumsum([0, *map(len, documents)])
+    labels[begins[1:] - 1] = _NONE
+    starts = np.zeros_like(ids)
+    starts[begins[:-1]] = 1
+    return tuple(np.roll(x, -first) for x in (ids, starts, labels))
+
+
+def _checked(documents):
+    if hasattr(documents, "ndim") and documents.ndim == 1:
+        documents = [documents]
+    found = []
+    for number, document in enumerate(documents):
+        ids = np.asarray(document)
+        if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
+            raise ValueError(
+                "`documents` must be integers of shape (length,) each. "
+                f"Received: {ids.dtype} of shape {ids.shape} as number {number}"
+            )
+        if ids.size:
+            found.append(ids)
+    return found
