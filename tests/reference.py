@@ -46,6 +46,42 @@ def scaled_dot_attention(query, key, value, mask=None, bias=None, scale=None):
     return output, weights
 
 
+def transformer_xl_scores(
+    query, key, kernel, content_bias, distance_bias, query_places, key_places
+):
+    """The four terms of Transformer-XL, one pair of tokens at a time.
+
+    Dai et al. 2019, sec. 3.3: (a) q.k, (b) q.W R, (c) u.k, (d) v.W R, with R
+    the sinusoid of the distance, sines first; all over sqrt(H).
+
+    Args:
+        query: (B, T, N, H).
+        key: (B, S, N, H).
+        kernel: (D, N, H). W.
+        content_bias: (N, H). u.
+        distance_bias: (N, H). v.
+        query_places: int (B, T).
+        key_places: int (B, S).
+
+    Returns:
+        Float64 (B, N, T, S).
+    """
+    query, key, kernel, u, v = map(
+        _float64, (query, key, kernel, content_bias, distance_bias)
+    )
+    width, heads, size = kernel.shape
+    rates = 10_000.0 ** (-np.arange(0, width, 2) / width)
+    scores = np.zeros((len(query), heads, query.shape[1], key.shape[1]))
+    for b, n, t, s in np.ndindex(*scores.shape):
+        angles = float(query_places[b, t] - key_places[b, s]) * rates
+        wave = np.concatenate([np.sin(angles), np.cos(angles)])
+        relative = wave @ kernel[:, n]
+        q, k = query[b, t, n], key[b, s, n]
+        terms = q @ k, q @ relative, u[n] @ k, v[n] @ relative
+        scores[b, n, t, s] = sum(terms) / math.sqrt(size)
+    return scores
+
+
 def scaled_dot_attention_gradients(
     query, key, value, cotangent, mask=None, bias=None, scale=None
 ):

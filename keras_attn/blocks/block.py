@@ -79,7 +79,9 @@ class Block(QuantizedParts, Rematerialized):
         self.bias_initializer = keras.initializers.get(bias_initializer)
         self.position = position
 
-    def _attention(self, name, width, memory_width=None, causal=False):
+    def _attention(
+        self, name, width, memory_width=None, causal=False, use_bias=None
+    ):
         if self.key_dim is None and width % self.num_heads:
             raise ValueError(
                 "`num_heads` must divide the width of the inputs, or `key_dim` "
@@ -90,7 +92,7 @@ class Block(QuantizedParts, Rematerialized):
             self.key_dim or width // self.num_heads,
             num_key_value_heads=self.num_key_value_heads,
             dropout=self.attention_dropout,
-            use_bias=self.use_bias,
+            use_bias=self.use_bias if use_bias is None else use_bias,
             sliding_window=None if memory_width else self.sliding_window,
             causal=causal,
             position=None if memory_width else self.position,

@@ -15,9 +15,16 @@ from keras_attn.layers.rotary_position import RotaryPosition
 from keras_attn.layers.scored_attention import ScoredAttention
 from keras_attn.layers.t5_position import T5Position
 from keras_attn.layers.token_embedding import TokenEmbedding
+from keras_attn.layers.transformer_xl_position import TransformerXLPosition
+from keras_attn.layers.xlnet_position import XLNetPosition
 
 # After the layers, of which the blocks are made.
-from keras_attn.blocks import DecoderBlock, EncoderBlock  # isort: skip
+from keras_attn.blocks import (  # isort: skip
+    DecoderBlock,
+    EncoderBlock,
+    SegmentBlock,
+    TwoStreamBlock,
+)
 
 __all__ = [
     "ALiBiPosition",
@@ -33,8 +40,12 @@ __all__ = [
     "Reinforce",
     "RotaryPosition",
     "ScoredAttention",
+    "SegmentBlock",
     "T5Position",
     "TokenEmbedding",
+    "TransformerXLPosition",
+    "TwoStreamBlock",
+    "XLNetPosition",
     "dropout_seed",
     "gelu_tanh",
 ]

@@ -10,8 +10,9 @@ class AttentionPosition(keras.layers.Layer):
         score[t, s] = rotate(q_t, p_t) . rotate(k_s, p_s) / sqrt(H)
                       + bias(p_t, p_s)
 
-    Abstract: a subclass overrides `rotate`, or `bias`, or both, and `check`
-    where not every attention will do. It is not called itself; the attention
+    Abstract: a subclass overrides `rotate`, or `bias`, or `relate` where the
+    bias depends on the queries too, and `check` where not every attention will
+    do. It is not called itself; the attention
     asks it, each time with explicit positions, so that a full pass, a cached
     step, a padded row and a packed one agree. One object may serve several
     layers, which then share its weights.
@@ -65,6 +66,22 @@ class AttentionPosition(keras.layers.Layer):
             A `keras_attn.ops.PositionBias`, or None.
         """
         return None
+
+    def relate(self, query, visibility, keys):
+        """Prepares the queries of an attention; here it leaves them alone.
+
+        Args:
+            query: float (B, T, N, H), behind `rotate`.
+            visibility: `keras_attn.ops.Visibility`, in which the positions of
+                queries and keys stand.
+            keys: int or scalar tensor. S.
+
+        Returns:
+            The queries (B, T, N, H) to be compared with the keys, and what is
+            added to the scores: a `PositionBias`, a float tensor (B, N, T, S)
+            or None; here what `bias` returns.
+        """
+        return query, self.bias()
 
     def _check_heads(self, num_heads):
         if self.num_heads != num_heads:

@@ -170,6 +170,7 @@ class MultiHeadAttention(ProjectedAttention):
         training=None,
         query_segments=None,
         key_segments=None,
+        offset=None,
     ):
         """Does the work of a call for a block that stands at the door itself.
 
@@ -185,6 +186,7 @@ class MultiHeadAttention(ProjectedAttention):
             training: bool. Whether dropout acts.
             query_segments: int32 (B, T), as in a call, or None.
             key_segments: int32 (B, S), likewise.
+            offset: int. As in `keras_attn.ops.Visibility`, or None.
 
         Returns:
             Float (B, T, D).
@@ -200,11 +202,33 @@ class MultiHeadAttention(ProjectedAttention):
             causal=self.causal,
             window=self.sliding_window,
             relative=self.position is not None,
+            offset=offset,
         )
-        positions = visibility.query_positions, visibility.key_positions
-        heads = self._heads(query, value, value, *positions)
-        output, _ = self._mix(query, heads, visibility, training)
-        return output
+        return self.attend_streams(value, [(query, visibility)], training)[0]
+
+    def attend_streams(self, value, streams, training=None):
+        """Attends from several streams of queries to the same keys.
+
+        What `attend_tokens` does, for a block that has described who sees whom.
+
+        Args:
+            value: float (B, S, D'), finite at hidden rows; also the keys.
+            streams: list of pairs: float (B, T, D), likewise, and its
+                `Visibility`. The positions of the keys are the same in each.
+            training: bool. Whether dropout acts.
+
+        Returns:
+            List of float (B, T, D), a stream each.
+        """
+        _, first = streams[0]
+        memory = self._keys_and_values(value, value, first.key_positions)
+        outputs = []
+        for query, visibility in streams:
+            heads = apply_dense(self._query_dense, query)
+            heads = self._rotated(heads, visibility.query_positions), *memory
+            output, _ = self._mix(query, heads, visibility, training)
+            outputs.append(output)
+        return outputs
 
     def project_memory(self, memory, positions):
         """Projects keys and values once, for every step of a decoder.
@@ -250,6 +274,40 @@ class MultiHeadAttention(ProjectedAttention):
         output, _ = self._mix(inputs, (query, keys, values), visibility)
         output = ops.reshape(output, (rows, length, *ops.shape(output)[2:]))
         return output, cache
+
+    def attend_written(self, inputs, positions, order, cache, layer):
+        """Attends from queries that write nothing to all written tokens.
+
+        Args:
+            inputs: float (R, T, D).
+            positions: int32 (R, T), where the queries stand.
+            order: int32 (R, T). A query sees the tokens up to this position.
+            cache: `KVCache`, read only.
+            layer: int. Whose keys and values in the cache to attend to.
+
+        Returns:
+            Float (R, T, D).
+        """
+        rows, length, _ = ops.shape(inputs)
+        _, order = self._by_source(cache, inputs, order)
+        inputs, positions = self._by_source(cache, inputs, positions)
+        keys, values, key_positions = kv.read(
+            cache, layer, self.num_key_value_heads
+        )
+        visibility = Visibility(
+            query_positions=positions,
+            key_positions=key_positions,
+            query_order=order,
+            key_order=key_positions,
+            attention_mask=kv.sight(cache, length),
+            causal=True,
+            window=self.sliding_window,
+            padding="any",
+        )
+        query = apply_dense(self._query_dense, inputs)
+        heads = self._rotated(query, positions), keys, values
+        output, _ = self._mix(inputs, heads, visibility)
+        return ops.reshape(output, (rows, length, *ops.shape(output)[2:]))
 
     def attend_memory(self, inputs, memory, layer, positions=None):
         """Attends from new tokens to a memory projected before.
@@ -309,18 +367,23 @@ class MultiHeadAttention(ProjectedAttention):
     ):
         """Clean inputs and what is projected of them -> output and weights."""
         query, key, value = heads
+        bias = None
+        if self.position is not None:
+            query, bias = self.position.relate(
+                query, visibility, ops.shape(key)[1]
+            )
         dropout = None
         if training and self.dropout:
             dropout = WeightDropout(self.dropout, self._dropout_layer.draw())
         weights = None
         kernel = {None: None, True: "fused", False: "plain"}
-        captured = capturing()
+        captured = capturing(self.path)
         output = attend_clean(
             query,
             key,
             value,
             visibility,
-            bias=None if self.position is None else self.position.bias(),
+            bias=bias,
             dropout=dropout,
             return_weights=return_weights or captured,
             kernel=kernel[self.flash_attention],

@@ -260,7 +260,7 @@ class ScoredAttention(QuantizedParts, Rematerialized):
             weights = weights * nearness
         if mask is not None:
             weights = ops.where(mask, weights, 0)
-        if capturing():
+        if capturing(self.path):
             record(self.path, weights[:, None])
         used = weights
         if training and self.dropout:

@@ -10,10 +10,13 @@ from keras_attn.models.first_piece_labels import first_piece_labels
 from keras_attn.models.gpt import GPT
 from keras_attn.models.multiple_choice import MultipleChoice
 from keras_attn.models.recurrent_seq2seq import RecurrentSeq2Seq
+from keras_attn.models.segment_memory import SegmentMemory
 from keras_attn.models.sequence_classifier import SequenceClassifier
 from keras_attn.models.span_extractor import SpanExtractor
 from keras_attn.models.token_classifier import TokenClassifier
 from keras_attn.models.transformer import Transformer
+from keras_attn.models.transformer_xl import TransformerXL
+from keras_attn.models.xlnet import XLNet
 
 __all__ = [
     "GPT",
@@ -23,11 +26,14 @@ __all__ = [
     "Entity",
     "MultipleChoice",
     "RecurrentSeq2Seq",
+    "SegmentMemory",
     "SequenceClassifier",
     "SpanExtractor",
     "Spans",
     "TokenClassifier",
     "Transformer",
+    "TransformerXL",
+    "XLNet",
     "best_spans",
     "bio_spans",
     "check_ids",

@@ -63,12 +63,14 @@ def check_ids(name, ids, vocabulary_size, axes=("batch", "length")):
     return ids
 
 
-def check_mask(mask, shape):
-    """Refuses a padding mask that does not fit its tokens.
+def check_mask(mask, shape, name="padding_mask", what="is one"):
+    """Refuses a mask that does not fit its tokens.
 
     Args:
         mask: array, nest of lists, tensor or symbolic tensor.
         shape: tuple, that of the token ids.
+        name: str. What the argument is called.
+        what: str. What it says of a token.
 
     Returns:
         The mask; lists come back as an array.
@@ -84,8 +86,8 @@ def check_mask(mask, shape):
     mask = mask if hasattr(mask, "shape") else np.asarray(mask)
     if not checks.fits(tuple(mask.shape), tuple(shape)):
         raise ValueError(
-            f"`padding_mask` must say of each token of {tuple(shape)} whether "
-            f"it is one. Received: shape {tuple(mask.shape)}"
+            f"`{name}` must say of each token of {tuple(shape)} whether it "
+            f"{what}. Received: shape {tuple(mask.shape)}"
         )
     return mask
 

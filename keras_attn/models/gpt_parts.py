@@ -26,8 +26,11 @@ _SPREAD = 0.02  # of the first weights, as published
 class GPTParts(Decodable):
     """Makes embeddings, positions, a stack of blocks and the output.
 
-    Abstract: `GPT` says how they are put together, and documents the arguments.
+    Abstract: `GPT`, `TransformerXL` and `XLNet` say how they are put together,
+    and document the arguments.
     """
+
+    output_bias = False
 
     def __init__(
         self,
@@ -183,7 +186,8 @@ class GPTParts(Decodable):
             self.hidden_dim,
             scale=False,
             pad_id=None,  # the model hands positions on, not masks
-            initializer=_first_weights(),
+            initializer=self._first_weights(),
+            logits_bias=self.output_bias and self.tie_output,
             dtype=dtype,
             name="token_embedding",
         )
@@ -193,7 +197,7 @@ class GPTParts(Decodable):
             self._position_embedding = PositionalEmbedding(
                 kind=self.positions,
                 max_length=self.max_length,
-                initializer=_first_weights(),
+                initializer=self._first_weights(),
                 dtype=dtype,
                 name="positions",
             )
@@ -208,8 +212,8 @@ class GPTParts(Decodable):
         if not self.tie_output:
             self._output_dense = keras.layers.Dense(
                 self.vocabulary_size,
-                use_bias=False,
-                kernel_initializer=_first_weights(),
+                use_bias=self.output_bias,
+                kernel_initializer=self._first_weights(),
                 dtype=dtype,
                 name="output",
             )
@@ -220,7 +224,7 @@ class GPTParts(Decodable):
             DecoderBlock(
                 name=f"block_{i}",
                 position=self.position,
-                kernel_initializer=_first_weights(),
+                kernel_initializer=self._first_weights(),
                 **block_options(self),
             )
             for i in range(self.num_layers)
@@ -228,6 +232,6 @@ class GPTParts(Decodable):
         for block in self._blocks:
             block.build((None, None, self.hidden_dim))
 
-
-def _first_weights():
-    return keras.initializers.RandomNormal(stddev=_SPREAD)
+    @staticmethod
+    def _first_weights():
+        return keras.initializers.RandomNormal(stddev=_SPREAD)

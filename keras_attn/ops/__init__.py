@@ -15,6 +15,7 @@ from keras_attn.ops.positions import (
     packed_positions,
     positions_from_mask,
 )
+from keras_attn.ops.relative import distance_waves, relative_shift
 from keras_attn.ops.scores import scaled_dot_scores
 from keras_attn.ops.visibility import (
     Visibility,
@@ -22,6 +23,7 @@ from keras_attn.ops.visibility import (
     implicit_mask,
     only_keys_hidden,
     sees_something,
+    slot_offset,
     visible,
 )
 from keras_attn.ops.weight_dropout import WeightDropout
@@ -38,15 +40,18 @@ __all__ = [
     "capturing",
     "default_positions",
     "describe",
+    "distance_waves",
     "implicit_mask",
     "only_keys_hidden",
     "packed_positions",
     "positions_from_mask",
     "record",
     "refuse_capture",
+    "relative_shift",
     "scaled_dot_scores",
     "sees_something",
     "sine_and_cosine",
     "sinusoid",
+    "slot_offset",
     "visible",
 ]

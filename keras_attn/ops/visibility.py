@@ -42,6 +42,12 @@ class Visibility:
             where -1 can stand, since compiled code cannot look at values.
             `"right"` promises that each row counts 0, 1, 2, ... and then has
             nothing but -1.
+        offset: int. A promise: where the query in slot t sees the key in slot
+            s, it stands t + `offset` - s tokens behind it. Default None: only
+            the positions know; without any it is 0.
+        query_sides: int32 (B, T). Of which of two texts a token is part; hides
+            nothing, but a position may score it, as XLNet's does.
+        key_sides: int32 (B, S), likewise.
 
     Examples:
         >>> see = keras_attn.ops.Visibility(causal=True)
@@ -61,6 +67,28 @@ class Visibility:
     strict: bool = False
     window: int | None = None
     padding: str = "none"
+    offset: int | None = None
+    query_sides: Any = None
+    key_sides: Any = None
+
+
+def slot_offset(visibility):
+    """Says whether distances are those of the slots.
+
+    Args:
+        visibility: `Visibility`.
+
+    Returns:
+        Int or scalar tensor, see `Visibility.offset`, or None.
+
+    Examples:
+        >>> keras_attn.ops.slot_offset(keras_attn.ops.Visibility())
+        0
+    """
+    v = visibility
+    if v.offset is None and v.query_positions is None is v.key_positions:
+        return 0
+    return v.offset
 
 
 def describe(
@@ -77,6 +105,7 @@ def describe(
     causal=False,
     window=None,
     relative=False,
+    offset=None,
 ):
     """Turns everything a Keras caller may hand over into one `Visibility`.
 
@@ -100,6 +129,7 @@ def describe(
         causal: bool. Keys at later positions are hidden.
         window: int. Keys at this distance or further are hidden.
         relative: bool. Scores depend on the distance of query and key.
+        offset: int. As in a `Visibility`, where the caller can promise it.
 
     Returns:
         A `Visibility`.
@@ -153,6 +183,7 @@ def describe(
         causal=causal,
         window=window,
         padding="any" if padded else "none",
+        offset=offset,
     )
 
 

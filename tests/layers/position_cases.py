@@ -8,6 +8,7 @@ from keras_attn.layers import (
     MultiHeadAttention,
     RotaryPosition,
     T5Position,
+    TransformerXLPosition,
 )
 from tests.contract import randomize
 from tests.ops.cases import normal, values
@@ -25,6 +26,7 @@ POSITIONS = {
     "t5, causal": lambda **kwargs: T5Position(
         N, 6, 5, bidirectional=False, **kwargs
     ),
+    "transformer-xl": lambda **kwargs: TransformerXLPosition(N, H, **kwargs),
 }
 
 

@@ -1,0 +1,190 @@
+"""What models that remember earlier segments share: the memory."""
+
+from keras import ops, tree
+
+from keras_attn import checks
+from keras_attn.models import segment_memory
+from keras_attn.models.carried_memory import CarriedMemory
+from keras_attn.models.doors import check_mask
+from keras_attn.models.left_to_right import LeftToRight
+from keras_attn.models.segment_memory import SegmentMemory
+
+
+class Remembering(LeftToRight):
+    """Takes a memory from the caller, or carries one between batches.
+
+    Abstract: `TransformerXL` and `XLNet` say in `_read` how a segment is read,
+    and document the arguments.
+    """
+
+    _fixed = "positions", "position", "max_length"
+
+    def __init__(self, *args, memory_length, carried_rows, **kwargs):
+        if memory_length != 0:
+            checks.positive_int("memory_length", memory_length)
+        if carried_rows is not None:
+            checks.positive_int("carried_rows", carried_rows)
+        self.memory_length = memory_length
+        self.carried_rows = carried_rows
+        super().__init__(
+            *args, **{name: None for name in self._fixed}, **kwargs
+        )
+        self._carried = None
+        if memory_length and carried_rows is not None:
+            self._carried = CarriedMemory(
+                carried_rows,
+                memory_length,
+                self.num_layers,
+                self.hidden_dim,
+                dtype=self.dtype_policy,
+                name="carried_memory",
+            )
+
+    def call(self, inputs, training=None):
+        """Applies the model; the class docstring lists the arguments."""
+        logits, memory = self.advance(inputs, training=training)
+        if self._carries(inputs):
+            self._carried.write(memory)
+        return logits
+
+    def advance(self, inputs, training=None):
+        """Applies the model, and returns the memory behind the segment.
+
+        Args:
+            inputs: as in a call.
+            training: bool. Whether dropout acts.
+
+        Returns:
+            What a call returns, and a `SegmentMemory` for the `"memory"` of the
+            next one; without any M it is ().
+        """
+        parts = self.check_inputs(inputs)
+        parts = parts if isinstance(parts, dict) else {"token_ids": parts}
+        parts = tree.map_structure(ops.convert_to_tensor, parts)
+        memory = parts.get("memory", ())
+        if self._carries(inputs):
+            memory = self._carried.read()
+        elif self.memory_length and not memory:
+            memory = segment_memory.empty(
+                ops.shape(parts["token_ids"])[0],
+                self.memory_length,
+                self.num_layers,
+                self.hidden_dim,
+                self.compute_dtype,
+            )
+        return self._read(parts, memory, training)
+
+    def with_memory(self, memory_length, carried_rows=None):
+        """Returns a model of the same weights with another memory.
+
+        Args:
+            memory_length: int >= 0. M.
+            carried_rows: int. B, or None.
+
+        Returns:
+            A model of the same class, whose weights are copies.
+        """
+        config = self.get_config() | {
+            "memory_length": memory_length,
+            "carried_rows": carried_rows,
+        }
+        twin = type(self).from_config(config)
+        for theirs, own in zip(
+            twin.trainable_variables, self.trainable_variables, strict=True
+        ):
+            theirs.assign(own)
+        return twin
+
+    def check_inputs(self, inputs):
+        """Returns the inputs, or raises ValueError."""
+        if not isinstance(inputs, dict):
+            return super().check_inputs(inputs)
+        own = {n: inputs[n] for n in ("starts", "memory") if n in inputs}
+        checked = super().check_inputs(
+            {n: x for n, x in inputs.items() if n not in own}
+        )
+        shape = tuple(checked["token_ids"].shape)
+        if "starts" in own:
+            own["starts"] = check_mask(
+                own["starts"], shape, "starts", "starts a document"
+            )
+            if self.carried_rows is not None and not checks.fits(
+                shape[:1], (self.carried_rows,)
+            ):
+                raise ValueError(
+                    "`token_ids` must have `carried_rows` rows where `starts` "
+                    "are given: their memory is carried. Received: "
+                    f"carried_rows={self.carried_rows}, {shape[0]} rows"
+                )
+        if "memory" in own:
+            self._check_memory(own["memory"], shape[0])
+        return checked | own
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        config = super().get_config()
+        for name in self._fixed:
+            del config[name]
+        return config | {
+            "memory_length": self.memory_length,
+            "carried_rows": self.carried_rows,
+        }
+
+    def _documents(self, parts, memory):
+        """Numbers of the documents of tokens, and of those of the memory."""
+        if "starts" not in parts:
+            return None, None
+        numbers = ops.cumsum(ops.cast(parts["starts"], "int32"), axis=1)
+        if not memory:
+            return numbers, None
+        return numbers, ops.zeros_like(memory.there, dtype="int32")
+
+    def _remembered(self, memory, states, token_ids, there, documents):
+        """Returns the memory behind a segment.
+
+        Args:
+            memory: `SegmentMemory` before it, or ().
+            states: list, the inputs of each block.
+            token_ids: int32 (B, T).
+            there: bool (B, T), or None.
+            documents: pair that `_documents` returned.
+        """
+        if not memory:
+            return ()
+        seen = (
+            ops.ones_like(token_ids, dtype="bool") if there is None else there
+        )
+        seen = ops.concatenate([memory.there, seen], axis=1)
+        numbers, before = documents
+        if numbers is not None:
+            # What stood before the last start is seen by nobody any more.
+            every = ops.concatenate([before, numbers], axis=1)
+            seen = ops.logical_and(seen, ops.equal(every, every[:, -1:]))
+        return segment_memory.moved_on(
+            memory, states, seen, padded=there is not None
+        )
+
+    def _carries(self, inputs):
+        return (
+            self._carried is not None
+            and isinstance(inputs, dict)
+            and "starts" in inputs
+            and "memory" not in inputs
+        )
+
+    def _check_memory(self, memory, rows):
+        fits = isinstance(memory, SegmentMemory) and (
+            len(memory.states) == self.num_layers
+        )
+        if fits:
+            places = tuple(memory.there.shape)
+            fits = checks.fits(places[:1], (rows,)) and all(
+                checks.fits(tuple(x.shape), (*places, self.hidden_dim))
+                for x in memory.states
+            )
+        if not fits:
+            raise ValueError(
+                "`memory` must be what `advance` returned for as many rows, "
+                f"with {self.num_layers} states of width {self.hidden_dim}. "
+                f"Received: {type(memory).__name__} for {rows} rows"
+            )

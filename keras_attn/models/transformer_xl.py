@@ -1,0 +1,178 @@
+"""The language model that remembers what stood before its segment."""
+
+import keras
+
+from keras_attn.blocks import SegmentBlock
+from keras_attn.layers import TransformerXLPosition
+from keras_attn.models.block_options import block_options
+from keras_attn.models.remembering import Remembering
+
+
+@keras.saving.register_keras_serializable(package="keras_attn")
+class TransformerXL(Remembering):
+    """Reads a text segment by segment, and remembers the one before.
+
+        h^n = Block([stop_gradient(m^n); h^(n-1)], h^(n-1)),
+        m^n = the last M of what h^(n-1) was in earlier segments
+        logits = h^L E^T
+
+    Dai et al. 2019, https://arxiv.org/abs/1901.02860. Each block sees M tokens
+    more than the one below it, and no gradient goes back into the memory.
+    Distances instead of positions, `TransformerXLPosition`, one for each block,
+    so that a memory may be longer than in training.
+
+    A memory is carried by the caller, `advance`, or by the model, from one
+    batch of `fit` or `evaluate` to the next: where it was made with
+    `carried_rows` and the inputs say where documents start
+    (`keras_attn.text.token_streams`). What is carried goes into no file.
+
+    `generate` reads a prompt and what follows as one segment.
+
+    Args:
+        vocabulary_size: int. V.
+        num_layers: int. Blocks.
+        num_heads: int. N, dividing `hidden_dim`.
+        hidden_dim: int, even. D.
+        intermediate_dim: int. Width inside the feed-forward networks; default
+            4 D.
+        memory_length: int >= 0. M, in tokens.
+        carried_rows: int. B, rows of the batches from which a memory is carried
+            on; default None: the model carries none.
+        dropout: float in [0, 1). On embeddings and on sublayers' outputs.
+        attention_dropout: float in [0, 1). On attention weights.
+        activation_dropout: float in [0, 1). Inside feed-forward networks.
+        activation: name or callable. Default `"relu"`.
+        gated: bool. Gated feed-forward networks. Default False.
+        normalize_first: bool. Pre-norm blocks, and a layer norm behind them.
+            Default False.
+        epsilon: float. Added to the variance in layer norms.
+        tie_output: bool. Whether the output uses the embedding's matrix.
+            Default True.
+        pad_id: int. The id that is no token; None: every id is one.
+        start_id: int. Never generated; None: there is none.
+        end_id: int. What a sequence ends with; None: none ends.
+        **kwargs: arguments of `keras.Model`: `name`, `dtype`, ...
+
+    Call arguments:
+        inputs: int32 (B, T) token ids, or a dict with them as `"token_ids"` and
+            any of
+
+            * `"padding_mask"`, bool (B, T), True where there is a token;
+              default: everywhere but at `pad_id`;
+            * `"starts"`, bool (B, T), True where a document starts, which sees
+              nothing of what stands before;
+            * `"memory"`, a `SegmentMemory` of `advance`.
+
+            Padding may stand on either side; behind the tokens where there is a
+            memory.
+        training: bool. Whether dropout acts.
+
+    Returns:
+        Float (B, T, V): logits of the token after each.
+
+    Raises:
+        ValueError: arguments out of range; ids of another rank, not integers,
+            or out of range; a mask, starts or a memory of another shape; or
+            starts in another number of rows than `carried_rows`.
+
+    Examples:
+        >>> model = keras_attn.models.TransformerXL(
+        ...     100, num_layers=2, num_heads=2, hidden_dim=16, memory_length=4)
+        >>> ids = np.array([[7, 8, 9, 10, 11, 12]])
+        >>> logits, memory = model.advance(ids[:, :3])
+        >>> more, memory = model.advance(
+        ...     {"token_ids": ids[:, 3:], "memory": memory})
+        >>> tuple(more.shape), tuple(memory.there.shape)
+        ((1, 3, 100), (1, 4))
+    """
+
+    def __init__(
+        self,
+        vocabulary_size,
+        num_layers=12,
+        num_heads=8,
+        hidden_dim=512,
+        intermediate_dim=None,
+        memory_length=512,
+        carried_rows=None,
+        dropout=0.1,
+        attention_dropout=0.1,
+        activation_dropout=0.0,
+        activation="relu",
+        gated=False,
+        normalize_first=False,
+        epsilon=1e-5,
+        tie_output=True,
+        pad_id=0,
+        start_id=1,
+        end_id=2,
+        **kwargs,
+    ):
+        super().__init__(
+            vocabulary_size,
+            num_layers,
+            num_heads,
+            hidden_dim,
+            intermediate_dim,
+            dropout,
+            attention_dropout,
+            activation_dropout,
+            activation,
+            gated,
+            normalize_first,
+            epsilon,
+            tie_output=tie_output,
+            pad_id=pad_id,
+            start_id=start_id,
+            end_id=end_id,
+            memory_length=memory_length,
+            carried_rows=carried_rows,
+            **kwargs,
+        )
+
+    def _read(self, parts, memory, training):
+        token_ids, there = self._parts(parts)
+        documents = self._documents(parts, memory)
+        x = self._dropout_layer(
+            self._token_embedding(token_ids), training=training
+        )
+        past, past_mask = [None] * self.num_layers, None
+        if memory:
+            past, past_mask = memory
+        states = []
+        for block, before in zip(self._blocks, past, strict=True):
+            states.append(x)
+            x = block(
+                x,
+                past=before,
+                mask=there,
+                past_mask=past_mask,
+                segments=documents[0],
+                past_segments=documents[1],
+                training=training,
+            )
+        logits = self._logits(self._normalized(x))
+        return logits, self._remembered(
+            memory, states, token_ids, there, documents
+        )
+
+    def _make_blocks(self):
+        heads = self.num_heads, self.hidden_dim // self.num_heads
+        self._blocks = [
+            SegmentBlock(
+                name=f"block_{i}",
+                position=TransformerXLPosition(
+                    *heads,
+                    self.hidden_dim,
+                    initializer=self._first_weights(),
+                    bias_initializer=self._first_weights(),
+                    dtype=self.dtype_policy,
+                    name=f"block_{i}_position",
+                ),
+                kernel_initializer=self._first_weights(),
+                **block_options(self),
+            )
+            for i in range(self.num_layers)
+        ]
+        for block in self._blocks:
+            block.build((None, None, self.hidden_dim))

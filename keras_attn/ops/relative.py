@@ -1,0 +1,67 @@
+"""Distances: sinusoids of them, and scores of distances as scores of keys."""
+
+from keras import ops
+
+from keras_attn.ops.angles import sine_and_cosine
+
+
+def distance_waves(distances, width):
+    """Computes the sinusoids of distances, which may be negative.
+
+        R[d] = [sin(d w_0) ... sin(d w_{D/2-1}), cos(d w_0) ...],
+        w_i = 10000^(-2i / D)
+
+    (Dai et al. 2019, sec. 3.3, https://arxiv.org/abs/1901.02860).
+
+    Args:
+        distances: int32 (R,), in tokens.
+        width: int, even. D.
+
+    Returns:
+        Float32 (R, D).
+
+    Raises:
+        ValueError: an odd `width`.
+
+    Examples:
+        >>> waves = keras_attn.ops.distance_waves(
+        ...     keras.ops.convert_to_tensor([-1, 1]), 2)
+        >>> keras.ops.convert_to_numpy(waves).round(2).tolist()
+        [[-0.8399999737739563, 0.5400000214576721], \
+[0.8399999737739563, 0.5400000214576721]]
+    """
+    sine, cosine = sine_and_cosine(ops.abs(distances)[None], width)
+    sign = ops.cast(ops.sign(distances), sine.dtype)[:, None]
+    return ops.concatenate([sine[0] * sign, cosine[0]], axis=-1)
+
+
+def relative_shift(scores, keys):
+    """Turns scores of distances into scores of keys, without a gather.
+
+        output[t, s] = scores[t, s + T - 1 - t]
+
+    Column j of row t is for the key that stands j - (T - 1 - t) slots behind
+    the first: the further down a query, the less far its row moves to the left
+    (Dai et al. 2019, appendix B, https://arxiv.org/abs/1901.02860).
+
+    Args:
+        scores: float (B, N, T, R).
+        keys: int or scalar tensor. S <= R.
+
+    Returns:
+        Float (B, N, T, S). Where s + T - 1 - t is not below R stands anything
+        finite: a key that must be hidden.
+
+    Examples:
+        >>> scores = keras.ops.reshape(keras.ops.arange(6.0), (1, 1, 2, 3))
+        >>> keras.ops.convert_to_numpy(
+        ...     keras_attn.ops.relative_shift(scores, 2))[0, 0].tolist()
+        [[1.0, 2.0], [3.0, 4.0]]
+    """
+    batch, heads, queries, count = ops.shape(scores)
+    # One column more, and T numbers fewer in front: each row begins one later.
+    scores = ops.pad(scores, [(0, 0), (0, 0), (0, 0), (1, 0)])
+    scores = ops.reshape(scores, (batch, heads, queries * (count + 1)))
+    scores = scores[:, :, queries:]
+    scores = ops.reshape(scores, (batch, heads, queries, count))
+    return scores[..., :keys]

@@ -1,0 +1,151 @@
+"""SegmentBlock: the past is seen, and nothing else is different."""
+
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_attn.layers import (
+    ALiBiPosition,
+    DecoderBlock,
+    RotaryPosition,
+    SegmentBlock,
+    TransformerXLPosition,
+)
+from tests.blocks.weight_gradients import layer_gradients, weighted_sum
+from tests.contract import attach_mask, check_layer, randomize
+from tests.ops.cases import assert_close, assert_differs, normal, values
+
+B, T, M, D, N = 2, 4, 3, 8, 2
+X, PAST = normal(B, T, D, seed=1), normal(B, M, D, seed=2)
+WHOLE = np.concatenate([PAST, X], axis=1)
+POSITIONS = {
+    "transformer-xl": lambda: TransformerXLPosition(N, D // N),
+    "rotary": RotaryPosition,
+    "alibi": lambda: ALiBiPosition(N),
+    "none": lambda: None,
+}
+every_position = pytest.mark.parametrize("name", POSITIONS)
+
+
+def make(name="transformer-xl", kind=SegmentBlock, **kwargs):
+    block = kind(N, 12, position=POSITIONS[name](), **kwargs)
+    block.build((None, None, D))
+    return randomize(block)
+
+
+@pytest.mark.parametrize("normalize_first", [False, True])
+def test_the_contract(normalize_first):
+    check_layer(
+        lambda **kwargs: SegmentBlock(
+            N,
+            12,
+            position=TransformerXLPosition(N, D // N),
+            normalize_first=normalize_first,
+            **kwargs,
+        ),
+        X,
+    )
+
+
+@every_position
+@pytest.mark.parametrize("normalize_first", [False, True])
+def test_the_past_is_what_stood_before(name, normalize_first):
+    block = make(name, normalize_first=normalize_first)
+    expected = values(block(WHOLE))[:, M:]
+    assert_close(values(block(X, past=PAST)), expected)
+    assert_differs(values(block(X)), expected)
+
+
+@every_position
+def test_without_a_past_it_is_a_decoder_block(name):
+    """Whose projections have biases of zero."""
+    block, other = make(name), make(name, DecoderBlock)
+
+    def name_of(weight):
+        # Below the block, or below its position.
+        return weight.path.partition("/")[2]
+
+    ours = {name_of(weight): weight for weight in block.weights}
+    for weight in other.weights:
+        found = ours.pop(name_of(weight), None)
+        weight.assign(np.zeros(weight.shape) if found is None else found)
+    assert not ours
+    assert_close(values(block(X)), values(other(X)))
+
+
+def test_hidden_tokens_of_the_past_and_of_the_segment():
+    block = make()
+    past_mask = np.array([[0, 0, 1], [1, 1, 1]], "bool")
+    mask = np.array([[1, 1, 1, 1], [1, 1, 0, 0]], "bool")
+    poisoned = [
+        np.where(there[..., None], x, np.nan).astype("float32")
+        for x, there in ((PAST, past_mask), (X, mask))
+    ]
+    past, x = poisoned
+    found = values(block(x, past=past, mask=mask, past_mask=past_mask))
+    assert_close(found[0], values(block(X[:1], past=PAST[:1, 2:]))[0])
+    short = values(block(X[1:, :2], past=PAST[1:]))
+    assert_close(found[1, :2], short[0])
+    implicit = block(
+        attach_mask(ops.convert_to_tensor(x), mask),
+        past=past,
+        past_mask=past_mask,
+    )
+    assert_close(values(implicit), found, 0)
+    # Only one of the two masks.
+    found = values(block(X, past=past, past_mask=past_mask))
+    assert_close(found[1], values(block(X[1:], past=PAST[1:]))[0])
+
+
+def test_documents_see_nothing_of_each_other():
+    block = make()
+    segments = np.int32([[0, 0, 1, 1], [1, 1, 1, 2]])
+    past_segments = np.int32([[0, 0, 0], [0, 0, 0]])
+    found = values(
+        block(X, past=PAST, segments=segments, past_segments=past_segments)
+    )
+    for row, start, end, past in (
+        (0, 0, 2, PAST[:1]),
+        (0, 2, 4, None),
+        (1, 0, 3, None),
+        (1, 3, 4, None),
+    ):
+        alone = values(block(X[row : row + 1, start:end], past=past))
+        assert_close(found[row, start:end], alone[0])
+
+
+def test_gradients_are_those_of_the_whole():
+    block = make()
+    upstream = normal(B, T, D, seed=4)
+    zeros = np.zeros_like(PAST)
+    padded = np.concatenate([zeros, upstream], axis=1)
+    (at_x, at_past), at_weights = layer_gradients(
+        block,
+        lambda x, past: weighted_sum(block(x, past=past), upstream),
+        X,
+        PAST,
+    )
+    (at_whole,), expected = layer_gradients(
+        block, lambda x: weighted_sum(block(x), padded), WHOLE
+    )
+    assert_close(at_x, at_whole[:, M:], 2e-5)
+    assert_close(at_past, at_whole[:, :M], 2e-5)
+    for name, array in expected.items():
+        assert_close(at_weights[name], array, 5e-5)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "arguments", "says"),
+    [
+        (X[0], {}, "`inputs` must have rank 3"),
+        (X, {"past": PAST[0]}, "`past` must have rank 3"),
+        (
+            X,
+            {"past": PAST, "segments": np.zeros((B, T), "int32")},
+            "Received: past_segments=None",
+        ),
+    ],
+)
+def test_bad_inputs(inputs, arguments, says):
+    with pytest.raises(ValueError, match=says):
+        make()(inputs, **arguments)

@@ -1,0 +1,259 @@
+"""TransformerXLPosition against the paper's terms and XLNet's attention."""
+
+import hypothesis
+import keras
+import numpy as np
+import pytest
+import torch
+from hypothesis import strategies as st
+from keras import ops
+from transformers import XLNetConfig
+from transformers.models.xlnet.modeling_xlnet import XLNetRelativeAttention
+
+from keras_attn.layers import MultiHeadAttention, TransformerXLPosition
+from keras_attn.ops import (
+    Visibility,
+    attend,
+    describe,
+    distance_waves,
+    relative_shift,
+)
+from tests.blocks.weight_gradients import layer_gradients, weighted_sum
+from tests.contract import randomize
+from tests.ops.cases import assert_close, assert_differs, normal, values
+from tests.reference import transformer_xl_scores
+
+N, H, D = 3, 4, 10
+
+
+def drawn(heads=N, width=H, waves=D):
+    return randomize(TransformerXLPosition(heads, width, waves))
+
+
+def scores_of(position, query, key, visibility):
+    """The scores, before the softmax, as the library adds them up."""
+    query, bias = position.relate(
+        ops.convert_to_tensor(query), visibility, key.shape[1]
+    )
+    content = np.einsum("btnh,bsnh->bnts", values(query), key)
+    return content * query.shape[-1] ** -0.5 + values(bias)
+
+
+def test_the_waves_of_distances():
+    distances = np.int32([-70_000, -3, 0, 1, 2, 100_000])
+    rates = 10_000.0 ** (-np.arange(0, 8, 2) / 8)
+    angles = distances[:, None].astype("float64") * rates
+    expected = np.concatenate([np.sin(angles), np.cos(angles)], axis=-1)
+    found = distance_waves(ops.convert_to_tensor(distances), 8)
+    assert_close(values(found), expected)
+
+
+@hypothesis.given(st.integers(1, 5), st.integers(1, 6), st.integers(0, 3))
+@hypothesis.settings(deadline=None, max_examples=20)
+def test_the_shift(queries, keys, more):
+    count = keys + queries - 1 + more
+    scores = normal(2, 3, queries, count, seed=1)
+    found = values(relative_shift(ops.convert_to_tensor(scores), keys))
+    for row in range(queries):
+        start = queries - 1 - row
+        expected = scores[:, :, row, start : start + keys]
+        np.testing.assert_array_equal(found[:, :, row], expected)
+
+
+@pytest.mark.parametrize("memory", [0, 2, 5])
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_four_terms(memory, causal):
+    """By slots and by positions, with and without keys of a memory."""
+    queries, keys = 4, 4 + memory
+    position = drawn()
+    query = normal(2, queries, N, H, seed=2)
+    key = normal(2, keys, N, H, seed=3)
+    query_positions = np.tile(np.arange(queries) + memory, (2, 1))
+    key_positions = np.tile(np.arange(keys), (2, 1))
+    expected = transformer_xl_scores(
+        query,
+        key,
+        *map(
+            values,
+            (position.kernel, position.content_bias, position.distance_bias),
+        ),
+        query_positions,
+        key_positions,
+    )
+    places = [
+        ops.convert_to_tensor(x.astype("int32"))
+        for x in (query_positions, key_positions)
+    ]
+    seen = (query_positions[:, :, None] >= key_positions[:, None])[:, None]
+    seen = np.broadcast_to(seen | (not causal), expected.shape)
+    for offset in (None, memory):
+        see = Visibility(*places, causal=causal, offset=offset)
+        found = scores_of(position, query, key, see)
+        assert_close(found[seen], expected[seen])
+    if memory:
+        # Another offset is another distance.
+        see = Visibility(*places, causal=causal, offset=0)
+        assert_differs(
+            scores_of(position, query, key, see)[seen], expected[seen]
+        )
+
+
+def test_order_that_is_not_that_of_the_slots():
+    """Keys behind the query are seen then, and must have their distance."""
+    position = drawn()
+    x = normal(1, 4, N, H, seed=2)
+    order = ops.convert_to_tensor(np.int32([[3, 1, 0, 2]]))
+    see = {"causal": True, "query_order": order, "key_order": order}
+    places = ops.convert_to_tensor(np.arange(4, dtype="int32")[None])
+    by_slots = scores_of(position, x, x, Visibility(**see))
+    exact = scores_of(position, x, x, Visibility(places, places, **see))
+    assert_close(by_slots, exact)
+
+
+def twin_of(layer, width):
+    """XLNet's attention with the weights of a layer."""
+    config = XLNetConfig(
+        d_model=width,
+        n_head=layer.num_heads,
+        d_inner=4,
+        dropout=0.0,
+        n_layer=1,
+        vocab_size=8,
+    )
+    twin = XLNetRelativeAttention(config)
+    position = layer.position
+    heads = layer.query_dense, layer.key_dense, layer.value_dense
+    for name, array in (
+        *zip("qkv", (dense.kernel for dense in heads), strict=True),
+        ("o", ops.transpose(layer.output_dense.kernel, (2, 0, 1))),
+        ("r", position.kernel),
+        ("r_w_bias", position.content_bias),
+        ("r_r_bias", position.distance_bias),
+    ):
+        getattr(twin, name).data = torch.tensor(values(array))
+    return twin.eval()
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_equals_the_attention_of_xlnet(causal):
+    """Values and gradients at inputs and all weights."""
+    batch, length, width = 2, 7, N * H
+    layer = MultiHeadAttention(
+        N,
+        H,
+        use_bias=False,
+        causal=causal,
+        position=TransformerXLPosition(N, H),
+    )
+    layer.build((None, None, width), (None, None, width))
+    randomize(layer)
+    twin = twin_of(layer, width)
+    x = normal(batch, length, width, seed=4)
+    upstream = normal(batch, length, width, seed=5)
+    tensor = torch.tensor(np.swapaxes(x, 0, 1).copy(), requires_grad=True)
+    waves = distance_waves(
+        ops.convert_to_tensor(np.arange(length, -length, -1, dtype="int32")),
+        width,
+    )
+    waves = torch.tensor(values(waves))[:, None].expand(-1, batch, -1)
+    blocked = None
+    if causal:
+        blocked = torch.tensor(1.0 - np.tri(length, dtype="float32"))
+        blocked = blocked[:, :, None, None].expand(-1, -1, batch, 1)
+    heads = [
+        torch.einsum("ibh,hnd->ibnd", tensor, getattr(twin, n)) for n in "qkv"
+    ]
+    relative = torch.einsum("ibh,hnd->ibnd", waves, twin.r)
+    mixed = twin.rel_attn_core(*heads, relative, attn_mask=blocked)
+    expected = torch.einsum("ibnd,hnd->bih", mixed, twin.o)
+    (expected * torch.tensor(upstream)).sum().backward()
+
+    assert_close(values(layer(x, x)), expected.detach().numpy())
+    (at_x,), at_weights = layer_gradients(
+        layer, lambda x: weighted_sum(layer(x, x), upstream), x
+    )
+    assert_close(at_x, np.swapaxes(tensor.grad.numpy(), 0, 1), 2e-5)
+    theirs = {
+        "query/kernel": twin.q,
+        "key/kernel": twin.k,
+        "value/kernel": twin.v,
+        "attention_output/kernel": twin.o,
+    }
+    for name, parameter in theirs.items():
+        gradient = parameter.grad.numpy()
+        if "output" in name:
+            gradient = gradient.transpose(1, 2, 0)
+        assert_close(at_weights[name], gradient, 2e-5)
+    for name, parameter in (
+        ("/kernel", twin.r),
+        ("content_bias", twin.r_w_bias),
+        ("distance_bias", twin.r_r_bias),
+    ):
+        (found,) = [
+            array
+            for path, array in at_weights.items()
+            if path.endswith(name) and path not in theirs
+        ]
+        assert_close(found, parameter.grad.numpy(), 2e-5)
+        assert np.abs(found).max() > 0.01
+
+
+def test_gradients_by_slots_and_by_positions_are_equal():
+    position = drawn()
+    x = normal(2, 5, N, H, seed=6)
+    upstream = normal(2, 5, N, H, seed=7)
+    places = np.arange(5, dtype="int32")[None]
+    found = []
+    for see in (
+        describe(5, 5, causal=True),
+        describe(
+            5, 5, causal=True, query_positions=places, key_positions=places
+        ),
+    ):
+
+        def loss(x, see=see):
+            query, bias = position.relate(x, see, 5)
+            return weighted_sum(attend(query, x, x, see, bias=bias), upstream)
+
+        (at_x,), at_weights = layer_gradients(position, loss, x)
+        found.append([at_x, *at_weights.values()])
+    assert len(found[0]) == 4
+    for one, other in zip(*found, strict=True):
+        assert_close(one, other, 2e-5)
+        assert np.abs(one).max() > 0.01
+
+
+def test_half_precision_scores_are_float32():
+    layer = MultiHeadAttention(
+        N, H, position=TransformerXLPosition(N, H), dtype="mixed_bfloat16"
+    )
+    exact = MultiHeadAttention(N, H, position=TransformerXLPosition(N, H))
+    for one in (layer, exact):
+        one.build((None, None, N * H), (None, None, N * H))
+        randomize(one)
+    x = normal(1, 6, N * H, seed=8)
+    found = layer(x, x)
+    assert keras.backend.standardize_dtype(found.dtype) == "bfloat16"
+    assert_close(values(ops.cast(found, "float32")), values(exact(x, x)), 0.05)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ((2, 4, 5), "`hidden_dim` must be even"),
+        ((0, 4), "`num_heads`"),
+        ((2, 0), "`key_dim`"),
+        ((2, 4, 0), "`hidden_dim`"),
+    ],
+)
+def test_bad_arguments(arguments, says):
+    with pytest.raises(ValueError, match=says):
+        TransformerXLPosition(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "says"), [((3, 4), "2 heads"), ((2, 6), "`key_dim` of the")]
+)
+def test_an_attention_that_it_does_not_fit(sizes, says):
+    with pytest.raises(ValueError, match=says):
+        MultiHeadAttention(2, 4, position=TransformerXLPosition(*sizes))

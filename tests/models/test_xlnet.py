@@ -1,0 +1,408 @@
+"""XLNet: who sees whom, and that it learns what depends on each other."""
+
+import itertools
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_attn.models import SequenceClassifier, XLNet, segment_memory
+from keras_attn.text import permute_tokens
+from keras_attn.training import SequenceCrossentropy, freeze
+from tests.contract import randomize
+from tests.ops.cases import assert_close, assert_differs, values
+
+SIZE = 11
+IDS = np.random.default_rng(1).integers(3, SIZE, (2, 6)).astype("int32")
+ORDER = np.int32([[3, 0, 5, 1, 4, 2], [0, 1, 2, 3, 4, 5]])
+EVERY = np.int32([range(6), range(6)])
+PROMPTS = [[7, 8, 9], [5], [3, 4, 5, 6, 7, 8]]
+FORMS = {"post-norm": {}, "pre-norm": {"normalize_first": True}}
+every_form = pytest.mark.parametrize("form", FORMS)
+
+
+def tiny(form="post-norm", size=SIZE, **kwargs):
+    settings = {
+        "num_layers": 2,
+        "num_heads": 2,
+        "hidden_dim": 8,
+        "dropout": 0.0,
+        "attention_dropout": 0.0,
+    }
+    model = XLNet(size, **(settings | FORMS[form] | kwargs))
+    randomize(model)
+    for variable in model.weights:
+        if variable.path.endswith(("gamma", "beta")):
+            variable.assign(np.full(variable.shape, "gamma" in variable.path))
+    return model
+
+
+def guesses(model, ids, order=ORDER, **more):
+    """Logits of every token by the query stream."""
+    inputs = {"token_ids": ids, "order": order, "target_positions": EVERY}
+    inputs = {name: np.asarray(x)[: len(ids)] for name, x in inputs.items()}
+    return values(model(inputs | more))
+
+
+def log_softmax(logits):
+    top = logits.max(axis=-1, keepdims=True)
+    return logits - top - np.log(np.exp(logits - top).sum(-1, keepdims=True))
+
+
+@every_form
+def test_a_token_changes_the_guesses_behind_it_in_the_order_only(form):
+    model = tiny(form)
+    before = guesses(model, IDS)
+    for row, place in itertools.product(range(2), range(6)):
+        changed = IDS.copy()
+        changed[row, place] = 3 + (changed[row, place] - 2) % (SIZE - 3)
+        assert changed[row, place] != IDS[row, place]
+        moved = np.abs(guesses(model, changed) - before).max(-1)
+        behind = ORDER[row] > ORDER[row, place]
+        np.testing.assert_array_equal(moved[row] > 1e-5, behind)
+        assert (moved[1 - row] == 0).all()
+        # Its own guess least of all, not by a bit.
+        assert moved[row, place] == 0
+
+
+def test_content_sees_itself_and_what_is_before():
+    model = tiny()
+    inputs = {"token_ids": IDS, "order": ORDER}
+    before = values(model(inputs))
+    for place in range(6):
+        changed = IDS.copy()
+        changed[0, place] = 3 + (changed[0, place] - 2) % (SIZE - 3)
+        after = values(model(inputs | {"token_ids": changed}))
+        moved = np.abs(after - before).max(-1)[0] > 1e-5
+        np.testing.assert_array_equal(moved, ORDER[0] >= ORDER[0, place])
+
+
+def test_places_are_kept():
+    """A guess depends on where it is, though no token says so."""
+    model = tiny()
+    found = guesses(model, IDS, np.zeros_like(ORDER))
+    # Nothing is seen: only the place could tell guesses apart, and of
+    # distances there are none.
+    assert np.ptp(found, axis=1).max() < 1e-5
+    order = np.int32([[0, 0, 1, 1, 1, 1]] * 2)
+    found = guesses(model, IDS, order)[:, 2:]
+    gaps = np.abs(found[:, :, None] - found[:, None]).max(-1)
+    assert (gaps[:, ~np.eye(4, dtype="bool")] > 1e-4).all()
+
+
+def test_an_order_is_a_permutation_mask():
+    model = tiny()
+    mask = ORDER[:, :, None] > ORDER[:, None]
+    mapping = np.tile(np.eye(6, dtype="float32"), (2, 1, 1))
+    inputs = {"token_ids": IDS, "permutation_mask": mask}
+    found = values(model(inputs | {"target_mapping": mapping}))
+    assert_close(found, guesses(model, IDS))
+    # Some targets, in another order, and one that is none.
+    some = np.int32([[4, 2, -1], [0, 5, 3]])
+    expected = values(
+        model({"token_ids": IDS, "order": ORDER, "target_positions": some})
+    )
+    taken = np.take_along_axis(found, np.maximum(some, 0)[..., None], axis=1)
+    assert_close(expected[some >= 0], taken[some >= 0])
+    mapping = (some[..., None] == np.arange(6)).astype("int32")
+    assert_close(values(model(inputs | {"target_mapping": mapping})), expected)
+
+
+def test_integers_of_any_width():
+    """Those of NumPy are 64 bits wide."""
+    model = tiny()
+    inputs = {
+        "token_ids": IDS,
+        "order": ORDER,
+        "target_positions": EVERY,
+        "segment_ids": np.ones_like(IDS),
+    }
+    inputs = {name: np.asarray(x)[:2] for name, x in inputs.items()}
+    wide = {name: x.astype("int64") for name, x in inputs.items()}
+    assert_close(values(model(wide)), values(model(inputs)))
+    short = {name: inputs[name] for name in ("token_ids", "segment_ids")}
+    wide = {name: wide[name] for name in short}
+    for found, expected in zip(
+        model.encode(wide), model.encode(short), strict=True
+    ):
+        assert_close(values(found), values(expected))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_order_gives_a_distribution(seed):
+    """The products of guesses sum to one over all texts of five tokens."""
+    size, length = 3, 5
+    model = tiny(size=size, pad_id=None, start_id=None, end_id=None)
+    texts = np.int32(list(itertools.product(range(size), repeat=length)))
+    orders = list(itertools.permutations(range(length)))
+    draw = np.random.default_rng(seed)
+    totals, chances = [], []
+    for number in draw.choice(len(orders), 4, replace=False):
+        order = np.tile(np.int32(orders[number]), (len(texts), 1))
+        places = np.tile(np.arange(length, dtype="int32"), (len(texts), 1))
+        logits = values(
+            model(
+                {
+                    "token_ids": texts,
+                    "order": order,
+                    "target_positions": places,
+                }
+            )
+        )
+        picked = np.take_along_axis(
+            log_softmax(logits.astype("float64")), texts[..., None], axis=-1
+        )
+        chances.append(np.exp(picked.sum(axis=(1, 2))))
+        totals.append(chances[-1].sum())
+    np.testing.assert_allclose(totals, 1.0, atol=1e-5)
+    # Untrained, each order has its own opinion.
+    assert_differs(chances[0], chances[1], 1e-6)
+
+
+@every_form
+def test_padding_changes_nothing(form):
+    model = tiny(form)
+    ids, order = IDS[:1, :4], np.int32([[2, 0, 1, 3]])
+    alone = guesses(model, ids, order, target_positions=EVERY[:1, :4])
+    for side in ("left", "right"):
+        pad = (2, 0) if side == "left" else (0, 2)
+        wide = np.pad(ids, ((0, 0), pad))
+        at = np.arange(4)[None] + pad[0]
+        found = guesses(
+            model,
+            wide,
+            np.pad(order, ((0, 0), pad)),
+            target_positions=at.astype("int32"),
+        )
+        assert_close(found, alone)
+
+
+@pytest.mark.parametrize("length", [2, 3])
+def test_segments_with_memory_equal_one_long_segment(length):
+    model = tiny(memory_length=6)
+    whole = guesses(model, IDS, EVERY)
+    memory, found = (), []
+    for start in range(0, 6, length):
+        part = slice(start, start + length)
+        inputs = {
+            "token_ids": IDS[:, part],
+            "order": EVERY[:, :length],
+            "target_positions": EVERY[:, :length],
+        }
+        if memory:
+            inputs["memory"] = memory
+        logits, memory = model.advance(inputs)
+        found.append(values(logits))
+    assert_close(np.concatenate(found, axis=1), whole)
+
+
+def test_a_document_sees_nothing_of_the_one_before():
+    model = tiny(memory_length=4)
+    starts = np.int32([[0, 0, 1, 0, 0, 0]] * 2)
+    _, memory = model.advance(IDS)
+    found = guesses(model, IDS, EVERY, starts=starts, memory=memory)
+    alone = guesses(
+        tiny(),
+        IDS[:, 2:],
+        EVERY[:, :4],
+        target_positions=EVERY[:, :4],
+    )
+    assert_close(found[:, 2:], alone)
+    without = guesses(model, IDS, EVERY, starts=starts)
+    assert_differs(found[:, :2], without[:, :2])
+
+
+def test_fit_carries_the_memory():
+    """From batch to batch, what the caller would carry; starts forget it."""
+    model = tiny(memory_length=4, carried_rows=2)
+    model.compile(keras.optimizers.SGD(0.0), SequenceCrossentropy(pad_id=-1))
+    begin = np.int32([[1, 0, 0], [1, 0, 0]])
+    memory = segment_memory.empty(2, 4, 2, 8)
+    for starts, ids in ((begin, IDS[:, :3]), (0 * begin, IDS[:, 3:])):
+        inputs = {
+            "token_ids": ids,
+            "starts": starts,
+            "order": ORDER[:, :3],
+            "target_positions": EVERY[:, :3],
+        }
+        model.train_on_batch(inputs, ids)
+        _, memory = model.advance(inputs | {"memory": memory})
+        carried = model._carried.read()
+        for ours, theirs in zip(carried.states, memory.states, strict=True):
+            there = values(carried.there)
+            assert_close(values(ours)[there], values(theirs)[there])
+    assert values(carried.there).all()
+    # The same batch after a start is as new.
+    model.evaluate(inputs | {"starts": begin}, ids, verbose=0)
+    assert values(model._carried.read().there)[:, 0].tolist() == [False, False]
+
+
+def test_two_directions():
+    """Rows of the second half are read as if they stood in reverse."""
+    model, plain = tiny(two_directions=True), tiny()
+    for order in (ORDER, EVERY):
+        found = guesses(model, IDS, order)
+        assert_close(found[:1], guesses(plain, IDS[:1], order[:1]))
+        mirrored = guesses(plain, IDS[1:, ::-1], order[1:, ::-1])
+        assert_close(found[1:], mirrored[:, ::-1])
+
+
+def test_texts_are_told_apart():
+    model = tiny()
+    sides = np.int32([[0, 0, 0, 1, 1, 1]] * 2)
+    found = guesses(model, IDS, segment_ids=sides)
+    # Only whether they are the same counts.
+    assert_close(guesses(model, IDS, segment_ids=7 - 3 * sides), found)
+    assert_differs(guesses(model, IDS, segment_ids=0 * sides), found)
+    assert_differs(guesses(model, IDS), found)
+
+
+@every_form
+def test_steps_equal_the_whole_pass(form):
+    model = tiny(form)
+    # What stands behind the last token is guessed as well.
+    ids = np.pad(IDS, ((0, 0), (0, 1)), constant_values=3)
+    order = np.int32([range(7)] * 2)
+    inputs = {"token_ids": ids, "order": order, "target_positions": order}
+    expected = values(model(inputs))
+    state = model.start_decoding(ops.convert_to_tensor(IDS[:, :2]), 5)
+    found = []
+    for place in range(2, 7):
+        logits, state = model.decode_step(state.tokens, state)
+        found.append(values(logits))
+        if place < 6:
+            tokens = ops.convert_to_tensor(IDS[:, place : place + 1])
+            state = state._replace(tokens=tokens)
+    assert_close(np.concatenate(found, axis=1), expected[:, 2:])
+
+
+@pytest.mark.parametrize("strategy", ["greedy", "beam", "sample"])
+def test_generates(strategy):
+    model = tiny()
+    found = model.generate(PROMPTS, max_length=5, strategy=strategy)
+    for row, tokens, scores, lengths in zip(
+        PROMPTS, found.tokens, found.scores, found.lengths, strict=True
+    ):
+        sequence = tokens[0, : lengths[0]].tolist()
+        ids = np.int32([[*row, *sequence]])
+        places = np.arange(ids.shape[1], dtype="int32")[None]
+        logits = values(
+            model(
+                {
+                    "token_ids": ids,
+                    "order": places,
+                    "target_positions": places[:, len(row) :],
+                }
+            )
+        )[0]
+        total = log_softmax(logits)[np.arange(len(sequence)), sequence].sum()
+        if strategy == "greedy":
+            allowed = logits.copy()
+            allowed[:, [0, 1]] = -np.inf
+            assert allowed.argmax(-1).tolist() == sequence
+        if strategy != "beam":
+            assert abs(total - scores[0]) < 1e-3
+
+
+def test_what_depends_on_each_other_is_guessed_together():
+    """Two tokens that are always equal: BERT must guess each by itself."""
+    draw = np.random.default_rng(0)
+    rows = draw.integers(3, 9, (512, 4)).astype("int32")
+    rows[:, 2] = rows[:, 1]
+    rows[:, 0], rows[:, 3] = 1, 2
+    model = tiny(size=9, num_layers=1, hidden_dim=16)
+    model.compile(keras.optimizers.Adam(0.01), SequenceCrossentropy(pad_id=-1))
+    order = np.zeros_like(rows)
+    flip = draw.random(len(rows)) < 0.5
+    order[:, 1], order[:, 2] = 1 + flip, 2 - flip
+    targets = np.tile(np.int32([1, 2]), (len(rows), 1))
+    inputs = {"token_ids": rows, "order": order, "target_positions": targets}
+    model.fit(inputs, rows[:, 1:3], epochs=25, batch_size=64, verbose=0)
+    loss = model.evaluate(inputs, rows[:, 1:3], verbose=0)
+    # Both together cost one of six: log 6 / 2 each. By itself each costs log 6.
+    assert loss < 0.5 * np.log(6) + 0.1
+    blind = inputs | {"order": np.minimum(order, 1)}
+    assert model.evaluate(blind, rows[:, 1:3], verbose=0) > np.log(6) - 0.1
+
+
+def test_pre_trains_and_is_fine_tuned(tmp_path):
+    """On texts whose second half repeats the first."""
+    draw = np.random.default_rng(0)
+    rows = draw.integers(3, 6, (256, 6)).astype("int32")
+    rows[:, 3:] = rows[:, :3]
+    model = tiny(size=6, num_layers=1, hidden_dim=16)
+    model.compile(keras.optimizers.Adam(0.01), SequenceCrossentropy(pad_id=-1))
+    drawn = permute_tokens(rows, share=0.4, seed=1)
+    inputs = {
+        "token_ids": rows,
+        "order": drawn.order,
+        "target_positions": drawn.target_positions,
+    }
+    history = model.fit(
+        inputs, drawn.labels, epochs=12, batch_size=32, verbose=0
+    ).history
+    assert history["loss"][-1] < 0.8 * history["loss"][0]
+    classifier = SequenceClassifier(model, 3, dropout=0.0)
+    # What only the guesses use would be without a gradient.
+    freeze(classifier, "query_vector$|logits_bias$")
+    classifier.compile(
+        keras.optimizers.Adam(0.01),
+        keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+    )
+    labels = rows[:, 1] - 3
+    classifier.fit(rows, labels, epochs=15, batch_size=32, verbose=0)
+    found = classifier.predict(rows, verbose=0).argmax(-1)
+    assert (found == labels).mean() > 0.9
+    classifier.save(tmp_path / "classifier.keras")
+    # What is frozen is not in a file, so the optimizer would have more.
+    loaded = keras.saving.load_model(
+        tmp_path / "classifier.keras", compile=False
+    )
+    assert_close(
+        loaded.predict(rows[:4], verbose=0),
+        classifier.predict(rows[:4], verbose=0),
+    )
+
+
+@every_form
+def test_config_makes_the_model_again(form):
+    model = tiny(form, two_directions=True, memory_length=3, carried_rows=2)
+    again = XLNet.from_config(model.get_config())
+    again.set_weights(model.get_weights())
+    assert_close(guesses(again, IDS), guesses(model, IDS), 0)
+    assert (again.carried_rows, again.output_bias) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"order": ORDER[:, :3]}, r"`order` must have shape \(2, 6\)"),
+        ({"order": ORDER - 1}, r"`order` must lie in \[0"),
+        (
+            {"order": ORDER, "permutation_mask": np.ones((2, 6, 6), "bool")},
+            "`order` or `permutation_mask`. Received: both",
+        ),
+        (
+            {"permutation_mask": np.ones((2, 6, 5), "bool")},
+            "`permutation_mask` must say of each token",
+        ),
+        (
+            {"target_positions": np.ones((2, 3))},
+            "`target_positions` must hold integers",
+        ),
+        (
+            {"target_positions": np.ones((3, 3), "int32")},
+            r"`target_positions` must have shape \(2, 3\)",
+        ),
+        (
+            {"target_mapping": np.ones((2, 3, 5))},
+            r"`target_mapping` must have shape \(2, 3, 6\)",
+        ),
+        ({"segment_ids": IDS[:1]}, r"`segment_ids` must have shape \(2, 6\)"),
+        ({"segments": IDS}, "must hold token_ids"),
+    ],
+)
+def test_bad_inputs(more, says):
+    with pytest.raises(ValueError, match=says):
+        tiny()({"token_ids": IDS} | more)
