@@ -3,5 +3,6 @@
 from keras_attn.pretrained.bert import BERT
 from keras_attn.pretrained.gpt2 import GPT2
 from keras_attn.pretrained.marian import MARIAN
+from keras_attn.pretrained.xlnet import XLNET
 
-FAMILIES = BERT, GPT2, MARIAN
+FAMILIES = BERT, GPT2, MARIAN, XLNET

@@ -35,6 +35,15 @@ FLAT = Layout(lambda array: array.reshape(-1), _reshaped)
 ROW = Layout(lambda array: array.reshape(1, -1), _reshaped)
 
 
+# A vector that is kept as the one row of one sequence.
+ONE = Layout(lambda array: array.reshape(1, 1, -1), _reshaped)
+# The kernel behind the heads, with its outputs in front.
+HEADS_LAST = Layout(
+    lambda array: array.transpose(2, 0, 1),
+    lambda array, shape: array.transpose(1, 2, 0).reshape(shape),
+)
+
+
 def conv1d(input_axes=1):
     """Returns the layout of a kernel of their `Conv1D`: (inputs, outputs).
 
