@@ -1,8 +1,43 @@
-"""Looking inside: pictures of attention and beams, and where padding leaks."""
+"""Looking inside: maps, saliency, pictures, and where padding leaks."""
 
+from keras_attn.explain.attention_maps import AttentionMap, attention_maps
 from keras_attn.explain.doctor import doctor
+from keras_attn.explain.head_measures import (
+    head_distance,
+    head_entropy,
+    padding_share,
+)
+from keras_attn.explain.insertion import (
+    DeletionInsertion,
+    deletion_and_insertion,
+)
+from keras_attn.explain.perturbations import FrameMasks, PatchMasks, TokenMasks
 from keras_attn.explain.plot_attention import plot_attention
 from keras_attn.explain.plot_beam import plot_beam
 from keras_attn.explain.report import Leak, Probe, Report
+from keras_attn.explain.rise import rise
+from keras_attn.explain.rollout import rollout
+from keras_attn.explain.view_attention import AttentionView, view_attention
 
-__all__ = ["Leak", "Probe", "Report", "doctor", "plot_attention", "plot_beam"]
+__all__ = [
+    "AttentionMap",
+    "AttentionView",
+    "DeletionInsertion",
+    "FrameMasks",
+    "Leak",
+    "PatchMasks",
+    "Probe",
+    "Report",
+    "TokenMasks",
+    "attention_maps",
+    "deletion_and_insertion",
+    "doctor",
+    "head_distance",
+    "head_entropy",
+    "padding_share",
+    "plot_attention",
+    "plot_beam",
+    "rise",
+    "rollout",
+    "view_attention",
+]

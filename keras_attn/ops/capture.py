@@ -1,19 +1,24 @@
 """Collecting attention weights without passing them through every layer."""
 
 import contextlib
+import re
 import threading
 
 _state = threading.local()
 
 
 @contextlib.contextmanager
-def capture_weights():
-    """Collects the weights of every attention that runs inside the scope.
+def capture_weights(layers=None):
+    """Collects the weights of the attention that runs inside the scope.
 
-    Inside the scope each attention layer takes the plain kernel, which is the
-    one that holds weights. Where a function is compiled, open the scope inside
-    that function and return what was collected among its outputs: a scope
-    around a compiled call would leak its tracers.
+    Inside the scope these layers take the plain kernel, which is the one that
+    holds weights; others run as ever. Where a function is compiled, open the
+    scope inside that function and return what was collected among its outputs:
+    a scope around a compiled call would leak its tracers.
+
+    Args:
+        layers: str or list of str. Regular expressions, of which one is found
+            in the path of a layer that is collected. Default None: all are.
 
     Yields:
         A dict that fills up as layers run: (layer path, call number) -> float
@@ -34,17 +39,36 @@ def capture_weights():
         [('look', (1, 2, 3, 3))]
     """
     scopes = _scopes()
-    captured = {}
-    scopes.append(captured)
+    if layers is not None:
+        layers = [layers] if isinstance(layers, str) else list(layers)
+        layers = [re.compile(pattern) for pattern in layers]
+    scope = _Scope(layers)
+    scopes.append(scope)
     try:
-        yield captured
+        yield scope.found
     finally:
-        # Not `remove`: nested scopes hold equal dicts.
-        scopes[:] = [scope for scope in scopes if scope is not captured]
+        scopes.remove(scope)
 
 
-def capturing():
+class _Scope:
+    """What one scope collects, and of which layers."""
+
+    def __init__(self, patterns):
+        self.patterns = patterns
+        self.found = {}
+
+    def wants(self, path):
+        return self.patterns is None or any(
+            pattern.search(path) for pattern in self.patterns
+        )
+
+
+def capturing(path=None):
     """Says whether some scope is collecting weights.
+
+    Args:
+        path: str. Those of the layer with this path; default None: of some
+            layer.
 
     Returns:
         bool.
@@ -53,12 +77,16 @@ def capturing():
         >>> with keras_attn.ops.capture_weights():
         ...     keras_attn.ops.capturing()
         True
+        >>> with keras_attn.ops.capture_weights("cross_attention$"):
+        ...     keras_attn.ops.capturing("block_0/self_attention")
+        False
     """
-    return bool(_scopes())
+    scopes = _scopes()
+    return bool(scopes) if path is None else any(s.wants(path) for s in scopes)
 
 
 def record(path, weights):
-    """Hands one call's weights to every open scope.
+    """Hands one call's weights to every open scope that wants them.
 
     Args:
         path: str. Path of the layer.
@@ -70,9 +98,10 @@ def record(path, weights):
         >>> list(captured)
         [('mine', 0)]
     """
-    for captured in _scopes():
-        number = sum(1 for known, _ in captured if known == path)
-        captured[path, number] = weights
+    for scope in _scopes():
+        if scope.wants(path):
+            number = sum(1 for known, _ in scope.found if known == path)
+            scope.found[path, number] = weights
 
 
 def refuse_capture(what):

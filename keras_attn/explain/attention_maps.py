@@ -1,0 +1,145 @@
+"""attention_maps: where the layers of a model look, layer by layer."""
+
+from typing import Any, NamedTuple
+
+import keras
+
+from keras_attn.explain.hypotheses import hypothesis_inputs
+from keras_attn.explain.token_names import TokenNames
+from keras_attn.ops import capture_weights
+
+
+class AttentionMap(NamedTuple):
+    """Holds how one layer looked, in one of its calls.
+
+    Args:
+        layer: str. The path of the layer, such as
+            `"decoder_block_0/cross_attention"`.
+        call: int. Which of its calls, from 0. XLNet's layers are called twice:
+            for the content, then for the guesses.
+        heads: tuple of int. The numbers of the N heads.
+        weights: float32 (B, N, T, S).
+        query_tokens: list of B lists of at most T str, or None.
+        key_tokens: list of B lists of at most S str, or None.
+
+    Examples:
+        >>> found = keras_attn.explain.AttentionMap(
+        ...     "attention", 0, (0,), np.ones((1, 1, 2, 3)) / 3,
+        ...     [["a", "b"]], [["x", "y"]])
+        >>> weights, queries, keys = found.of(0)
+        >>> weights.shape, queries, keys
+        ((1, 2, 2), ['a', 'b'], ['x', 'y'])
+    """
+
+    layer: str
+    call: int
+    heads: Any
+    weights: Any
+    query_tokens: Any = None
+    key_tokens: Any = None
+
+    def of(self, row):
+        """Returns one row: what `plot_attention` draws.
+
+        Args:
+            row: int in [0, B).
+
+        Returns:
+            Float32 (N, t, s), and the tokens of its queries and keys, or None;
+            where there are tokens, what stands behind them is left out.
+        """
+        weights = self.weights[row]
+        queries, keys = (
+            None if tokens is None else tokens[row]
+            for tokens in (self.query_tokens, self.key_tokens)
+        )
+        if queries is not None:
+            weights = weights[:, : len(queries)]
+        if keys is not None:
+            weights = weights[:, :, : len(keys)]
+        return weights, queries, keys
+
+
+def attention_maps(
+    model, inputs, layers=None, heads=None, tokens=None, decoded=None
+):
+    """Returns the attention weights of a model's layers.
+
+    The model is called once, without training. Only the layers that were
+    chosen are computed in the way that has weights to show; the others run as
+    ever, and so does the model afterwards.
+
+    A sequence that was generated is read again as a whole. How the model looked
+    when it wrote a token is the row of the token before that.
+
+    Args:
+        model: a model of ours, or any Keras model with attention layers of
+            ours.
+        inputs: what the model is called with; where `decoded` is given, what
+            `generate` was called with.
+        layers: str or list of str. Regular expressions, of which one is found
+            in the path of a layer that is shown. Default None: all.
+        heads: int or list of int. The heads that are shown. Default None: all.
+        tokens: callable of a list of ids that returns a list of their names,
+            such as `SubwordTokenizer.pieces`; or a list of B lists of str, a
+            name for each token; or a pair of either, where a model reads a
+            source and a target that have names of different kinds. Default
+            None: no names.
+        decoded: `keras_attn.decoding.Decoded` that `generate` returned for
+            these inputs. The maps then have a row for each of the t sequences
+            of each source, B t in all, those of a source side by side.
+
+    Returns:
+        List of `AttentionMap`, in the order of the calls.
+
+    Raises:
+        ValueError: no layer is found; a head that a layer does not have;
+            tokens that do not fit; or a model that cannot generate, where
+            `decoded` is given.
+
+    Examples:
+        >>> model = keras_attn.models.GPT(
+        ...     20, num_layers=2, num_heads=2, hidden_dim=8, max_length=9)
+        >>> maps = keras_attn.explain.attention_maps(
+        ...     model, np.array([[5, 6, 7]]), layers="block_1/",
+        ...     tokens=[["a", "b", "c"]])
+        >>> [(one.layer, one.weights.shape) for one in maps]
+        [('block_1/self_attention', (1, 2, 3, 3))]
+    """
+    if decoded is not None:
+        inputs = hypothesis_inputs(model, inputs, decoded)
+    names = TokenNames(tokens, inputs, getattr(model, "pad_id", None))
+    with capture_weights(layers) as captured:
+        model(inputs, training=False)
+    if not captured:
+        wanted = "" if layers is None else f" whose path has {layers!r} in it"
+        raise ValueError(
+            f"`model` must have an attention layer of ours{wanted}. Received: "
+            f"{type(model).__name__} {model.name!r}"
+        )
+    found = []
+    for (path, call), weights in captured.items():
+        weights = keras.ops.convert_to_numpy(weights).astype("float32")
+        chosen = _heads(heads, path, weights.shape[1])
+        found.append(
+            AttentionMap(
+                path,
+                call,
+                chosen,
+                weights[:, list(chosen)],
+                *names.of(path, call, weights.shape),
+            )
+        )
+    return found
+
+
+def _heads(heads, path, count):
+    if heads is None:
+        return tuple(range(count))
+    chosen = (heads,) if isinstance(heads, int) else tuple(heads)
+    if not chosen or not all(0 <= head < count for head in chosen):
+        raise ValueError(
+            f"`heads` must lie in [0, {count}), those of {path}. "
+            f"Received: heads={heads}"
+        )
+    return chosen

@@ -1,0 +1,103 @@
+"""What a head does, as a number: how spread, how far, how much on padding."""
+
+import keras
+import numpy as np
+
+from keras_attn.explain.rollout import weights_of
+
+
+def head_entropy(weights):
+    """Returns how spread each head looks.
+
+        H = - sum_s w[t, s] log w[t, s], the mean over queries that see
+        something
+
+    From 0, one key each, to log S.
+
+    Args:
+        weights: `AttentionMap`, or float (B, N, T, S).
+
+    Returns:
+        Float32 (B, N), nats; 0 where no query sees anything.
+
+    Raises:
+        ValueError: weights of another shape, or below 0.
+
+    Examples:
+        >>> weights = np.full((1, 1, 2, 4), 0.25)
+        >>> float(np.exp(keras_attn.explain.head_entropy(weights))[0, 0])
+        4.0
+    """
+    weights = weights_of(weights).astype("float64")
+    logs = np.log(np.where(weights > 0, weights, 1))
+    return _over_queries(-(weights * logs).sum(axis=-1), weights)
+
+
+def head_distance(weights):
+    """Returns how far each head looks, in tokens.
+
+        d = sum_s w[t, s] |t - s|, the mean over queries that see something
+
+    Keys in front of the queries, as those of a memory, count as further back:
+    the last key stands where the last query stands.
+
+    Args:
+        weights: `AttentionMap` of self-attention, or float (B, N, T, S).
+
+    Returns:
+        Float32 (B, N), tokens; 0 where no query sees anything.
+
+    Raises:
+        ValueError: weights of another shape, or below 0.
+
+    Examples:
+        >>> weights = np.eye(4)[None, None][:, :, [0, 0, 1, 2]]
+        >>> float(keras_attn.explain.head_distance(weights)[0, 0])
+        0.75
+    """
+    weights = weights_of(weights).astype("float64")
+    queries, keys = weights.shape[2:]
+    places = np.arange(queries)[:, None] + keys - queries
+    apart = np.abs(places - np.arange(keys))
+    return _over_queries((weights * apart).sum(axis=-1), weights)
+
+
+def padding_share(weights, padding_mask):
+    """Returns the share of each head's attention that lies on padding.
+
+    It must be 0, and in models of ours it is.
+
+    Args:
+        weights: `AttentionMap`, or float (B, N, T, S).
+        padding_mask: bool (B, S), True where there is a token.
+
+    Returns:
+        Float32 (B, N).
+
+    Raises:
+        ValueError: weights of another shape or below 0, or a mask that does
+            not fit.
+
+    Examples:
+        >>> weights = np.full((1, 2, 3, 4), 0.25)
+        >>> mask = np.array([[True, True, True, False]])
+        >>> keras_attn.explain.padding_share(weights, mask).tolist()
+        [[0.25, 0.25]]
+    """
+    weights = weights_of(weights).astype("float64")
+    mask = keras.ops.convert_to_numpy(padding_mask).astype(bool)
+    expected = weights.shape[0], weights.shape[3]
+    if mask.shape != expected:
+        raise ValueError(
+            f"`padding_mask` must have shape {expected}, a place for each key. "
+            f"Received: {mask.shape}"
+        )
+    on_padding = np.where(mask[:, None, None], 0, weights).sum(axis=-1)
+    return _over_queries(on_padding, weights)
+
+
+def _over_queries(numbers, weights):
+    """Returns the mean over queries that see something, (B, N)."""
+    sees = weights.sum(axis=-1) > 0
+    count = np.maximum(sees.sum(axis=-1), 1)
+    return (np.where(sees, numbers, 0).sum(axis=-1) / count).astype("float32")

@@ -1,0 +1,175 @@
+"""What may be hidden of an input, and what stands in its place."""
+
+import numpy as np
+
+from keras_attn import checks
+
+
+class PatchMasks:
+    """Hides parts of images softly: small random grids, enlarged and shifted.
+
+    Petsiuk et al. 2018, sec. 3.2, https://arxiv.org/abs/1806.07421: a grid of
+    zeros and ones, enlarged bilinearly by one cell more than the image needs,
+    and cut out at a random place. What is hidden fades into `baseline`:
+
+        x' = M x + (1 - M) baseline
+
+    Args:
+        grid: int >= 1, or a pair of them. Cells along the height and the
+            width. Default 7.
+        probability: float in (0, 1). That a cell is seen. Default 0.5.
+        baseline: float, or float broadcastable to (H, W, C). Default 0.
+
+    Examples:
+        >>> masks = keras_attn.explain.PatchMasks(grid=2)
+        >>> drawn = masks.draw(np.random.default_rng(0), (8, 6, 3), 5)
+        >>> drawn.shape, float(drawn.min()) >= 0, float(drawn.max()) <= 1
+        ((5, 8, 6), True, True)
+    """
+
+    axes = 2
+
+    def __init__(self, grid=7, probability=0.5, baseline=0.0):
+        grid = (grid, grid) if isinstance(grid, int) else tuple(grid)
+        if len(grid) != self.axes:
+            raise ValueError(
+                f"`grid` must be an int, or one for each of {self.axes} axes. "
+                f"Received: grid={grid}"
+            )
+        for cells in grid:
+            checks.positive_int("grid", cells)
+        self.grid = grid
+        self.probability = _chance(probability)
+        self.baseline = baseline
+
+    def draw(self, random, shape, count):
+        """Draws masks.
+
+        Args:
+            random: `numpy.random.Generator`.
+            shape: tuple of int. That of one input.
+            count: int.
+
+        Returns:
+            Float32 (count, *places) in [0, 1], 1 where the input is seen.
+        """
+        sizes = shape[: self.axes]
+        cells = [min(c, size) for c, size in zip(self.grid, sizes, strict=True)]
+        seen = random.random((count, *cells)) < self.probability
+        masks = seen.astype("float32")
+        for axis, (number, size) in enumerate(zip(cells, sizes, strict=True)):
+            step = -(-size // number)
+            shifts = random.integers(step, size=count)
+            masks = _enlarged(masks, axis + 1, number, size, step, shifts)
+        return masks
+
+    def apply(self, inputs, masks):
+        """Returns a batch of one input under each mask.
+
+        Args:
+            inputs: array of one input.
+            masks: float (B, *places).
+
+        Returns:
+            Array (B, *shape of the input).
+        """
+        inputs = np.asarray(inputs)
+        more = inputs.ndim - self.axes
+        masks = masks.reshape(masks.shape + (1,) * more)
+        hidden = masks * inputs + (1 - masks) * self.baseline
+        return hidden.astype(inputs.dtype)
+
+
+class FrameMasks(PatchMasks):
+    """Hides stretches of time, of audio frames (T, F) or samples (T,).
+
+    As `PatchMasks` along one axis.
+
+    Args:
+        grid: int >= 1. Stretches. Default 7.
+        probability: float in (0, 1). That a stretch is heard. Default 0.5.
+        baseline: float, or float broadcastable to (T, F). Default 0, which is
+            silence for samples, not for logarithms of energies.
+
+    Examples:
+        >>> masks = keras_attn.explain.FrameMasks(grid=4)
+        >>> masks.draw(np.random.default_rng(0), (20, 13), 3).shape
+        (3, 20)
+    """
+
+    axes = 1
+
+    def __init__(self, grid=7, probability=0.5, baseline=0.0):
+        grid = (grid,) if isinstance(grid, int) else grid
+        super().__init__(grid, probability, baseline)
+
+
+class TokenMasks:
+    """Hides tokens, each by itself: another id stands in their place.
+
+    Args:
+        mask_id: int. The id of what stands there, such as that of `[MASK]` or
+            of an unknown token.
+        probability: float in (0, 1). That a token is seen. Default 0.5.
+        keep_ids: iterable of int. Ids that are never hidden, such as padding
+            and the token that ends a text. Default: 0.
+
+    Examples:
+        >>> masks = keras_attn.explain.TokenMasks(mask_id=1)
+        >>> ids = np.array([5, 6, 7, 0])
+        >>> masks.apply(ids, np.array([[1, 0, 1, 0]], "float32")).tolist()
+        [[5, 1, 7, 0]]
+    """
+
+    axes = 1
+
+    def __init__(self, mask_id, probability=0.5, keep_ids=(0,)):
+        self.mask_id = mask_id
+        self.probability = _chance(probability)
+        self.keep_ids = tuple(keep_ids)
+
+    def draw(self, random, shape, count):
+        """Draws masks; `PatchMasks.draw` says of what."""
+        seen = random.random((count, *shape[:1])) < self.probability
+        return seen.astype("float32")
+
+    def apply(self, inputs, masks):
+        """Returns a batch of one row of ids under each mask."""
+        inputs = np.asarray(inputs)
+        may = ~np.isin(inputs, self.keep_ids)
+        return np.where((masks < 0.5) & may, self.mask_id, inputs).astype(
+            inputs.dtype
+        )
+
+
+def _chance(probability):
+    if not 0 < probability < 1:
+        raise ValueError(
+            "`probability` must lie in (0, 1). "
+            f"Received: probability={probability!r}"
+        )
+    return float(probability)
+
+
+def _enlarged(masks, axis, cells, size, step, shifts):
+    """Enlarges an axis bilinearly by `step`, and cuts `size` out of it.
+
+    The enlarged grid is one cell longer than the input; each mask begins at a
+    shift of its own within the first cell.
+    """
+    places = shifts[:, None] + np.arange(size)  # (count, size)
+    # Centres of the cells of a grid of `cells` on (cells + 1) * step places.
+    scale = cells / ((cells + 1) * step)
+    at = np.clip((places + 0.5) * scale - 0.5, 0, cells - 1)
+    low = np.floor(at).astype(int)
+    high = np.minimum(low + 1, cells - 1)
+    part = (at - low).astype("float32")
+    shape = [len(masks)] + [1] * (masks.ndim - 1)
+    shape[axis] = size
+    low, high, part = (x.reshape(shape) for x in (low, high, part))
+    wide = list(masks.shape)
+    wide[axis] = size
+    low, high = (np.broadcast_to(x, wide) for x in (low, high))
+    below = np.take_along_axis(masks, low, axis)
+    above = np.take_along_axis(masks, high, axis)
+    return below + part * (above - below)

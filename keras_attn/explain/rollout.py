@@ -1,0 +1,80 @@
+"""rollout: attention through all layers at once."""
+
+import keras
+import numpy as np
+
+from keras_attn.explain.attention_maps import AttentionMap
+
+
+def rollout(maps, residual=0.5):
+    """Returns how attention hands tokens on, through all layers.
+
+        R_0 = I,   R_l = (r I + (1 - r) A_l) R_(l-1)
+
+    Abnar and Zuidema 2020, https://arxiv.org/abs/2005.00928, with A_l the mean
+    of the heads of layer l, and r the share of a token that the residual
+    connection keeps, as if values were never changed on the way. A token that
+    sees nothing stays what it is.
+
+    Args:
+        maps: list of `AttentionMap` of one stack of self-attention, from the
+            first layer to the last; or of float (B, N, T, T).
+        residual: float in [0, 1]. r. Default 0.5, as published.
+
+    Returns:
+        Float32 (B, T, T): how much of what stands at a row's place at the end
+        came from a column's token. Rows sum to 1.
+
+    Raises:
+        ValueError: no maps; weights that are not square or differ in shape; or
+            a share out of range.
+
+    Examples:
+        >>> weights = np.tril(np.ones((1, 1, 3, 3))) / [[1], [2], [3]]
+        >>> keras_attn.explain.rollout([weights, weights])[0, 2].round(2)
+        array([0.32, 0.24, 0.44], dtype=float32)
+    """
+    if not 0 <= residual <= 1:
+        raise ValueError(
+            f"`residual` must lie in [0, 1]. Received: residual={residual}"
+        )
+    layers = [weights_of(one) for one in maps]
+    shapes = {layer.shape[:1] + layer.shape[2:] for layer in layers}
+    if len(shapes) != 1 or layers[0].shape[2] != layers[0].shape[3]:
+        raise ValueError(
+            "`maps` must be of layers of self-attention of the same tokens. "
+            f"Received: shapes {[layer.shape for layer in layers]}"
+        )
+    rows, _, length, _ = layers[0].shape
+    handed_on = np.broadcast_to(np.eye(length), (rows, length, length))
+    for layer in layers:
+        mean = layer.mean(axis=1, dtype="float64")
+        mixed = residual * np.eye(length) + (1 - residual) * mean
+        total = mixed.sum(axis=-1, keepdims=True)
+        mixed = np.where(total > 0, mixed / np.where(total, total, 1), 0)
+        blind = layer.sum(axis=(1, 3)) == 0
+        mixed = np.where(blind[..., None], np.eye(length), mixed)
+        handed_on = mixed @ handed_on
+    return handed_on.astype("float32")
+
+
+def weights_of(one):
+    """Returns the weights of an `AttentionMap`, or of an array, as NumPy's.
+
+    Args:
+        one: `AttentionMap`, or float (B, N, T, S).
+
+    Returns:
+        Float (B, N, T, S).
+
+    Raises:
+        ValueError: another number of axes, or weights below 0.
+    """
+    weights = one.weights if isinstance(one, AttentionMap) else one
+    weights = keras.ops.convert_to_numpy(weights)
+    if weights.ndim != 4 or not (weights >= 0).all():
+        raise ValueError(
+            "Weights must be of shape (B, N, T, S), and none below 0. "
+            f"Received: shape {weights.shape}"
+        )
+    return weights

@@ -1,0 +1,147 @@
+"""What `view_attention` is made of: style, elements, program, page."""
+
+PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{title}</title>
+</head>
+<body style="margin: 1.5rem; font-family: system-ui, sans-serif">
+{body}
+</body>
+</html>
+"""
+
+# Colours follow the page: what the system prefers, or what Material and Jupyter
+# say of theirs.
+STYLE = """<style>
+#NAME { --ink: 63, 81, 181; --line: rgba(128, 128, 128, .5);
+  font-family: inherit; line-height: 1.4; max-width: 60rem }
+@media (prefers-color-scheme: dark) { #NAME { --ink: 140, 158, 255 } }
+[data-md-color-scheme=default] #NAME, [data-jp-theme-light=true] #NAME {
+  --ink: 63, 81, 181 }
+[data-md-color-scheme=slate] #NAME, [data-jp-theme-light=false] #NAME {
+  --ink: 140, 158, 255 }
+#NAME select, #NAME button { font: inherit; color: inherit;
+  background: transparent; border: 1px solid var(--line); border-radius: 4px }
+#NAME select { padding: .15rem .3rem; margin-right: 1rem }
+#NAME option { color: #000; background: #fff }
+#NAME .sides { display: flex; flex-wrap: wrap; gap: 1rem; margin: .6rem 0 }
+#NAME .side { flex: 1 1 16rem; min-width: 0 }
+#NAME .tokens { display: flex; flex-wrap: wrap; gap: .25rem }
+#NAME button { padding: .1rem .35rem; cursor: pointer; text-align: center;
+  font-family: ui-monospace, monospace; white-space: pre-wrap;
+  overflow-wrap: anywhere }
+#NAME button small { display: block; opacity: .85; min-height: 1.2em }
+#NAME button:focus-visible, #NAME select:focus-visible {
+  outline: 3px solid rgb(var(--ink)); outline-offset: 1px }
+#NAME button[aria-pressed=true] { border: 2px solid rgb(var(--ink));
+  font-weight: bold }
+#NAME .say { min-height: 3em; margin: .4rem 0 0 }
+</style>"""
+
+BODY = """<div id="{name}" role="group" aria-label="{title}">
+<p><strong>{title}</strong></p>
+<div><label>Layer <select class="layer"></select></label>
+<label>Head <select class="head"></select></label></div>
+<div class="sides">
+<div class="side"><div>Looks</div><div class="tokens queries"></div></div>
+<div class="side"><div>Is looked at</div><div class="tokens keys"></div></div>
+</div>
+<p class="say" aria-live="polite"></p>
+</div>"""
+
+SCRIPT = """<script>
+(() => {
+  const maps = DATA;
+  const root = document.getElementById("NAME");
+  const find = (name) => root.querySelector(name);
+  const [layer, head, say] = [".layer", ".head", ".say"].map(find);
+  const sides = [find(".queries"), find(".keys")];
+  const bytes = maps.map((map) =>
+    Uint8Array.from(atob(map.weights), (c) => c.charCodeAt(0)));
+  let chosen = [0, 0];  // the side, 0 for queries, and the token
+  const tokensOf = (side) =>
+    side ? maps[layer.value].keys : maps[layer.value].queries;
+  function weight(query, key) {
+    const map = maps[layer.value], count = map.heads.length;
+    const size = map.queries.length * map.keys.length;
+    const at = (n) => bytes[layer.value][
+      n * size + query * map.keys.length + key] / 255;
+    if (head.value !== "mean") return at(Number(head.value));
+    let sum = 0;
+    for (let n = 0; n < count; n++) sum += at(n);
+    return sum / count;
+  }
+  function option(select, value, text) {
+    const made = document.createElement("option");
+    made.value = value;
+    made.textContent = text;
+    select.append(made);
+  }
+  function show() {
+    const [side, place] = chosen, other = 1 - side;
+    const found = [...sides[other].children].map((button, i) => {
+      const w = side ? weight(i, place) : weight(place, i);
+      button.style.background = `rgba(var(--ink), ${(0.55 * w).toFixed(3)})`;
+      button.lastChild.textContent = w.toFixed(2);
+      button.setAttribute("aria-pressed", "false");
+      return [w, i];
+    });
+    [...sides[side].children].forEach((button, i) => {
+      button.style.background = "";
+      button.lastChild.textContent = "";
+      button.setAttribute("aria-pressed", String(i === place));
+      button.tabIndex = i === place ? 0 : -1;
+    });
+    const best = found.sort((a, b) => b[0] - a[0]).slice(0, 3)
+      .filter(([w]) => w > 0)
+      .map(([w, i]) => `${tokensOf(other)[i]} ${w.toFixed(2)}`);
+    const token = tokensOf(side)[place];
+    say.textContent = best.length === 0
+      ? `${token} ${side ? "is looked at by nothing" : "looks at nothing"}.`
+      : `${token} ${side ? "is looked at by" : "looks at"}: `
+        + best.join(", ") + ".";
+  }
+  function choose(side, place, focus) {
+    chosen = [side, place];
+    show();
+    if (focus) sides[side].children[place].focus();
+  }
+  function fill() {
+    const map = maps[layer.value], before = head.value;
+    head.replaceChildren();
+    map.heads.forEach((number, i) => option(head, i, number));
+    if (map.heads.length > 1) option(head, "mean", "mean of all");
+    if ([...head.options].some((o) => o.value === before)) head.value = before;
+    sides.forEach((box, side) => {
+      box.replaceChildren(...tokensOf(side).map((token, place) => {
+        const button = document.createElement("button");
+        button.type = "button";
+        button.tabIndex = place ? -1 : 0;
+        button.append(token, document.createElement("small"));
+        button.addEventListener("mouseenter", () => choose(side, place));
+        button.addEventListener("focus", () => choose(side, place));
+        button.addEventListener("click", () => choose(side, place));
+        return button;
+      }));
+    });
+    const [side, place] = chosen;
+    choose(side, Math.min(place, tokensOf(side).length - 1));
+  }
+  sides.forEach((box, side) => box.addEventListener("keydown", (event) => {
+    const step = {ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1,
+      Home: -Infinity, End: Infinity}[event.key];
+    if (step === undefined) return;
+    event.preventDefault();
+    const last = tokensOf(side).length - 1;
+    choose(side, Math.max(0, Math.min(last, chosen[1] + step)), true);
+  }));
+  maps.forEach((map, i) => option(layer, i, map.name));
+  layer.addEventListener("change", fill);
+  head.addEventListener("change", show);
+  fill();
+})();
+</script>"""

@@ -1,0 +1,215 @@
+"""Attention maps: what they show, of whom, and that they change nothing."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_attn.decoding import BeamSearch
+from keras_attn.explain import attention_maps, padding_share
+from keras_attn.models import (
+    GPT,
+    Bert,
+    RecurrentSeq2Seq,
+    Transformer,
+    TransformerXL,
+    XLNet,
+)
+from keras_attn.ops import attend as attend_module
+from tests.contract import randomize
+from tests.ops.cases import values
+
+SIZES = {"num_layers": 2, "num_heads": 2, "hidden_dim": 8}
+SOURCES = np.int32([[5, 6, 7, 2], [8, 2, 0, 0]])
+TARGETS = np.int32([[1, 9, 6], [1, 5, 0]])
+
+
+def named(ids):
+    return [f"t{i}" for i in ids]
+
+
+def made(model):
+    randomize(model)
+    return model
+
+
+def transformer():
+    return made(Transformer(12, 12, intermediate_dim=16, **SIZES))
+
+
+def gpt():
+    return made(GPT(12, max_length=16, **SIZES))
+
+
+def test_maps_of_a_transformer():
+    model = transformer()
+    before = values(model((SOURCES, TARGETS)))
+    maps = attention_maps(model, (SOURCES, TARGETS), tokens=named)
+    assert (values(model((SOURCES, TARGETS))) == before).all()
+    found = {one.layer: one for one in maps}
+    assert len(found) == 6
+    source_mask = SOURCES != 0
+    for path, one in found.items():
+        encoder, cross = path.startswith("encoder"), "cross" in path
+        queries = 4 if encoder else 3
+        keys = 4 if encoder or cross else 3
+        assert one.weights.shape == (2, 2, queries, keys)
+        weights, asking, looked_at = one.of(1)
+        source, target = ["t8", "t2"], ["t1", "t5"]
+        assert asking == (source if encoder else target)
+        assert looked_at == (source if encoder or cross else target)
+        assert weights.shape == (2, 2, 2)
+        np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-5)
+        mask = source_mask if encoder or cross else TARGETS != 0
+        assert (padding_share(one, mask) == 0).all()
+
+
+def test_weights_are_those_of_the_layer():
+    model = gpt()
+    (one,) = attention_maps(model, SOURCES, layers="block_0/", heads=1)
+    assert one.heads == (1,) and one.weights.shape == (2, 1, 4, 4)
+    both = attention_maps(model, SOURCES)
+    np.testing.assert_array_equal(one.weights[:, 0], both[0].weights[:, 1])
+    # By hand: pre-norm, so the first block reads normalised embeddings.
+    by_path = {w.path: values(w) for w in model.weights}
+    x = by_path["token_embedding/table/embeddings"][SOURCES]
+    x = x + by_path["positions/table/embeddings"][: SOURCES.shape[1]]
+    x = x - x.mean(-1, keepdims=True)
+    x = x / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
+    norm = "block_0/around_attention/norm"
+    x = x * by_path[f"{norm}/gamma"] + by_path[f"{norm}/beta"]
+    query, key = (
+        np.einsum("btd,dh->bth", x, by_path[f"{path}/kernel"][:, 1])
+        + by_path[f"{path}/bias"][1]
+        for path in (
+            "block_0/self_attention/query",
+            "block_0/self_attention/key",
+        )
+    )
+    scores = np.einsum("bth,bsh->bts", query, key) / 2
+    seen = np.tri(4, dtype=bool) & (SOURCES != 0)[:, None]
+    powers = np.where(seen, np.exp(scores), 0)
+    expected = powers / powers.sum(-1, keepdims=True)
+    there = SOURCES != 0
+    np.testing.assert_allclose(
+        one.weights[:, 0][there], expected[there], atol=1e-5
+    )
+
+
+def test_only_the_chosen_layers_are_computed_anew(monkeypatch):
+    from keras_attn.layers import multi_head_attention as module
+
+    wanted = []
+    attend_clean = module.attend_clean
+
+    def watched(*args, return_weights=False, **kwargs):
+        wanted.append(return_weights)
+        return attend_clean(*args, return_weights=return_weights, **kwargs)
+
+    monkeypatch.setattr(module, "attend_clean", watched)
+    attention_maps(gpt(), SOURCES, layers=["block_1/"])
+    assert wanted == [False, True]
+    assert attend_module is not None
+
+
+def test_generated_sequences_show_how_they_were_written():
+    """As the search saw it, which takes its weights another way."""
+    model = transformer()
+    decoded = model.generate(
+        SOURCES,
+        max_length=5,
+        strategy=BeamSearch(3, top=2),
+        return_weights=True,
+        verbose=0,
+    )
+    maps = attention_maps(
+        model, SOURCES, layers="cross", tokens=named, decoded=decoded
+    )
+    length = decoded.tokens.shape[-1]
+    for number, one in enumerate(maps):
+        assert one.weights.shape == (4, 2, length, 4)
+        weights = one.weights.reshape(2, 2, 2, length, 4)
+        there = np.arange(length) < decoded.lengths[..., None]
+        expected = decoded.weights[:, :, number]
+        np.testing.assert_allclose(
+            np.moveaxis(weights, 3, 2)[there],
+            np.moveaxis(expected, 3, 2)[there],
+            atol=1e-5,
+        )
+    # A row of a map is where the next token was chosen.
+    first = decoded.tokens[0, 1][: decoded.lengths[0, 1] - 1]
+    assert maps[0].query_tokens[1] == named([1, *first])
+
+
+@pytest.mark.parametrize("prompts", ["lists", "left", "mask"])
+def test_generated_texts(prompts):
+    model = gpt()
+    rows = [[5, 6, 7], [8]]
+    given = {
+        "lists": rows,
+        "left": np.int32([[5, 6, 7], [0, 0, 8]]),
+        "mask": {
+            "token_ids": np.int32([[5, 6, 7], [8, 3, 3]]),
+            "padding_mask": np.array([[1, 1, 1], [1, 0, 0]], bool),
+        },
+    }[prompts]
+    decoded = model.generate(given, 4, verbose=0)
+    maps = attention_maps(model, given, tokens=named, decoded=decoded)
+    for row, prompt in enumerate(rows):
+        added = decoded.tokens[row, 0][: decoded.lengths[row, 0]]
+        text = [*prompt, *added.tolist()]
+        weights, queries, keys = maps[-1].of(row)
+        assert queries == keys == named(text)
+        # One row alone, read as a whole.
+        (_, alone) = attention_maps(model, np.int32([text]))
+        np.testing.assert_allclose(weights, alone.weights[0], atol=1e-5)
+
+
+def test_memories_and_guesses():
+    model = made(TransformerXL(12, memory_length=3, **SIZES))
+    ids = SOURCES[:, :2]
+    _, memory = model.advance(ids)
+    maps = attention_maps(
+        model, {"token_ids": ids, "memory": memory}, tokens=named
+    )
+    assert maps[0].weights.shape == (2, 2, 2, 5)
+    assert maps[0].key_tokens[0] == ["", "", "", "t5", "t6"]
+    model = made(XLNet(12, **SIZES))
+    inputs = {
+        "token_ids": ids,
+        "order": np.int32([[0, 1], [1, 0]]),
+        "target_positions": np.int32([[1], [0]]),
+    }
+    maps = attention_maps(model, inputs, layers="block_1/", tokens=named)
+    assert [one.call for one in maps] == [0, 1]
+    assert maps[1].query_tokens is None
+    assert maps[1].weights.shape == (2, 2, 1, 2)
+    # The second of the first row sees the first, and not itself.
+    np.testing.assert_allclose(maps[1].weights[0, :, 0], [[1, 0]] * 2)
+
+
+def test_other_models():
+    bert = made(Bert(12, intermediate_dim=16, max_length=8, **SIZES))
+    maps = attention_maps(bert, {"token_ids": SOURCES}, tokens=named)
+    assert maps[0].query_tokens[1] == ["t8", "t2"]
+    recurrent = made(RecurrentSeq2Seq(12, 12, hidden_dim=8))
+    (one,) = attention_maps(recurrent, (SOURCES, TARGETS), tokens=named)
+    assert one.weights.shape == (2, 1, 3, 4)
+    assert one.key_tokens[1] == ["t8", "t2"]
+
+
+def test_bad_arguments():
+    model = gpt()
+    with pytest.raises(ValueError, match="`model` must have an attention"):
+        attention_maps(model, SOURCES, layers="cross_attention")
+    with pytest.raises(ValueError, match="`heads` must lie in"):
+        attention_maps(model, SOURCES, heads=2)
+    with pytest.raises(ValueError, match="`tokens` must be a list of at most"):
+        attention_maps(model, SOURCES, tokens=[["a"]])
+    with pytest.raises(ValueError, match="`tokens` must be a pair"):
+        attention_maps(model, SOURCES, tokens=(named, named))
+    decoded = model.generate([[5]], 2, verbose=0)
+    with pytest.raises(ValueError, match="`inputs` must be the 1"):
+        attention_maps(model, [[5], [6]], decoded=decoded)
+    dense = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
+    with pytest.raises(ValueError, match="one that generates"):
+        attention_maps(dense, np.ones((1, 3)), decoded=decoded)

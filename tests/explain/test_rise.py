@@ -1,0 +1,182 @@
+"""RISE: its masks, its expectation by enumeration, what it may be asked."""
+
+import itertools
+
+import keras
+import numpy as np
+import pytest
+import torch
+
+from keras_attn.explain import FrameMasks, PatchMasks, TokenMasks, rise
+from keras_attn.explain.perturbations import _enlarged
+from keras_attn.models import Bert, SequenceClassifier
+from tests.contract import randomize
+
+MASK = 1
+
+
+def by_enumeration(function, ids, masks):
+    """E[f(M(x)) M] / p over all masks, each with its probability."""
+    p, total = masks.probability, 0.0
+    for seen in itertools.product((0.0, 1.0), repeat=len(ids)):
+        seen = np.array([seen], "float32")
+        chance = (p**seen * (1 - p) ** (1 - seen)).prod()
+        score = np.asarray(function(masks.apply(ids, seen)))[0]
+        total = total + chance * np.multiply.outer(score, seen[0])
+    return total / p
+
+
+@pytest.mark.parametrize("probability", [0.5, 0.8])
+def test_converges_to_the_expectation(probability):
+    draw = np.random.default_rng(0)
+    table = draw.random((6, 9))
+    pairs = draw.random((9, 9))
+
+    def function(ids):
+        """What each token says at its place, and what two neighbours say."""
+        alone = table[np.arange(6), ids].sum(axis=1)
+        return alone + pairs[ids[:, 1:], ids[:, :-1]].sum(axis=1)
+
+    ids = np.array([5, 7, 2, 8, 3, 0])
+    masks = TokenMasks(MASK, probability)
+    expected = by_enumeration(function, ids, masks)
+    errors = [
+        np.abs(
+            rise(function, ids, masks, number, 256, seed=2, verbose=0)
+            - expected
+        ).max()
+        for number in (100, 10_000)
+    ]
+    # Scores of about 10, each seen or not: 10 / sqrt(N p) / 2.
+    assert errors[1] < 0.25 < 10 * errors[0]
+
+
+def test_of_a_model_of_ours():
+    encoder = Bert(
+        9,
+        num_layers=1,
+        num_heads=2,
+        hidden_dim=8,
+        intermediate_dim=16,
+        max_length=8,
+    )
+    model = SequenceClassifier(encoder, 3)
+    randomize(model)
+    ids = np.array([2, 5, 6, 7, 3], "int32")
+    masks = TokenMasks(MASK, keep_ids=(2, 3))
+
+    def chances(ids):
+        logits = model(ids.astype("int32"), training=False)
+        return keras.ops.convert_to_numpy(keras.ops.softmax(logits))
+
+    found = rise(chances, ids, masks, 4000, 500, verbose=0)
+    assert found.shape == (3, 5)
+    expected = by_enumeration(chances, ids, masks)
+    np.testing.assert_allclose(found, expected, atol=0.05)
+    # The model itself gives logits.
+    logits = rise(model, ids, masks, 8, 3, verbose=0)
+    by_hand = rise(
+        lambda ids: keras.ops.convert_to_numpy(model(ids, training=False)),
+        ids,
+        masks,
+        8,
+        verbose=0,
+    )
+    np.testing.assert_allclose(logits, by_hand, atol=1e-5)
+
+
+def test_nothing_but_the_seed_decides(capsys):
+    image = np.random.default_rng(0).random((9, 7, 2)).astype("float32")
+
+    def function(images):
+        return images.reshape(len(images), -1)[:, ::13]
+
+    def found(**kwargs):
+        return rise(function, image, PatchMasks(3), 70, **kwargs)
+
+    first = found(batch_size=7, seed=1, verbose=0)
+    assert first.shape == (10, 9, 7)
+    np.testing.assert_allclose(
+        found(batch_size=70, seed=1, verbose=0), first, atol=1e-5
+    )
+    assert np.abs(found(seed=2, verbose=0) - first).max() > 0.01
+    assert capsys.readouterr().err == ""
+    found(seed=1)
+    assert "70 of 70 masks" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("grid, size", [(2, 8), (7, 7), (3, 10)])
+def test_masks_are_grids_enlarged_bilinearly(grid, size):
+    """PyTorch enlarges; every shift is a window of what it returns."""
+    cells = np.random.default_rng(0).random((4, grid)).astype("float32")
+    step = -(-size // grid)
+    whole = torch.nn.functional.interpolate(
+        torch.from_numpy(cells)[:, None],
+        size=(grid + 1) * step,
+        mode="linear",
+        align_corners=False,
+    )[:, 0].numpy()
+    shifts = np.arange(4) % step
+    found = _enlarged(cells, 1, grid, size, step, shifts)
+    expected = [
+        row[shift : shift + size]
+        for row, shift in zip(whole, shifts, strict=True)
+    ]
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "masks, shape, places",
+    [
+        (PatchMasks((3, 4), 0.3), (11, 17, 3), (11, 17)),
+        (PatchMasks(7), (5, 4), (5, 4)),
+        (FrameMasks(5, 0.7), (40, 3), (40,)),
+        (TokenMasks(MASK, 0.2), (12,), (12,)),
+    ],
+)
+def test_every_place_is_seen_as_often(masks, shape, places):
+    drawn = masks.draw(np.random.default_rng(0), shape, 4000)
+    assert drawn.shape == (4000, *places)
+    assert drawn.min() >= 0 and drawn.max() <= 1
+    np.testing.assert_allclose(drawn.mean(axis=0), masks.probability, atol=0.04)
+
+
+def test_what_stands_in_the_place_of_what_is_hidden():
+    seen = np.zeros((1, 2, 3), "float32")
+    seen[0, 0] = 1
+    image = np.ones((2, 3, 2), "float32")
+    found = PatchMasks(baseline=0.5).apply(image, seen)
+    assert (found[0, 0] == 1).all() and (found[0, 1] == 0.5).all()
+    ids = np.array([5, 0, 7])
+    hidden = TokenMasks(MASK).apply(ids, np.zeros((1, 3)))
+    assert hidden.tolist() == [[1, 0, 1]]
+
+
+@pytest.mark.parametrize(
+    "arguments, says",
+    [
+        ({"num_masks": 0}, "`num_masks`"),
+        ({"batch_size": 0}, "`batch_size`"),
+        ({"inputs": np.array(3)}, "`inputs` must have 1 axes at least"),
+        ({"function": lambda ids: 3.0}, "`function` must return scores for"),
+        ({"function": lambda ids: {}}, "`function` must return one float"),
+    ],
+)
+def test_bad_arguments(arguments, says):
+    given = {
+        "function": lambda ids: ids.sum(axis=1),
+        "inputs": np.array([5, 6]),
+        "masks": TokenMasks(MASK),
+        "verbose": 0,
+    }
+    with pytest.raises(ValueError, match=says):
+        rise(**(given | arguments))
+
+
+def test_bad_masks():
+    with pytest.raises(ValueError, match="`probability` must lie in"):
+        TokenMasks(MASK, 1.0)
+    with pytest.raises(ValueError, match="`grid` must be an int"):
+        PatchMasks((1, 2, 3))
+    with pytest.raises(ValueError, match="`grid`"):
+        PatchMasks(0)
