@@ -16,6 +16,7 @@ TABLES = (
     "attention_memory",
     "projections",
     "decoding",
+    "segment_memory",
 )
 DOCS = pathlib.Path(__file__).parents[1] / "docs/benchmarks"
 

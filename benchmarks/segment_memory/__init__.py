@@ -1,0 +1,1 @@
+"""What reading a text costs with a memory, and by windows."""
