@@ -20,6 +20,7 @@ import keras
 import pytest
 
 from tools.gpu import gpu_seen
+from tools.site.browser import Browser, find_browser
 
 # A first example may compile, so no example has a deadline.
 hypothesis.settings.register_profile("local", deadline=None, max_examples=25)
@@ -82,3 +83,20 @@ def captures(monkeypatch):
 
     monkeypatch.setattr(module, "trace", counted)
     return names
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """A running Chromium. Where none is installed, the test is skipped.
+
+    With NEED_CHROMIUM set, as it is where `.ci/run` installs one, a missing
+    Chromium is a failure.
+    """
+    program = find_browser()
+    if program is None:
+        missing = "no Chromium is installed (Debian: apt-get install chromium)"
+        if os.environ.get("NEED_CHROMIUM"):
+            pytest.fail(missing)
+        pytest.skip(missing)
+    with Browser(program) as running:
+        yield running

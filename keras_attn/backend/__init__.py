@@ -29,6 +29,7 @@ from keras_attn.backend.inspection import concrete
 from keras_attn.backend.joined_dense import apply_joined, joined_dense
 from keras_attn.backend.kept_values import kept_values
 from keras_attn.backend.largest import first_of_largest, largest
+from keras_attn.backend.no_gradients import no_gradients
 from keras_attn.backend.norm_of_sum import norm_of_sum
 from keras_attn.backend.randomness import random_state, set_random_state
 from keras_attn.backend.repeating import repeated
@@ -61,6 +62,7 @@ __all__ = [
     "keys_by_head",
     "keys_by_slot",
     "largest",
+    "no_gradients",
     "no_keys",
     "no_values",
     "norm_of_sum",

@@ -1,9 +1,12 @@
 """attention_maps: where the layers of a model look, layer by layer."""
 
+import contextlib
+import operator
 from typing import Any, NamedTuple
 
 import keras
 
+from keras_attn.backend import no_gradients
 from keras_attn.explain.hypotheses import hypothesis_inputs
 from keras_attn.explain.token_names import TokenNames
 from keras_attn.ops import capture_weights
@@ -69,8 +72,10 @@ def attention_maps(
     chosen are computed in the way that has weights to show; the others run as
     ever, and so does the model afterwards.
 
-    A sequence that was generated is read again as a whole. How the model looked
-    when it wrote a token is the row of the token before that.
+    A sequence that was generated is read again as a whole, but for its last
+    token. How the model looked when it wrote a token is the row of the token
+    before that; of an `XLNet`, the row of the token itself in the second call
+    of a layer, that of the guesses.
 
     Args:
         model: a model of ours, or any Keras model with attention layers of
@@ -83,8 +88,8 @@ def attention_maps(
         tokens: callable of a list of ids that returns a list of their names,
             such as `SubwordTokenizer.pieces`; or a list of B lists of str, a
             name for each token; or a pair of either, where a model reads a
-            source and a target that have names of different kinds. Default
-            None: no names.
+            source and a target: a list must be one, a callable may stand for
+            both. Default None: no names.
         decoded: `keras_attn.decoding.Decoded` that `generate` returned for
             these inputs. The maps then have a row for each of the t sequences
             of each source, B t in all, those of a source side by side.
@@ -108,8 +113,13 @@ def attention_maps(
     """
     if decoded is not None:
         inputs = hypothesis_inputs(model, inputs, decoded)
-    names = TokenNames(tokens, inputs, getattr(model, "pad_id", None))
-    with capture_weights(layers) as captured:
+    names = TokenNames(tokens, inputs, model)
+    with contextlib.ExitStack() as around:
+        if getattr(model, "built", False):
+            # What a model carries from call to call stays as it was.
+            around.enter_context(keras.StatelessScope())
+        around.enter_context(no_gradients())
+        captured = around.enter_context(capture_weights(layers))
         model(inputs, training=False)
     if not captured:
         wanted = "" if layers is None else f" whose path has {layers!r} in it"
@@ -136,7 +146,10 @@ def attention_maps(
 def _heads(heads, path, count):
     if heads is None:
         return tuple(range(count))
-    chosen = (heads,) if isinstance(heads, int) else tuple(heads)
+    try:
+        chosen = (operator.index(heads),)
+    except TypeError:
+        chosen = tuple(map(operator.index, heads))
     if not chosen or not all(0 <= head < count for head in chosen):
         raise ValueError(
             f"`heads` must lie in [0, {count}), those of {path}. "

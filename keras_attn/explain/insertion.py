@@ -67,13 +67,15 @@ def deletion_and_insertion(
         ([1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 1.0, 1.0])
     """
     inputs = keras.ops.convert_to_numpy(inputs)
-    saliency = keras.ops.convert_to_numpy(saliency)
+    saliency = keras.ops.convert_to_numpy(saliency).astype("float64")
     places = inputs.shape[: masks.axes]
     if saliency.shape != places:
         raise ValueError(
             f"`saliency` must have a number for each place, {places}. "
             f"Received: shape {saliency.shape}"
         )
+    if np.isnan(saliency).any():
+        raise ValueError("`saliency` must be numbers. Received: NaN among them")
     count = saliency.size
     steps = count if steps is None else steps
     checks.positive_int("steps", steps)

@@ -1,7 +1,9 @@
-"""plot_attention: attention weights as a heat map, or one per head."""
+"""plot_attention: attention weights as heat maps, by layer and head."""
 
-import keras
 import numpy as np
+
+from keras_attn.explain.drawn_layers import drawn_layers
+from keras_attn.explain.label_fonts import label_fonts
 
 # Inches per token, at least and at most.
 _SMALLEST_CELL, _LARGEST_CELL = 0.02, 0.5
@@ -20,6 +22,7 @@ def plot_attention(
     axes=None,
     colormap="Blues",
     maximum=None,
+    row=0,
 ):
     """Draws which keys each query attends to.
 
@@ -27,13 +30,19 @@ def plot_attention(
     share one colour scale, from 0 to `maximum`. The figure belongs to no
     display and no global state: save it with `figure.savefig(path)`.
 
+    Labels may be of any script that a font of the machine has; those that run
+    from right to left are set as matplotlib sets them.
+
     Args:
         weights: float (T, S), (N, T, S) or (1, N, T, S), array or tensor.
-            Attention weights, none of them negative, of N heads.
-        query_tokens: list of T str. Labels of the rows. Default: positions.
-        key_tokens: list of S str. Labels of the columns. Default: positions.
-        head: int in [0, N). The one head to draw. Default None: all heads, in
-            a grid.
+            Attention weights, none of them negative, of N heads. Or an
+            `AttentionMap`, which brings its tokens and the numbers of its
+            heads along; or a list of them, drawn below each other, the heads
+            of a layer side by side.
+        query_tokens: list of T str. Labels of the rows. Default: those of the
+            map, else positions.
+        key_tokens: list of S str. Labels of the columns, likewise.
+        head: int. The one head to draw. Default None: all heads, in a grid.
         title: str, above the figure. Default: none.
         axes: `matplotlib.axes.Axes` to draw a single map into, or a list or
             array of N of them. Default: a new figure, large enough to read
@@ -41,6 +50,7 @@ def plot_attention(
         colormap: str, a name that matplotlib knows. Default "Blues".
         maximum: float > 0. Weight of the darkest colour. Default: the largest
             weight drawn.
+        row: int in [0, B). Which row of the batch of an `AttentionMap`.
 
     Returns:
         The `matplotlib.figure.Figure`, that of `axes` where these are given.
@@ -48,8 +58,8 @@ def plot_attention(
     Raises:
         ImportError: matplotlib is not installed.
         ValueError: `weights` of another shape, negative or not finite; a
-            number of tokens or axes that does not fit; `head` out of range;
-            `maximum` not positive.
+            number of tokens or axes that does not fit; `head` or `row` out of
+            range; `maximum` not positive; or tokens or axes for several layers.
 
     Examples:
         >>> import numpy as np
@@ -60,34 +70,43 @@ def plot_attention(
         ['head 0', 'head 1']
     """
     figure_class = _figure_class()
-    maps, names = _maps(weights, head)
-    rows = _labels("query_tokens", query_tokens, maps.shape[1])
-    columns = _labels("key_tokens", key_tokens, maps.shape[2])
+    layers = drawn_layers(weights, query_tokens, key_tokens, head, row)
     if maximum is None:
-        maximum = float(maps.max()) or 1.0
+        maximum = max(float(layer.maps.max()) for layer in layers) or 1.0
     elif not maximum > 0:
         raise ValueError(
             f"`maximum` must be positive. Received: maximum={maximum!r}"
         )
     if axes is None:
-        panels, cell = _grid(figure_class, maps.shape, rows, columns, title)
-    else:
-        panels, cell = _given(axes, maps.shape)
-    figure = panels[0].figure
-    for panel, weight, name in zip(panels, maps, names, strict=True):
-        image = panel.imshow(
-            weight,
-            cmap=colormap,
-            vmin=0.0,
-            vmax=maximum,
-            interpolation="nearest",
+        grid, cell = _grid(figure_class, layers, title)
+    elif len(layers) > 1:
+        raise ValueError(
+            f"`axes` can be given for one layer. Received: {len(layers)} layers"
         )
-        panel.set_title(name, fontsize=10)
-        _label(panel, rows, columns, cell)
-        if axes is None:
-            panel.label_outer(remove_inner_ticks=True)
+    else:
+        grid, cell = _given(axes, layers[0].maps.shape)
+    figure = grid[0][0].figure
+    for number, (panels, layer) in enumerate(zip(grid, layers, strict=True)):
+        for panel, weight, name in zip(
+            panels, layer.maps, layer.names, strict=True
+        ):
+            image = panel.imshow(
+                weight,
+                cmap=colormap,
+                vmin=0.0,
+                vmax=maximum,
+                interpolation="nearest",
+            )
+            panel.set_title(name, fontsize=10)
+            _label(panel, layer.rows, layer.columns, cell)
+            if axes is None and len(layers) == 1:
+                panel.label_outer(remove_inner_ticks=True)
+        if len(layers) > 1:
+            above = layers[number - 1] if number else None
+            _label_row(panels, layer, above)
+    panels = [panel for panels in grid for panel in panels]
     if title is not None:
-        figure.suptitle(title)
+        figure.suptitle(title, fontfamily=label_fonts([title]))
     _colour_bar(figure, panels, image)
     if axes is None:
         # The layout learns where titles stand only as it draws them; without
@@ -106,92 +125,68 @@ def _figure_class():
     return Figure
 
 
-def _maps(weights, head):
-    """Returns the maps to draw, float (n, T, S), and their names."""
-    array = keras.ops.convert_to_numpy(weights)
-    shape = array.shape
-    if len(shape) == 4 and shape[0] == 1:
-        array = array[0]
-    elif len(shape) == 2:
-        array = array[None]
-    if array.ndim != 3 or 0 in array.shape:
-        raise ValueError(
-            "`weights` must be of shape (T, S), (N, T, S) or (1, N, T, S). "
-            f"Received: weights of shape {shape}"
-        )
-    array = array.astype("float32")
-    if not np.all(np.isfinite(array)) or array.min() < 0:
-        raise ValueError(
-            "`weights` must be finite and none of them negative (weights come "
-            "after the softmax, scores before it). Received: values from "
-            f"{array.min()} to {array.max()}"
-        )
-    count = len(array)
-    if head is None:
-        names = [f"head {i}" for i in range(count)] if count > 1 else [""]
-        return array, names
-    if isinstance(head, bool) or not isinstance(head, int):
-        raise ValueError(f"`head` must be an int. Received: head={head!r}")
-    if not 0 <= head < count:
-        raise ValueError(
-            f"`head` must lie in [0, {count}), the heads of `weights`. "
-            f"Received: head={head}"
-        )
-    return array[head : head + 1], [f"head {head}"]
-
-
-def _labels(name, tokens, count):
-    """Returns printable labels, or None where there are no tokens."""
-    if tokens is None:
-        return None
-    if isinstance(tokens, (str, bytes)):
-        raise ValueError(
-            f"`{name}` must be a list of tokens. Received: {name}={tokens!r}"
-        )
-    tokens = [
-        token.decode("utf-8", "replace") if isinstance(token, bytes) else token
-        for token in tokens
-    ]
-    if len(tokens) != count:
-        raise ValueError(
-            f"`{name}` must name the {count} positions of `weights`. "
-            f"Received: {len(tokens)} tokens"
-        )
-    # A line break in a label would tear the layout apart.
-    return [
-        "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(token))
-        for token in tokens
-    ]
-
-
-def _grid(figure_class, shape, rows, columns, title):
-    """Returns the panels of a new figure and the inches per token."""
-    count, queries, keys = shape
-    high = -(-count // 4)
-    wide = -(-count // high)
-    panel, readable, largest = _PANEL["single" if count == 1 else "grid"]
-    longest = max(queries, keys)
+def _grid(figure_class, layers, title):
+    """Returns the panels of a new figure, by layer, and inches per token."""
+    shapes = [layer.maps.shape for layer in layers]
+    if len(layers) == 1:
+        count = shapes[0][0]
+        high = -(-count // 4)
+        wide = -(-count // high)
+        row_lengths = [shapes[0][1]] * high
+    else:
+        count = wide = max(shape[0] for shape in shapes)
+        high = len(layers)
+        row_lengths = [shape[1] for shape in shapes]
+    keys = max(shape[2] for shape in shapes)
+    single = count == 1 and high == 1
+    panel, readable, largest = _PANEL["single" if single else "grid"]
+    longest = max(keys, *row_lengths)
     cell = np.clip(panel / longest, readable, _LARGEST_CELL)
     cell = max(min(cell, largest / longest), _SMALLEST_CELL)
     font = _font(cell)
     left, top = (
-        0.4 if labels is None else 0.62 * font / _POINTS_PER_INCH * len(longest)
-        for labels in (rows, columns)
-        for longest in [max(labels or [""], key=len)]
+        max(_inches_of(labels, font) for labels in side)
+        for side in (
+            [layer.rows for layer in layers],
+            [layer.columns for layer in layers],
+        )
     )
+    # Each layer may have keys of its own, and says which layer it is.
+    tops = top * (1 if len(layers) == 1 else high)
+    left += 0.25 * (len(layers) > 1)
     figure = figure_class(
         figsize=(
             left + wide * (keys * cell + 0.15) + 1.2,
-            top + high * (queries * cell + 0.4) + (title is not None) * 0.4,
+            tops
+            + sum(rows * cell + 0.4 for rows in row_lengths)
+            + (title is not None) * 0.4,
         ),
         layout="constrained",
     )
+    shared = len(layers) == 1
     panels = figure.subplots(
-        high, wide, sharex=True, sharey=True, squeeze=False
+        high,
+        wide,
+        sharex=shared,
+        sharey=shared,
+        squeeze=False,
+        height_ratios=None if shared else row_lengths,
     )
-    for spare in panels.flat[count:]:
-        spare.remove()
-    return list(panels.flat[:count]), cell
+    if shared:
+        for spare in panels.flat[count:]:
+            spare.remove()
+        return [list(panels.flat[:count])], cell
+    for row, shape in zip(panels, shapes, strict=True):
+        for spare in row[shape[0] :]:
+            spare.remove()
+    grid = zip(panels, shapes, strict=True)
+    return [list(row[: shape[0]]) for row, shape in grid], cell
+
+
+def _inches_of(labels, font):
+    if labels is None:
+        return 0.4
+    return 0.62 * font / _POINTS_PER_INCH * len(max(labels or [""], key=len))
 
 
 def _given(axes, shape):
@@ -204,7 +199,7 @@ def _given(axes, shape):
         )
     box = panels[0].get_window_extent()
     inch = panels[0].figure.dpi
-    return panels, min(box.width / shape[2], box.height / shape[1]) / inch
+    return [panels], min(box.width / shape[2], box.height / shape[1]) / inch
 
 
 def _font(cell):
@@ -229,12 +224,24 @@ def _label(panel, rows, columns, cell):
         axis.set_ticks(places, [labels[place] for place in places])
         for tick in axis.get_major_ticks():
             # A token may hold dollar signs.
-            tick.label1.set_parse_math(False)
-            tick.label2.set_parse_math(False)
+            for text in (tick.label1, tick.label2):
+                text.set_parse_math(False)
+                text.set_fontfamily(label_fonts(labels))
     if columns is not None:
         panel.tick_params(axis="x", labelrotation=90)
     panel.set_xlabel("key", color="dimgrey", fontsize=9)
     panel.set_ylabel("query", color="dimgrey", fontsize=9)
+
+
+def _label_row(panels, layer, above):
+    """Names a layer beside its heads, and its keys where they are new."""
+    for number, panel in enumerate(panels):
+        panel.set_xlabel("")
+        panel.set_ylabel("" if number else layer.title, color="black")
+        if number:
+            panel.tick_params(labelleft=False)
+        if above is not None and above.columns == layer.columns:
+            panel.tick_params(labeltop=False)
 
 
 def _colour_bar(figure, panels, image):

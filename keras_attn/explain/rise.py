@@ -6,6 +6,7 @@ import keras
 import numpy as np
 
 from keras_attn import checks
+from keras_attn.backend import no_gradients
 
 _DRAWN = 64  # masks that are drawn at once
 
@@ -69,19 +70,30 @@ def rise(
             f"`inputs` must have {masks.axes} axes at least, those of one "
             f"input. Received: shape {inputs.shape}"
         )
-    random = np.random.default_rng(seed)
     total, done = 0.0, 0
-    while done < num_masks:
-        # As many at once whatever the batch: the draws do not depend on it.
-        chunk = masks.draw(random, inputs.shape, min(_DRAWN, num_masks - done))
-        for start in range(0, len(chunk), batch_size):
-            drawn = chunk[start : start + batch_size]
-            scores = answers(function, masks.apply(inputs, drawn))
-            total += np.tensordot(scores, drawn.astype("float64"), (0, 0))
-            done += len(drawn)
-            if verbose:
-                _progress(done, num_masks)
+    for drawn in _batches(masks, inputs.shape, num_masks, batch_size, seed):
+        scores = answers(function, masks.apply(inputs, drawn))
+        total += np.tensordot(scores, drawn.astype("float64"), (0, 0))
+        done += len(drawn)
+        if verbose:
+            _progress(done, num_masks)
     return (total / (masks.probability * num_masks)).astype("float32")
+
+
+def _batches(masks, shape, count, batch_size, seed):
+    """Yields batches of masks, the same masks whatever the size of a batch."""
+    random = np.random.default_rng(seed)
+    waiting, drawn = [], 0
+    while drawn < count or waiting:
+        while drawn < count and sum(map(len, waiting)) < batch_size:
+            # As many at once whatever the batch.
+            more = masks.draw(random, shape, min(_DRAWN, count - drawn))
+            waiting.append(more)
+            drawn += len(more)
+        ready = np.concatenate(waiting)
+        yield ready[:batch_size]
+        rest = ready[batch_size:]
+        waiting = [rest] if len(rest) else []
 
 
 def answers(function, batch):
@@ -97,10 +109,11 @@ def answers(function, batch):
     Raises:
         ValueError: it does not return one score, or one array of them, a row.
     """
-    if isinstance(function, keras.layers.Layer):
-        scores = function(batch, training=False)
-    else:
-        scores = function(batch)
+    with no_gradients():
+        if isinstance(function, keras.layers.Layer):
+            scores = function(batch, training=False)
+        else:
+            scores = function(batch)
     try:
         scores = keras.ops.convert_to_numpy(scores).astype("float64")
     except (TypeError, ValueError) as error:

@@ -12,29 +12,38 @@ class TokenNames:
             a list of B lists of str; or a pair of either, for models that read
             a source and a target.
         inputs: what the model is called with.
-        pad_id: int or None. The id that is no token.
+        model: the model, which may say with `pad_id` what is no token.
     """
 
-    def __init__(self, tokens, inputs, pad_id):
-        pair = isinstance(inputs, tuple | list) and len(inputs) == 2
+    def __init__(self, tokens, inputs, model):
+        self._names = None
+        if tokens is None:
+            return
+        sides = list(inputs) if _is_pair(inputs) else [inputs]
+        self._guessed = None
+        if isinstance(inputs, dict) and "target_positions" in inputs:
+            self._guessed = _numpy(inputs["target_positions"])
         if not isinstance(tokens, tuple):
-            tokens = (tokens, tokens) if pair else (tokens,)
-        if len(tokens) != (2 if pair else 1):
+            if len(sides) == 2 and not callable(tokens):
+                tokens = (tokens,)
+            else:
+                tokens = (tokens,) * len(sides)
+        if len(tokens) != len(sides):
             raise ValueError(
                 "`tokens` must be a pair where the model reads a source and a "
                 f"target, and only there. Received: {len(tokens)}"
             )
-        sides = list(inputs) if pair else [inputs]
-        sides = [
-            side["token_ids"] if isinstance(side, dict) else side
-            for side in sides
-        ]
-        sides = [keras.ops.convert_to_numpy(side) for side in sides]
-        self._names = [
-            _named(names, ids, pad_id)
-            for names, ids in zip(tokens, sides, strict=True)
-        ]
-        self._lengths = [side.shape[1] for side in sides]
+        self._names, self._lengths = [], []
+        for number, (names, side) in enumerate(zip(tokens, sides, strict=True)):
+            ids, there = _ids(side, model)
+            start = getattr(model, "start_id", None)
+            if number == 1 and start is not None:
+                # A start that is also what pads, as in Marian, is a token.
+                there = there | (
+                    (np.arange(ids.shape[1]) == 0) & (ids == start)
+                )
+            self._names.append(_named(names, ids, there))
+            self._lengths.append(ids.shape[1])
 
     def of(self, path, call, shape):
         """Returns the names of a layer's queries and keys, each may be None.
@@ -44,31 +53,84 @@ class TokenNames:
             call: int. The number of its call.
             shape: tuple, of its weights, (B, N, T, S).
         """
+        if self._names is None:
+            return None, None
         query_side = key_side = -1
         if path.startswith("encoder"):
             query_side = key_side = 0
         elif path.endswith("cross_attention") or path == "decoder/attention":
             key_side = 0
-        # The guesses of an XLNet are asked for some tokens only.
-        queries = None if call else self._names[query_side]
-        keys = self._names[key_side]
+        queries, keys = self._names[query_side], self._names[key_side]
+        if call and self._guessed is not None:
+            queries = [
+                [row[place] if 0 <= place < len(row) else "" for place in asked]
+                for row, asked in zip(queries, self._guessed, strict=True)
+            ]
+        elif self._lengths[query_side] != shape[2]:
+            queries = None
         before = shape[3] - self._lengths[key_side]
         if keys is not None and before:
             # What is remembered of earlier segments stands in front.
-            keys = [[""] * before + row for row in keys]
+            keys = [[""] * before + row for row in keys] if before > 0 else None
         return queries, keys
 
 
-def _named(tokens, ids, pad_id):
+def _is_pair(inputs):
+    """Says whether inputs are two arrays, and not two rows of one."""
+    return (
+        isinstance(inputs, tuple | list)
+        and len(inputs) == 2
+        and all(isinstance(x, dict) or np.ndim(_first(x)) for x in inputs)
+    )
+
+
+def _first(array):
+    return array[0] if isinstance(array, tuple | list) else _numpy(array)[0]
+
+
+def _numpy(array):
+    return keras.ops.convert_to_numpy(array)
+
+
+def _ids(side, model):
+    """Returns the ids of one side, (rows, T), and where there are tokens."""
+    mask = None
+    if isinstance(side, dict):
+        if "token_ids" not in side:
+            raise ValueError(
+                "`tokens` can be given where the model reads token_ids. "
+                f"Received: inputs of {' and '.join(map(str, side))}"
+            )
+        side, mask = side["token_ids"], side.get("padding_mask")
+    ids = _numpy(side)
+    # Several choices a row are rows of their own, as in `MultipleChoice`.
+    ids = ids.reshape(-1, ids.shape[-1]) if ids.dtype.kind in "iu" else ids
+    if mask is not None:
+        return ids, _numpy(mask).astype(bool).reshape(ids.shape)
+    model = getattr(model, "classifier", model)
+    model = getattr(model, "encoder", model)
+    pad_id = getattr(model, "pad_id", None)
+    if pad_id is None or ids.dtype.kind not in "iu":
+        return ids, np.ones(ids.shape[:2], bool)
+    return ids, ids != pad_id
+
+
+def _named(tokens, ids, there):
     """Returns a name for each place of each row up to its last token."""
     if tokens is None:
         return None
-    there = np.ones(ids.shape[:2], bool) if pad_id is None else ids != pad_id
     if not callable(tokens):
         return _given(tokens, ids)
     rows = []
     for row, seen in zip(ids, there, strict=True):
-        names = iter(tokens([int(i) for i in row[seen]]))
+        given = [int(i) for i in row[seen]]
+        names = tokens(given)
+        if isinstance(names, str) or len(names) != len(given):
+            raise ValueError(
+                "`tokens` must return a list of one name for each of "
+                f"{len(given)} ids. Received: {names!r}"
+            )
+        names = iter(names)
         last = len(row) - int(seen[::-1].argmax()) if seen.any() else 0
         rows.append([str(next(names)) if s else "" for s in seen[:last]])
     return rows

@@ -128,16 +128,20 @@ SCRIPT = """<script>
         return button;
       }));
     });
-    const [side, place] = chosen;
-    choose(side, Math.min(place, tokensOf(side).length - 1));
+    let [side, place] = chosen;
+    if (tokensOf(side).length === 0) side = 1 - side;
+    const count = tokensOf(side).length;
+    if (count > 0) choose(side, Math.min(place, count - 1));
+    else say.textContent = "There are no tokens.";
   }
   sides.forEach((box, side) => box.addEventListener("keydown", (event) => {
     const step = {ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1,
       Home: -Infinity, End: Infinity}[event.key];
     if (step === undefined) return;
     event.preventDefault();
-    const last = tokensOf(side).length - 1;
-    choose(side, Math.max(0, Math.min(last, chosen[1] + step)), true);
+    const buttons = [...box.children], last = buttons.length - 1;
+    const at = Math.max(0, buttons.indexOf(event.target.closest("button")));
+    choose(side, Math.max(0, Math.min(last, at + step)), true);
   }));
   maps.forEach((map, i) => option(layer, i, map.name));
   layer.addEventListener("change", fill);

@@ -376,8 +376,9 @@ class MultiHeadAttention(ProjectedAttention):
         if training and self.dropout:
             dropout = WeightDropout(self.dropout, self._dropout_layer.draw())
         weights = None
-        kernel = {None: None, True: "fused", False: "plain"}
         captured = capturing(self.path)
+        kernel = {None: None, True: "fused", False: "plain"}
+        kernel = None if captured else kernel[self.flash_attention]
         output = attend_clean(
             query,
             key,
@@ -386,7 +387,7 @@ class MultiHeadAttention(ProjectedAttention):
             bias=bias,
             dropout=dropout,
             return_weights=return_weights or captured,
-            kernel=kernel[self.flash_attention],
+            kernel=kernel,
             # Zeros would not stay zeros behind the output's bias.
             zero_blind=visibility.attention_mask is not None,
         )

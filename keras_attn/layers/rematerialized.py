@@ -1,5 +1,6 @@
 """What a layer with dropout needs so that Keras may compute it twice."""
 
+import contextlib
 import inspect
 
 import keras
@@ -10,7 +11,7 @@ from keras_attn.layers.dropout_seed import (
     dropout_depth,
     dropout_seed,
 )
-from keras_attn.ops import implicit_mask
+from keras_attn.ops import bar_capture, implicit_mask
 from keras_attn.ops.mask_carriers import with_mask
 
 
@@ -54,13 +55,18 @@ class Rematerialized(keras.layers.Layer):
                 for place, tensor in zip(places, given, strict=True):
                     filled[place] = tensor
                 inner = tree.pack_sequence_as((args, kwargs), filled)
-                if not seeds:
-                    return layer_call(*inner[0], **inner[1])
-                with dropout_seed(rest[-1], depth):
+                with contextlib.ExitStack() as around:
+                    if seeds:
+                        around.enter_context(dropout_seed(rest[-1], depth))
+                    if computed_twice:
+                        around.enter_context(bar_capture("a RematScope"))
                     return layer_call(*inner[0], **inner[1])
 
             # Keras decides whether the scope is for this layer.
             function = remat(twice, *args, **kwargs)
+            computed_twice = (
+                function is not twice and self._remat_mode.mode != "activations"
+            )
             given = [*tensors, *(masks[n] for n in masked), *seeds]
             # TensorFlow cannot take the derivative at a boolean.
             booleans = [

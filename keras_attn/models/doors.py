@@ -9,14 +9,15 @@ from keras_attn.layers.quantized_parts import QuantizedModelParts
 from keras_attn.models.portable import portable_compile_config
 
 
-def check_ids(name, ids, vocabulary_size, axes=("batch", "length")):
+def check_ids(name, ids, vocabulary_size, axes=("batch", "length"), least=0):
     """Refuses what cannot be token ids, as far as one may look at it.
 
     Args:
         name: str. What the argument is called.
         ids: NumPy array, nest of lists, tensor or symbolic tensor.
-        vocabulary_size: int. Ids must lie in [0, vocabulary_size).
+        vocabulary_size: int. Ids must lie in [least, vocabulary_size).
         axes: tuple of str. What their axes are; default ("batch", "length").
+        least: int. The lowest id. Default 0.
 
     Returns:
         The ids; lists come back as an int32 array.
@@ -55,9 +56,9 @@ def check_ids(name, ids, vocabulary_size, axes=("batch", "length")):
     if values is None:
         return ids
     low, high = int(values.min()), int(values.max())
-    if low < 0 or high >= vocabulary_size:
+    if low < least or high >= vocabulary_size:
         raise ValueError(
-            f"`{name}` must lie in [0, {vocabulary_size}). "
+            f"`{name}` must lie in [{least}, {vocabulary_size}). "
             f"Received: ids from {low} to {high}"
         )
     return ids

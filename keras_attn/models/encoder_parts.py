@@ -38,6 +38,21 @@ def first_tokens(x, positions):
     return ops.sum(ops.where(first, x, 0), axis=1)
 
 
+def last_tokens(x, positions):
+    """Takes the vector of the last token of every row, wherever it stands.
+
+    Args:
+        x: float (B, T, D).
+        positions: int32 (B, T), -1 where there is no token.
+
+    Returns:
+        Float (B, D).
+    """
+    return first_tokens(
+        x, ops.max(positions, axis=1, keepdims=True) - positions
+    )
+
+
 def encoded_shape(encoder, inputs_shape):
     """Returns the shape of an encoder's vectors, whatever else it returns."""
     shape = encoder.compute_output_shape(inputs_shape)

@@ -51,7 +51,7 @@ def two_views(parts, there, memory=(), two_directions=False, documents=None):
     places = slots
     if two_directions:
         # Half of the rows count down, so that distances change their sign.
-        turned = ops.arange(rows, dtype="int32")[:, None] >= rows // 2
+        turned = ops.arange(rows, dtype="int32")[:, None] >= (rows + 1) // 2
         places = ops.where(turned, before + length - 1 - slots, slots)
     keys_there = _keys_there(there, memory, rows, length)
     key_positions = places

@@ -42,8 +42,13 @@ class Remembering(LeftToRight):
 
     def call(self, inputs, training=None):
         """Applies the model; the class docstring lists the arguments."""
-        logits, memory = self.advance(inputs, training=training)
-        if self._carries(inputs):
+        parts = self._as_parts(inputs)
+        memory = parts.get("memory", ())
+        carries = self._carries(parts)
+        if carries:
+            memory = self._carried.read()
+        logits, memory = self._read(parts, memory, training)
+        if carries:
             self._carried.write(memory)
         return logits
 
@@ -58,11 +63,9 @@ class Remembering(LeftToRight):
             What a call returns, and a `SegmentMemory` for the `"memory"` of the
             next one; without any M it is ().
         """
-        parts = self.check_inputs(inputs)
-        parts = parts if isinstance(parts, dict) else {"token_ids": parts}
-        parts = tree.map_structure(ops.convert_to_tensor, parts)
+        parts = self._as_parts(inputs)
         memory = parts.get("memory", ())
-        if self._carries(inputs):
+        if self._carries(parts):
             memory = self._carried.read()
         elif self.memory_length and not memory:
             memory = segment_memory.empty(
@@ -83,16 +86,28 @@ class Remembering(LeftToRight):
 
         Returns:
             A model of the same class, whose weights are copies.
+
+        Raises:
+            ValueError: a memory that cannot be, or weights that the
+                constructor does not make: adapters, or quantised ones.
         """
         config = self.get_config() | {
             "memory_length": memory_length,
             "carried_rows": carried_rows,
         }
         twin = type(self).from_config(config)
-        for theirs, own in zip(
-            twin.trainable_variables, self.trainable_variables, strict=True
-        ):
-            theirs.assign(own)
+        theirs, own = (
+            {w.path: w for w in model.weights if not _is_carried(w)}
+            for model in (twin, self)
+        )
+        if theirs.keys() != own.keys():
+            other = sorted(theirs.keys() ^ own.keys())
+            raise ValueError(
+                "`with_memory` needs a model whose weights are those that its "
+                f"constructor makes. Received: {', '.join(other[:3])}"
+            )
+        for path, weight in own.items():
+            theirs[path].assign(weight)
         return twin
 
     def check_inputs(self, inputs):
@@ -100,9 +115,10 @@ class Remembering(LeftToRight):
         if not isinstance(inputs, dict):
             return super().check_inputs(inputs)
         own = {n: inputs[n] for n in ("starts", "memory") if n in inputs}
-        checked = super().check_inputs(
-            {n: x for n, x in inputs.items() if n not in own}
-        )
+        inputs = {n: x for n, x in inputs.items() if n not in own}
+        if isinstance(own.get("memory"), tuple) and not own["memory"]:
+            del own["memory"]  # what `advance` returns where M is 0
+        checked = super().check_inputs(inputs)
         shape = tuple(checked["token_ids"].shape)
         if "starts" in own:
             own["starts"] = check_mask(
@@ -164,12 +180,16 @@ class Remembering(LeftToRight):
             memory, states, seen, padded=there is not None
         )
 
-    def _carries(self, inputs):
+    def _as_parts(self, inputs):
+        parts = self.check_inputs(inputs)
+        parts = parts if isinstance(parts, dict) else {"token_ids": parts}
+        return tree.map_structure(ops.convert_to_tensor, parts)
+
+    def _carries(self, parts):
         return (
             self._carried is not None
-            and isinstance(inputs, dict)
-            and "starts" in inputs
-            and "memory" not in inputs
+            and "starts" in parts
+            and "memory" not in parts
         )
 
     def _check_memory(self, memory, rows):
@@ -188,3 +208,7 @@ class Remembering(LeftToRight):
                 f"with {self.num_layers} states of width {self.hidden_dim}. "
                 f"Received: {type(memory).__name__} for {rows} rows"
             )
+
+
+def _is_carried(weight):
+    return weight.path.startswith("carried_memory/")

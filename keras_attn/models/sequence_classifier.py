@@ -9,8 +9,11 @@ from keras_attn.models.encoder_parts import (
     check_encoder,
     encoded_shape,
     first_tokens,
+    last_tokens,
     with_encoder,
 )
+
+_TOKENS = {"first": first_tokens, "last": last_tokens}
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -19,10 +22,10 @@ class SequenceClassifier(CheckedModel):
 
         logits = Dropout(pooled) W + b
 
-    with the pooled output of a `Bert`; another encoder's first token goes
-    through a pooler of the classifier's own, tanh(h[0] W' + b'). A pair is one
-    sequence with two segments (Devlin et al. 2019, sec. 4.1,
-    https://arxiv.org/abs/1810.04805).
+    with the pooled output of a `Bert`; another encoder's first token, or its
+    last one as in XLNet, goes through a pooler of the classifier's own,
+    tanh(h[0] W' + b'). A pair is one sequence with two segments (Devlin et al.
+    2019, sec. 4.1, https://arxiv.org/abs/1810.04805).
 
     With one output it is a regression, as for the likeness of two sentences in
     STS-B, to be trained with `"mse"`.
@@ -32,6 +35,9 @@ class SequenceClassifier(CheckedModel):
             `encode`, `check_inputs` and `hidden_dim`.
         num_classes: int >= 1. C.
         dropout: float in [0, 1). On the pooled output. Default 0.1.
+        pooled_token: str. `"first"` or `"last"`: which token stands for the
+            sequence, where the encoder has no pooler of its own. Default
+            `"first"`.
         **kwargs: arguments of `keras.Model`: `name`, `dtype`, ...
 
     Call arguments:
@@ -53,17 +59,32 @@ class SequenceClassifier(CheckedModel):
         (1, 3)
     """
 
-    def __init__(self, encoder, num_classes, dropout=0.1, **kwargs):
+    def __init__(
+        self,
+        encoder,
+        num_classes,
+        dropout=0.1,
+        pooled_token="first",
+        **kwargs,
+    ):
         check_encoder(encoder)
         checks.positive_int("num_classes", num_classes)
         checks.fraction("dropout", dropout)
+        checks.choice("pooled_token", pooled_token, tuple(_TOKENS))
+        has_pooler = getattr(encoder, "pooler", False)
+        if has_pooler and pooled_token != "first":
+            raise ValueError(
+                "`pooled_token` must be 'first' where the encoder has a "
+                f"pooler. Received: pooled_token={pooled_token!r}"
+            )
         super().__init__(**kwargs)
         self.encoder = encoder
         self.num_classes = num_classes
         self.dropout = dropout
+        self.pooled_token = pooled_token
         width = (None, encoder.hidden_dim)
         self._pooler_dense = None
-        if not getattr(encoder, "pooler", False):
+        if not has_pooler:
             self._pooler_dense = keras.layers.Dense(
                 encoder.hidden_dim,
                 activation="tanh",
@@ -84,7 +105,8 @@ class SequenceClassifier(CheckedModel):
         if self._pooler_dense is None:
             pooled = self.encoder.pool(x, positions)
         else:
-            pooled = self._pooler_dense(first_tokens(x, positions))
+            taken = _TOKENS[self.pooled_token](x, positions)
+            pooled = self._pooler_dense(taken)
         return self._output_dense(
             self._dropout_layer(pooled, training=training)
         )
@@ -104,6 +126,7 @@ class SequenceClassifier(CheckedModel):
             "encoder": keras.saving.serialize_keras_object(self.encoder),
             "num_classes": self.num_classes,
             "dropout": self.dropout,
+            "pooled_token": self.pooled_token,
         }
 
     @classmethod

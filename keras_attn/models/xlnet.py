@@ -11,7 +11,9 @@ from keras_attn.models.block_options import block_options
 from keras_attn.models.doors import check_ids, check_mask
 from keras_attn.models.factorisation import two_views
 from keras_attn.models.remembering import Remembering
+from keras_attn.ops import positions_from_mask
 
+_TARGETS = "target_positions", "target_mapping"
 _SIDES = 2**31 - 1  # segment ids are compared, not looked up
 
 
@@ -79,9 +81,11 @@ class XLNet(Remembering):
               where token t may see token s. The content sees itself anyway;
             * `"target_positions"`, int32 (B, P), the places in [0, T) that are
               guessed, -1 for none: these are the queries, which see tokens of
-              lower numbers only;
+              lower numbers only, or what the mask lets them see. Needs an
+              order or a mask;
             * `"target_mapping"`, (B, P, T), in place of them: 1 at the place,
-              0 elsewhere;
+              0 elsewhere. Without an order or a mask a guess sees all tokens,
+              its own among them, as in transformers;
             * `"starts"` and `"memory"`, as for `TransformerXL`.
         training: bool. Whether dropout acts.
 
@@ -162,25 +166,31 @@ class XLNet(Remembering):
         """Returns the content stream of a text.
 
         Args:
-            inputs: as in a call, without targets.
+            inputs: as in a call, without targets, memory and starts.
             training: bool. Whether dropout acts.
 
         Returns:
             Float (B, T, D), and int32 (B, T): positions in tokens, -1 where
             there is none.
+
+        Raises:
+            ValueError: what a call raises, or what has no part in it.
         """
         parts = self.check_inputs(inputs)
         parts = parts if isinstance(parts, dict) else {"token_ids": parts}
+        for name in (*_TARGETS, "memory", "starts"):
+            if name in parts:
+                raise ValueError(
+                    "`inputs` of an encoder must be a text by itself. "
+                    f"Received: {name}"
+                )
         token_ids, there = self._parts(parts)
         views = two_views(parts, there, (), self.two_directions)
-        content, _, _ = self._streams(
-            parts, (), views._replace(queries=None), training
-        )
-        places = ops.arange(ops.shape(token_ids)[1], dtype="int32")[None]
-        places = places + ops.zeros_like(token_ids, dtype="int32")
-        if there is not None:
-            places = ops.where(there, places, -1)
-        return self._dropout_layer(content, training=training), places
+        content, _, _ = self._streams(parts, (), views, training)
+        if there is None:
+            there = ops.ones_like(token_ids, dtype="bool")
+        content = self._dropout_layer(content, training=training)
+        return content, positions_from_mask(there)
 
     def token_logits(self, x):
         """Scores every token of the vocabulary with the matrix of embeddings.
@@ -225,14 +235,19 @@ class XLNet(Remembering):
         """Returns the inputs, or raises ValueError."""
         if not isinstance(inputs, dict):
             return super().check_inputs(inputs)
-        for one, other in (
-            ("order", "permutation_mask"),
-            ("target_positions", "target_mapping"),
-        ):
+        for one, other in (("order", "permutation_mask"), _TARGETS):
             if one in inputs and other in inputs:
                 raise ValueError(
                     f"`inputs` must hold `{one}` or `{other}`. Received: both"
                 )
+        if "target_positions" in inputs and not (
+            "order" in inputs or "permutation_mask" in inputs
+        ):
+            raise ValueError(
+                "`inputs` must hold `order` or `permutation_mask` beside "
+                "`target_positions`, or a guess would see its own token. "
+                f"Received: {' and '.join(inputs)}"
+            )
         own = {name: inputs[name] for name in _OWN if name in inputs}
         checked = super().check_inputs(
             {name: x for name, x in inputs.items() if name not in own}
@@ -246,7 +261,7 @@ class XLNet(Remembering):
         """Returns the shape of the logits."""
         if isinstance(inputs_shape, dict):
             rows, length = inputs_shape["token_ids"]
-            for name in ("target_positions", "target_mapping"):
+            for name in _TARGETS:
                 if name in inputs_shape:
                     length = inputs_shape[name][1]
             return rows, length, self.vocabulary_size
@@ -343,8 +358,7 @@ def _permutation(name, array, shape):
 
 
 def _targets(name, array, shape):
-    checks.rank(name, array, 2)
-    checks.integers(name, array)
+    array = check_ids(name, array, shape[1] or _SIDES, least=-1)
     return _fitting(name, array, (shape[0], array.shape[1]))
 
 

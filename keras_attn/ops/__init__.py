@@ -3,6 +3,7 @@
 from keras_attn.ops.angles import sine_and_cosine, sinusoid
 from keras_attn.ops.attend import attend, attend_clean
 from keras_attn.ops.capture import (
+    bar_capture,
     capture_weights,
     capturing,
     record,
@@ -36,6 +37,7 @@ __all__ = [
     "attend",
     "attend_clean",
     "attention_plan",
+    "bar_capture",
     "capture_weights",
     "capturing",
     "default_positions",

@@ -28,7 +28,8 @@ def capture_weights(layers=None):
     Raises:
         RuntimeError: where decoding runs inside the scope: the weights of a
             loop's steps cannot leave it. Explain a generated sequence by one
-            teacher-forced pass instead.
+            teacher-forced pass instead. Likewise where a layer that is
+            collected runs under `keras.RematScope`.
 
     Examples:
         >>> layer = keras_attn.layers.MultiHeadAttention(2, 4, name="look")
@@ -56,11 +57,16 @@ class _Scope:
     def __init__(self, patterns):
         self.patterns = patterns
         self.found = {}
+        self.barred = None  # what nothing may leave
 
     def wants(self, path):
-        return self.patterns is None or any(
-            pattern.search(path) for pattern in self.patterns
-        )
+        wanted = self.patterns is None or path is None
+        wanted = wanted or any(p.search(path) for p in self.patterns)
+        if wanted and self.barred:
+            raise RuntimeError(
+                f"Attention weights cannot be captured inside {self.barred}."
+            )
+        return wanted
 
 
 def capturing(path=None):
@@ -81,8 +87,7 @@ def capturing(path=None):
         ...     keras_attn.ops.capturing("block_0/self_attention")
         False
     """
-    scopes = _scopes()
-    return bool(scopes) if path is None else any(s.wants(path) for s in scopes)
+    return any(scope.wants(path) for scope in _scopes())
 
 
 def record(path, weights):
@@ -121,6 +126,32 @@ def refuse_capture(what):
             f"Attention weights cannot be captured inside {what}: run it first "
             "and capture one teacher-forced pass over its result."
         )
+
+
+@contextlib.contextmanager
+def bar_capture(what):
+    """Lets no weights out of what runs inside, to any scope around it.
+
+    Args:
+        what: str. What cannot be left.
+
+    Raises:
+        RuntimeError: a layer runs inside that a scope around it collects.
+
+    Examples:
+        >>> with keras_attn.ops.bar_capture("a loop"):
+        ...     keras_attn.ops.capturing()
+        False
+    """
+    scopes = list(_scopes())
+    before = [scope.barred for scope in scopes]
+    for scope in scopes:
+        scope.barred = what
+    try:
+        yield
+    finally:
+        for scope, barred in zip(scopes, before, strict=True):
+            scope.barred = barred
 
 
 def _scopes():

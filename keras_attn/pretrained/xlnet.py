@@ -32,6 +32,8 @@ _HEAD = "lm_loss"
 def _make(config, names):
     for key, supported in _ONLY.items():
         config.only(key, supported)
+    if config.values.get("reuse_len"):
+        config.only("reuse_len", None)
     dropout = config.fraction("dropout", 0.1)
     width, heads = config.size("d_model"), config.size("n_head")
     if not width % heads:

@@ -5,11 +5,14 @@ import numpy as np
 import pytest
 
 from keras_attn.decoding import BeamSearch
+from keras_attn.decoding.protocol import Decoded
 from keras_attn.explain import attention_maps, padding_share
 from keras_attn.models import (
     GPT,
     Bert,
+    MultipleChoice,
     RecurrentSeq2Seq,
+    SequenceClassifier,
     Transformer,
     TransformerXL,
     XLNet,
@@ -136,8 +139,32 @@ def test_generated_sequences_show_how_they_were_written():
             atol=1e-5,
         )
     # A row of a map is where the next token was chosen.
-    first = decoded.tokens[0, 1][: decoded.lengths[0, 1] - 1]
-    assert maps[0].query_tokens[1] == named([1, *first])
+    for b, h in np.ndindex(2, 2):
+        written = decoded.tokens[b, h][: decoded.lengths[b, h]]
+        names = named([1, *written[:-1]])
+        assert maps[0].of(2 * b + h)[1] == names
+
+
+def test_a_sequence_that_ended_early_has_no_rows_behind_its_end():
+    model = transformer()
+    decoded = Decoded(
+        np.int32([[[9, 2, 0, 0]], [[6, 7, 8, 2]]]),
+        np.zeros((2, 1), "float32"),
+        np.int32([[2], [4]]),
+        None,
+    )
+    sources = [[5, 6, 2], [8, 2]]  # of any lengths, as `generate` takes them
+    maps = attention_maps(
+        model, sources, layers="cross", tokens=named, decoded=decoded
+    )
+    assert maps[0].query_tokens == [named([1, 9]), named([1, 6, 7, 8])]
+    assert maps[0].key_tokens == [named([5, 6, 2]), named([8, 2])]
+    assert (maps[0].weights[0, :, 2:] == 0).all()
+    given = np.int32([[5, 6, 2], [8, 2, 0]])
+    again = attention_maps(
+        model, given, layers="cross", tokens=named, decoded=decoded
+    )
+    np.testing.assert_array_equal(again[0].weights, maps[0].weights)
 
 
 @pytest.mark.parametrize("prompts", ["lists", "left", "mask"])
@@ -156,12 +183,109 @@ def test_generated_texts(prompts):
     maps = attention_maps(model, given, tokens=named, decoded=decoded)
     for row, prompt in enumerate(rows):
         added = decoded.tokens[row, 0][: decoded.lengths[row, 0]]
-        text = [*prompt, *added.tolist()]
+        text = [*prompt, *added[:-1].tolist()]
         weights, queries, keys = maps[-1].of(row)
         assert queries == keys == named(text)
         # One row alone, read as a whole.
         (_, alone) = attention_maps(model, np.int32([text]))
         np.testing.assert_allclose(weights, alone.weights[0], atol=1e-5)
+
+
+def test_what_fills_the_position_table():
+    model = made(GPT(12, max_length=6, **SIZES))
+    decoded = model.generate([[5, 6, 7]], 4, verbose=0)
+    (one, _) = attention_maps(model, [[5, 6, 7]], decoded=decoded)
+    length = 2 + decoded.lengths[0, 0]
+    assert one.weights.shape == (1, 2, length, length)
+
+
+@pytest.mark.parametrize("kind", ["GPT", "TransformerXL", "XLNet"])
+def test_rows_of_any_length_where_no_id_is_padding(kind):
+    """What fills a row up is neither looked at nor named."""
+    ids = {"pad_id": None, "start_id": None, "end_id": None}
+    makes = {
+        "GPT": lambda: GPT(12, max_length=16, **SIZES, **ids),
+        "TransformerXL": lambda: TransformerXL(12, **SIZES, **ids),
+        "XLNet": lambda: XLNet(12, **SIZES, **ids),
+    }
+    model = made(makes[kind]())
+    rows = [[5, 6, 7], [8]]
+    decoded = model.generate(rows, 3, verbose=0)
+    maps = attention_maps(model, rows, tokens=named, decoded=decoded)
+    for row, prompt in enumerate(rows):
+        (alone,) = (
+            attention_maps(
+                model, [prompt], decoded=_row_of(decoded, row), tokens=named
+            ),
+        )
+        assert len(alone) == len(maps)
+        for one, other in zip(maps, alone, strict=True):
+            weights, queries, keys = one.of(row)
+            expected, *names = other.of(0)
+            assert [queries, keys] == names
+            np.testing.assert_allclose(weights, expected, atol=1e-5)
+            used = len(prompt) + 3 - (kind != "XLNet")
+            assert len(keys) == used
+
+
+def _row_of(decoded, row):
+    return Decoded(
+        *(part[row : row + 1] for part in decoded[:3]), decoded.weights
+    )
+
+
+def test_an_xlnet_guesses_what_it_wrote():
+    """The rows of the guesses are those that the tokens were chosen by."""
+    model = made(XLNet(12, **SIZES))
+    decoded = model.generate([[5, 6], [7]], 3, verbose=0)
+    maps = attention_maps(
+        model, [[5, 6], [7]], tokens=named, decoded=decoded, layers="block_0/"
+    )
+    content, guesses = maps
+    assert (content.call, guesses.call) == (0, 1)
+    written = decoded.tokens[1, 0][: decoded.lengths[1, 0]]
+    assert guesses.of(1)[1][: len(written)] == named(written)
+    # Each sees what is before it, and nothing of what comes later.
+    seen = guesses.weights[0].max(axis=0) > 0
+    np.testing.assert_array_equal(
+        seen[: decoded.lengths[0, 0]],
+        np.arange(seen.shape[1]) < 2 + np.arange(len(seen))[:, None],
+    )
+
+
+def test_a_carried_memory_stays_as_it_was():
+    model = made(TransformerXL(12, memory_length=3, carried_rows=2, **SIZES))
+    starts = np.int32([[1, 0, 0, 0]] * 2)
+    model.predict_on_batch({"token_ids": SOURCES, "starts": starts})
+    before = [values(v) for v in model.weights]
+    inputs = {"token_ids": SOURCES[:, ::-1].copy(), "starts": 0 * starts}
+    maps = attention_maps(model, inputs, tokens=named)
+    assert maps[0].weights.shape == (2, 2, 4, 7)
+    for variable, value in zip(model.weights, before, strict=True):
+        np.testing.assert_array_equal(values(variable), value)
+
+
+def test_two_rows_are_no_pair():
+    (one, _) = attention_maps(
+        gpt(), [[5, 6, 7], [8, 9, 10]], tokens=named, heads=np.int64(1)
+    )
+    assert one.heads == (1,)
+    assert one.query_tokens == [named([5, 6, 7]), named([8, 9, 10])]
+
+
+def test_heads_know_what_is_padding():
+    encoder = made(Bert(12, intermediate_dim=16, max_length=8, **SIZES))
+    classifier = SequenceClassifier(encoder, 1)
+    maps = attention_maps(classifier, SOURCES, tokens=named)
+    assert maps[0].query_tokens[1] == ["t8", "t2"]
+    mask = np.array([[1, 1, 1, 0], [1, 1, 0, 0]], bool)
+    inputs = {"token_ids": SOURCES, "padding_mask": mask}
+    maps = attention_maps(classifier, inputs, tokens=named)
+    assert maps[0].query_tokens == [["t5", "t6", "t7"], ["t8", "t2"]]
+    choices = np.stack([SOURCES, SOURCES[:, ::-1]], axis=1)
+    maps = attention_maps(MultipleChoice(classifier), choices, tokens=named)
+    assert maps[0].weights.shape == (4, 2, 4, 4)
+    assert maps[0].query_tokens[3] == ["", "", "t2", "t8"]
 
 
 def test_memories_and_guesses():
@@ -181,7 +305,7 @@ def test_memories_and_guesses():
     }
     maps = attention_maps(model, inputs, layers="block_1/", tokens=named)
     assert [one.call for one in maps] == [0, 1]
-    assert maps[1].query_tokens is None
+    assert maps[1].query_tokens == [["t6"], ["t8"]]
     assert maps[1].weights.shape == (2, 2, 1, 2)
     # The second of the first row sees the first, and not itself.
     np.testing.assert_allclose(maps[1].weights[0, :, 0], [[1, 0]] * 2)
@@ -207,6 +331,19 @@ def test_bad_arguments():
         attention_maps(model, SOURCES, tokens=[["a"]])
     with pytest.raises(ValueError, match="`tokens` must be a pair"):
         attention_maps(model, SOURCES, tokens=(named, named))
+    with pytest.raises(ValueError, match="`tokens` must be a pair"):
+        attention_maps(
+            transformer(), (SOURCES, TARGETS), tokens=[list("abcd")] * 2
+        )
+    for wrong in (lambda ids: "a" * len(ids), lambda ids: ["a"]):
+        with pytest.raises(ValueError, match="a list of one name for each"):
+            attention_maps(model, SOURCES, tokens=wrong)
+    with pytest.raises(ValueError, match="reads token_ids"):
+        attention_maps(
+            Bert(12, intermediate_dim=16, max_length=8, **SIZES),
+            {"words": SOURCES},
+            tokens=named,
+        )
     decoded = model.generate([[5]], 2, verbose=0)
     with pytest.raises(ValueError, match="`inputs` must be the 1"):
         attention_maps(model, [[5], [6]], decoded=decoded)

@@ -50,10 +50,22 @@ def test_images_in_a_few_steps():
     np.testing.assert_allclose(found.deletion, [66, 28, 6, 0])
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "bool"])
+def test_maps_of_any_dtype(dtype):
+    saliency = np.array([0, 3, 1, 0]).astype(dtype)
+    found = deletion_and_insertion(worth, IDS, saliency, MASKS)
+    expected = deletion_and_insertion(
+        worth, IDS, saliency.astype("float64"), MASKS
+    )
+    np.testing.assert_array_equal(found.deletion, expected.deletion)
+    assert found.deletion[1] == pytest.approx(0.6)
+
+
 @pytest.mark.parametrize(
     "arguments, says",
     [
         ({"saliency": np.ones(3)}, "`saliency` must have a number for each"),
+        ({"saliency": WORTH * np.nan}, "NaN among them"),
         ({"steps": 0}, "`steps`"),
         ({"function": lambda ids: np.ones((len(ids), 2))}, "one score for"),
     ],

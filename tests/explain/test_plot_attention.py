@@ -7,11 +7,13 @@ import sys
 import keras
 import numpy as np
 import pytest
+from matplotlib import font_manager
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from keras_attn.explain import plot_attention
+from keras_attn.explain import AttentionMap, plot_attention
+from keras_attn.explain.label_fonts import label_fonts
 
 
 def attention(*shape, seed=0):
@@ -180,3 +182,79 @@ def test_missing_matplotlib_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match=r"pip install keras-attn\[explain\]"):
         plot_attention(attention(2, 2))
+
+
+def layers():
+    """Two layers of the same tokens, and one of others with more heads."""
+    names, others = [words(4), words(3)], [words(5, "v"), words(2, "v")]
+    return [
+        AttentionMap("first", 0, (0, 3), attention(2, 2, 4, 4), names, names),
+        AttentionMap("next", 1, (0, 3), attention(2, 2, 4, 4), names, names),
+        AttentionMap("cross", 0, (1,), attention(2, 1, 4, 5), names, others),
+    ]
+
+
+def test_a_map_brings_its_tokens_and_heads():
+    one = layers()[0]
+    figure = plot_attention(one, row=1)
+    np.testing.assert_allclose(drawn(figure), one.weights[1, :, :3, :3], 1e-6)
+    assert [a.get_title() for a in figure.axes[:2]] == ["head 0", "head 3"]
+    assert tick_labels(figure.axes[0].yaxis) == words(3)
+    figure = plot_attention(one, head=3, query_tokens=words(4, "q"))
+    np.testing.assert_allclose(drawn(figure), one.weights[0, 1:], 1e-6)
+    assert tick_labels(figure.axes[0].yaxis) == words(4, "q")
+    with pytest.raises(ValueError, match=r"`head` must be one of \[0, 3\]"):
+        plot_attention(one, head=1)
+    with pytest.raises(ValueError, match=r"`row` must lie in \[0, 2\)"):
+        plot_attention(one, row=2)
+
+
+def test_all_layers():
+    maps = layers()
+    figure = plot_attention(maps, title="All")
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    expected = [w for one in maps for w in one.weights[0]]
+    found = drawn(figure)
+    assert [f.shape for f in found] == [(4, 4)] * 4 + [(4, 5)]
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6)
+    titles = [a.get_title() for a in figure.axes[:-1]]
+    assert titles == ["head 0", "head 3"] * 2 + ["head 1"]
+    named = [a.get_ylabel() for a in figure.axes[:-1]]
+    assert named == ["first", "", "next, call 1", "", "cross"]
+    # One colour scale; keys are named where they are others than above.
+    limits = {a.images[0].get_clim() for a in figure.axes[:-1]}
+    assert len(limits) == 1
+    shown = [
+        a.xaxis.get_major_ticks()[0].label2.get_visible()
+        for a in figure.axes[:-1]
+    ]
+    assert shown == [True, True, False, False, True]
+    boxes = [a.get_position() for a in figure.axes]
+    assert not any(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
+    (one,) = drawn(plot_attention(maps[2:], head=1))
+    np.testing.assert_allclose(one, maps[2].weights[0, 0], rtol=1e-6)
+    with pytest.raises(ValueError, match="must stand in their maps"):
+        plot_attention(maps, words(4))
+    page = Figure()
+    with pytest.raises(ValueError, match="`axes` can be given for one layer"):
+        plot_attention(maps, axes=page.subplots(1, 2))
+
+
+def test_other_scripts_are_written_in_fonts_that_have_them():
+    """A sign that matplotlib's usual font lacks, and another of its has."""
+    usual, other = (
+        set(font_manager.get_font(font_manager.findfont(name)).get_charmap())
+        for name in ("DejaVu Sans", "STIXGeneral")
+    )
+    sign = chr(min(other - usual))
+    assert len(label_fonts(["abc"])) == 1
+    families = label_fonts(["a", sign])
+    assert len(families) == 2
+    path = font_manager.findfont(families[1])
+    assert ord(sign) in font_manager.get_font(path).get_charmap()
+    figure = plot_attention(attention(2, 2), ["a", sign], ["b", "c"])
+    label = figure.axes[0].yaxis.get_major_ticks()[1].label1
+    assert label.get_fontfamily() == families
+    figure.savefig(io.BytesIO(), format="png")

@@ -85,6 +85,100 @@ def test_of_a_model_of_ours():
     np.testing.assert_allclose(logits, by_hand, atol=1e-5)
 
 
+def by_masks(function, inputs, masks, drawn, chances):
+    """E[f(M(x)) M] / p over masks that are given with their probabilities."""
+    scores = np.asarray(function(masks.apply(inputs, drawn)))
+    weighted = scores * chances.reshape((-1,) + (1,) * (scores.ndim - 1))
+    return np.tensordot(weighted, drawn, (0, 0)) / masks.probability
+
+
+def every_mask(masks, size):
+    """All grids of two cells an axis, at all shifts; and how likely each is."""
+    axes, grid, step = len(size), masks.grid, []
+    drawn, chances = [], []
+    cells = [min(c, s) for c, s in zip(grid, size, strict=True)]
+    step = [-(-s // c) for s, c in zip(size, cells, strict=True)]
+    p = masks.probability
+    for seen in itertools.product((0.0, 1.0), repeat=int(np.prod(cells))):
+        whole = np.array(seen, "float32").reshape(1, *cells)
+        chance = np.prod(np.where(np.array(seen) > 0, p, 1 - p))
+        for shifts in itertools.product(*map(range, step)):
+            mask = whole
+            for axis in range(axes):
+                mask = _enlarged(
+                    mask,
+                    axis + 1,
+                    cells[axis],
+                    size[axis],
+                    step[axis],
+                    np.array([shifts[axis]]),
+                )
+            drawn.append(mask[0])
+            chances.append(chance / np.prod(step))
+    return np.stack(drawn), np.array(chances)
+
+
+def corner(images):
+    """How bright the first corner is, if the last one is dark."""
+    return images[:, :2, :2].mean(axis=(1, 2)) * (1 - images[:, -1, -1])
+
+
+def loud(frames):
+    """For each of two bands whether the second half is louder, two outputs."""
+    first, second = frames[:, :4].mean(axis=1), frames[:, 4:].mean(axis=1)
+    return np.stack([np.tanh(second - first), first * second], axis=1)
+
+
+@pytest.mark.parametrize(
+    "masks, inputs, function",
+    [
+        (PatchMasks(2, 0.4), np.random.default_rng(1).random((5, 6)), corner),
+        (FrameMasks(3), np.random.default_rng(2).random((8, 2)), loud),
+    ],
+    ids=["images", "frames"],
+)
+def test_soft_masks_converge_to_the_expectation(masks, inputs, function):
+    drawn, chances = every_mask(masks, inputs.shape[: masks.axes])
+    assert chances.sum() == pytest.approx(1)
+    expected = by_masks(function, inputs, masks, drawn, chances)
+    found = rise(function, inputs, masks, 30_000, 4096, seed=1, verbose=0)
+    assert found.shape == expected.shape
+    scale = np.abs(expected).max()
+    np.testing.assert_allclose(found, expected, atol=0.03 * scale)
+    assert np.ptp(expected) > 0.2 * scale  # there is something to be found
+
+
+def test_outputs_of_a_sequence():
+    """A score of each token of each step, (T, V), has a map of its own."""
+    ids = np.array([5, 6, 7])
+
+    def copies(ids):
+        return np.eye(9)[ids]  # step t says the token at place t
+
+    found = rise(copies, ids, TokenMasks(MASK), 4000, 512, verbose=0)
+    assert found.shape == (3, 9, 3)
+    for step in range(3):
+        of_token = found[step, ids[step]]
+        assert of_token.argmax() == step
+        # Seen in all of the masks that count, and in half of them.
+        np.testing.assert_allclose(
+            of_token, np.where(np.arange(3) == step, 1, 0.5), atol=0.05
+        )
+
+
+@pytest.mark.parametrize("batch_size", [48, 64, 100, 1000])
+def test_batches_are_as_large_as_was_said(batch_size):
+    sizes = []
+
+    def function(ids):
+        sizes.append(len(ids))
+        return ids.sum(axis=1)
+
+    rise(function, np.array([5, 6]), TokenMasks(MASK), 210, batch_size, 0, 0)
+    whole, rest = divmod(210, batch_size)
+    assert sizes == [batch_size] * whole + [rest] * (rest > 0)
+
+
 def test_nothing_but_the_seed_decides(capsys):
     image = np.random.default_rng(0).random((9, 7, 2)).astype("float32")
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from keras_attn.explain import AttentionMap, view_attention
-from tools.site.browser import Browser, find_browser
 from tools.site.tab import VARIANTS, Tab
 
 pytestmark = pytest.mark.one_backend
@@ -26,22 +25,18 @@ def maps():
     ]
 
 
-@pytest.fixture(scope="module")
-def browser():
-    program = find_browser()
-    if program is None:
-        pytest.skip("no Chromium is installed")
-    with Browser(program) as running:
-        yield running
+def opened(browser, tmp_path, variant):
+    """A page with a view, opened from the disk."""
+    path = tmp_path / "view.html"
+    view_attention(maps(), row=1, title="One & two").save(path)
+    tab = Tab(browser, variant)
+    tab.open(path.as_uri())
+    return tab
 
 
 @pytest.fixture
 def tab(browser, tmp_path):
-    """A page with two views, opened from the disk."""
-    path = tmp_path / "view.html"
-    view_attention(maps(), row=1, title="One & two").save(path)
-    tab = Tab(browser, VARIANTS[0])
-    tab.open(path.as_uri())
+    tab = opened(browser, tmp_path, VARIANTS[0])
     yield tab
     tab.close()
 
@@ -127,6 +122,54 @@ def test_a_mouse_is_enough(tab):
     assert pressed(tab) == "cat"
 
 
+def test_arrows_go_on_from_where_the_reader_is(tab):
+    """Whatever the mouse lies on meanwhile."""
+    tab.evaluate("document.querySelectorAll('.queries button')[1].focus()")
+    tab.evaluate(
+        "document.querySelectorAll('.keys button')[3]"
+        ".dispatchEvent(new MouseEvent('mouseenter'))"
+    )
+    assert pressed(tab) == "saw"
+    press(tab, "ArrowRight")
+    assert pressed(tab) == WORDS[2] and "looks at: " in said(tab)
+
+
+def luminance(colour):
+    """Relative luminance of a colour, as WCAG 2 defines it."""
+    part = np.array(colour) / 255
+    low, high = part / 12.92, ((part + 0.055) / 1.055) ** 2.4
+    return np.where(part <= 0.04045, low, high) @ [0.2126, 0.7152, 0.0722]
+
+
+@pytest.mark.parametrize("variant", [VARIANTS[0], VARIANTS[3]])
+def test_it_can_be_read_in_light_and_in_dark(browser, tmp_path, variant):
+    tab = opened(browser, tmp_path, variant)
+    found = tab.evaluate(
+        """(() => {
+          const probe = document.createElement("div");
+          probe.style.background = "Canvas";
+          document.body.append(probe);
+          const button = [...document.querySelectorAll(".keys button")].sort(
+            (a, b) => b.lastChild.textContent - a.lastChild.textContent)[0];
+          const style = getComputedStyle(button);
+          return [getComputedStyle(probe).backgroundColor, style.color,
+            getComputedStyle(document.querySelector("[role=group]"))
+              .getPropertyValue("--ink")];
+        })()"""
+    )
+    tab.close()
+    page, text, ink = (
+        np.array(re.findall(r"[\d.]+", colour)[:3], float) for colour in found
+    )
+    dark = variant.name.endswith("dark")
+    assert bool(luminance(page) < 0.1) is dark
+    # Behind the darkest token, and behind one that is not looked at.
+    for share in (0.55, 0.0):
+        behind = luminance(share * ink + (1 - share) * page)
+        light, deep = sorted([behind, luminance(text)], reverse=True)
+        assert (light + 0.05) / (deep + 0.05) > 4.5
+
+
 def test_it_needs_nothing_from_elsewhere():
     piece = view_attention(maps()).html
     assert not re.search(r"https?:|src=|@import|url\(", piece)
@@ -155,6 +198,15 @@ def test_each_piece_is_its_own():
     names = [re.search(r'id="([\w-]+)"', piece)[1] for piece in (one, two)]
     assert names[0] != names[1]
     assert view_attention(maps())._repr_html_().startswith("<style>")
+
+
+def test_a_row_without_tokens_says_so(browser, tmp_path):
+    one = AttentionMap("a", 0, (0,), np.zeros((1, 1, 2, 2)), [[]], [[]])
+    view_attention([one]).save(tmp_path / "none.html")
+    tab = Tab(browser, VARIANTS[0])
+    tab.open((tmp_path / "none.html").as_uri())
+    assert said(tab) == "There are no tokens."
+    tab.close()
 
 
 def test_bad_arguments():

@@ -7,9 +7,16 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_attn.models import SequenceClassifier, XLNet, segment_memory
+from keras_attn.models import (
+    Bert,
+    SequenceClassifier,
+    SpanExtractor,
+    TokenClassifier,
+    XLNet,
+    segment_memory,
+)
 from keras_attn.text import permute_tokens
-from keras_attn.training import SequenceCrossentropy, freeze
+from keras_attn.training import SequenceCrossentropy, enable_lora, freeze
 from tests.contract import randomize
 from tests.ops.cases import assert_close, assert_differs, values
 
@@ -129,33 +136,33 @@ def test_integers_of_any_width():
         assert_close(values(found), values(expected))
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_every_order_gives_a_distribution(seed):
+def test_every_order_gives_a_distribution():
     """The products of guesses sum to one over all texts of five tokens."""
     size, length = 3, 5
     model = tiny(size=size, pad_id=None, start_id=None, end_id=None)
     texts = np.int32(list(itertools.product(range(size), repeat=length)))
-    orders = list(itertools.permutations(range(length)))
-    draw = np.random.default_rng(seed)
-    totals, chances = [], []
-    for number in draw.choice(len(orders), 4, replace=False):
-        order = np.tile(np.int32(orders[number]), (len(texts), 1))
-        places = np.tile(np.arange(length, dtype="int32"), (len(texts), 1))
+    orders = np.int32(list(itertools.permutations(range(length))))
+    assert orders.shape == (120, 5) and texts.shape == (243, 5)
+    chances = []
+    for some in np.split(orders, 10):
+        ids = np.tile(texts, (len(some), 1))
         logits = values(
             model(
                 {
-                    "token_ids": texts,
-                    "order": order,
-                    "target_positions": places,
+                    "token_ids": ids,
+                    "order": np.repeat(some, len(texts), axis=0),
+                    "target_positions": np.tile(
+                        np.arange(length, dtype="int32"), (len(ids), 1)
+                    ),
                 }
             )
         )
         picked = np.take_along_axis(
-            log_softmax(logits.astype("float64")), texts[..., None], axis=-1
+            log_softmax(logits.astype("float64")), ids[..., None], axis=-1
         )
-        chances.append(np.exp(picked.sum(axis=(1, 2))))
-        totals.append(chances[-1].sum())
-    np.testing.assert_allclose(totals, 1.0, atol=1e-5)
+        products = np.exp(picked.sum(axis=(1, 2)))
+        chances.extend(products.reshape(len(some), len(texts)))
+    np.testing.assert_allclose(np.sum(chances, axis=1), 1.0, atol=1e-5)
     # Untrained, each order has its own opinion.
     assert_differs(chances[0], chances[1], 1e-6)
 
@@ -241,6 +248,9 @@ def test_fit_carries_the_memory():
 def test_two_directions():
     """Rows of the second half are read as if they stood in reverse."""
     model, plain = tiny(two_directions=True), tiny()
+    # A row alone is no second half.
+    alone = guesses(model, IDS[:1], ORDER[:1])
+    assert_close(alone, guesses(plain, IDS[:1], ORDER[:1]))
     for order in (ORDER, EVERY):
         found = guesses(model, IDS, order)
         assert_close(found[:1], guesses(plain, IDS[:1], order[:1]))
@@ -365,6 +375,60 @@ def test_pre_trains_and_is_fine_tuned(tmp_path):
     )
 
 
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_heads_are_the_same_beside_padding(side):
+    model = tiny()
+    heads = {
+        "first": SequenceClassifier(model, 3),
+        "last": SequenceClassifier(model, 3, pooled_token="last"),
+        "tokens": TokenClassifier(model, 3),
+        "span": SpanExtractor(model, no_answer="first"),
+    }
+    alone = IDS[:1, :4]
+    pad = (2, 0) if side == "left" else (0, 2)
+    wide = np.pad(alone, ((0, 0), pad))
+    at = slice(pad[0], pad[0] + 4)
+    outputs = {}
+    for name, head in heads.items():
+        randomize(head)
+        expected, found = values(head(alone)), values(head(wide))
+        if name == "tokens":
+            found = found[:, at]
+        elif name == "span":
+            found = found[:, :, at]
+        assert_close(found, expected)
+        outputs[name] = expected
+    assert_differs(outputs["first"], outputs["last"])
+    again = SequenceClassifier.from_config(heads["last"].get_config())
+    assert again.pooled_token == "last"
+
+
+def test_an_encoder_reads_a_text_by_itself():
+    with pytest.raises(ValueError, match="must be a text by itself"):
+        tiny().encode({"token_ids": IDS, "starts": np.zeros_like(IDS)})
+    bert = Bert(
+        SIZE, num_layers=1, num_heads=2, hidden_dim=8, intermediate_dim=8
+    )
+    with pytest.raises(ValueError, match="where the encoder has a pooler"):
+        SequenceClassifier(bert, 2, pooled_token="last")
+
+
+def test_a_twin_of_a_model_that_is_partly_frozen():
+    model = tiny(memory_length=4, carried_rows=2)
+    freeze(model, "query_vector$")
+    twin = model.with_memory(2)
+    assert twin.memory_length == 2 and twin.carried_rows is None
+    assert_close(guesses(twin, IDS), guesses(model, IDS), 0)
+    # Nothing is remembered where there is no memory, which may be handed on.
+    _, memory = model.with_memory(0).advance(IDS)
+    assert memory == ()
+    without = guesses(model.with_memory(0), IDS, memory=memory)
+    assert_close(without, guesses(model, IDS), 0)
+    enable_lora(model, 2, "query$")
+    with pytest.raises(ValueError, match="that its constructor makes"):
+        model.with_memory(2)
+
+
 @every_form
 def test_config_makes_the_model_again(form):
     model = tiny(form, two_directions=True, memory_length=3, carried_rows=2)
@@ -388,13 +452,18 @@ def test_config_makes_the_model_again(form):
             "`permutation_mask` must say of each token",
         ),
         (
-            {"target_positions": np.ones((2, 3))},
+            {"order": ORDER, "target_positions": np.ones((2, 3))},
             "`target_positions` must hold integers",
         ),
         (
-            {"target_positions": np.ones((3, 3), "int32")},
+            {"order": ORDER, "target_positions": np.ones((3, 3), "int32")},
             r"`target_positions` must have shape \(2, 3\)",
         ),
+        (
+            {"order": ORDER, "target_positions": np.full((2, 3), 6)},
+            r"`target_positions` must lie in \[-1, 6\)",
+        ),
+        ({"target_positions": EVERY}, "or a guess would see its own token"),
         (
             {"target_mapping": np.ones((2, 3, 5))},
             r"`target_mapping` must have shape \(2, 3, 6\)",

@@ -1,5 +1,6 @@
 """Which weights are collected, under which name, and by whom."""
 
+import keras
 import pytest
 
 import keras_attn
@@ -93,3 +94,30 @@ def test_refuses_loops():
         pytest.raises(RuntimeError, match="cannot be captured inside a loop"),
     ):
         refuse_capture("a loop")
+
+
+def test_a_layer_that_wants_the_fused_kernel_is_shown_as_well():
+    layer, x = attention(), normal(2, 3, 8)
+    expected = values(layer(x, x, return_attention_scores=True)[1])
+    forced = attention(flash_attention=True)
+    forced.build(x.shape, x.shape)
+    forced.set_weights(layer.get_weights())
+    with capture_weights() as captured:
+        forced(x, x)
+    assert_close(values(captured[forced.path, 0]), expected, 1e-6)
+
+
+def test_refuses_what_is_computed_twice():
+    x = normal(2, 3, 8)
+    with keras.RematScope("full"):
+        layer = attention(name="twice")
+        layer.build(x.shape, x.shape)
+        with (
+            capture_weights(),
+            pytest.raises(RuntimeError, match="captured inside a RematScope"),
+        ):
+            layer(x, x)
+        # Of others it may.
+        with capture_weights("other") as captured:
+            layer(x, x)
+        assert not captured

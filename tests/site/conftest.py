@@ -1,4 +1,4 @@
-"""The built site, and a browser to look at it."""
+"""The built site."""
 
 import os
 import pathlib
@@ -6,8 +6,6 @@ import subprocess
 import sys
 
 import pytest
-
-from tools.site.browser import Browser, find_browser
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -33,20 +31,3 @@ def site(tmp_path_factory):
     result = build_site(folder)
     assert result.returncode == 0, result.stderr
     return folder
-
-
-@pytest.fixture(scope="session")
-def browser():
-    """A running Chromium. Where none is installed, the test is skipped.
-
-    With NEED_CHROMIUM set, as it is where `.ci/run` installs one, a missing
-    Chromium is a failure.
-    """
-    program = find_browser()
-    if program is None:
-        missing = "no Chromium is installed (Debian: apt-get install chromium)"
-        if os.environ.get("NEED_CHROMIUM"):
-            pytest.fail(missing)
-        pytest.skip(missing)
-    with Browser(program) as running:
-        yield running

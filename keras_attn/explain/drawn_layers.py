@@ -1,0 +1,145 @@
+"""What a picture of attention shows: maps by layer, and their labels."""
+
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+
+from keras_attn.explain.attention_maps import AttentionMap
+
+
+class DrawnLayer(NamedTuple):
+    """Holds what is drawn of one layer.
+
+    Args:
+        title: str, or None.
+        maps: float (n, T, S).
+        names: list of n str.
+        rows: list of T str, or None.
+        columns: list of S str, or None.
+    """
+
+    title: Any
+    maps: Any
+    names: Any
+    rows: Any
+    columns: Any
+
+
+def drawn_layers(weights, query_tokens, key_tokens, head, row):
+    """Reads and checks what `plot_attention` is given.
+
+    Args:
+        weights: array, `AttentionMap` or list of these, as there.
+        query_tokens: list of str, or None.
+        key_tokens: list of str, or None.
+        head: int, or None.
+        row: int.
+
+    Returns:
+        List of `DrawnLayer`.
+
+    Raises:
+        ValueError: what `plot_attention` refuses of these.
+    """
+    several = isinstance(weights, (list, tuple)) and not isinstance(
+        weights, AttentionMap
+    )
+    if several and weights and isinstance(weights[0], AttentionMap):
+        if len(weights) > 1 and not query_tokens is key_tokens is None:
+            raise ValueError(
+                "Tokens of several layers must stand in their maps. "
+                "Received: `query_tokens` or `key_tokens`"
+            )
+        return [
+            _layer(one, query_tokens, key_tokens, head, row) for one in weights
+        ]
+    return [_layer(weights, query_tokens, key_tokens, head, row)]
+
+
+def _layer(weights, query_tokens, key_tokens, head, row):
+    title, numbers = None, None
+    if isinstance(weights, AttentionMap):
+        one = weights
+        if not 0 <= row < len(one.weights):
+            raise ValueError(
+                f"`row` must lie in [0, {len(one.weights)}), the rows of the "
+                f"map. Received: row={row}"
+            )
+        weights, queries, keys = one.of(row)
+        title = one.layer if not one.call else f"{one.layer}, call {one.call}"
+        numbers = list(one.heads)
+        query_tokens = queries if query_tokens is None else query_tokens
+        key_tokens = keys if key_tokens is None else key_tokens
+    maps, names = _maps(weights, head, numbers)
+    return DrawnLayer(
+        title,
+        maps,
+        names,
+        _labels("query_tokens", query_tokens, maps.shape[1]),
+        _labels("key_tokens", key_tokens, maps.shape[2]),
+    )
+
+
+def _maps(weights, head, numbers=None):
+    """Returns the maps to draw, float (n, T, S), and their names."""
+    array = keras.ops.convert_to_numpy(weights)
+    shape = array.shape
+    if len(shape) == 4 and shape[0] == 1:
+        array = array[0]
+    elif len(shape) == 2:
+        array = array[None]
+    if array.ndim != 3 or 0 in array.shape:
+        raise ValueError(
+            "`weights` must be of shape (T, S), (N, T, S) or (1, N, T, S). "
+            f"Received: weights of shape {shape}"
+        )
+    array = array.astype("float32")
+    if not np.all(np.isfinite(array)) or array.min() < 0:
+        raise ValueError(
+            "`weights` must be finite and none of them negative (weights come "
+            "after the softmax, scores before it). Received: values from "
+            f"{array.min()} to {array.max()}"
+        )
+    count = len(array)
+    if head is None:
+        if numbers is None:
+            numbers = range(count) if count > 1 else []
+        names = [f"head {number}" for number in numbers]
+        return array, names or [""]
+    if isinstance(head, bool) or not isinstance(head, int):
+        raise ValueError(f"`head` must be an int. Received: head={head!r}")
+    known = list(range(count)) if numbers is None else numbers
+    if head not in known:
+        allowed = (
+            f"lie in [0, {count}), the heads of `weights`"
+            if known == list(range(count))
+            else f"be one of {known}, the heads of the map"
+        )
+        raise ValueError(f"`head` must {allowed}. Received: head={head}")
+    place = known.index(head)
+    return array[place : place + 1], [f"head {head}"]
+
+
+def _labels(name, tokens, count):
+    """Returns printable labels, or None where there are no tokens."""
+    if tokens is None:
+        return None
+    if isinstance(tokens, (str, bytes)):
+        raise ValueError(
+            f"`{name}` must be a list of tokens. Received: {name}={tokens!r}"
+        )
+    tokens = [
+        token.decode("utf-8", "replace") if isinstance(token, bytes) else token
+        for token in tokens
+    ]
+    if len(tokens) != count:
+        raise ValueError(
+            f"`{name}` must name the {count} positions of `weights`. "
+            f"Received: {len(tokens)} tokens"
+        )
+    # A line break in a label would tear the layout apart.
+    return [
+        "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(token))
+        for token in tokens
+    ]

@@ -1,0 +1,58 @@
+"""Fonts that labels can be written in, whatever their script."""
+
+import functools
+
+
+def label_fonts(texts):
+    """Finds fonts that have the characters of some labels.
+
+    Matplotlib's own font has Latin, Greek, Cyrillic and some more. For what it
+    lacks the fonts of the machine are searched, those that have most of it
+    first. What none of them has is drawn as a box, and matplotlib warns of it.
+
+    Args:
+        texts: iterable of str.
+
+    Returns:
+        List of str, names of font families: matplotlib takes each character
+        from the first that has it.
+    """
+    from matplotlib import font_manager
+
+    usual = font_manager.FontProperties()
+    families = list(usual.get_family())
+    characters = frozenset("".join(texts))
+    missing = characters - _characters(font_manager.findfont(usual))
+    return families + _covering(
+        frozenset(c for c in missing if c.isprintable())
+    )
+
+
+@functools.lru_cache(maxsize=64)
+def _covering(missing):
+    from matplotlib import font_manager
+
+    if not missing:
+        return []
+    has = {}
+    for font in font_manager.fontManager.ttflist:
+        if "Last Resort" in font.name:
+            continue  # has a box for every character
+        found = missing & _characters(font.fname)
+        if len(found) > len(has.get(font.name, ())):
+            has[font.name] = found
+    families = []
+    while missing and has:
+        best = max(sorted(has), key=lambda name: len(has[name] & missing))
+        if not has[best] & missing:
+            break
+        families.append(best)
+        missing = missing - has.pop(best)
+    return families
+
+
+@functools.lru_cache(maxsize=512)
+def _characters(path):
+    from matplotlib import font_manager
+
+    return frozenset(map(chr, font_manager.get_font(path).get_charmap()))
