@@ -5,6 +5,9 @@ import numpy as np
 import pytest
 from keras import ops
 
+from keras_attn.explain import attention_maps, rise
+from keras_attn.explain.perturbations import TokenMasks
+from keras_attn.models import GPT, TransformerXL, XLNet
 from keras_attn.ops import (
     PositionBias,
     Visibility,
@@ -129,3 +132,41 @@ def test_every_kernel_gives_what_the_plain_one_gives(name, bias, dtype):
             err_msg=str(kernel),
         )
     assert served >= 3
+
+
+@pytest.mark.parametrize("kind", [GPT, TransformerXL, XLNet])
+def test_language_models_write_and_are_looked_into(kind):
+    more = {"max_length": 16} if kind is GPT else {}
+    model = kind(12, num_layers=2, num_heads=2, hidden_dim=8, **more)
+    prompts = ops.convert_to_tensor(np.int32([[5, 6, 7], [8, 9, 10]]))
+    decoded = model.generate(prompts, 3, verbose=0)
+    maps = attention_maps(model, prompts, decoded=decoded)
+    for one in maps:
+        total = one.weights.sum(-1)
+        np.testing.assert_allclose(total[total > 0], 1, atol=1e-3)
+    ids = np.int32([5, 6, 7])
+    found = rise(
+        lambda ids: model(ids.astype("int32"))[:, -1, :3],
+        ids,
+        TokenMasks(mask_id=3),
+        64,
+        verbose=0,
+    )
+    assert found.shape == (3, 3) and np.isfinite(found).all()
+
+
+def test_a_memory_is_carried():
+    model = TransformerXL(
+        12,
+        num_layers=2,
+        num_heads=2,
+        hidden_dim=8,
+        memory_length=4,
+        carried_rows=2,
+    )
+    model.compile(keras.optimizers.Adam(0.01), SequenceCrossentropy(pad_id=-1))
+    ids = np.random.default_rng(0).integers(3, 12, (2, 6)).astype("int32")
+    starts = np.int32([[1, 0, 0, 0, 0, 0]] * 2)
+    inputs = {"token_ids": ids, "starts": starts}
+    losses = [model.train_on_batch(inputs, ids) for _ in range(20)]
+    assert np.isfinite(losses).all() and losses[-1] < losses[0]

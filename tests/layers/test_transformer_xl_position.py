@@ -257,3 +257,43 @@ def test_bad_arguments(arguments, says):
 def test_an_attention_that_it_does_not_fit(sizes, says):
     with pytest.raises(ValueError, match=says):
         MultiHeadAttention(2, 4, position=TransformerXLPosition(*sizes))
+
+
+def _largest(jaxpr):
+    """The size of the largest value that a program of JAX makes."""
+    sizes = [0]
+    for equation in jaxpr.eqns:
+        sizes += [var.aval.size for var in equation.outvars]
+        for value in equation.params.values():
+            for inner in value if isinstance(value, (tuple, list)) else [value]:
+                inner = getattr(inner, "jaxpr", inner)
+                if hasattr(inner, "eqns"):
+                    sizes.append(_largest(inner))
+    return max(sizes)
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() != "jax", reason="reads the program of JAX"
+)
+@pytest.mark.parametrize("padded", [False, True])
+def test_nothing_of_the_size_of_all_pairs_times_the_width_is_held(padded):
+    import jax
+
+    length, width = 24, 64
+    layer = MultiHeadAttention(
+        2, 32, causal=True, position=TransformerXLPosition(2, 32)
+    )
+    x = normal(1, length, width)
+    layer.build(x.shape, x.shape)
+    mask = np.arange(length)[None] < length - padded * 3
+
+    def loss(x):
+        return keras.ops.sum(
+            layer(x, x, query_mask=mask, value_mask=mask)
+            if padded
+            else layer(x, x)
+        )
+
+    program = jax.make_jaxpr(jax.value_and_grad(loss))(x)
+    largest = _largest(program.jaxpr)
+    assert 2 * length**2 <= largest < length**2 * width / 4
