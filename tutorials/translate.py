@@ -344,3 +344,48 @@ What to try next:
   make translate MODEL={run.out} INPUT=FILE   translate the lines of a file
   make translate DATA=FILE                    learn from your own corpus
   KERAS_BACKEND=jax make translate            the same on another backend""")
+
+# %% [markdown]
+# ## Exercises
+#
+# **1.** Fill in, for the settings above: D = 128 and two heads. The queries of
+# B targets of T tokens have the shape ___, the weights of the cross-attention
+# to S source tokens ___. One attention layer has ___ parameters, biases
+# included.
+#
+# <details markdown>
+# <summary>Answer</summary>
+#
+# (B, T, 2, 64); (B, 2, T, S); four projections of D to D,
+# $4 \cdot (128^2 + 128) = 66{,}048$, however many heads there are.
+#
+# </details>
+#
+# **2.** At which step is the learning rate highest, and how high is it for
+# D = 128, w = 400 and `scale=0.8`? What would w = 4,000, as in the paper, do to
+# a training of 2,000 steps?
+#
+# <details markdown>
+# <summary>Answer</summary>
+#
+# At s = w, where both sides of the minimum are equal:
+# $0.8 / \sqrt{128 \cdot 400} = 0.0035$. With w = 4,000 it would still rise at
+# the last step, to $0.8 \cdot 128^{-1/2} \cdot 2000 \cdot 4000^{-3/2} =
+# 0.00056$, a sixth of that.
+#
+# </details>
+#
+# **3.** The loss of a model that is always right, and sure of it, is 0 without
+# smoothing. What is the least that it can be with a tenth spread over V = 1,500
+# tokens? Which probabilities reach it?
+#
+# <details markdown>
+# <summary>Answer</summary>
+#
+# Those of the smoothed label itself: 0.9 + 0.1 / V for the right token,
+# 0.1 / V for each other. The loss is then the entropy of that,
+# $-0.9 \ln 0.9 - 0.1 \ln (0.1 / 1500) \approx 1.06$ nats: a curve of the
+# training loss that ends above 1 has not failed. The validation loss is
+# smoothed too.
+#
+# </details>

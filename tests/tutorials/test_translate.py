@@ -9,6 +9,8 @@ import pytest
 import settings
 from translation import bleu
 
+from keras_attn.layers import MultiHeadAttention
+from keras_attn.training import SequenceCrossentropy, WarmupSchedule
 from tests.tutorials.programs import complaint, printed, runner
 
 run = runner("translate", settings.Settings)
@@ -137,3 +139,22 @@ def test_the_loaded_model_is_the_saved_one(quick):
         keras.ops.convert_to_numpy(model(ids)),
         keras.ops.convert_to_numpy(again(ids)),
     )
+
+
+@pytest.mark.one_backend
+def test_the_answers_to_the_exercises():
+    layer = MultiHeadAttention(num_heads=2, key_dim=64)
+    layer.build((None, None, 128), (None, None, 128))
+    assert layer.count_params() == 66_048
+    # Steps of a schedule count from 0.
+    rate = WarmupSchedule(128, 400, 0.8)
+    rates = [float(rate(step)) for step in (398, 399, 400)]
+    assert max(rates) == rates[1] == pytest.approx(0.0035, abs=5e-5)
+    slow = float(WarmupSchedule(128, 4000, 0.8)(1999))
+    assert slow == pytest.approx(0.00056, abs=5e-6)
+    assert rates[1] / slow == pytest.approx(6, abs=0.5)
+    chances = np.full((1, 1, 1500), 0.1 / 1500)
+    chances[0, 0, 7] += 0.9
+    loss = SequenceCrossentropy(label_smoothing=0.1)
+    least = float(loss(np.array([[7]]), np.log(chances).astype("float32")))
+    assert least == pytest.approx(1.06, abs=0.005)

@@ -4,6 +4,7 @@ import argparse
 import pathlib
 import sys
 
+from tools.site.barriers import barriers
 from tools.site.browser import Browser, BrowserError, find_browser
 from tools.site.check import check
 from tools.site.server import serve
@@ -11,10 +12,11 @@ from tools.site.tab import VARIANTS, Tab
 
 DESCRIPTION = """\
 Opens every page of a built site in headless Chromium, in a desktop's and in a
-phone's window, light and dark, and says what is wrong with it."""
+phone's window, light and dark, and says what is wrong with it, and what some
+readers cannot see or reach."""
 
 
-def look(site, browser, variant, pictures=None):
+def look(site, browser, variant, pictures=None, reach=None):
     """Looks at every page of a site in one way.
 
     Args:
@@ -22,6 +24,8 @@ def look(site, browser, variant, pictures=None):
         browser: a running `Browser`.
         variant: `Variant`.
         pictures: path of a folder for pictures of the pages; default: none.
+        reach: set of str. The pages that are looked at for barriers; default:
+            all, at a second or two each.
 
     Returns:
         Dict of page, relative to the site, to list of what is wrong with it.
@@ -34,6 +38,8 @@ def look(site, browser, variant, pictures=None):
             page = path.relative_to(site).as_posix()
             try:
                 found[page] = check(tab, address + page)
+                if reach is None or page in reach:
+                    found[page] += barriers(tab)
             except BrowserError as error:
                 raise BrowserError(
                     f"{page}, {variant.name}: {error}"

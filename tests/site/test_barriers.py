@@ -1,0 +1,56 @@
+"""What some readers cannot see or reach is found, and nothing else."""
+
+import pytest
+
+from tools.site.barriers import barriers
+from tools.site.server import serve
+from tools.site.tab import VARIANTS, Tab
+
+pytestmark = pytest.mark.one_backend
+
+PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>a page</title>
+<link rel="icon" href="data:,"></head>
+<body><main><h1>A page</h1>{body}</main></body></html>
+"""
+PIXEL = (
+    "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIB"
+    "RAA7"
+)
+BAD = {
+    "image-alt": f'<img src="{PIXEL}">',
+    "color-contrast": '<p style="color: #bbb; background: #fff">pale</p>',
+    "button-name": "<button></button>",
+    "select-name": "<select><option>one</option></select>",
+    "scrollable-region-focusable": (
+        '<div style="overflow: auto; height: 9em; width: 9em">'
+        '<p style="height: 999px">long</p></div>'
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def found(browser, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("barriers")
+    tab = Tab(browser, VARIANTS[0])
+
+    def of(body):
+        name = f"page-{len(list(folder.iterdir()))}.html"
+        (folder / name).write_text(PAGE.format(body=body), encoding="utf-8")
+        tab.open(address + name)
+        return barriers(tab)
+
+    with serve(folder) as address:
+        yield of
+    tab.close()
+
+
+@pytest.mark.parametrize("rule", BAD)
+def test_a_barrier_is_found(found, rule):
+    (barrier,) = found(BAD[rule])
+    assert barrier.startswith(f"{rule}: ") and "1 times, first " in barrier
+
+
+def test_a_good_page_has_none(found):
+    body = f'<p>text</p><img src="{PIXEL}" alt="a dot"><a href="#x">on</a>'
+    assert found(body) == []
