@@ -23,8 +23,8 @@ BAD = {
     "button-name": "<button></button>",
     "select-name": "<select><option>one</option></select>",
     "scrollable-region-focusable": (
-        '<div style="overflow: auto; height: 9em; width: 9em">'
-        '<p style="height: 999px">long</p></div>'
+        f'<pre style="overflow: auto; width: 9em"><code>{"long " * 99}</code>'
+        "</pre>"
     ),
 }
 
