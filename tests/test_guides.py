@@ -1,12 +1,17 @@
 """The programs of the guides run, and print what their pages say."""
 
+import importlib.util
 import os
 import pathlib
 import re
+import runpy
 import subprocess
 import sys
 
+import keras
 import pytest
+
+from tests.examples import blocks, run, said
 
 ROOT = pathlib.Path(__file__).parents[1]
 GUIDES = ROOT / "docs" / "guides"
@@ -58,3 +63,116 @@ def test_another_finding_is_noticed():
     assert reports_in(page) == printed_by("## Here\n\nmoved 1.2e+03 % a\n\n")
     assert reports_in(page) != printed_by("## Here\n\nmoved 12 % b\n\n")
     assert reports_in(page) != printed_by("## Here\n\nmoved < 0.01 % a\n\n")
+
+
+# What these show is not there: models of the reader or of a tutorial, published
+# weights.
+NOT_RUN = {"doctor.md", "pretrained.md"}
+PAGES = {
+    path.name: path.read_text(encoding="utf-8")
+    for path in sorted(GUIDES.glob("*.md"))
+}
+RUN = {
+    name: blocks("python", page)
+    for name, page in PAGES.items()
+    if name not in NOT_RUN and blocks("python", page)
+}
+
+
+def table(page, first):
+    """Rows of the table whose head begins with a word, as dicts of its head."""
+    found = re.search(rf"^\| {first} \|.*\n(?:\|.*\n)*", page, re.MULTILINE)
+    head, _, *rows = (
+        [cell.strip() for cell in line.strip("|\n").split("|")]
+        for line in found[0].splitlines()
+    )
+    return [dict(zip(head, row, strict=True)) for row in rows]
+
+
+@pytest.fixture
+def in_a_folder(tmp_path, monkeypatch):
+    """Runs a test in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+
+
+# Of Keras: a layer made of others has no method to be quantised itself.
+@pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize`")
+@pytest.mark.parametrize("name", RUN)
+def test_the_code_of_a_guide(name, capsys, in_a_folder):
+    """All blocks of a page, in order, in one namespace."""
+    names = {"__name__": "__main__"}
+    outcomes = [run(code, names, capsys, name) for code in RUN[name]]
+    assert sum(len(expected) for expected, _ in outcomes) >= 2
+    for code, (expected, printed) in zip(RUN[name], outcomes, strict=True):
+        assert printed == expected, code
+    if name == "kernels.md":
+        chosen = {title: plan.kernel for title, plan in names["plans"].items()}
+        backend = keras.backend.backend()
+        rows = table(PAGES[name], "call")
+        assert chosen == {row["call"]: row[backend] for row in rows}
+
+
+def test_every_guide_is_run_or_named():
+    assert PAGES.keys() - RUN.keys() - NOT_RUN == {"why.md"}
+
+
+def test_what_a_block_says():
+    code = "print(1)  # 1\nx = 2  # no\nprint(x)\n# 2\n# 3\n    print(4)  # 4\n"
+    assert said(code) == ["1", "2", "3"]
+
+
+# What the scripts show is the peers' and not ours: each is run once, but for
+# those of Keras, which say of every backend what they say.
+WHY = sorted((GUIDES / "why").glob("*.py"))
+NEEDS = {
+    "attentions_empty": "torch",
+    "blind_row_torch": "torch",
+    "tgt_is_causal": "torch",
+}
+
+
+def shown(page, script):
+    """What a page shows of a script, by backend; None: the same on each."""
+    section = page.partition(f"](why/{script}.py)")[2]
+    section = re.split(r"^## |\]\(why/", section, flags=re.MULTILINE)[0]
+    found = {}
+    for block in blocks("text", section):
+        backend = re.search(r"^keras .* on (\w+)$", block, re.MULTILINE)
+        found[backend and backend[1]] = block
+    return found
+
+
+def without_versions(text):
+    """Lines without the numbers of versions, and without the backend."""
+    text = re.sub(r"^([\w-]+) \d[\w.]*( on \w+)?$", r"\1", text, flags=re.M)
+    return text.splitlines()
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(
+            path,
+            id=path.stem,
+            marks=[pytest.mark.one_backend] if path.stem in NEEDS else [],
+        )
+        for path in WHY
+    ],
+)
+def test_the_page_shows_what_a_script_prints(script, capsys):
+    reports = shown(PAGES["why.md"], script.stem)
+    backend = keras.backend.backend()
+    expected = reports.get(backend) or next(iter(reports.values()))
+    runpy.run_path(str(script), run_name="__main__")
+    printed = without_versions(capsys.readouterr().out)
+    expected = without_versions(expected)
+    if "for want of KerasHub" in "".join(printed):
+        assert importlib.util.find_spec("keras_hub") is None
+        expected = [
+            line for line in expected if not line.startswith("keras-hub")
+        ]
+        theirs = [line.startswith("theirs:") for line in expected].index(True)
+        assert printed[theirs].endswith("pip install keras-hub")
+        expected[theirs] = printed[theirs]
+    assert printed == expected, "Has a newer version mended it?"
+    assert any("ours:" in line for line in printed)

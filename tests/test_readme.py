@@ -7,10 +7,11 @@ import re
 import shlex
 import shutil
 import subprocess
-import textwrap
 import tomllib
 
 import pytest
+
+from tests.examples import blocks, run
 
 ROOT = pathlib.Path(__file__).parents[1]
 README, CONTRIBUTING = (
@@ -20,13 +21,6 @@ README, CONTRIBUTING = (
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 EXTRAS = PROJECT["project"]["optional-dependencies"].keys()
 MODULES = {"pytest", "venv"}
-
-
-def blocks(language, text=README):
-    """Bodies of the fenced blocks of a language, in order, unindented."""
-    fence = rf"^( *)```{language}\n(.*?)^\1```$"
-    found = re.findall(fence, text, re.DOTALL | re.MULTILINE)
-    return [textwrap.dedent(body) for _, body in found]
 
 
 COMMANDS = [
@@ -137,17 +131,16 @@ def test_a_wrong_command_is_found(command, expected):
 
 
 # A block is one program. The line `print(...)  # text` says what it prints.
-@pytest.mark.parametrize("code", blocks("python"))
+@pytest.mark.parametrize("code", blocks("python", README))
 def test_every_example_prints_what_it_says(code, capsys):
-    expected = re.findall(r"^print\(.*\)  # (.*)$", code, re.MULTILINE)
-    exec(compile(code, "README.md", "exec"), {"__name__": "__main__"})
-    printed = capsys.readouterr().out.splitlines()
+    names = {"__name__": "__main__"}
+    expected, printed = run(code, names, capsys, "README.md")
     assert expected
-    assert [line for line in printed if line in expected] == expected
+    assert printed == expected
 
 
 def test_there_are_examples():
-    assert len(blocks("python")) >= 2
+    assert len(blocks("python", README)) >= 2
     assert blocks("sh", "```sh\na\n```\n```python\nb\n```\n") == ["a\n"]
     assert blocks("sh", "1. b\n\n    ```sh\n    a\n    ```\n") == ["a\n"]
 
