@@ -163,6 +163,31 @@ def test_a_path_of_this_machine_is_refused(output):
 def test_an_output_that_no_page_can_show_is_refused():
     with pytest.raises(BuildError, match=r"nor a PNG picture.*text/html"):
         tidy(notebook(result(text_html="<b>")), [])
+    with pytest.raises(BuildError, match=r"nor a PNG picture.*text/latex"):
+        tidy(notebook(result(text_latex="$x$"), alt="x"), [])
+
+
+def test_html_is_kept_where_a_cell_says_what_it_shows():
+    both = {"text_html": "<p>\ta</p>", "text_plain": "<View>"}
+    node = notebook(result(**both), alt="Heads to choose from")
+    tidy(node, [])
+    assert node.cells[1].outputs[0].data == {"text/html": "<p>\ta</p>"}
+    node = notebook(result(**both))
+    tidy(node, [])
+    assert node.cells[1].outputs[0].data == {"text/plain": "<View>"}
+
+
+@pytest.mark.parametrize(
+    "piece, answer",
+    [
+        ("<p>" + "x" * 300_000, "shows 300,003 bytes of HTML"),
+        ("<p>a\n \nb</p>", "an empty line"),
+        ("<p>/home/me/x</p>", "shows a path"),
+    ],
+)
+def test_html_that_no_page_can_carry_is_refused(piece, answer):
+    with pytest.raises(BuildError, match=answer):
+        tidy(notebook(result(text_html=piece), alt="x"), ["/home/me"])
 
 
 def test_a_figure_gets_smaller_and_a_photograph_stays():
@@ -200,6 +225,16 @@ def test_a_page_has_title_stamp_prose_code_and_outputs():
     assert "```{.text .output}\nprinted\n```\n" in page
     assert page.endswith("![A black square](learn-1.png)\n")
     assert pictures == {"learn-1.png": base64.b64decode(PNG)}
+
+
+def test_a_page_carries_html():
+    node = notebook(result(text_html="<p>a</p>\n"), alt='Of "it"')
+    page, pictures = render(node, STAMP, "learn")
+    assert page.endswith(
+        '\n\n<div class="view" role="figure" aria-label="Of &quot;it&quot;">\n'
+        "<p>a</p>\n</div>\n"
+    )
+    assert pictures == {}
 
 
 def test_a_fence_is_longer_than_those_within():

@@ -1,6 +1,7 @@
 """Writes a notebook that has run as plain Markdown and pictures."""
 
 import base64
+import html
 import re
 
 from tools.tutorials.failure import BuildError
@@ -21,7 +22,7 @@ def render(notebook, stamp, name):
 
     Raises:
         BuildError: the first cell has no title, or a cell that shows a picture
-            has no `alt` that says what is to be seen.
+            or HTML has no `alt` that says what is to be seen.
     """
     parts, pictures = [], {}
     for number, cell in enumerate(notebook.cells):
@@ -38,6 +39,12 @@ def render(notebook, stamp, name):
                 file = f"{name}-{len(pictures) + 1}.png"
                 pictures[file] = base64.b64decode(data["image/png"])
                 parts.append(f"![{_alt(cell, number)}]({file})")
+            elif "text/html" in data:
+                label = html.escape(_alt(cell, number))
+                parts.append(
+                    f'<div class="view" role="figure" aria-label="{label}">\n'
+                    f"{data['text/html'].strip()}\n</div>"
+                )
             else:
                 text = output.get("text") or data["text/plain"]
                 parts.append(_fenced("{.text .output}", text.strip("\n")))

@@ -9,6 +9,8 @@ from tools.tutorials.failure import BuildError
 from tools.tutorials.picture import shrink
 
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+# What a page carries of a piece of HTML, in bytes: it is loaded with the page.
+MOST_HTML = 300_000
 # No page may hold them; a model that writes bytes may print them.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
@@ -17,7 +19,8 @@ def tidy(notebook, paths):
     """Cleans the outputs of a notebook, in place.
 
     What went to stderr is dropped: it is the log's. Text is what a terminal
-    would show in the end, so that a progress bar is its last state only.
+    would show in the end, so that a progress bar is its last state only. HTML
+    is kept in cells that say by `alt` what is to be seen.
 
     Args:
         notebook: `nbformat.NotebookNode` that has run.
@@ -30,9 +33,14 @@ def tidy(notebook, paths):
     for number, cell in enumerate(notebook.cells):
         if cell.cell_type != "code":
             continue
-        cell.outputs = _tidied(cell.outputs, number)
+        # Others have HTML beside their text too, such as a model's summary.
+        html = bool(cell.metadata.get("alt"))
+        cell.outputs = _tidied(cell.outputs, number, html)
         for output in cell.outputs:
-            text = output.get("text") or output["data"].get("text/plain", "")
+            text = output.get("text") or "".join(
+                output["data"].get(kind, "")
+                for kind in ("text/plain", "text/html")
+            )
             for path in paths:
                 if path in text:
                     raise BuildError(
@@ -69,7 +77,7 @@ def _final_line(line):
     return "".join(shown)
 
 
-def _tidied(outputs, number):
+def _tidied(outputs, number, html):
     kept = []
     for output in outputs:
         if output.output_type == "stream":
@@ -80,31 +88,50 @@ def _tidied(outputs, number):
             else:
                 kept.append(output)
         else:
-            kept.append(_result(output, number))
+            kept.append(_result(output, number, html))
     for output in kept:
         if output.output_type == "stream":
             output.text = final_text(output.text)
     return [output for output in kept if _shows_something(output)]
 
 
-def _result(output, number):
-    """A result as a PNG picture or, where it has none, as text."""
-    for kind in ("image/png", "text/plain"):
+def _result(output, number, html):
+    """A result as a picture, as HTML, or, where it has neither, as text."""
+    kinds = "image/png", *(["text/html"] if html else []), "text/plain"
+    for kind in kinds:
         if kind in output.get("data", {}):
             data = output.data[kind]
             if kind == "image/png":
                 picture = shrink(base64.b64decode(data))
                 data = base64.b64encode(picture).decode("ascii")
+            elif kind == "text/html":
+                _check_html(data, number)
             else:
                 data = final_text(data)
             return nbformat.v4.new_output("display_data", {kind: data})
     raise BuildError(
-        f"Cell {number} has an output that is neither text nor a PNG picture: "
+        f"Cell {number} has an output that is neither text nor a PNG picture, "
+        "nor HTML behind an `alt`: "
         f"{sorted(output.get('data', {})) or output.output_type}"
     )
+
+
+def _check_html(piece, number):
+    size = len(piece.encode("utf-8"))
+    if size > MOST_HTML:
+        raise BuildError(
+            f"Cell {number} shows {size:,} bytes of HTML; a page may carry "
+            f"{MOST_HTML:,}. Show less of it, or save it as a file."
+        )
+    # Markdown ends a piece of HTML at an empty line.
+    if re.search(r"\n[ \t]*\n", piece.strip()):
+        raise BuildError(
+            f"Cell {number} shows HTML with an empty line in it, which a page "
+            "of Markdown cannot carry."
+        )
 
 
 def _shows_something(output):
     if output.output_type == "stream":
         return bool(output.text.strip())
-    return bool(output.data.get("image/png") or output.data["text/plain"])
+    return any(output.data.values())
