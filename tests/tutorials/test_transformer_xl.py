@@ -141,5 +141,6 @@ def test_reach_is_where_the_influence_ends(memory, segment):
         )
         before = {"memory": kept} if memory else {}
     last = keras.ops.convert_to_numpy(logits)[:, -1]
-    assert (last[0] != last[2]).any()
-    assert (last[1] == last[2]).all()
+    # Not to the bit: rows of a batch may be rounded differently.
+    assert np.abs(last[0] - last[2]).max() > 1e-5
+    assert np.abs(last[1] - last[2]).max() < 2e-6
