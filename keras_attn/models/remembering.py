@@ -4,6 +4,7 @@ from keras import ops, tree
 
 from keras_attn import checks
 from keras_attn.models import segment_memory
+from keras_attn.models.block_options import block_options
 from keras_attn.models.carried_memory import CarriedMemory
 from keras_attn.models.doors import check_mask
 from keras_attn.models.left_to_right import LeftToRight
@@ -14,7 +15,7 @@ class Remembering(LeftToRight):
     """Takes a memory from the caller, or carries one between batches.
 
     Abstract: `TransformerXL` and `XLNet` say in `_read` how a segment is read,
-    and document the arguments.
+    of which blocks and positions they are made, and document the arguments.
     """
 
     _fixed = "positions", "position", "max_length"
@@ -184,6 +185,27 @@ class Remembering(LeftToRight):
         parts = self.check_inputs(inputs)
         parts = parts if isinstance(parts, dict) else {"token_ids": parts}
         return tree.map_structure(ops.convert_to_tensor, parts)
+
+    def _make_blocks(self):
+        heads = self.num_heads, self.hidden_dim // self.num_heads
+        self._blocks = [
+            self._block_class(
+                name=f"block_{i}",
+                position=self._position_class(
+                    *heads,
+                    self.hidden_dim,
+                    initializer=self._first_weights(),
+                    bias_initializer=self._first_weights(),
+                    dtype=self.dtype_policy,
+                    name=f"block_{i}_position",
+                ),
+                kernel_initializer=self._first_weights(),
+                **block_options(self),
+            )
+            for i in range(self.num_layers)
+        ]
+        for block in self._blocks:
+            block.build((None, None, self.hidden_dim))
 
     def _carries(self, parts):
         return (

@@ -4,7 +4,6 @@ import keras
 
 from keras_attn.blocks import SegmentBlock
 from keras_attn.layers import TransformerXLPosition
-from keras_attn.models.block_options import block_options
 from keras_attn.models.remembering import Remembering
 
 
@@ -86,6 +85,9 @@ class TransformerXL(Remembering):
         ((1, 3, 100), (1, 4))
     """
 
+    _block_class = SegmentBlock
+    _position_class = TransformerXLPosition
+
     def __init__(
         self,
         vocabulary_size,
@@ -155,24 +157,3 @@ class TransformerXL(Remembering):
         return logits, self._remembered(
             memory, states, token_ids, there, documents
         )
-
-    def _make_blocks(self):
-        heads = self.num_heads, self.hidden_dim // self.num_heads
-        self._blocks = [
-            SegmentBlock(
-                name=f"block_{i}",
-                position=TransformerXLPosition(
-                    *heads,
-                    self.hidden_dim,
-                    initializer=self._first_weights(),
-                    bias_initializer=self._first_weights(),
-                    dtype=self.dtype_policy,
-                    name=f"block_{i}_position",
-                ),
-                kernel_initializer=self._first_weights(),
-                **block_options(self),
-            )
-            for i in range(self.num_layers)
-        ]
-        for block in self._blocks:
-            block.build((None, None, self.hidden_dim))

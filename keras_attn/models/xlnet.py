@@ -7,7 +7,6 @@ from keras_attn import cache as kv
 from keras_attn import checks
 from keras_attn.blocks import TwoStreamBlock
 from keras_attn.layers import XLNetPosition
-from keras_attn.models.block_options import block_options
 from keras_attn.models.doors import check_ids, check_mask
 from keras_attn.models.factorisation import two_views
 from keras_attn.models.remembering import Remembering
@@ -108,6 +107,9 @@ class XLNet(Remembering):
         >>> tuple(logits.shape)
         (1, 2, 100)
     """
+
+    _block_class = TwoStreamBlock
+    _position_class = XLNetPosition
 
     def __init__(
         self,
@@ -321,27 +323,6 @@ class XLNet(Remembering):
         """Returns the first queries, for the rows and lengths of a tensor."""
         vector = ops.cast(self._query_vector, like.dtype)
         return vector + ops.zeros_like(like[..., :1])
-
-    def _make_blocks(self):
-        heads = self.num_heads, self.hidden_dim // self.num_heads
-        self._blocks = [
-            TwoStreamBlock(
-                name=f"block_{i}",
-                position=XLNetPosition(
-                    *heads,
-                    self.hidden_dim,
-                    initializer=self._first_weights(),
-                    bias_initializer=self._first_weights(),
-                    dtype=self.dtype_policy,
-                    name=f"block_{i}_position",
-                ),
-                kernel_initializer=self._first_weights(),
-                **block_options(self),
-            )
-            for i in range(self.num_layers)
-        ]
-        for block in self._blocks:
-            block.build((None, None, self.hidden_dim))
 
 
 def _segments(name, array, shape):
