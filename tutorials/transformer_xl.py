@@ -22,7 +22,7 @@
 # - give it a **longer memory** than it ever had in training;
 # - measure what evaluation costs with a memory, and without one.
 #
-# Fifteen minutes on one core. The text is written by a grammar; nothing is
+# Nine minutes on one core. The text is written by a grammar; nothing is
 # downloaded. As a program, on any backend:
 #
 #     KERAS_BACKEND=torch .venv/bin/python tutorials/transformer_xl.py
@@ -394,6 +394,7 @@ for M in memories:
         memory = {"memory": kept} if M else {}
     last = keras.ops.convert_to_numpy(logits)[:, -1]
     moved = np.abs(last[:-1] - last[-1]).max(-1)
+    moved[moved < 1e-5] = 0  # rows of a batch may be rounded differently
     name = f"M = {M}"
     influence[name], reaches[name] = (back, moved), reach
     assert (moved[back > reach] == 0).all()

@@ -108,7 +108,8 @@ class Remembering(LeftToRight):
                 f"constructor makes. Received: {', '.join(other[:3])}"
             )
         for path, weight in own.items():
-            theirs[path].assign(weight)
+            # JAX would share the array, and delete it in the next `predict`.
+            theirs[path].assign(ops.copy(weight.value))
         return twin
 
     def check_inputs(self, inputs):

@@ -419,6 +419,11 @@ def test_a_twin_of_a_model_that_is_partly_frozen():
     twin = model.with_memory(2)
     assert twin.memory_length == 2 and twin.carried_rows is None
     assert_close(guesses(twin, IDS), guesses(model, IDS), 0)
+    # What a program does with the twin's weights is not the model's.
+    twin.compile(loss=SequenceCrossentropy(pad_id=-1))
+    twin.evaluate(IDS, IDS, verbose=0)
+    twin.predict(IDS, verbose=0)
+    assert_close(guesses(twin, IDS), guesses(model, IDS), 0)
     # Nothing is remembered where there is no memory, which may be handed on.
     _, memory = model.with_memory(0).advance(IDS)
     assert memory == ()
