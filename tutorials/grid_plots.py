@@ -13,12 +13,13 @@ def draw_grids(
     numbers=False,
     across=4,
     side=2.3,
+    most=1.0,
 ):
     """Draws tables side by side, a panel each, dark where much is.
 
     Args:
-        panels: dict of title to bool or float (T, S), in [0, 1]. What is NaN is
-            crossed out.
+        panels: dict of title to bool or float (T, S), from 0 to `most`. What is
+            NaN is crossed out.
         rows: list of str that name the rows, or a dict of such by title.
             Default: none.
         columns: likewise, of the columns.
@@ -27,6 +28,7 @@ def draw_grids(
         numbers: bool. Write each number into its cell. Default False.
         across: int. Panels in a row of the figure.
         side: float. Inches of a panel.
+        most: float. What is drawn darkest.
 
     Returns:
         A `matplotlib.figure.Figure`.
@@ -42,7 +44,7 @@ def draw_grids(
         panel.axis("off")
     for panel, (title, table) in zip(drawn.flat, panels.items(), strict=False):
         table = np.asarray(table, "float64")
-        panel.imshow(table, cmap="Blues", vmin=0, vmax=1.3)
+        panel.imshow(table, cmap="Blues", vmin=0, vmax=1.3 * most)
         for (row, column), value in np.ndenumerate(table):
             said = "×" if np.isnan(value) else f"{value:.2f}" if numbers else ""
             if said:
@@ -53,7 +55,7 @@ def draw_grids(
                     ha="center",
                     va="center",
                     fontsize=7,
-                    color="white" if value > 0.7 else "black",
+                    color="white" if value > 0.7 * most else "black",
                 )
         _name(panel, table.shape, _of(rows, title), _of(columns, title))
         panel.set_title(title, fontsize=9)

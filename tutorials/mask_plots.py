@@ -75,12 +75,12 @@ def draw_levels(groups, ylabel, floor=1e-9, limit=1e-5, note="rounding"):
         heights = [max(found[name], floor) for name in names]
         panel.bar(np.arange(len(names)) + shift, heights, width, label=label)
     panel.axhline(limit, color="grey", linewidth=0.8)
-    panel.text(len(names) - 0.45, 1.3 * limit, note, ha="right", fontsize=8)
+    panel.text(-0.5, 1.3 * limit, note, fontsize=8)
     panel.set_xticks(range(len(names)), names)
     panel.set_yscale("log")
     panel.set(ylabel=ylabel, ylim=(floor / 2, None))
     if len(groups) > 1:
-        panel.legend()
+        figure.legend(loc="outside upper center", ncols=len(groups))
     return figure
 
 

@@ -173,7 +173,11 @@ CASES = {
     "packed": (whole, segments, {}),
     "packed, causal": (whole, segments, {"causal": True}),
     "causal, window": (whole, None, {"causal": True, **window}),
-    "all at once": (right, segments, {"causal": True, **window}),
+    "all at once": (
+        np.arange(T) < T - 1,
+        segments,
+        {"causal": True, **window},
+    ),
 }
 tables = {}
 for name, (there, packs, rule) in CASES.items():
@@ -258,38 +262,43 @@ def read(ids, embedding=with_mask, segments=None, positions=None):
     return to_numpy(block(x, segments=segments, positions=positions))
 
 
-alone = [read(np.array([sentence], "int32"))[0] for sentence in rows]
+# (A quick run compares one sentence, and three cases.)
+chosen = [0] if run.quick else range(len(rows))
+alone = {
+    number: read(np.array([rows[number]], "int32"))[0] for number in chosen
+}
 
 
 def apart(vectors, layout):
     """Returns how far the sentences of a batch are from those alone."""
     found = []
-    for expected, (row, slots) in zip(alone, layout.places, strict=True):
+    for number, expected in alone.items():
+        row, slots = layout.places[number]
         assert vectors[row, slots].shape == expected.shape
         found.append(np.abs(vectors[row, slots] - expected).max())
     return float(max(found))
 
 
 first, second, third = layouts.values()
+packs = {"positions": positions["packed"]}
+COMPARED = {
+    "right": (first, {}),
+    "left": (second, {}),
+    "packed": (third, {**packs, "segments": third.segments}),
+    "right,\nno mask": (first, {"embedding": without}),
+    "left,\nno mask": (second, {"embedding": without}),
+    "packed,\nno segments": (third, packs),
+}
 moved = {
-    "right": apart(read(first.ids), first),
-    "left": apart(read(second.ids), second),
-    "packed": apart(
-        read(third.ids, segments=third.segments, positions=positions["packed"]),
-        third,
-    ),
-    "right,\nno mask": apart(read(first.ids, without), first),
-    "left,\nno mask": apart(read(second.ids, without), second),
-    "packed,\nno segments": apart(
-        read(third.ids, positions=positions["packed"]), third
-    ),
+    name: apart(read(layout.ids, **how), layout)
+    for name, (layout, how) in COMPARED.items()
+    if not run.quick or name in ("right", "left", "right,\nno mask")
 }
 for name, distance in moved.items():
     print(f"{name.replace(chr(10), ' '):<20} {distance:.0e}")
-for name in ("right", "left", "packed"):
-    assert moved[name] < 1e-5
-for name in list(moved)[3:]:
-    assert moved[name] > 1e-2
+for name, distance in moved.items():
+    # Where nobody says what hides what, it is seen.
+    assert distance > 1e-2 if "no" in name else distance < 1e-5
 results["alone and in a batch"] = {
     name.replace("\n", " "): distance for name, distance in moved.items()
 }
@@ -361,24 +370,27 @@ class TwoLooks(keras.Model):
         return self.second(self.first(x, x), x)
 
 
-for kind in (keras.layers.MultiHeadAttention, MultiHeadAttention):
+kinds = (keras.layers.MultiHeadAttention, MultiHeadAttention)
+for kind in () if run.quick else kinds:
     keras.utils.set_random_seed(run.seed)
     report = keras_attn.doctor(TwoLooks(kind), first.ids[1:3])
     module = kind.__module__.partition(".")[0]
     print(f"{module}: {report}\n")
     results.setdefault("leaks", {})[module] = report.leaks
-assert report  # true where no leak was found: a test for one's own model
+# True where no leak was found: a test for one's own model.
+assert run.quick or report
 
 # %% [markdown]
 # [Where does padding leak?](../../guides/doctor.md) shows it on a model that
-# many have copied.
+# many have copied, and [the guide on masks](../../guides/masks.md) how to hand
+# over each of them.
 #
 # ## A query that sees nothing
 #
 # Padding asks, too. Or a mask leaves a query nothing to look at. The softmax
 # over nothing is 0 / 0. Some put a large negative number in the place of
-# $-\infty$: then all scores are equally hopeless, and the query gets the mean
-# of everything that it may not see.
+# $-\infty$: then all its scores are equally hopeless, their differences are
+# what they were, and the query gets a mean of everything that it may not see.
 
 # %%
 scores = generator.normal(size=(3, 4))
@@ -399,14 +411,9 @@ filled = {
 q = generator.normal(size=(1, 3, D)).astype("float32")
 k = generator.normal(size=(1, 4, D)).astype("float32")
 layer = MultiHeadAttention(1, D, bias_initializer="ones")
-output, weights = layer(
-    q, k, attention_mask=may[None], return_attention_scores=True
-)
-output, weights = to_numpy(output)[0], to_numpy(weights)[0, 0]
-assert output.shape == (3, D) and weights.shape == (3, 4)
-assert (output[1] == 0).all() and (weights[1] == 0).all()
+output = to_numpy(layer(q, k, attention_mask=may[None]))[0]
+assert output.shape == (3, D) and (output[1] == 0).all()
 assert np.abs(output[[0, 2]]).max(-1).min() > 0.1
-np.testing.assert_allclose(weights.sum(-1), [1, 0, 1], atol=1e-6)
 theirs = keras.layers.MultiHeadAttention(1, D, bias_initializer="ones")
 theirs.build(q.shape, k.shape)
 theirs.set_weights(layer.get_weights())
@@ -416,6 +423,16 @@ for name, found in (("keras_attn", output), ("keras", other)):
     print(f"{name}: what sees nothing gets up to {np.abs(found[1]).max():.2f}")
 
 # %% alt="Weights of a query that sees nothing: NaN, a mean of all, zeros"
+# Queries and keys (B, T, N, H) whose products are just these scores.
+q = to_tensor(scores.astype("float32")[None, :, None])
+k = to_tensor(2 * np.eye(4, dtype="float32")[None, :, None])
+see = ops.describe(3, 4, attention_mask=to_tensor(may))
+_, weights = ops.attend(q, k, k, see, return_weights=True)
+weights = to_numpy(weights)[0, 0]
+assert weights.shape == (3, 4) and (weights[1] == 0).all()
+np.testing.assert_allclose(
+    weights[[0, 2]], filled["$-\\infty$"][[0, 2]], atol=1e-6
+)
 draw_grids(
     {f"filled with {name}": found for name, found in filled.items()}
     | {"keras_attn": weights},
@@ -450,6 +467,8 @@ for name, depth, options in (
         {"sliding_window": run.window},
     ),
 ):
+    if run.quick and depth == 1:
+        continue
     layers = [DecoderBlock(N, 64, **options) for _ in range(depth)]
 
     def stack(x, layers=layers):
@@ -673,6 +692,8 @@ order = generator.permutation(LENGTH)
 here = np.arange(LENGTH, dtype="int32")[None]
 by_order, by_shift = {}, {}
 for name in ("none", *absolute, *relative):
+    if run.quick and name in ("learned", "ALiBi", "T5"):
+        continue
     keras.utils.set_random_seed(run.seed)
     layer = MultiHeadAttention(N, D // N, position=relative.get(name))
 
@@ -695,10 +716,9 @@ for name in ("none", *absolute, *relative):
     )
 results["another order"], results["moved"] = by_order, by_shift
 assert by_order["none"] < 1e-5
-for name in absolute:
-    assert by_shift[name] > 1e-3
-for name in relative:
-    assert by_shift[name] < 1e-5 < 1e-3 < by_order[name]
+for name in by_shift:
+    assert by_shift[name] > 1e-3 if name in absolute else by_shift[name] < 1e-5
+    assert by_order[name] > 1e-3 or name == "none"
 
 # %% alt="Bars: what order and a shift change, for six kinds of positions"
 draw_levels(
@@ -718,8 +738,8 @@ draw_levels(
 # ## What should hold
 
 # %%
-assert max(moved[name] for name in ("right", "left", "packed")) < 1e-5
-assert max(by_shift[name] for name in relative) < 1e-5
+assert max(moved[name] for name in moved if "no" not in name) < 1e-5
+assert max(by_shift[name] for name in by_shift if name in relative) < 1e-5
 print("A sentence is the same alone, padded on either side, and packed.")
 
 # %%

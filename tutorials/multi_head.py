@@ -84,9 +84,9 @@ print(f"Keras {keras.__version__} on {keras.backend.backend()}")
 # %%
 WORDS = ["my", "red", "car", "is", "fast"]
 # Features of a key: is it a thing? is it said of a thing?
-keys = np.array([[0, 0.5], [0, 2], [2, 0], [0, 0], [0, 1.8]])  # (S, H)
+keys = np.array([[0.5, 0.6], [0.4, 1.9], [2, 0.2], [-0.3, 0.2], [-0.5, 1.7]])
 values = np.array([[-1, 1], [2, 2], [-2, -1], [1, -2], [3, 0.5]])  # (S, W)
-query = np.array([0.0, 2.0])  # (H,)
+query = np.array([0.0, 2.2])  # (H,)
 S, H = keys.shape
 W = values.shape[-1]
 
@@ -118,8 +118,8 @@ for word, key in zip(WORDS, keys, strict=True):
     left.plot([0, key[0]], [0, key[1]], "o-", color="C0", markevery=[1])
     left.annotate(word, key, (4, 4), textcoords="offset points")
 left.annotate("", query, (0, 0), arrowprops={"arrowstyle": "->", "color": "C3"})
-left.annotate("query", query, (-34, 2), textcoords="offset points", color="C3")
-left.set(title="keys", xlim=(-0.9, 2.7), ylim=(-0.3, 2.5))
+left.annotate("query", query, (-36, -2), textcoords="offset points", color="C3")
+left.set(title="keys", xlim=(-1, 2.7), ylim=(-0.3, 2.5))
 left.set(xlabel="a thing", ylabel="said of a thing")
 middle.bar(WORDS, weights)
 middle.set(title="weights", ylim=(0, 1))
@@ -220,6 +220,7 @@ draw_grids(
     ylabel="weight",
     xlabel="score",
     numbers=True,
+    most=0.25,
 )
 
 # %% [markdown]
@@ -483,9 +484,9 @@ for shift, (name, way) in enumerate(
     heights = np.linalg.norm(way, axis=-1)
     panel.bar(np.arange(T) + 0.27 * (shift - 1), heights, 0.25, label=name)
 panel.set(xlabel="token", ylabel="norm of the gradient", xticks=range(T))
-panel.legend()
-figure
+panel.legend(loc="upper center")
 assert np.abs(ways[0][:-1]).max() == 0 < np.abs(ways[0][-1]).max()
+figure
 
 # %% [markdown]
 # The last token is asked: only there does something come back through the
@@ -533,7 +534,7 @@ class Curve(keras.callbacks.Callback):
         return np.diff(self.sums)
 
 
-curves, shares, looks, learned = {}, {}, {}, {}
+curves, shares, by_question, looks, learned = {}, {}, {}, {}, {}
 for heads in (1, 2) if QUICK else (1, 2, 4):
     model, looker = two_places.learner(
         LENGTH, LETTERS, P, heads, run.width, run.seed
@@ -555,6 +556,7 @@ for heads in (1, 2) if QUICK else (1, 2, 4):
     assert logits.shape == (len(test.tokens), LENGTH, P, LETTERS)
     right = logits.argmax(-1) == test.answers
     curves[heads], shares[heads] = curve.losses, float(right.mean())
+    by_question[heads] = right.mean((0, 1)).tolist()
     # Words change nothing here, places all: the mean over rows shows that.
     looks[heads] = looker.predict(test.tokens, verbose=0).mean(0)
     assert looks[heads].shape == (heads, LENGTH, LENGTH)
@@ -564,7 +566,7 @@ for heads in (1, 2) if QUICK else (1, 2, 4):
         f"{model.count_params():,} parameters: {shares[heads]:6.1%} right, "
         f"loss {curves[heads][-20:].mean():.3f}"
     )
-results["heads"] = {str(heads): share for heads, share in shares.items()}
+results["heads"] = {str(N): found for N, found in by_question.items()}
 
 # %% alt="Loss over steps: one head stays at ln 2, two and four go to zero"
 figure = Figure(figsize=(6.5, 3.2), layout="constrained")
@@ -595,20 +597,26 @@ draw_grids(
 
 # %% [markdown]
 # One head looks at both places at once, and gets the mean of two letters. It
-# knows which two they are, and not which is where: it has to guess, which costs
-# $\ln 2 = 0.69$ nats an answer (and nothing where both letters are the same,
-# once in sixteen times). No training helps. Two heads take one place each. They
-# need not be wider, or have more weights; they need to be two.
+# knows which two they are, and not which is where. So it cannot be sure of
+# either, which costs $\ln 2 = 0.69$ nats an answer (and nothing where both are
+# the same letter, once in sixteen times). The letter of the place with a little
+# more weight is its first choice for *both* questions: nearly always right at
+# one, nearly always wrong at the other. Longer training does not help. Two
+# heads take one place each. They need not be wider, or have more weights; they
+# need to be two.
 
 # %%
 for heads, found in learned.items():
     said = "; ".join(
         ", ".join(f"{share:.2f}" for share in head) for head in found
     )
-    print(f"N = {heads}: weight on (two before, three behind) by head: {said}")
+    before, behind = by_question[heads]
+    print(f"N = {heads}: {before:.0%} and {behind:.0%} right; weight on")
+    print(f"       (two before, three behind), by head: {said}")
 if WHOLE:
     assert abs(curves[1][-20:].mean() - np.log(2)) < 0.1
     assert shares[1] < 0.65 and min(shares[2], shares[4]) > 0.99
+    assert max(by_question[1]) > 0.5 > min(by_question[1])
     # Each place has a head of its own.
     assert (learned[2].max(0) > 0.8).all()
     assert sorted(learned[2].argmax(0)) == [0, 1]
