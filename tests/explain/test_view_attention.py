@@ -120,6 +120,9 @@ def test_a_mouse_is_enough(tab):
         ".dispatchEvent(new MouseEvent('mouseenter'))"
     )
     assert pressed(tab) == "cat"
+    # A finger clicks where a mouse would lie.
+    tab.evaluate("document.querySelectorAll('.queries button')[3].click()")
+    assert pressed(tab) == "saw"
 
 
 def test_arrows_go_on_from_where_the_reader_is(tab):
