@@ -3,12 +3,10 @@
 import keras
 from keras import ops
 
-from keras_attn import cache as kv
 from keras_attn.backend import apply_dense
-from keras_attn.layers.attention_inputs import clean, read_inputs
-from keras_attn.layers.projected_attention import ProjectedAttention
+from keras_attn.layers.attention_inputs import read_inputs
+from keras_attn.layers.cached_attention import CachedAttention
 from keras_attn.ops import (
-    Visibility,
     WeightDropout,
     attend_clean,
     capturing,
@@ -19,7 +17,7 @@ from keras_attn.ops import (
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
-class MultiHeadAttention(ProjectedAttention):
+class MultiHeadAttention(CachedAttention):
     """Mixes values by softmax similarity of queries and keys, per head.
 
         head_n = softmax(Q W_n^Q (K W_n^K)^T / sqrt(H)) V W_n^V
@@ -229,133 +227,6 @@ class MultiHeadAttention(ProjectedAttention):
             output, _ = self._mix(query, heads, visibility, training)
             outputs.append(output)
         return outputs
-
-    def project_memory(self, memory, positions):
-        """Projects keys and values once, for every step of a decoder.
-
-        Args:
-            memory: float (B, S, D').
-            positions: int32 (B, S), -1 = no token.
-
-        Returns:
-            Keys (B, S, K, H) and values (B, S, K, W).
-        """
-        memory = clean(memory, positions)
-        return self._keys_and_values(memory, memory, positions)
-
-    def decode_step(self, inputs, positions, cache, layer, weights=()):
-        """Attends from new tokens to all written ones, themselves included.
-
-        Args:
-            inputs: float (R, T, D), the new tokens.
-            positions: int32 (R, T), from `keras_attn.cache.open_slots`.
-            cache: `KVCache`, consumed.
-            layer: int. Whose keys and values in the cache these are.
-            weights: what `prepare_weights` returned, or ().
-
-        Returns:
-            Float (R, T, D) and the cache.
-        """
-        rows, length, _ = ops.shape(inputs)
-        inputs, positions = self._by_source(cache, inputs, positions)
-        query, *added = self._own_heads(inputs, positions, weights)
-        cache = kv.append(cache, layer, *added)
-        keys, values, key_positions = kv.read(
-            cache, layer, self.num_key_value_heads
-        )
-        visibility = Visibility(
-            query_positions=positions,
-            key_positions=key_positions,
-            attention_mask=kv.sight(cache, length),
-            causal=True,
-            window=self.sliding_window,
-            padding="any",
-        )
-        output, _ = self._mix(inputs, (query, keys, values), visibility)
-        output = ops.reshape(output, (rows, length, *ops.shape(output)[2:]))
-        return output, cache
-
-    def attend_written(self, inputs, positions, order, cache, layer):
-        """Attends from queries that write nothing to all written tokens.
-
-        Args:
-            inputs: float (R, T, D).
-            positions: int32 (R, T), where the queries stand.
-            order: int32 (R, T). A query sees the tokens up to this position.
-            cache: `KVCache`, read only.
-            layer: int. Whose keys and values in the cache to attend to.
-
-        Returns:
-            Float (R, T, D).
-        """
-        rows, length, _ = ops.shape(inputs)
-        _, order = self._by_source(cache, inputs, order)
-        inputs, positions = self._by_source(cache, inputs, positions)
-        keys, values, key_positions = kv.read(
-            cache, layer, self.num_key_value_heads
-        )
-        visibility = Visibility(
-            query_positions=positions,
-            key_positions=key_positions,
-            query_order=order,
-            key_order=key_positions,
-            attention_mask=kv.sight(cache, length),
-            causal=True,
-            window=self.sliding_window,
-            padding="any",
-        )
-        query = apply_dense(self._query_dense, inputs)
-        heads = self._rotated(query, positions), keys, values
-        output, _ = self._mix(inputs, heads, visibility)
-        return ops.reshape(output, (rows, length, *ops.shape(output)[2:]))
-
-    def attend_memory(self, inputs, memory, layer, positions=None):
-        """Attends from new tokens to a memory projected before.
-
-        The memory has one row a source. Where the inputs have several rows a
-        source, its beams, these become its queries: nothing is copied.
-
-        Args:
-            inputs: float (R, T, D), R a multiple of the memory's rows B.
-            memory: `KVCache` of the memory, read only.
-            layer: int. Whose keys and values in the memory these are.
-            positions: int32 (R, T), where the new tokens stand. Needed where
-                the layer has a position.
-
-        Returns:
-            Float (R, T, D).
-
-        Raises:
-            ValueError: a layer with a position, and no positions.
-        """
-        if self.position is not None and positions is None:
-            raise ValueError(
-                "`positions` must be given to a step of an attention that has "
-                "a `position`. Received: positions=None"
-            )
-        keys, values, key_positions = kv.read(
-            memory, layer, self.num_key_value_heads
-        )
-        rows, length, _ = ops.shape(inputs)
-        queries, positions = self._by_source(memory, inputs, positions)
-        visibility = Visibility(
-            query_positions=positions,
-            key_positions=key_positions,
-            padding="any",
-        )
-        heads = apply_dense(self._query_dense, queries)
-        heads = self._rotated(heads, positions), keys, values
-        output, _ = self._mix(queries, heads, visibility)
-        return ops.reshape(output, (rows, length, *ops.shape(output)[2:]))
-
-    def _by_source(self, cache, inputs, positions):
-        """Makes the hypotheses of a source queries of one row."""
-        sources = kv.sources(cache)
-        rows, length, width = ops.shape(inputs)
-        queries = rows // sources * length
-        if positions is not None:
-            positions = ops.reshape(positions, (sources, queries))
-        return ops.reshape(inputs, (sources, queries, width)), positions
 
     def _mix(
         self,

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from keras import ops
 
+from keras_attn.decoding import BeamSearch
 from keras_attn.models import (
     Bert,
     SequenceClassifier,
@@ -287,7 +288,9 @@ def test_steps_equal_the_whole_pass(form):
     assert_close(np.concatenate(found, axis=1), expected[:, 2:])
 
 
-@pytest.mark.parametrize("strategy", ["greedy", "beam", "sample"])
+@pytest.mark.parametrize(
+    "strategy", ["greedy", BeamSearch(3, length_penalty=0.0), "sample"]
+)
 def test_generates(strategy):
     model = tiny()
     found = model.generate(PROMPTS, max_length=5, strategy=strategy)
@@ -311,8 +314,7 @@ def test_generates(strategy):
             allowed = logits.copy()
             allowed[:, [0, 1]] = -np.inf
             assert allowed.argmax(-1).tolist() == sequence
-        if strategy != "beam":
-            assert abs(total - scores[0]) < 1e-3
+        assert abs(total - scores[0]) < 1e-3
 
 
 def test_what_depends_on_each_other_is_guessed_together():
