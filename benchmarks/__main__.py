@@ -7,7 +7,7 @@ import os
 import pathlib
 import sys
 
-from benchmarks.harness import race, report, table
+from benchmarks.harness import picture, race, report, table
 
 TABLES = (
     "training_step",
@@ -22,7 +22,7 @@ DOCS = pathlib.Path(__file__).parents[1] / "docs/benchmarks"
 
 
 def main(arguments=None):
-    """Measures a table, writes its JSON and its Markdown, says where."""
+    """Measures a table, writes its JSON, its Markdown and a picture."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks")
     parser.add_argument("table", choices=TABLES)
     parser.add_argument("--rounds", type=int, help="measurements of each")
@@ -79,7 +79,9 @@ def main(arguments=None):
     report.write(result, target)
     page = given.out / f"{given.table}.md"
     report.replace(page, table.markdown(result))
-    print(f"{target}\n{page}")
+    drawn = given.out / f"{given.table}.png"
+    picture.save(result, drawn)
+    print(f"{target}\n{page}\n{drawn}")
 
 
 def _present(contestants):

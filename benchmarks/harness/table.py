@@ -23,7 +23,8 @@ def markdown(result):
     ]
     if result["quick"]:
         lines += ["", "**A quick run, to see that it runs: no figures.**"]
-    for title, entries in _tables(result["results"]):
+    lines += ["", _picture(result)]
+    for title, entries in tables(result["results"]):
         lines += ["", f"### {title}", ""]
         if "column" in entries[0]["case"]:
             lines += _grid(entries)
@@ -47,6 +48,18 @@ def markdown(result):
     return "\n".join(lines) + "\n"
 
 
+def _picture(result):
+    """The picture, with what it shows in words."""
+    shown = "tokens in a second of each contestant"
+    if all("column" in one["case"] for one in result["results"]):
+        shown = (
+            "how many times as fast as its peer each contestant is, and how "
+            "many times as little memory it takes"
+        )
+    said = f"{result['title']}: {shown}, the figures of the tables below"
+    return f"![{said}](benchmarks/{result['table']}.png)"
+
+
 def _settings(environment):
     """Says what was set, for all backends or each."""
     backends = {}
@@ -62,8 +75,15 @@ def _settings(environment):
     ]
 
 
-def _tables(results):
-    """Cases of one title, in the order in which they stand, are one table."""
+def tables(results):
+    """Groups cases by their title: those of one title are one table.
+
+    Args:
+        results: list, the `results` of a report.
+
+    Returns:
+        Pairs (title, list of results), in the order in which they stand.
+    """
     tables = {}
     for entry in results:
         tables.setdefault(entry["case"]["title"], []).append(entry)

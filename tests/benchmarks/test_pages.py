@@ -3,9 +3,10 @@
 import importlib
 
 import pytest
+from PIL import Image
 
 from benchmarks.__main__ import DOCS, TABLES
-from benchmarks.harness import report, table
+from benchmarks.harness import picture, report, table
 
 PAGE = (DOCS.parent / "benchmarks.md").read_text("utf-8")
 MEASURED = [name for name in TABLES if (DOCS / f"{name}.json").exists()]
@@ -27,6 +28,51 @@ def test_a_table_is_that_of_its_figures(name):
             for contestant in plan.CONTESTANTS
             if not contestant.cases or one["case"]["name"] in contestant.cases
         ]
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_a_picture_is_that_of_its_figures(name):
+    result = report.read(DOCS / f"{name}.json")
+    with Image.open(DOCS / f"{name}.png") as drawn:
+        assert drawn.text["Description"] == picture.fingerprint(result)
+    result["results"][0]["contestants"][0]["median_seconds"] += 1
+    assert drawn.text["Description"] != picture.fingerprint(result)
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_each_figure_of_a_table_is_in_its_picture(name):
+    results = report.read(DOCS / f"{name}.json")["results"]
+    panels = picture.draw({"results": results}).axes
+    if "column" not in results[0]["case"]:
+        shown = [bar.get_width() for p in panels for bar in p.patches]
+        assert shown == [
+            entry["tokens_per_second"]
+            for one in results
+            for entry in one["contestants"]
+        ]
+        return
+    shown = [
+        x
+        for panel in panels[::2]
+        for line in panel.lines[1:]
+        for x in line.get_xdata()
+    ]
+    ratios = [
+        entry["ratio"]
+        for one in results
+        for entry in one["contestants"]
+        if "ratio" in entry
+    ]
+    assert ratios
+    assert sorted(shown) == sorted(ratios)
+
+
+def test_memory_is_compared_where_it_is_more_than_noise():
+    own = {"name": "own", "against": "peer", "base_mib": 50, "peak_mib": 100}
+    peer = {"name": "peer", "base_mib": 100, "peak_mib": 300}
+    assert picture.times_as_small(own, [own, peer]) == 4
+    assert picture.times_as_small(peer, [own, peer]) is None
+    assert picture.times_as_small(own, [own, {**peer, "peak_mib": 199}]) is None
 
 
 @pytest.mark.parametrize("name", TABLES)
