@@ -27,8 +27,8 @@
 # - train it, pre and post, with and without **warmup**, and see where it looks
 #   as it turns a row round.
 #
-# Two minutes on one core. All data is made up on the way; nothing is
-# downloaded. As a program, on any backend:
+# On two cores two minutes at most: the run of this page had one. All data is
+# made up on the way; nothing is downloaded. As a program, on any backend:
 #
 #     KERAS_BACKEND=torch .venv/bin/python tutorials/blocks.py
 #

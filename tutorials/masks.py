@@ -25,8 +25,8 @@
 # - write five kinds of **positions** by hand, see each of them, and measure
 #   which of them know distances only.
 #
-# Half a minute on one core. All data is made up on the way; nothing is
-# downloaded. As a program, on any backend:
+# On two cores half a minute at most: the run of this page had one. All data is
+# made up on the way; nothing is downloaded. As a program, on any backend:
 #
 #     KERAS_BACKEND=torch .venv/bin/python tutorials/masks.py
 

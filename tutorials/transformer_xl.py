@@ -22,8 +22,8 @@
 # - give it a **longer memory** than it ever had in training;
 # - measure what evaluation costs with a memory, and without one.
 #
-# Nine minutes on one core. The text is written by a grammar; nothing is
-# downloaded. As a program, on any backend:
+# On two cores nine minutes at most: the run of this page had one. The text is
+# written by a grammar; nothing is downloaded. As a program, on any backend:
 #
 #     KERAS_BACKEND=torch .venv/bin/python tutorials/transformer_xl.py
 #

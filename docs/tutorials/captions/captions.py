@@ -22,8 +22,8 @@
 # - ask for **combinations never seen**;
 # - go on with **hard attention**, which looks at one place a word.
 #
-# Seventeen minutes on one core. The scenes are painted; nothing is downloaded.
-# As a program, on any backend:
+# On two cores seventeen minutes at most: the run of this page had one. The
+# scenes are painted; nothing is downloaded. As a program, on any backend:
 #
 #     KERAS_BACKEND=torch .venv/bin/python tutorials/captions.py
 #

@@ -23,9 +23,9 @@
 # - compare **global** attention with **local-m** and **local-p**, on sentences
 #   and on sentences read backwards.
 #
-# Twenty minutes on one core: a dozen small models are trained. The data, lists
-# of things in English and Spanish, is made up; nothing is downloaded. As a
-# program, on any backend:
+# On two cores twenty minutes at most: the run of this page had one, and a dozen
+# small models are trained. The data, lists of things in English and Spanish, is
+# made up; nothing is downloaded. As a program, on any backend:
 #
 #     KERAS_BACKEND=torch .venv/bin/python tutorials/first_forms.py
 #

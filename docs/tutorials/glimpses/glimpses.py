@@ -22,9 +22,9 @@
 # - draw where the looks land.
 #
 # The model is that of Mnih et al. 2014, <https://arxiv.org/abs/1406.6247>, but
-# for what is said below. The digits come with scikit-learn
-# (`pip install scikit-learn`); nothing is downloaded. About eleven minutes on
-# one core. As a program, on any backend:
+# for what is said below. The digits come with scikit-learn (`pip install
+# scikit-learn`); nothing is downloaded. On two cores eleven minutes at most:
+# the run of this page had one. As a program, on any backend:
 #
 #     KERAS_BACKEND=torch .venv/bin/python tutorials/glimpses.py
 #

@@ -21,8 +21,8 @@
 #   context is good for**, place by place;
 # - sample, and turn the two knobs: **temperature** and **top-p**.
 #
-# Nine minutes on one core. The text is written by a grammar; nothing is
-# downloaded. As a program, on any backend:
+# On two cores nine minutes at most: the run of this page had one. The text is
+# written by a grammar; nothing is downloaded. As a program, on any backend:
 #
 #     KERAS_BACKEND=torch .venv/bin/python tutorials/gpt.py
 #

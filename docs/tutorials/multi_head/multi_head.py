@@ -28,8 +28,8 @@
 # - count and measure what attention **costs** in T, and what **shared keys and
 #   values** save.
 #
-# About a minute on one core. All data is made up on the way; nothing is
-# downloaded. As a program, on any backend:
+# On two cores a minute at most: the run of this page had one. All data is made
+# up on the way; nothing is downloaded. As a program, on any backend:
 #
 #     KERAS_BACKEND=torch .venv/bin/python tutorials/multi_head.py
 

@@ -23,9 +23,9 @@
 # - compare **teacher forcing** with **scheduled sampling**: what a decoder does
 #   behind its own mistake.
 #
-# About sixteen minutes on one core. The sentences are those of
-# [the first tutorial](../translate/index.md), written by a phrase grammar;
-# nothing is downloaded. As a program, on any backend:
+# On two cores sixteen minutes at most: the run of this page had one. The
+# sentences are those of [the first tutorial](../translate/index.md), written by
+# a phrase grammar; nothing is downloaded. As a program, on any backend:
 #
 #     KERAS_BACKEND=jax .venv/bin/python tutorials/recurrent.py
 #
