@@ -18,6 +18,22 @@ from keras_attn.backend import (
 )
 from keras_attn.ops import positions_from_mask
 
+__all__ = [
+    "KVCache",
+    "append",
+    "branched",
+    "close_slots",
+    "empty",
+    "extended",
+    "full",
+    "open_slots",
+    "read",
+    "reorder",
+    "sight",
+    "slots",
+    "sources",
+]
+
 
 class KVCache(NamedTuple):
     """Holds projected keys and values of every layer, one slot a token.
@@ -58,7 +74,25 @@ class KVCache(NamedTuple):
 
 
 def empty(rows, length, layers, heads, key_dim, value_dim, dtype):
-    """Allocates a cache of `length` slots in which nothing is written."""
+    """Allocates a cache in which nothing is written.
+
+    Args:
+        rows: int. B, sequences.
+        length: int. L, the slots of each.
+        layers: int. Layers whose keys and values are kept.
+        heads: int. K, heads of keys and values.
+        key_dim: int. H, features of a key.
+        value_dim: int. W, features of a value.
+        dtype: str. Of keys and values: "float32", "float16" or "bfloat16".
+
+    Returns:
+        `KVCache`, its cursor at 0 and no slot with a position.
+
+    Examples:
+        >>> cache = keras_attn.cache.empty(2, 8, 3, 4, 16, 16, "float32")
+        >>> keras_attn.cache.slots(cache), int(keras_attn.cache.sources(cache))
+        (8, 2)
+    """
     return KVCache(
         keys=tuple(
             no_keys(rows, heads, length, key_dim, dtype) for _ in range(layers)
@@ -82,7 +116,15 @@ def full(keys, values, positions):
         positions: int32 (B, L), -1 = no token.
 
     Returns:
-        `KVCache`.
+        `KVCache`, all of whose slots are written.
+
+    Examples:
+        >>> keys, values = np.ones((2, 5, 4, 16)), np.ones((2, 5, 4, 8))
+        >>> positions = np.array([[0, 1, 2, 3, 4], [0, 1, 2, -1, -1]], "int32")
+        >>> cache = keras_attn.cache.full([keys], [values], positions)
+        >>> keys, values, positions = keras_attn.cache.read(cache, 0, 4)
+        >>> tuple(keys.shape), tuple(values.shape), int(cache.cursor)
+        ((2, 5, 4, 16), (2, 5, 4, 8), 5)
     """
     length = ops.shape(positions)[1]
     return KVCache(
@@ -95,12 +137,37 @@ def full(keys, values, positions):
 
 
 def slots(cache):
-    """Returns how many slots a cache has for each hypothesis, int: L."""
+    """Says how many slots a cache has for each hypothesis.
+
+    Args:
+        cache: `KVCache`.
+
+    Returns:
+        int. L, those that are written and those that are not.
+
+    Examples:
+        >>> cache = keras_attn.cache.empty(2, 8, 3, 4, 16, 16, "float32")
+        >>> keras_attn.cache.slots(keras_attn.cache.branched(cache, 5))
+        8
+    """
     return cache.positions.shape[1] // _width(cache)
 
 
 def sources(cache):
-    """Returns how many sources a cache serves: B."""
+    """Says how many sources a cache serves.
+
+    Args:
+        cache: `KVCache`.
+
+    Returns:
+        int, or an int32 scalar where it is known at run time only. B, however
+        many hypotheses each has.
+
+    Examples:
+        >>> cache = keras_attn.cache.empty(2, 8, 3, 4, 16, 16, "float32")
+        >>> int(keras_attn.cache.sources(keras_attn.cache.branched(cache, 5)))
+        2
+    """
     return ops.shape(cache.positions)[0]
 
 
@@ -116,6 +183,13 @@ def open_slots(cache, count, there=None):
     Returns:
         The positions of the new tokens, int32 (R, T), -1 where there is none,
         and the cache.
+
+    Examples:
+        >>> cache = keras_attn.cache.empty(2, 8, 1, 4, 16, 16, "float32")
+        >>> there = np.array([[True, True, True], [True, True, False]])
+        >>> positions, cache = keras_attn.cache.open_slots(cache, 3, there)
+        >>> keras.ops.convert_to_numpy(positions).tolist()
+        [[0, 1, 2], [0, 1, -1]]
     """
     width = _width(cache)
     used = cache.positions >= 0
@@ -150,6 +224,18 @@ def append(cache, layer, keys, values):
 
     Returns:
         The cache.
+
+    Examples:
+        >>> cache = keras_attn.cache.empty(2, 8, 1, 4, 16, 16, "float32")
+        >>> _, cache = keras_attn.cache.open_slots(cache, 1)
+        >>> token = keras.ops.ones((2, 1, 4, 16))
+        >>> cache = keras_attn.cache.append(cache, 0, token, 2 * token)
+        >>> cache = keras_attn.cache.close_slots(cache, 1)
+        >>> keys, values, positions = keras_attn.cache.read(cache, 0, 4)
+        >>> keras.ops.convert_to_numpy(values)[0, :, 0, 0].tolist()
+        [2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+        >>> keras.ops.convert_to_numpy(positions)[0].tolist()
+        [0, -1, -1, -1, -1, -1, -1, -1]
     """
     width = _width(cache)
 
@@ -166,7 +252,20 @@ def append(cache, layer, keys, values):
 
 
 def close_slots(cache, count):
-    """Moves the cursor past the slots that every layer has now written."""
+    """Moves the cursor past the slots that every layer has now written.
+
+    Args:
+        cache: `KVCache`, consumed.
+        count: int. T, the tokens that were appended.
+
+    Returns:
+        The cache.
+
+    Examples:
+        >>> cache = keras_attn.cache.empty(2, 8, 3, 4, 16, 16, "float32")
+        >>> int(keras_attn.cache.close_slots(cache, 2).cursor)
+        2
+    """
     return cache._replace(cursor=cache.cursor + count)
 
 
@@ -183,6 +282,12 @@ def read(cache, layer, heads):
 
     Returns:
         Float (B, k L, K, H), float (B, k L, K, W) and int32 (B, k L).
+
+    Examples:
+        >>> cache = keras_attn.cache.empty(2, 8, 3, 4, 16, 32, "float32")
+        >>> keys, values, positions = keras_attn.cache.read(cache, 1, 4)
+        >>> tuple(keys.shape), tuple(values.shape), tuple(positions.shape)
+        ((2, 8, 4, 16), (2, 8, 4, 32), (2, 8))
     """
     return (
         keys_by_slot(cache.keys[layer], heads),
@@ -200,6 +305,15 @@ def sight(cache, count):
 
     Returns:
         Bool (B, 1, k T, k L), or None: all of them.
+
+    Examples:
+        >>> cache = keras_attn.cache.empty(1, 2, 1, 4, 16, 16, "float32")
+        >>> print(keras_attn.cache.sight(cache, 1))
+        None
+        >>> cache = keras_attn.cache.branched(cache, 2)
+        >>> seen = keras_attn.cache.sight(cache, 1)
+        >>> keras.ops.convert_to_numpy(seen)[0, 0].astype(int).tolist()
+        [[1, 0, 1, 0], [0, 1, 0, 1]]
     """
     if _width(cache) == 1:
         return None
@@ -217,6 +331,12 @@ def branched(hypothesis, width):
     Returns:
         The nest, with R = B k rows, those of a source side by side; but a
         `KVCache` keeps its B rows and has k L slots in each.
+
+    Examples:
+        >>> tokens = keras.ops.convert_to_tensor([[5], [7]])
+        >>> grown = keras_attn.cache.branched({"tokens": tokens}, 3)
+        >>> keras.ops.convert_to_numpy(grown["tokens"])[:, 0].tolist()
+        [5, 5, 5, 7, 7, 7]
     """
 
     def grown(part):
@@ -258,6 +378,13 @@ def reorder(hypothesis, rows):
 
     Returns:
         The nest, with R' rows.
+
+    Examples:
+        >>> tokens = keras.ops.convert_to_tensor([[5], [6], [7]])
+        >>> rows = keras.ops.convert_to_tensor([2, 0, 0])
+        >>> kept = keras_attn.cache.reorder({"tokens": tokens}, rows)
+        >>> keras.ops.convert_to_numpy(kept["tokens"])[:, 0].tolist()
+        [7, 5, 5]
     """
 
     def taken(part):

@@ -26,8 +26,8 @@
 #
 # On two cores eight minutes at most: the run of this page had one. All data is
 # generated, the digits come with scikit-learn (`pip install scikit-learn`);
-# nothing is downloaded. What each picture can and cannot show stands [in the
-# guide]( ../../guides/looking_inside.md). As a program, on any backend:
+# nothing is downloaded. What each picture can and cannot show stands in [the
+# guide](../../guides/looking_inside.md). As a program, on any backend:
 #
 #     KERAS_BACKEND=torch .venv/bin/python tutorials/looking_inside.py
 #
