@@ -127,8 +127,22 @@ WHY = sorted((GUIDES / "why").glob("*.py"))
 NEEDS = {
     "attentions_empty": "torch",
     "blind_row_torch": "torch",
+    "export_from_torch": "torch",
     "tgt_is_causal": "torch",
 }
+
+
+def test_the_list_of_failures_names_every_script():
+    rows = table(PAGES["why.md"], "failure")
+    numbers = [int(row["failure"].partition(".")[0]) for row in rows]
+    assert numbers == list(range(1, 13))
+    links = [re.findall(r"\((\S+\.py)\)", row["shown by"]) for row in rows]
+    assert all(links)
+    scripts = [f"why/{path.name}" for path in WHY]
+    assert sorted(link for row in links for link in row) == [
+        "doctor_on_a_tutorial.py",
+        *scripts,
+    ]
 
 
 def shown(page, script):

@@ -53,7 +53,7 @@ def test_there_are_formulas_and_pictures(site, tab):
         assert check(tab, f"{address}tutorials/translate/index.html") == []
         count = "document.querySelectorAll('{}').length"
         assert tab.evaluate(count.format("article .katex")) >= 2
-        assert tab.evaluate(count.format("article img")) == 2
+        assert tab.evaluate(count.format("article img")) == 5
 
 
 SEARCH = """

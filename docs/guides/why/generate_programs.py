@@ -1,0 +1,68 @@
+"""Programs that prompts of other shapes need. Needs KerasHub to show theirs.
+
+Python comes by once for every program, and on PyTorch for every captured graph.
+"""
+
+import keras
+import numpy as np
+
+import keras_attn
+
+try:
+    import keras_hub
+except ImportError:
+    keras_hub = None
+
+SIZE, ROOM, MORE = 20, 64, 8
+came_by = []
+
+
+class Ours(keras_attn.models.GPT):
+    def start_decoding(self, inputs, max_length):
+        came_by.append("ours")
+        return super().start_decoding(inputs, max_length)
+
+
+def padded(rows):
+    """Ids with room for what is added, which is how KerasHub takes them."""
+    ids = np.pad(rows, [(0, 0), (0, MORE)])
+    return {"token_ids": ids, "padding_mask": ids != 0}
+
+
+def programs(generate, shapes):
+    came_by.clear()
+    for shape in shapes:
+        generate(np.full(shape, 7, "int32"))
+    return len(came_by)
+
+
+def said(generate):
+    lengths = programs(generate, [(1, n) for n in (5, 9, 13, 18, 24, 30)])
+    heights = programs(generate, [(rows, 9) for rows in (2, 3, 4)])
+    return (
+        f"{lengths} for 6 lengths of a prompt, {heights} for 3 numbers of rows"
+    )
+
+
+print(f"keras {keras.__version__} on {keras.backend.backend()}")
+if keras_hub is None:
+    print("theirs: not shown, for want of KerasHub: pip install keras-hub")
+else:
+    print(f"keras-hub {keras_hub.__version__}")
+    backbone = keras_hub.models.GPT2Backbone(SIZE, 1, 2, 16, 32, 0.0, ROOM)
+    theirs = keras_hub.models.GPT2CausalLM(backbone)
+    theirs.compile(sampler="greedy")
+    step = theirs.generate_step
+
+    def generate_step(inputs, stop_token_ids=None):
+        came_by.append("theirs")
+        return step(inputs, stop_token_ids)
+
+    theirs.generate_step = generate_step
+    found = said(lambda rows: theirs.generate(padded(rows), None, None))
+    if keras.backend.backend() == "torch":
+        # There Python comes by in every call.
+        found = "none: every call runs layer by layer"
+    print("theirs:", found)
+ours = Ours(SIZE, num_layers=1, num_heads=2, hidden_dim=16, max_length=ROOM)
+print("ours:  ", said(lambda rows: ours.generate(rows, MORE)))
