@@ -22,8 +22,9 @@ class RotaryPosition(AttentionPosition):
 
     Pair i is (a, b) = (i, i + R / 2) in the layout `"halves"` (Llama, GPT-NeoX)
     and (2i, 2i + 1) in the layout `"interleaved"` (the paper, GPT-J). Angles
-    are exact up to position 131,071, the last one, and the product is computed
-    in float32, in half precision too.
+    are exact up to position 131,071, the last one: one beyond is refused, or,
+    in a program that is being compiled, NaN. The product is computed in
+    float32, in half precision too.
 
     Args:
         base: float > 0. The waves are 2 pi to 2 pi `base` tokens long.

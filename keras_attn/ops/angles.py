@@ -6,9 +6,11 @@ import numpy as np
 from keras import ops
 
 from keras_attn import checks
+from keras_attn.backend import concrete
 
 _LOW = 256  # a position is _LOW * high + low
 _HIGH = 512
+_LAST = _LOW * _HIGH - 1
 
 
 def sine_and_cosine(positions, width, base=10000.0):
@@ -20,6 +22,7 @@ def sine_and_cosine(positions, width, base=10000.0):
 
     Args:
         positions: int32 (B, T), at most 131,071. -1 (no token) counts as 0.
+            Beyond, where a program is being compiled, the result is NaN.
         width: int, even. D, two for each angle.
         base: float > 0. The waves are 2 pi to 2 pi `base` tokens long.
 
@@ -27,7 +30,7 @@ def sine_and_cosine(positions, width, base=10000.0):
         Two float32 (B, T, D / 2).
 
     Raises:
-        ValueError: an odd `width`.
+        ValueError: an odd `width`; a position beyond the last one.
 
     Examples:
         >>> sine, cosine = keras_attn.ops.sine_and_cosine(
@@ -37,8 +40,15 @@ def sine_and_cosine(positions, width, base=10000.0):
     """
     low_sin, low_cos, high_sin, high_cos = _tables(width, float(base))
     positions = ops.maximum(ops.cast(positions, "int32"), 0)
+    known = concrete(positions)
+    if known is not None and known.max(initial=0) > _LAST:
+        raise ValueError(
+            f"`positions` must be at most {_LAST:,}. Received: positions up to "
+            f"{known.max():,}"
+        )
     low = ops.mod(positions, _LOW)
-    high = ops.floor_divide(positions, _LOW)
+    # Each backend has an answer of its own to a row that is not there.
+    high = ops.minimum(ops.floor_divide(positions, _LOW), _HIGH)
     low_sin, low_cos = ops.take(low_sin, low, 0), ops.take(low_cos, low, 0)
     high_sin, high_cos = (
         ops.take(high_sin, high, 0),
@@ -97,5 +107,6 @@ def _tables(width, base):
     frequency = base ** (-np.arange(0, width, 2, dtype="float64") / width)
     low = np.arange(_LOW, dtype="float64")[:, None] * frequency
     high = np.arange(_HIGH, dtype="float64")[:, None] * _LOW * frequency
+    high = np.pad(high, [(0, 1), (0, 0)], constant_values=np.nan)
     tables = np.sin(low), np.cos(low), np.sin(high), np.cos(high)
     return tuple(table.astype("float32") for table in tables)
