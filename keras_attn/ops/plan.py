@@ -6,6 +6,7 @@ import keras
 
 from keras_attn.backend import blockwise_pays, fused_obstacle
 from keras_attn.ops.position_bias import PositionBias
+from keras_attn.ops.visibility import Visibility
 
 KERNELS = ("fused", "blockwise", "plain")
 
@@ -41,7 +42,7 @@ class AttentionPlan(NamedTuple):
 def attention_plan(
     query,
     key,
-    visibility,
+    visibility=None,
     bias=None,
     dropout=None,
     return_weights=False,
@@ -53,7 +54,7 @@ def attention_plan(
     Args:
         query: float (B, T, N, H), or anything with that `shape` and a `dtype`.
         key: float (B, S, K, H), likewise.
-        visibility: `Visibility`.
+        visibility: `Visibility`. Default: every query sees every key.
         bias: float broadcastable to (B, N, T, S), a `PositionBias`, or None.
         dropout: `WeightDropout`, any callable on the weights, or None.
         return_weights: bool. The weights are wanted.
@@ -65,7 +66,8 @@ def attention_plan(
         An `AttentionPlan`.
 
     Raises:
-        ValueError: the forced kernel cannot serve, with the reason.
+        ValueError: the forced kernel cannot serve, with the reason; a
+            `visibility` that is none.
 
     Examples:
         >>> x = keras.ops.ones((1, 2, 1, 4))
@@ -74,6 +76,12 @@ def attention_plan(
         >>> plan.kernel
         'plain'
     """
+    visibility = Visibility() if visibility is None else visibility
+    if not isinstance(visibility, Visibility):
+        raise ValueError(
+            "`visibility` must be a `Visibility` or None; `value` is given by "
+            f"name. Received: visibility={type(visibility).__name__}"
+        )
     if kernel is not None and kernel not in KERNELS:
         raise ValueError(
             f"`kernel` must be one of {KERNELS} or None. "

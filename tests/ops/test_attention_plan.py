@@ -159,6 +159,14 @@ def test_a_plan_reads_as_text():
     assert "\nnot blockwise: a blockwise kernel never holds" in text
 
 
+def test_what_is_no_visibility_is_refused():
+    x = ops.ones((1, 4, 1, 8))
+    with pytest.raises(ValueError, match=r"must be a `Visibility`.*by name"):
+        attention_plan(x, x, x)
+    everything = attention_plan(x, x, Visibility(), value=x)
+    assert attention_plan(x, x, value=x) == everything
+
+
 def test_other_kernels_are_refused():
     with pytest.raises(ValueError, match="`kernel` must be one of"):
         plan(kernel="flash")
