@@ -28,9 +28,10 @@ class BeamSearch(Strategy):
 
         score(y) = log p(y | x) / lp(|y|)
 
-    with lp of Wu et al. 2016, eq. 14, https://arxiv.org/abs/1609.08144, and |y|
-    in tokens, the end token included. The log-probability is the one under the
-    model, not renormalised over the tokens that are allowed.
+    with lp of Wu et al. 2016, eq. 14, https://arxiv.org/abs/1609.08144, without
+    the coverage penalty cp that is added there, and |y| in tokens, the end
+    token included. The log-probability is the one under the model, not
+    renormalised over the tokens that are allowed.
 
     Each step looks at the 2k likeliest continuations of the live hypotheses of
     a source. Those among the first k that end are finished: they are kept
@@ -52,7 +53,8 @@ class BeamSearch(Strategy):
         width: int >= 1. k, hypotheses alive of each source. Default 4.
         top: int in [1, `width`]. t, sequences returned, best first. Default 1.
         length_penalty: float. alpha; above 0 long sequences gain, with 0 the
-            score is the log-probability. Default 0.6, as in the paper.
+            score is the log-probability. Default 0.6, that of Vaswani et al.
+            2017, sec. 6.1, https://arxiv.org/abs/1706.03762.
         penalty: `"gnmt"`: lp(n) = ((5 + n) / 6)^alpha, the default, or
             `"power"`: lp(n) = n^alpha.
         early_stopping: bool. Whether a source is done as soon as t hypotheses

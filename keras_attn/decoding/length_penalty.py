@@ -11,8 +11,9 @@ def divisors(max_length, alpha, penalty):
         gnmt:   lp(n) = ((5 + n) / 6)^alpha
         power:  lp(n) = n^alpha
 
-    Wu et al. 2016, eq. 14, https://arxiv.org/abs/1609.08144, with their |Y| as
-    n, the end token included.
+    The first is lp of Wu et al. 2016, eq. 14, https://arxiv.org/abs/1609.08144,
+    with their |Y| as n, the end token included. Their coverage penalty is no
+    part of it.
 
     Args:
         max_length: int. L.

@@ -21,11 +21,14 @@ class TransformerXLPosition(AttentionPosition):
         score[t, s] = ((q_t + u) . k_s + (q_t + v) . W R[p_t - p_s]) / sqrt(H)
 
     Dai et al. 2019, sec. 3.3, https://arxiv.org/abs/1901.02860; W is W_{k,R}
-    there, R the sinusoids of the distance, of both signs. Nothing of the size
-    T x S x D is held. Where distances are those of the slots, as without
-    padding, W R is computed for each distance once and shifted into place
-    (appendix B there). Anywhere else, as in a cached step, the addition
-    theorems take R[p_t - p_s] apart:
+    there, R the sinusoids of the distance, of both signs. Multiplied out these
+    are their four terms: (a) q_t . k_s, (b) q_t . W R, (c) u . k_s and (d) v .
+    W R; the root of H is that of the authors' code. The weights are `kernel`
+    (W), `content_bias` (u) and `distance_bias` (v). Nothing of the size T x S x
+    D is held. Where distances are those of the slots, as without padding, W R
+    is computed for each distance once and shifted into place (appendix B
+    there). Anywhere else, as in a cached step, the addition theorems take R[p_t
+    - p_s] apart:
 
         (q_t + v) . W R[p_t - p_s] = f(q_t, p_t) . R[p_s]
 

@@ -11,10 +11,12 @@ class XLNetPosition(TransformerXLPosition):
     """Scores keys by what they are, how far away, and of the same text or not.
 
         score[t, s] = ((q_t + u) . k_s + (q_t + v) . W R[p_t - p_s]
-                       + (q_t + b) . c[t and s are of one text]) / sqrt(H)
+                       + (q_t + b) . c[0 if t and s are of one text else 1]
+                      ) / sqrt(H)
 
     Yang et al. 2019, sec. 2.5, https://arxiv.org/abs/1906.08237: relative
-    segment encodings, c[0] for tokens of one text and c[1] for those of two.
+    segment encodings. The weights are `kernel` (W), `content_bias` (u),
+    `distance_bias` (v), `segment_bias` (b) and `segment_table` (c).
     Where nothing is said of texts (`keras_attn.ops.Visibility`, `query_sides`)
     all is one.
 

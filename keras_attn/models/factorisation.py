@@ -28,9 +28,10 @@ class TwoViews(NamedTuple):
 def two_views(parts, there, memory=(), two_directions=False, documents=None):
     """Describes who sees whom, once for all blocks.
 
-    With z the order, token t of the content sees s where z_s <= z_t, and the
-    query for t sees s where z_s < z_t. One rule, `causal`, serves both: tokens
-    are at 2 z, and content looks from 2 z + 1, a query from 2 z - 1.
+    With o[t] the order, that is, when token t comes, token t of the content
+    sees s where o[s] <= o[t], and the query for t sees s where o[s] < o[t]. One
+    rule, `causal`, serves both: tokens are at 2 o, and content looks from 2 o +
+    1, a query from 2 o - 1. The z of the paper is the inverse: o = argsort(z).
 
     Args:
         parts: dict of what an `XLNet` is called on.

@@ -22,10 +22,11 @@ class XLNet(Remembering):
 
         max  E_z  sum_t  log p(x_{z_t} | x_{z_1}, ..., x_{z_{t-1}})
 
-    Yang et al. 2019, https://arxiv.org/abs/1906.08237. Places stay what they
-    are, only who sees whom follows the order z. Two streams share all weights:
-    the content h, which sees its own token, and the queries g, which know their
-    place and not what stands there:
+    Yang et al. 2019, eq. 3 and sec. 2.3, https://arxiv.org/abs/1906.08237; z_t
+    is the place that comes t-th. Places stay what they are, only who sees whom
+    follows the order z (`keras_attn/models/factorisation.py`). Two streams
+    share all weights: the content h, which sees its own token, and the queries
+    g, which know their place and not what stands there:
 
         g_t = Attention(Q = g_t, KV = h of what comes before t in z)
         h_t = Attention(Q = h_t, KV = h of what comes before t in z, and of t)
@@ -74,8 +75,9 @@ class XLNet(Remembering):
               memory is of text 0. Default: texts are not told apart;
             * `"padding_mask"`, bool (B, T), True where there is a token;
               default: everywhere but at `pad_id`;
-            * `"order"`, int32 (B, T), at least 0: when a token comes. It sees
-              those of the same and of lower numbers. Default: all at once;
+            * `"order"`, int32 (B, T), at least 0: when a token comes, which is
+              the inverse of z, `np.argsort(z)`. It sees those of the same and
+              of lower numbers. Default: all at once;
             * `"permutation_mask"`, bool (B, T, T), in place of an order: True
               where token t may see token s. The content sees itself anyway;
             * `"target_positions"`, int32 (B, P), the places in [0, T) that are

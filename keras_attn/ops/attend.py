@@ -38,11 +38,13 @@ def attend(
 
         Attention(Q, K, V) = softmax(scale Q K^T + bias) V
 
-    (Vaswani et al. 2017, sec. 3.2.1, eq. 1, https://arxiv.org/abs/1706.03762),
-    the softmax over the visible keys, in float32. Whatever stands at hidden
-    queries, keys and values, NaN included, reaches neither a visible row nor a
-    gradient. The blockwise kernel has a first derivative only, in reverse mode
-    on JAX.
+    with a scale of 1 / sqrt(H) unless another is given (Vaswani et al. 2017,
+    sec. 3.2.1, eq. 1, https://arxiv.org/abs/1706.03762; the plain kernel,
+    `_plain` below, is the equation line by line, the others are held to its
+    numbers), the softmax over the visible keys, in float32. Whatever stands at
+    hidden queries, keys and values, NaN included, reaches neither a visible row
+    nor a gradient. The blockwise kernel has a first derivative only, in reverse
+    mode on JAX.
 
     Args:
         query: float (B, T, N, H).
@@ -202,11 +204,14 @@ def _spread(bias, visibility, query_length, key_length):
 
 
 def _plain(query, key, value, mask, bias, scale, dropout):
+    # scale Q K^T + bias
     scores = scaled_dot_scores(query, key, scale)
     if bias is not None:
         scores = scores + ops.cast(bias, scores.dtype)
+    # softmax(...)
     weights = softmax(hidden(scores, mask))
     used = weights if dropout is None else dropout(weights)
+    # ... V
     return _mix(ops.cast(used, value.dtype), value), weights
 
 

@@ -20,7 +20,7 @@ class Visibility:
     Query t sees key s when
 
         key_positions[s] >= 0 and query_positions[t] >= 0
-        and (not causal or query_order[t] >= key_order[s])
+        and (not causal or query_order[t] >= key_order[s])  # > with strict
         and (window is None or |query_positions[t] - key_positions[s]| < window)
         and (no segments or query_segments[t] == key_segments[s])
         and attention_mask[t, s], where one is given.
@@ -30,7 +30,8 @@ class Visibility:
             Default None: 0..T-1, all there.
         key_positions: int32 (B, S), likewise.
         query_order: int32 (B, T). What `causal` compares; default None: the
-            position. XLNet puts the factorisation order here.
+            position. XLNet puts its order of guessing here, twice, plus or
+            minus 1 (`keras_attn/models/factorisation.py`).
         key_order: int32 (B, S), likewise.
         query_segments: int32 (B, T). Packed sentences see only themselves.
         key_segments: int32 (B, S), likewise.
