@@ -23,7 +23,10 @@ DOCS = pathlib.Path(__file__).parents[1] / "docs/benchmarks"
 
 def main(arguments=None):
     """Measures a table, writes its JSON, its Markdown and a picture."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        epilog="QUICK=1 in the environment: tiny sizes, to see that it runs.",
+    )
     parser.add_argument("table", choices=TABLES)
     parser.add_argument("--rounds", type=int, help="measurements of each")
     parser.add_argument(
@@ -34,7 +37,12 @@ def main(arguments=None):
         default="",
         help="part of the names of the cases to measure; the others stay",
     )
-    parser.add_argument("--out", type=pathlib.Path, default=DOCS)
+    parser.add_argument(
+        "--out",
+        type=pathlib.Path,
+        default=DOCS,
+        help="folder for table, figures and picture; default: the site's",
+    )
     parser.add_argument(
         "--redraw",
         action="store_true",

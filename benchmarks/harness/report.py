@@ -50,7 +50,8 @@ def complete(results, plan, name, quick):
     return {
         "table": name,
         "title": plan.TITLE,
-        "notes": plan.NOTES,
+        # Notes speak of the sizes of a whole run.
+        "notes": [] if quick else _notes(plan.NOTES, results),
         # `make` sets what else counts, too: how memory is taken and given back.
         "command": f"make benchmarks TABLE={name}"
         if "MAKELEVEL" in os.environ
@@ -60,6 +61,13 @@ def complete(results, plan, name, quick):
         "machine": {**conditions["machine"], "matrix_gflops": peaks},
         "results": results,
     }
+
+
+def _notes(notes, results):
+    """Says how many rounds there were, which `--rounds` may have set."""
+    rounds = {len(e["seconds"]) for o in results for e in o["contestants"]}
+    said = " to ".join(str(n) for n in sorted({min(rounds), max(rounds)}))
+    return [note.replace("ROUNDS", said) for note in notes]
 
 
 def compare(results):

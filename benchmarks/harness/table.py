@@ -23,7 +23,6 @@ def markdown(result):
     ]
     if result["quick"]:
         lines += ["", "**A quick run, to see that it runs: no figures.**"]
-    lines += ["", _picture(result)]
     for title, entries in tables(result["results"]):
         lines += ["", f"### {title}", ""]
         if "column" in entries[0]["case"]:
@@ -46,18 +45,6 @@ def markdown(result):
         ]
     lines += _settings(result["environment"])
     return "\n".join(lines) + "\n"
-
-
-def _picture(result):
-    """The picture, with what it shows in words."""
-    shown = "tokens in a second of each contestant"
-    if all("column" in one["case"] for one in result["results"]):
-        shown = (
-            "how many times as fast as its peer each contestant is, and how "
-            "many times as little memory it takes"
-        )
-    said = f"{result['title']}: {shown}, the figures of the tables below"
-    return f"![{said}](benchmarks/{result['table']}.png)"
 
 
 def _settings(environment):

@@ -30,8 +30,8 @@ NOTES = [
     "which are variables of their own, are put side by side at each step; "
     "`MultiHeadAttention` takes three.",
     "JAX under `jax.jit`; TensorFlow under `tf.function`; PyTorch as it is.",
-    "Medians of 7 measurements of 60, 30 and 15 steps, in processes of their "
-    "own that take turns. **Bold**: how many times as fast as three products "
+    "Medians of ROUNDS measurements of 60, 30 and 15 steps, in processes of "
+    "their own that take turns. **Bold**: how many times as fast as three products "
     "on the same backend.",
 ]
 

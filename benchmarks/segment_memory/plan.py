@@ -43,7 +43,7 @@ NOTES = [
     "transformers, of the same sizes, called as it is, with windows a token. "
     "It and the windows see M tokens; what is remembered has seen M more in "
     "each block below.",
-    "Medians of 3 measurements, in processes of their own; those of one "
+    "Medians of ROUNDS measurements, in processes of their own; those of one "
     "backend take turns. MiB: the largest memory of the process over that "
     "before its first step. **Bold**: how many times as fast as a window a "
     "token on the same backend.",

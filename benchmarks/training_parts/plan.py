@@ -21,8 +21,8 @@ NOTES = [
     "*Products alone*: the matrix products of the step and nothing else, of "
     "the same shapes, forward and backward.",
     "*Of peak* counts the products of the whole step in every line.",
-    "Medians of 5 measurements of 6 steps each, in processes of their own that "
-    "take turns.",
+    "Medians of ROUNDS measurements of 6 steps each, in processes of their "
+    "own that take turns.",
 ]
 
 _OURS = "benchmarks.training_step.ours"

@@ -57,8 +57,8 @@ NOTES = [
     "the paper.",
     "Labels are smoothed by 0.1, except in KerasHub: Keras's sparse "
     "cross-entropy cannot.",
-    "Medians of 5 measurements of 6 steps each, in processes of their own that "
-    "take turns.",
+    "Medians of ROUNDS measurements of 6 steps each, in processes of their "
+    "own that take turns.",
 ]
 
 _OURS = "benchmarks.training_step.ours"

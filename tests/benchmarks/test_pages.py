@@ -80,6 +80,7 @@ def test_what_was_measured_is_shown_and_nothing_else(name):
     shown = f'--8<-- "docs/benchmarks/{name}.md"' in PAGE
     assert shown is (name in MEASURED)
     assert (f"TABLE={name}" in PAGE) >= shown
+    assert (f"](benchmarks/{name}.png)" in PAGE) is shown
 
 
 def test_there_are_tables():
