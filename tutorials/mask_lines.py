@@ -2,8 +2,8 @@
 
 import keras
 import numpy as np
-from matplotlib.figure import Figure
 from program_lines import input_lines, saved_folder
+from share_bars import draw_shares
 
 from keras_attn.text import WordPieceTokenizer
 
@@ -76,24 +76,13 @@ def draw_fillings(sentences, model, tokenizer, count=6):
     Returns:
         A `matplotlib.figure.Figure`.
     """
-    columns = 2
-    rows = -(-len(sentences) // columns)
-    figure = Figure(figsize=(9.5, 0.6 + 1.75 * rows), layout="constrained")
-    panels = figure.subplots(rows, columns, squeeze=False).ravel()
-    for panel in panels[len(sentences) :]:
-        panel.remove()
-    for panel, sentence in zip(panels, sentences, strict=False):
-        best = likeliest(
+    panels = {
+        sentence.replace("[MASK]", "____"): likeliest(
             fillings(model, tokenizer, sentence)[0], tokenizer, count
         )
-        names, shares = zip(*best, strict=True)
-        bars = panel.barh(names, shares)
-        panel.bar_label(bars, [f" {share:.0%}" for share in shares], fontsize=8)
-        panel.invert_yaxis()
-        panel.set(xlim=(0, 1.15), xticks=[])
-        panel.set_title(sentence.replace("[MASK]", "____"), fontsize=9)
-        panel.spines[["top", "right", "bottom"]].set_visible(False)
-    return figure
+        for sentence in sentences
+    }
+    return draw_shares(panels)
 
 
 def run(folder, path=""):

@@ -73,7 +73,7 @@ def train(model, data, examples, tokenizer, run, rate, passes, seed, decay=1.0):
     return time.monotonic() - start
 
 
-def compare(data, encoder, tokenizer, run, share, passes, rates):
+def compare(data, encoder, tokenizer, run, share, passes, rates, models=None):
     """Fine-tunes two encoders alike: as it is, and with weights of its own.
 
     Args:
@@ -84,6 +84,7 @@ def compare(data, encoder, tokenizer, run, share, passes, rates):
         share: float. Share of the examples to learn from.
         passes: int.
         rates: list of float.
+        models: as for `compare_arms`.
 
     Returns:
         As `compare_arms`, for "pre-trained" and "from nothing".
@@ -92,10 +93,12 @@ def compare(data, encoder, tokenizer, run, share, passes, rates):
         "pre-trained": lambda: copied(encoder),
         "from nothing": lambda: fresh(encoder),
     }
-    return compare_arms(data, arms, tokenizer, run, share, passes, rates)
+    return compare_arms(
+        data, arms, tokenizer, run, share, passes, rates, models
+    )
 
 
-def compare_arms(data, arms, tokenizer, run, share, passes, rates):
+def compare_arms(data, arms, tokenizer, run, share, passes, rates, models=None):
     """Fine-tunes several encoders alike.
 
     Of each the rate is the one that is best on the validation examples; then
@@ -109,6 +112,8 @@ def compare_arms(data, arms, tokenizer, run, share, passes, rates):
         share: float. Share of the examples to learn from.
         passes: int.
         rates: list of float.
+        models: dict to be filled with the last model of each arm, by its name.
+            Default None: none is kept.
 
     Returns:
         Dict of name to a dict: "rate", "scores" of the test, a seed each,
@@ -140,6 +145,8 @@ def compare_arms(data, arms, tokenizer, run, share, passes, rates):
                 f"{data.task.measure} {scores[-1]:.1%} ({seconds:.0f} s)",
                 flush=True,
             )
+        if models is not None:
+            models[arm] = model
         results[arm] = {
             "rate": best,
             "scores": scores,

@@ -3,12 +3,14 @@
 #
 # GPT guesses a word from what stands before it. BERT guesses from both sides,
 # but hides several words at once, and guesses each as if the others were not
-# hidden. XLNet (Yang et al. 2019, <https://arxiv.org/abs/1906.08237>) guesses
-# one word after the other, in any order: from both sides, and from what it has
-# guessed already.
+# hidden. Can one model have both, and write *new york*, but not *new angeles*?
 #
-# ![Who sees whom: left to right, masked, and in an order of its
-# own](xlnet-1.png)
+# ![Probabilities of six cities of two words: BERT mixes them all, XLNet writes
+# the six](xlnet-4.png)
+#
+# Both words of a city are hidden. XLNet (Yang et al. 2019,
+# <https://arxiv.org/abs/1906.08237>) guesses one word after the other, in any
+# order: from both sides, and from what it has guessed already.
 #
 # | | left to right (GPT) | masked (BERT) | permuted (XLNet) |
 # | --- | --- | --- | --- |
@@ -24,7 +26,9 @@
 #
 # - see **who sees whom**, measured, in all three;
 # - see that every order gives a **probability** of a text;
-# - see why there are **two streams**;
+# - see why there are **two streams**, write both in **NumPy**, and find the
+#   library's numbers;
+# - change a token, and see that **its guess does not move**;
 # - teach BERT and XLNet *New York*: two hidden words that belong together, and
 #   read off what each thinks of *new angeles*;
 # - pre-train XLNet and a BERT on the same text, and **fine-tune** both.
@@ -45,6 +49,7 @@
 # %%
 import itertools
 import json
+import math
 
 import corpora
 import keras
@@ -57,7 +62,9 @@ import visibility_plots
 import xlnet_settings
 from documents import passage_documents, read_documents, sentence_documents
 from fine_tuning_settings import numbers
+from grid_plots import draw_grids
 from masked_batches import masked, masked_batches
+from matplotlib.figure import Figure
 from permuted_batches import permuted, permuted_batches
 from training_log import TrainingLog
 
@@ -99,6 +106,7 @@ except (corpora.CorpusError, ValueError) as error:
 
 keras.utils.set_random_seed(run.seed)
 run.out.mkdir(parents=True, exist_ok=True)
+to_numpy = keras.ops.convert_to_numpy
 results = {"backend": keras.backend.backend()}
 # What is asserted of trained models is so with the settings of this page.
 WHOLE = xlnet_settings.is_default(run)
@@ -145,7 +153,8 @@ def dependence(function):
     """Returns bool (T, T): does the output of a row depend on a column?"""
     ids = np.tile(1 + np.arange(LENGTH, dtype="int32"), (LENGTH + 1, 1))
     ids[np.arange(LENGTH), np.arange(LENGTH)] = 8
-    found = keras.ops.convert_to_numpy(function(ids))
+    found = to_numpy(function(ids))
+    assert found.shape[:2] == (LENGTH + 1, LENGTH)
     # Not 0: rows of a batch may be rounded differently.
     return (np.abs(found[:-1] - found[-1]).max(-1) > 1e-5).T
 
@@ -185,18 +194,172 @@ visibility_plots.draw_visibility(sees, labels, unread=["XLNet, guesses"])
 # is the same for all: what is asked is *what stands here*, and nothing of it is
 # known but the place. Guesses are made of g; BERT's `[MASK]` is not needed.
 #
+# ### The same in NumPy
+#
+# Scores are those of Transformer-XL, with the sinusoids $R_{t-s}$ of distances;
+# who is hidden from whom has no weight. Of N heads with H features,
+#
+# $$\alpha_{ts} = \mathrm{softmax}_s\, \frac{(q_t + u) \cdot k_s +
+# (q_t + v) \cdot W R_{t-s}}{\sqrt H}, \qquad
+# q_t = x_t W^Q, \quad k_s = h_s W^K ,$$
+#
+# where $x$ is h or g; keys and values are made of h in either case. Behind it
+# both streams go through the same network:
+#
+# $$y_t = \mathrm{LN}\Big(x_t + \big[\textstyle\sum_s \alpha_{ts} h_s W^V
+# \big] W^O\Big), \qquad x'_t = \mathrm{LN}(y_t + \mathrm{FFN}(y_t)), \qquad
+# \mathrm{logits} = g E^\top + c .$$
+
+
+# %%
+def norm(x, w, name):
+    """Returns each row with mean 0 and variance 1, scaled and moved."""
+    x = x - x.mean(-1, keepdims=True)
+    x /= np.sqrt((x**2).mean(-1, keepdims=True) + small.epsilon)
+    return x * w[f"{name}/gamma"] + w[f"{name}/beta"]
+
+
+def shares(scores, sees):
+    """Returns the softmax of scores (N, T, S); zeros where nothing is seen."""
+    powers = np.where(sees, np.exp(scores - scores.max(-1, keepdims=True)), 0)
+    return powers / np.maximum(powers.sum(-1, keepdims=True), 1e-30)
+
+
+def network(x, w, name):
+    """Returns what the feed-forward network makes of x (T, D)."""
+    inner = x @ w[f"{name}/inner/kernel"] + w[f"{name}/inner/bias"]
+    inner *= (1 + np.vectorize(math.erf)(inner / math.sqrt(2))) / 2  # gelu
+    return inner @ w[f"{name}/outer/kernel"] + w[f"{name}/outer/bias"]
+
+
+def two_streams(ids, z, w):
+    """Returns h and g (T, D), and their weights in the last block (N, T, T)."""
+    h = w["token_embedding/table/embeddings"][ids]  # (T, D)
+    g = np.tile(w[f"{small.name}/query_vector"], (len(ids), 1))
+    earlier = z[None, :] < z[:, None]
+    sees = {"h": earlier | np.eye(len(ids), dtype=bool), "g": earlier}
+    apart = np.subtract.outer(np.arange(len(ids)), np.arange(len(ids)))
+    rates = 10000.0 ** (-np.arange(0, h.shape[-1], 2) / h.shape[-1])
+    angle = apart[..., None] * rates
+    R = np.concatenate([np.sin(angle), np.cos(angle)], -1)  # (T, T, D)
+    for number in range(small.num_layers):
+        block, place = f"block_{number}", f"block_{number}_position"
+        att = f"{block}/self_attention"
+        k, v = (
+            np.einsum("sd,dnh->nsh", h, w[f"{att}/{name}/kernel"])
+            for name in ("key", "value")
+        )
+        r = np.einsum("tsd,dnh->ntsh", R, w[f"{place}/kernel"])
+        new, looks = {}, {}
+        for stream, x in (("h", h), ("g", g)):
+            q = np.einsum("td,dnh->nth", x, w[f"{att}/query/kernel"])
+            asked = q + w[f"{place}/content_bias"][:, None]  # u
+            how_far = q + w[f"{place}/distance_bias"][:, None]  # v
+            scores = np.einsum("nth,nsh->nts", asked, k)
+            scores += np.einsum("nth,ntsh->nts", how_far, r)
+            alpha = shares(scores / np.sqrt(q.shape[-1]), sees[stream])
+            kernel = w[f"{att}/attention_output/kernel"]
+            mixed = np.einsum("nth,nhd->td", alpha @ v, kernel)
+            y = norm(x + mixed, w, f"{block}/around_attention/norm")
+            new[stream] = norm(
+                y + network(y, w, f"{block}/feed_forward"),
+                w,
+                f"{block}/around_feed_forward/norm",
+            )
+            looks[stream] = alpha
+        h, g = new["h"], new["g"]
+    return h, g, looks
+
+
+# %% alt="Weights of both streams: the content sees itself, the guesses do not"
+# Larger weights, and u and v that are not zeros, show that all of them act.
+for number, weight in enumerate(small.weights):
+    if not weight.path.endswith(("gamma", "beta", "bias")) or (
+        "position" in weight.path
+    ):
+        weight.assign(0.4 * keras.random.normal(weight.shape, seed=number))
+w = {x.path: to_numpy(x).astype("float64") for x in small.weights}
+ids = np.arange(1, 1 + LENGTH, dtype="int32")
+h, g, looks = two_streams(ids, ORDER[0], w)
+assert h.shape == g.shape == (LENGTH, SMALL["hidden_dim"])
+for name, x, found in (
+    ("content", h, of_content(ids[None])),
+    ("guesses", g, of_queries(ids[None])),
+):
+    by_hand = x @ w["token_embedding/table/embeddings"].T
+    by_hand += w["token_embedding/logits_bias"]  # c
+    assert tuple(found.shape) == (1, *by_hand.shape) == (1, LENGTH, 10)
+    gap = np.abs(to_numpy(found)[0] - by_hand).max()
+    print(f"{name}: largest difference of {by_hand.size} logits {gap:.0e}")
+    assert gap < 1e-4
+assert not looks["g"][:, np.eye(LENGTH, dtype=bool)].any()
+draw_grids(
+    {
+        "content, head 0": looks["h"][0],
+        "guesses, head 0": looks["g"][0],
+    },
+    labels,
+    labels,
+    ylabel="what looks",
+    xlabel="what is looked at",
+)
+
+# %% [markdown]
+# The guess of *old*, which comes first, sees nothing at all: its row is empty.
+#
+# ### A guess does not move with its token
+#
+# At each place we put nine words, one after the other, there *and* wherever the
+# order comes later. What is guessed there must be the same every time; the
+# content, which sees itself, must not.
+
+# %%
+print("moves with its own token and all later ones, at most:")
+for t, word in enumerate(WORDS):
+    tried = np.tile(ids, (9, 1))
+    later = ORDER[0] >= ORDER[0, t]
+    tried[:, later] = 1 + (tried[:, later] + np.arange(9)[:, None]) % 9
+    moved = {}
+    for name, function in (("guess", of_queries), ("content", of_content)):
+        found = to_numpy(function(tried))[:, t]
+        assert found.shape == (9, 10)
+        moved[name] = np.abs(found - found[:1]).max()
+    print(f"  {word:<5}", *(f"{name} {x:.0e}" for name, x in moved.items()))
+    assert moved["guess"] < 1e-4 < moved["content"]
+
+# %% [markdown]
+# ### From left to right it is a GPT
+#
+# With the order 0, 1, 2, ... a guess sees what stands to its left, as in GPT.
+# Leave away what comes later: nothing may move.
+
+# %%
+every = np.arange(LENGTH, dtype="int32")[None]
+whole = {"token_ids": ids[None], "order": every, "target_positions": every}
+guessed = to_numpy(small(whole))[0]
+for count in (2,) if run.quick else (2, 4):
+    short = {name: x[:, :count] for name, x in whole.items()}
+    gap = np.abs(to_numpy(small(short))[0] - guessed[:count]).max()
+    print(f"the first {count} of {LENGTH} tokens: guesses {gap:.0e} apart")
+    assert gap < 1e-4
+
+# %% [markdown]
 # ## Every order gives a probability
 #
 # $$p(x) = \prod_t p(x_{z_t} \mid x_{z_1} \ldots x_{z_{t-1}})$$
 #
-# for every order z. So over all texts the products sum to 1, whatever the
-# weights. With three tokens there are 81 texts of length four:
+# for every order z, with one softmax for each factor. So over all texts the
+# products sum to 1, whatever the weights. With three tokens there are 81 texts
+# of length four:
 
-# %%
+# %% alt="What one text costs in five orders, place by place"
 tiny = XLNet(3, **SMALL, **NO_IDS)
 texts = np.array(list(itertools.product(range(3), repeat=4)), "int32")
 every = np.tile(np.arange(4, dtype="int32"), (len(texts), 1))
 assert len(texts) == 81
+for number, weight in enumerate(tiny.weights):
+    weight.assign(keras.random.normal(weight.shape, seed=number))
+costs = {}
 for order in list(itertools.permutations(range(4)))[::5]:
     logits = tiny(
         {
@@ -205,19 +368,40 @@ for order in list(itertools.permutations(range(4)))[::5]:
             "target_positions": every,
         }
     )
-    logs = keras.ops.convert_to_numpy(keras.ops.log_softmax(logits))
+    logs = to_numpy(keras.ops.log_softmax(logits))
+    assert logs.shape == (81, 4, 3)
     picked = np.take_along_axis(logs, texts[..., None], -1)[..., 0]
     total = np.exp(picked.sum(-1)).sum()
     print(f"order {order}: {total:.6f}")
     assert abs(total - 1) < 1e-4
+    costs[" ".join(map(str, order))] = -picked[
+        texts.tolist().index([0, 1, 2, 0])
+    ]
+figure = Figure(figsize=(7.5, 2.6), layout="constrained")
+panel = figure.subplots()
+left = np.zeros(len(costs))
+for place in range(4):
+    nats = np.array([cost[place] for cost in costs.values()])
+    panel.barh([*costs], nats, left=left, label=f"token {place + 1}")
+    left += nats
+panel.invert_yaxis()
+panel.set(xlabel="nats, of one text", ylabel="order")
+figure.legend(loc="outside upper center", ncols=4)
+figure
 
 # %% [markdown]
+# One text costs something else in each order, as long as nobody trains. What is
+# cheaper here is dearer in another text: the sums are 1.
+#
 # ## New York
 #
 # Six cities of two words, and nothing else: *new york is a city*. Both words
 # are hidden. BERT is asked for both at once; each place is one of six words,
 # and it cannot say which go together. XLNet is asked for them one by one, in
-# either order.
+# either order:
+#
+# $$\mathrm{BERT:}\quad p(a)\, p(b), \qquad
+# \mathrm{XLNet:}\quad p(a)\, p(b \mid a) \ \text{ or }\ p(b)\, p(a \mid b) .$$
 
 # %%
 CITIES = "new york,los angeles,san diego,las vegas,saint paul,fort worth"
@@ -258,7 +442,7 @@ for toy_model, inputs, loss in (
 
 def chances(logits):
     """Returns probabilities of logits."""
-    return keras.ops.convert_to_numpy(keras.ops.softmax(logits))
+    return to_numpy(keras.ops.softmax(logits))
 
 
 first_ids = [words.index(word) for word in firsts]
@@ -273,6 +457,7 @@ p = chances(joint(in_order))
 tables["XLNet"] = p[0, 0, first_ids][:, None] * p[:, 1, second_ids]
 results["new york"] = {}
 for name, table in tables.items():
+    assert table.shape == (6, 6) and table.sum() < 1 + 1e-4
     real = float(np.trace(table))
     cost = float(-np.log(np.diag(table)).mean())
     results["new york"][name] = {"cities": real, "nats": cost}
@@ -293,6 +478,12 @@ visibility_plots.draw_pairs(tables, firsts, seconds)
 # only the last sixth is guessed (**partial prediction**), in stretches of one
 # to five tokens. All others come first, at once, and see each other, as in
 # BERT. The number behind a token is when it comes.
+#
+
+# $$L = -\frac{1}{n} \sum_{t:\ z_t > 0}
+# \log p(x_t \mid x_{s:\ z_s < z_t}) ,$$
+#
+# over the n tokens of a batch that are guessed; z = 0 are the others.
 
 # %% alt="Who sees whom in a pair of sentences: guesses, in their order"
 ids = [tokenizer.encode(document) for document in learned]
@@ -315,6 +506,8 @@ for draw in range(3):
             if i != tokenizer.pad_id
         )
     )
+assert inputs["token_ids"].shape == inputs["order"].shape == (1, T)
+assert inputs["target_positions"].shape == wanted.shape
 count = int((inputs["token_ids"][0] != tokenizer.pad_id).sum())
 z = inputs["order"][0, :count]
 visibility_plots.draw_visibility(
@@ -396,7 +589,16 @@ model = XLNet(V, pad_id=tokenizer.pad_id, start_id=None, end_id=None, **shape)
 print(f"XLNet: {model.count_params():,} parameters")
 batches = permuted_batches(pairs, tokenizer, T, B, run.seed)
 inputs, wanted = batches[0]
-assert tuple(model(inputs).shape) == (*wanted.shape, V)
+P = wanted.shape[1]
+logits = model(inputs)
+assert tuple(logits.shape) == (B, P, V) == (*wanted.shape, V)
+# The loss above, in NumPy and of the library.
+p = chances(logits)
+right = np.take_along_axis(p, np.maximum(wanted, 0)[..., None], -1)[..., 0]
+by_hand = -np.log(right[wanted >= 0]).mean()
+found = float(to_numpy(SequenceCrossentropy(pad_id=-1)(wanted, logits)))
+print(f"before training: L = {by_hand:.4f}, the library's {found:.4f}")
+assert abs(by_hand - found) < 1e-3
 backups.append(
     prepared(model, "xlnet", batches, SequenceCrossentropy(pad_id=-1))
 )
@@ -451,6 +653,30 @@ results["first guess"] = {
 }
 for name, share in results["first guess"].items():
     print(f"{name:<28} {share:.1%}")
+
+# %% alt="Share of right guesses, by how many were guessed before"
+assert steps_in.shape == right.shape == wanted.shape
+by_step = {}
+for step in range(1, int(steps_in[there].max()) + 1):
+    chosen = there & (steps_in == step)
+    if chosen.any():
+        by_step[step] = float(right[chosen].mean()), int(chosen.sum())
+results["by step"] = by_step
+figure = Figure(figsize=(6.5, 2.8), layout="constrained")
+panel = figure.subplots()
+drawn = panel.bar([*by_step], [share for share, _ in by_step.values()])
+panel.bar_label(
+    drawn,
+    [f"{share:.0%}\nof {count:,}" for share, count in by_step.values()],
+    label_type="center",
+    color="white",
+    fontsize=8,
+)
+panel.set_xticks([*by_step])
+panel.axhline(results["first guess"]["BERT"], color="C1", linestyle="--")
+panel.text(0.5, results["first guess"]["BERT"], "BERT", color="C1", va="bottom")
+panel.set(xlabel="z, when it is guessed", ylabel="right", ylim=(0, 1))
+figure
 
 # %% [markdown]
 # What has been guessed before helps: of all guesses more are right than of
@@ -516,9 +742,9 @@ visibility_plots.draw_scores(
 # %%
 begin = tokenizer.vocabulary.index("[CLS]")
 prompt = tokenizer.encode(learned[0][0])[:3]
-written = model.generate(
-    [[begin, *prompt]], 4 if run.quick else 12, verbose=0
-).tokens[0, 0]
+length = 4 if run.quick else 12
+written = model.generate([[begin, *prompt]], length, verbose=0).tokens[0, 0]
+assert written.shape == (length,)
 print(tokenizer.decode(prompt), "|", tokenizer.decode(written))
 
 # %% [markdown]
@@ -532,6 +758,8 @@ if WHOLE:
     assert cities["XLNet"]["cities"] > 0.9 and cities["BERT"]["cities"] < 0.25
     means = {name: np.mean(found["scores"]) for name, found in tuned.items()}
     assert means["XLNet"] > means["from nothing"]
+    first = results["first guess"]
+    assert first["XLNet"] > first["XLNet, first of the guessed"]
 
 # %% [markdown]
 # ## Keeping it

@@ -20,8 +20,8 @@ QUICK_CASES = [attention.case(1, 1, 16, 8, STEPS, "causal", True)]
 NOTES = [
     *attention.NOTES[:4],
     "Medians of ROUNDS steps, in processes of their own; those of one backend "
-    "take turns. MiB: the largest memory of the process over that before its first "
-    "step. **Bold**: how many times as fast as Keras's layer on the same "
+    "take turns. MiB: the largest memory of the process over that before its "
+    "first step. **Bold**: how many times as fast as Keras's layer on the same "
     "backend.",
 ]
 

@@ -31,8 +31,8 @@ NOTES = [
     "`MultiHeadAttention` takes three.",
     "JAX under `jax.jit`; TensorFlow under `tf.function`; PyTorch as it is.",
     "Medians of ROUNDS measurements of 60, 30 and 15 steps, in processes of "
-    "their own that take turns. **Bold**: how many times as fast as three products "
-    "on the same backend.",
+    "their own that take turns. **Bold**: how many times as fast as three "
+    "products on the same backend.",
 ]
 
 

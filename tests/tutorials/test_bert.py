@@ -29,6 +29,7 @@ def test_a_quick_run_says_what_it_does_and_what_is_next(quick):
         assert 0 <= results[name] <= 1
     assert results["steps"] == len(results["losses"]) > 0
     assert not (folder / "backup").exists()
+    assert "row 1, 17 of 24 places" in said  # by hand, without its padding
     assert f"MODEL={folder}" in said and "What to try next" in said
 
 

@@ -6,6 +6,7 @@ import json
 import fine_tuning_settings
 import numpy as np
 import pytest
+import share_bars
 import tuning_data
 from questions import Question
 from tuning_tasks import SentenceTask, SpanTask, TokenTask, pieces_of
@@ -49,7 +50,22 @@ def test_a_quick_run_says_what_it_does_and_what_is_next(quick):
     ways = results["ways"]
     assert ways["head alone"]["weights"] < ways["adapters"]["weights"]
     assert ways["adapters"]["weights"] < ways["all weights"]["weights"]
+    assert [*results["padding"]["hidden"]] == ["sentence", "span"]
+    assert max(results["padding"]["hidden"].values()) < 1e-4
+    assert "matrices added in" in said
     assert "What to try next" in said
+
+
+def test_shares_are_drawn_under_titles_that_fit():
+    words = " ".join(["word"] * 30)
+    figure = share_bars.draw_shares(
+        {"one\ntwo": [("a", 0.25), ("b", 0.75)], words: [("c", 1.0)]}
+    )
+    first, second = figure.axes
+    assert [bar.get_width() for bar in first.patches] == [0.25, 0.75]
+    assert first.get_title() == "one\ntwo"
+    lines = second.get_title().split("\n")
+    assert " ".join(lines) == words and max(map(len, lines)) <= 56
 
 
 def test_a_class_for_a_sentence():

@@ -33,6 +33,8 @@ def test_a_quick_run_says_what_it_does_and_what_is_next(quick):
     # However long it learns: places that are guessed alone.
     assert cities["BERT"]["nats"] > 3.4
     assert said.count(": 1.000000") == 5
+    assert said.count(" content ") == 6  # each token moves that, and no guess
+    assert sum(count for _, count in results["by step"].values()) > 0
     assert not list(folder.glob("backup*"))
     assert "What to try next" in said
     model = keras.saving.load_model(folder / "model.keras", compile=False)
