@@ -88,7 +88,7 @@ def main(arguments=None):
     page = given.out / f"{given.table}.md"
     report.replace(page, table.markdown(result))
     drawn = given.out / f"{given.table}.png"
-    picture.save(result, drawn)
+    report.replace(drawn, picture.png(result))
     print(f"{target}\n{page}\n{drawn}")
 
 

@@ -1,6 +1,7 @@
 """From a report to a picture: how many times as fast, and as small."""
 
 import hashlib
+import io
 import json
 
 from matplotlib.figure import Figure
@@ -38,16 +39,12 @@ def fingerprint(result):
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def save(result, path):
-    """Writes the picture as PNG; a failed write leaves the old file."""
-    partial = path.with_name(f".{path.name}.partial")
-    draw(result).savefig(
-        partial,
-        dpi=110,
-        format="png",
-        metadata={"Software": None, "Description": fingerprint(result)},
-    )
-    partial.replace(path)
+def png(result):
+    """Returns the picture as bytes, which name the figures that it shows."""
+    target = io.BytesIO()
+    metadata = {"Software": None, "Description": fingerprint(result)}
+    draw(result).savefig(target, dpi=110, format="png", metadata=metadata)
+    return target.getvalue()
 
 
 def times_as_small(entry, contestants):

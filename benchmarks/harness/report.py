@@ -207,12 +207,14 @@ def read(path):
     return json.loads(pathlib.Path(path).read_text("utf-8"))
 
 
-def replace(path, text):
-    """Writes a text file under another name first."""
+def replace(path, content):
+    """Writes a file, of a str or bytes, under another name first."""
     path = pathlib.Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(text, "utf-8")
+    partial.write_bytes(
+        content.encode() if isinstance(content, str) else content
+    )
     os.replace(partial, path)
 
 
