@@ -31,10 +31,16 @@
 #
 #     make translate DATA=english.txt,spanish.txt MINUTES=60
 #
-# and with `MODEL=` a saved model translates lines from a file or from the
-# keyboard:
+# and with `MODEL=` a saved model translates the lines of a file, or what you
+# type:
 #
 #     make translate MODEL=runs/translate INPUT=lines.txt
+#     make translate MODEL=runs/translate
+#
+# What else can be set stands in `tutorials/settings.py`, with other defaults
+# for a corpus; one block less, for instance, in a folder of its own:
+#
+#     make translate LAYERS=1 OUT=runs/one-layer
 
 # %%
 import json
@@ -114,6 +120,7 @@ for source, target in train[:3]:
 # et al. 2016, <https://arxiv.org/abs/1508.07909>) starts from characters and
 # merges the most frequent neighbours; common words become one token, rare ones
 # several, and what is left over is spelt in bytes, so that nothing is unknown.
+# The sign ▁ is where a word begins.
 # Source and target share one vocabulary, and the model one matrix for it.
 
 # %%
@@ -129,8 +136,10 @@ print(tokenizer.tokens(example), tokenizer.encode(example))
 # ## Batches
 #
 # Sentences of like length share a batch, each bucket of lengths has one shape,
-# and every batch holds about the same number of tokens. A compiled backend
-# then compiles a few programs, not one for every length.
+# and every batch holds about the same number of tokens. A compiled backend then
+# compiles a few programs, not one for every length. The report says of each
+# shape how many pairs a batch has: 78 x (13, 13) are 78 pairs of up to 13
+# tokens on either side, about a thousand in all.
 
 # %%
 batches, validation_batches = (
@@ -155,9 +164,11 @@ print(batches.report)
 # B sentences of up to S source tokens are one array, and their translations of
 # up to T tokens two: what the decoder is given begins with a start token, and
 # what it shall say is the same, one step further. So every token is guessed
-# from the right ones before it, all at once ("teacher forcing").
+# from the right ones before it, all at once ("teacher forcing"). The signs <s>
+# and </s> are start and end. In the picture, a row is a sentence: those of one
+# batch are of like length, and still a third of what is computed is padding.
 
-# %% alt="Two batches: where tokens stand, and where padding does"
+# %% alt="One batch, source and target: tokens, and the padding behind them"
 (source_ids, target_ids), labels = next(batches.take(1).as_numpy_iterator())
 B, S = source_ids.shape
 T = target_ids.shape[1]
@@ -189,7 +200,10 @@ draw_grids(
 # rests on one equation,
 #
 # $$\mathrm{Attention}(Q, K, V) =
-# \mathrm{softmax}\left(\frac{QK^\top}{\sqrt{H}}\right) V.$$
+# \mathrm{softmax}\left(\frac{QK^\top}{\sqrt{H}}\right) V$$
+#
+# for T queries (T, H), S keys and S values (S, H), H features each. (All
+# letters of shapes are in [one table](../../architecture.md#shapes).)
 
 
 # %%
@@ -219,10 +233,11 @@ np.testing.assert_allclose(
 print("five queries, seven keys: the same numbers")
 
 # %% [markdown]
-# In the encoder, queries, keys and values come from the source; in the
-# decoder, from the target so far, later tokens hidden; and in between, the
-# target asks and the memory answers. *Encoder and decoder, block by block* puts
-# the model together from its parts; here it is one line.
+# In the encoder, queries, keys and values come from the source; in the decoder,
+# from the target so far, later tokens hidden; and in between, the target asks
+# and the memory answers. [Encoder and decoder, block by
+# block](../blocks/index.md) puts the model together from its parts; here it is
+# one line.
 
 # %%
 model = Transformer(
@@ -240,8 +255,9 @@ print(f"{model.count_params():,} parameters")
 
 # %% [markdown]
 # If a score could depend on a later token, the model would learn to copy what
-# it shall guess. Does it? Score one sentence again and again: with each token
-# changed in turn, and with the target cut off behind each token. Row t of the
+# it shall guess. Does it? Score one sentence again and again, as one batch: as
+# it is; S times with one source token changed; T times with one target token
+# changed; and T times with the target cut off behind each token. Row t of the
 # picture says which tokens the scores of the t-th place depend on.
 
 # %% alt="Scores depend on the target so far, and on all of the source"
@@ -272,18 +288,23 @@ draw_grids(
 # %% [markdown]
 # ## Training
 #
-# The paper's learning rate rises linearly, then falls with the square root of
-# the step $s$:
+# The paper's learning rate rises linearly over w steps of warmup, then falls
+# with the square root of the step $s$; D is the width of the model, and c a
+# factor (`scale`), 1 in the paper:
 #
-# $$\mathrm{lr}(s) = D^{-1/2} \min(s^{-1/2},\; s \cdot w^{-3/2}).$$
+# $$\mathrm{lr}(s) = c\, D^{-1/2} \min(s^{-1/2},\; s \cdot w^{-3/2}).$$
 #
 # The loss is the cross-entropy against smoothed labels, a tenth of the mass
 # spread over the V tokens of the vocabulary:
 #
 # $$\mathrm{loss} = -\sum_v q_v \log p_v, \quad
-# q_v = 0.9\,[v = y] + \tfrac{0.1}{V}, \quad p = \mathrm{softmax}(z).$$
+# q_v = 0.9\,[v = y] + \tfrac{0.1}{V}, \quad p = \mathrm{softmax}(z),$$
 #
-# Padding counts neither in the loss nor in the accuracy.
+# where y is the right token, [v = y] is 1 for it and 0 for all others, and z
+# are the V scores of the model. Padding counts neither in the loss nor in the
+# accuracy. The unit is the nat, a logarithm to the base e. Who guesses evenly
+# loses ln V; a model with random scores a little more, since it is sure of what
+# it made up.
 
 # %%
 schedule = WarmupSchedule(run.width, run.warmup, run.scale)
@@ -308,12 +329,14 @@ print(
 )
 
 # %% [markdown]
-# At the end the weights are averaged over the last few snapshots, as in the
-# paper's section 6.1.
+# At the end the weights are averaged over the last few snapshots, copies taken
+# some times an epoch, as in the paper's section 6.1.
 #
 # Every few hundred steps a backup is written. Whatever kills the program, the
 # same command goes on from there and ends with the same weights; `FRESH=1`
-# starts anew.
+# starts anew. Training ends after `MINUTES=`, 3.8 if nothing is said, wherever
+# it is: your machine takes more steps or fewer than this one, and your numbers
+# differ a little.
 
 # %%
 model.compile(
@@ -354,8 +377,11 @@ print(
 # ## Translating what it never saw
 #
 # Greedy decoding takes the likeliest token, feeds it back, and stops at the end
-# token. Keys and values of the source are projected once, those of the target
-# are kept from step to step.
+# token. Keys and values of the source are computed once, those of the target
+# are kept from step to step. BLEU (Papineni et al. 2002,
+# <https://aclanthology.org/P02-1040/>) counts the runs of one to four words
+# that translations share with their references, and takes off for what is too
+# short: 100 is word for word.
 
 # %%
 started = time.monotonic()
@@ -389,7 +415,13 @@ print(f"BLEU {score.score:.2f}")
 # %% [markdown]
 # A corpus often holds different sources with the same target. The score on
 # sources none of whose references is a training target shows what the model
-# does with sentences that are new on both sides.
+# does with sentences that are new on both sides. With the grammar all are, and
+# nothing is printed.
+#
+# The grammar writes in lower case, with some hundreds of words. A capital
+# letter is a sign that the model never read, and so is a word from elsewhere:
+# what comes of it is fluent, and wrong. Try *This dog is very large* beside
+# *this dog is very large*, and *i like books* beside *I like books*.
 
 # %%
 results = {
@@ -462,6 +494,12 @@ figure.savefig(run.out / "attention.png", dpi=150)
 figure
 
 # %% [markdown]
+# *gato* is written in two pieces, and both look at the two pieces of *cat*;
+# *este* looks at *this*, *grande* at *large*. Nobody showed the model which
+# words belong together: it is what makes the loss small. That a model looked
+# somewhere does not say that it wrote what it wrote because of that: [Looking
+# inside](../looking_inside/index.md) puts the two beside each other.
+#
 # ## Keeping it
 #
 # One `.keras` file and one tokenizer file. They load on any backend. Now that

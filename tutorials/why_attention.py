@@ -80,9 +80,9 @@ print(f"Keras {keras.__version__} on {keras.backend.backend()}")
 # \quad w_t = \mathrm{softmax}_s(x_t \cdot x_s)
 # \end{aligned}$$
 #
-# (the last without its projections). The convolutions have two taps that stand
-# further and further apart, so that $\log_2 N$ layers are enough for the last
-# token to see the first one.
+# (the last without its projections). The recurrent network is an LSTM. The
+# convolutions have two taps that stand further and further apart, so that
+# $\log_2 N$ layers are enough for the last token to see the first one.
 
 # %%
 KINDS = ("recurrent", "convolutional", "self-attention")

@@ -33,8 +33,8 @@
 #   read off what each thinks of *new angeles*;
 # - pre-train XLNet and a BERT on the same text, and **fine-tune** both.
 #
-# Eight minutes on one core. The text is written by a grammar; nothing is
-# downloaded. As a program, on any backend:
+# On two cores eight minutes at most: the run of this page had one. The text is
+# written by a grammar; nothing is downloaded. As a program, on any backend:
 #
 #     KERAS_BACKEND=torch .venv/bin/python tutorials/xlnet.py
 #
@@ -190,9 +190,11 @@ visibility_plots.draw_visibility(sees, labels, unread=["XLNet, guesses"])
 # $$g_t = \mathrm{Attention}(q = g_t,\; kv = h_{s:\, z_s < z_t}), \qquad
 # h_t = \mathrm{Attention}(q = h_t,\; kv = h_{s:\, z_s \le z_t}),$$
 #
-# with z the order. $h$ begins as the token's embedding, $g$ as one vector that
-# is the same for all: what is asked is *what stands here*, and nothing of it is
-# known but the place. Guesses are made of g; BERT's `[MASK]` is not needed.
+# with $z_t$ the moment at which token t comes, which the library calls `order`.
+# (The z of the paper is the inverse, the place that comes t-th.) $h$ begins as
+# the token's embedding, $g$ as one vector that is the same for all: what is
+# asked is *what stands here*, and nothing of it is known but the place. Guesses
+# are made of g; BERT's `[MASK]` is not needed.
 #
 # ### The same in NumPy
 #
@@ -346,7 +348,7 @@ for count in (2,) if run.quick else (2, 4):
 # %% [markdown]
 # ## Every order gives a probability
 #
-# $$p(x) = \prod_t p(x_{z_t} \mid x_{z_1} \ldots x_{z_{t-1}})$$
+# $$p(x) = \prod_t p(x_t \mid x_{s:\, z_s < z_t})$$
 #
 # for every order z, with one softmax for each factor. So over all texts the
 # products sum to 1, whatever the weights. With three tokens there are 81 texts
@@ -479,7 +481,6 @@ visibility_plots.draw_pairs(tables, firsts, seconds)
 # to five tokens. All others come first, at once, and see each other, as in
 # BERT. The number behind a token is when it comes.
 #
-
 # $$L = -\frac{1}{n} \sum_{t:\ z_t > 0}
 # \log p(x_t \mid x_{s:\ z_s < z_t}) ,$$
 #

@@ -1,6 +1,7 @@
 """The committed page of every tutorial is that of a full run of it."""
 
 import io
+import re
 import zipfile
 
 import nbformat
@@ -54,6 +55,14 @@ def test_nothing_in_the_folder_was_written_by_hand(script):
     found = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert unpacked(found.pop(archive)) == unpacked(made.pop(archive))
     assert found == made
+
+
+def test_what_a_notebook_shows_at_its_head_is_packed(script):
+    packed = unpacked((PAGES / script.stem / f"{script.stem}.zip").read_bytes())
+    text = packed[f"{script.stem}/{script.stem}.ipynb"].decode()
+    shown = re.findall(rf"\]\(({script.stem}-\d+\.png)\)", text)
+    assert shown
+    assert {f"{script.stem}/{file}" for file in shown} <= set(packed)
 
 
 def test_no_folder_is_left_of_a_tutorial_that_is_gone():

@@ -75,11 +75,13 @@ def test_a_tutorial_becomes_a_page(script, tmp_path, monkeypatch):
     assert said == [f"cell {number} of 4" for number in (0, 2, 3, 4)]
     with zipfile.ZipFile(folder / "learn.zip") as archive:
         assert archive.namelist() == [
+            "learn/README.txt",
             "learn/learn.ipynb",
             "learn/learn.py",
             "learn/learn_module.py",
         ]
         assert b"rises" in archive.read("learn/learn.ipynb")
+        assert b"python learn.py" in archive.read("learn/README.txt")
 
     # Written anew from the notebook, nothing differs.
     before = {path.name: path.read_bytes() for path in folder.iterdir()}

@@ -94,7 +94,7 @@ def files(script, notebook, stamp):
         **pictures,
         f"{name}.ipynb": notebook.encode(),
         f"{name}.py": script.read_bytes(),
-        f"{name}.zip": pack(script),
+        f"{name}.zip": pack(script, pictures),
         stamps.FILE: stamps.text(stamp).encode(),
     }
 

@@ -12,11 +12,32 @@ from tools.tutorials.scripts import with_modules
 _MOMENT = (1980, 1, 1, 0, 0, 0)
 
 
-def pack(script):
+_README = """\
+{name}: to run at home
+
+It needs keras-attn. In a checkout of it:
+
+    pip install ".[torch,text,explain,tutorials]" sacrebleu notebook
+
+Then, in this folder, one of
+
+    KERAS_BACKEND=torch jupyter notebook {name}.ipynb
+    KERAS_BACKEND=torch python {name}.py
+
+Without KERAS_BACKEND Keras takes TensorFlow. Settings are variables of the
+environment as well, and stand in the module whose name ends in settings.
+QUICK=1 takes a few steps, to see that it runs. Where a text says `make`, it
+speaks of the checkout.
+"""
+
+
+def pack(script, pictures):
     """Packs a script, the modules it imports and its notebook.
 
     Args:
         script: path of the tutorial.
+        pictures: dict of file name to bytes, those of the page. What the words
+            of the notebook show, without having drawn it yet, comes along.
 
     Returns:
         The bytes of a ZIP archive with one folder, named after the tutorial.
@@ -26,8 +47,16 @@ def pack(script):
         path.name: path.read_text(encoding="utf-8")
         for path in with_modules(script)
     }
+    notebook = notebook_of(script)
     # Without outputs: those are beside the page.
-    files[f"{name}.ipynb"] = nbformat.writes(notebook_of(script)) + "\n"
+    files[f"{name}.ipynb"] = nbformat.writes(notebook) + "\n"
+    files["README.txt"] = _README.format(name=name)
+    words = [c.source for c in notebook.cells if c.cell_type == "markdown"]
+    files |= {
+        file: content
+        for file, content in pictures.items()
+        if any(f"]({file})" in text for text in words)
+    }
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for file, text in sorted(files.items()):

@@ -24,8 +24,9 @@
 #   agrees with its subject;
 # - keep the model for [fine-tuning](../fine_tuning/index.md).
 #
-# Five to eight minutes on one core. The documents are written by a grammar;
-# nothing is downloaded. As a program, on any backend:
+# On two cores eight minutes at most: the run of this page had one. The
+# documents are written by a grammar; nothing is downloaded. As a program, on
+# any backend:
 #
 #     KERAS_BACKEND=torch .venv/bin/python tutorials/bert.py
 #

@@ -789,7 +789,7 @@ What to try next, with {program} behind it:
 # </details>
 #
 # **3.** In ALiBi with 8 heads the slopes go from 1/2 to 1/256. From which
-# distance on does a key count less than a hundredth of a key beside the query,
+# distance on does a key count less than a hundredth of the query's own key,
 # other things being equal, in the first head and in the last? What does that
 # say of texts longer than those in training?
 #
