@@ -164,9 +164,10 @@ print(batches.report)
 # B sentences of up to S source tokens are one array, and their translations of
 # up to T tokens two: what the decoder is given begins with a start token, and
 # what it shall say is the same, one step further. So every token is guessed
-# from the right ones before it, all at once ("teacher forcing"). The signs `<s>`
-# and `</s>` are start and end. In the picture, a row is a sentence: those of one
-# batch are of like length, and still a third of what is computed is padding.
+# from the right ones before it, all at once ("teacher forcing"). The signs
+# `<s>` and `</s>` are start and end. In the picture, a row is a sentence: those
+# of one batch are of like length, and still a third of what is computed is
+# padding.
 
 # %% alt="One batch, source and target: tokens, and the padding behind them"
 (source_ids, target_ids), labels = next(batches.take(1).as_numpy_iterator())
