@@ -19,11 +19,14 @@ class Call:
         order: int. Its number among all calls.
         inputs: list of NumPy array or None (what is no number, or unknown).
         outputs: list, likewise; None until the call is over.
+        unmasked_since: str. Where the mask was last seen that this call was
+            made without; empty: none was missing.
     """
 
     order: int
     inputs: list
     outputs: list | None = None
+    unmasked_since: str = ""
 
 
 class Recorder(Watcher):
@@ -32,17 +35,45 @@ class Recorder(Watcher):
     def __init__(self):
         super().__init__()
         self.calls = {}
+        # Who gave the last mask of each shape (B, T).
+        self._givers = {}
 
     def entered(self, key, layer, args, kwargs):
         """Writes the inputs down."""
-        inputs = [_array(x) for x in tree.flatten((args, kwargs))]
-        self.calls[key] = Call(len(self.calls), inputs)
+        leaves = tree.flatten((args, kwargs))
+        if not self.stack:
+            self._note_masks(leaves, "the inputs")
+        call = Call(len(self.calls), [_array(x) for x in leaves])
+        if not any(
+            name.endswith("mask") and hasattr(value, "shape")
+            for name, value in kwargs.items()
+        ):
+            call.unmasked_since = self._givers_of_missing(leaves)
+        self.calls[key] = call
         return args, kwargs
 
     def left(self, key, layer, outputs):
         """Writes the outputs down."""
-        self.calls[key].outputs = [_array(x) for x in tree.flatten(outputs)]
+        leaves = tree.flatten(outputs)
+        self._note_masks(leaves, f"`{layer.name}`")
+        self.calls[key].outputs = [_array(x) for x in leaves]
         return outputs
+
+    def _note_masks(self, leaves, giver):
+        for leaf in leaves:
+            mask = getattr(leaf, "_keras_mask", None)
+            if mask is not None:
+                self._givers[tuple(mask.shape)] = giver
+
+    def _givers_of_missing(self, leaves):
+        """Who gave the last masks for features (B, T, ...) without one."""
+        givers = [
+            self._givers.get(tuple(leaf.shape[:2]))
+            for leaf in leaves
+            if len(getattr(leaf, "shape", ())) > 2
+            and getattr(leaf, "_keras_mask", None) is None
+        ]
+        return ", ".join(dict.fromkeys(filter(None, givers)))
 
 
 class Scale:
@@ -217,8 +248,10 @@ class Judge(Watcher):
         if worst:
             names = [around.name for around in stack]
             where = "/".join(names[1:]) or names[0]
-            order = call.order
-            self.leaks.append(Leak(names[-1], where + detail, worst, order))
+            since = "" if detail else call.unmasked_since
+            self.leaks.append(
+                Leak(names[-1], where + detail, worst, call.order, since)
+            )
         return tree.pack_sequence_as(nest, leaves)
 
 

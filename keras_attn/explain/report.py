@@ -14,16 +14,21 @@ class Leak:
         moved: float. The largest change at a real position, as a share of the
             largest value there.
         order: int. The number of its call among all calls of the model.
+        unmasked_since: str. Where a mask for the layer's positions was last
+            seen, if the layer was called without one: it was lost between the
+            two, as in a sum `x + y`. Default "": none was missing.
 
     Examples:
-        >>> keras_attn.explain.Leak("attention", "encoder/attention", 0.5, 3)
-        Leak(layer='attention', where='encoder/attention', moved=0.5, order=3)
+        >>> leak = keras_attn.explain.Leak("pool", "encoder/pool", 0.5, 3)
+        >>> leak.where, leak.moved, leak.unmasked_since
+        ('encoder/pool', 0.5, '')
     """
 
     layer: str
     where: str
     moved: float
     order: int
+    unmasked_since: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,6 +109,7 @@ class Report:
                 f"  {where:<{width}}  {_percent(moved):>8}"
                 for where, moved in worst.items()
             ]
+            lines += self._lost_masks()
         if self.refused:
             lines += ["", "Not probed:", *(f"  {x}" for x in self.refused)]
         return "\n".join(lines)
@@ -115,6 +121,24 @@ class Report:
         if moved <= self.tolerance:
             return f"< {_percent(self.tolerance)}"
         return _percent(moved)
+
+    def _lost_masks(self):
+        """Lines on layers that were called without a mask that there was."""
+        since = {
+            leak.where: leak.unmasked_since
+            for leak in self._leaks()
+            if leak.unmasked_since
+        }
+        if not since:
+            return []
+        width = max(len(where) for where in since)
+        return [
+            "",
+            "Called without a mask, though there had been one (a sum `x + y` "
+            "has none,",
+            "keras.layers.Add keeps it); it was last seen behind:",
+            *(f"  {where:<{width}}  {giver}" for where, giver in since.items()),
+        ]
 
     def _leaks(self):
         """The leaks of all probes, in the order of the calls."""

@@ -130,6 +130,11 @@ def test_the_report_is_a_table():
         "",
         "Every layer that lets padding in, by itself:",
         f" {place} # %",
+        "",
+        "Called without a mask, though there had been one (a sum `x + y` has "
+        "none,",
+        "keras.layers.Add keeps it); it was last seen behind:",
+        f" {place} `attention_0`",
     ]
     assert repr(report) == "Report(leaks=['attention_1'])"
 
@@ -283,6 +288,65 @@ def test_pooled_outputs():
         "model",
         "model (its own code, before top)",
     )
+
+
+class Sum(keras.Model):
+    """Attention behind a sum of embeddings."""
+
+    def __init__(self, add):
+        super().__init__()
+        self.tokens = layers.Embedding(9, 8, mask_zero=True, name="tokens")
+        self.places = layers.Embedding(9, 8, name="places")
+        self.add = add
+        self.attention = MultiHeadAttention(2, 4, name="attention")
+
+    def call(self, ids):
+        places = self.places(ops.arange(ids.shape[1])[None])
+        x = self.add([self.tokens(ids), ops.repeat(places, len(ids), 0)])
+        return self.attention(x, x)
+
+
+def test_a_mask_that_a_sum_has_lost():
+    report = keras_attn.doctor(Sum(sum), IDS)
+    (leak,) = {leak for probe in report.probes[:1] for leak in probe.leaks}
+    assert (leak.layer, leak.unmasked_since) == ("attention", "`tokens`")
+    assert str(report).endswith(
+        "(a sum `x + y` has none,\nkeras.layers.Add keeps it); it was last "
+        "seen behind:\n  attention  `tokens`"
+    )
+    # Of a functional model, and where a mask came with the inputs.
+    ids = keras.Input((None,), dtype="int32")
+    x = layers.Embedding(9, 8, mask_zero=True)(ids)
+    y = x + layers.Dense(8, name="dense")(x)
+    pool = layers.GlobalAveragePooling1D(name="pool")
+    report = keras_attn.doctor(keras.Model(ids, pool(y)), IDS)
+    assert report.probes[0].leaks[0].unmasked_since == "`dense`"
+    x = keras.Input((None, 8))
+    report = keras_attn.doctor(keras.Model(x, pool(x + 1)), X, mask=REAL)
+    assert report.probes[0].leaks[0].unmasked_since == "the inputs"
+
+
+def test_whoever_has_a_mask_or_never_had_one_has_lost_none():
+    wide = layers.Conv1D(4, 3, padding="same")
+    wide.supports_masking = True
+    for model in (
+        # A leak in spite of the mask.
+        embedded(wide),
+        # No mask at all.
+        embedded(layers.GlobalAveragePooling1D(), mask_zero=False),
+        Segments(True),
+    ):
+        inputs = IDS
+        if isinstance(model, Segments):
+            inputs = {
+                "token_ids": IDS,
+                "segment_ids": np.array([[0, 0, 1, 1, 0, 0]] * 3),
+                "padding_mask": REAL,
+            }
+        report = keras_attn.doctor(model, inputs)
+        assert report.leaks
+        assert not any(leak.unmasked_since for leak in report.probes[0].leaks)
+        assert "Called without a mask" not in str(report)
 
 
 def test_every_layer_answers_for_itself():
