@@ -1,0 +1,33 @@
+"""ALiBi's biases in bfloat16. Needs KerasHub to show theirs."""
+
+import keras
+import numpy as np
+from keras import ops
+
+import keras_attn
+
+try:
+    import keras_hub
+except ImportError:
+    keras_hub = None
+
+HEADS, LENGTH = 8, 600
+
+
+def said(bias):
+    """Of the last query and all keys, in the first head."""
+    bias = ops.convert_to_numpy(ops.cast(bias, "float32"))[0, 0, -1]
+    same = np.sum(bias[1:] == bias[:-1])
+    return f"{same} of {LENGTH} keys are as far as the one behind them"
+
+
+print(f"keras {keras.__version__} on {keras.backend.backend()}")
+if keras_hub is None:
+    print("theirs: not shown, for want of KerasHub: pip install keras-hub")
+else:
+    print(f"keras-hub {keras_hub.__version__}")
+    scores = ops.zeros((1, HEADS, 1, LENGTH), dtype="bfloat16")
+    print("theirs:", said(keras_hub.layers.AlibiBias(dtype="bfloat16")(scores)))
+layer = keras_attn.layers.ALiBiPosition(HEADS, dtype="bfloat16")
+places = keras_attn.ops.default_positions(LENGTH)
+print("ours:  ", said(layer.bias().function(None, places[:, -1:], places)))

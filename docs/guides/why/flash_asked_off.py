@@ -1,0 +1,46 @@
+"""Attention that is told not to use a flash kernel, and what it asks for."""
+
+import keras
+import numpy as np
+from keras import layers
+from keras.src import backend
+
+import keras_attn
+from keras_attn.layers import multi_head_attention as ours
+
+print(f"keras {keras.__version__} on {keras.backend.backend()}")
+x = np.ones((1, 4, 8), "float32")
+
+
+def asked(kind, module, function, argument):
+    """Returns what a layer hands to the function that attends."""
+    original, seen = getattr(module, function), []
+
+    def spy(*args, **kwargs):
+        seen.append(kwargs[argument])
+        return original(*args, **kwargs)
+
+    setattr(module, function, spy)
+    try:
+        # Causal, so that no layer takes a path of its own.
+        attention = kind(num_heads=2, key_dim=4, flash_attention=False)
+        attention(x, x, use_causal_mask=True)
+    finally:
+        setattr(module, function, original)
+    return seen[0]
+
+
+flag = asked(
+    layers.MultiHeadAttention,
+    backend.nn,
+    "dot_product_attention",
+    "flash_attention",
+)
+print(
+    "theirs: flash_attention=False is",
+    f"handed on as {flag}{': the backend chooses' if flag is None else ''}",
+)
+kernel = asked(
+    keras_attn.layers.MultiHeadAttention, ours, "attend_clean", "kernel"
+)
+print(f"ours:   flash_attention=False is the kernel {kernel!r}")
