@@ -23,7 +23,7 @@
 # - compare **teacher forcing** with **scheduled sampling**: what a decoder does
 #   behind its own mistake.
 #
-# On two cores sixteen minutes at most: the run of this page had one. The
+# On two cores twelve minutes at most: the run of this page had one. The
 # sentences are those of [the first tutorial](../translate/index.md), written by
 # a phrase grammar; nothing is downloaded. As a program, on any backend:
 #

@@ -88,6 +88,7 @@ CORPUS = {
     "sampling": 0,
 }
 QUICK = {
+    "out": pathlib.Path("runs/recurrent-quick"),
     "arms": "additive",
     "epochs": 1,
     "vocabulary": 600,

@@ -8,7 +8,7 @@ seed gives the same model on a slow machine; and there is no backup.
 from typing import Any, NamedTuple
 
 import keras
-import settings
+import translate_settings
 from phrase_grammar import phrase_splits
 
 from keras_attn.models import Transformer
@@ -48,7 +48,7 @@ def train_translator(epochs, quick=False, sentences=20_000, tests=300):
     Returns:
         A `Translator`.
     """
-    run = settings.read_settings({"QUICK": "1" if quick else "0"})
+    run = translate_settings.read_settings({"QUICK": "1" if quick else "0"})
     keras.utils.set_random_seed(run.seed)
     if quick:
         epochs, sentences, tests = run.epochs, 300, 4

@@ -5,6 +5,8 @@ import sys
 
 import corpora
 import keras
+from blank_translations import count_blanks
+from small_letters import fold, known_capitals
 from translation import translate
 
 from keras_attn.text import SubwordTokenizer
@@ -12,6 +14,10 @@ from keras_attn.text import SubwordTokenizer
 
 def run(folder, path=""):
     """Loads a model and prints the translation of every line.
+
+    A model whose corpus had no capital letters gets none: they are turned into
+    small ones. This, and empty translations, are said on standard error, so
+    that the output holds a line for each line and nothing else.
 
     Args:
         folder: path of the folder that a training wrote.
@@ -28,14 +34,46 @@ def run(folder, path=""):
                 f"Received: {folder}, without {name}"
             )
     lines = corpora.read_lines(path) if path else None
-    model = keras.saving.load_model(folder / "model.keras", compile=False)
-    tokenizer = SubwordTokenizer.load(folder / "tokenizer.model")
+    translator = _Translator(
+        keras.saving.load_model(folder / "model.keras", compile=False),
+        SubwordTokenizer.load(folder / "tokenizer.model"),
+    )
     if lines is not None:
-        for line in translate(model, tokenizer, lines):
+        for line in translator.translate(lines):
             print(line)
         return
     if sys.stdin.isatty():
         print("Type a sentence and press Enter; Ctrl-D ends.")
     for line in sys.stdin:
         if line.strip():
-            print(translate(model, tokenizer, [line.strip()])[0], flush=True)
+            print(translator.translate([line.strip()])[0], flush=True)
+
+
+class _Translator:
+    """A model that says what it does to lines, and what it cannot do."""
+
+    def __init__(self, model, tokenizer):
+        self._model = model
+        self._tokenizer = tokenizer
+        self._capitals = known_capitals(tokenizer)
+        self._folded_before = False
+
+    def translate(self, lines):
+        translations = translate(
+            self._model, self._tokenizer, self._folded(lines)
+        )
+        sys.stderr.write(count_blanks(lines, translations))
+        return translations
+
+    def _folded(self, lines):
+        if self._capitals is None:
+            return lines
+        folded = [fold(line, self._capitals) for line in lines]
+        if folded != lines and not self._folded_before:
+            self._folded_before = True
+            but = ", ".join(sorted(self._capitals))
+            sys.stderr.write(
+                "Capital letters are read as small ones: the model's corpus "
+                f"had none{f' but {but}' if but else ''}.\n"
+            )
+        return folded

@@ -1,9 +1,12 @@
 """What `make translate NAME=value` can set, with what it is by default."""
 
+import difflib
 import os
 import pathlib
-import sys
+import re
 from typing import NamedTuple
+
+import program_settings
 
 
 class Settings(NamedTuple):
@@ -72,6 +75,7 @@ CORPUS = {
     "longest": 80,
 }
 QUICK = {
+    "out": pathlib.Path("runs/translate-quick"),
     "epochs": 1,
     "vocabulary": 600,
     "layers": 1,
@@ -84,58 +88,41 @@ def read_settings(environment=os.environ):
     """Reads the settings from the environment, where make puts them.
 
     Args:
-        environment: mapping of upper-case names to strings.
+        environment: mapping of upper-case names to strings. `MAKEFLAGS` in it
+            holds what stood on make's command line, settings or not.
 
     Returns:
         A `Settings`.
 
     Raises:
-        ValueError: a value that is not a positive number where one is needed.
+        ValueError: a value that is not a positive number where one is needed;
+            a name on make's command line that is nearly one of a setting.
     """
-    given = {
-        name: environment[name.upper()].strip()
-        for name in Settings._fields
-        if environment.get(name.upper(), "").strip()
-    }
-    base = Settings()
-    if "data" in given:
-        base = base._replace(**CORPUS)
-    quick, fresh = (
-        given.pop(name, "0") not in ("0", "no", "false")
-        for name in ("quick", "fresh")
+    _check_names(environment.get("MAKEFLAGS", ""))
+    return program_settings.read(
+        Settings(), CORPUS, QUICK, zeros=("dropout",), environment=environment
     )
-    base = base._replace(quick=quick, fresh=fresh, **(QUICK if quick else {}))
-    values = {
-        name: _value(name, text, type(getattr(base, name)))
-        for name, text in given.items()
-    }
-    return base._replace(**values)
 
 
 def identity(run):
     """Returns the settings that a run must share with one it goes on from."""
-    free = {"out", "model", "input", "fresh", "epochs", "minutes", "backup"}
-    return {
-        name: value for name, value in run._asdict().items() if name not in free
-    }
+    return program_settings.identity(run, "epochs", "minutes", "backup")
 
 
-def explain_and_leave(error):
-    """Prints one line about bad input and leaves with status 2."""
-    print(f"translate: {error}", file=sys.stderr)
-    sys.exit(2)
+def is_default(run):
+    """Says whether a run has the settings of the page, however long it is."""
+    return identity(run) == identity(Settings())
 
 
-def _value(name, text, kind):
-    if kind is str or issubclass(kind, pathlib.PurePath):
-        return kind(text)
-    try:
-        value = kind(text)
-    except ValueError:
-        value = -1
-    if value < 0 or (value == 0 and name != "dropout"):
-        raise ValueError(
-            f"{name.upper()} must be a positive number. "
-            f"Received: {name.upper()}={text}"
-        )
-    return value
+def _check_names(flags):
+    known = [name.upper() for name in Settings._fields]
+    # Behind " -- " are the definitions, with "\ " for a space in a value.
+    _, _, definitions = f" {flags}".partition(" -- ")
+    for name in re.findall(r"(?:^|(?<!\\)\s)(\w+)\W?=", definitions):
+        meant = difflib.get_close_matches(name.upper(), known, 1, 0.75)
+        if name not in known and meant:
+            raise ValueError(
+                f"a setting of make translate must be one of "
+                f"{', '.join(known)}. Received: {name}; did you mean "
+                f"{meant[0]}?"
+            )

@@ -6,14 +6,17 @@ import keras
 import numpy as np
 import phrase_grammar
 import pytest
-import settings
+from blank_translations import count_blanks
+from small_letters import fold, known_capitals
+from translate_settings import Settings, read_settings
 from translation import bleu
 
 from keras_attn.layers import MultiHeadAttention
+from keras_attn.text import SubwordTokenizer
 from keras_attn.training import SequenceCrossentropy, WarmupSchedule
 from tests.tutorials.programs import complaint, printed, runner
 
-run = runner("translate", settings.Settings)
+run = runner("translate", Settings)
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +66,58 @@ def test_the_saved_model_translates_a_file_and_the_keyboard(
         run(monkeypatch, MODEL=folder)
     typed = capsys.readouterr().out.splitlines()
     assert typed == [from_file[0], from_file[2]]
+    lines.write_text("This CAT is very large\n\nThe dog eats\n", "utf-8")
+    with pytest.raises(SystemExit):
+        run(monkeypatch, MODEL=folder, INPUT=lines)
+    capitals = capsys.readouterr()
+    assert capitals.out.splitlines() == from_file
+    assert capitals.err.count("Capital letters are read as small ones") == 1
+
+
+@pytest.mark.one_backend
+def test_capitals_are_folded_where_the_vocabulary_has_none():
+    small = ["i am here, I think", "the cat sat", "the dog sat", "I see it"]
+    tokenizer = SubwordTokenizer.train_from_lines(small, 300)
+    assert known_capitals(tokenizer) == {"I"}
+    assert fold("I see THE Cat, It's Él", {"I"}) == "I see the cat, it's él"
+    # Whoever writes sentences as people do is left alone.
+    people = SubwordTokenizer.train_from_lines(["The cat", "The dog"], 290)
+    assert known_capitals(people) is None
+    assert known_capitals(SubwordTokenizer.train_from_lines(["a b"], 263)) == (
+        set()
+    )
+
+
+@pytest.mark.one_backend
+def test_empty_translations_are_counted():
+    said = count_blanks(["one", " ", "two"], ["", "", "dos"])
+    assert said.startswith("1 of 2 translations are empty")
+    assert said.endswith(".\n") and said.count("\n") == 1
+    assert count_blanks(["one", ""], ["uno", ""]) == ""
+    assert count_blanks([], []) == ""
+
+
+@pytest.mark.one_backend
+def test_a_model_that_writes_nothing_says_so(
+    quick, tmp_path, monkeypatch, capsys
+):
+    folder, _ = quick
+    mute = tmp_path / "mute"
+    mute.mkdir()
+    (mute / "tokenizer.model").write_bytes(
+        (folder / "tokenizer.model").read_bytes()
+    )
+    model = keras.saving.load_model(folder / "model.keras", compile=False)
+    # All scores are equal: the first id wins, and it is no word.
+    for variable in model.trainable_variables:
+        variable.assign(0 * variable)
+    model.save(mute / "model.keras")
+    (tmp_path / "lines.txt").write_text("the cat\n\nthe dog\n", "utf-8")
+    with pytest.raises(SystemExit):
+        run(monkeypatch, MODEL=mute, INPUT=tmp_path / "lines.txt")
+    said = capsys.readouterr()
+    assert said.out == "\n\n\n"
+    assert "2 of 2 translations are empty" in said.err
 
 
 @pytest.mark.one_backend
@@ -116,6 +171,41 @@ def test_a_bad_setting_gets_one_line_and_status_2(
     assert f"{name} must be" in complaint(
         run, monkeypatch, capsys, **{name: value}
     )
+
+
+@pytest.mark.one_backend
+@pytest.mark.parametrize(
+    ("flags", "meant"),
+    [
+        (" -- WIDHT=3", "WIDTH"),
+        ("k -- KERAS_BACKEND=jax EPOCH=1", "EPOCHS"),
+        (" -- width=3", "WIDTH"),
+    ],
+)
+def test_a_misspelt_setting_starts_no_training(
+    flags, meant, monkeypatch, capsys
+):
+    said = complaint(run, monkeypatch, capsys, MAKEFLAGS=flags)
+    assert f"did you mean {meant}?" in said
+
+
+@pytest.mark.one_backend
+def test_what_else_make_is_told_is_no_misspelt_setting():
+    flags = (
+        "w -- OUT=a\\ MINUTE=b WIDTH=64 BACKENDS=jax TESTS=x TABLE=y WORKERS=2 "
+        "PYTHON=p TUTORIALS= DOCS_EXECUTE=on XLA_FLAGS=--x=y MALLOC_ARENA_MAX=2"
+    )
+    assert read_settings({"MAKEFLAGS": flags}) == Settings()
+
+
+@pytest.mark.one_backend
+def test_a_quick_run_leaves_the_trained_model_alone():
+    folders = {
+        read_settings(given).out
+        for given in ({}, {"QUICK": "1"}, {"DATA": "x"})
+    }
+    assert len(folders) == 3
+    assert read_settings({"QUICK": "1", "OUT": "here"}).out.name == "here"
 
 
 def test_a_folder_without_a_model_gets_one_line(tmp_path, monkeypatch, capsys):

@@ -11,8 +11,8 @@ import time
 import keras
 import numpy as np
 import pytest
-import settings
 from training_log import TrainingLog
+from translate_settings import Settings, identity, read_settings
 
 from tests.tutorials.programs import complaint, runner
 
@@ -20,11 +20,11 @@ from tests.tutorials.programs import complaint, runner
 pytestmark = pytest.mark.one_backend
 
 TUTORIAL = pathlib.Path(__file__).parents[2] / "tutorials/translate.py"
-NAMES = {name.upper() for name in settings.Settings._fields}
+NAMES = {name.upper() for name in Settings._fields}
 QUICK = {"QUICK": "1", "BACKUP": "2", "EPOCHS": "2", "LONGEST": "16"}
 
 
-run_with = runner("translate", settings.Settings)
+run_with = runner("translate", Settings)
 
 
 def run(monkeypatch, **values):
@@ -89,12 +89,12 @@ def test_the_same_run_goes_on_and_ends_the_same(
 
 
 def test_what_may_change_between_the_pieces():
-    run = settings.read_settings({"DROPOUT": "0.2", "FRESH": "1"})
+    run = read_settings({"DROPOUT": "0.2", "FRESH": "1"})
     assert run.fresh and run.dropout == 0.2
-    assert settings.identity(run)["dropout"] == 0.2
+    assert identity(run)["dropout"] == 0.2
     again = run._replace(epochs=99, minutes=1.0, fresh=False, backup=1)
-    assert settings.identity(again) == settings.identity(run)
-    json.dumps(settings.identity(run))
+    assert identity(again) == identity(run)
+    json.dumps(identity(run))
 
 
 def test_the_clock_counts_all_pieces():

@@ -37,10 +37,13 @@
 #     make translate MODEL=runs/translate INPUT=lines.txt
 #     make translate MODEL=runs/translate
 #
-# What else can be set stands in `tutorials/settings.py`, with other defaults
-# for a corpus; one block less, for instance, in a folder of its own:
+# What else can be set stands in `tutorials/translate_settings.py`, with other
+# defaults for a corpus; one block less, for instance, in a folder of its own:
 #
 #     make translate LAYERS=1 OUT=runs/one-layer
+#
+# First what the program needs from elsewhere, and its settings; what it is
+# about begins with the sentences.
 
 # %%
 import json
@@ -50,8 +53,10 @@ import corpora
 import keras
 import numpy as np
 import phrase_grammar
-import settings
+import program_settings
 import translate_lines
+import translate_settings
+from blank_translations import count_blanks
 from grid_plots import draw_grids
 from matplotlib.figure import Figure
 from training_log import TrainingLog
@@ -70,16 +75,16 @@ from keras_attn.training import (
 )
 
 try:
-    run = settings.read_settings()
+    run = translate_settings.read_settings()
     if run.model:
         translate_lines.run(run.model, run.input)
         raise SystemExit(0)
     pairs = corpora.read_pairs(run.data) if run.data else None
 except ValueError as error:
-    settings.explain_and_leave(error)
+    program_settings.explain_and_leave("translate", error)
 
 # What is asserted of the trained model is so with the settings of this page.
-WHOLE = settings.identity(run) == settings.identity(settings.Settings())
+WHOLE = translate_settings.is_default(run)
 to_numpy = keras.ops.convert_to_numpy
 keras.utils.set_random_seed(run.seed)
 run.out.mkdir(parents=True, exist_ok=True)
@@ -294,7 +299,18 @@ draw_grids(
 # factor (`scale`), 1 in the paper:
 #
 # $$\mathrm{lr}(s) = c\, D^{-1/2} \min(s^{-1/2},\; s \cdot w^{-3/2}).$$
-#
+
+# %%
+schedule = WarmupSchedule(run.width, run.warmup, run.scale)
+step = np.arange(1, 4 * run.warmup)
+rate = np.minimum(step**-0.5, step * run.warmup**-1.5) / np.sqrt(run.width)
+# Keras counts the steps from 0.
+np.testing.assert_allclose(
+    to_numpy(schedule(step - 1)), run.scale * rate, rtol=1e-4
+)
+print(f"highest at step {run.warmup}: {run.scale * rate.max():.4f}")
+
+# %% [markdown]
 # The loss is the cross-entropy against smoothed labels, a tenth of the mass
 # spread over the V tokens of the vocabulary:
 #
@@ -308,14 +324,6 @@ draw_grids(
 # it made up.
 
 # %%
-schedule = WarmupSchedule(run.width, run.warmup, run.scale)
-step = np.arange(1, 4 * run.warmup)
-rate = np.minimum(step**-0.5, step * run.warmup**-1.5) / np.sqrt(run.width)
-# Keras counts the steps from 0.
-np.testing.assert_allclose(
-    to_numpy(schedule(step - 1)), run.scale * rate, rtol=1e-4
-)
-
 loss = SequenceCrossentropy(label_smoothing=0.1)
 V = tokenizer.vocabulary_size
 rows = (source_ids[:4], target_ids[:4])
@@ -354,13 +362,15 @@ try:
         [log, average],
         every=run.backup,
         data=batches,
-        settings=settings.identity(run)
+        settings=translate_settings.identity(run)
         | {"backend": keras.backend.backend()}
         | {"sentences": corpora.fingerprint(train)},
         resume=not run.fresh,
     )
 except ValueError as error:
-    settings.explain_and_leave(f"{error}. FRESH=1 starts anew.")
+    program_settings.explain_and_leave(
+        "translate", f"{error}. FRESH=1 starts anew."
+    )
 model.fit(
     batches,
     epochs=run.epochs,
@@ -412,6 +422,7 @@ for source, translation, group in samples:
         print(f"       (reference: {group[0]})")
 print(f"sacreBLEU: {score}")
 print(f"BLEU {score.score:.2f}")
+print(count_blanks(sources, translations), end="")
 
 # %% [markdown]
 # A corpus often holds different sources with the same target. The score on
@@ -419,31 +430,19 @@ print(f"BLEU {score.score:.2f}")
 # does with sentences that are new on both sides. With the grammar all are, and
 # nothing is printed.
 #
-# The grammar writes in lower case, with some hundreds of words. A capital
-# letter is a sign that the model never read, and so is a word from elsewhere:
-# what comes of it is fluent, and wrong. Try *This dog is very large* beside
-# *this dog is very large*, and *i like books* beside *I like books*.
+# The grammar writes in lower case, but for *I*, with some hundreds of words. A
+# capital letter is a sign that the model never read: what is typed, or read
+# from a file, is turned into small letters first, and the program says so. A
+# word from elsewhere is no less strange, and nothing can be done about it: what
+# comes of it is fluent, and wrong. Try *i like books* beside *I like books*.
 
 # %%
-results = {
-    "backend": keras.backend.backend(),
-    "bleu": score.score,
-    "sentences": len(sources),
-    "parameters": model.count_params(),
-    "steps": len(log.losses),
-    "minutes": log.seconds / 60,
-    "target_tokens_per_second": speed,
-    "settings": {name: str(value) for name, value in run._asdict().items()},
-    "validation": log.validation,
-    "samples": samples,
-}
 new = corpora.unseen(sources, references, train)
-if new and len(new) < len(sources):
+partly = 0 < len(new) < len(sources)
+if partly:
     unseen_score = bleu(
         [translations[i] for i in new], [references[i] for i in new]
     )
-    results["bleu_unseen"] = unseen_score.score
-    results["sentences_unseen"] = len(new)
     print(f"BLEU on {len(new):,} new on both sides: {unseen_score.score:.2f}")
 
 # %% [markdown]
@@ -507,6 +506,21 @@ figure
 # the model is safe, the backup may go.
 
 # %%
+results = {
+    "backend": keras.backend.backend(),
+    "bleu": score.score,
+    "sentences": len(sources),
+    "parameters": model.count_params(),
+    "steps": len(log.losses),
+    "minutes": log.seconds / 60,
+    "target_tokens_per_second": speed,
+    "settings": {name: str(value) for name, value in run._asdict().items()},
+    "validation": log.validation,
+    "samples": samples,
+}
+if partly:
+    results["bleu_unseen"] = unseen_score.score
+    results["sentences_unseen"] = len(new)
 model.save(run.out / "model.keras")
 tokenizer.save(run.out / "tokenizer.model")
 (run.out / "results.json").write_text(
@@ -527,15 +541,19 @@ if WHOLE and len(log.losses) >= 1000:
         "this cat is very large",
         "este gato es muy grande",
     )
+hints = {
+    f"make translate MODEL={run.out}": "translate what you type",
+    f"make translate MODEL={run.out} INPUT=FILE": "or the lines of a file",
+    "make translate DATA=FILE": "learn from your own corpus",
+    "KERAS_BACKEND=jax make translate": "the same on another backend",
+}
 print(f"""
 The model is in {run.out / "model.keras"}, its tokenizer beside it;
 look at {run.out / "training.png"} and {run.out / "attention.png"}.
 
-What to try next:
-  make translate MODEL={run.out}              translate what you type
-  make translate MODEL={run.out} INPUT=FILE   translate the lines of a file
-  make translate DATA=FILE                    learn from your own corpus
-  KERAS_BACKEND=jax make translate            the same on another backend""")
+What to try next:""")
+for command, what in hints.items():
+    print(f"  {command:{max(map(len, hints))}}  {what}")
 
 # %% [markdown]
 # ## Exercises
