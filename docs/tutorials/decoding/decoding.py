@@ -29,6 +29,7 @@
 # %%
 import itertools
 import os
+from collections import Counter
 
 import keras
 import numpy as np
@@ -50,8 +51,8 @@ print(f"Keras {keras.__version__} on {keras.backend.backend()}")
 #
 # [A Transformer learns to translate](../translate/index.md) trains a
 # Transformer on English sentences and their Spanish translations. Here the
-# same model sees the same sentences only once instead of nine times. A model
-# that always knows what comes next is decoded equally well by any method.
+# same model sees the same sentences only once instead of some four times. A
+# model that always knows what comes next is decoded equally well by any method.
 #
 # The sentences below were not trained on.
 
@@ -386,7 +387,12 @@ for place in range(count):
     print(f"{length:3} tokens: {tokenizer.decode(wide.tokens[example, place])}")
 right.set(xlabel=r"$\alpha$", ylabel="score", title="Scores; grey: never best")
 right.set_yscale("symlog", linthresh=0.1)
-right.legend(loc="lower right")
+ticks = [-(2.0**power) for power in range(-4, 6)]
+low, high = scores[:, example].min(), scores[:, example].max()
+right.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+right.set_yticks([], minor=True)
+right.set_ylim(1.1 * low, high / 1.1)
+right.legend(loc="center left", bbox_to_anchor=(1, 0.5))
 figure
 
 # %% [markdown]
@@ -441,8 +447,8 @@ figure
 #   the fewest likeliest that together have a probability of at least p.
 #
 # The bars below are the equations, at a step of a right translation at which
-# the model wavered between a few tokens: the one whose entropy is nearest to
-# 2.5 nats. The dots are what `Sampling` drew there, 400 times, the tokens
+# the model wavered between a few tokens: the one whose likeliest token has a p
+# nearest to 0.4. The dots are what `Sampling` drew there, 400 times, the tokens
 # before it forced as a prefix.
 
 
@@ -466,7 +472,7 @@ log_p = log_probs(
     [greedy.tokens[number, 0, :-1] for number in some],
 )
 assert log_p.shape == (len(some), MAX_LENGTH, tokenizer.vocabulary_size)
-entropy = -(np.exp(log_p) * log_p).sum(-1)  # (rows, L), in nats
+likeliest = np.exp(log_p.max(-1))  # (rows, L)
 steps_taken = np.arange(MAX_LENGTH) < greedy.lengths[: len(some)]
 steps_taken[:, 0] = False  # so that there is a beginning to be forced
 right = [
@@ -475,12 +481,12 @@ right = [
 ]
 if any(right):
     steps_taken &= np.array(right)[:, None]
-where = np.where(steps_taken, np.abs(entropy - 2.5), np.inf).argmin()
-number, place = (int(i) for i in np.unravel_index(where, entropy.shape))
+where = np.where(steps_taken, np.abs(likeliest - 0.4), np.inf).argmin()
+number, place = (int(i) for i in np.unravel_index(where, likeliest.shape))
 beginning = greedy.tokens[number, 0, :place].tolist()
 unsure = np.exp(log_p[number, place])  # (V,)
 print(sources[number], "->", tokenizer.decode(beginning), "...")
-print(f"entropy of the next token: {entropy[number, place]:.2f} nats")
+print(f"the likeliest next token: p = {likeliest[number, place]:.2f}")
 
 
 # %% alt="Bars: the next token's probabilities by knob; dots: what was drawn"
@@ -519,13 +525,13 @@ figure
 # %% [markdown]
 # The same seed draws the same, on every backend; another seed draws anew. Every
 # row has a stream of random numbers of its own, so a row draws the same alone
-# and in any batch.
+# and in any batch. What `top_p = 0.8` drew most often in the picture above:
 
 # %%
 again, other = (draw(seed, **knob) for seed in (1, 2))
 assert (again == drawn).all() and (other != drawn).any()
-for text in tokenizer.decode(drawn[:5]):
-    print(text)
+for text, count in Counter(tokenizer.decode(drawn)).most_common(5):
+    print(f"{count:4d} x  {text}")
 if not QUICK:
     strategy = Sampling(top_p=0.8, seed=1)
     alone, together = (
@@ -592,9 +598,9 @@ figure
 # Every token costs log p, so where the model is unsure, a sentence that leaves
 # something out is likelier than a whole one. A narrow beam does not find it:
 # errors of the search hide errors of the model (Koehn and Knowles 2017,
-# <https://arxiv.org/abs/1706.03872>, sec. 3.6). Even so, every width is better
-# than greedy search here. With $\alpha = 0.6$ most of the loss is gone, though
-# not all of it. $\alpha = 2$ errs to the other side: sentences that do not end.
+# <https://arxiv.org/abs/1706.03872>, sec. 3.6). Here the widest beams are worse
+# than greedy search. With $\alpha = 0.6$ most of the loss is gone, though not
+# all of it. $\alpha = 2$ errs to the other side: sentences that do not end.
 #
 # The extreme case is the empty sentence: nothing but the end token. In a larger
 # model it was likelier than every other for more than half of the sentences
