@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import keras
 import numpy as np
 from keras import ops, tree
 
@@ -19,14 +20,14 @@ class Call:
         order: int. Its number among all calls.
         inputs: list of NumPy array or None (what is no number, or unknown).
         outputs: list, likewise; None until the call is over.
-        unmasked_since: str. Where the mask was last seen that this call was
-            made without; empty: none was missing.
+        unmasked_since: tuple of str. Where masks were last seen that this call
+            was made without.
     """
 
     order: int
     inputs: list
     outputs: list | None = None
-    unmasked_since: str = ""
+    unmasked_since: tuple = ()
 
 
 class Recorder(Watcher):
@@ -44,10 +45,7 @@ class Recorder(Watcher):
         if not self.stack:
             self._note_masks(leaves, "the inputs")
         call = Call(len(self.calls), [_array(x) for x in leaves])
-        if not any(
-            name.endswith("mask") and hasattr(value, "shape")
-            for name, value in kwargs.items()
-        ):
+        if not _is_given_a_mask(args, kwargs):
             call.unmasked_since = self._givers_of_missing(leaves)
         self.calls[key] = call
         return args, kwargs
@@ -73,7 +71,7 @@ class Recorder(Watcher):
             if len(getattr(leaf, "shape", ())) > 2
             and getattr(leaf, "_keras_mask", None) is None
         ]
-        return ", ".join(dict.fromkeys(filter(None, givers)))
+        return tuple(dict.fromkeys(filter(None, givers)))
 
 
 class Scale:
@@ -92,6 +90,7 @@ class Scale:
         self._axes = {}
         self._per_step = set()
         self._unknown = list(range(len(batch.sequences)))
+        self._learnt = False
 
     def learn(self, sequence, more, calls, counts):
         """Learns which axes count positions: those that grew with them.
@@ -111,6 +110,14 @@ class Scale:
             if counts.get(layer) != count
         }
         for key, call in self.calls.items():
+            if key in calls:
+                # Sequences of one length are told apart where one is longer.
+                now = calls[key].unmasked_since
+                call.unmasked_since = tuple(
+                    giver
+                    for giver in now
+                    if not self._learnt or giver in call.unmasked_since
+                )
             for place, array, longer in _side_by_side(call, calls.get(key)):
                 if array is None or longer is None:
                     continue
@@ -125,6 +132,7 @@ class Scale:
                     axes = self._axes.setdefault((key, place), {})
                     # Neither positions nor anything that stays: not comparable.
                     axes[axis] = sequence if fits else None
+        self._learnt = True
 
     def moved(self, key, place, array, base_rows=slice(None)):
         """Returns how far an array is from that of the unchanged batch.
@@ -248,7 +256,7 @@ class Judge(Watcher):
         if worst:
             names = [around.name for around in stack]
             where = "/".join(names[1:]) or names[0]
-            since = "" if detail else call.unmasked_since
+            since = "" if detail else ", ".join(call.unmasked_since)
             self.leaks.append(
                 Leak(names[-1], where + detail, worst, call.order, since)
             )
@@ -321,6 +329,16 @@ def like(array, tensor):
     if mask is not None:
         new._keras_mask = mask
     return new
+
+
+def _is_given_a_mask(args, kwargs):
+    """Whether a call has a mask among its arguments, not on its tensors."""
+    named = [x for name, x in kwargs.items() if name.endswith("mask")]
+    return any(hasattr(x, "shape") for x in tree.flatten(named)) or any(
+        keras.backend.standardize_dtype(x.dtype) == "bool"
+        for x in tree.flatten(args)
+        if hasattr(x, "dtype") and len(getattr(x, "shape", ())) > 1
+    )
 
 
 def _array(x):

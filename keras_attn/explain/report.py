@@ -134,8 +134,8 @@ class Report:
         width = max(len(where) for where in since)
         return [
             "",
-            "Called without a mask, though there had been one (a sum `x + y` "
-            "has none,",
+            "Called without a mask, though there had been one (`x + y` loses "
+            "it,",
             "keras.layers.Add keeps it); it was last seen behind:",
             *(f"  {where:<{width}}  {giver}" for where, giver in since.items()),
         ]

@@ -1,6 +1,7 @@
 """Positions added to embeddings: sinusoidal or learned."""
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_attn import checks
@@ -127,9 +128,13 @@ class PositionalEmbedding(keras.layers.Layer):
                     f"The position table has max_length={self.max_length} "
                     f"rows. Received: `positions` up to {known.max()}"
                 )
-            there = positions[..., None] >= 0
-            encoding = self._table(ops.maximum(positions, 0))
-            encoding = ops.where(there, encoding, 0)
+            places = positions[..., None]
+            last = self.max_length - 1
+            encoding = self._table(ops.clip(positions, 0, last))
+            # Compiled, where nobody may look, the backends would each have an
+            # answer of its own.
+            encoding = ops.where(places > last, np.nan, encoding)
+            encoding = ops.where(places < 0, 0, encoding)
         return _sum(inputs, encoding)
 
     def decode_step(self, inputs, positions, length):

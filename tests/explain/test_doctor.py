@@ -131,8 +131,7 @@ def test_the_report_is_a_table():
         "Every layer that lets padding in, by itself:",
         f" {place} # %",
         "",
-        "Called without a mask, though there had been one (a sum `x + y` has "
-        "none,",
+        "Called without a mask, though there had been one (`x + y` loses it,",
         "keras.layers.Add keeps it); it was last seen behind:",
         f" {place} `attention_0`",
     ]
@@ -311,7 +310,7 @@ def test_a_mask_that_a_sum_has_lost():
     (leak,) = {leak for probe in report.probes[:1] for leak in probe.leaks}
     assert (leak.layer, leak.unmasked_since) == ("attention", "`tokens`")
     assert str(report).endswith(
-        "(a sum `x + y` has none,\nkeras.layers.Add keeps it); it was last "
+        "(`x + y` loses it,\nkeras.layers.Add keeps it); it was last "
         "seen behind:\n  attention  `tokens`"
     )
     # Of a functional model, and where a mask came with the inputs.
@@ -326,6 +325,59 @@ def test_a_mask_that_a_sum_has_lost():
     assert report.probes[0].leaks[0].unmasked_since == "the inputs"
 
 
+class Told(keras.Model):
+    """A leaking layer behind a sum, told of the mask in one way or another."""
+
+    def __init__(self, told):
+        super().__init__()
+        self.tokens = layers.Embedding(9, 8, mask_zero=True, name="tokens")
+        self.leaking = Deaf(name="leaking")
+        self.told = told
+
+    def call(self, ids):
+        x = self.tokens(ids)
+        return self.told(self.leaking, x + x, ids != 0)
+
+
+class Deaf(layers.Layer):
+    """A mean over everything, whatever it is told."""
+
+    def call(self, x, mask=None):
+        return ops.mean(x, axis=1)
+
+
+@pytest.mark.parametrize(
+    ("told", "since"),
+    [
+        (lambda layer, x, mask: layer(x), "`tokens`"),
+        (lambda layer, x, mask: layer(x, mask), ""),
+        (lambda layer, x, mask: layer(x, mask=mask), ""),
+        (lambda layer, x, mask: layer(x, mask=[mask]), ""),
+        (lambda layer, x, mask: layer(x, mask=None), "`tokens`"),
+    ],
+)
+def test_a_mask_that_is_handed_over_is_not_missing(told, since):
+    report = keras_attn.doctor(Told(told), IDS)
+    leaks = [x for probe in report.probes for x in probe.leaks]
+    assert {x.layer for x in leaks} == {"leaking"}
+    assert {x.unmasked_since for x in leaks} == {since}
+
+
+def test_sequences_of_one_length_are_not_mixed_up():
+    """One that never had a mask did not lose that of the other."""
+    source = keras.Input((None,), dtype="int32")
+    target = keras.Input((None,), dtype="int32")
+    memory = layers.Embedding(9, 8, name="bare")(source)
+    x = layers.Embedding(9, 8, mask_zero=True, name="masked")(target)
+    x = layers.GlobalAveragePooling1D(name="right")(x)
+    y = layers.GlobalAveragePooling1D(name="wrong")(memory)
+    model = keras.Model((source, target), layers.Add()([x, y]))
+    report = keras_attn.doctor(model, (IDS, IDS[::-1]))
+    leaks = [x for probe in report.probes for x in probe.leaks]
+    assert {x.layer for x in leaks} == {"wrong"}
+    assert not any(x.unmasked_since for x in leaks)
+
+
 def test_whoever_has_a_mask_or_never_had_one_has_lost_none():
     wide = layers.Conv1D(4, 3, padding="same")
     wide.supports_masking = True
@@ -334,16 +386,8 @@ def test_whoever_has_a_mask_or_never_had_one_has_lost_none():
         embedded(wide),
         # No mask at all.
         embedded(layers.GlobalAveragePooling1D(), mask_zero=False),
-        Segments(True),
     ):
-        inputs = IDS
-        if isinstance(model, Segments):
-            inputs = {
-                "token_ids": IDS,
-                "segment_ids": np.array([[0, 0, 1, 1, 0, 0]] * 3),
-                "padding_mask": REAL,
-            }
-        report = keras_attn.doctor(model, inputs)
+        report = keras_attn.doctor(model, IDS)
         assert report.leaks
         assert not any(leak.unmasked_since for leak in report.probes[0].leaks)
         assert "Called without a mask" not in str(report)

@@ -155,6 +155,21 @@ def test_past_the_table():
         layer(X, positions=outside)
 
 
+@pytest.mark.skipif(
+    keras.backend.backend() == "torch", reason="compiles nothing here"
+)
+def test_past_the_table_is_nan_where_nobody_may_look():
+    layer = learned(max_length=5)
+    x, positions = keras.Input((5, 6)), keras.Input((5,), dtype="int32")
+    model = keras.Model((x, positions), layer(x, positions=positions))
+    places = np.int32([[4, 5, -1, 0, 99]] * 2)
+    found = model.predict_on_batch((X, places))
+    assert np.isnan(found[:, [1, 4]]).all()
+    inside = [0, 2, 3]
+    expected = X[:, inside] + encoding_of(layer, places[:, inside])
+    assert_close(found[:, inside], expected, 1e-6)
+
+
 def test_no_end_of_sinusoids():
     x = np.zeros((1, 1, 6), "float32")
     positions = np.int32([[100_000]])
