@@ -116,10 +116,15 @@ def is_default(run):
 
 def _check_names(flags):
     known = [name.upper() for name in Settings._fields]
-    # Behind " -- " are the definitions, with "\ " for a space in a value.
-    _, _, definitions = f" {flags}".partition(" -- ")
-    for name in re.findall(r"(?:^|(?<!\\)\s)(\w+)\W?=", definitions):
-        meant = difflib.get_close_matches(name.upper(), known, 1, 0.75)
+    # Options begin with "-", or are letters without a value; a space that belongs
+    # to a value has a backslash in front.
+    for name in re.findall(r"(?:^|(?<!\\)\s)(\w+)\W?=", flags):
+        big = name.upper()
+        meant = difflib.get_close_matches(big, known, 1, 0.76) + [
+            other
+            for other in known
+            if len(big) > 2 and (other.startswith(big) or big.startswith(other))
+        ]
         if name not in known and meant:
             raise ValueError(
                 f"a setting of make translate must be one of "

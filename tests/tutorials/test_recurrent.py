@@ -36,6 +36,17 @@ def test_a_quick_run_says_what_it_does_and_what_is_next(quick):
     assert "What to try next" in printed
 
 
+@pytest.mark.one_backend
+def test_a_quick_run_leaves_trained_models_alone(monkeypatch):
+    for name in recurrent_settings.Settings._fields:
+        monkeypatch.delenv(name.upper(), raising=False)
+    whole = recurrent_settings.read_settings()
+    monkeypatch.setenv("QUICK", "1")
+    assert recurrent_settings.read_settings().out != whole.out
+    monkeypatch.setenv("OUT", "here")
+    assert recurrent_settings.read_settings().out.name == "here"
+
+
 def test_the_saved_model_translates_a_file(
     quick, tmp_path, monkeypatch, capsys
 ):

@@ -23,7 +23,7 @@
 # - compare **teacher forcing** with **scheduled sampling**: what a decoder does
 #   behind its own mistake.
 #
-# On two cores twelve minutes at most: the run of this page had one. The
+# On two cores thirteen minutes at most: the run of this page had one. The
 # sentences are those of [the first tutorial](../translate/index.md), written by
 # a phrase grammar; nothing is downloaded. As a program, on any backend:
 #
@@ -444,7 +444,7 @@ figure
 # of twice the length has twice as much to say, and the vector is as long as
 # before.
 #
-# What goes wrong without attention? Sentences that are fluent, and say
+# What goes wrong without attention? Sentences that are mostly fluent, and say
 # something else. The decoder is a good language model of Spanish that has
 # forgotten some of what it was told:
 

@@ -42,8 +42,8 @@
 #
 #     make translate LAYERS=1 OUT=runs/one-layer
 #
-# First what the program needs from elsewhere, and its settings; what it is
-# about begins with the sentences.
+# The first cell imports what the program needs and reads its settings; the
+# subject begins under *Sentences*.
 
 # %%
 import json
@@ -430,8 +430,8 @@ print(count_blanks(sources, translations), end="")
 # does with sentences that are new on both sides. With the grammar all are, and
 # nothing is printed.
 #
-# The grammar writes in lower case, but for *I*, with some hundreds of words. A
-# capital letter is a sign that the model never read: what is typed, or read
+# The grammar writes in lower case, but for *I*, with some hundreds of words.
+# Any other capital is a sign that the model never read: what is typed, or read
 # from a file, is turned into small letters first, and the program says so. A
 # word from elsewhere is no less strange, and nothing can be done about it: what
 # comes of it is fluent, and wrong. Try *i like books* beside *I like books*.
@@ -571,17 +571,17 @@ for command, what in hints.items():
 #
 # </details>
 #
-# **2.** At which step is the learning rate highest, and how high is it for
-# D = 128, w = 400 and `scale=0.8`? What would w = 4,000, as in the paper, do to
-# a training of 2,000 steps?
+# **2.** At which step is the learning rate of the paper highest, and how high
+# is it: D = 512, w = 4,000, c = 1? What would w = 4,000 do to the training
+# above, if it has 1,200 steps?
 #
 # <details markdown>
 # <summary>Answer</summary>
 #
 # At s = w, where both sides of the minimum are equal:
-# $0.8 / \sqrt{128 \cdot 400} = 0.0035$. With w = 4,000 it would still rise at
-# the last step, to $0.8 \cdot 128^{-1/2} \cdot 2000 \cdot 4000^{-3/2} =
-# 0.00056$, a sixth of that.
+# $1 / \sqrt{512 \cdot 4000} = 0.0007$. Above, the rate would still rise at the
+# last step, to $0.8 \cdot 128^{-1/2} \cdot 1200 \cdot 4000^{-3/2} = 0.00034$, a
+# tenth of what it reaches with w = 400.
 #
 # </details>
 #
