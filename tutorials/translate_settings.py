@@ -116,8 +116,8 @@ def is_default(run):
 
 def _check_names(flags):
     known = [name.upper() for name in Settings._fields]
-    # Options begin with "-", or are letters without a value; a space that belongs
-    # to a value has a backslash in front.
+    # Options begin with "-", or are letters without a value; a space that is
+    # part of a value has a backslash in front.
     for name in re.findall(r"(?:^|(?<!\\)\s)(\w+)\W?=", flags):
         big = name.upper()
         meant = difflib.get_close_matches(big, known, 1, 0.76) + [
