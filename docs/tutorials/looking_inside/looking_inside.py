@@ -24,7 +24,7 @@
 # - explain with **RISE** what has no attention weights: a network of glimpses,
 #   and one that hears Morse code.
 #
-# On two cores nine minutes at most: the run of this page had one. All data is
+# On two cores eleven minutes at most: the run of this page had one. All data is
 # generated, the digits come with scikit-learn (`pip install scikit-learn`);
 # nothing is downloaded. What each picture can and cannot show stands in [the
 # guide](../../guides/looking_inside.md). As a program, on any backend:
