@@ -90,7 +90,6 @@ class Scale:
         self._axes = {}
         self._per_step = set()
         self._unknown = list(range(len(batch.sequences)))
-        self._learnt = False
 
     def learn(self, sequence, more, calls, counts):
         """Learns which axes count positions: those that grew with them.
@@ -101,6 +100,7 @@ class Scale:
             calls: dict of `Call`, of the lengthened batch.
             counts: dict, how often each layer was called.
         """
+        first = len(self._unknown) == len(self.batch.sequences)
         self._unknown.remove(sequence)
         length = self.batch.sequences[sequence].length
         # A layer that is called once a position sees one position at a time.
@@ -116,7 +116,7 @@ class Scale:
                 call.unmasked_since = tuple(
                     giver
                     for giver in now
-                    if not self._learnt or giver in call.unmasked_since
+                    if first or giver in call.unmasked_since
                 )
             for place, array, longer in _side_by_side(call, calls.get(key)):
                 if array is None or longer is None:
@@ -132,7 +132,6 @@ class Scale:
                     axes = self._axes.setdefault((key, place), {})
                     # Neither positions nor anything that stays: not comparable.
                     axes[axis] = sequence if fits else None
-        self._learnt = True
 
     def moved(self, key, place, array, base_rows=slice(None)):
         """Returns how far an array is from that of the unchanged batch.
