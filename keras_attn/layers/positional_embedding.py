@@ -48,7 +48,8 @@ class PositionalEmbedding(keras.layers.Layer):
     Raises:
         ValueError: a learned table without `max_length`, an odd width of a
             sinusoidal one, inputs of another rank or width, positions that
-            are not integers, or, as far as one may look, past the table.
+            are not integers, or, as far as one may look, past the table
+            (inside a compiled program nobody may: there such rows are NaN).
 
     Examples:
         >>> layer = keras_attn.layers.PositionalEmbedding()
