@@ -30,11 +30,12 @@ def measure(blocks, inputs, direction):
 
     One step of plain gradient descent with a rate of 1 moves each weight by
     minus its gradient. In front of each block stands a weight that is added to
-    what comes in, zero before the step.
+    what comes in, zero before the step. Nothing else is trained: on TensorFlow
+    a gradient may be passed on through weights that the step has moved already.
 
     Args:
-        blocks: list of L layers from (B, T, D) to (B, T, D). Their weights are
-            as before afterwards.
+        blocks: list of L layers from (B, T, D) to (B, T, D). Their weights
+            stay as they are.
         inputs: float (B, T, D).
         direction: float (B, T, D). The loss is the sum of the output times
             this.
@@ -51,12 +52,14 @@ def measure(blocks, inputs, direction):
         streams.append(x)
         x = x if block is None else block(x)
     looks = keras.Model(source, streams).predict_on_batch(inputs)
-    before = [block.get_weights() for block in blocks]
+    trained = [block.trainable for block in blocks]
+    for block in blocks:
+        block.trainable = False
     model = keras.Model(source, x)
     model.compile(keras.optimizers.SGD(1.0), input_gradients.Projection())
     model.train_on_batch(inputs, np.asarray(direction, "float32"))
-    for block, weights in zip(blocks, before, strict=True):
-        block.set_weights(weights)
+    for block, trainable in zip(blocks, trained, strict=True):
+        block.trainable = trainable
     found = [keras.ops.convert_to_numpy(x.offset) for x in offsets]
     return Depths(
         np.array([np.linalg.norm(x, axis=-1).mean() for x in found]),
