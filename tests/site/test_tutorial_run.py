@@ -9,6 +9,7 @@ import pytest
 from tools.tutorials import stamp as stamps
 from tools.tutorials.build import build, rewrite
 from tools.tutorials.failure import BuildError
+from tools.tutorials.run import run
 
 pytestmark = pytest.mark.one_backend
 
@@ -111,6 +112,21 @@ def test_a_tutorial_becomes_a_page(script, tmp_path, monkeypatch):
     with pytest.raises(BuildError, match=r"has to run: .*learn_module\.py"):
         rewrite(script, tmp_path / "pages")
     assert kept == {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_whatever_is_printed_beside_them_facts_are_read(script):
+    printing = """# %%
+import sys
+
+def say(*_):
+    for stream in (sys.stdout, sys.stderr, sys.stdout):
+        print("{}", file=stream, flush=True)
+
+get_ipython().events.register("pre_run_cell", say)
+get_ipython().events.register("post_run_cell", say)
+"""
+    script.write_text(printing, encoding="utf-8")
+    assert run(script, BACKEND).facts["backend"] == BACKEND
 
 
 def test_a_failing_cell_leaves_the_page_as_it_was(script, tmp_path):

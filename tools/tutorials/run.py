@@ -25,7 +25,9 @@ SETUP = """\
 %matplotlib inline
 %config InlineBackend.figure_format = "retina\""""
 NOT_ON_PAGE = "remove-cell"
-_ASK = "from tools.tutorials.facts import facts; print(facts())"
+# The facts are the value of their cell, not printed: what is printed comes in
+# pieces, and a backend or a thread of the tutorial may print between them.
+_ASK = "from tools.tutorials.facts import facts; facts()"
 
 _COMPILE_FAST = (
     "--xla_backend_optimization_level=0 "
@@ -147,13 +149,12 @@ def run(script, backend, quick=False, say=lambda line: None):
             raise BuildError(f"{name} failed on {backend}. {error}") from error
         seconds = time.monotonic() - started
     asked = notebook.cells.pop()
-    # What a backend says to standard error may come last.
-    printed = [
-        output["text"]
+    (value,) = [
+        output["data"]["text/plain"]
         for output in asked.outputs
-        if output.get("name") == "stdout"
+        if output.output_type == "execute_result"
     ]
-    facts = ast.literal_eval(printed[-1])
+    facts = ast.literal_eval(value)
     notebook.metadata["language_info"] = {
         "file_extension": ".py",
         "name": "python",
