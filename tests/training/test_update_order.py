@@ -1,0 +1,122 @@
+"""On TensorFlow, which losses see weights before a step moves them.
+
+Keras joins all gradients in one operation before it updates, from which
+TensorFlow concludes that each update waits for all reads without being told;
+then it takes that operation away. An update still waits for whatever its
+gradient is computed from: for all weights, unless the loss is linear in the
+outputs. The guide on backends says so.
+"""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_attn.training import SequenceCrossentropy, freeze
+from tests.models.tiny import LABELS, SOURCE, TARGET, tiny_transformer
+
+pytestmark = pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="reads TensorFlow's graphs"
+)
+
+RANDOM = np.random.default_rng(0)
+X, Y = RANDOM.normal(size=(2, 4, 8)).astype("float32")
+
+
+def graphs_of_a_step(model, x, y):
+    """Returns what TensorFlow runs in a step: graphs before, and after it."""
+    from tensorflow.python.eager import context
+
+    context.context().enable_graph_collection()
+    try:
+        model.train_on_batch(x, y)
+        graphs = context.context().export_run_metadata().function_graphs
+    finally:
+        context.context().disable_graph_collection()
+    before = [graph.pre_optimization_graph for graph in graphs]
+    return before, [graph.post_optimization_graph for graph in graphs]
+
+
+def unordered(graph):
+    """Lists the reads and updates of a variable that may come in any order."""
+    inputs = {
+        node.name: [name.lstrip("^").split(":")[0] for name in node.input]
+        for node in graph.node
+    }
+    variables = [node.name for node in graph.node if node.op == "_Arg"]
+    updates = {
+        node.name
+        for node in graph.node
+        if node.op.startswith("Assign") and node.op.endswith("VariableOp")
+    }
+
+    def behind(name):
+        found, left = set(), [name]
+        while left:
+            new = set(inputs[left.pop()]) - found
+            found |= new
+            left += new
+        return found
+
+    return [
+        (update, read)
+        for variable in variables
+        for update in updates
+        if variable in inputs[update]
+        for read in inputs.keys() - updates
+        if variable in inputs[read]
+        and read not in behind(update)
+        and update not in behind(read)
+    ]
+
+
+def found_in(graphs):
+    return [pair for graph in graphs for pair in unordered(graph)]
+
+
+def dense_stack():
+    names = "first", "second", "third"
+    dense = [keras.layers.Dense(8, name=name) for name in names]
+    return keras.Sequential([keras.Input((8,)), *dense])
+
+
+def linear(y_true, y_pred):
+    return keras.ops.sum(y_true * y_pred, axis=-1)
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_a_training_of_ours(optimizer):
+    model = tiny_transformer(dropout=0.1)
+    model.compile(optimizer, SequenceCrossentropy(), metrics=["accuracy"])
+    before, after = graphs_of_a_step(model, (SOURCE, TARGET), LABELS)
+    updates = [
+        node
+        for graph in after
+        for node in graph.node
+        if node.op == "AssignSubVariableOp"
+    ]
+    assert len(updates) >= len(model.trainable_weights)
+    assert not found_in(before) and not found_in(after)
+
+
+def test_a_loss_that_is_not_linear():
+    model = dense_stack()
+    model.compile("sgd", "mean_absolute_error")
+    _, after = graphs_of_a_step(model, X, Y)
+    assert not found_in(after)
+
+
+def test_a_linear_loss():
+    """Where this fails, the guide on backends has a trap too many."""
+    model = dense_stack()
+    model.compile("sgd", linear)
+    before, after = graphs_of_a_step(model, X, Y)
+    assert not found_in(before) and found_in(after)
+
+
+def test_a_linear_loss_with_the_rest_frozen():
+    model = dense_stack()
+    freeze(model, "^(?!.*first/kernel)")
+    assert len(model.trainable_weights) == 1
+    model.compile("sgd", linear)
+    _, after = graphs_of_a_step(model, X, Y)
+    assert not found_in(after)
