@@ -4,6 +4,8 @@ An encoder reads ids, which have no gradient; their vectors have one. A twin of
 the model gets a table with a row for each place of each sentence, so that no
 two places share a vector. One step of gradient descent with a learning rate of
 1 moves that table by minus its gradient: the trick of `input_gradients`.
+Nothing else learns: on TensorFlow, a step of a loss that is linear in the
+outputs may pass a gradient on through weights that it has moved already.
 """
 
 import keras
@@ -11,6 +13,7 @@ import numpy as np
 from input_gradients import Projection
 
 from keras_attn.models import Encoder, TokenClassifier
+from keras_attn.training import freeze
 
 _TABLE = "token_embedding"
 _DROPOUTS = "dropout", "attention_dropout", "activation_dropout"
@@ -67,6 +70,7 @@ def _twin(model, tokens):
             table = its
         else:
             its.assign(_copied(mine))
+    freeze(twin, f"^(?!.*{_TABLE})")
     return twin, table
 
 
