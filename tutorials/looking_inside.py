@@ -24,7 +24,7 @@
 # - explain with **RISE** what has no attention weights: a network of glimpses,
 #   and one that hears Morse code.
 #
-# On two cores eleven minutes at most: the run of this page had one. All data is
+# On two cores ten minutes at most: the run of this page had one. All data is
 # generated, the digits come with scikit-learn (`pip install scikit-learn`);
 # nothing is downloaded. What each picture can and cannot show stands in [the
 # guide](../../guides/looking_inside.md). As a program, on any backend:
@@ -575,9 +575,10 @@ draw_strips(
 )
 
 # %% [markdown]
-# *Fit* and *trunk* have nearly all of the weight, half each. Hide *trunk*, and
-# the answer falls; hide *fit*, and nothing happens. The map is no lie: the
-# model did look there. But what it fetched made no difference.
+# *Stream* has more than half of the weight, *ill* most of the rest. Hide *dog*,
+# and the answer falls, and it is the right answer; hide *stream*, and nothing
+# happens. The map is no lie: the model did look there. But what it fetched made
+# no difference. Rollout, which adds the first layer, finds the dog.
 #
 # ## Comparing two numbers
 #
@@ -688,9 +689,9 @@ if WHOLE:
 # %% [markdown]
 # RISE finds the digit that decides. One pair alone is noisy: the colon is never
 # hidden, so what it shows above, up to a fifth, is the error of 500 masks. The
-# mean over 42 pairs is not. The weights of `?` hardly tell the three
-# cases apart: by the last layer the digits have told each other what they are,
-# and it may be looked up anywhere.
+# mean over 42 pairs is not. The weights of `?` tell the three cases apart
+# only faintly, and name the wrong digit for the first: by the last layer the
+# digits have told each other what they are, and it may be looked up anywhere.
 #
 # ## Sorting
 #
@@ -1054,8 +1055,8 @@ print(
 
 # %% [markdown]
 # Marked is the first letter. The beginning of the second matters too: it says
-# where the first one ends. Between the two RISE is lowest. A mask puts silence
-# there, and that only makes the gap clearer.
+# where the first one ends. Between the two RISE is as low as anywhere, or
+# nearly. A mask puts silence there, and that only makes the gap clearer.
 #
 # ## Keeping it
 #
