@@ -30,6 +30,25 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
+def pytest_configure(config):
+    """Lets JAX find what an earlier process of these tests has compiled.
+
+    Most of its time goes into programs of one operation, the same ones in every
+    file. Each worker has a folder of its own, since two that write one program
+    at once could read half of it. `pytest --cache-clear` forgets them.
+    """
+    worker = os.environ.get("PYTEST_XDIST_WORKER")
+    cached = worker is not None and hasattr(config, "cache")
+    if keras.backend.backend() != "jax" or not cached:
+        return
+    import jax
+
+    folder = config.cache.mkdir(f"jax-{worker}")
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
 def pytest_report_header():
     """Names the backend that runs, and what it runs on."""
     device = "GPU" if gpu_seen() else "CPU"

@@ -335,7 +335,10 @@ def test_bad_inputs(inputs, message):
 def test_bad_prompts(inputs, max_length, message):
     with pytest.raises(ValueError, match=message):
         tiny().generate(inputs, max_length=max_length)
-    tiny().generate([[5] * 10], max_length=2)
+
+
+def test_a_prompt_and_what_follows_may_fill_all_rows():
+    assert tiny().generate([[5] * 10], max_length=14).tokens.shape == (1, 1, 14)
 
 
 def test_a_block_knows_whether_it_has_a_memory():
