@@ -7,6 +7,11 @@ gradient is computed from: for all weights, unless the loss is linear in the
 outputs. The guide on backends says so.
 """
 
+import pathlib
+import re
+import subprocess
+import sys
+
 import keras
 import numpy as np
 import pytest
@@ -120,3 +125,22 @@ def test_a_linear_loss_with_the_rest_frozen():
     model.compile("sgd", linear)
     _, after = graphs_of_a_step(model, X, Y)
     assert not found_in(after)
+
+
+def test_the_script_of_the_guide():
+    """How many are wrong as a graph is a matter of timing; nowhere else."""
+    guides = pathlib.Path(__file__).parents[2] / "docs" / "guides"
+    result = subprocess.run(
+        [sys.executable, str(guides / "linear_loss.py")],
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 0, result.stderr[-3000:]
+    wrong = dict(
+        re.findall(r"^(\S.*?) +(\d+) of 60 steps wrong$", result.stdout, re.M)
+    )
+    page = (guides / "backends.md").read_text(encoding="utf-8")
+    told = re.findall(r"^(\S.*?) +(\d+) of 60 steps wrong$", page, re.M)
+    assert list(wrong) == [name for name, _ in told] and len(told) == 4
+    del wrong["linear, as a graph"]
+    assert set(wrong.values()) == {"0"}
