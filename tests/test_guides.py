@@ -112,6 +112,27 @@ def test_the_code_of_a_guide(name, capsys, in_a_folder):
         assert chosen == {row["call"]: row[backend] for row in rows}
 
 
+@pytest.mark.one_backend
+def test_the_guide_on_maps_has_the_figures_of_the_tutorial():
+    guide = " ".join(PAGES["looking_inside.md"].split())
+    tutorial = ROOT / "docs" / "tutorials" / "looking_inside" / "index.md"
+    printed = tutorial.read_text(encoding="utf-8")
+    for row in table(PAGES["looking_inside.md"], "map"):
+        line = rf"^{row['map']} +{row['deletion']} +{row['insertion']}$"
+        assert re.search(line, printed, re.MULTILINE), row
+    idle = re.search(r"in (\S+)% of the sentences the word", printed)[1]
+    assert f"In {idle} % of the sentences the word" in guide
+    weight, word, change = re.search(
+        r"^the most: (\S+)% of the weight on '(.*)', whose .* by (\S+)$",
+        printed,
+        re.MULTILINE,
+    ).groups()
+    moved = f"the answer moves by {float(change):.3f} where"
+    assert f"{weight} % of the weight lies on *{word}*, and {moved}" in guide
+    sorts = re.search(r"^attention is largest .*: (\S+)%$", printed, re.M)[1]
+    assert f"written next in {sorts} % of all cases" in guide
+
+
 def test_every_guide_is_run_or_named():
     assert PAGES.keys() - RUN.keys() - NOT_RUN == {"why.md"}
 
