@@ -33,9 +33,10 @@ hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
 def pytest_configure(config):
     """Lets JAX find what an earlier process of these tests has compiled.
 
-    Most of its time goes into programs of one operation, the same ones in every
+    Much of its time goes into programs of one operation, the same ones in every
     file. Each worker has a folder of its own, since two that write one program
-    at once could read half of it. `pytest --cache-clear` forgets them.
+    at once could read half of it; what can't be read is compiled anew.
+    `pytest --cache-clear` forgets all of them.
     """
     worker = os.environ.get("PYTEST_XDIST_WORKER")
     cached = worker is not None and hasattr(config, "cache")

@@ -14,6 +14,10 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import keras
 import numpy as np
+import tensorflow as tf
+
+# A GPU rounds otherwise than NumPy does.
+tf.config.set_visible_devices([], "GPU")
 
 WIDTH, DEPTH, STEPS = 64, 24, 60
 

@@ -111,7 +111,7 @@ def test_half_precision(head):
         assert np.isfinite(output).all()
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(left=st.integers(0, 3), right=st.integers(0, 3))
 def test_padding_changes_nothing(left, right):
     model = bert()
