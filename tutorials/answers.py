@@ -405,6 +405,8 @@ figure.savefig(run.out / "strips.png", dpi=150)
 figure
 
 # %% [markdown]
+# It declines one too many: where the keys are stands in the passage.
+#
 # ## How good it is
 
 # %%
@@ -475,7 +477,8 @@ assert recall == sorted(recall)  # a higher threshold never declines less
 # words of the passage have to learn what was asked. Attention weights are
 # captured in one pass over the row: from each word of the question (a row) to
 # each word of the passage (a column), in the block in which they look there
-# most. What is missing to 1 went to the question itself.
+# most. What is missing to 1 went to the question itself and the separator. Do
+# not expect each word on its like: here *who* looks at *garden*.
 
 # %% alt="Weights from the question to the passage, one map for each head"
 question = showcase[0]

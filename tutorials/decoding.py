@@ -598,9 +598,10 @@ figure
 # Every token costs log p, so where the model is unsure, a sentence that leaves
 # something out is likelier than a whole one. A narrow beam does not find it:
 # errors of the search hide errors of the model (Koehn and Knowles 2017,
-# <https://arxiv.org/abs/1706.03872>, sec. 3.6). Here, beams of 16 and 32 are
-# worse than greedy search. With $\alpha = 0.6$ most of the loss is gone, though
-# not all of it. $\alpha = 2$ errs to the other side: sentences that do not end.
+# <https://arxiv.org/abs/1706.03872>, sec. 3.6). Here, beams of 16 and 32 have a
+# lower BLEU than greedy search, though more of their sentences are right to the
+# letter. With $\alpha = 0.6$ most of the loss is gone, though not all of it.
+# $\alpha = 2$ errs to the other side: sentences that do not end.
 #
 # The extreme case is the empty sentence: nothing but the end token. In a larger
 # model it was likelier than every other for more than half of the sentences
@@ -623,8 +624,8 @@ if not QUICK:
 # ## What may and may not stand in a sentence
 #
 # Every strategy takes a forced beginning, tokens that are banned, and a
-# minimum length, alone or together. The score stays what it is: the
-# log-probability under the model, not of what is left.
+# minimum length, alone or together. The score stays what it is: it comes of the
+# log-probability under the model (here over lp), not of what is left.
 
 # %%
 english, spanish = "this cat is very large", "este gato es muy grande"

@@ -343,9 +343,9 @@ figure
 # %% [markdown]
 # What guessing has taught is which words are alike and how sentences are built.
 # Two hundred examples are too few to learn that as well: so the patterns of
-# sentences are told apart far better. Where that is not what is missing,
-# nothing is gained. Who did what where stands in the order of the words, and
-# both learn it; of pairs both find most of what follows. And to answer
+# sentences are told apart far better. Where that is not what is missing, less
+# or nothing is gained. Who did what where stands in the order of the words, and
+# both learn all of it; of pairs both find most of what follows. And to answer
 # questions takes more than two hundred examples from either, as in
 # [the tutorial on answers](../answers/index.md).
 #

@@ -666,9 +666,9 @@ figure
 
 # %% [markdown]
 # The crosses mark the slot that was asked for. Soft attention learns from all
-# slots at each step, the hard ones only from what they drew; REINFORCE pays for
-# being right on average with patience. In return a hard look needs one value
-# only, where a soft one needs all.
+# slots at each step, and so do Gumbel's scores; REINFORCE learns only from what
+# it drew, and pays for being right on average with patience. In return a hard
+# look needs one value only, where a soft one needs all.
 #
 # And in the translator? One with straight-through Gumbel:
 

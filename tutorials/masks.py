@@ -8,8 +8,8 @@
 # ![Eight tables of who sees whom, all from one rule](masks-2.png)
 #
 # Padding, order, windows, packed sentences, and all of them together: eight
-# tables of who sees whom, drawn further down. They come from one rule with one
-# integer for each token.
+# tables of who sees whom, drawn further down. They come from one rule with an
+# integer or two for each token.
 #
 # You will
 #
@@ -390,7 +390,8 @@ assert run.quick or report
 # Padding asks, too. Or a mask leaves a query nothing to look at. The softmax
 # over nothing is 0 / 0. Some put a large negative number in the place of
 # $-\infty$: then all its scores are equally hopeless, their differences are
-# what they were, and the query gets a mean of everything that it may not see.
+# what they were (in float32 even these are lost), and the query gets a mean of
+# everything that it may not see.
 
 # %%
 scores = generator.normal(size=(3, 4))

@@ -407,8 +407,8 @@ draw_grids(
 )
 
 # %% [markdown]
-# White is 0, exactly. Every row sums to 1: what is hidden leaves more for the
-# others.
+# What is hidden is 0, exactly; any other 0.00 is rounded. Every row sums to 1:
+# what is hidden leaves more for the others.
 #
 # ### It cannot look ahead
 #
@@ -429,9 +429,9 @@ assert moved > 1e-2
 print(f"causal: the same to 1e-5; without a mask it moves by {moved:.2f}")
 
 # %% [markdown]
-# What if a query sees nothing at all? The line with `-np.inf` divides 0 by 0.
-# The library gives exact zeros; [Masks and positions](../masks/index.md) looks
-# at that, and at all masks as one rule.
+# What if a query sees nothing at all? Then `softmax` takes $-\infty$ from
+# $-\infty$, which is no number. The library gives exact zeros; [Masks and
+# positions](../masks/index.md) looks at that, and at all masks as one rule.
 #
 # ### The way back
 #
@@ -568,7 +568,7 @@ for heads in (1, 2) if QUICK else (1, 2, 4):
     )
 results["heads"] = {str(N): found for N, found in by_question.items()}
 
-# %% alt="Loss over steps: one head stays at ln 2, two and four go to zero"
+# %% alt="Loss over steps: one head stays near ln 2, two and four go to zero"
 figure = Figure(figsize=(6.5, 3.2), layout="constrained")
 panel = figure.subplots()
 for (heads, losses), look in zip(
@@ -596,14 +596,14 @@ draw_grids(
 )
 
 # %% [markdown]
-# One head looks at both places at once, and gets the mean of two letters. It
-# knows which two they are, and not which is where. So it cannot be sure of
-# either, which costs $\ln 2 = 0.69$ nats an answer (and nothing where both are
-# the same letter, once in sixteen times). The letter of the place with a little
-# more weight is its first choice for *both* questions: nearly always right at
-# one, nearly always wrong at the other. Longer training does not help. Two
-# heads take one place each. They need not be wider, or have more weights; they
-# need to be two.
+# One head looks at both places at once, and gets a mean of two letters. With
+# equal weights it would know which two they are, and not which is where: that
+# costs $\ln 2 = 0.69$ nats an answer (and nothing where both are the same
+# letter, once in sixteen times). The letter of the place with a little more
+# weight is its first choice for *both* questions: nearly always right at one,
+# mostly wrong at the other. The dense layer behind it cannot get both right.
+# Two heads take one place each. They need not be wider, or have more weights;
+# they need to be two.
 
 # %%
 for heads, found in learned.items():
@@ -679,7 +679,7 @@ for length in LENGTHS:
 assert 4 * (2 * D) * D**2 == 2 * (2 * D) ** 2 * D  # at T = 2 D
 results["seconds"] = {"lengths": LENGTHS, **times}
 
-# %% alt="Left: multiply-adds over T, a line and a parabola. Right: times"
+# %% alt="Left: multiply-adds over T, one line twice as steep. Right: times"
 figure = Figure(figsize=(9, 3.4), layout="constrained")
 left, right = figure.subplots(1, 2)
 for (name, counted), look in zip(COUNT.items(), ("o-", "s--"), strict=True):
@@ -814,8 +814,9 @@ What to try next, with {program} behind it:
 #
 # Two layers can: the first fetches one letter into a free part of the vector,
 # the sum keeps the rest, and the second fetches the other. Wider values do not
-# help: a mean of two values says which two, and nothing of which is where,
-# however many numbers each has. (Unless the values themselves say where their
-# letter stands. A product of letter and place could; here they are a sum.)
+# help: only the shares in the mean say which is where, and to a dense layer the
+# larger share counts for more at both questions, however many numbers each has.
+# (Unless the values themselves say where their letter stands. A product of
+# letter and place could; here they are a sum.)
 #
 # </details>

@@ -182,8 +182,8 @@ print(f"{len(batches)} batches; the first: {B} sentences of up to {T} words")
 # <https://arxiv.org/abs/1508.06615>). Blocks of self-attention let each word
 # look at all others. What matters is where a neighbour stands from here, not
 # from the beginning of the sentence; so each head $n$ learns a number for each
-# distance, and adds it to its scores (T5, Raffel et al. 2020,
-# <https://arxiv.org/abs/1910.10683>):
+# distance (far ones share one), and adds it to its scores (T5, Raffel et al.
+# 2020, <https://arxiv.org/abs/1910.10683>):
 #
 # $$\mathrm{score}_n(t, s) = \frac{q_t \cdot k_s}{\sqrt{H}} + b_n(s - t).$$
 #
@@ -396,7 +396,7 @@ figure
 # The weights with which the word looks at its sentence, of every head and
 # block. A head is a row, a word a column. Which neighbour was asked is to be
 # seen; that it was asked *because* of what it is, a picture cannot prove. The
-# experiment can: further down we change one neighbour.
+# experiment can: further down the word gets other neighbours.
 
 # %% alt="Attention from one word to its sentence, where it is one tag or other"
 shortest = [

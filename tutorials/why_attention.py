@@ -210,8 +210,8 @@ figure
 
 # %% [markdown]
 # The machine and the backend decide how the right picture looks; the left one
-# is the same everywhere. Attention pays with work: all pairs of tokens, $N^2$
-# of them, against N steps of the recurrent network. On long sequences that
+# is the same everywhere. Attention pays with work: about $N^2 D$ products,
+# against about $N D^2$ of the recurrent network. Where N is larger than D, that
 # becomes the larger number.
 #
 # ## Claim 2: the path between two tokens is short

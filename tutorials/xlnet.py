@@ -681,8 +681,8 @@ figure
 
 # %% [markdown]
 # What has been guessed before helps: of all guesses more are right than of
-# those that come first in their order. BERT's questions stand apart from each
-# other, with both neighbours in sight.
+# those that come first in their order. BERT's questions mostly stand apart,
+# with both neighbours in sight.
 #
 # ## Fine-tuning, of both
 #

@@ -70,6 +70,8 @@ NOTES = [
     "the largest memory of the process over that before its first step. "
     "**Bold**: how many times as fast as the same of Keras on the same "
     "backend.",
+    "On JAX and TensorFlow measured without `make`, as `python -m benchmarks "
+    "attention`, from 2026-11-21 on.",
 ]
 
 _LAYER = "benchmarks.attention.layer"

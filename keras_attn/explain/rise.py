@@ -29,8 +29,9 @@ def rise(
     the model but its answers, so it may be any callable; its gradients, and
     whether it has any attention, do not matter.
 
-    A part that does not matter has the mean answer, not zero. With N masks the
-    standard error is about that of f over the square root of N.
+    A part that does not matter has the mean answer, not zero. With N masks of
+    half of the parts each, the standard error is about the size of f over the
+    square root of N.
 
     Args:
         function: `keras.Model` or callable of a batch of inputs, an array

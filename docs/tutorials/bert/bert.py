@@ -341,7 +341,8 @@ assert gap < 1e-4
 # %% [markdown]
 # ### It looks both ways
 #
-# Change one piece: in GPT only later places would notice. Here all do.
+# Change one piece: in GPT only its own place and later ones would notice. Here
+# all do.
 
 # %% alt="How much each place notices of each changed piece: everything is full"
 ids = inputs["token_ids"][0]
@@ -550,9 +551,9 @@ draw_strips([[panel] for panel in panels], 3.0, "RdBu", "nats")
 #
 # ### Does it agree?
 #
-# In kept documents we hide each *is* and *are*, and ask which of the two is the
-# likelier. Between them and their subject there may be other words; what stood
-# left and right is not always enough.
+# In kept documents we hide each *is* and *are*, and ask BERT which of the two
+# is the likelier; counting may say any piece. Their subject stands right in
+# front of them, but not every pair of neighbours was met in training.
 
 # %%
 if not run.quick:

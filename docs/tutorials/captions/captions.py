@@ -194,7 +194,7 @@ print(f"{rows} x {columns} places, {model.count_params():,} parameters")
 # How far does a vector see? We change one pixel after the other along a line
 # through the middle of a picture, and see which places of the same line notice.
 
-# %% alt="Which places notice a change of which pixel: a band, and everywhere"
+# %% alt="Which places notice a change of which pixel: a band, and nearly all"
 line = np.repeat(train.pictures[:1], 1 + W, axis=0)  # the last as it is
 line[np.arange(W), H // 2, np.arange(W)] ^= 128
 at = H // 2 * rows // H  # the row of the grid that the line runs through
@@ -597,8 +597,8 @@ What to try next, with {program} behind it:
 # </details>
 #
 # **2.** The decoder's first state is the mean of all places. Why can it not say
-# *left of* from that alone, however long it is trained? (Take $p_j$ away.) What
-# changes with $p_j$?
+# *left of* from that alone, however long it is trained? (Take $p_j$, *around*
+# and LayerNorm away, and forget the edges.) What changes with $p_j$?
 #
 # <details markdown>
 # <summary>Answer</summary>

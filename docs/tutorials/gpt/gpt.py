@@ -14,7 +14,7 @@
 #
 # - **count**: what came after the same four characters before? A model without
 #   any learning, and not an easy one to beat;
-# - write **GPT** in NumPy, in twenty lines, and see that it agrees with the
+# - write **GPT** in NumPy, in some forty lines, and see that it agrees with the
 #   library's;
 # - see in the open that it **cannot look ahead**;
 # - train it on blocks of a text (Radford et al. 2018, 2019), and see **what its
@@ -392,9 +392,8 @@ SHOWN = min(640, len(losses))
 gpt_plots.draw_surprise(table.decode(held_out[1 : SHOWN + 1]), losses[:SHOWN])
 
 # %% [markdown]
-# Beginnings of words are red, ends are pale: once *gra* is there, *ndmother*
-# costs nothing. And of two sentences about the same thing the second is paler
-# than the first.
+# Beginnings of words are red, ends are pale: once *gran* is there, *d* costs
+# nothing, then *father* or *mother* costs one character, and the rest nothing.
 #
 # ## Writing
 #
@@ -574,7 +573,7 @@ What to try next, with {program} behind it:
 # <summary>Answer</summary>
 #
 # At 1.5 each of the many unlikely characters is still unlikely, but together
-# they are drawn every few characters, and one is enough to leave all known
+# they break one word in eighteen, and one is enough to leave all known
 # words. Top-p drops them all, and keeps what 1.5 does to the likely ones. Where
 # the model is sure, one character has more than 0.9 and only that one is kept,
 # at any temperature that leaves it there.

@@ -124,8 +124,8 @@ print(f"{example.text!r}: {seconds:.1f} s, {len(example.samples):,} samples")
 #
 # $$\mathrm{SNR} = 10 \log_{10} \frac{A^2 / 2}{\sigma^2}.$$
 #
-# It is measured here on one second of dash and one of silence: 0 dB, as in all
-# tests below. In training it is drawn from -4 to 8 dB.
+# It is measured here within a dash, and on one second of noise: 0 dB, as in the
+# 320 tests below. In training it is drawn from -4 to 8 dB.
 
 # %%
 tone, _ = morse_code.keyed_tone("T", 3.6, 700)  # a dash of one second

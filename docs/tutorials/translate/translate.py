@@ -144,7 +144,7 @@ print(tokenizer.tokens(example), tokenizer.encode(example))
 # and every batch holds about the same number of tokens. A compiled backend then
 # compiles a few programs, not one for every length. The report says of each
 # shape how many pairs a batch has: 78 x (13, 13) are 78 pairs of up to 13
-# tokens on either side, about a thousand in all.
+# tokens on either side, about a thousand on each.
 
 # %%
 batches, validation_batches = (
@@ -494,11 +494,11 @@ figure.savefig(run.out / "attention.png", dpi=150)
 figure
 
 # %% [markdown]
-# *gato* is written in two pieces, and both look at the two pieces of *cat*;
-# *este* looks at *this*, *grande* at *large*. Nobody showed the model which
-# words belong together: it is what makes the loss small. That a model looked
-# somewhere does not say that it wrote what it wrote because of that: [Looking
-# inside](../looking_inside/index.md) puts the two beside each other.
+# *gato* is written in two pieces, and both look at *cat*, head 0 at both of its
+# pieces; *este* looks at *this*, *grande* at *large*. Nobody showed the model
+# which words belong together: it is what makes the loss small. That a model
+# looked somewhere does not say that it wrote what it wrote because of that:
+# [Looking inside](../looking_inside/index.md) puts the two beside each other.
 #
 # ## Keeping it
 #
