@@ -16,7 +16,8 @@ class GlimpseNetwork(keras.Model):
         g_t = relu(W_what relu(patches W_p) + W_where relu(l_t W_l))
         h_t = GRU(h_{t-1}, g_t)
         logits_t = h_t W_a,    b_t = h_t . w_b
-        m_{t+1} = tanh(h_t W_m),    l_{t+1} = m_{t+1} + deviation * noise
+        m_{t+1} = l_t + tanh([h_t; patches] W_m)
+        l_{t+1} = m_{t+1} + deviation * noise
 
     Mnih et al. 2014, sec. 3, https://arxiv.org/abs/1406.6247; their core is
     made of rectified units, this one is a GRU, and it guesses after each look.

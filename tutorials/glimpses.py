@@ -175,7 +175,7 @@ figure
 #
 # What is seen, and where, become one vector; a GRU adds it to what is known so
 # far; from this come a guess, and the next place. With $\rho(l)$ the numbers of
-# a look in a row:
+# a look in a row, those of patch j times $2^j$, since means are dim:
 #
 # $$\begin{aligned}
 # g_t &= \mathrm{relu}\big(\mathrm{relu}(\rho(l_t) W_p)\, W_{what} +
@@ -229,7 +229,7 @@ print(f"{counts[0]:,} weights in each network")
 # %% [markdown]
 # Does it see anything but its patches? Every pixel that lies in no patch of any
 # look gets another value. Nothing may change, not in the last bit. (The network
-# here looks at the middle and near it only: it knows nothing yet.)
+# here looks at the middle only: it knows nothing yet.)
 
 # %%
 one = test_set.images[:1]
@@ -306,17 +306,17 @@ figure
 # After look t the network gives the right class y a probability, $p_t[y]$: that
 # is the reward $r_t$. A place that is drawn behind look t answers for all that
 # follows, $R_t$. What is to be expected, $b_t$, is learned from the state, so
-# that an easy canvas is not mistaken for a good choice:
+# that an easy canvas is not mistaken for a good choice. What is in $[\ ]$
+# counts as a number, no gradient goes through it:
 #
 # $$r_t = p_t[y], \qquad R_t = \frac{1}{T - 1} \sum_{s > t} r_s, \qquad
-# b_t = h_t \cdot w_b .$$
+# b_t = [h_t] \cdot w_b .$$
 #
-# The loss of a path has three parts. What is in $[\ ]$ counts as a number, no
-# gradient goes through it:
+# The loss of a path has three parts:
 #
 # $$L = - \frac{1}{T} \sum_t \log p_t[y]
 # \;-\; \lambda \sum_t \big[R_t - b_t\big] \log \mathcal{N}([l_{t+1}]; m_{t+1},
-# \sigma^2) \;+\; \sum_t (R_t - b_t)^2 .$$
+# \sigma^2) \;+\; \sum_t \big([R_t] - b_t\big)^2 .$$
 #
 # The library's layer `Reinforce` has one baseline for all and one loss at the
 # end. Here each look has its own reward, and a canvas where the digit is not
@@ -435,8 +435,8 @@ axes.legend()
 figure
 
 # %% [markdown]
-# The first look is the same for both. Each further one tells the network that
-# chooses more than its twin.
+# The first look is the same for both. The next three tell the network that
+# chooses more than its twin; the last tells neither much.
 #
 # ## Its path
 
