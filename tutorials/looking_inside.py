@@ -234,9 +234,9 @@ axes.legend()
 figure
 
 # %% [markdown]
-# Each mark is a head, layer before the point. The heads of the decoder's first
-# layer look at one token each. From one language to the other a distance means
-# little: their words stand at different places.
+# Each mark is a head, layer before the point. Where the decoder's first layer
+# looks at itself, a head looks at one token. From one language to the other a
+# distance means little: their words stand at different places.
 #
 # ## What is *it*?
 #
@@ -1097,7 +1097,8 @@ What to try next:
 # The map shows the end token, and rollout hands on its share as if something
 # came from there. But 0.9 times nothing is nothing: hiding it changes the
 # answer no more than the values do. A head that has nothing to say in a
-# sentence must put its weight somewhere, since weights sum to 1.
+# sentence must put its weight somewhere, since weights sum to 1. *Stream* above
+# was looked at most, and what was fetched there made no difference.
 #
 # </details>
 #
@@ -1114,8 +1115,8 @@ What to try next:
 #     shown = np.where(masks, ids, hidden)
 #     return f(shown) @ masks / (p * len(masks))
 #
-# A token that does not matter gets the mean answer, not 0: half of the masks
-# show it, and the division by p N counts these only.
+# A token that does not matter gets the mean answer, not 0: a share p of the
+# masks shows it, and the division by p N counts these only.
 #
 # </details>
 #
