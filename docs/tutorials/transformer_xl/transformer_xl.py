@@ -22,7 +22,7 @@
 # - give it a **longer memory** than it ever had in training;
 # - measure what evaluation costs with a memory, and without one.
 #
-# On two cores nine minutes at most: the run of this page had one. The text is
+# On two cores eleven minutes at most: the run of this page had one. The text is
 # written by a grammar; nothing is downloaded. As a program, on any backend:
 #
 #     KERAS_BACKEND=torch .venv/bin/python tutorials/transformer_xl.py
@@ -273,7 +273,8 @@ next(second)
 (one, labels), (two, _) = next(first), next(second)
 assert one["token_ids"].shape == labels.shape == (B, T)
 assert (labels[:, -1] == two["token_ids"][:, 0]).all()  # the row goes on
-print(f"{one['starts'].sum()} rows start, {two['starts'].sum()} go on")
+begun, gone_on = one["starts"][:, 0] == 1, two["starts"][:, 0] == 0
+print(f"{begun.sum()} rows start, {gone_on.sum()} go on")
 
 
 def train(name, model, batches):
@@ -367,8 +368,8 @@ memory_plots.draw_by_place(by_place)
 #
 # ## How far does it look back?
 #
-# A block sees M vectors behind its segment. Each of these had itself seen M
-# more, in its own segment: after L blocks a character may depend on one L M
+# A block sees M vectors in front of its segment. Each of these had itself seen
+# M more, in front of its own: after L blocks a character may depend on one L M
 # back, and on what stands before it in its segment. Change one character, read
 # all segments anew, and see what becomes of the last logits:
 
@@ -406,7 +407,8 @@ memory_plots.draw_reach(influence, reaches)
 # %% [markdown]
 # The dotted lines are L M + T - 1 (where T divides M). What is further away
 # changes nothing at all; what is nearer changes less and less. Each block adds
-# one memory: the curve of the longest one falls at 160 and again at 350.
+# one memory: the curve of the longest one falls at M + T = 160 and again at
+# 2 M + T = 288.
 #
 # ## What it makes of a distance
 #
