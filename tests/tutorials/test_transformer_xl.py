@@ -34,7 +34,7 @@ def test_a_quick_run_says_what_it_does_and_what_is_next(quick):
     assert len(results["by place"]["M = 16"]) == 8
     assert min(results["seconds a character"].values()) > 0
     assert not list(folder.glob("backup*"))
-    assert "4 rows start, 0 go on" in said
+    assert "4 rows start, 4 go on" in said
     assert "in two pieces and in one" in said and "What to try next" in said
     model = keras.saving.load_model(folder / "model.keras", compile=False)
     assert model.memory_length == 16
