@@ -623,9 +623,9 @@ if not QUICK:
 # %% [markdown]
 # ## What may and may not stand in a sentence
 #
-# Every strategy takes a forced beginning, tokens that are banned, and a
-# minimum length, alone or together. The score stays what it is: it comes of the
-# log-probability under the model (here over lp), not of what is left.
+# With every strategy there can be a forced beginning, tokens that are banned,
+# and a minimum length, alone or together. The score stays what it is: it comes
+# of the log-probability under the model (here over lp), not of what is left.
 
 # %%
 english, spanish = "this cat is very large", "este gato es muy grande"
