@@ -4,10 +4,9 @@
 
 # All of these can be set: make test BACKENDS=jax TESTS=tests/layers
 BACKENDS ?= tensorflow jax torch
-# Each word is a run of its own: what was compiled stays in a process for good, and
-# all tests in one would take more than 20 GB.
-TESTS ?= tests/[a-l]*/ tests/[m-s]*/ tests/[t-z]*/ tests/test_*.py
-# How many processes share the tests of `make test`.
+# Folders, files and patterns, and options of pytest.
+TESTS ?= tests
+# How many parts of `make test` run at a time.
 WORKERS ?= 2
 TABLE ?= training_step
 KERAS_BACKEND ?= torch
@@ -51,25 +50,10 @@ help: ## Say what make can do (this text)
 translate: $(STAMP) ## Train a Transformer, translate, score, draw pictures
 	$(RUN) tutorials/translate.py
 
-# Tests in which no backend has a part, as those of the site and of tokenizers,
-# are in the runs of the last backend alone, which starts fastest; before that a
-# run without any test (status 5) is none that failed.
 test: export XLA_FLAGS ?= $(QUICK_TO_COMPILE)
-test: lint ## Lint, then run all tests on each backend in turn
-	@for backend in $(BACKENDS); do \
-		which="not one_backend"; \
-		[ $$backend != $(lastword $(BACKENDS)) ] || which=; \
-		for part in $(foreach part,$(TESTS),"$(part)"); do \
-			echo "Tests on $$backend, $$part:"; \
-			KERAS_BACKEND=$$backend \
-			$(RUN) -m pytest $$part -m "$$which" \
-				--numprocesses=$(WORKERS) --dist=loadfile || \
-				[ "$$? $$which" = "5 not one_backend" ] || { \
-				echo "make test: stopped, tests failed on $$backend." >&2; \
-				exit 1; \
-			}; \
-		done; \
-	done
+test: lint ## Lint, then run all tests on each backend
+	@$(RUN) -m tools.run_tests --backends $(BACKENDS) \
+		--workers $(WORKERS) --tests "$(TESTS)"
 	@echo "make test: lint passed, tests passed on: $(BACKENDS)."
 
 test-gpu: $(STAMP) ## Run the tests that need a GPU, on each backend that sees one

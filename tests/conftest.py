@@ -4,16 +4,10 @@ import gc
 import importlib
 import os
 
-# Before the first import of a backend, which reads these only once. Memory is
-# taken as needed, so that the backends can share one GPU; figures are drawn to
-# files. What the caller has set stays.
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
-os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-os.environ.setdefault("MPLBACKEND", "agg")
-# The matrices of tests are tiny; PyTorch's threads would wait for each other,
-# ten times longer where another program has a core.
-os.environ.setdefault("OMP_NUM_THREADS", "1")
+from tools.forked_pytest import prepare
+
+# Before the first import of a backend.
+prepare()
 
 import hypothesis
 import keras
@@ -31,23 +25,30 @@ hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
 def pytest_configure(config):
-    """Lets JAX find what an earlier process of these tests has compiled.
+    """Lets JAX find what other processes of these tests have compiled.
 
     Much of its time goes into programs of one operation, the same ones in every
-    file. Each worker has a folder of its own, since two that write one program
-    at once could read half of it; what can't be read is compiled anew.
-    `pytest --cache-clear` forgets all of them.
+    file. `pytest --cache-clear` forgets all of them.
     """
-    worker = os.environ.get("PYTEST_XDIST_WORKER")
-    cached = worker is not None and hasattr(config, "cache")
-    if keras.backend.backend() != "jax" or not cached:
+    if keras.backend.backend() != "jax" or not hasattr(config, "cache"):
         return
     import jax
+    from jax._src.lru_cache import LRUCache
 
-    folder = config.cache.mkdir(f"jax-{worker}")
+    folder = config.cache.mkdir("jax")
     jax.config.update("jax_compilation_cache_dir", str(folder))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    # JAX 0.10.2 writes into the file that others may be reading, unless its
+    # size is limited, and then it lists the whole folder for each program.
+    LRUCache.put = _put_whole
+
+
+def _put_whole(cache, key, value):
+    path = cache.path / f"{key}-cache"
+    partial = cache.path / f"{key}-{os.getpid()}"
+    partial.write_bytes(value)
+    partial.replace(path)
 
 
 def pytest_report_header():
@@ -61,11 +62,27 @@ def pytest_collection_finish():
     gc.freeze()
 
 
-def pytest_collection_modifyitems(items):
-    """Skips the tests that need a GPU where the backend sees none."""
+def pytest_collection_modifyitems(config, items):
+    """Takes out what another backend runs, and skips what needs a GPU.
+
+    `make test` names all of its backends in TEST_BACKENDS. A test marked
+    `one_backend` runs with the last of them, or with the one that the mark
+    names if that is among them.
+    """
+    here = keras.backend.backend()
+    backends = os.environ.get("TEST_BACKENDS", here).split()
+    elsewhere = []
+    for item in items:
+        mark = item.get_closest_marker("one_backend")
+        named = [name for name in mark.args if name in backends] if mark else []
+        if mark and here != (named or backends)[-1]:
+            elsewhere.append(item)
+    if elsewhere:
+        config.hook.pytest_deselected(items=elsewhere)
+        items[:] = [item for item in items if item not in set(elsewhere)]
     if gpu_seen():
         return
-    reason = f"{keras.backend.backend()} sees no GPU here"
+    reason = f"{here} sees no GPU here"
     for item in items:
         if "gpu" in item.keywords:
             item.add_marker(pytest.mark.skip(reason=reason))

@@ -17,7 +17,6 @@ import zipfile
 import keras
 import numpy as np
 import pytest
-import torch
 
 from keras_attn.layers import MultiHeadAttention
 from keras_attn.training import (
@@ -26,10 +25,11 @@ from keras_attn.training import (
     WarmupSchedule,
 )
 from tests import reference
-from tests.blocks.torch_twin import named_arrays, tensor, to_numpy
+from tests.blocks.torch_twin import tensor
 from tests.blocks.weight_gradients import layer_gradients, weighted_sum
 from tests.contract import randomize
 from tests.decoding.brute_force import greedy
+from tests.helpers.arrays import named_arrays, to_numpy
 from tests.models.tiny import (
     LABELS,
     SOURCE,
@@ -38,6 +38,8 @@ from tests.models.tiny import (
     tiny_transformer,
 )
 from tests.models.torch_transformer import TorchTransformer
+
+torch = pytest.importorskip("torch")
 
 BACKENDS = ("tensorflow", "jax", "torch")
 DATA = pathlib.Path(__file__).parent / "data"

@@ -15,6 +15,7 @@ from tests.examples import blocks, run, said
 
 ROOT = pathlib.Path(__file__).parents[1]
 GUIDES = ROOT / "docs" / "guides"
+BACKEND = keras.backend.backend()
 
 
 def without_numbers(report):
@@ -107,9 +108,8 @@ def test_the_code_of_a_guide(name, capsys, in_a_folder):
         assert printed == expected, code
     if name == "kernels.md":
         chosen = {title: plan.kernel for title, plan in names["plans"].items()}
-        backend = keras.backend.backend()
         rows = table(PAGES[name], "call")
-        assert chosen == {row["call"]: row[backend] for row in rows}
+        assert chosen == {row["call"]: row[BACKEND] for row in rows}
 
 
 @pytest.mark.one_backend
@@ -142,8 +142,7 @@ def test_what_a_block_says():
     assert said(code) == ["1", "2", "3"]
 
 
-# What the scripts show is the peers' and not ours: each is run once, but for
-# those of Keras, which say of every backend what they say.
+# Some of them show what PyTorch does, and belong to its run.
 WHY = sorted((GUIDES / "why").glob("*.py"))
 NEEDS = {
     "attentions_empty": "torch",
@@ -185,19 +184,12 @@ def without_versions(text):
 
 @pytest.mark.parametrize(
     "script",
-    [
-        pytest.param(
-            path,
-            id=path.stem,
-            marks=[pytest.mark.one_backend] if path.stem in NEEDS else [],
-        )
-        for path in WHY
-    ],
+    [p for p in WHY if NEEDS.get(p.stem, BACKEND) == BACKEND],
+    ids=lambda path: path.stem,
 )
 def test_the_page_shows_what_a_script_prints(script, capsys):
     reports = shown(PAGES["why.md"], script.stem)
-    backend = keras.backend.backend()
-    expected = reports.get(backend) or next(iter(reports.values()))
+    expected = reports.get(BACKEND) or next(iter(reports.values()))
     runpy.run_path(str(script), run_name="__main__")
     printed = without_versions(capsys.readouterr().out)
     expected = without_versions(expected)

@@ -38,26 +38,13 @@ NEEDED = {
 }
 
 # One process answers all questions, because starting it takes seconds.
-PROGRAM = '''
+PROGRAM = """
 import importlib, json, sys
 
+from tools.hidden_packages import hide
+
 BLOCKED = set(sys.argv[1:])
-
-class Blind:
-    """A finder that does not see what is blocked, as if it was not there."""
-
-    def __init__(self, finder):
-        self.finder = finder
-
-    def __getattr__(self, name):
-        return getattr(self.finder, name)
-
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in BLOCKED:
-            return None
-        return self.finder.find_spec(name, path, target)
-
-sys.meta_path[:] = [Blind(finder) for finder in sys.meta_path]
+hide(BLOCKED)
 
 import keras_attn
 import keras
@@ -94,7 +81,7 @@ answers = {
 loaded = {name.partition(".")[0] for name in sys.modules}
 answers["loaded"] = sorted(loaded & BLOCKED)
 print(json.dumps(answers))
-'''
+"""
 
 
 @pytest.fixture(scope="module")

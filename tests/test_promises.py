@@ -27,7 +27,6 @@ from keras_attn.layers import (
     ScoredAttention,
     TokenEmbedding,
 )
-from tests.blocks.torch_twin import to_numpy
 from tests.blocks.weight_gradients import layer_gradients, weighted_sum
 from tests.contract import randomize
 from tests.decoding.reference import (
@@ -37,6 +36,7 @@ from tests.decoding.reference import (
     may_follow,
 )
 from tests.decoding.tree import Tree
+from tests.helpers.arrays import to_numpy
 from tests.models.tiny import (
     SOURCE,
     TARGET,

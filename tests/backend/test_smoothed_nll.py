@@ -3,10 +3,11 @@
 import keras
 import numpy as np
 import pytest
-import torch
 
 from keras_attn.backend import smoothed_nll
 from tests.gradients import gradient
+
+torch = pytest.importorskip("torch")
 
 RNG = np.random.default_rng(0)
 LOGITS = 3 * RNG.normal(size=(6, 9)).astype("float32")

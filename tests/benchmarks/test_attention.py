@@ -55,34 +55,45 @@ def test_the_masks_are_what_the_notes_say():
 
 
 @pytest.mark.one_backend
-def test_a_case_measured_again_takes_the_place_of_the_old_one(tmp_path):
+def test_a_case_measured_again_takes_the_place_of_the_old_one(
+    tmp_path, monkeypatch
+):
+    only = ("attention", "--only", keras.backend.backend())
+    once = ("--out", str(tmp_path), "--rounds", "1")
+    environment = {**os.environ, "QUICK": "1"}
+    subprocess.run(
+        [
+            *(sys.executable, "-m", "benchmarks"),
+            *(*only, "--cases", "causal", *once),
+        ],
+        cwd=race.ROOT,
+        env=environment,
+        check=True,
+    )
     target = tmp_path / "attention.json"
-    for cases in ("causal", "causal, forward"):
-        subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "benchmarks",
-                "attention",
-                *("--only", keras.backend.backend()),
-                *("--cases", cases),
-                *("--out", str(tmp_path)),
-                *("--rounds", "1"),
-            ],
-            cwd=race.ROOT,
-            env={**os.environ, "QUICK": "1"},
-            check=True,
-        )
-        result = report.read(target)
-        found = [one["case"]["name"] for one in result["results"]]
-        assert found == [
-            case["name"]
-            for case in plan.QUICK_CASES
-            if case["mask"] == "causal"
-        ]
-    for one in result["results"]:
+    first = report.read(target)["results"]
+    causal = [c["name"] for c in plan.QUICK_CASES if c["mask"] == "causal"]
+    assert [one["case"]["name"] for one in first] == causal
+    for one in first:
         names = [entry["name"] for entry in one["contestants"]]
         assert names == [contestant.name for contestant in HERE]
+
+    def measured_again(plan, cases, contestants, rounds, log):
+        assert [case["name"] for case in cases] == [causal[1]]
+        assert contestants == HERE
+        entries = [
+            {**entry, "seconds": [7.0]} for entry in first[1]["contestants"]
+        ]
+        return [{"case": cases[0], "contestants": entries}]
+
+    # The processes themselves were seen to run above.
+    monkeypatch.setattr(race, "run", measured_again)
+    monkeypatch.setattr(os, "environ", environment)
+    main([*only, "--cases", "causal, forward + backward", *once])
+    other, again = report.read(target)["results"]
+    assert [other["case"]["name"], again["case"]["name"]] == causal
+    assert {entry["median_seconds"] for entry in again["contestants"]} == {7.0}
+    assert other == first[0]
     page = (tmp_path / "attention.md").read_text("utf-8")
     assert page.count("| | causal |") == 2
     assert "of peak" not in page.lower()

@@ -12,6 +12,7 @@ from tests import reference
 from tests.blocks import torch_twin
 from tests.blocks.weight_gradients import layer_gradients, weighted_sum
 from tests.contract import attach_mask, check_layer, randomize
+from tests.helpers.arrays import to_numpy
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(2, 3, 8)).astype("float32")
@@ -67,7 +68,7 @@ def test_equals_torch(normalize_first, activation):
     )
 
     np.testing.assert_allclose(
-        torch_twin.to_numpy(output)[MASK],
+        to_numpy(output)[MASK],
         expected.detach().numpy()[MASK],
         atol=1e-5,
     )
@@ -104,7 +105,7 @@ def test_equals_the_reference_with_everything_else_on():
     )
     output = block(X, MEMORY, attention_mask=holes, **MASKS)
     np.testing.assert_allclose(
-        torch_twin.to_numpy(output)[MASK], expected[MASK], atol=1e-5
+        to_numpy(output)[MASK], expected[MASK], atol=1e-5
     )
 
 
@@ -114,7 +115,7 @@ def test_nan_in_padding_reaches_nothing():
     spoilt_memory = np.where(MEMORY_MASK[..., None], MEMORY, np.nan)
     results = []
     for x, memory in ((X, MEMORY), (spoilt, spoilt_memory)):
-        output = torch_twin.to_numpy(block(x, memory, **MASKS))
+        output = to_numpy(block(x, memory, **MASKS))
         (at_x, at_memory), at_weights = layer_gradients(
             block, loss_of(block), x, memory
         )
@@ -134,7 +135,7 @@ def test_rows_of_nothing_but_padding(dtype):
         masks = dict(zip(MASKS, full, strict=True))
         masks[side] = masks[side] & np.array([[True], [False]])
         output = ops.cast(block(X, MEMORY, **masks), "float32")
-        assert np.isfinite(torch_twin.to_numpy(output)).all()
+        assert np.isfinite(to_numpy(output)).all()
         (at_x, at_memory), at_weights = layer_gradients(
             block, loss_of(block, masks, full[0]), X, MEMORY
         )
@@ -148,13 +149,13 @@ def test_rows_of_nothing_but_padding(dtype):
 def test_an_empty_memory_adds_nothing():
     block = make_block()
     masks = {"mask": MASK, "memory_mask": np.zeros((2, 4), "bool")}
-    output = torch_twin.to_numpy(block(X, MEMORY, **masks))
+    output = to_numpy(block(X, MEMORY, **masks))
     # LayerNorm(x + 0): the cross-attention, its output's bias included, is out.
     silent = make_block()
     for variable in silent.weights:
         if "cross_attention/attention_output" in variable.path:
             variable.assign(np.zeros(variable.shape))
-    expected = torch_twin.to_numpy(silent(X, MEMORY, **MASKS))
+    expected = to_numpy(silent(X, MEMORY, **MASKS))
     np.testing.assert_allclose(output[MASK], expected[MASK], atol=1e-6)
 
 
@@ -173,7 +174,7 @@ def test_implicit_masks_are_read():
         model([ids, source])
     assert len(captured) == 4
     for (path, _), weights in captured.items():
-        weights = torch_twin.to_numpy(weights)
+        weights = to_numpy(weights)
         there = source if "cross" in path else ids
         hidden = (there == 0)[:, None, None, :]
         assert (np.where(hidden, weights, 0) == 0).all(), path
@@ -190,8 +191,8 @@ def test_implicit_masks_clean_as_explicit_ones_do():
         attach_mask(ops.convert_to_tensor(memory), MEMORY_MASK),
     )
     np.testing.assert_array_equal(
-        torch_twin.to_numpy(output),
-        torch_twin.to_numpy(block(X, MEMORY, **MASKS)),
+        to_numpy(output),
+        to_numpy(block(X, MEMORY, **MASKS)),
     )
 
 
@@ -218,9 +219,7 @@ def test_step_by_step_equals_the_full_pass(arguments):
     outputs = []
     for first, last in ((0, 1), (1, 3)):
         positions, cache = kv.open_slots(cache, last - first)
-        assert torch_twin.to_numpy(positions)[0].tolist() == list(
-            range(first, last)
-        )
+        assert to_numpy(positions)[0].tolist() == list(range(first, last))
         output, cache = block.decode_step(
             ops.convert_to_tensor(x[:, first:last]),
             positions,
@@ -229,10 +228,10 @@ def test_step_by_step_equals_the_full_pass(arguments):
             0,
         )
         cache = kv.close_slots(cache, last - first)
-        outputs.append(torch_twin.to_numpy(output))
+        outputs.append(to_numpy(output))
     np.testing.assert_allclose(
         np.concatenate(outputs, axis=1),
-        torch_twin.to_numpy(expected),
+        to_numpy(expected),
         atol=1e-5,
     )
 
@@ -259,8 +258,8 @@ def test_without_a_memory_it_is_a_causal_encoder_block():
     twin.build(X.shape)
     twin.set_weights(block.get_weights())
     weights = UPSTREAM * MASK[..., None]
-    found = torch_twin.to_numpy(block(X, mask=MASK))
-    expected = torch_twin.to_numpy(twin(X, mask=MASK, attention_mask=LOWER))
+    found = to_numpy(block(X, mask=MASK))
+    expected = to_numpy(twin(X, mask=MASK, attention_mask=LOWER))
     np.testing.assert_allclose(found[MASK], expected[MASK], atol=1e-5)
     (found,), at_weights = layer_gradients(
         block, lambda x: weighted_sum(block(x, mask=MASK), weights), X

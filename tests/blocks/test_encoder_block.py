@@ -11,6 +11,7 @@ from tests import reference
 from tests.blocks import torch_twin
 from tests.blocks.weight_gradients import layer_gradients, weighted_sum
 from tests.contract import check_layer, randomize
+from tests.helpers.arrays import to_numpy
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(2, 4, 8)).astype("float32")
@@ -64,7 +65,7 @@ def test_equals_torch(normalize_first, activation, causal):
     )
 
     np.testing.assert_allclose(
-        torch_twin.to_numpy(output)[MASK],
+        to_numpy(output)[MASK],
         expected.detach().numpy()[MASK],
         atol=1e-5,
     )
@@ -95,7 +96,7 @@ def test_equals_the_reference_with_everything_else_on():
         epsilon=1e-3,
         gated=True,
     )
-    output = torch_twin.to_numpy(block(X, mask=MASK))
+    output = to_numpy(block(X, mask=MASK))
     np.testing.assert_allclose(output[MASK], expected[MASK], atol=1e-5)
 
 
@@ -112,7 +113,7 @@ def test_given_positions_win_and_masks_still_hide(masked):
     )
     output = block(X, mask=MASK if masked else None, positions=positions)
     np.testing.assert_allclose(
-        torch_twin.to_numpy(output)[there], expected[there], atol=1e-5
+        to_numpy(output)[there], expected[there], atol=1e-5
     )
 
 
@@ -122,7 +123,7 @@ def test_nan_in_padding_reaches_nothing(normalize_first):
     spoilt = np.where(MASK[..., None], X, np.nan)
     results = []
     for x in (X, spoilt):
-        output = torch_twin.to_numpy(block(x, mask=MASK))
+        output = to_numpy(block(x, mask=MASK))
         (at_x,), at_weights = layer_gradients(block, loss_of(block), x)
         results.append([output[MASK], at_x, *at_weights.values()])
         assert (at_x[~MASK] == 0).all()
@@ -138,7 +139,7 @@ def test_rows_of_nothing_but_padding(dtype, normalize_first):
     mask = np.array([[1, 1, 1, 1], [0, 0, 0, 0]], "bool")
     output = block(X, mask=mask)
     assert keras.backend.standardize_dtype(output.dtype) == dtype
-    assert np.isfinite(torch_twin.to_numpy(ops.cast(output, "float32"))).all()
+    assert np.isfinite(to_numpy(ops.cast(output, "float32"))).all()
 
     upstream = np.where(mask[..., None], UPSTREAM, 0)
 
@@ -182,7 +183,7 @@ def test_six_blocks_pay_no_attention_to_padding():
     real = ids != 0
     assert len(captured) == 6
     for (path, _), weights in captured.items():
-        weights = torch_twin.to_numpy(weights)
+        weights = to_numpy(weights)
         on_padding = np.where(real[:, None, None, :], 0, weights)
         assert (on_padding == 0).all(), path
         total = weights.sum(-1).transpose(0, 2, 1)
@@ -229,13 +230,10 @@ def test_config_holds_every_argument():
 def test_dropout_acts_in_training_only(kind):
     block = make_block(**{kind: 0.5})
     plain = make_block()
-    calm = torch_twin.to_numpy(block(X, mask=MASK))
-    np.testing.assert_array_equal(
-        calm, torch_twin.to_numpy(plain(X, mask=MASK))
-    )
+    calm = to_numpy(block(X, mask=MASK))
+    np.testing.assert_array_equal(calm, to_numpy(plain(X, mask=MASK)))
     first, second = (
-        torch_twin.to_numpy(block(X, mask=MASK, training=True))
-        for _ in range(2)
+        to_numpy(block(X, mask=MASK, training=True)) for _ in range(2)
     )
     assert np.abs(first - calm)[MASK].max() > 1e-2
     assert np.abs(first - second)[MASK].max() > 1e-2

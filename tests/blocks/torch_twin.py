@@ -2,7 +2,9 @@
 
 import keras
 import numpy as np
-import torch
+import pytest
+
+torch = pytest.importorskip("torch")
 
 _ENCODER_NORMS = "around_attention", "around_feed_forward"
 _DECODER_NORMS = (

@@ -5,11 +5,11 @@ import pytest
 from keras import ops
 
 from keras_attn.decoding import Sampling, generate, stream
-from tests.blocks.torch_twin import to_numpy
 from tests.contract import randomize
 from tests.decoding.brute_force import assert_same
 from tests.decoding.markov import Markov
 from tests.decoding.test_greedy_search import SOURCES, by_brute_force, markov
+from tests.helpers.arrays import to_numpy
 from tests.models.tiny import SOURCE, tiny_transformer
 
 TARGET = np.array([[1, 9, 4], [1, 7, 3]], "int32")

@@ -5,7 +5,7 @@ import pytest
 from keras import ops
 
 from keras_attn.cache import reorder
-from tests.blocks.torch_twin import to_numpy
+from tests.helpers.arrays import to_numpy
 from tests.models.tiny import SOURCE, tiny_transformer
 
 TARGET = np.array([[1, 9, 4], [1, 7, 3]], "int32")

@@ -12,11 +12,11 @@ from keras_attn.decoding import (
     Sampling,
     generate,
 )
-from tests.blocks.torch_twin import to_numpy
 from tests.decoding import reference
 from tests.decoding.markov import Markov
 from tests.decoding.strategies import STRATEGIES, every_strategy
 from tests.decoding.tree import Tree
+from tests.helpers.arrays import to_numpy
 from tests.models.tiny import talkative_transformer
 
 SOURCES = np.array(

@@ -5,7 +5,6 @@ import itertools
 import keras
 import numpy as np
 import pytest
-import torch
 
 from keras_attn.explain import FrameMasks, PatchMasks, TokenMasks, rise
 from keras_attn.explain.perturbations import _enlarged
@@ -202,6 +201,7 @@ def test_nothing_but_the_seed_decides(capsys):
 @pytest.mark.parametrize("grid, size", [(2, 8), (7, 7), (3, 10)])
 def test_masks_are_grids_enlarged_bilinearly(grid, size):
     """PyTorch enlarges; every shift is a window of what it returns."""
+    torch = pytest.importorskip("torch")
     cells = np.random.default_rng(0).random((4, grid)).astype("float32")
     step = -(-size // grid)
     whole = torch.nn.functional.interpolate(

@@ -2,9 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
-from transformers.models.bloom.modeling_bloom import build_alibi_tensor
-from transformers.models.mpt.modeling_mpt import build_mpt_alibi_tensor
 
 from keras_attn.layers import ALiBiPosition
 from keras_attn.ops import Visibility, attend
@@ -13,6 +10,11 @@ from tests.blocks.weight_gradients import weighted_sum
 from tests.gradients import gradient
 from tests.layers.position_cases import bias_of
 from tests.ops.cases import assert_close, assert_differs, normal, values
+
+torch = pytest.importorskip("torch")
+
+from transformers.models.bloom.modeling_bloom import build_alibi_tensor
+from transformers.models.mpt.modeling_mpt import build_mpt_alibi_tensor
 
 HEADS = [1, 2, 3, 6, 8, 12, 20]
 every_count = pytest.mark.parametrize("heads", HEADS)

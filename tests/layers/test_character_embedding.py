@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_attn.layers import CharacterEmbedding
-from tests.blocks.torch_twin import named_arrays, to_numpy
 from tests.contract import check_layer, randomize
+from tests.helpers.arrays import named_arrays, to_numpy
 
 # Words of 3, 1, 0 and 5 characters; nothing but padding in the last row.
 WORDS = np.array(

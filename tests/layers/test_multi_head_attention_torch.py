@@ -5,12 +5,13 @@ PyTorch is the yardstick on every backend: NumPy goes in and comes out.
 
 import numpy as np
 import pytest
-import torch
 
 from keras_attn.layers import MultiHeadAttention
 from tests.blocks.weight_gradients import layer_gradients, weighted_sum
 from tests.contract import randomize
 from tests.ops.cases import assert_close, assert_differs, normal, values
+
+torch = pytest.importorskip("torch")
 
 B, T, S, N, D = 2, 4, 5, 2, 6
 QUERY, VALUE = normal(B, T, D, seed=1), normal(B, S, 7, seed=2)

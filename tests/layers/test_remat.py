@@ -16,9 +16,9 @@ from keras_attn.layers import (
 )
 from keras_attn.layers.dropout_seed import DropoutSeeds, dropout_depth
 from keras_attn.ops.mask_carriers import with_mask
-from tests.blocks.torch_twin import to_numpy
 from tests.blocks.weight_gradients import layer_gradients, weighted_sum
 from tests.contract import randomize
+from tests.helpers.arrays import to_numpy
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(2, 5, 8)).astype("float32")

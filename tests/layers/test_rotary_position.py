@@ -3,11 +3,7 @@
 import keras
 import numpy as np
 import pytest
-import torch
 from keras import ops
-from transformers import GPTNeoXConfig
-from transformers.models.gpt_neox import modeling_gpt_neox
-from transformers.models.gptj import modeling_gptj
 
 from keras_attn.layers import MultiHeadAttention, RotaryPosition
 from tests.blocks.weight_gradients import layer_gradients, weighted_sum
@@ -16,6 +12,12 @@ from tests.gradients import gradient
 from tests.layers import transformers_twin as twins
 from tests.layers.position_cases import positions, turned
 from tests.ops.cases import assert_close, assert_differs, normal, values
+
+torch = pytest.importorskip("torch")
+
+from transformers import GPTNeoXConfig
+from transformers.models.gpt_neox import modeling_gpt_neox
+from transformers.models.gptj import modeling_gptj
 
 B, T, N, H = 2, 7, 2, 8
 X = normal(B, T, N, H, seed=1)

@@ -3,9 +3,7 @@
 import keras
 import numpy as np
 import pytest
-import torch
 from keras import ops
-from transformers.models.t5.modeling_t5 import T5Attention
 
 from keras_attn.layers import MultiHeadAttention, T5Position
 from tests.blocks.weight_gradients import layer_gradients, weighted_sum
@@ -13,6 +11,10 @@ from tests.contract import randomize
 from tests.layers import transformers_twin as twins
 from tests.layers.position_cases import bias_of
 from tests.ops.cases import assert_close, assert_differs, normal, values
+
+torch = pytest.importorskip("torch")
+
+from transformers.models.t5.modeling_t5 import T5Attention
 
 FAR = 8_192
 SHAPES = [

@@ -4,11 +4,8 @@ import hypothesis
 import keras
 import numpy as np
 import pytest
-import torch
 from hypothesis import strategies as st
 from keras import ops
-from transformers import XLNetConfig
-from transformers.models.xlnet.modeling_xlnet import XLNetRelativeAttention
 
 from keras_attn.layers import MultiHeadAttention, TransformerXLPosition
 from keras_attn.ops import (
@@ -22,6 +19,11 @@ from tests.blocks.weight_gradients import layer_gradients, weighted_sum
 from tests.contract import randomize
 from tests.ops.cases import assert_close, assert_differs, normal, values
 from tests.reference import transformer_xl_scores
+
+torch = pytest.importorskip("torch")
+
+from transformers import XLNetConfig
+from transformers.models.xlnet.modeling_xlnet import XLNetRelativeAttention
 
 N, H, D = 3, 4, 10
 

@@ -1,12 +1,15 @@
 """Attention layers of `transformers` with the weights of one of ours."""
 
 import numpy as np
-import torch
+import pytest
+
+from tests.ops.cases import values
+
+torch = pytest.importorskip("torch")
+
 from transformers import LlamaConfig, T5Config
 from transformers.models.llama import modeling_llama
 from transformers.models.t5 import modeling_t5
-
-from tests.ops.cases import values
 
 # Names of the projections: Llama's, T5's, and those of our layer's weights.
 _NAMES = {

@@ -3,17 +3,18 @@
 import keras
 import numpy as np
 import pytest
-import torch
 
 from keras_attn.explain import doctor
 from keras_attn.layers import T5Position
 from keras_attn.models import Encoder, SpanExtractor, TokenClassifier
 from keras_attn.training import SequenceCrossentropy
 from tests.blocks import torch_twin
-from tests.blocks.torch_twin import to_numpy
 from tests.blocks.weight_gradients import layer_gradients
 from tests.contract import randomize
+from tests.helpers.arrays import to_numpy
 from tests.models.torch_encoder import TorchEncoder
+
+torch = pytest.importorskip("torch")
 
 TOKENS = np.array([[5, 6, 7, 2, 9], [8, 2, 4, 0, 0]], "int32")
 CHARACTERS = np.random.default_rng(0).integers(1, 7, (2, 5, 4)).astype("int32")

@@ -6,8 +6,8 @@ import pytest
 
 from keras_attn.layers import DecoderBlock, EncoderBlock, TokenEmbedding
 from keras_attn.training import SequenceCrossentropy
-from tests.blocks.torch_twin import to_numpy
 from tests.contract import randomize
+from tests.helpers.arrays import to_numpy
 from tests.models.tiny import LABELS, SOURCE, TARGET, tiny_transformer
 
 

@@ -3,7 +3,6 @@
 import keras
 import numpy as np
 import pytest
-import torch
 from keras import ops
 
 from keras_attn.decoding import BeamSearch, Sampling
@@ -11,11 +10,13 @@ from keras_attn.explain import doctor
 from keras_attn.layers import ScoredAttention
 from keras_attn.models import RecurrentSeq2Seq
 from keras_attn.training import SequenceCrossentropy
-from tests.blocks.torch_twin import to_numpy
 from tests.blocks.weight_gradients import layer_gradients
 from tests.contract import randomize
+from tests.helpers.arrays import to_numpy
 from tests.models.tiny import LABELS, SOURCE, TARGET
 from tests.models.torch_recurrent import TorchRecurrent
+
+torch = pytest.importorskip("torch")
 
 FORMS = {
     "additive": {},

@@ -8,8 +8,8 @@ from keras import ops
 from keras_attn.models import RecurrentSeq2Seq, check_ids
 from keras_attn.ops import positions_from_mask
 from tests.blocks import torch_twin
-from tests.blocks.torch_twin import to_numpy
 from tests.contract import randomize
+from tests.helpers.arrays import to_numpy
 from tests.models.tiny import TARGET
 from tests.models.torch_recurrent import TorchRecurrent
 

@@ -3,7 +3,6 @@
 import keras
 import numpy as np
 import pytest
-import torch
 
 import keras_attn
 from keras_attn.layers import RotaryPosition, T5Position
@@ -11,6 +10,7 @@ from keras_attn.models import Transformer
 from keras_attn.training import SequenceCrossentropy
 from tests.blocks import torch_twin
 from tests.blocks.weight_gradients import layer_gradients
+from tests.helpers.arrays import to_numpy
 from tests.models.tiny import (
     LABELS,
     SIZE,
@@ -20,6 +20,8 @@ from tests.models.tiny import (
     tiny_transformer,
 )
 from tests.models.torch_transformer import TorchTransformer
+
+torch = pytest.importorskip("torch")
 
 PRE_NORM = {
     "normalize_first": True,
@@ -62,7 +64,7 @@ def run_both(model, target=TARGET):
     )
     loss.backward()
     measure = SequenceCrossentropy(label_smoothing=0.1)
-    logits = torch_twin.to_numpy(model((SOURCE, target)))
+    logits = to_numpy(model((SOURCE, target)))
     _, found = layer_gradients(
         model, lambda: measure(LABELS, model((SOURCE, target)))
     )
@@ -149,7 +151,7 @@ def test_captures_encoder_decoder_and_cross_attention():
         _, ids = keys[path.replace("0", "{}").replace("1", "{}")]
         hidden = (ids == 0)[:, None, None, :]
         assert hidden.any()
-        assert not np.where(hidden, torch_twin.to_numpy(weights), 0).any()
+        assert not np.where(hidden, to_numpy(weights), 0).any()
 
 
 def test_works_inside_a_functional_model():
@@ -157,10 +159,10 @@ def test_works_inside_a_functional_model():
     inputs = [keras.Input((None,), dtype="int32") for _ in range(2)]
     outer = keras.Model(inputs, keras.ops.softmax(model(inputs)))
     assert outer.output_shape == (None, None, SIZE)
-    logits = torch_twin.to_numpy(model((SOURCE, TARGET)))
+    logits = to_numpy(model((SOURCE, TARGET)))
     expected = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
     np.testing.assert_allclose(
-        torch_twin.to_numpy(outer([SOURCE, TARGET])), expected, atol=1e-5
+        to_numpy(outer([SOURCE, TARGET])), expected, atol=1e-5
     )
 
 
@@ -169,8 +171,7 @@ def test_a_later_target_changes_nothing_before():
     other = TARGET.copy()
     other[:, 2] = 10
     before, after = (
-        torch_twin.to_numpy(model((SOURCE, target)))
-        for target in (TARGET, other)
+        to_numpy(model((SOURCE, target))) for target in (TARGET, other)
     )
     np.testing.assert_array_equal(before[:, :2], after[:, :2])
     assert (before[:, 2] != after[:, 2]).any()

@@ -11,7 +11,7 @@ from keras_attn.training import (
     TokenAccuracy,
     WarmupSchedule,
 )
-from tests.blocks.torch_twin import to_numpy
+from tests.helpers.arrays import to_numpy
 from tests.models.tiny import LABELS, SOURCE, TARGET, tiny_transformer
 
 FORMS = {

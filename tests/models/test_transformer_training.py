@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from keras_attn.training import SequenceCrossentropy, TokenAccuracy
-from tests.blocks.torch_twin import to_numpy
+from tests.helpers.arrays import to_numpy
 from tests.models.tiny import (
     LABELS,
     SOURCE,

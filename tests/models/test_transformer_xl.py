@@ -3,9 +3,7 @@
 import keras
 import numpy as np
 import pytest
-import torch
 from keras import ops
-from transformers import XLNetConfig, XLNetModel
 
 from keras_attn.decoding import BeamSearch
 from keras_attn.models import TransformerXL, segment_memory
@@ -15,6 +13,10 @@ from tests.blocks.weight_gradients import layer_gradients, weighted_sum
 from tests.contract import randomize
 from tests.ops.cases import assert_close, assert_differs, normal, values
 from tests.training.backup_runs import KillAfter, Killed, Steps
+
+torch = pytest.importorskip("torch")
+
+from transformers import XLNetConfig, XLNetModel
 
 SIZE, M = 11, 4
 IDS = np.random.default_rng(1).integers(3, SIZE, (2, 12)).astype("int32")

@@ -1,10 +1,13 @@
 """Models that stand on an `Encoder`, in PyTorch and float64."""
 
-import torch
+import pytest
 
 from tests.blocks import torch_twin
+from tests.helpers.arrays import named_arrays
 from tests.models.torch_position import added_to_scores
 from tests.reference import positions_from_mask, sinusoid
+
+torch = pytest.importorskip("torch")
 
 
 class TorchEncoder:
@@ -18,7 +21,7 @@ class TorchEncoder:
         self.encoder = getattr(model, "encoder", model)
         self.leaves = {
             name: torch_twin.tensor(array, requires_grad=True)
-            for name, array in torch_twin.named_arrays(model).items()
+            for name, array in named_arrays(model).items()
             if not name.startswith("block_")
         }
         self.layers = [

@@ -1,9 +1,12 @@
 """What PyTorch's blocks add to their scores: padding, the future, T5's bias."""
 
-import torch
-from transformers.models.t5.modeling_t5 import T5Attention
+import pytest
 
 from tests.blocks import torch_twin
+
+torch = pytest.importorskip("torch")
+
+from transformers.models.t5.modeling_t5 import T5Attention
 
 
 def added_to_scores(there, heads, position=None, table=None, causal=False):

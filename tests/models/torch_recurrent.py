@@ -1,8 +1,11 @@
 """`RecurrentSeq2Seq` in PyTorch and float64, row by row, token by token."""
 
-import torch
+import pytest
 
 from tests.blocks import torch_twin
+from tests.helpers.arrays import named_arrays
+
+torch = pytest.importorskip("torch")
 
 
 class TorchRecurrent:
@@ -18,7 +21,7 @@ class TorchRecurrent:
         self.model = model
         self.leaves = {
             name: torch_twin.tensor(array, requires_grad=True)
-            for name, array in torch_twin.named_arrays(model).items()
+            for name, array in named_arrays(model).items()
             if not name.endswith("sampling_probability")
         }
 

@@ -1,11 +1,14 @@
 """torch.nn.Transformer in float64, with the weights of a `Transformer`."""
 
 import numpy as np
-import torch
+import pytest
 
 from tests.blocks import torch_twin
+from tests.helpers.arrays import named_arrays
 from tests.models.torch_position import added_to_scores
 from tests.reference import positions_from_mask, sinusoid
+
+torch = pytest.importorskip("torch")
 
 
 class TorchTransformer:
@@ -21,7 +24,7 @@ class TorchTransformer:
     def __init__(self, model):
         self.model = model
         self.leaves = []  # (name of one of our weights, a copy of it)
-        self.arrays = torch_twin.named_arrays(model)
+        self.arrays = named_arrays(model)
         shared = model.target_vocabulary_size is None
         names = [
             f"{'token' if shared else side}_embedding/table/embeddings"

@@ -4,7 +4,6 @@ import keras
 import numpy as np
 import pytest
 import scipy.stats
-import torch
 from keras import ops
 
 from keras_attn.ops.hard_weights import (
@@ -17,6 +16,8 @@ from keras_attn.ops.score_softmax import hidden
 from tests.blocks.weight_gradients import weighted_sum
 from tests.gradients import gradient
 from tests.ops.cases import assert_close, normal, values
+
+torch = pytest.importorskip("torch")
 
 SCORES = normal(2, 3, 4, seed=1)
 UPSTREAM = normal(2, 3, 4, seed=2)

@@ -5,13 +5,15 @@ import json
 import keras
 import numpy as np
 import pytest
-import torch
-import transformers
 from safetensors.numpy import load_file, save_file
 
 from keras_attn import models, pretrained
 from keras_attn.pretrained.bert import BERT
 from tests.blocks.weight_gradients import layer_gradients, weighted_sum
+
+torch = pytest.importorskip("torch")
+
+import transformers
 
 SIZE = 17
 CONFIG = {

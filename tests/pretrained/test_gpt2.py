@@ -5,8 +5,6 @@ import json
 import keras
 import numpy as np
 import pytest
-import torch
-import transformers
 from safetensors.numpy import load_file, save_file
 
 from keras_attn import pretrained
@@ -14,6 +12,10 @@ from keras_attn.decoding import BeamSearch
 from keras_attn.models import GPT
 from keras_attn.pretrained.gpt2 import GPT2
 from tests.blocks.weight_gradients import layer_gradients, weighted_sum
+
+torch = pytest.importorskip("torch")
+
+import transformers
 
 SIZE = 17
 END = 16

@@ -5,13 +5,15 @@ import json
 import keras
 import numpy as np
 import pytest
-import torch
-import transformers
 
 from keras_attn import pretrained
 from keras_attn.models import Transformer
 from tests.pretrained import hugging_face
 from tests.pretrained.hugging_face import END, PAD, SIZE, SOURCE, TARGET
+
+torch = pytest.importorskip("torch")
+
+import transformers
 
 FORMS = {
     "swish": {},

@@ -5,13 +5,15 @@ import json
 import keras
 import numpy as np
 import pytest
-import torch
-import transformers
 
 from keras_attn import pretrained
 from keras_attn.models import XLNet
 from keras_attn.pretrained.xlnet import XLNET
 from tests.blocks.weight_gradients import layer_gradients, weighted_sum
+
+torch = pytest.importorskip("torch")
+
+import transformers
 
 SIZE = 17
 CONFIG = {

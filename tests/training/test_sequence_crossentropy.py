@@ -3,10 +3,11 @@
 import keras
 import numpy as np
 import pytest
-import torch
 
 from keras_attn.training import SequenceCrossentropy
 from tests.gradients import gradient
+
+torch = pytest.importorskip("torch")
 
 
 def reference(labels, logits, smoothing=0.0, pad_id=0):

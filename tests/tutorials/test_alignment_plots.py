@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from log_mel import LogMel
 
+pytestmark = pytest.mark.one_backend
+
 
 @pytest.fixture
 def sound():

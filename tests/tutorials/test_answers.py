@@ -7,6 +7,8 @@ import pytest
 
 from tests.tutorials.programs import complaint, printed, runner
 
+pytestmark = pytest.mark.one_backend("jax")
+
 run = runner("answers", answers_settings.Settings)
 
 
@@ -75,7 +77,6 @@ def test_the_saved_model_answers_a_file_and_the_keyboard(
     assert capsys.readouterr().out == from_file
 
 
-@pytest.mark.one_backend
 def test_a_repairer_alone(tmp_path, monkeypatch, capsys):
     paths = []
     for name, count in (("train", 40), ("test", 5)):

@@ -18,6 +18,8 @@ from repairer import Repairer, compare
 from keras_attn.models import Encoder, SpanExtractor, Transformer
 from keras_attn.models import best_spans as library_spans
 
+pytestmark = pytest.mark.one_backend("tensorflow")
+
 PASSAGE = "the cat saw a dog . the dog slept .".split()
 QUESTIONS = [
     Question("who saw a dog".split(), PASSAGE, (0, 1)),

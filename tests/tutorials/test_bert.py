@@ -12,6 +12,8 @@ from masked_batches import masked, masked_batches
 from keras_attn.text import SentencePair, WordPieceTokenizer
 from tests.tutorials.programs import complaint, printed, runner
 
+pytestmark = pytest.mark.one_backend("jax")
+
 run = runner("bert", bert_settings.Settings)
 
 
@@ -51,7 +53,6 @@ def test_a_line_without_a_mask(quick, tmp_path, monkeypatch, capsys):
     assert "must have a [MASK]" in said
 
 
-@pytest.mark.one_backend
 def test_documents_of_ones_own(tmp_path, monkeypatch, capsys):
     text = tmp_path / "text.txt"
     text.write_text("One dog.\nTwo cats.\nA fish.\n\n" * 25, encoding="utf-8")

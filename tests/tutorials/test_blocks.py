@@ -13,6 +13,8 @@ from reversed_digits import END, PAD, START, VOCABULARY
 from keras_attn.layers import DecoderBlock, EncoderBlock
 from tests.tutorials.programs import complaint, printed, runner
 
+pytestmark = pytest.mark.one_backend("jax")
+
 run = runner("blocks", blocks_settings.Settings)
 
 

@@ -6,16 +6,17 @@ import description
 import keras
 import numpy as np
 import pytest
-import torch
 from captioner import Captioner
 from pair_table import PairTable
 from picture_grid import PictureGrid
 from PIL import Image
 
 from keras_attn.layers import ScoredAttention
-from tests.blocks.torch_twin import to_numpy
 from tests.blocks.weight_gradients import layer_gradients
 from tests.contract import randomize
+from tests.helpers.arrays import to_numpy
+
+torch = pytest.importorskip("torch")
 
 V = 9
 SHAPE = (12, 16, 3)

@@ -8,6 +8,8 @@ from PIL import Image
 
 from tests.tutorials.programs import complaint, printed, runner
 
+pytestmark = pytest.mark.one_backend("tensorflow")
+
 run = runner("captions", captions_settings.Settings)
 
 
@@ -42,7 +44,6 @@ def test_the_saved_model_describes_scenes(quick, monkeypatch, capsys):
     assert (quick[0] / "described.png").stat().st_size > 1000
 
 
-@pytest.mark.one_backend
 def test_pictures_of_ones_own(tmp_path, monkeypatch, capsys):
     folder, out = tmp_path / "pictures", tmp_path / "out"
     folder.mkdir()

@@ -11,6 +11,8 @@ from beam_tree import Candidate, fates, plot_tree
 from tests.decoding import reference
 from tests.decoding.tree import Tree
 
+pytestmark = pytest.mark.one_backend("jax")
+
 TUTORIAL = pathlib.Path(__file__).parents[2] / "tutorials/decoding.py"
 A, B, END = 3, 4, 2
 

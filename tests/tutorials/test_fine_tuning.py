@@ -14,6 +14,8 @@ from tuning_tasks import SentenceTask, SpanTask, TokenTask, pieces_of
 from keras_attn.text import WordPieceTokenizer
 from tests.tutorials.programs import complaint, printed, runner
 
+pytestmark = pytest.mark.one_backend("jax")
+
 run = runner("fine_tuning", fine_tuning_settings.Settings)
 TOKENIZER = WordPieceTokenizer(
     "[PAD] [UNK] [CLS] [SEP] [MASK] who where the old ##er man sat "
@@ -240,7 +242,6 @@ def test_four_sets_are_read(folder):
     assert tasks["tokens"].task.tags == ["O", "B-location", "I-location"]
 
 
-@pytest.mark.one_backend
 def test_people_s_sentences(folder, quick, tmp_path, monkeypatch, capsys):
     run(
         monkeypatch,
@@ -259,7 +260,6 @@ def test_people_s_sentences(folder, quick, tmp_path, monkeypatch, capsys):
     assert "over 2 seeds" in capsys.readouterr().out
 
 
-@pytest.mark.one_backend
 def test_a_pretrained_model(tmp_path, monkeypatch, capsys):
     import bert_settings
 

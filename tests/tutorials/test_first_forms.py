@@ -11,6 +11,8 @@ from pair_table import PairTable
 
 from tests.tutorials.programs import complaint, printed, runner
 
+pytestmark = pytest.mark.one_backend("tensorflow")
+
 run = runner("first_forms", Settings)
 
 

@@ -9,6 +9,8 @@ from glimpses_settings import Settings
 
 from tests.tutorials.programs import complaint, printed, runner
 
+pytestmark = pytest.mark.one_backend("jax")
+
 run = runner("glimpses", Settings)
 
 

@@ -10,6 +10,8 @@ import pytest
 from cluttered_canvases import CanvasBatches, scatter
 from glimpse_plots import draw_paths, pixel
 
+pytestmark = pytest.mark.one_backend
+
 
 def random_digits(count, seed=0, size=8):
     return np.random.default_rng(seed).random((count, size, size), "float32")

@@ -14,6 +14,8 @@ from keras_attn.decoding import Sampling
 from keras_attn.models import GPT
 from tests.tutorials.programs import complaint, printed, runner
 
+pytestmark = pytest.mark.one_backend("torch")
+
 run = runner("gpt", gpt_settings.Settings)
 
 
@@ -47,7 +49,6 @@ def test_the_saved_model_goes_on(quick, tmp_path, monkeypatch, capsys):
     assert len(said) == len("The old" + "My sister") + 2 * 200 + 4
 
 
-@pytest.mark.one_backend
 def test_a_text_of_ones_own(tmp_path, monkeypatch, capsys):
     text = tmp_path / "text.txt"
     text.write_text("To be, or not to be: that is é.\n" * 40, encoding="utf-8")

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from length_batches import LengthBatches, few_lengths
 
+pytestmark = pytest.mark.one_backend
+
 
 def batches_of(sizes, batch_size=8, buckets=3):
     return LengthBatches(

@@ -7,6 +7,8 @@ from looking_inside_settings import Settings, is_default, read
 
 from tests.tutorials.programs import complaint, printed, runner
 
+pytestmark = pytest.mark.one_backend("jax")
+
 run = runner("looking_inside", Settings)
 
 
@@ -59,7 +61,6 @@ def test_bad_input_gets_one_line_and_status_2(
     assert answer in complaint(run, monkeypatch, capsys, **values)
 
 
-@pytest.mark.one_backend
 def test_what_is_asserted_of_a_whole_run():
     assert is_default(read({}))
     assert is_default(read({"SENTENCE": "a cat", "OUT": "x"}))

@@ -11,6 +11,8 @@ from grid_plots import draw_grids
 
 from tests.tutorials.programs import complaint, printed, runner
 
+pytestmark = pytest.mark.one_backend("jax")
+
 run = runner("multi_head", multi_head_settings.Settings)
 
 
@@ -126,7 +128,6 @@ def test_answers_to_the_exercises():
         )
 
 
-@pytest.mark.one_backend
 def test_one_head_cannot_and_two_heads_can():
     shares = {}
     distances = (-1, 2)

@@ -11,6 +11,8 @@ from translation import translate
 from keras_attn.text import SubwordTokenizer
 from tests.tutorials.programs import complaint, printed, runner
 
+pytestmark = pytest.mark.one_backend("torch")
+
 run = runner("recurrent", recurrent_settings.Settings)
 
 
@@ -36,7 +38,6 @@ def test_a_quick_run_says_what_it_does_and_what_is_next(quick):
     assert "What to try next" in printed
 
 
-@pytest.mark.one_backend
 def test_a_quick_run_leaves_trained_models_alone(monkeypatch):
     for name in recurrent_settings.Settings._fields:
         monkeypatch.delenv(name.upper(), raising=False)
@@ -65,7 +66,6 @@ def test_the_saved_model_translates_a_file(
     assert said == "".join(f"{text}\n" for text in expected)
 
 
-@pytest.mark.one_backend
 def test_arms_and_a_corpus_of_ones_own(tmp_path, monkeypatch, capsys):
     path, out = tmp_path / "pairs.tsv", tmp_path / "out"
     pairs = phrase_grammar.generate_pairs(400, seed=3)

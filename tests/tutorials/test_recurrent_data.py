@@ -24,6 +24,8 @@ from translation_arms import (
     read_arms,
 )
 
+pytestmark = pytest.mark.one_backend
+
 RUN = recurrent_settings.Settings()
 
 

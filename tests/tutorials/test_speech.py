@@ -9,6 +9,8 @@ import speech_settings
 
 from tests.tutorials.programs import complaint, printed, runner
 
+pytestmark = pytest.mark.one_backend("tensorflow")
+
 run = runner("speech", speech_settings.Settings)
 SPEAKERS = "ann", "bob", "cleo"
 

@@ -23,6 +23,8 @@ from letters import Letters
 from log_mel import LogMel
 from sound_batches import SoundBatches
 
+pytestmark = pytest.mark.one_backend
+
 RATE = morse_code.RATE
 
 

@@ -10,6 +10,8 @@ from spelling_words import split_words
 
 from tests.tutorials.programs import complaint, printed, runner
 
+pytestmark = pytest.mark.one_backend("tensorflow")
+
 run = runner("spelling", spelling_settings.Settings)
 
 

@@ -13,6 +13,8 @@ from word_table import WordTable
 
 from tests.tutorials.programs import complaint, printed, runner
 
+pytestmark = pytest.mark.one_backend("tensorflow")
+
 run = runner("tagging", tagging_settings.Settings)
 
 
@@ -75,7 +77,6 @@ def test_the_saved_model_tags_a_file_and_the_keyboard(
     assert typed == [from_file[0], from_file[2]]
 
 
-@pytest.mark.one_backend
 def test_a_treebank_to_learn_from_and_one_to_be_scored_on(
     treebanks, tmp_path, monkeypatch, capsys
 ):

@@ -13,6 +13,8 @@ from keras_attn.models import TransformerXL
 from tests.contract import randomize
 from tests.tutorials.programs import complaint, printed, runner
 
+pytestmark = pytest.mark.one_backend("jax")
+
 run = runner("transformer_xl", transformer_xl_settings.Settings)
 NONE = {"pad_id": None, "start_id": None, "end_id": None}
 
@@ -40,7 +42,6 @@ def test_a_quick_run_says_what_it_does_and_what_is_next(quick):
     assert model.memory_length == 16
 
 
-@pytest.mark.one_backend
 def test_a_text_of_ones_own(tmp_path, monkeypatch, capsys):
     text = tmp_path / "text.txt"
     text.write_text("To be, or not to be: that is é.\n" * 40, encoding="utf-8")

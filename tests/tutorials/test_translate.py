@@ -16,6 +16,8 @@ from keras_attn.text import SubwordTokenizer
 from keras_attn.training import SequenceCrossentropy, WarmupSchedule
 from tests.tutorials.programs import complaint, printed, runner
 
+pytestmark = pytest.mark.one_backend("torch")
+
 run = runner("translate", Settings)
 
 
@@ -81,7 +83,6 @@ def test_the_saved_model_translates_a_file_and_the_keyboard(
     assert capitals.err.count(said) == 1  # of two lines that have some
 
 
-@pytest.mark.one_backend
 def test_capitals_are_folded_where_the_vocabulary_has_none():
     small = ["i am here, I think", "the cat sat", "the dog sat", "I see it"]
     tokenizer = SubwordTokenizer.train_from_lines(small, 300)
@@ -95,7 +96,6 @@ def test_capitals_are_folded_where_the_vocabulary_has_none():
     )
 
 
-@pytest.mark.one_backend
 def test_empty_translations_are_counted():
     said = count_blanks(["one", " ", "two"], ["", "", "dos"])
     assert said.startswith("1 of 2 translations are empty")
@@ -104,7 +104,6 @@ def test_empty_translations_are_counted():
     assert count_blanks([], []) == ""
 
 
-@pytest.mark.one_backend
 def test_a_model_that_writes_nothing_says_so(
     quick, tmp_path, monkeypatch, capsys
 ):
@@ -127,7 +126,6 @@ def test_a_model_that_writes_nothing_says_so(
     assert "2 of 2 translations are empty" in said.err
 
 
-@pytest.mark.one_backend
 def test_a_corpus_of_ones_own(tmp_path, monkeypatch, capsys):
     pairs = phrase_grammar.generate_pairs(600, seed=3)
     (tmp_path / "en.txt").write_text("\n".join(e for e, _ in pairs), "utf-8")
@@ -180,7 +178,6 @@ def test_a_bad_setting_gets_one_line_and_status_2(
     )
 
 
-@pytest.mark.one_backend
 @pytest.mark.parametrize(
     ("flags", "meant"),
     [
@@ -201,7 +198,6 @@ def test_a_misspelt_setting_starts_no_training(
     assert f"did you mean {meant}?" in said
 
 
-@pytest.mark.one_backend
 def test_what_else_make_is_told_is_no_misspelt_setting():
     flags = (
         "w -- OUT=a\\ MINUTE=b WIDTH=64 BACKENDS=jax TESTS=x TABLE=y WORKERS=2 "
@@ -211,7 +207,6 @@ def test_what_else_make_is_told_is_no_misspelt_setting():
     assert read_settings({"MAKEFLAGS": flags}) == Settings()
 
 
-@pytest.mark.one_backend
 def test_a_quick_run_leaves_the_trained_model_alone():
     folders = {
         read_settings(given).out
@@ -244,7 +239,6 @@ def test_the_loaded_model_is_the_saved_one(quick):
     )
 
 
-@pytest.mark.one_backend
 def test_the_answers_to_the_exercises():
     layer = MultiHeadAttention(num_heads=2, key_dim=64)
     layer.build((None, None, 128), (None, None, 128))

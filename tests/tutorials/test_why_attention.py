@@ -7,6 +7,8 @@ import why_attention_settings
 
 from tests.tutorials.programs import complaint, printed, runner
 
+pytestmark = pytest.mark.one_backend("jax")
+
 run = runner("why_attention", why_attention_settings.Settings)
 
 

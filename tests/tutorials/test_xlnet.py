@@ -11,6 +11,8 @@ from permuted_batches import permuted, permuted_batches
 from keras_attn.text import WordPieceTokenizer, sentence_pairs
 from tests.tutorials.programs import complaint, printed, runner
 
+pytestmark = pytest.mark.one_backend("torch")
+
 run = runner("xlnet", xlnet_settings.Settings)
 TEXT = ["the old cat saw a bird", "a bird saw the old cat"] * 4
 
@@ -42,7 +44,6 @@ def test_a_quick_run_says_what_it_does_and_what_is_next(quick):
     assert model.vocabulary_size == tokenizer.vocabulary_size
 
 
-@pytest.mark.one_backend
 def test_documents_and_a_bert_of_ones_own(tmp_path, monkeypatch, capsys, quick):
     import bert_settings
 

@@ -1,0 +1,120 @@
+"""Runs pytest in forks of one process, which imports what all tests need once.
+
+Importing a backend, PyTorch as a reference and transformers takes ten seconds,
+more than most files of tests. A fork also gives back what was compiled in it.
+"""
+
+import importlib
+import os
+import sys
+import traceback
+
+from tools.hidden_packages import hide_other_backends
+
+# Everything that many tests import, where it is installed. Models of
+# transformers are imported by name, the package itself is lazy.
+WARM = (
+    "keras",
+    "numpy",
+    "pytest",
+    "scipy.special",
+    "torch",
+    "transformers.models.gpt2.modeling_gpt2",
+)
+# Plugins that were imported before pytest could rewrite their assertions.
+_OPTIONS = ("-W", "ignore:Module already imported so cannot be rewritten")
+# What a fork imports from its own tree, and this process must not.
+OURS = ("benchmarks", "keras_attn", "tests", "tutorials")
+
+
+# Backends read these once, when they are imported. Memory is taken as needed,
+# so that they can share one GPU; figures are drawn to files. The matrices of
+# tests are tiny: PyTorch's threads would wait for each other, ten times longer
+# where another program has a core.
+ENVIRONMENT = {
+    "TF_CPP_MIN_LOG_LEVEL": "2",
+    "TF_FORCE_GPU_ALLOW_GROWTH": "true",
+    "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
+    "MPLBACKEND": "agg",
+    "OMP_NUM_THREADS": "1",
+}
+
+
+def prepare():
+    """Prepares this process for tests, before it imports a backend."""
+    # What the caller has set stays.
+    os.environ.update({**ENVIRONMENT, **os.environ})
+    hide_other_backends()
+
+
+def warm_up():
+    """Imports what many tests need; nothing is computed, so no thread starts.
+
+    A process that has computed anything on JAX or TensorFlow must not be
+    forked: the threads of their runtimes would be missing in the fork.
+    """
+    prepare()
+    for name in WARM:
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            # An extra that is not installed; tests that need it say so.
+            continue
+
+
+def fork_pytest(arguments, log, tree=None, plugins=(), environment=None):
+    """Starts pytest in a fork of this process.
+
+    Args:
+        arguments: list of str. Command line of pytest.
+        log: `pathlib.Path`. Everything that pytest and its tests print.
+        tree: `pathlib.Path` of the checkout; default: the current folder.
+        plugins: objects that pytest registers as plugins.
+        environment: dict of variables to set.
+
+    Returns:
+        int. The id of the process, which leads a process group of its own and
+        ends with the status of pytest.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    process = os.fork()
+    if process:
+        return process
+    status = 3  # pytest's own for an internal error
+    try:
+        os.setsid()
+        os.environ.update(environment or {})
+        _write_to(log)
+        _work_in(tree or os.getcwd())
+        import pytest
+
+        status = int(
+            pytest.main([*_OPTIONS, *arguments], plugins=list(plugins))
+        )
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        # Nothing of the parent runs in the fork, such as its exit handlers.
+        os._exit(status)
+
+
+def _write_to(log):
+    file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(file, 1)
+    os.dup2(file, 2)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+
+
+def _work_in(tree):
+    here = os.getcwd()
+    os.chdir(tree)
+    others = [path for path in sys.path if path not in ("", here, str(tree))]
+    sys.path[:] = [str(tree), *others]
+    imported = {name.partition(".")[0] for name in sys.modules}
+    early = imported.intersection(OURS)
+    if early:
+        raise RuntimeError(f"imported before the fork: {sorted(early)}")

@@ -1,0 +1,46 @@
+"""Hides installed packages from imports, as if they were not installed.
+
+`ALONE=1` in the environment of the tests hides the backends that do not run,
+so that one machine can see what users of a single backend see.
+"""
+
+import os
+import sys
+
+BACKENDS = ("jax", "jaxlib", "tensorflow", "tensorflow_text", "torch")
+_NEEDED = {
+    "jax": {"jax", "jaxlib"},
+    "tensorflow": {"tensorflow", "tensorflow_text"},
+    "torch": {"torch"},
+}
+
+
+class _Blind:
+    """A finder of modules that does not find those of some packages."""
+
+    def __init__(self, finder, packages):
+        self._finder, self._packages = finder, packages
+
+    def __getattr__(self, name):
+        return getattr(self._finder, name)
+
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in self._packages:
+            return None
+        return self._finder.find_spec(name, path, target)
+
+
+def hide(packages):
+    """Lets every later import of these packages fail.
+
+    Args:
+        packages: iterable of str, names of top-level packages.
+    """
+    packages = frozenset(packages)
+    sys.meta_path[:] = [_Blind(finder, packages) for finder in sys.meta_path]
+
+
+def hide_other_backends():
+    """Hides the backends other than KERAS_BACKEND where ALONE is set."""
+    if os.environ.get("ALONE", "0") not in ("", "0"):
+        hide(set(BACKENDS) - _NEEDED[os.environ["KERAS_BACKEND"]])

@@ -1,0 +1,119 @@
+"""The command `python -m tools.mutants`."""
+
+import argparse
+import collections
+import dataclasses
+import json
+import pathlib
+import subprocess
+import sys
+
+from tools.mutants.coverage_of_tests import TestCoverage, measure
+from tools.mutants.drawing import Mutant, draw
+from tools.mutants.running import run_mutants
+
+ROOT = pathlib.Path(__file__).parents[2]
+DESCRIPTION = """\
+Draws mutants of the library at random, runs for each the tests that run its
+lines (fastest first, until one fails), and lists those that no test notices.
+
+The tests first run once under coverage.py, which records what each of them
+runs. The backend is KERAS_BACKEND (default: torch). The report is written to
+the folder --out, with the list of mutants: --mutants runs that list again."""
+
+
+def main(arguments):
+    """Runs the command; returns its exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.mutants",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--number", type=int, default=100, help="how many (default 100)")
+    add("--seed", type=int, default=0, help="of the draw (default 0)")
+    add("--mutants", type=pathlib.Path, help="a report whose list to run")
+    add("--tree", type=pathlib.Path, default=ROOT, help="checkout to test")
+    add("--out", type=pathlib.Path, default=ROOT / "runs" / "mutants")
+    add("--tests", nargs="+", default=["tests"], help="one run for each word")
+    add("--workers", type=int, default=2, help="processes (default 2)")
+    add("--limit", type=float, default=300, help="seconds for each mutant")
+    add("--data", nargs="+", type=pathlib.Path, help="coverage data to reuse")
+    add("--logs", nargs="+", type=pathlib.Path, help="logs of that run")
+    asked = parser.parse_args(arguments)
+    tree, out = asked.tree.resolve(), asked.out.resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    if asked.mutants:
+        report = json.loads(asked.mutants.read_text(encoding="utf-8"))
+        mutants = [Mutant(**fields) for fields in report["mutants"]]
+    else:
+        mutants = draw(tree, asked.number, asked.seed)
+    if asked.data:
+        coverage = TestCoverage.read(tree, asked.data, asked.logs or [])
+    else:
+        parts = [_expand(tree, part) for part in asked.tests]
+        coverage = measure(tree, parts, out / "coverage", asked.workers)
+    outcomes = []
+    for outcome in run_mutants(
+        mutants, coverage, tree, out, asked.workers, asked.limit
+    ):
+        outcomes.append(outcome)
+        print(
+            f"{len(outcomes)}/{len(mutants)} {outcome.result} after "
+            f"{outcome.seconds} s: {outcome.mutant.name}",
+            flush=True,
+        )
+        _write(out / "report.json", tree, asked.seed, mutants, outcomes)
+    counts = collections.Counter(outcome.result for outcome in outcomes)
+    print(", ".join(f"{counts[name]} {name}" for name in sorted(counts)))
+    for outcome in outcomes:
+        if outcome.result == "survived":
+            print(f"survived {outcome.tests} tests: {outcome.mutant.name}")
+    print(f"Wrote {out / 'report.json'}")
+    return 0
+
+
+def _expand(tree, pattern):
+    if pattern.endswith("/") or "*" in pattern:
+        found = sorted(tree.glob(pattern.rstrip("/")))
+        keep = found if not pattern.endswith("/") else filter(_is_dir, found)
+        return [str(path.relative_to(tree)) for path in keep]
+    return [pattern]
+
+
+def _is_dir(path):
+    return path.is_dir()
+
+
+def _write(path, tree, seed, mutants, outcomes):
+    """Writes the list of mutants, and what became of each so far."""
+    commit = subprocess.run(
+        ["git", "rev-parse", "HEAD:keras_attn"],
+        cwd=tree,
+        capture_output=True,
+        text=True,
+    ).stdout.strip()
+    results = [
+        {
+            "mutant": outcome.mutant.name,
+            **{
+                name: value
+                for name, value in dataclasses.asdict(outcome).items()
+                if name != "mutant"
+            },
+        }
+        for outcome in sorted(outcomes, key=lambda one: one.mutant.name)
+    ]
+    report = {
+        "keras_attn": commit,
+        "seed": seed,
+        "mutants": [dataclasses.asdict(mutant) for mutant in mutants],
+        "results": results,
+    }
+    unfinished = path.with_suffix(".part")
+    unfinished.write_text(json.dumps(report, indent=1) + "\n", "utf-8")
+    unfinished.replace(path)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

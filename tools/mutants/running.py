@@ -1,0 +1,214 @@
+"""Runs the tests that could notice a mutant, until one fails."""
+
+import dataclasses
+import importlib
+import io
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+from tools.mutants.drawing import mutate
+
+# Imported once, before a process is forked for each run of tests.
+WARM = ("hypothesis", "keras", "numpy", "pytest", "torch")
+# Tests of the first run for a mutant. Most mutants need no other, and pytest
+# collects few files for it.
+FIRST = 40
+# Statuses of pytest. A mutant that cannot be imported stops the collection, or
+# takes the ids of tests away.
+KILLED = {1, 2, 3, 4}
+SURVIVED = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """What the tests said of a mutant.
+
+    Attributes:
+        mutant: `Mutant`.
+        result: "killed", "survived" or "timeout" (which counts as killed).
+        seconds: float. How long its tests ran.
+        tests: int. How many tests run its lines.
+        by: str. The test that failed; empty where none did.
+    """
+
+    mutant: object
+    result: str
+    seconds: float
+    tests: int
+    by: str = ""
+
+
+def run_mutants(mutants, coverage, root, folder, workers=2, limit=300):
+    """Runs all mutants, several at a time, each in its own copy of the tree.
+
+    Args:
+        mutants: list of `Mutant`.
+        coverage: `TestCoverage` of the tree.
+        root: `pathlib.Path` of the checkout they were drawn from.
+        folder: `pathlib.Path`. For the copies and the logs.
+        workers: int. Mutants that run at the same time.
+        limit: float. Seconds after which a mutant counts as killed.
+
+    Yields:
+        `Outcome` of each mutant, in the order in which they end.
+
+    Raises:
+        RuntimeError: tests fail without any mutant.
+    """
+    copies = [_copy(root, folder / f"tree-{n}") for n in range(workers)]
+    for name in WARM:
+        importlib.import_module(name)
+    _check_unmutated(mutants, coverage, copies[0], folder)
+    waiting, running = list(reversed(mutants)), {}
+    while waiting or running:
+        while waiting and copies:
+            run = _Run(
+                waiting.pop(), coverage, root, copies.pop(), folder, limit
+            )
+            running[run.process] = run
+        # Timeouts are looked for once a second; a process that ends is seen at
+        # once only if it is the one that is waited for.
+        process, status = os.waitpid(-1, os.WNOHANG)
+        if not process:
+            for run in running.values():
+                run.stop_if_late()
+            time.sleep(0.2)
+            continue
+        run = running.pop(process)
+        outcome = run.ended(status)
+        if outcome is None:
+            running[run.process] = run
+        else:
+            copies.append(run.tree)
+            yield outcome
+
+
+class _Run:
+    """A mutant whose tests are running."""
+
+    def __init__(self, mutant, coverage, root, tree, folder, limit):
+        self.tree = tree
+        self._mutant, self._root = mutant, root
+        self._tests = coverage.tests_of(mutant)
+        self._parts = [self._tests[:FIRST], self._tests[FIRST:]]
+        self._log = folder / f"{tree.name}.log"
+        self._started = time.monotonic()
+        self._limit, self._late = limit, False
+        (tree / mutant.path).write_text(mutate(mutant, root), encoding="utf-8")
+        self._fork()
+
+    def _fork(self):
+        self.process = fork_pytest(self.tree, self._parts.pop(0), self._log)
+
+    def stop_if_late(self):
+        if time.monotonic() - self._started > self._limit and not self._late:
+            self._late = True
+            os.killpg(self.process, signal.SIGKILL)
+
+    def ended(self, status):
+        """Starts the next part, or returns the `Outcome`."""
+        status = os.waitstatus_to_exitcode(status)
+        if status == SURVIVED and any(self._parts):
+            self._fork()
+            return None
+        result = "timeout" if self._late else "killed"
+        if status == SURVIVED or not self._tests:
+            result = "survived"
+        source = (self._root / self._mutant.path).read_text(encoding="utf-8")
+        (self.tree / self._mutant.path).write_text(source, encoding="utf-8")
+        return Outcome(
+            self._mutant,
+            result,
+            round(time.monotonic() - self._started, 1),
+            len(self._tests),
+            self._failed() if result == "killed" else "",
+        )
+
+    def _failed(self):
+        for line in self._log.read_text(encoding="utf-8").splitlines():
+            if line.startswith(("FAILED ", "ERROR ")):
+                return line.split(" ", 1)[1].split(" - ")[0]
+        return "the import"
+
+
+def fork_pytest(tree, tests, log):
+    """Runs tests of a tree in a fork of this process, in the given order.
+
+    Args:
+        tree: `pathlib.Path` of the tree.
+        tests: list of ids of tests. None of them: the process ends at once, as
+            if they had passed.
+        log: `pathlib.Path`. For what pytest prints.
+
+    Returns:
+        int. The id of the process, which leads a group of its own.
+    """
+    process = os.fork()
+    if process:
+        return process
+    status = 3
+    try:
+        os.setsid()
+        os.chdir(tree)
+        os.environ["PYTHONPATH"] = str(tree)
+        sys.path[:] = [str(tree), *(p for p in sys.path if p != os.getcwd())]
+        for name in [n for n in sys.modules if n.partition(".")[0] in OURS]:
+            del sys.modules[name]
+        output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        sys.stdout = io.TextIOWrapper(os.fdopen(1, "wb"), write_through=True)
+        status = _pytest(tests) if tests else SURVIVED
+        sys.stdout.flush()
+    finally:
+        os._exit(status)
+
+
+# What a fork imports from its own copy of the tree.
+OURS = {"benchmarks", "keras_attn", "tests", "tools", "tutorials"}
+
+
+class _Order:
+    """Plugin: runs the tests in the order of their ids."""
+
+    def __init__(self, tests):
+        self._places = {test: place for place, test in enumerate(tests)}
+
+    def pytest_collection_modifyitems(self, items):
+        items.sort(key=lambda item: self._places.get(item.nodeid, 0))
+
+
+def _pytest(tests):
+    import pytest
+
+    # Without the assertions' details, which cost time and tell nothing here.
+    options = ["-x", "-q", "--tb=short", "-p", "no:cacheprovider"]
+    return int(pytest.main([*options, *tests], plugins=[_Order(tests)]))
+
+
+def _check_unmutated(mutants, coverage, tree, folder):
+    tests = {test for m in mutants for test in coverage.tests_of(m)[:5]}
+    log = folder / "unmutated.log"
+    process = fork_pytest(tree, sorted(tests), log)
+    status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    if status != SURVIVED:
+        raise RuntimeError(f"tests fail without any mutant, see {log}")
+
+
+def _copy(root, folder):
+    """Copies what git tracks."""
+    shutil.rmtree(folder, ignore_errors=True)
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=root, capture_output=True, check=True
+    ).stdout.decode()
+    for name in filter(None, listed.split("\0")):
+        if (root / name).is_file():
+            target = pathlib.Path(folder) / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(root / name, target)
+    return pathlib.Path(folder)
