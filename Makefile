@@ -8,6 +8,12 @@ BACKENDS ?= tensorflow jax torch
 TESTS ?= tests
 # How many parts of `make test` run at a time.
 WORKERS ?= 2
+# What `make check` runs, and with which backend.
+CHECK ?= tests/backend tests/blocks tests/layers tests/ops tests/test_cache.py \
+	tests/test_architecture.py tests/test_docstrings.py tests/test_promises.py
+CHECK_BACKEND ?= torch
+# How many mutants `make mutants` draws.
+N ?= 100
 TABLE ?= training_step
 KERAS_BACKEND ?= torch
 # What `make tutorials` runs; empty: those whose page is out of date.
@@ -20,7 +26,7 @@ PYTHON ?= python3.11 python3.12 python3.13 python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 STAMP := $(VENV)/made
-EXTRAS := docs,explain,jax,pretrained,tensorflow,test,text,torch,tutorials
+EXTRAS := docs,explain,jax,mutants,pretrained,tensorflow,test,text,torch,tutorials
 
 # make hands on what stands on its command line by itself: DATA, MINUTES, ...
 export KERAS_BACKEND
@@ -41,7 +47,8 @@ QUICK_TO_COMPILE := --xla_backend_optimization_level=0 \
 	--xla_cpu_use_fusion_emitters=false \
 	--xla_cpu_parallel_codegen_split_count=1
 
-.PHONY: help translate test test-gpu benchmarks docs tutorials lint format clean
+.PHONY: help translate test check test-gpu mutants benchmarks docs tutorials \
+	lint format clean
 
 help: ## Say what make can do (this text)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' \
@@ -55,6 +62,13 @@ test: lint ## Lint, then run all tests on each backend
 	@$(RUN) -m tools.run_tests --backends $(BACKENDS) \
 		--workers $(WORKERS) --tests "$(TESTS)"
 	@echo "make test: lint passed, tests passed on: $(BACKENDS)."
+
+check: lint ## Lint, then the quickest tests on one backend: in between edits
+	@$(RUN) -m tools.run_tests --backends $(CHECK_BACKEND) \
+		--workers $(WORKERS) --tests "$(CHECK)"
+
+mutants: $(STAMP) ## See whether tests notice N=100 random changes of the code
+	KERAS_BACKEND=torch $(RUN) -m tools.mutants --number $(N)
 
 test-gpu: $(STAMP) ## Run the tests that need a GPU, on each backend that sees one
 	@for backend in $(BACKENDS); do \

@@ -114,6 +114,8 @@ def _work_in(tree):
     os.chdir(tree)
     others = [path for path in sys.path if path not in ("", here, str(tree))]
     sys.path[:] = [str(tree), *others]
+    for name in [n for n in sys.modules if n.partition(".")[0] == "tools"]:
+        del sys.modules[name]
     imported = {name.partition(".")[0] for name in sys.modules}
     early = imported.intersection(OURS)
     if early:

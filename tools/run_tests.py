@@ -31,6 +31,10 @@ ROOT = pathlib.Path(__file__).parents[1]
 PART_BYTES = 45_000
 # Without any test, because all of them belong to another backend.
 NO_TESTS = 5
+COVERAGE = (
+    *("--cov=keras_attn", "--cov-branch", "--cov-context=test"),
+    "--cov-report=",
+)
 
 
 def main(arguments):
@@ -47,13 +51,24 @@ def main(arguments):
         default="tests",
         help="folders and files (patterns too), and options of pytest",
     )
+    parser.add_argument(
+        "--coverage",
+        type=pathlib.Path,
+        help="folder: record there which test runs which line",
+    )
     given = parser.parse_args(arguments)
     words = given.tests.split()
     options = [word for word in words if word.startswith("-")]
     files = find_tests([w for w in words if not w.startswith("-")])
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        run = Run(given.backends, options, given.workers, pathlib.Path(folder))
+        run = Run(
+            given.backends,
+            options,
+            given.workers,
+            pathlib.Path(folder),
+            given.coverage and given.coverage.resolve(),
+        )
         failed = run.all_of(parts_of(files))
     print(summary(run.ended, time.monotonic() - started))
     if failed:
@@ -153,15 +168,22 @@ class Run:
         options: list of str, of pytest.
         workers: int. Parts that run at a time.
         folder: `pathlib.Path`. For logs and results.
+        coverage: `pathlib.Path` of a folder, or None. For each part, the data
+            of coverage.py, with a context for each test, and the seconds of
+            each test, as `BACKEND-NUMBER.coverage` and `.json`.
 
     Attributes:
         ended: list of `Part`.
     """
 
-    def __init__(self, backends, options, workers, folder):
+    def __init__(self, backends, options, workers, folder, coverage=None):
         self.ended = []
         self._backends, self._options = backends, options
         self._workers, self._folder = workers, folder
+        self._coverage = coverage
+        if coverage is not None:
+            coverage.mkdir(parents=True, exist_ok=True)
+            self._options = [*options, *COVERAGE]
 
     def all_of(self, parts):
         """Runs parts on each backend; returns a backend that failed, or ""."""
@@ -249,10 +271,16 @@ class Run:
                 continue
             number, (name, files) = waiting.pop(0)
             base = self._folder / f"{backend}-{number}"
+            environment, seconds = {}, None
+            if self._coverage is not None:
+                recorded = self._coverage / base.name
+                environment["COVERAGE_FILE"] = f"{recorded}.coverage"
+                seconds = recorded.with_suffix(".json")
             process = fork_pytest(
                 ["-q", *self._options, *files],
                 base.with_suffix(".log"),
-                plugins=[_Recorder(base.with_suffix(".json"))],
+                plugins=[_Recorder(base.with_suffix(".json"), seconds)],
+                environment=environment,
             )
             running[process] = base, Part(backend, name)
             if not waiting:
@@ -296,21 +324,27 @@ class _Lines:
 
 
 class _Recorder:
-    """Plugin of pytest: writes how long each file took and what came of it."""
+    """Plugin of pytest: writes how long tests took and what came of them."""
 
-    def __init__(self, path):
-        self._path = path
-        self._files = collections.Counter()
+    def __init__(self, path, tests=None):
+        self._path, self._tests = path, tests
+        self._seconds = collections.Counter()
         self._outcomes = collections.Counter()
 
     def pytest_runtest_logreport(self, report):
-        self._files[report.nodeid.partition("::")[0]] += report.duration
+        self._seconds[report.nodeid] += report.duration
         if report.when == "call" or report.outcome != "passed":
             self._outcomes[report.outcome] += 1
 
     def pytest_sessionfinish(self):
-        content = {"files": self._files, "outcomes": self._outcomes}
+        files = collections.Counter()
+        for test, seconds in self._seconds.items():
+            files[test.partition("::")[0]] += seconds
+        content = {"files": files, "outcomes": self._outcomes}
         self._path.write_text(json.dumps(content), encoding="utf-8")
+        if self._tests is not None:
+            text = json.dumps(self._seconds, indent=0)
+            self._tests.write_text(text, encoding="utf-8")
 
 
 def summary(parts, seconds):

@@ -5,6 +5,7 @@ import functools
 import pytest
 
 from keras_attn.decoding import BeamSearch, GreedySearch, Sampling
+from tests.helpers.cases import once
 
 STRATEGIES = {
     "greedy": GreedySearch,
@@ -14,3 +15,7 @@ STRATEGIES = {
     "top": functools.partial(Sampling, 0.8, 5, 0.9, seed=4),
 }
 every_strategy = pytest.mark.parametrize("name", STRATEGIES)
+# Every kind on every backend, other settings of a kind on one.
+every_kind = pytest.mark.parametrize(
+    "name", ["greedy", "beam", "sample", *once(["wide", "top"])]
+)

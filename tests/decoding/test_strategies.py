@@ -14,7 +14,11 @@ from keras_attn.decoding import (
 )
 from tests.decoding import reference
 from tests.decoding.markov import Markov
-from tests.decoding.strategies import STRATEGIES, every_strategy
+from tests.decoding.strategies import (
+    STRATEGIES,
+    every_kind,
+    every_strategy,
+)
 from tests.decoding.tree import Tree
 from tests.helpers.arrays import to_numpy
 from tests.models.tiny import talkative_transformer
@@ -37,7 +41,7 @@ def model():
     return talkative_transformer(seed=8, num_layers=2)
 
 
-@every_strategy
+@every_kind
 def test_a_row_gets_the_answer_that_it_gets_alone(model, name):
     strategy = STRATEGIES[name]()
     prefix = [[4], [], [6, 7], [3], [10]]
@@ -103,7 +107,7 @@ def test_names(model, strategy, top):
     np.testing.assert_array_equal(by_name.tokens, again.tokens)
 
 
-@every_strategy
+@every_kind
 def test_a_longer_prefix_is_a_result_itself(model, name):
     """What a strategy chose, forced on it, is what it chooses."""
     strategy = STRATEGIES[name]()
@@ -188,7 +192,7 @@ def test_a_source_without_a_token_is_refused(model):
         model.generate([[5, 6], [0, 0]], max_length=4)
 
 
-@every_strategy
+@every_kind
 def test_weights_belong_to_the_sequences_returned(model, name):
     decoded = model.generate(
         SOURCES,
@@ -201,18 +205,18 @@ def test_weights_belong_to_the_sequences_returned(model, name):
     assert decoded.weights.shape == (rows, top, 2, 2, length, SOURCES.shape[1])
     assert decoded.weights.dtype == "float32"
     paths = [block.cross_attention.path for block in model._decoder_blocks]
-    for row in range(rows):
-        for place in range(top):
-            number = decoded.lengths[row, place]
-            given = [1, *decoded.tokens[row, place, : number - 1]]
-            with keras_attn.ops.capture_weights() as captured:
-                model((SOURCES[row : row + 1], np.array([given], "int32")))
-            expected = [to_numpy(captured[path, 0])[0] for path in paths]
-            found = decoded.weights[row, place]
-            np.testing.assert_allclose(
-                found[:, :, :number], expected, atol=1e-5
-            )
-            assert not found[:, :, number:].any()
+    # All of them in one pass: no token depends on those after it.
+    tokens = decoded.tokens.reshape(-1, length)
+    given = np.concatenate([np.ones_like(tokens[:, :1]), tokens[:, :-1]], 1)
+    with keras_attn.ops.capture_weights() as captured:
+        model((np.repeat(SOURCES, top, axis=0), given))
+    expected = np.stack([to_numpy(captured[p, 0]) for p in paths], axis=1)
+    found = decoded.weights.reshape(expected.shape)
+    for row, number in enumerate(decoded.lengths.reshape(-1)):
+        np.testing.assert_allclose(
+            found[row, :, :, :number], expected[row, :, :, :number], atol=1e-5
+        )
+        assert not found[row, :, :, number:].any()
 
 
 def test_weights_of_a_model_without_any_are_refused():

@@ -18,7 +18,7 @@ from keras_attn.decoding import (
     stream,
 )
 from keras_attn.decoding import loop as decoding_loop
-from tests.decoding.strategies import STRATEGIES, every_strategy
+from tests.decoding.strategies import STRATEGIES, every_kind
 from tests.decoding.tree import Tree
 from tests.models.tiny import talkative_transformer
 
@@ -37,7 +37,7 @@ def assert_equal(item, decoded):
     np.testing.assert_allclose(item.scores, decoded.scores, rtol=1e-5)
 
 
-@every_strategy
+@every_kind
 @pytest.mark.parametrize("prefix", [None, PREFIX], ids=["free", "prefix"])
 def test_the_last_item_is_what_generate_returns(model, name, prefix):
     strategy = STRATEGIES[name]()
@@ -57,7 +57,7 @@ def test_the_last_item_is_what_generate_returns(model, name, prefix):
         assert (item.live.lengths > 0).any()
 
 
-@every_strategy
+@every_kind
 def test_live_sequences_continue_those_they_name(model, name):
     items = list(
         model.stream(

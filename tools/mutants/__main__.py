@@ -4,11 +4,12 @@ import argparse
 import collections
 import dataclasses
 import json
+import os
 import pathlib
 import subprocess
 import sys
 
-from tools.mutants.coverage_of_tests import TestCoverage, measure
+from tools.mutants.coverage_of_tests import TestCoverage
 from tools.mutants.drawing import Mutant, draw
 from tools.mutants.running import run_mutants
 
@@ -35,11 +36,10 @@ def main(arguments):
     add("--mutants", type=pathlib.Path, help="a report whose list to run")
     add("--tree", type=pathlib.Path, default=ROOT, help="checkout to test")
     add("--out", type=pathlib.Path, default=ROOT / "runs" / "mutants")
-    add("--tests", nargs="+", default=["tests"], help="one run for each word")
+    add("--tests", default="tests", help="the tests that run (default all)")
     add("--workers", type=int, default=2, help="processes (default 2)")
     add("--limit", type=float, default=300, help="seconds for each mutant")
-    add("--data", nargs="+", type=pathlib.Path, help="coverage data to reuse")
-    add("--logs", nargs="+", type=pathlib.Path, help="logs of that run")
+    add("--coverage", type=pathlib.Path, help="a folder to reuse, of run_tests")
     asked = parser.parse_args(arguments)
     tree, out = asked.tree.resolve(), asked.out.resolve()
     out.mkdir(parents=True, exist_ok=True)
@@ -48,11 +48,18 @@ def main(arguments):
         mutants = [Mutant(**fields) for fields in report["mutants"]]
     else:
         mutants = draw(tree, asked.number, asked.seed)
-    if asked.data:
-        coverage = TestCoverage.read(tree, asked.data, asked.logs or [])
-    else:
-        parts = [_expand(tree, part) for part in asked.tests]
-        coverage = measure(tree, parts, out / "coverage", asked.workers)
+    recorded = asked.coverage or out / "coverage"
+    if not asked.coverage:
+        subprocess.run(
+            [
+                *(sys.executable, "-m", "tools.run_tests"),
+                *("--backends", os.environ.get("KERAS_BACKEND", "torch")),
+                *("--tests", asked.tests, "--coverage", str(recorded)),
+            ],
+            cwd=tree,
+            check=True,
+        )
+    coverage = TestCoverage.read(tree, recorded)
     outcomes = []
     for outcome in run_mutants(
         mutants, coverage, tree, out, asked.workers, asked.limit
@@ -71,18 +78,6 @@ def main(arguments):
             print(f"survived {outcome.tests} tests: {outcome.mutant.name}")
     print(f"Wrote {out / 'report.json'}")
     return 0
-
-
-def _expand(tree, pattern):
-    if pattern.endswith("/") or "*" in pattern:
-        found = sorted(tree.glob(pattern.rstrip("/")))
-        keep = found if not pattern.endswith("/") else filter(_is_dir, found)
-        return [str(path.relative_to(tree)) for path in keep]
-    return [pattern]
-
-
-def _is_dir(path):
-    return path.is_dir()
 
 
 def _write(path, tree, seed, mutants, outcomes):

@@ -1,26 +1,21 @@
 """Runs the tests that could notice a mutant, until one fails."""
 
 import dataclasses
-import importlib
-import io
 import os
 import pathlib
 import shutil
 import signal
 import subprocess
-import sys
 import time
 
+from tools.forked_pytest import fork_pytest, warm_up
 from tools.mutants.drawing import mutate
 
-# Imported once, before a process is forked for each run of tests.
-WARM = ("hypothesis", "keras", "numpy", "pytest", "torch")
 # Tests of the first run for a mutant. Most mutants need no other, and pytest
 # collects few files for it.
 FIRST = 40
-# Statuses of pytest. A mutant that cannot be imported stops the collection, or
-# takes the ids of tests away.
-KILLED = {1, 2, 3, 4}
+# The status of pytest where all tests pass. Any other kills the mutant: one
+# that cannot be imported stops the collection, or takes ids of tests away.
 SURVIVED = 0
 
 
@@ -61,18 +56,20 @@ def run_mutants(mutants, coverage, root, folder, workers=2, limit=300):
         RuntimeError: tests fail without any mutant.
     """
     copies = [_copy(root, folder / f"tree-{n}") for n in range(workers)]
-    for name in WARM:
-        importlib.import_module(name)
+    warm_up()
     _check_unmutated(mutants, coverage, copies[0], folder)
     waiting, running = list(reversed(mutants)), {}
     while waiting or running:
         while waiting and copies:
-            run = _Run(
-                waiting.pop(), coverage, root, copies.pop(), folder, limit
-            )
+            mutant = waiting.pop()
+            tests = coverage.tests_of(mutant)
+            if not tests:
+                yield Outcome(mutant, "survived", 0.0, 0)
+                continue
+            run = _Run(mutant, tests, root, copies.pop(), folder, limit)
             running[run.process] = run
-        # Timeouts are looked for once a second; a process that ends is seen at
-        # once only if it is the one that is waited for.
+        if not running:
+            break
         process, status = os.waitpid(-1, os.WNOHANG)
         if not process:
             for run in running.values():
@@ -91,21 +88,23 @@ def run_mutants(mutants, coverage, root, folder, workers=2, limit=300):
 class _Run:
     """A mutant whose tests are running."""
 
-    def __init__(self, mutant, coverage, root, tree, folder, limit):
+    def __init__(self, mutant, tests, root, tree, folder, limit):
         self.tree = tree
-        self._mutant, self._root = mutant, root
-        self._tests = coverage.tests_of(mutant)
-        self._parts = [self._tests[:FIRST], self._tests[FIRST:]]
+        self._mutant, self._root, self._tests = mutant, root, len(tests)
+        parts = [tests[:FIRST], tests[FIRST:]]
+        self._parts = [part for part in parts if part]
         self._log = folder / f"{tree.name}.log"
         self._started = time.monotonic()
         self._limit, self._late = limit, False
         (tree / mutant.path).write_text(mutate(mutant, root), encoding="utf-8")
-        self._fork()
+        self.start()
 
-    def _fork(self):
-        self.process = fork_pytest(self.tree, self._parts.pop(0), self._log)
+    def start(self):
+        """Starts the next part of its tests."""
+        self.process = _fork(self.tree, self._parts.pop(0), self._log)
 
     def stop_if_late(self):
+        """Kills the tests after the limit; `ended` says that it was late."""
         if time.monotonic() - self._started > self._limit and not self._late:
             self._late = True
             os.killpg(self.process, signal.SIGKILL)
@@ -113,11 +112,11 @@ class _Run:
     def ended(self, status):
         """Starts the next part, or returns the `Outcome`."""
         status = os.waitstatus_to_exitcode(status)
-        if status == SURVIVED and any(self._parts):
-            self._fork()
+        if status == SURVIVED and self._parts:
+            self.start()
             return None
         result = "timeout" if self._late else "killed"
-        if status == SURVIVED or not self._tests:
+        if status == SURVIVED:
             result = "survived"
         source = (self._root / self._mutant.path).read_text(encoding="utf-8")
         (self.tree / self._mutant.path).write_text(source, encoding="utf-8")
@@ -125,7 +124,7 @@ class _Run:
             self._mutant,
             result,
             round(time.monotonic() - self._started, 1),
-            len(self._tests),
+            self._tests,
             self._failed() if result == "killed" else "",
         )
 
@@ -136,41 +135,15 @@ class _Run:
         return "the import"
 
 
-def fork_pytest(tree, tests, log):
-    """Runs tests of a tree in a fork of this process, in the given order.
-
-    Args:
-        tree: `pathlib.Path` of the tree.
-        tests: list of ids of tests. None of them: the process ends at once, as
-            if they had passed.
-        log: `pathlib.Path`. For what pytest prints.
-
-    Returns:
-        int. The id of the process, which leads a group of its own.
-    """
-    process = os.fork()
-    if process:
-        return process
-    status = 3
-    try:
-        os.setsid()
-        os.chdir(tree)
-        os.environ["PYTHONPATH"] = str(tree)
-        sys.path[:] = [str(tree), *(p for p in sys.path if p != os.getcwd())]
-        for name in [n for n in sys.modules if n.partition(".")[0] in OURS]:
-            del sys.modules[name]
-        output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        os.dup2(output, 1)
-        os.dup2(output, 2)
-        sys.stdout = io.TextIOWrapper(os.fdopen(1, "wb"), write_through=True)
-        status = _pytest(tests) if tests else SURVIVED
-        sys.stdout.flush()
-    finally:
-        os._exit(status)
-
-
-# What a fork imports from its own copy of the tree.
-OURS = {"benchmarks", "keras_attn", "tests", "tools", "tutorials"}
+def _fork(tree, tests, log):
+    """Runs tests in a fork, in the given order, until one fails."""
+    return fork_pytest(
+        ["-x", "-q", "--tb=line", "-p", "no:cacheprovider", *tests],
+        log,
+        tree=tree,
+        plugins=[_Order(tests)],
+        environment={"PYTHONPATH": str(tree)},
+    )
 
 
 class _Order:
@@ -183,18 +156,10 @@ class _Order:
         items.sort(key=lambda item: self._places.get(item.nodeid, 0))
 
 
-def _pytest(tests):
-    import pytest
-
-    # Without the assertions' details, which cost time and tell nothing here.
-    options = ["-x", "-q", "--tb=short", "-p", "no:cacheprovider"]
-    return int(pytest.main([*options, *tests], plugins=[_Order(tests)]))
-
-
 def _check_unmutated(mutants, coverage, tree, folder):
     tests = {test for m in mutants for test in coverage.tests_of(m)[:5]}
     log = folder / "unmutated.log"
-    process = fork_pytest(tree, sorted(tests), log)
+    process = _fork(tree, sorted(tests), log)
     status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
     if status != SURVIVED:
         raise RuntimeError(f"tests fail without any mutant, see {log}")

@@ -1,0 +1,134 @@
+"""The runner of `make test` runs every test once and reports what failed."""
+
+import importlib.util
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import keras
+import pytest
+
+from tools import run_tests
+
+pytestmark = pytest.mark.one_backend
+
+ROOT = pathlib.Path(__file__).parents[2]
+BACKEND = keras.backend.backend()
+GOOD = "def test_good():\n    pass\n"
+BAD = "def test_bad():\n    assert 1 == 2, 'this is wrong'\n"
+
+
+OTHERS = sorted({"jax", "tensorflow", "torch"} - {BACKEND})
+# Writes which of the other backends it could import.
+LOOKS = f"""
+import importlib.util, json, pathlib
+
+def test_others():
+    found = [name for name in {OTHERS} if importlib.util.find_spec(name)]
+    path = pathlib.Path(__file__).with_name("found.json")
+    path.write_text(json.dumps(found))
+"""
+
+
+def run(folder, *options, **environment):
+    """Runs a folder of tests as `make test` would."""
+    return subprocess.run(
+        [
+            *(sys.executable, "-m", "tools.run_tests"),
+            *("--backends", BACKEND, "--tests"),
+            " ".join([os.path.relpath(folder, ROOT), *options]),
+        ],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder whose tests have no part in this project's."""
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    return tmp_path
+
+
+def test_what_passes_is_counted_by_file(folder):
+    (folder / "test_one.py").write_text(GOOD)
+    (folder / "test_two.py").write_text(GOOD + LOOKS)
+    # A part without any test is none that failed.
+    (folder / "empty").mkdir()
+    (folder / "empty" / "test_none.py").write_text(GOOD.replace("good", "none"))
+    result = run(folder, "--deselect=empty/test_none.py::test_none", ALONE="1")
+    assert result.returncode == 0, result.stdout + result.stderr
+    lines = result.stdout.splitlines()
+    assert lines[-1] == "3 passed, 0 failed, 0 skipped"
+    slowest = lines[lines.index("The 20 slowest files:") + 1 :]
+    assert sum("test_one.py" in line for line in slowest) == 1
+    assert sum("test_two.py" in line for line in slowest) == 1
+    assert json.loads((folder / "found.json").read_text()) == []
+
+
+def test_what_fails_is_shown_and_is_the_status(folder):
+    (folder / "test_one.py").write_text(GOOD + BAD + LOOKS)
+    result = run(folder, ALONE="0")
+    assert result.returncode == 1
+    assert "this is wrong" in result.stdout
+    assert f"tests failed on {BACKEND}" in result.stderr
+    assert result.stdout.splitlines()[-1] == "2 passed, 1 failed, 0 skipped"
+    installed = [name for name in OTHERS if importlib.util.find_spec(name)]
+    assert json.loads((folder / "found.json").read_text()) == installed
+
+
+def test_a_process_that_dies_fails_the_run(folder):
+    (folder / "test_one.py").write_text(
+        "import os\n\ndef test_dies():\n    os._exit(7)\n"
+    )
+    result = run(folder)
+    assert result.returncode == 1
+    assert f"tests failed on {BACKEND}" in result.stderr
+
+
+def test_what_is_no_test_is_refused(folder):
+    result = run(folder / "nowhere")
+    assert result.returncode == 1
+    assert "TESTS must name tests. Received: " in result.stderr
+
+
+def test_parts_hold_every_file_once():
+    files = run_tests.find_tests(["tests"])
+    assert f"tests/tools/{pathlib.Path(__file__).name}" in files
+    parts = run_tests.parts_of(files)
+    assert sorted(file for _, some in parts for file in some) == files
+    assert len({name for name, _ in parts}) == len(parts)
+    for _, some in parts:
+        assert len({os.path.dirname(file) for file in some}) == 1
+
+
+def test_words_name_folders_files_patterns_and_single_tests():
+    here = "tests/tools/test_run_tests.py"
+    assert run_tests.find_tests([here, "tests/tools/"]).count(here) == 1
+    assert here in run_tests.find_tests(["tests/t*ls"])
+    one = f"{here}::test_parts_hold_every_file_once"
+    assert run_tests.find_tests([one]) == [one]
+
+
+def test_the_summary_adds_up_and_names_the_slowest():
+    parts = [
+        run_tests.Part(
+            backend,
+            "tests/a",
+            seconds=1.0,
+            files={f"tests/a/test_{number}.py": number for number in range(30)},
+            outcomes={"passed": 2, "skipped": 1},
+        )
+        for backend in ("jax", "torch")
+    ]
+    lines = run_tests.summary(parts, 7.0).splitlines()
+    assert lines[-1] == "4 passed, 0 failed, 2 skipped"
+    assert lines[2].split() == ["tests/a", "435", "435"]
+    first = lines.index("The 20 slowest files:") + 1
+    slowest = lines[first : first + 20]
+    assert [line.split()[0] for line in slowest[:3]] == ["29.0", "29.0", "28.0"]
+    assert not lines[first + 20]
