@@ -33,6 +33,7 @@ def pytest_configure(config):
     if keras.backend.backend() != "jax" or not hasattr(config, "cache"):
         return
     import jax
+    from jax._src.interpreters import mlir
     from jax._src.lru_cache import LRUCache
 
     folder = config.cache.mkdir("jax")
@@ -42,6 +43,10 @@ def pytest_configure(config):
     # JAX 0.10.2 writes into the file that others may be reading, unless its
     # size is limited, and then it lists the whole folder for each program.
     LRUCache.put = _put_whole
+    # JAX 0.10.2 loads all dialects of MLIR again for each program, a quarter of
+    # the time that a program of one operation takes. A context can be shared.
+    context = mlir.make_ir_context()
+    mlir.make_ir_context = lambda: context
 
 
 def _put_whole(cache, key, value):

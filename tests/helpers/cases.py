@@ -1,5 +1,7 @@
 """Cases of a test that need not run on every backend."""
 
+import itertools
+
 import pytest
 
 
@@ -21,5 +23,25 @@ def once(cases):
             *(case if isinstance(case, tuple) else (case,)),
             marks=pytest.mark.one_backend,
         )
+        for case in cases
+    ]
+
+
+def spread(cases):
+    """Marks cases so that each runs with one backend, and all backends run some.
+
+    For programs that a user may run on any backend, and that run all of the
+    library: each alone would take the minutes of a whole folder of tests. With
+    one backend in `BACKENDS`, all of them run.
+
+    Args:
+        cases: iterable of values of one argument.
+
+    Returns:
+        List of `pytest.param`.
+    """
+    backends = itertools.cycle(["tensorflow", "jax", "torch"])
+    return [
+        pytest.param(case, marks=pytest.mark.one_backend(next(backends)))
         for case in cases
     ]

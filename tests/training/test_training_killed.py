@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 
+import keras
 import numpy as np
 import pytest
 
@@ -15,7 +16,12 @@ from tests.training import killable
 
 PROGRAM = pathlib.Path(killable.__file__)
 ROOT = PROGRAM.parents[2]
-KILLS = 5
+# What is killed: a step, or the writing of a checkpoint. How often is more a
+# matter of luck than of the backend, and a process takes JAX and TensorFlow
+# longest to start.
+MOMENTS = ["step", "write", "step", "write", "step"]
+if keras.backend.backend() != "torch":
+    MOMENTS = ["step", "write", "write"]
 
 pytestmark = pytest.mark.skipif(
     not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL here"
@@ -60,7 +66,7 @@ def kill_while_it_writes(process, folder):
     return bool(list(folder.glob(".partial-*")))
 
 
-def test_five_kills_change_nothing(tmp_path):
+def test_kills_change_nothing(tmp_path):
     seed = random.SystemRandom().randrange(1 << 32)
     print(f"seed of the moments: {seed}")  # shown where the test fails
     draw = random.Random(seed)
@@ -68,9 +74,9 @@ def test_five_kills_change_nothing(tmp_path):
     killable.train(tmp_path / "calm", tmp_path / "calm.npz", 0, 0)
 
     in_midst, starts = 0, []
-    for number in range(KILLS):
+    for number, moment in enumerate(MOMENTS):
         process = start(folder, result)
-        if number % 2:
+        if moment == "write":
             wait_for_steps(process, 1)
             in_midst += kill_while_it_writes(process, folder)
         else:

@@ -14,7 +14,7 @@ from tuning_tasks import SentenceTask, SpanTask, TokenTask, pieces_of
 from keras_attn.text import WordPieceTokenizer
 from tests.tutorials.programs import complaint, printed, runner
 
-pytestmark = pytest.mark.one_backend("jax")
+pytestmark = pytest.mark.one_backend("torch")
 
 run = runner("fine_tuning", fine_tuning_settings.Settings)
 TOKENIZER = WordPieceTokenizer(

@@ -7,7 +7,7 @@ from looking_inside_settings import Settings, is_default, read
 
 from tests.tutorials.programs import complaint, printed, runner
 
-pytestmark = pytest.mark.one_backend("jax")
+pytestmark = pytest.mark.one_backend("torch")
 
 run = runner("looking_inside", Settings)
 
