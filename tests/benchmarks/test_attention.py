@@ -54,7 +54,8 @@ def test_the_masks_are_what_the_notes_say():
     assert task.flops({**case, "mask": "causal"}) * 2 == task.flops(case)
 
 
-@pytest.mark.one_backend
+# JAX has the fewest contestants, whose processes take seconds to start.
+@pytest.mark.one_backend("jax")
 def test_a_case_measured_again_takes_the_place_of_the_old_one(
     tmp_path, monkeypatch
 ):

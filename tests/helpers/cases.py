@@ -28,7 +28,7 @@ def once(cases):
 
 
 def spread(cases):
-    """Marks cases so that each runs with one backend, and all backends run some.
+    """Marks cases so that each runs with one backend, in turn.
 
     For programs that a user may run on any backend, and that run all of the
     library: each alone would take the minutes of a whole folder of tests. With

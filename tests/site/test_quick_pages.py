@@ -1,8 +1,8 @@
 """A tutorial makes a whole page of a run with QUICK=1.
 
-Two of them, on one backend: that a script runs on each is what its tests in
-`tests/tutorials` see, and that its page is of a full run of the very same
-sources is what `test_tutorial_pages` sees.
+Two of them: that every script runs is what its tests in `tests/tutorials` see,
+each on one backend, and that its page is of a full run of the very same sources
+is what `test_tutorial_pages` sees.
 """
 
 import re
@@ -54,7 +54,7 @@ def test_a_quick_run_makes_a_whole_page(name, tmp_path):
 
 
 def test_each_script_has_tests_of_its_own():
-    """They run on every backend, these pages on one."""
+    """They run once, with the backend that their mark names."""
     assert SCRIPTS
     for name in SCRIPTS:
         tests = ROOT / f"tests/tutorials/test_{name}.py"

@@ -16,6 +16,8 @@ from tests.blocks.weight_gradients import layer_gradients
 from tests.contract import randomize
 from tests.helpers.arrays import to_numpy
 
+pytestmark = pytest.mark.one_backend("torch")
+
 torch = pytest.importorskip("torch")
 
 V = 9
@@ -147,7 +149,6 @@ def test_hard_attention_looks_at_one_place():
     assert (weights.sum(-1) == 1).all()
 
 
-@pytest.mark.one_backend
 def test_it_comes_back_from_its_folder_and_describes_files(tmp_path, capsys):
     model = tiny_captioner()
     table = PairTable([], list("abcde"))

@@ -20,6 +20,8 @@ from transcription import Transcriber
 from keras_attn.decoding import BeamSearch, GreedySearch
 from keras_attn.training import SequenceCrossentropy
 
+pytestmark = pytest.mark.one_backend("torch")
+
 BANDS = 6
 
 

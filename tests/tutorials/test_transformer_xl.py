@@ -13,7 +13,7 @@ from keras_attn.models import TransformerXL
 from tests.contract import randomize
 from tests.tutorials.programs import complaint, printed, runner
 
-pytestmark = pytest.mark.one_backend("jax")
+pytestmark = pytest.mark.one_backend("torch")
 
 run = runner("transformer_xl", transformer_xl_settings.Settings)
 NONE = {"pad_id": None, "start_id": None, "end_id": None}
