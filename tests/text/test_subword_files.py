@@ -10,6 +10,8 @@ import sentencepiece
 from keras_attn.text import SubwordTokenizer
 from tests.text.samples import HARD, SCRIPTS
 
+pytestmark = pytest.mark.one_backend
+
 LINES = SCRIPTS["latin"] + SCRIPTS["greek"]
 
 

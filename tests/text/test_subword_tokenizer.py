@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from keras_attn.text import SubwordTokenizer
 from tests.text.samples import HARD, SCRIPTS, UNSEEN
 
+pytestmark = pytest.mark.one_backend
+
 ALL = [text for texts in SCRIPTS.values() for text in texts]
 
 
