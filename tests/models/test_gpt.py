@@ -28,7 +28,10 @@ FORMS = {
     "rotary": lambda: {"positions": None, "position": RotaryPosition()},
     "ALiBi": lambda: {"positions": None, "position": ALiBiPosition(2)},
 }
-every_form = pytest.mark.parametrize("form", FORMS)
+every_form = pytest.mark.parametrize(
+    "form",
+    [*("GPT-2", "rotary", "ALiBi"), *once(["GPT", "untied", "sinusoidal"])],
+)
 
 
 def tiny(form="GPT-2", **kwargs):

@@ -8,6 +8,7 @@ from keras_attn.layers import DecoderBlock, EncoderBlock, TokenEmbedding
 from keras_attn.training import SequenceCrossentropy
 from tests.contract import randomize
 from tests.helpers.arrays import to_numpy
+from tests.helpers.cases import once
 from tests.models.tiny import LABELS, SOURCE, TARGET, tiny_transformer
 
 
@@ -102,8 +103,14 @@ def test_lora_trained_saved_and_reloaded(make, tmp_path):
     np.testing.assert_allclose(outputs(loaded), expected, atol=1e-5, rtol=1e-5)
 
 
-@every_model
-@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+@pytest.mark.parametrize(
+    "make, policy",
+    [
+        (stack, "mixed_float16"),
+        (tiny_transformer, "mixed_bfloat16"),
+        *once([(stack, "mixed_bfloat16"), (tiny_transformer, "mixed_float16")]),
+    ],
+)
 def test_mixed_precision_with_rows_of_padding(make, policy):
     before = keras.config.dtype_policy()
     keras.config.set_dtype_policy(policy)

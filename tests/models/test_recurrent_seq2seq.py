@@ -38,6 +38,10 @@ FORMS = {
     "sampling": {"scheduled_sampling": 0.5},
 }
 every_form = pytest.mark.parametrize("form", FORMS)
+KINDS = ["no attention", "from both ends", "feeding"]
+every_kind = pytest.mark.parametrize(
+    "form", [*KINDS, *once(form for form in FORMS if form not in KINDS)]
+)
 STRATEGIES = {
     "greedy": "greedy",
     "beam": BeamSearch(width=3, top=3, length_penalty=0.0),
@@ -96,7 +100,7 @@ def test_equals_torch(form):
         )
 
 
-@every_form
+@every_kind
 def test_a_step_at_a_time_equals_the_whole(form):
     model = tiny_recurrent(**FORMS[form])
     state = model.start_decoding(ops.convert_to_tensor(SOURCE), 3)
@@ -275,7 +279,7 @@ def test_a_callback_raises_the_probability():
     assert float(ops.convert_to_numpy(model.sampling_probability)) == 1.0
 
 
-@every_form
+@every_kind
 def test_files(form, tmp_path):
     model = tiny_recurrent(**FORMS[form])
     paths = [variable.path for variable in model.variables]

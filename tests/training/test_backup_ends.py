@@ -17,6 +17,9 @@ from tests.training.backup_runs import (
     values,
 )
 
+# When a run ends is Python's; `test_training_backup` runs on every backend.
+pytestmark = pytest.mark.one_backend
+
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
