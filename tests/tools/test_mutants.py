@@ -99,7 +99,7 @@ def test_tests_decide(tree, tmp_path):
         if mutant.operator.endswith(("_Add_Sub", "_Sub_Add"))
     ]
     # Of a line that no test runs, the tests of its module are run.
-    coverage = TestCoverage.read(tree, recorded)
+    coverage = TestCoverage.read(tree, recorded, "torch")
     assert [coverage.tests_of(mutant) for mutant in mutants] == [ids, ids]
     drawn = tmp_path / "drawn.json"
     listed = [dataclasses.asdict(mutant) for mutant in mutants]
@@ -111,7 +111,7 @@ def test_tests_decide(tree, tmp_path):
             *("--coverage", str(recorded), "--out", str(tmp_path / "out")),
         ],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "KERAS_BACKEND": "torch", "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
     )

@@ -33,7 +33,7 @@ def main(arguments):
     add = parser.add_argument
     add("--number", type=int, default=100, help="how many (default 100)")
     add("--seed", type=int, default=0, help="of the draw (default 0)")
-    add("--mutants", type=pathlib.Path, help="a report whose list to run")
+    add("--mutants", type=pathlib.Path, help="a report whose list to run again")
     add("--tree", type=pathlib.Path, default=ROOT, help="checkout to test")
     add("--out", type=pathlib.Path, default=ROOT / "runs" / "mutants")
     add("--tests", default="tests", help="the tests that run (default all)")
@@ -46,23 +46,27 @@ def main(arguments):
     if asked.mutants:
         report = json.loads(asked.mutants.read_text(encoding="utf-8"))
         mutants = [Mutant(**fields) for fields in report["mutants"]]
+        # Other tests follow only if those that failed then pass now.
+        killers = {result["by"] for result in report.get("results", ())}
     else:
+        killers = set()
         mutants = draw(tree, asked.number, asked.seed)
+    backend = os.environ.setdefault("KERAS_BACKEND", "torch")
     recorded = asked.coverage or out / "coverage"
     if not asked.coverage:
         subprocess.run(
             [
                 *(sys.executable, "-m", "tools.run_tests"),
-                *("--backends", os.environ.get("KERAS_BACKEND", "torch")),
+                *("--backends", backend),
                 *("--tests", asked.tests, "--coverage", str(recorded)),
             ],
             cwd=tree,
             check=True,
         )
-    coverage = TestCoverage.read(tree, recorded)
+    coverage = TestCoverage.read(tree, recorded, backend)
     outcomes = []
     for outcome in run_mutants(
-        mutants, coverage, tree, out, asked.workers, asked.limit
+        mutants, coverage, tree, out, asked.workers, asked.limit, killers
     ):
         outcomes.append(outcome)
         print(

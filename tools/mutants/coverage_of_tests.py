@@ -24,18 +24,19 @@ class TestCoverage:
         self._seconds = seconds
 
     @classmethod
-    def read(cls, root, folder):
+    def read(cls, root, folder, backend):
         """Reads what `tools.run_tests --coverage` wrote for one backend.
 
         Args:
             root: `pathlib.Path` of the tree that was measured.
             folder: `pathlib.Path`.
+            backend: str.
 
         Returns:
             `TestCoverage`.
         """
         contexts = collections.defaultdict(lambda: collections.defaultdict(set))
-        for file in sorted(folder.glob("*.coverage")):
+        for file in sorted(folder.glob(f"{backend}-*.coverage")):
             measured = CoverageData(str(file))
             measured.read()
             for name in measured.measured_files():
@@ -45,7 +46,7 @@ class TestCoverage:
                     ids = {test.rpartition("|")[0] for test in tests if test}
                     contexts[path][line] |= ids
         seconds = {}
-        for file in sorted(folder.glob("*.json")):
+        for file in sorted(folder.glob(f"{backend}-*.json")):
             seconds |= json.loads(file.read_text(encoding="utf-8"))
         return cls(contexts, seconds)
 

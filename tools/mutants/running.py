@@ -38,7 +38,9 @@ class Outcome:
     by: str = ""
 
 
-def run_mutants(mutants, coverage, root, folder, workers=2, limit=300):
+def run_mutants(
+    mutants, coverage, root, folder, workers=2, limit=300, killers=()
+):
     """Runs all mutants, several at a time, each in its own copy of the tree.
 
     Args:
@@ -48,6 +50,7 @@ def run_mutants(mutants, coverage, root, folder, workers=2, limit=300):
         folder: `pathlib.Path`. For the copies and the logs.
         workers: int. Mutants that run at the same time.
         limit: float. Seconds after which a mutant counts as killed.
+        killers: ids of tests that are likely to fail, and are tried first.
 
     Yields:
         `Outcome` of each mutant, in the order in which they end.
@@ -63,6 +66,7 @@ def run_mutants(mutants, coverage, root, folder, workers=2, limit=300):
         while waiting and copies:
             mutant = waiting.pop()
             tests = coverage.tests_of(mutant)
+            tests.sort(key=lambda test: test not in killers)
             if not tests:
                 yield Outcome(mutant, "survived", 0.0, 0)
                 continue
