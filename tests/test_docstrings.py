@@ -39,7 +39,7 @@ PUBLIC_MODULES = [
     if hasattr(imported(name), "__all__")
     and name not in ("keras_attn", "keras_attn.backend")
 ]
-# Their examples go through `tf.data`, whichever backend runs.
+# Their examples use `tf.data` on every backend.
 READ_BY_TENSORFLOW = {
     "keras_attn.text.token_batches",
     "keras_attn.text.token_blocks",

@@ -145,7 +145,7 @@ def test_what_a_block_says():
     assert said(code) == ["1", "2", "3"]
 
 
-# Some of them show what PyTorch does, and belong to its run.
+# Those in `NEEDS` show PyTorch itself and run with that backend only.
 WHY = sorted((GUIDES / "why").glob("*.py"))
 NEEDS = {
     "attentions_empty": "torch",

@@ -1,7 +1,8 @@
-"""Runs pytest in forks of one process, which imports what all tests need once.
+"""Runs pytest in forks of a process that has imported the backend already.
 
-Importing a backend, PyTorch as a reference and transformers takes ten seconds,
-more than most files of tests. A fork also gives back what was compiled in it.
+Importing a backend, PyTorch and transformers takes about ten seconds, longer
+than most test files. When a fork ends, the memory of its compiled programs is
+freed.
 """
 
 import importlib
@@ -11,8 +12,8 @@ import traceback
 
 from tools.hidden_packages import hide_other_backends
 
-# Everything that many tests import, where it is installed. Models of
-# transformers are imported by name, the package itself is lazy.
+# Packages that many tests import. transformers loads its models lazily, so one
+# of them is imported by name.
 WARM = (
     "keras",
     "numpy",
@@ -21,9 +22,9 @@ WARM = (
     "torch",
     "transformers.models.gpt2.modeling_gpt2",
 )
-# Plugins that were imported before pytest could rewrite their assertions.
+# pytest cannot rewrite the assertions of plugins that are imported already.
 _OPTIONS = ("-W", "ignore:Module already imported so cannot be rewritten")
-# What a fork imports from its own tree, and this process must not.
+# Packages that a fork imports from its own tree.
 OURS = ("benchmarks", "keras_attn", "tests", "tutorials")
 
 
@@ -48,9 +49,9 @@ def prepare():
 
 
 def warm_up():
-    """Imports what many tests need; nothing is computed, so no thread starts.
+    """Imports what many tests need, without computing anything.
 
-    A process that has computed anything on JAX or TensorFlow must not be
+    A process that has computed something on JAX or TensorFlow must not be
     forked: the threads of their runtimes would be missing in the fork.
     """
     prepare()
@@ -58,7 +59,7 @@ def warm_up():
         try:
             importlib.import_module(name)
         except ImportError:
-            # An extra that is not installed; tests that need it say so.
+            # Not installed: the tests that need it are skipped.
             continue
 
 
@@ -73,8 +74,8 @@ def fork_pytest(arguments, log, tree=None, plugins=(), environment=None):
         environment: dict of variables to set.
 
     Returns:
-        int. The id of the process, which leads a process group of its own and
-        ends with the status of pytest.
+        int. The id of the process. It leads its own process group and exits
+        with the status of pytest.
     """
     sys.stdout.flush()
     sys.stderr.flush()
@@ -97,7 +98,7 @@ def fork_pytest(arguments, log, tree=None, plugins=(), environment=None):
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
-        # Nothing of the parent runs in the fork, such as its exit handlers.
+        # Without the exit handlers of the parent.
         os._exit(status)
 
 

@@ -1,14 +1,13 @@
-"""Runs the tests on each backend and says where the time went.
+"""Runs the tests on each backend and reports where the time went.
 
-The command behind `make test`:
+`make test` calls it:
 
     python -m tools.run_tests --backends tensorflow jax torch --tests tests
 
-Each backend has one process that imports it and is forked for each part, the
-tests of one folder or a few of its files; several parts run at a time. As soon
-as the last part of a backend has started, the next backend takes the place that
-is free. A part that fails stops the rest and prints everything that its tests
-said.
+One process per backend imports the backend and is forked for each part: the
+tests of a folder, or some of its files. Several parts run in parallel. When the
+last part of a backend has started, the next backend uses the free worker. If a
+part fails, its output is printed and the run stops.
 """
 
 import argparse
@@ -26,10 +25,10 @@ import time
 from tools.forked_pytest import fork_pytest, warm_up
 
 ROOT = pathlib.Path(__file__).parents[1]
-# Files of one folder run in one process up to this size of all of them, in
-# bytes: what was compiled stays in a process for good.
+# Size of the files that run in one process, in bytes. Compiled programs stay in
+# memory until the process ends.
 PART_BYTES = 45_000
-# Without any test, because all of them belong to another backend.
+# pytest's status if no test was selected: all of them run on another backend.
 NO_TESTS = 5
 COVERAGE = (
     *("--cov=keras_attn", "--cov-branch", "--cov-context=test"),
@@ -122,8 +121,8 @@ def parts_of(files):
         for file, size in zip(inside, sizes, strict=True):
             split[min(int(done / share), number - 1)].append(file)
             done += size
-        for place, some in enumerate(filter(None, split)):
-            name = folder if number == 1 else f"{folder} {place + 1}/{number}"
+        for index, some in enumerate(filter(None, split)):
+            name = folder if number == 1 else f"{folder} {index + 1}/{number}"
             parts.append((name, some))
     return sorted(parts, key=lambda part: -sum(map(_bytes, part[1])))
 
@@ -153,7 +152,7 @@ class Part:
     outcomes: dict = dataclasses.field(default_factory=dict)
 
     def line(self):
-        """Says in one line how it ended."""
+        """Summarizes the result in one line."""
         counts = ", ".join(f"{n} {name}" for name, n in self.outcomes.items())
         return (
             f"{self.backend:10} {self.name:22} {self.seconds:6.1f} s  {counts}"
@@ -221,8 +220,7 @@ class Run:
             try:
                 self._serve(backend, parts, slots, free, writing)
             finally:
-                # Where that raised, its trace was printed: all have passed or
-                # this process is one that failed, but never the parent.
+                # An exception was printed; the parent's code must not run on.
                 os._exit(1)
         os.close(writing)
         servers[reading] = server, _Lines(reading)
@@ -239,7 +237,7 @@ class Run:
         return True
 
     def _serve(self, backend, parts, slots, free, writing):
-        """In a process of its own: forks it for each part; does not return."""
+        """Forks this process for each part, in the server; does not return."""
         running = {}
 
         def stop(*_):
@@ -348,7 +346,7 @@ class _Recorder:
 
 
 def summary(parts, seconds):
-    """Says how long each folder took on each backend, and the slowest files.
+    """Lists the seconds of each folder and backend, and the slowest files.
 
     Args:
         parts: list of `Part`.

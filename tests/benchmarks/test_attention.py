@@ -54,7 +54,7 @@ def test_the_masks_are_what_the_notes_say():
     assert task.flops({**case, "mask": "causal"}) * 2 == task.flops(case)
 
 
-# JAX has the fewest contestants, whose processes take seconds to start.
+# On JAX, which has the fewest contestants: each process takes seconds to start.
 @pytest.mark.one_backend("jax")
 def test_a_case_measured_again_takes_the_place_of_the_old_one(
     tmp_path, monkeypatch
@@ -87,7 +87,7 @@ def test_a_case_measured_again_takes_the_place_of_the_old_one(
         ]
         return [{"case": cases[0], "contestants": entries}]
 
-    # The processes themselves were seen to run above.
+    # The first run has shown that the processes work.
     monkeypatch.setattr(race, "run", measured_again)
     monkeypatch.setattr(os, "environ", environment)
     main([*only, "--cases", "causal, forward + backward", *once])

@@ -147,7 +147,7 @@ def test_the_flops_are_those_of_the_products():
     assert task.flops(case) == pytest.approx(2 * products * decoder, rel=0.25)
 
 
-# JAX has the fewest contestants, whose processes take seconds to start.
+# On JAX, which has the fewest contestants: each process takes seconds to start.
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory):
     """A quick run of the table, of this backend's contestants."""

@@ -15,7 +15,7 @@ STRATEGIES = {
     "top": functools.partial(Sampling, 0.8, 5, 0.9, seed=4),
 }
 every_strategy = pytest.mark.parametrize("name", STRATEGIES)
-# Every kind on every backend, other settings of a kind on one.
+# The three strategies on all backends, further settings of them on one.
 every_kind = pytest.mark.parametrize(
     "name", ["greedy", "beam", "sample", *once(["wide", "top"])]
 )

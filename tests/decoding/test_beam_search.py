@@ -15,7 +15,7 @@ from tests.decoding.tree import Tree
 from tests.helpers.cases import once
 
 PENALTIES = {"gnmt": gnmt, "power": power}
-# Every example is another program, which JAX and TensorFlow compile.
+# JAX and TensorFlow compile a program for each example.
 EXAMPLES = 25 if keras.backend.backend() == "torch" else 8
 
 
@@ -64,7 +64,7 @@ def test_a_width_of_all_sequences_finds_the_optimum(forest, alpha, penalty):
     assert missed >= 0.3, missed
 
 
-# Every width, penalty and way of stopping on every backend, all combinations of
+# Every width, penalty and stopping rule on all backends, all combinations of
 # them on one.
 RULES = [
     (width, top, alpha, penalty, early_stopping)

@@ -6,11 +6,10 @@ import pytest
 
 
 def once(cases):
-    """Marks cases that run with one backend.
+    """Marks cases that run on one backend only.
 
-    For further settings of what a test sees on every backend anyway, where the
-    settings are read by Python alone: each would compile another program on
-    JAX and TensorFlow.
+    For additional settings of code that the test already runs on every backend.
+    On JAX and TensorFlow each setting would compile another program.
 
     Args:
         cases: iterable of values of one argument, or of tuples of several.
@@ -28,11 +27,10 @@ def once(cases):
 
 
 def spread(cases):
-    """Marks cases so that each runs with one backend, in turn.
+    """Marks cases so that each runs on one backend, in rotation.
 
-    For programs that a user may run on any backend, and that run all of the
-    library: each alone would take the minutes of a whole folder of tests. With
-    one backend in `BACKENDS`, all of them run.
+    For end-to-end programs, which take longer than unit tests. If `BACKENDS`
+    names a single backend, all of them run on it.
 
     Args:
         cases: iterable of values of one argument.

@@ -1,4 +1,4 @@
-"""The next token's logits by whole passes, all of one shape."""
+"""Logits of the next token from full passes of a single shape."""
 
 import numpy as np
 
@@ -6,11 +6,11 @@ from tests.helpers.arrays import to_numpy
 
 
 def next_logits(model, row, length):
-    """Logits behind the last token of a row, by a pass without a cache.
+    """Computes the logits after the last token of a row, without a cache.
 
-    The row is padded on the right with its own first token: what comes later
-    changes nothing in a causal model, as its tests see. So rows of all lengths
-    make JAX compile one set of programs.
+    The row is padded on the right with its own first token. Later tokens change
+    nothing in a causal model, which its other tests check. With one shape for
+    all lengths, JAX compiles its programs once.
 
     Args:
         model: a causal language model, called on token ids.

@@ -210,7 +210,7 @@ def test_beams_on_long_sequences_share_their_prompt():
     ):
         for sequence, score in zip(tokens, scores, strict=True):
             ids = np.array([[*row, *sequence]], "int32")
-            # What is behind it changes nothing, and gives one shape to both.
+            # Later tokens change nothing; both rows then have one shape.
             padded = np.pad(ids, ((0, 0), (0, longest - len(row))))
             chances = log_softmax(to_numpy(model(padded))[0])
             places = np.arange(len(row) - 1, ids.shape[1] - 1)

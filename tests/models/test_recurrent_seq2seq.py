@@ -114,7 +114,7 @@ def test_a_step_at_a_time_equals_the_whole(form):
     )
 
 
-# Each form and each strategy on every backend, all combinations on one.
+# Every form and every strategy on all backends, all combinations on one.
 SEARCHED = [(form, strategy) for form in FORMS for strategy in STRATEGIES]
 SEARCHED_EVERYWHERE = [
     ("additive", "greedy"),

@@ -288,7 +288,7 @@ def test_generates_as_from_whole_passes(strategy):
         PROMPTS, found.tokens, found.scores, found.lengths, strict=True
     ):
         sequence = tokens[0, : lengths[0]].tolist()
-        # What is behind it changes nothing, and gives all of them one shape.
+        # Later tokens change nothing; all rows then have one shape.
         ids = [*row, *sequence, *[row[0]] * (12 - len(row) - len(sequence))]
         logits = values(model(np.array([ids], "int32")))[0]
         chances = logits - np.log(np.exp(logits).sum(-1, keepdims=True))

@@ -1,8 +1,8 @@
 """A tutorial makes a whole page of a run with QUICK=1.
 
-Two of them: that every script runs is what its tests in `tests/tutorials` see,
-each on one backend, and that its page is of a full run of the very same sources
-is what `test_tutorial_pages` sees.
+Two of them. The tests in `tests/tutorials` run every script, each on one
+backend; `test_tutorial_pages` checks that each page comes from a full run of its
+sources.
 """
 
 import re

@@ -34,7 +34,7 @@ class Item:
         ([HERE, LAST], Item(), False),
         ([HERE, LAST], Item(HERE), True),
         ([FIRST, HERE], Item(FIRST), False),
-        # What is named does not run, so that the last one does.
+        # The backend that is named does not run, so the last one runs the test.
         ([FIRST, HERE], Item(LAST), True),
         ([HERE, FIRST], Item(LAST), False),
         ([HERE], Item(FIRST), True),

@@ -49,7 +49,7 @@ def run(folder, *options, **environment):
 
 @pytest.fixture
 def folder(tmp_path):
-    """A folder whose tests have no part in this project's."""
+    """A folder of tests outside this project."""
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     return tmp_path
 
@@ -57,7 +57,7 @@ def folder(tmp_path):
 def test_what_passes_is_counted_by_file(folder):
     (folder / "test_one.py").write_text(GOOD)
     (folder / "test_two.py").write_text(GOOD + LOOKS)
-    # A part without any test is none that failed.
+    # A part without tests has not failed.
     (folder / "empty").mkdir()
     (folder / "empty" / "test_none.py").write_text(GOOD.replace("good", "none"))
     result = run(folder, "--deselect=empty/test_none.py::test_none", ALONE="1")

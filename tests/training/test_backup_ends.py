@@ -17,7 +17,8 @@ from tests.training.backup_runs import (
     values,
 )
 
-# When a run ends is Python's; `test_training_backup` runs on every backend.
+# Whether a run is finished does not depend on the backend. What a backend
+# restores is tested in `test_training_backup`.
 pytestmark = pytest.mark.one_backend
 
 

@@ -98,7 +98,7 @@ def killed(tmp_path_factory):
     return folder
 
 
-# On every backend what a backend keeps itself.
+# Seeds, optimizer and position are restored by the backend.
 @pytest.mark.parametrize(
     "piece",
     [

@@ -16,9 +16,8 @@ from tests.training import killable
 
 PROGRAM = pathlib.Path(killable.__file__)
 ROOT = PROGRAM.parents[2]
-# What is killed: a step, or the writing of a checkpoint. How often is more a
-# matter of luck than of the backend, and a process takes JAX and TensorFlow
-# longest to start.
+# When the process is killed: after a step, or while it writes a checkpoint.
+# Fewer times on JAX and TensorFlow, where a process takes longest to start.
 MOMENTS = ["step", "write", "step", "write", "step"]
 if keras.backend.backend() != "torch":
     MOMENTS = ["step", "write", "write"]

@@ -15,12 +15,12 @@ from tools.mutants.running import run_mutants
 
 ROOT = pathlib.Path(__file__).parents[2]
 DESCRIPTION = """\
-Draws mutants of the library at random, runs for each the tests that run its
-lines (fastest first, until one fails), and lists those that no test notices.
+Draws random mutants of the library, runs for each of them the tests that cover
+its lines (fastest first, until one fails), and lists the mutants that survive.
 
-The tests first run once under coverage.py, which records what each of them
-runs. The backend is KERAS_BACKEND (default: torch). The report is written to
-the folder --out, with the list of mutants: --mutants runs that list again."""
+All tests first run once under coverage.py, which records the lines of each. The
+backend is KERAS_BACKEND (default: torch). The report, with the list of mutants,
+is written to the folder --out; --mutants REPORT runs the same list again."""
 
 
 def main(arguments):
@@ -46,7 +46,7 @@ def main(arguments):
     if asked.mutants:
         report = json.loads(asked.mutants.read_text(encoding="utf-8"))
         mutants = [Mutant(**fields) for fields in report["mutants"]]
-        # Other tests follow only if those that failed then pass now.
+        # A test that killed a mutant then is tried first now.
         killers = {result["by"] for result in report.get("results", ())}
     else:
         killers = set()

@@ -1,4 +1,4 @@
-"""Which tests run which lines, and how long each test takes."""
+"""Which tests cover which lines, and how long each test takes."""
 
 import collections
 import json
@@ -8,7 +8,7 @@ from coverage import CoverageData
 
 
 class TestCoverage:
-    """The tests of a tree by the lines that they run.
+    """The tests of a tree by the lines that they cover.
 
     Args:
         contexts: dict from the relative path of a module to a dict from a line
@@ -51,11 +51,10 @@ class TestCoverage:
         return cls(contexts, seconds)
 
     def tests_of(self, mutant):
-        """Ids of the tests that run a line of the mutant, fastest first.
+        """Ids of the tests that cover a line of the mutant, fastest first.
 
-        Lines that run only while a module is imported, such as the default of
-        an argument, belong to no test: for these, the tests of the whole module
-        count.
+        Lines that run at import time only, such as the default of an argument,
+        belong to no test: all tests of the module are returned for them.
         """
         lines = self._contexts[mutant.path]
         chosen = set()

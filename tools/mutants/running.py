@@ -1,4 +1,4 @@
-"""Runs the tests that could notice a mutant, until one fails."""
+"""Runs the tests that cover a mutant until one of them fails."""
 
 import dataclasses
 import os
@@ -11,17 +11,17 @@ import time
 from tools.forked_pytest import fork_pytest, warm_up
 from tools.mutants.drawing import mutate
 
-# Tests of the first run for a mutant. Most mutants need no other, and pytest
-# collects few files for it.
+# The first run for a mutant has this many tests. Most mutants need no other, and
+# pytest then collects few files.
 FIRST = 40
-# The status of pytest where all tests pass. Any other kills the mutant: one
-# that cannot be imported stops the collection, or takes ids of tests away.
+# pytest's status if all tests pass. Any other status kills the mutant: a module
+# that cannot be imported stops the collection or removes test ids.
 SURVIVED = 0
 
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """What the tests said of a mutant.
+    """Result of running the tests on a mutant.
 
     Attributes:
         mutant: `Mutant`.
@@ -108,7 +108,7 @@ class _Run:
         self.process = _fork(self.tree, self._parts.pop(0), self._log)
 
     def stop_if_late(self):
-        """Kills the tests after the limit; `ended` says that it was late."""
+        """Kills the tests after the time limit."""
         if time.monotonic() - self._started > self._limit and not self._late:
             self._late = True
             os.killpg(self.process, signal.SIGKILL)
@@ -154,10 +154,10 @@ class _Order:
     """Plugin: runs the tests in the order of their ids."""
 
     def __init__(self, tests):
-        self._places = {test: place for place, test in enumerate(tests)}
+        self._index = {test: index for index, test in enumerate(tests)}
 
     def pytest_collection_modifyitems(self, items):
-        items.sort(key=lambda item: self._places.get(item.nodeid, 0))
+        items.sort(key=lambda item: self._index.get(item.nodeid, 0))
 
 
 def _check_unmutated(mutants, coverage, tree, folder):
