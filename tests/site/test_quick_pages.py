@@ -1,8 +1,7 @@
 """A tutorial makes a whole page of a run with QUICK=1.
 
 Two of them. The tests in `tests/tutorials` run every script, each on one
-backend; `test_tutorial_pages` checks that each page comes from a full run of its
-sources.
+backend; `test_tutorial_pages` checks that each page comes from a full run.
 """
 
 import re

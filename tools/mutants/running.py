@@ -11,8 +11,8 @@ import time
 from tools.forked_pytest import fork_pytest, warm_up
 from tools.mutants.drawing import mutate
 
-# The first run for a mutant has this many tests. Most mutants need no other, and
-# pytest then collects few files.
+# The first run for a mutant has this many tests. Most mutants need no other,
+# and pytest then collects few files.
 FIRST = 40
 # pytest's status if all tests pass. Any other status kills the mutant: a module
 # that cannot be imported stops the collection or removes test ids.
