@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import keras_attn
+from tests.helpers.cases import spread
 from tools.hidden_packages import BACKENDS
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -63,7 +64,7 @@ def public_objects():
     return list(found.values())
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", spread(MODULES))
 def test_the_examples_of_a_module_run(name):
     module = imported(name)
     if module is None:

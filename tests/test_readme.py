@@ -12,6 +12,7 @@ import tomllib
 import pytest
 
 from tests.examples import blocks, run
+from tests.helpers.cases import spread
 
 ROOT = pathlib.Path(__file__).parents[1]
 README, CONTRIBUTING = (
@@ -131,7 +132,7 @@ def test_a_wrong_command_is_found(command, expected):
 
 
 # A block is one program. The line `print(...)  # text` says what it prints.
-@pytest.mark.parametrize("code", blocks("python", README))
+@pytest.mark.parametrize("code", spread(blocks("python", README)))
 def test_every_example_prints_what_it_says(code, capsys):
     names = {"__name__": "__main__"}
     expected, printed = run(code, names, capsys, "README.md")

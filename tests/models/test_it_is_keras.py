@@ -77,7 +77,7 @@ def test_quantised_saved_and_reloaded(make, tmp_path):
         assert dtype == "int8", layer.path
 
 
-@every_model
+@pytest.mark.parametrize("make", [tiny_transformer, *once([stack])])
 def test_lora_trained_saved_and_reloaded(make, tmp_path):
     model = make()
     base = [(layer, to_numpy(layer.kernel)) for layer in projections(model)]

@@ -19,6 +19,7 @@ from keras_attn.models import (
 from keras_attn.text import permute_tokens
 from keras_attn.training import SequenceCrossentropy, enable_lora, freeze
 from tests.contract import randomize
+from tests.helpers.cases import once
 from tests.ops.cases import assert_close, assert_differs, values
 
 SIZE = 11
@@ -27,7 +28,7 @@ ORDER = np.int32([[3, 0, 5, 1, 4, 2], [0, 1, 2, 3, 4, 5]])
 EVERY = np.int32([range(6), range(6)])
 PROMPTS = [[7, 8, 9], [5], [3, 4, 5, 6, 7, 8]]
 FORMS = {"post-norm": {}, "pre-norm": {"normalize_first": True}}
-every_form = pytest.mark.parametrize("form", FORMS)
+every_form = pytest.mark.parametrize("form", ["post-norm", *once(["pre-norm"])])
 
 
 def tiny(form="post-norm", size=SIZE, **kwargs):
@@ -289,7 +290,8 @@ def test_steps_equal_the_whole_pass(form):
 
 
 @pytest.mark.parametrize(
-    "strategy", ["greedy", BeamSearch(3, length_penalty=0.0), "sample"]
+    "strategy",
+    [BeamSearch(3, length_penalty=0.0), *once(["greedy", "sample"])],
 )
 def test_generates(strategy):
     model = tiny()
@@ -377,7 +379,7 @@ def test_pre_trains_and_is_fine_tuned(tmp_path):
     )
 
 
-@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("side", ["left", *once(["right"])])
 def test_heads_are_the_same_beside_padding(side):
     model = tiny()
     heads = {

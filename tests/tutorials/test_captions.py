@@ -8,7 +8,7 @@ from PIL import Image
 
 from tests.tutorials.programs import complaint, printed, runner
 
-pytestmark = pytest.mark.one_backend("tensorflow")
+pytestmark = pytest.mark.one_backend("torch")
 
 run = runner("captions", captions_settings.Settings)
 

@@ -9,7 +9,7 @@ import speech_settings
 
 from tests.tutorials.programs import complaint, printed, runner
 
-pytestmark = pytest.mark.one_backend("tensorflow")
+pytestmark = pytest.mark.one_backend("torch")
 
 run = runner("speech", speech_settings.Settings)
 SPEAKERS = "ann", "bob", "cleo"

@@ -13,7 +13,7 @@ from word_table import WordTable
 
 from tests.tutorials.programs import complaint, printed, runner
 
-pytestmark = pytest.mark.one_backend("tensorflow")
+pytestmark = pytest.mark.one_backend("torch")
 
 run = runner("tagging", tagging_settings.Settings)
 
