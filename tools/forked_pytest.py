@@ -5,6 +5,7 @@ than most test files. When a fork ends, the memory of its compiled programs is
 freed.
 """
 
+import gc
 import importlib
 import os
 import sys
@@ -13,12 +14,15 @@ import traceback
 from tools.hidden_packages import hide_other_backends
 
 # Packages that many tests import. transformers loads its models lazily, so one
-# of them is imported by name.
+# of them is imported by name. Keras 3.15 imports TensorFlow, where installed, to
+# set a random seed on any backend.
 WARM = (
+    "hypothesis",
     "keras",
     "numpy",
     "pytest",
-    "scipy.special",
+    "scipy.stats",
+    "tensorflow",
     "torch",
     "transformers.models.gpt2.modeling_gpt2",
 )
@@ -61,6 +65,8 @@ def warm_up():
         except ImportError:
             # Not installed: the tests that need it are skipped.
             continue
+    # Collections in the forks would copy the pages of all these objects.
+    gc.freeze()
 
 
 def fork_pytest(arguments, log, tree=None, plugins=(), environment=None):

@@ -5,9 +5,9 @@
     python -m tools.run_tests --backends tensorflow jax torch --tests tests
 
 One process per backend imports the backend and is forked for each part: the
-tests of a folder, or some of its files. Several parts run in parallel. When the
-last part of a backend has started, the next backend uses the free worker. If a
-part fails, its output is printed and the run stops.
+tests of a folder, or some of its files. Several parts run in parallel. When few
+parts of a backend are left, the next backend starts. If a part fails, its
+output is printed and the run stops.
 """
 
 import argparse
@@ -197,7 +197,7 @@ class Run:
                 for pipe in select.select(list(servers), [], [])[0]:
                     server, lines = servers[pipe]
                     for line in lines.read():
-                        if line == "started":
+                        if line == "nearly done":
                             self._next(waiting, servers, parts, slots, free)
                         elif self._failed(line):
                             return self.ended[-1].backend
@@ -261,9 +261,13 @@ class Run:
         os.environ["KERAS_BACKEND"] = backend
         os.environ["TEST_BACKENDS"] = " ".join(self._backends)
         warm_up()
-        waiting = list(enumerate(parts))
+        waiting, told = list(enumerate(parts)), False
         while waiting or running:
             collect()
+            if len(waiting) <= self._workers and not told:
+                # The next backend is imported while the last parts run.
+                os.write(writing, b"nearly done\n")
+                told = True
             if not waiting or not _take(slots):
                 time.sleep(0.1)
                 continue
@@ -281,8 +285,6 @@ class Run:
                 environment=environment,
             )
             running[process] = base, Part(backend, name)
-            if not waiting:
-                os.write(writing, b"started\n")
         os._exit(0)
 
 
