@@ -14,8 +14,8 @@ import traceback
 from tools.hidden_packages import hide_other_backends
 
 # Packages that many tests import. transformers loads its models lazily, so one
-# of them is imported by name. Keras 3.15 imports TensorFlow, where installed, to
-# set a random seed on any backend.
+# of them is imported by name. Keras 3.15 imports TensorFlow on any backend to
+# set a random seed.
 WARM = (
     "hypothesis",
     "keras",

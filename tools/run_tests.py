@@ -260,7 +260,8 @@ class Run:
         signal.signal(signal.SIGINT, stop)
         os.environ["KERAS_BACKEND"] = backend
         os.environ["TEST_BACKENDS"] = " ".join(self._backends)
-        warm_up()
+        if len(parts) > 1:
+            warm_up()
         waiting, told = list(enumerate(parts)), False
         while waiting or running:
             collect()

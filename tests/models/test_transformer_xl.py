@@ -378,7 +378,7 @@ def test_fit_carries_the_memory_and_learns(tmp_path):
             keras.optimizers.Adam(0.02), SequenceCrossentropy(pad_id=-1)
         )
         data.set_epoch(0)
-        history = model.fit(data, epochs=12, shuffle=False, verbose=0).history
+        history = model.fit(data, epochs=16, shuffle=False, verbose=0).history
         found[memory] = history["loss"][-1]
     assert found[8] < found[0] - 0.2, found
     model.save(tmp_path / "model.keras")
