@@ -100,8 +100,9 @@ def test_a_ragged_list_needs_no_layer():
     model = markov()
     rows = [[3, 2], [4], [5, 6, 7, 2], [9, 2], [8, 2]]
     firsts = np.array([row[:1] for row in rows])
-    decoded = generate(model, rows, 4, "greedy", batch_size=2)
-    assert_same(decoded, by_brute_force(model, firsts, 4))
+    for form in (rows, [np.array(row) for row in rows]):
+        decoded = generate(model, form, 4, "greedy", batch_size=2)
+        assert_same(decoded, by_brute_force(model, firsts, 4))
 
 
 def test_a_nest_of_arrays_is_no_ragged_list():
