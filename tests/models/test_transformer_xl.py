@@ -401,7 +401,6 @@ def test_a_killed_training_goes_on_with_its_memory(kill, tmp_path):
         model.compile(
             keras.optimizers.Adam(0.01),
             SequenceCrossentropy(pad_id=-1),
-            jit_compile=False,
         )
         steps = Steps()
         backup = TrainingBackup(folder, [steps], every=1, data=data)

@@ -51,6 +51,7 @@ def test_goes_on_where_it_was_killed(kill, undisturbed, tmp_path):
     assert_same(Run(tmp_path, seed=seed).end(), undisturbed)
 
 
+@pytest.mark.one_backend
 def test_killed_again_and_again(undisturbed, tmp_path):
     for kill in (3, 5, 2, 4):
         Run(tmp_path, kill)
@@ -176,6 +177,7 @@ def test_several_steps_per_execution(kill, tmp_path):
     assert all(map(np.array_equal, found, calm))
 
 
+@pytest.mark.one_backend
 def test_averages_kept_in_files(undisturbed, tmp_path):
     def run(kill=None, seed=0):
         return Run(

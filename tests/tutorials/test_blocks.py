@@ -13,7 +13,7 @@ from reversed_digits import END, PAD, START, VOCABULARY
 from keras_attn.layers import DecoderBlock, EncoderBlock
 from tests.tutorials.programs import complaint, printed, runner
 
-pytestmark = pytest.mark.one_backend("jax")
+pytestmark = pytest.mark.one_backend("torch")
 
 run = runner("blocks", blocks_settings.Settings)
 

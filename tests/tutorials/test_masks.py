@@ -14,7 +14,7 @@ import keras_attn
 import keras_attn.layers as ours
 from tests.tutorials.programs import complaint, printed, runner
 
-pytestmark = pytest.mark.one_backend("jax")
+pytestmark = pytest.mark.one_backend("torch")
 
 run = runner("masks", masks_settings.Settings)
 SENTENCES = [[3, 4, 5], [6, 7], [8, 9, 1, 2], [5]]

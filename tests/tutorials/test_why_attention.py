@@ -7,7 +7,7 @@ import why_attention_settings
 
 from tests.tutorials.programs import complaint, printed, runner
 
-pytestmark = pytest.mark.one_backend("jax")
+pytestmark = pytest.mark.one_backend("torch")
 
 run = runner("why_attention", why_attention_settings.Settings)
 
