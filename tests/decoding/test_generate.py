@@ -13,7 +13,7 @@ from keras_attn.models import Transformer
 from tests.contract import randomize
 from tests.decoding.brute_force import assert_same
 from tests.decoding.markov import Markov
-from tests.decoding.test_greedy_search import SOURCES, by_brute_force, markov
+from tests.decoding.markov_cases import SOURCES, by_brute_force, markov
 from tests.models.tiny import SOURCE, tiny_transformer
 
 COMPILED = keras.backend.backend() in ("jax", "tensorflow")

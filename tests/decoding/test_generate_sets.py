@@ -13,7 +13,7 @@ from keras_attn.decoding.row_batches import in_order, row_batches
 from keras_attn.decoding.token_rows import few_lengths, padded, token_rows
 from tests.decoding.brute_force import assert_same
 from tests.decoding.markov import Markov
-from tests.decoding.test_greedy_search import by_brute_force, markov
+from tests.decoding.markov_cases import by_brute_force, markov
 from tests.helpers.cases import once
 from tests.models.tiny import SOURCE, talkative_transformer, tiny_transformer
 

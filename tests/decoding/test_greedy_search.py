@@ -5,31 +5,8 @@ import pytest
 
 from keras_attn.decoding import GreedySearch, generate
 from tests.decoding.brute_force import assert_same, greedy
-from tests.decoding.markov import Markov
+from tests.decoding.markov_cases import SOURCES, by_brute_force, markov
 from tests.models.tiny import SOURCE, talkative_transformer
-from tests.models.torch_transformer import TorchTransformer
-
-RNG = np.random.default_rng(0)
-SOURCES = np.array([[3, 9], [4, 9], [5, 9], [3, 2], [8, 0]], "int32")
-
-
-def markov(size=7, kinds=3, end_id=2):
-    """A table on which pad and start are always the likeliest tokens."""
-    table = RNG.normal(size=(kinds, size, size))
-    table[..., 0] += 6
-    table[..., 1] += 5
-    # The second kind of source never ends, the third one at once.
-    table[1, :, end_id] -= 9
-    table[2, :, end_id] += 4
-    return Markov(table, end_id=end_id)
-
-
-def by_brute_force(model, sources, max_length):
-    ids = model.pad_id, model.start_id, model.end_id
-    return [
-        greedy(lambda prefix, s=s: model.log_probs(s, prefix), max_length, *ids)
-        for s in sources
-    ]
 
 
 @pytest.mark.parametrize("max_length", [1, 6])
@@ -83,6 +60,9 @@ def test_a_start_that_is_the_end_can_be_generated():
     ids=["paper", "pre-norm", "pad is start", "relative"],
 )
 def test_equals_brute_force_on_a_transformer(form):
+    pytest.importorskip("torch")
+    from tests.models.torch_transformer import TorchTransformer
+
     model = talkative_transformer(**form)
     twin = TorchTransformer(model)
 

@@ -8,7 +8,7 @@ from keras_attn.decoding import Sampling, generate, stream
 from tests.contract import randomize
 from tests.decoding.brute_force import assert_same
 from tests.decoding.markov import Markov
-from tests.decoding.test_greedy_search import SOURCES, by_brute_force, markov
+from tests.decoding.markov_cases import SOURCES, by_brute_force, markov
 from tests.helpers.arrays import to_numpy
 from tests.helpers.cases import once
 from tests.models.tiny import SOURCE, tiny_transformer
