@@ -195,7 +195,7 @@ class Run:
             self._next(waiting, servers, parts, slots, free)
             while servers:
                 for pipe in select.select(list(servers), [], [])[0]:
-                    server, lines = servers[pipe]
+                    server, lines, backend = servers[pipe]
                     for line in lines.read():
                         if line == "nearly done":
                             self._next(waiting, servers, parts, slots, free)
@@ -203,10 +203,12 @@ class Run:
                             return self.ended[-1].backend
                     if lines.closed:
                         del servers[pipe]
-                        os.waitpid(server, 0)
+                        # A server that died has left parts out.
+                        if os.waitpid(server, 0)[1]:
+                            return backend
             return ""
         finally:
-            for server, _ in servers.values():
+            for server, *_ in servers.values():
                 os.kill(server, signal.SIGTERM)
                 os.waitpid(server, 0)
 
@@ -223,7 +225,7 @@ class Run:
                 # An exception was printed; the parent's code must not run on.
                 os._exit(1)
         os.close(writing)
-        servers[reading] = server, _Lines(reading)
+        servers[reading] = server, _Lines(reading), backend
 
     def _failed(self, line):
         base = self._folder / line

@@ -10,7 +10,7 @@ SOURCES = np.array([[3, 9], [4, 9], [5, 9], [3, 2], [8, 0]], "int32")
 
 
 def markov(size=7, kinds=3, end_id=2):
-    """A table on which pad and start are always the likeliest tokens."""
+    """A table on which pad and start are always the most likely tokens."""
     table = RNG.normal(size=(kinds, size, size))
     table[..., 0] += 6
     table[..., 1] += 5

@@ -32,12 +32,12 @@ def test_others():
 """
 
 
-def run(folder, *options, **environment):
+def run(folder, *options, backend=BACKEND, **environment):
     """Runs a folder of tests as `make test` would."""
     return subprocess.run(
         [
             *(sys.executable, "-m", "tools.run_tests"),
-            *("--backends", BACKEND, "--tests"),
+            *("--backends", backend, "--tests"),
             " ".join([os.path.relpath(folder, ROOT), *options]),
         ],
         cwd=ROOT,
@@ -88,6 +88,15 @@ def test_a_process_that_dies_fails_the_run(folder):
     result = run(folder)
     assert result.returncode == 1
     assert f"tests failed on {BACKEND}" in result.stderr
+
+
+def test_a_backend_that_cannot_be_imported_fails_the_run(folder):
+    (folder / "more").mkdir()
+    for name in ("test_one.py", "more/test_two.py"):
+        (folder / name).write_text(GOOD)
+    result = run(folder, backend="nonsense")
+    assert result.returncode == 1, result.stdout
+    assert "tests failed on nonsense" in result.stderr
 
 
 def test_what_is_no_test_is_refused(folder):
