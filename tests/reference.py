@@ -255,8 +255,8 @@ def visible(
     key_positions=None,
     query_order=None,
     key_order=None,
-    query_segments=None,
-    key_segments=None,
+    query_segment_ids=None,
+    key_segment_ids=None,
     attention_mask=None,
     causal=False,
     strict=False,
@@ -270,7 +270,7 @@ def visible(
         query_positions, key_positions: (B, T) and (B, S), -1 = no token;
             default 0, 1, 2, ...
         query_order, key_order: what `causal` compares; default the positions.
-        query_segments, key_segments: (B, T) and (B, S).
+        query_segment_ids, key_segment_ids: (B, T) and (B, S).
         attention_mask: broadcastable to (B, N, T, S).
         causal, strict, window: as in `Visibility`.
         heads: int. N.
@@ -298,8 +298,8 @@ def visible(
             sees = sees and query_order[b, t] >= key_order[b, s]
         if window is not None:
             sees = sees and abs(here - there) < window
-        if query_segments is not None:
-            sees = sees and query_segments[b, t] == key_segments[b, s]
+        if query_segment_ids is not None:
+            sees = sees and query_segment_ids[b, t] == key_segment_ids[b, s]
         mask[b, n, t, s] = sees and allowed[b, n, t, s]
     return mask
 

@@ -95,7 +95,7 @@ def computed():
     laid_out = TorchTransformer(model).in_torch_layout(gradients)
     for name, gradient in laid_out.items():
         numbers[f"transformer/gradient/{name}"] = gradient
-    decoded = translator().generate(SOURCE, max_length=5)
+    decoded = translator().generate(SOURCE, max_new_tokens=5)
     numbers["translation/tokens"] = decoded.tokens[:, 0]
     numbers["translation/scores"] = decoded.scores[:, 0]
     return numbers

@@ -137,16 +137,20 @@ WIDTH = 3
 def histories(cache, layer, count=1):
     """Lists what each hypothesis sees: keys and values by position."""
     keys, layer_values, positions = map(values, kv.read(cache, layer, HEADS))
-    seen = values(kv.sight(cache, count))[:, 0]
+    seen = values(kv.beam_mask(cache, count))[:, 0]
     assert seen.shape == (ROWS, WIDTH * count, keys.shape[1])
     assert (seen[:, ::count] == seen[:, count - 1 :: count]).all()
     both = np.concatenate([keys, layer_values], axis=-1)
     return [
         [
             dict(
-                zip(positions[source, there], both[source, there], strict=True)
+                zip(
+                    positions[source, token_mask],
+                    both[source, token_mask],
+                    strict=True,
+                )
             )
-            for there in seen[source, ::count] & (positions[source] >= 0)
+            for token_mask in seen[source, ::count] & (positions[source] >= 0)
         ]
         for source in range(ROWS)
     ]
@@ -155,11 +159,11 @@ def histories(cache, layer, count=1):
 def check_reordered(step):
     """Two tokens, then three that each go on from another hypothesis."""
     rng = np.random.default_rng(0)
-    cache = kv.branched(step(empty(), 2, 1)[1], WIDTH)
+    cache = kv.expand_beams(step(empty(), 2, 1)[1], WIDTH)
     prompt = np.concatenate(tokens(2, 1, 1), axis=-1)
     expected = [[list(prompt[row])] * WIDTH for row in range(ROWS)]
     for number in (2, 3, 4):
-        cache = kv.extended(cache, 2)
+        cache = kv.grown(cache, 2)
         origins = rng.integers(0, WIDTH, (ROWS, WIDTH))
         rows = origins + WIDTH * np.arange(ROWS)[:, None]
         rows = ops.convert_to_tensor(rows.reshape(-1).astype("int32"))
@@ -186,8 +190,10 @@ def check_reordered(step):
 
 
 def test_a_prompt_with_holes():
-    there = np.array([[1, 1, 0], [0, 1, 0]], "bool")
-    positions, cache = kv.open_slots(empty(), 3, ops.convert_to_tensor(there))
+    token_mask = np.array([[1, 1, 0], [0, 1, 0]], "bool")
+    positions, cache = kv.open_slots(
+        empty(), 3, ops.convert_to_tensor(token_mask)
+    )
     assert values(positions).tolist() == [[0, 1, -1], [-1, 0, -1]]
     cache = kv.close_slots(cache, 3)
     positions, cache = kv.open_slots(cache, 1)
@@ -203,12 +209,12 @@ def test_reordered_hypotheses_keep_what_they_have_seen():
 
 
 def test_an_unbranched_cache_hides_no_slot():
-    assert kv.sight(empty(), 2) is None
+    assert kv.beam_mask(empty(), 2) is None
 
 
 def test_branched_takes_any_nest():
     nest = {"node": ops.convert_to_tensor([4, 5]), "step": ops.zeros(())}
-    nest = kv.branched(nest, 2)
+    nest = kv.expand_beams(nest, 2)
     assert values(nest["node"]).tolist() == [4, 4, 5, 5]
     assert nest["step"].shape == ()
 
@@ -231,7 +237,7 @@ def test_extended(extra):
     before = [
         tree.map_structure(values, kv.read(cache, i, HEADS)) for i in (0, 1)
     ]
-    cache, other = kv.extended((cache, {"other": ops.ones((2, 5))}), extra)
+    cache, other = kv.grown((cache, {"other": ops.ones((2, 5))}), extra)
     assert values(other["other"]).tolist() == [[1.0] * LENGTH] * ROWS
     assert int(cache.cursor) == 3
     for layer in range(LAYERS):
@@ -250,7 +256,7 @@ def test_extended(extra):
 
 def test_an_extended_cache_goes_on():
     _, cache = write(empty(), LENGTH, 1)
-    positions, cache = write(kv.extended(cache, 2), 2, 2)
+    positions, cache = write(kv.grown(cache, 2), 2, 2)
     assert values(positions).tolist() == [[5, 6]] * ROWS
     assert values(cache.positions).tolist() == [list(range(7))] * ROWS
     keys, layer_values = tokens(2, layer=1, seed=2)
@@ -261,13 +267,13 @@ def test_an_extended_cache_goes_on():
 
 def test_a_cache_does_not_shrink():
     with pytest.raises(ValueError, match="`count` must not be negative"):
-        kv.extended(empty(), -1)
+        kv.grown(empty(), -1)
 
 
 def test_full():
     keys, layer_values = map(ops.convert_to_tensor, tokens(3))
     positions = ops.convert_to_tensor(np.int32([[0, 1, 2], [0, 1, -1]]))
-    cache = kv.full([keys], [layer_values], positions)
+    cache = kv.from_projections([keys], [layer_values], positions)
     assert int(cache.cursor) == 3
     for one, other in zip(
         kv.read(cache, 0, HEADS), (keys, layer_values, positions), strict=True

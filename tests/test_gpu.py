@@ -50,7 +50,7 @@ def test_learns_in_mixed_precision(policy):
     losses = history.history["loss"]
     assert np.isfinite(losses).all()
     assert losses[-1] < losses[0] / 4
-    decoded = model.generate(SOURCE, max_length=4)
+    decoded = model.generate(SOURCE, max_new_tokens=4)
     np.testing.assert_array_equal(decoded.tokens[:, 0, :3], LABELS)
 
 
@@ -140,7 +140,7 @@ def test_every_kernel_gives_what_the_plain_one_gives(name, bias, dtype):
 
 @pytest.mark.parametrize("kind", [GPT, TransformerXL, XLNet])
 def test_language_models_write_and_are_looked_into(kind):
-    more = {"max_length": 16} if kind is GPT else {}
+    more = {"max_sequence_length": 16} if kind is GPT else {}
     model = kind(12, num_layers=2, num_heads=2, hidden_dim=8, **more)
     prompts = ops.convert_to_tensor(np.int32([[5, 6, 7], [8, 9, 10]]))
     decoded = model.generate(prompts, 3, verbose=0)
@@ -166,11 +166,11 @@ def test_a_memory_is_carried():
         num_heads=2,
         hidden_dim=8,
         memory_length=4,
-        carried_rows=2,
+        stateful_batch_size=2,
     )
     model.compile(keras.optimizers.Adam(0.01), SequenceCrossentropy(pad_id=-1))
     ids = np.random.default_rng(0).integers(3, 12, (2, 6)).astype("int32")
     starts = np.int32([[1, 0, 0, 0, 0, 0]] * 2)
-    inputs = {"token_ids": ids, "starts": starts}
+    inputs = {"token_ids": ids, "document_starts": starts}
     losses = [model.train_on_batch(inputs, ids) for _ in range(20)]
     assert np.isfinite(losses).all() and losses[-1] < losses[0]

@@ -16,11 +16,10 @@ from keras import ops
 
 import keras_attn
 from keras_attn import checks
+from keras_attn.blocks import DecoderBlock, EncoderBlock
 from keras_attn.decoding import BeamSearch, beam_search, generate
 from keras_attn.decoding.constraints import Constraints
 from keras_attn.layers import (
-    DecoderBlock,
-    EncoderBlock,
     FeedForward,
     MultiHeadAttention,
     PositionalEmbedding,
@@ -150,10 +149,10 @@ def test_blind_queries_give_zeros(dtype, kernel):
 @pytest.mark.parametrize(
     "module, name, mutant",
     [
-        (attention, "sees_something", lambda *args: None),
+        (attention, "has_visible_key", lambda *args: None),
         (attention_inputs, "clean", lambda x, positions: x),
     ],
-    ids=["sees_something", "clean"],
+    ids=["has_visible_key", "clean"],
 )
 def test_a_layer_that_lets_them_speak_is_noticed(
     monkeypatch, module, name, mutant
@@ -185,9 +184,11 @@ def test_padding_changes_nothing():
     check_padding_changes_nothing()
 
 
-def _blind_to_the_key_mask(visibility, *lengths):
+def _without_key_mask(
+    visibility, *lengths, to_mask=keras_attn.ops.Visibility.to_mask
+):
     visibility = dataclasses.replace(visibility, key_positions=None)
-    return keras_attn.ops.visible(visibility, *lengths)
+    return to_mask(visibility, *lengths)
 
 
 def _by_index(mask):
@@ -198,7 +199,7 @@ def _by_index(mask):
 @pytest.mark.parametrize(
     "module, name, mutant",
     [
-        (attend, "visible", _blind_to_the_key_mask),
+        (keras_attn.ops.Visibility, "to_mask", _without_key_mask),
         (transformer, "positions_from_mask", _by_index),
     ],
     ids=["padding is seen", "padding is counted"],
@@ -213,8 +214,8 @@ def check_padding_changes_no_translation():
     model = talkative_transformer(seed=8, num_layers=2)
     # Beside a row so long that the others get more padding than alone.
     rows = [*SOURCE, np.arange(17) % 8 + 3]
-    together = model.generate(rows, max_length=5)
-    alone = model.generate(SOURCE[1:, :2], max_length=5)
+    together = model.generate(rows, max_new_tokens=5)
+    alone = model.generate(SOURCE[1:, :2], max_new_tokens=5)
     np.testing.assert_array_equal(alone.tokens[0], together.tokens[1])
     np.testing.assert_array_equal(alone.lengths[0], together.lengths[1])
     np.testing.assert_allclose(
@@ -343,12 +344,20 @@ BAD_CALLS = {
     "a query without features": lambda: MultiHeadAttention(2, 4)(
         X[0, 0], X[0, 0]
     ),
-    "heads that do not divide": lambda: EncoderBlock(3, 4)(X),
-    "a block's rank": lambda: EncoderBlock(2, 4)(X[0]),
-    "a memory's rank": lambda: DecoderBlock(2, 4)(X, X[0]),
+    "heads that do not divide": lambda: EncoderBlock(
+        num_heads=3, intermediate_dim=4
+    )(X),
+    "a block's rank": lambda: EncoderBlock(num_heads=2, intermediate_dim=4)(
+        X[0]
+    ),
+    "a memory's rank": lambda: DecoderBlock(num_heads=2, intermediate_dim=4)(
+        X, X[0]
+    ),
     "a probability": lambda: FeedForward(4, dropout=1.5),
     "a kind of positions": lambda: PositionalEmbedding("rotary"),
-    "past the table": lambda: PositionalEmbedding("learned", max_length=3)(X),
+    "past the table": lambda: PositionalEmbedding(
+        "learned", max_sequence_length=3
+    )(X),
     "an odd width": lambda: PositionalEmbedding()(X[..., :7]),
     "a score": lambda: ScoredAttention("euclid"),
     "keys of another width": lambda: ScoredAttention("dot")(X, X[..., 1:]),
@@ -361,11 +370,13 @@ BAD_CALLS = {
     "verbosity": lambda: tiny_transformer().generate(SOURCE, verbose=2),
     "a prompt of padding": lambda: tiny_transformer().generate(SOURCE * 0),
     "an id of a prompt": lambda: tiny_transformer().generate(SOURCE + 9),
-    "more beams than its width": lambda: BeamSearch(width=2, top=3),
+    "more beams than its width": lambda: BeamSearch(
+        num_beams=2, num_return_sequences=3
+    ),
     "a forced id": lambda: tiny_transformer().generate(SOURCE, prefix=[11]),
     "more tokens than positions": lambda: tiny_transformer(
-        positions="learned", max_length=6
-    ).generate(SOURCE, max_length=7),
+        position_embedding="learned", max_sequence_length=6
+    ).generate(SOURCE, max_new_tokens=7),
 }
 
 

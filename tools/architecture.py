@@ -1,19 +1,19 @@
-"""Reads the imports of the package and says which of them climb a floor.
+"""Checks that the imports of the package go down its import layers.
 
-As a program (`python -m tools.architecture`) it prints the complaints about
-`keras_attn`, one a line, and ends with status 1 where there are any.
+As a program (`python -m tools.architecture`) it prints the violations in
+`keras_attn`, one per line, and exits with status 1 if there are any.
 """
 
 import ast
 import pathlib
 import sys
 
-# A file imports from lower floors and from its own package, never from a
-# sibling on its floor.
-FLOORS = {
+# A module imports from lower layers and from its own package, never from
+# another package on its layer.
+LAYERS = {
+    "atomic_files": 0,
     "backend": 0,
     "checks": 0,
-    "files": 0,
     "ops": 1,
     "cache": 2,
     "decoding": 3,
@@ -25,19 +25,13 @@ FLOORS = {
     "pretrained": 6,
 }
 
-# They stand beside the house: they may use the ground floor, nobody uses them.
-APART = {"scaling", "text"}
-GROUND = {"backend", "checks", "files"}
+# Independent packages import layer 0 only, and no other package imports them.
+INDEPENDENT = {"text"}
 
-# The imports that break the rule on purpose: (file, what it imports), why.
-EXCEPTIONS = {
-    ("layers/__init__.py", "blocks"): "users find every layer in one place",
-}
-
-# Other people's packages, and the rooms that may import them. A package of an
-# extra is imported inside functions, so that the rest works without it.
-BACKENDS = {"jax", "jaxlib", "tensorflow", "torch"}
-ROOMS = {
+# Third-party packages, and the packages that may import them (None: all). A
+# package of an extra is imported inside functions, so that the rest works
+# without it.
+THIRD_PARTY = {
     "keras": None,
     "numpy": None,
     "jax": {"backend"},
@@ -53,47 +47,47 @@ INSIDE_FUNCTIONS = {"matplotlib", "safetensors", "sentencepiece"}
 ASKS_BACKEND = {"backend", "text"}
 
 
-def complaints(root, package="keras_attn"):
-    """Returns what is wrong with the imports of a package.
+def violations(root, package="keras_attn"):
+    """Returns the imports of a package that break the rules.
 
     Args:
-        root: path of the folder that holds the package.
+        root: path of the folder that contains the package.
         package: str. The name of the package.
 
     Returns:
-        List of str, `file:line: what is wrong`, sorted by file and line.
+        List of str, `file:line: reason`, sorted by file and line.
     """
     top = pathlib.Path(root) / package
     return [
         f"{package}/{path.relative_to(top).as_posix()}:{line}: {text}"
         for path in sorted(top.rglob("*.py"))
-        for line, text in sorted(_File(path, top).complaints())
+        for line, text in sorted(_Module(path, top).violations())
     ]
 
 
-class _File:
+class _Module:
     def __init__(self, path, top):
-        self.package = top.name
+        self.root = top.name
         self.parts = path.relative_to(top).with_suffix("").parts
         self.name = path.relative_to(top).as_posix()
-        self.door = self.parts == ("__init__",)
-        self.room = self.parts[0]
+        self.is_init = self.parts == ("__init__",)
+        self.package = self.parts[0]
         self.tree = ast.parse(path.read_text(encoding="utf-8"))
 
-    def complaints(self):
-        """Yields (line, text) for everything that is wrong."""
-        if not self.door and self.room not in FLOORS.keys() | APART:
-            yield 1, f"`{self.room}` stands on no floor"
+    def violations(self):
+        """Yields (line, reason) for each violation."""
+        if not self.is_init and self.package not in LAYERS.keys() | INDEPENDENT:
+            yield 1, f"`{self.package}` belongs to no layer"
             return
         yield from self._visit(self.tree, inside=False)
 
     def _visit(self, node, inside):
         for child in ast.iter_child_nodes(node):
             for module in self._imported(child):
-                wrong = self._judge(module.split("."), inside)
+                wrong = self._check(module.split("."), inside)
                 if wrong:
                     yield child.lineno, wrong
-            if _asks_backend(child) and self.room not in ASKS_BACKEND:
+            if _asks_backend(child) and self.package not in ASKS_BACKEND:
                 yield child.lineno, "asks which backend runs"
             function = isinstance(
                 child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -107,53 +101,60 @@ class _File:
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""
             if node.level:
-                above = (self.package, *self.parts)[: -node.level]
+                above = (self.root, *self.parts)[: -node.level]
                 base = ".".join([*above, *filter(None, [node.module])])
-            # `from package import room` names its rooms after the import.
-            if base == self.package:
+            # `from keras_attn import ...` names packages after the import.
+            if base == self.root:
                 yield from (f"{base}.{alias.name}" for alias in node.names)
             else:
                 yield base
 
-    def _judge(self, module, inside):
-        if module[0] == self.package:
-            return self._judge_own(module[1:])
+    def _check(self, module, inside):
+        if module[0] == self.root:
+            return self._check_own(module[1:])
         if module[0] in sys.stdlib_module_names:
             return None
         name = module[0]
         if module[:2] == ["keras", "src"]:
             return "imports `keras.src`, which is private to Keras"
-        if name not in ROOMS:
-            return f"imports `{name}`, which no room may import"
-        rooms = ROOMS[name]
-        if rooms is not None and self.room not in rooms:
-            return f"imports `{name}`, which only {_listed(rooms)} may import"
+        if name not in THIRD_PARTY:
+            return f"imports `{name}`, which no package may import"
+        allowed = THIRD_PARTY[name]
+        if allowed is not None and self.package not in allowed:
+            return f"imports `{name}`, which only {_listed(allowed)} may import"
         if name in INSIDE_FUNCTIONS and not inside:
             return f"imports `{name}` outside a function"
         return None
 
-    def _judge_own(self, module):
-        if self.door:
+    def _check_own(self, module):
+        if self.is_init:
             return None
         if not module:
             return "imports the whole package"
-        room = module[0]
-        if room == self.room or (self.name, room) in EXCEPTIONS:
+        package = module[0]
+        if package == self.package:
             return None
-        if room not in FLOORS.keys() | APART:
-            return f"imports `{room}`, which stands on no floor"
-        if room in APART:
-            return f"imports `{room}`, which stands apart"
-        if self.room in APART:
-            if room in GROUND:
+        if package not in LAYERS.keys() | INDEPENDENT:
+            return f"imports `{package}`, which belongs to no layer"
+        if package in INDEPENDENT:
+            return f"imports `{package}`, which is independent"
+        if self.package in INDEPENDENT:
+            if LAYERS.get(package) == 0:
                 return None
-            return f"imports `{room}`; what stands apart uses the ground only"
-        if FLOORS[room] < FLOORS[self.room]:
+            return (
+                f"imports `{package}`, but an independent package may import "
+                "layer 0 only"
+            )
+        if LAYERS[package] < LAYERS[self.package]:
             return None
-        climb = "climbs" if FLOORS[room] > FLOORS[self.room] else "is a sibling"
+        direction = (
+            "imports upward"
+            if LAYERS[package] > LAYERS[self.package]
+            else "is on the same layer"
+        )
         return (
-            f"imports `{room}` (F{FLOORS[room]}) from `{self.room}` "
-            f"(F{FLOORS[self.room]}): it {climb}"
+            f"imports `{package}` (layer {LAYERS[package]}) from "
+            f"`{self.package}` (layer {LAYERS[self.package]}): {direction}"
         )
 
 
@@ -161,7 +162,7 @@ _ASKED = ("backend", "config", "keras.backend", "keras.config")
 
 
 def _asks_backend(node):
-    """Whether a node is `keras.backend.backend` or brings it in by name."""
+    """Returns whether a node is or imports `keras.backend.backend`."""
     if isinstance(node, ast.ImportFrom):
         names = [alias.name for alias in node.names]
         return node.module in _ASKED and "backend" in names
@@ -172,11 +173,11 @@ def _asks_backend(node):
     )
 
 
-def _listed(rooms):
-    return " and ".join(f"`{room}`" for room in sorted(rooms))
+def _listed(allowed):
+    return " and ".join(f"`{package}`" for package in sorted(allowed))
 
 
 if __name__ == "__main__":
-    found = complaints(pathlib.Path(__file__).parents[1])
-    print("\n".join(found) or "No import climbs a floor.")
+    found = violations(pathlib.Path(__file__).parents[1])
+    print("\n".join(found) or "All imports go down the layers.")
     sys.exit(1 if found else 0)

@@ -45,7 +45,7 @@ def draw_maps(maps, source_words, target_words, links=(), backwards=()):
             *words, end = source_words
             columns = [*reversed(words), end]
             places = [len(words) - 1 - place for place in places]
-        plot_attention(weights, target_words, columns, axes=panel, maximum=1.0)
+        plot_attention(weights, target_words, columns, ax=panel, vmax=1.0)
         panel.set_title(name, fontsize=10)
         for row, column in enumerate(places):
             panel.plot(

@@ -289,11 +289,13 @@ model.compile(
 pairs = [(" ".join(q.asked), " ".join(q.passage)) for q in train]
 settings = repair_program.identity(run, pairs)
 try:
-    average = CheckpointAverage(last=4, every=max(1, len(batches) // 8))
+    average = CheckpointAverage(
+        num_checkpoints=4, save_freq=max(1, len(batches) // 8)
+    )
     backup = TrainingBackup(
         run.out / "backup",
         [average],
-        every=run.backup,
+        save_freq=run.backup,
         data=batches,
         settings=settings,
         resume=not run.fresh,

@@ -66,7 +66,7 @@ def draw_alignments(source_pieces, found):
     for panel, (name, (pieces, weights)) in zip(
         panels, found.items(), strict=True
     ):
-        plot_attention(weights, pieces, source_pieces, axes=panel, maximum=1.0)
+        plot_attention(weights, pieces, source_pieces, ax=panel, vmax=1.0)
         panel.set_title(name, fontsize=10)
     return figure
 

@@ -126,7 +126,7 @@ print(f"{len(pairs):,} pairs; the first:")
 for name, row in shown.items():
     print(f"  {name:<12}", *row[0])
 print(" ", *(tokenizer.vocabulary[i] for i in shown["token_ids"][0]))
-print("  follows:", pairs[0].follows)
+print("  follows:", pairs[0].is_next)
 assert shown["token_ids"].shape == shown["segment_ids"].shape
 assert shown["token_ids"].shape[1] <= T
 # Padding, of which there is some behind a short pair, is on neither side.
@@ -207,7 +207,11 @@ figure
 
 # %%
 PADS = 7  # of the padding that is tried below
-places = {"positions": None, "position": RotaryPosition()} if run.rotary else {}
+places = (
+    {"position_embedding": None, "attention_position": RotaryPosition()}
+    if run.rotary
+    else {}
+)
 encoder = Bert(
     V,
     num_layers=run.layers,
@@ -216,7 +220,7 @@ encoder = Bert(
     intermediate_dim=4 * run.width,
     dropout=run.dropout,
     attention_dropout=run.dropout,
-    max_length=max(T + PADS, 128),
+    max_sequence_length=max(T + PADS, 128),
     **places,
 )
 model = BertPretrainer(encoder)

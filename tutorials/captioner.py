@@ -4,7 +4,8 @@ import keras
 from keras import ops
 from picture_grid import PictureGrid
 
-from keras_attn.models import RecurrentSeq2Seq, check_ids
+from keras_attn.models import RecurrentSeq2Seq
+from keras_attn.models.input_checks import check_ids
 from keras_attn.ops import positions_from_mask
 
 

@@ -60,7 +60,7 @@ from keras_attn.training import (
     SequenceCrossentropy,
     enable_lora,
     freeze,
-    layer_factors,
+    layerwise_lr_multipliers,
     unfreeze,
 )
 
@@ -113,8 +113,8 @@ if not run.pretrained:
             intermediate_dim=4 * run.width,
             dropout=0.0,
             attention_dropout=0.0,
-            positions=None,
-            position=RotaryPosition(),
+            position_embedding=None,
+            attention_position=RotaryPosition(),
         )
     )
     pairs = sentence_pairs(
@@ -539,7 +539,7 @@ if run.ways:
             decay = DECAY
             factors = [DECAY ** (L - block) for block in range(L)]
             factors.append(DECAY ** (L + 1))
-            theirs = list(layer_factors(model, DECAY).values())
+            theirs = list(layerwise_lr_multipliers(model, DECAY).values())
             np.testing.assert_allclose(theirs, factors)
         tuning_runs.train(
             model,

@@ -143,9 +143,9 @@ results["counting"] = counting.tolist()
 def build():
     """Makes the model, untrained."""
     places = (
-        {"positions": None, "position": RotaryPosition()}
+        {"position_embedding": None, "attention_position": RotaryPosition()}
         if run.rotary
-        else {"positions": "learned"}
+        else {"position_embedding": "learned"}
     )
     return GPT(
         V,
@@ -155,7 +155,7 @@ def build():
         dropout=run.dropout,
         attention_dropout=0.0,
         # Rotary positions have no table that could come to its end.
-        max_length=None if run.rotary else T,
+        max_sequence_length=None if run.rotary else T,
         # Every id is a character: none is padding, none begins or ends a text.
         pad_id=None,
         start_id=None,

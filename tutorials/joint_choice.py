@@ -10,7 +10,10 @@ from keras_attn.decoding import BeamSearch
 _WIDTH = 4
 # Every token that is written is a character: so each has its own weights.
 _SEARCH = BeamSearch(
-    width=_WIDTH, top=_WIDTH, length_penalty=0, banned_tokens=[UNKNOWN]
+    num_beams=_WIDTH,
+    num_return_sequences=_WIDTH,
+    length_penalty=0,
+    suppress_tokens=[UNKNOWN],
 )
 WAYS = "both", "decoder", "encoder"
 

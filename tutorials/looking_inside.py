@@ -68,7 +68,7 @@ from keras_attn.explain import (
     deletion_and_insertion,
     head_distance,
     head_entropy,
-    padding_share,
+    padding_attention,
     plot_attention,
     rise,
     rollout,
@@ -116,7 +116,7 @@ print(f"trained in {results['translator seconds'] / 60:.1f} min")
 # %%
 LONGEST = 12 if run.quick else 24
 source = np.array([[*tokenizer.encode(run.sentence), tokenizer.end_id]])
-decoded = model.generate(source, max_length=LONGEST)
+decoded = model.generate(source, max_new_tokens=LONGEST)
 print(run.sentence, "->", tokenizer.decode(decoded.tokens[0, 0].tolist()))
 maps = attention_maps(model, source, tokens=tokenizer.pieces, decoded=decoded)
 for one in maps:
@@ -181,7 +181,7 @@ for one in attention_maps(model, (sources, targets)):
     keys = targets if one.layer.startswith("decoder") else sources
     if one.layer.endswith("cross_attention"):
         keys = sources
-    on_padding = padding_share(one, keys != 0)  # (B, N)
+    on_padding = padding_attention(one, keys != 0)  # (B, N)
     assert (on_padding == 0).all()
     spread = np.exp(head_entropy(one).mean(0))
     far = head_distance(one).mean(0)
@@ -501,7 +501,7 @@ STYLES = ("C0-", "C1-", "C2-", "C3-", "k:")
 for (name, rows), style in zip(scores.items(), STYLES, strict=True):
     for axes, part in zip(panels, ("deletion", "insertion"), strict=True):
         curves = [
-            np.interp(grid, one.shares, getattr(one, part)) for one in rows
+            np.interp(grid, one.fractions, getattr(one, part)) for one in rows
         ]
         mean, half = np.mean(curves, 0), np.std(curves, 0) / np.sqrt(B) * 1.96
         axes.plot(grid, mean, style, label=name)
@@ -794,8 +794,8 @@ names = sorted_numbers.text(rows.sources[0])
 labels = sorted_numbers.text(rows.labels[0])
 figure = Figure(figsize=(9, 4.2), layout="constrained")
 panels = figure.subplots(1, 2)
-plot_attention(looks_at[0], labels, names, axes=panels[:1])
-plot_attention(one, labels, names, axes=panels[1:])
+plot_attention(looks_at[0], labels, names, ax=panels[:1])
+plot_attention(one, labels, names, ax=panels[1:])
 figure.axes[-1].set_ylabel("above the least of a row")
 for axes, title in zip(panels, ("attention", "RISE"), strict=True):
     axes.set(title=title, xlabel="read", ylabel="written")

@@ -45,7 +45,7 @@ def masked(pairs, tokenizer, length, draw):
         [pair.first for pair in pairs],
         [pair.second for pair in pairs],
         length,
-        fixed=True,
+        pad_to_length=True,
     )
     hidden = mask_tokens(
         inputs["token_ids"],
@@ -59,7 +59,7 @@ def masked(pairs, tokenizer, length, draw):
         "masked_positions": hidden.positions,
     }
     # Class 0 of the second task: the second sentence follows.
-    follows = [[int(not pair.follows)] for pair in pairs]
+    follows = [[int(not pair.is_next)] for pair in pairs]
     return inputs, {
         "token_logits": hidden.labels,
         "next_sentence_logits": np.array(follows, "int32"),

@@ -44,10 +44,9 @@ from matplotlib.figure import Figure
 
 import keras_attn
 from keras_attn import ops
+from keras_attn.blocks import DecoderBlock, EncoderBlock
 from keras_attn.layers import (
     ALiBiPosition,
-    DecoderBlock,
-    EncoderBlock,
     MultiHeadAttention,
     PositionalEmbedding,
     RotaryPosition,
@@ -142,19 +141,18 @@ def sees(p, causal=False, window=None, segments=None, wanted=None):
 def from_library(there, segments=None, **rule):
     """Returns the same from `keras_attn.ops`, bool (T, T)."""
     there = to_tensor(there[None])
+    positions = ops.positions_from_mask(there)
     if segments is not None:
         segments = to_tensor(segments[None])
-    description = ops.describe(
-        T,
-        T,
-        query_mask=there,
-        key_mask=there,
-        query_segments=segments,
-        key_segments=segments,
+        positions = ops.packed_positions(segments, there)
+    visibility = ops.Visibility(
+        query_positions=positions,
+        key_positions=positions,
+        query_segment_ids=segments,
+        key_segment_ids=segments,
         **rule,
     )
-    assert isinstance(description, ops.Visibility)
-    mask = ops.visible(description, T, T)  # (B, N, T, T), here one of each
+    mask = visibility.to_mask(T, T)  # (B, N, T, T), here one of each
     return np.broadcast_to(to_numpy(mask), (1, 1, T, T))[0, 0]
 
 
@@ -199,10 +197,10 @@ results["pairs"] = {name: int(mask.sum()) for name, mask in tables.items()}
 draw_grids(tables, side=1.9)
 
 # %% [markdown]
-# A table is only drawn here. `ops.describe` keeps the integers and the facts
-# (causal or not, which window), a few numbers a token, and that is what layers
-# hand on. Whoever computes the scores may spread it out to T × T, or not: a
-# kernel that is told "causal" needs no table.
+# A table is only drawn here. `ops.Visibility` keeps the integers and the
+# rule (causal or not, which window), a few numbers per token, and that is what
+# layers pass on. The kernel may expand it to T × T or not: a kernel that is
+# told "causal" needs no table.
 #
 # The same integers go to the positional encodings further down. So a mask and
 # an encoding cannot disagree about where a token stands.
@@ -212,7 +210,7 @@ draw_grids(tables, side=1.9)
 # %%
 LONG = 512 if run.quick else 2048
 heads = keras.KerasTensor((1, LONG, 8, 64), "float32")  # (B, T, N, H)
-counted = ops.default_positions(LONG)
+counted = keras.ops.arange(LONG, dtype="int32")[None]
 DESCRIPTIONS = {
     "everything is seen": ops.Visibility(),
     "causal": ops.Visibility(causal=True),
@@ -259,7 +257,7 @@ def read(ids, embedding=with_mask, segments=None, positions=None):
     x = places(x, positions=positions)
     if segments is not None:
         segments = to_tensor(segments)
-    return to_numpy(block(x, segments=segments, positions=positions))
+    return to_numpy(block(x, segment_ids=segments, positions=positions))
 
 
 # (A quick run compares one sentence, and three cases.)
@@ -337,9 +335,9 @@ print("NaN in the padding: not one bit changed, and zeros at the padding")
 ids = to_tensor(first.ids)
 for kind in (keras.layers.MultiHeadAttention, MultiHeadAttention):
     x = keras.layers.Embedding(len(WORDS), D, mask_zero=True)(ids)
-    before = ops.implicit_mask(x) is not None
+    before = getattr(x, "_keras_mask", None) is not None
     kind(2, 8)(x, x)
-    after = ops.implicit_mask(x) is not None
+    after = getattr(x, "_keras_mask", None) is not None
     module = kind.__module__.partition(".")[0]
     print(f"{module}: a mask before {before}, after {after}")
     results.setdefault("the mask survives", {})[module] = after
@@ -427,7 +425,7 @@ for name, found in (("keras_attn", output), ("keras", other)):
 # Queries and keys (B, T, N, H) whose products are just these scores.
 q = to_tensor(scores.astype("float32")[None, :, None])
 k = to_tensor(2 * np.eye(4, dtype="float32")[None, :, None])
-see = ops.describe(3, 4, attention_mask=to_tensor(may))
+see = ops.Visibility(attention_mask=to_tensor(may[None, None]))
 _, weights = ops.attend(q, k, k, see, return_weights=True)
 weights = to_numpy(weights)[0, 0]
 assert weights.shape == (3, 4) and (weights[1] == 0).all()
@@ -470,7 +468,10 @@ for name, depth, options in (
 ):
     if run.quick and depth == 1:
         continue
-    layers = [DecoderBlock(N, 64, **options) for _ in range(depth)]
+    layers = [
+        DecoderBlock(num_heads=N, intermediate_dim=64, **options)
+        for _ in range(depth)
+    ]
 
     def stack(x, layers=layers):
         """Returns what the layers make of x."""
@@ -523,7 +524,7 @@ sinusoidal = to_numpy(PositionalEmbedding()(blank))[0]
 np.testing.assert_allclose(sinusoidal, by_hand, atol=1e-6)
 learned = PositionalEmbedding(
     "learned",
-    max_length=PLACES,
+    max_sequence_length=PLACES,
     initializer=keras.initializers.RandomNormal(stddev=1.0),
 )
 table = to_numpy(learned(blank))[0]
@@ -696,7 +697,7 @@ for name in ("none", *absolute, *relative):
     if run.quick and name in ("learned", "ALiBi", "T5"):
         continue
     keras.utils.set_random_seed(run.seed)
-    layer = MultiHeadAttention(N, D // N, position=relative.get(name))
+    layer = MultiHeadAttention(N, D // N, attention_position=relative.get(name))
 
     def vectors(x, p, name=name, layer=layer):
         """Returns what is made of x (1, T, D) at the positions p (1, T)."""

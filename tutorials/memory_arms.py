@@ -6,14 +6,14 @@ from keras_attn.layers import RotaryPosition
 from keras_attn.models import GPT, TransformerXL
 
 
-def build_xl(vocabulary, run, memory, carried_rows=None):
+def build_xl(vocabulary, run, memory, stateful_batch_size=None):
     """Returns an untrained Transformer-XL.
 
     Args:
         vocabulary: int. V.
         run: settings, with `layers`, `heads`, `width`, `dropout`.
         memory: int. M, characters.
-        carried_rows: int. Rows of the batches that it is trained on.
+        stateful_batch_size: int. Rows of the batches that it is trained on.
 
     Returns:
         A `TransformerXL`.
@@ -24,7 +24,7 @@ def build_xl(vocabulary, run, memory, carried_rows=None):
         run.heads,
         run.width,
         memory_length=memory,
-        carried_rows=carried_rows,
+        stateful_batch_size=stateful_batch_size,
         **_shared(run),
     )
 
@@ -55,9 +55,9 @@ def build_gpt(vocabulary, run, parameters):
         run.heads,
         width,
         round(inner / (2 * width + 1)),
-        positions=None,
-        position=RotaryPosition(),
-        max_length=None,
+        position_embedding=None,
+        attention_position=RotaryPosition(),
+        max_sequence_length=None,
         **_shared(run),
     )
 

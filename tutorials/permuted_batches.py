@@ -45,7 +45,7 @@ def permuted(pairs, tokenizer, length, draw):
         [pair.first for pair in pairs],
         [pair.second for pair in pairs],
         length,
-        fixed=True,
+        pad_to_length=True,
     )
     drawn = permute_tokens(
         inputs["token_ids"], tokenizer.special_ids, seed=draw

@@ -257,12 +257,14 @@ def train_arm(name):
     share = 0.8 if name == "transformer" else 1.0
     recipe(models[name], widths[name], share * run.rate)
     log = TrainingLog(run.minutes, batches.report.target_tokens)
-    average = CheckpointAverage(last=5, every=max(1, steps // run.snapshots))
+    average = CheckpointAverage(
+        num_checkpoints=5, save_freq=max(1, steps // run.snapshots)
+    )
     try:
         backup = TrainingBackup(
             run.out / name / "backup",
             [log, average],
-            every=run.backup,
+            save_freq=run.backup,
             data=batches,
             settings=recurrent_settings.identity(run)
             | {"backend": keras.backend.backend()}
@@ -471,7 +473,7 @@ for name, model in models.items():
     found = model.generate(
         [example_row],
         run.longest,
-        BeamSearch(BEAMS, top=BEAMS),
+        BeamSearch(BEAMS, num_return_sequences=BEAMS),
         return_weights=name != "none",
     )
     print(f"{name}: {example}")

@@ -118,8 +118,12 @@ def train_repairer(pairs, validation, run, settings):
     )
     backup = TrainingBackup(
         run.out / "backup-repair",
-        [CheckpointAverage(last=5, every=max(1, len(batches) // 3))],
-        every=run.backup,
+        [
+            CheckpointAverage(
+                num_checkpoints=5, save_freq=max(1, len(batches) // 3)
+            )
+        ],
+        save_freq=run.backup,
         data=batches,
         settings=settings,
         resume=not run.fresh,

@@ -7,7 +7,8 @@ from ctc_head import CTCHead
 from keras import ops
 from subsampling import Subsampling
 
-from keras_attn.models import Transformer, check_ids
+from keras_attn.models import Transformer
+from keras_attn.models.input_checks import check_ids
 from keras_attn.ops import positions_from_mask
 
 

@@ -230,8 +230,10 @@ model = Transformer(
     intermediate_dim=4 * run.width,
     dropout=run.dropout,
     normalize_first=True,
-    encoder_position=T5Position(heads, 32, 20, name="encoder_distance"),
-    decoder_position=T5Position(
+    encoder_attention_position=T5Position(
+        heads, 32, 20, name="encoder_distance"
+    ),
+    decoder_attention_position=T5Position(
         heads, 16, 20, bidirectional=False, name="decoder_distance"
     ),
 )
@@ -262,12 +264,14 @@ model.compile(
 per_epoch = sum(len(right) + 1 for _, right in train)
 per_epoch += run.noise * sum(len(word) + 1 for word in words)
 log = TrainingLog(run.minutes, per_epoch)
-average = CheckpointAverage(last=5, every=max(1, len(batches) // run.snapshots))
+average = CheckpointAverage(
+    num_checkpoints=5, save_freq=max(1, len(batches) // run.snapshots)
+)
 try:
     backup = TrainingBackup(
         run.out / "backup",
         [log, average],
-        every=run.backup,
+        save_freq=run.backup,
         data=batches,
         settings=program_settings.identity(
             run, "sure", "epochs", "minutes", "beams", "backup"
@@ -334,7 +338,7 @@ for number, (word, axes) in enumerate(zip(examples, panels, strict=True)):
     weights = looked.weights[number, 0, -1].mean(0)  # (L, S)
     rows = [*written, "·"][:length]
     plot_attention(
-        weights[: len(rows), : len(word) + 1], rows, [*word, "·"], axes=axes
+        weights[: len(rows), : len(word) + 1], rows, [*word, "·"], ax=axes
     )
     axes.set_title(f"{word} -> {written}")
 figure.savefig(run.out / "attention.png", dpi=150)

@@ -56,13 +56,13 @@ def search(model, letters, words, count=5, batch_size=128, weights=False):
     spare = max(0, _FEW - len(rows))
     decoded = model.generate(
         rows + rows[-1:] * spare,
-        max_length=LONGEST,
+        max_new_tokens=LONGEST,
         strategy=BeamSearch(
             count,
-            top=count,
+            num_return_sequences=count,
             length_penalty=0,
-            banned_tokens=[UNKNOWN],
-            min_length=2,  # a letter and the end
+            suppress_tokens=[UNKNOWN],
+            min_new_tokens=2,  # a letter and the end
         ),
         batch_size=batch_size if len(rows) > _FEW else _FEW,
         return_weights=weights,

@@ -116,7 +116,7 @@ print(text[:300])
 
 # %%
 XL = {
-    memory: memory_arms.build_xl(V, run, memory, carried_rows=B)
+    memory: memory_arms.build_xl(V, run, memory, stateful_batch_size=B)
     for memory in memories
 }
 model = XL[LONGEST]
@@ -273,7 +273,10 @@ next(second)
 (one, labels), (two, _) = next(first), next(second)
 assert one["token_ids"].shape == labels.shape == (B, T)
 assert (labels[:, -1] == two["token_ids"][:, 0]).all()  # the row goes on
-begun, gone_on = one["starts"][:, 0] == 1, two["starts"][:, 0] == 0
+begun, gone_on = (
+    one["document_starts"][:, 0] == 1,
+    two["document_starts"][:, 0] == 0,
+)
 print(f"{begun.sum()} rows start, {gone_on.sum()} go on")
 
 
@@ -477,7 +480,7 @@ memory_plots.draw_longer(longer, {f"M = {M}": M for M in memories})
 ROWS = 8  # that are read at once, in each way
 READ = ROWS * T if run.quick else 4 * ROWS * T
 plain = model.with_memory(0)
-reader = model.with_memory(LONGEST, carried_rows=ROWS)
+reader = model.with_memory(LONGEST, stateful_batch_size=ROWS)
 stretch = np.resize(held_out, LONGEST + READ).astype("int32")
 
 
@@ -498,7 +501,7 @@ def with_memory():
     starts = np.zeros((ROWS, T), "int32")
     for start in range(0, lines.shape[1], T):
         ids = lines[:, start : start + T]
-        reader.predict_on_batch({"token_ids": ids, "starts": starts})
+        reader.predict_on_batch({"token_ids": ids, "document_starts": starts})
 
 
 def by_window(step):

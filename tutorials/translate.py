@@ -355,12 +355,14 @@ model.compile(
 )
 steps = batches.report.batches
 log = TrainingLog(run.minutes, batches.report.target_tokens)
-average = CheckpointAverage(last=5, every=max(1, steps // run.snapshots))
+average = CheckpointAverage(
+    num_checkpoints=5, save_freq=max(1, steps // run.snapshots)
+)
 try:
     backup = TrainingBackup(
         run.out / "backup",
         [log, average],
-        every=run.backup,
+        save_freq=run.backup,
         data=batches,
         settings=translate_settings.identity(run)
         | {"backend": keras.backend.backend()}

@@ -29,7 +29,7 @@ def translate(model, tokenizer, sentences, longest=64, batch_size=64):
             batch[slot, : len(ids[number])] = ids[number]
         decoded = model.generate(
             batch,
-            max_length=min(2 * length + 16, longest),
+            max_new_tokens=min(2 * length + 16, longest),
             batch_size=batch_size,
         )
         texts = tokenizer.decode([row[0].tolist() for row in decoded.tokens])

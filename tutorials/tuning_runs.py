@@ -6,7 +6,7 @@ import keras
 from length_batches import LengthBatches
 from tuning_data import share_of
 
-from keras_attn.training import LayerwiseRates, layer_factors
+from keras_attn.training import LayerwiseLearningRates, layerwise_lr_multipliers
 
 
 def fresh(encoder):
@@ -65,7 +65,9 @@ def train(model, data, examples, tokenizer, run, rate, passes, seed, decay=1.0):
     )
     optimizer.exclude_from_weight_decay(var_names=["bias", "gamma", "beta"])
     if decay < 1:
-        optimizer = LayerwiseRates(optimizer, layer_factors(model, decay))
+        optimizer = LayerwiseLearningRates(
+            optimizer, layerwise_lr_multipliers(model, decay)
+        )
     keras.utils.set_random_seed(seed)
     model.compile(optimizer, data.task.loss)
     start = time.monotonic()

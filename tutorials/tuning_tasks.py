@@ -20,8 +20,8 @@ from keras_attn.models import (
     SequenceClassifier,
     SpanExtractor,
     TokenClassifier,
+    align_labels_with_tokens,
     bio_spans,
-    first_piece_labels,
 )
 from keras_attn.training import SequenceCrossentropy, freeze
 
@@ -158,7 +158,7 @@ class TokenTask:
             rows.append(pieces[: length - 2])
             numbers.append([_NONE, *of_word[: length - 2]])
         inputs = tokenizer.pack(rows, length=length)
-        labels = first_piece_labels(
+        labels = align_labels_with_tokens(
             numbers,
             [[self._ids[tag] for tag in tags] for _, tags in examples],
             inputs["token_ids"].shape[1],

@@ -77,7 +77,7 @@ def learner(length, letters, answers, num_heads, width, seed=0):
     keras.utils.set_random_seed(seed)
     ids = keras.Input((length,), dtype="int32")
     x = keras.layers.Embedding(letters, width)(ids)
-    x = PositionalEmbedding("learned", max_length=length)(x)
+    x = PositionalEmbedding("learned", max_sequence_length=length)(x)
     mixed, weights = MultiHeadAttention(num_heads, width // num_heads)(
         x, x, return_attention_scores=True
     )

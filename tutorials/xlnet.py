@@ -126,8 +126,8 @@ WORDS = "the old cat saw a bird".split()
 ORDER = np.array([[2, 0, 4, 1, 5, 3]], "int32")
 LENGTH, MASK = len(WORDS), 9
 small = XLNet(10, **SMALL, **NO_IDS)
-small_gpt = GPT(10, **SMALL, max_length=16, **NO_IDS)
-small_bert = Bert(10, **SMALL, intermediate_dim=32, max_length=16)
+small_gpt = GPT(10, **SMALL, max_sequence_length=16, **NO_IDS)
+small_bert = Bert(10, **SMALL, intermediate_dim=32, max_sequence_length=16)
 
 
 def of_bert(ids):
@@ -420,7 +420,7 @@ toy = {"num_layers": 2, "num_heads": 2, "hidden_dim": 32, "dropout": 0.0}
 toy["attention_dropout"] = 0.0
 joint = XLNet(len(words), **toy, start_id=None, end_id=None)
 alone = BertPretrainer(
-    Bert(len(words), **toy, intermediate_dim=128, max_length=8)
+    Bert(len(words), **toy, intermediate_dim=128, max_sequence_length=8)
 )
 # Which sentence follows is not asked here.
 freeze(alone, "^(pooler|next_sentence)/")
@@ -608,9 +608,9 @@ if bert is None:
     bert = BertPretrainer(
         Bert(
             V,
-            max_length=max(T, 128),
-            positions=None,
-            position=RotaryPosition(),
+            max_sequence_length=max(T, 128),
+            position_embedding=None,
+            attention_position=RotaryPosition(),
             **shape,
         )
     )

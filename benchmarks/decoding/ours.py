@@ -33,7 +33,7 @@ def decoder(case, drawn):
 
     def decode(sources):
         decoded = built.generate(
-            sources, max_length=case["new"], strategy=strategy
+            sources, max_new_tokens=case["new"], strategy=strategy
         )
         return decoded.tokens[:, 0]
 

@@ -54,7 +54,7 @@ NOTES = [
     "for the end token all the same. Tokens/s counts the best sequence of each "
     "sentence, not its other hypotheses; *of peak* counts the products of all "
     "hypotheses, with cached keys and values, whatever a contestant does.",
-    "keras_attn: `model.generate(sources, max_length=64, strategy=...)`. "
+    "keras_attn: `model.generate(sources, max_new_tokens=64, strategy=...)`. "
     "transformers: `MarianMTModel.generate`. CTranslate2: `translate_batch`, "
     "one thread for a single sentence, a worker on each core for 32; it has "
     "no backend, and its share of peak is that of PyTorch's.",

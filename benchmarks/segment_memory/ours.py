@@ -21,7 +21,7 @@ def prepare(case, way="memory"):
         case["heads"],
         case["width"],
         memory_length=case["memory"] if remembers else 0,
-        carried_rows=case["rows"] if remembers else None,
+        stateful_batch_size=case["rows"] if remembers else None,
         activation="gelu",
         normalize_first=True,
         pad_id=None,
@@ -43,7 +43,10 @@ def _segments(case):
     lines, length = task.lines(case), case["segment"]
     starts = np.zeros((case["rows"], length), "int32")
     return [
-        {"token_ids": lines[:, start : start + length], "starts": starts}
+        {
+            "token_ids": lines[:, start : start + length],
+            "document_starts": starts,
+        }
         for start in range(0, lines.shape[1], length)
     ]
 

@@ -1,5 +1,7 @@
 """F0: the only place that asks which backend runs."""
 
+from keras_attn.backend.add_and_norm import add_and_norm
+from keras_attn.backend.batched_matmul import batched_matmul
 from keras_attn.backend.blockwise import blockwise_attention, blockwise_pays
 from keras_attn.backend.blockwise.online_softmax import Blocking
 from keras_attn.backend.cache_layout import (
@@ -13,6 +15,7 @@ from keras_attn.backend.cache_layout import (
     values_by_slot,
 )
 from keras_attn.backend.cache_write import write_rows
+from keras_attn.backend.cached_until_update import cached_until_update
 from keras_attn.backend.captured_step import Capturing
 from keras_attn.backend.compiling import compiled
 from keras_attn.backend.dense import apply_dense
@@ -23,63 +26,60 @@ from keras_attn.backend.dropout import (
     seeded_dropout,
 )
 from keras_attn.backend.fused import fused_attention, fused_obstacle
-from keras_attn.backend.head_product import head_product
-from keras_attn.backend.hidden_rows import surely_false, zero_hidden
+from keras_attn.backend.fused_qkv import apply_joined, fused_qkv
+from keras_attn.backend.gather import gather_rows, take_along_axis
 from keras_attn.backend.inspection import concrete
-from keras_attn.backend.joined_dense import apply_joined, joined_dense
-from keras_attn.backend.kept_values import kept_values
-from keras_attn.backend.largest import first_of_largest, largest
+from keras_attn.backend.masking import is_statically_false, zero_masked
 from keras_attn.backend.no_gradients import no_gradients
-from keras_attn.backend.norm_of_sum import norm_of_sum
+from keras_attn.backend.pretransposed import pretransposed
 from keras_attn.backend.randomness import random_state, set_random_state
-from keras_attn.backend.repeating import repeated
-from keras_attn.backend.scanning import scanned
+from keras_attn.backend.scan import scan
 from keras_attn.backend.smoothed_nll import smoothed_nll
 from keras_attn.backend.step_skipping import skip_steps, stop_skipping
-from keras_attn.backend.taking import take_along, take_rows
-from keras_attn.backend.turned import turned
+from keras_attn.backend.top_k import argmax_first, top_k
+from keras_attn.backend.while_loop import while_loop
 
 __all__ = [
     "KEY_SLOTS_AXIS",
     "VALUE_SLOTS_AXIS",
     "Blocking",
     "Capturing",
+    "add_and_norm",
     "apply_dense",
     "apply_joined",
+    "argmax_first",
+    "batched_matmul",
     "blockwise_attention",
     "blockwise_pays",
+    "cached_until_update",
     "compiled",
     "concrete",
     "drawn_seed",
     "dropout",
-    "first_of_largest",
     "fused_attention",
     "fused_obstacle",
-    "head_product",
-    "joined_dense",
+    "fused_qkv",
+    "gather_rows",
+    "is_statically_false",
     "kept_seed",
-    "kept_values",
     "keys_by_head",
     "keys_by_slot",
-    "largest",
     "no_gradients",
     "no_keys",
     "no_values",
-    "norm_of_sum",
+    "pretransposed",
     "random_state",
-    "repeated",
-    "scanned",
+    "scan",
     "seeded_dropout",
     "set_random_state",
     "skip_steps",
     "smoothed_nll",
     "stop_skipping",
-    "surely_false",
-    "take_along",
-    "take_rows",
-    "turned",
+    "take_along_axis",
+    "top_k",
     "values_by_head",
     "values_by_slot",
+    "while_loop",
     "write_rows",
-    "zero_hidden",
+    "zero_masked",
 ]

@@ -9,7 +9,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_attn.backend.one_program import one_program
+from keras_attn.backend.xla_compiled import one_program
 
 _LEVELS = 1 << 16
 _GOLDEN = 0x9E3779B1  # odd, its bits far apart

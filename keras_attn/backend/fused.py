@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_attn.backend.fused_bands import fused_bands
+from keras_attn.backend.sliding_window import fused_bands
 
 if keras.backend.backend() == "torch":
     import torch
@@ -86,7 +86,7 @@ def fused_attention(
     key,
     value,
     mask=None,
-    blind=None,
+    fully_masked=None,
     causal=False,
     scale=1.0,
     bias=None,
@@ -99,10 +99,10 @@ def fused_attention(
         key: float (B, S, K, H), K dividing N.
         value: float (B, S, K, W).
         mask: bool broadcastable to (B, N, T, S), rank 4, or None.
-        blind: bool broadcastable to (B, N, T, 1), rank 4: the rows in which
-            the mask is False everywhere, or None where there are none. They
-            come out finite, as do their gradients; of the kernels some would
-            give NaN.
+        fully_masked: bool broadcastable to (B, N, T, 1), rank 4: the rows in
+            which the mask is False everywhere, or None where there are none.
+            They come out finite, as do their gradients; of the kernels some
+            would give NaN.
         causal: bool. Query t sees keys 0..t; only where T == S.
         scale: float. Factor on the scores.
         bias: float broadcastable to (B, N, T, S), rank 4, or None; without
@@ -113,8 +113,8 @@ def fused_attention(
     Returns:
         Float (B, T, N, W).
     """
-    if mask is not None and blind is not None:
-        mask = ops.logical_or(mask, blind)
+    if mask is not None and fully_masked is not None:
+        mask = ops.logical_or(mask, fully_masked)
     widths = query.shape[-1], value.shape[-1]
     query, key, value = (_widened(x, max(widths)) for x in (query, key, value))
     if keras.backend.backend() == "torch":

@@ -20,11 +20,11 @@ def concrete(tensor, anywhere=False):
     Returns:
         A NumPy array, or None.
     """
-    readable = may_look(tensor, anywhere)
+    readable = is_concrete(tensor, anywhere)
     return keras.ops.convert_to_numpy(tensor) if readable else None
 
 
-def may_look(tensor, anywhere=False):
+def is_concrete(tensor, anywhere=False):
     """Says whether a decision may be taken on the values of a tensor.
 
     Nobody may look while a program is being traced; and looking at a tensor on

@@ -8,7 +8,7 @@ closed form and needs three passes.
 import keras
 from keras import ops
 
-from keras_attn.backend.one_program import one_program
+from keras_attn.backend.xla_compiled import one_program
 
 if keras.backend.backend() == "jax":
     import functools

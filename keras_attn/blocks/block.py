@@ -14,11 +14,8 @@ from keras_attn.layers.feed_forward import FeedForward
 from keras_attn.layers.multi_head_attention import MultiHeadAttention
 from keras_attn.layers.quantized_parts import QuantizedParts
 from keras_attn.layers.rematerialized import Rematerialized
-from keras_attn.ops import (
-    implicit_mask,
-    packed_positions,
-    positions_from_mask,
-)
+from keras_attn.ops import packed_positions, positions_from_mask
+from keras_attn.ops.visibility import implicit_mask
 
 
 class Block(QuantizedParts, Rematerialized):
@@ -30,6 +27,7 @@ class Block(QuantizedParts, Rematerialized):
 
     def __init__(
         self,
+        *,
         num_heads,
         intermediate_dim,
         key_dim=None,
@@ -45,7 +43,7 @@ class Block(QuantizedParts, Rematerialized):
         sliding_window=None,
         kernel_initializer="glorot_uniform",
         bias_initializer="zeros",
-        position=None,
+        attention_position=None,
         **kwargs,
     ):
         checks.positive_int("num_heads", num_heads)
@@ -58,8 +56,8 @@ class Block(QuantizedParts, Rematerialized):
             ("activation_dropout", activation_dropout),
         ):
             checks.fraction(name, value)
-        if position is not None:
-            check_position(position)
+        if attention_position is not None:
+            check_position(attention_position)
         super().__init__(**kwargs)
         self.supports_masking = True
         self.num_heads = num_heads
@@ -77,7 +75,7 @@ class Block(QuantizedParts, Rematerialized):
         self.sliding_window = sliding_window
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.bias_initializer = keras.initializers.get(bias_initializer)
-        self.position = position
+        self.attention_position = attention_position
 
     def _attention(
         self, name, width, memory_width=None, causal=False, use_bias=None
@@ -95,7 +93,9 @@ class Block(QuantizedParts, Rematerialized):
             use_bias=self.use_bias if use_bias is None else use_bias,
             sliding_window=None if memory_width else self.sliding_window,
             causal=causal,
-            position=None if memory_width else self.position,
+            attention_position=None
+            if memory_width
+            else self.attention_position,
             kernel_initializer=self.kernel_initializer.clone(),
             bias_initializer=self.bias_initializer.clone(),
             dtype=self.dtype_policy,
@@ -133,10 +133,13 @@ class Block(QuantizedParts, Rematerialized):
         return residual
 
     @staticmethod
-    def _door(name, inputs, mask, positions, segments):
+    def _prepare_inputs(name, inputs, mask, positions, segment_ids):
         """Cleans the inputs and says where their tokens stand."""
         checks.rank(name, inputs, 3)
-        for what, given in (("positions", positions), ("segments", segments)):
+        for what, given in (
+            ("positions", positions),
+            ("segment_ids", segment_ids),
+        ):
             if given is not None:
                 checks.rank(f"{what} of {name}", given, 2)
                 checks.integers(f"{what} of {name}", given)
@@ -145,10 +148,10 @@ class Block(QuantizedParts, Rematerialized):
             checks.rank(f"mask of {name}", mask, 2)
         if positions is not None:
             if mask is not None:
-                there = ops.cast(mask, "bool")
-                positions = ops.where(there, positions, -1)
-        elif segments is not None:
-            positions = packed_positions(segments, mask)
+                token_mask = ops.cast(mask, "bool")
+                positions = ops.where(token_mask, positions, -1)
+        elif segment_ids is not None:
+            positions = packed_positions(segment_ids, mask)
         elif mask is not None:
             positions = positions_from_mask(mask)
         if positions is not None:
@@ -180,7 +183,9 @@ class Block(QuantizedParts, Rematerialized):
         config["activation"] = keras.activations.serialize(self.activation)
         for name in ("kernel_initializer", "bias_initializer"):
             config[name] = keras.initializers.serialize(getattr(self, name))
-        config["position"] = serialized_position(self.position)
+        config["attention_position"] = serialized_position(
+            self.attention_position
+        )
         return config
 
     @classmethod

@@ -40,8 +40,8 @@ class DecoderBlock(Block):
             self-attention; default None, no window.
         kernel_initializer: initializer of the kernels.
         bias_initializer: initializer of the biases.
-        position: `AttentionPosition`, such as `RotaryPosition`, of the
-            self-attention; default None.
+        attention_position: `AttentionPosition`, such as `RotaryPosition`, of
+            the self-attention; default None.
         **kwargs: arguments of `keras.layers.Layer`: `name`, `dtype`, ...
 
     Call arguments:
@@ -57,9 +57,9 @@ class DecoderBlock(Block):
             count of tokens before.
         memory_positions: int32 (B, S), likewise.
         training: bool. Whether dropout acts.
-        segments: int32 (B, T), an id for each sentence of a packed row: it
+        segment_ids: int32 (B, T), an id for each sentence of a packed row: it
             sees only itself, and its positions count from 0.
-        memory_segments: int32 (B, S). A sentence sees the part of the memory
+        memory_segment_ids: int32 (B, S). A sentence sees the part of the memory
             that has its id; default: all of it.
 
     Returns:
@@ -71,7 +71,7 @@ class DecoderBlock(Block):
             memory that a block built without one is given, and the reverse.
 
     Examples:
-        >>> block = keras_attn.layers.DecoderBlock(
+        >>> block = keras_attn.blocks.DecoderBlock(
         ...     num_heads=2, intermediate_dim=32)
         >>> x = keras.random.normal((2, 5, 8), seed=0)
         >>> memory = keras.random.normal((2, 7, 8), seed=1)
@@ -105,48 +105,52 @@ class DecoderBlock(Block):
         positions=None,
         memory_positions=None,
         training=None,
-        segments=None,
-        memory_segments=None,
+        segment_ids=None,
+        memory_segment_ids=None,
     ):
         """Applies the block; the class docstring lists the arguments."""
-        if segments is None and memory_segments is not None:
+        if segment_ids is None and memory_segment_ids is not None:
             raise ValueError(
-                "`memory_segments` must come with `segments`. "
-                "Received: segments=None"
+                "`memory_segment_ids` must come with `segment_ids`. "
+                "Received: segment_ids=None"
             )
         self._check_memory(memory is not None)
-        x, positions = self._door("inputs", inputs, mask, positions, segments)
-        seen = self._around_attention.enter(x)
+        x, positions = self._prepare_inputs(
+            "inputs", inputs, mask, positions, segment_ids
+        )
+        seen = self._around_attention.pre(x)
         mixed = self._self_attention.attend_tokens(
             seen,
             seen,
             attention_mask=attention_mask,
             query_positions=positions,
             key_positions=positions,
-            query_segments=segments,
-            key_segments=segments,
+            query_segment_ids=segment_ids,
+            key_segment_ids=segment_ids,
             training=training,
         )
-        x = self._around_attention.leave(x, mixed, training=training)
+        x = self._around_attention.post(x, mixed, training=training)
         if memory is None:
             return self._apply_network(x, training)
-        memory, memory_positions = self._door(
+        memory, memory_positions = self._prepare_inputs(
             "memory",
             memory,
             memory_mask,
             memory_positions,
-            memory_segments,
+            memory_segment_ids,
         )
         mixed = self._cross_attention.attend_tokens(
-            self._around_cross.enter(x),
+            self._around_cross.pre(x),
             memory,
             query_positions=positions,
             key_positions=memory_positions,
-            query_segments=None if memory_segments is None else segments,
-            key_segments=memory_segments,
+            query_segment_ids=None
+            if memory_segment_ids is None
+            else segment_ids,
+            key_segment_ids=memory_segment_ids,
             training=training,
         )
-        x = self._around_cross.leave(x, mixed, training=training)
+        x = self._around_cross.post(x, mixed, training=training)
         return self._apply_network(x, training)
 
     @property
@@ -187,21 +191,19 @@ class DecoderBlock(Block):
         """
         x = inputs
         mixed, cache = self._self_attention.decode_step(
-            self._around_attention.enter(x), positions, cache, layer, weights
+            self._around_attention.pre(x), positions, cache, layer, weights
         )
-        x = self._around_attention.leave(x, mixed)
+        x = self._around_attention.post(x, mixed)
         if self._cross_attention is not None:
             mixed = self._cross_attention.attend_memory(
-                self._around_cross.enter(x), memory, layer
+                self._around_cross.pre(x), memory, layer
             )
-            x = self._around_cross.leave(x, mixed)
+            x = self._around_cross.post(x, mixed)
         return self._apply_network(x, training=False), cache
 
     def _apply_network(self, x, training):
-        network = self._network(
-            self._around_network.enter(x), training=training
-        )
-        return self._around_network.leave(x, network, training=training)
+        network = self._network(self._around_network.pre(x), training=training)
+        return self._around_network.post(x, network, training=training)
 
     def _check_memory(self, given):
         if given != (self._cross_attention is not None):

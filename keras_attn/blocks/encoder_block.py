@@ -35,8 +35,8 @@ class EncoderBlock(Block):
             None, no window.
         kernel_initializer: initializer of the kernels.
         bias_initializer: initializer of the biases.
-        position: `AttentionPosition`, such as `RotaryPosition`, of the
-            self-attention; default None.
+        attention_position: `AttentionPosition`, such as `RotaryPosition`, of
+            the self-attention; default None.
         **kwargs: arguments of `keras.layers.Layer`: `name`, `dtype`, ...
 
     Call arguments:
@@ -47,7 +47,7 @@ class EncoderBlock(Block):
         positions: int32 (B, T), in tokens from 0; -1 = no token. Default: the
             count of tokens before.
         training: bool. Whether dropout acts.
-        segments: int32 (B, T), an id for each sentence of a packed row: it
+        segment_ids: int32 (B, T), an id for each sentence of a packed row: it
             sees only itself, and its positions count from 0.
 
     Returns:
@@ -58,7 +58,7 @@ class EncoderBlock(Block):
             do not divide their width, or a position that does not fit them.
 
     Examples:
-        >>> block = keras_attn.layers.EncoderBlock(
+        >>> block = keras_attn.blocks.EncoderBlock(
         ...     num_heads=2, intermediate_dim=32)
         >>> tuple(block(keras.random.normal((2, 5, 8), seed=0)).shape)
         (2, 5, 8)
@@ -79,23 +79,23 @@ class EncoderBlock(Block):
         attention_mask=None,
         positions=None,
         training=None,
-        segments=None,
+        segment_ids=None,
     ):
         """Applies the block; the class docstring lists the arguments."""
-        x, positions = self._door("inputs", inputs, mask, positions, segments)
-        seen = self._around_attention.enter(x)
+        x, positions = self._prepare_inputs(
+            "inputs", inputs, mask, positions, segment_ids
+        )
+        seen = self._around_attention.pre(x)
         mixed = self._self_attention.attend_tokens(
             seen,
             seen,
             attention_mask=attention_mask,
             query_positions=positions,
             key_positions=positions,
-            query_segments=segments,
-            key_segments=segments,
+            query_segment_ids=segment_ids,
+            key_segment_ids=segment_ids,
             training=training,
         )
-        x = self._around_attention.leave(x, mixed, training=training)
-        network = self._network(
-            self._around_network.enter(x), training=training
-        )
-        return self._around_network.leave(x, network, training=training)
+        x = self._around_attention.post(x, mixed, training=training)
+        network = self._network(self._around_network.pre(x), training=training)
+        return self._around_network.post(x, network, training=training)

@@ -3,7 +3,7 @@
 import keras
 
 from keras_attn import checks
-from keras_attn.backend import norm_of_sum
+from keras_attn.backend import add_and_norm
 from keras_attn.layers.dropout import Dropout
 
 
@@ -20,8 +20,8 @@ class Residual(keras.layers.Layer):
 
     Pre-norm (Xiong et al. 2020, https://arxiv.org/abs/2002.04745).
 
-    The sublayer itself stays with the block: call `enter` on x, the sublayer
-    on what comes back, and `leave` on x and the sublayer's output.
+    The sublayer itself stays with the block: call `pre` on x, the sublayer
+    on what comes back, and `post` on x and the sublayer's output.
 
     Args:
         dropout: float in [0, 1). Probability that a feature is dropped.
@@ -33,7 +33,7 @@ class Residual(keras.layers.Layer):
         >>> residual = keras_attn.blocks.Residual()
         >>> x = keras.random.normal((2, 3, 8), seed=0)
         >>> residual.build(x.shape)
-        >>> tuple(residual.leave(x, 2 * residual.enter(x)).shape)
+        >>> tuple(residual.post(x, 2 * residual.pre(x)).shape)
         (2, 3, 8)
     """
 
@@ -55,15 +55,15 @@ class Residual(keras.layers.Layer):
         self._norm.build(inputs_shape)
         self.built = True
 
-    def enter(self, x):
+    def pre(self, x):
         """Returns what the sublayer is to see of x."""
         return self._norm(x) if self.normalize_first else x
 
-    def leave(self, x, output, training=None):
+    def post(self, x, output, training=None):
         """Adds the sublayer's output to x."""
         dropout = self._dropout_layer if self.dropout and training else None
         if not self.normalize_first:
-            return norm_of_sum(x, output, self._norm, dropout)
+            return add_and_norm(x, output, self._norm, dropout)
         if dropout is not None:
             output = dropout(output, training=True)
         return x + output

@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_attn import checks
 from keras_attn.blocks.decoder_block import DecoderBlock
-from keras_attn.ops import implicit_mask
+from keras_attn.ops.visibility import implicit_mask
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -41,8 +41,8 @@ class SegmentBlock(DecoderBlock):
             None, no window.
         kernel_initializer: initializer of the kernels.
         bias_initializer: initializer of the biases.
-        position: `AttentionPosition`, as a rule a `TransformerXLPosition`;
-            default None.
+        attention_position: `AttentionPosition`, as a rule a
+            `TransformerXLPosition`; default None.
         **kwargs: arguments of `keras.layers.Layer`: `name`, `dtype`, ...
 
     Call arguments:
@@ -52,9 +52,9 @@ class SegmentBlock(DecoderBlock):
         mask: bool (B, T), True where there is a token; default the implicit
             Keras mask.
         past_mask: bool (B, M), likewise; default: everywhere.
-        segments: int32 (B, T). A token sees those with its id; default: all.
-        past_segments: int32 (B, M), likewise; given with `segments` or not at
-            all.
+        segment_ids: int32 (B, T). A token sees those with its id; default: all.
+        past_segment_ids: int32 (B, M), likewise; given with `segment_ids` or
+            not at all.
         training: bool. Whether dropout acts.
 
     Returns:
@@ -65,9 +65,10 @@ class SegmentBlock(DecoderBlock):
             segments of one of them only.
 
     Examples:
-        >>> block = keras_attn.layers.SegmentBlock(
+        >>> position = keras_attn.layers.TransformerXLPosition(2, 4)
+        >>> block = keras_attn.blocks.SegmentBlock(
         ...     num_heads=2, intermediate_dim=32,
-        ...     position=keras_attn.layers.TransformerXLPosition(2, 4))
+        ...     attention_position=position)
         >>> x = keras.random.normal((2, 9, 8), seed=0)
         >>> tuple(block(x[:, 5:], past=x[:, :5]).shape)
         (2, 4, 8)
@@ -83,38 +84,40 @@ class SegmentBlock(DecoderBlock):
         past=None,
         mask=None,
         past_mask=None,
-        segments=None,
-        past_segments=None,
+        segment_ids=None,
+        past_segment_ids=None,
         training=None,
     ):
         """Applies the block; the class docstring lists the arguments."""
         checks.rank("inputs", inputs, 3)
         mask = implicit_mask(inputs) if mask is None else mask
         x = keys = _cleaned(inputs, mask)
-        before, there, key_segments = 0, mask, segments
+        before, token_mask, key_segment_ids = 0, mask, segment_ids
         if past is not None:
             checks.rank("past", past, 3)
-            _check_segments(segments, past_segments)
+            _check_segment_ids(segment_ids, past_segment_ids)
             before = ops.shape(past)[1]
             keys = ops.concatenate([_cleaned(past, past_mask), x], axis=1)
-            there = _joined(past, past_mask, inputs, mask)
-            if segments is not None:
-                key_segments = ops.concatenate([past_segments, segments], 1)
+            token_mask = _joined(past, past_mask, inputs, mask)
+            if segment_ids is not None:
+                key_segment_ids = ops.concatenate(
+                    [past_segment_ids, segment_ids], 1
+                )
         positions = ops.arange(ops.shape(keys)[1], dtype="int32")[None]
-        if there is not None:
-            positions = ops.where(ops.cast(there, "bool"), positions, -1)
-        keys = self._around_attention.enter(keys)
+        if token_mask is not None:
+            positions = ops.where(ops.cast(token_mask, "bool"), positions, -1)
+        keys = self._around_attention.pre(keys)
         mixed = self._self_attention.attend_tokens(
             keys[:, before:],
             keys,
             query_positions=positions[:, before:],
             key_positions=positions,
-            query_segments=segments,
-            key_segments=key_segments,
+            query_segment_ids=segment_ids,
+            key_segment_ids=key_segment_ids,
             training=training,
             offset=before,
         )
-        x = self._around_attention.leave(x, mixed, training=training)
+        x = self._around_attention.post(x, mixed, training=training)
         return self._apply_network(x, training)
 
     def _attention(self, name, width, memory_width=None, causal=False):
@@ -142,10 +145,11 @@ def _joined(past, past_mask, inputs, mask):
     return ops.concatenate(masks, axis=1)
 
 
-def _check_segments(segments, past_segments):
-    if (segments is None) != (past_segments is None):
-        missing = "segments" if segments is None else "past_segments"
+def _check_segment_ids(segment_ids, past_segment_ids):
+    if (segment_ids is None) != (past_segment_ids is None):
+        missing = "segment_ids" if segment_ids is None else "past_segment_ids"
         raise ValueError(
-            "`segments` and `past_segments` must be given together where there "
+            "`segment_ids` and `past_segment_ids` must be given together where "
+            "there "
             f"is a `past`. Received: {missing}=None"
         )

@@ -7,7 +7,8 @@ from keras import ops
 
 from keras_attn import checks
 from keras_attn.blocks.segment_block import SegmentBlock
-from keras_attn.ops import Visibility, implicit_mask
+from keras_attn.ops import Visibility
+from keras_attn.ops.visibility import implicit_mask
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -42,19 +43,19 @@ class TwoStreamBlock(SegmentBlock):
             None, no window.
         kernel_initializer: initializer of the kernels.
         bias_initializer: initializer of the biases.
-        position: `AttentionPosition`, as a rule an `XLNetPosition`; default
-            None.
+        attention_position: `AttentionPosition`, as a rule an `XLNetPosition`;
+            default None.
         **kwargs: arguments of `keras.layers.Layer`: `name`, `dtype`, ...
 
     Call arguments:
         inputs: float (B, T, D), the content.
         queries: float (B, P, D); default None, there are none.
         past: float (B, M, D), the content of the M tokens before; default None.
-        content_sees: `keras_attn.ops.Visibility` of the content, whose keys are
-            the past and the content. Default: all of it, but for what the
-            implicit Keras mask hides.
-        queries_see: `keras_attn.ops.Visibility` of the queries, of the same
-            keys.
+        content_visibility: `keras_attn.ops.Visibility` of the content, whose
+            keys are the past and the content. Default: all of it, but for what
+            the implicit Keras mask hides.
+        query_visibility: `keras_attn.ops.Visibility` of the queries, of the
+            same keys.
         training: bool. Whether dropout acts.
 
     Returns:
@@ -66,12 +67,12 @@ class TwoStreamBlock(SegmentBlock):
             of which nothing is said.
 
     Examples:
-        >>> block = keras_attn.layers.TwoStreamBlock(
+        >>> block = keras_attn.blocks.TwoStreamBlock(
         ...     num_heads=2, intermediate_dim=32,
-        ...     position=keras_attn.layers.XLNetPosition(2, 4))
+        ...     attention_position=keras_attn.layers.XLNetPosition(2, 4))
         >>> x = keras.random.normal((2, 5, 8), seed=0)
         >>> see = keras_attn.ops.Visibility(causal=True, strict=True)
-        >>> content, guesses = block(x, queries=0 * x, queries_see=see)
+        >>> content, guesses = block(x, queries=0 * x, query_visibility=see)
         >>> tuple(guesses.shape)
         (2, 5, 8)
     """
@@ -81,8 +82,8 @@ class TwoStreamBlock(SegmentBlock):
         inputs,
         queries=None,
         past=None,
-        content_sees=None,
-        queries_see=None,
+        content_visibility=None,
+        query_visibility=None,
         training=None,
     ):
         """Applies the block; the class docstring lists the arguments."""
@@ -92,23 +93,25 @@ class TwoStreamBlock(SegmentBlock):
             checks.rank("past", past, 3)
             before = ops.shape(past)[1]
             keys = ops.concatenate([past, inputs], axis=1)
-        if content_sees is None:
-            content_sees = _everything(inputs, before)
-        keys = self._around_attention.enter(keys)
-        streams = [(keys[:, before:], content_sees)]
+        if content_visibility is None:
+            content_visibility = _everything(inputs, before)
+        keys = self._around_attention.pre(keys)
+        streams = [(keys[:, before:], content_visibility)]
         if queries is not None:
             checks.rank("queries", queries, 3)
-            if queries_see is None:
+            if query_visibility is None:
                 raise ValueError(
-                    "`queries_see` must say what `queries` see. "
-                    "Received: queries_see=None"
+                    "`query_visibility` must say what `queries` see. "
+                    "Received: query_visibility=None"
                 )
-            streams.append((self._around_attention.enter(queries), queries_see))
+            streams.append(
+                (self._around_attention.pre(queries), query_visibility)
+            )
         streams = [(x, self._near(see)) for x, see in streams]
         mixed = self._self_attention.attend_streams(keys, streams, training)
         content, *rest = [
             self._apply_network(
-                self._around_attention.leave(x, y, training=training), training
+                self._around_attention.post(x, y, training=training), training
             )
             for x, y in zip((inputs, queries), mixed, strict=False)
         ]
@@ -127,14 +130,14 @@ class TwoStreamBlock(SegmentBlock):
         Returns:
             Float (R, T, D).
         """
-        mixed = self._self_attention.attend_written(
-            self._around_attention.enter(queries),
+        mixed = self._self_attention.attend_to_cache(
+            self._around_attention.pre(queries),
             positions,
             order,
             cache,
             layer,
         )
-        x = self._around_attention.leave(queries, mixed)
+        x = self._around_attention.post(queries, mixed)
         return self._apply_network(x, training=False)
 
     def _near(self, visibility):

@@ -3,29 +3,29 @@
 from keras_attn.cache.kv_cache import (
     KVCache,
     append,
+    beam_mask,
     close_slots,
     empty,
-    full,
+    from_projections,
     open_slots,
     read,
-    sight,
     slots,
     sources,
 )
-from keras_attn.cache.rows import branched, extended, reorder
+from keras_attn.cache.rows import expand_beams, grown, reorder
 
 __all__ = [
     "KVCache",
     "append",
-    "branched",
+    "beam_mask",
     "close_slots",
     "empty",
-    "extended",
-    "full",
+    "expand_beams",
+    "from_projections",
+    "grown",
     "open_slots",
     "read",
     "reorder",
-    "sight",
     "slots",
     "sources",
 ]

@@ -90,7 +90,7 @@ def empty(rows, length, layers, heads, key_dim, value_dim, dtype):
     )
 
 
-def full(keys, values, positions):
+def from_projections(keys, values, positions):
     """Wraps keys and values that are all there: the memory of a decoder.
 
     Args:
@@ -104,7 +104,8 @@ def full(keys, values, positions):
     Examples:
         >>> keys, values = np.ones((2, 5, 4, 16)), np.ones((2, 5, 4, 8))
         >>> positions = np.array([[0, 1, 2, 3, 4], [0, 1, 2, -1, -1]], "int32")
-        >>> cache = keras_attn.cache.full([keys], [values], positions)
+        >>> cache = keras_attn.cache.from_projections(
+        ...     [keys], [values], positions)
         >>> keys, values, positions = keras_attn.cache.read(cache, 0, 4)
         >>> tuple(keys.shape), tuple(values.shape), int(cache.cursor)
         ((2, 5, 4, 16), (2, 5, 4, 8), 5)
@@ -130,7 +131,7 @@ def slots(cache):
 
     Examples:
         >>> cache = keras_attn.cache.empty(2, 8, 3, 4, 16, 16, "float32")
-        >>> keras_attn.cache.slots(keras_attn.cache.branched(cache, 5))
+        >>> keras_attn.cache.slots(keras_attn.cache.expand_beams(cache, 5))
         8
     """
     return cache.positions.shape[1] // hypotheses(cache)
@@ -148,20 +149,22 @@ def sources(cache):
 
     Examples:
         >>> cache = keras_attn.cache.empty(2, 8, 3, 4, 16, 16, "float32")
-        >>> int(keras_attn.cache.sources(keras_attn.cache.branched(cache, 5)))
+        >>> cache = keras_attn.cache.expand_beams(cache, 5)
+        >>> int(keras_attn.cache.sources(cache))
         2
     """
     return ops.shape(cache.positions)[0]
 
 
-def open_slots(cache, count, there=None):
+def open_slots(cache, count, token_mask=None):
     """Gives the next `count` slots to tokens that follow the written ones.
 
     Args:
         cache: `KVCache`, consumed.
         count: int. T.
-        there: bool (R, T), False where there is no token, as in the prompts of
-            a batch that are shorter than the longest. Default: all there.
+        token_mask: bool (R, T), False where there is no token, as in the
+            prompts of a batch that are shorter than the longest. Default: all
+            there.
 
     Returns:
         The positions of the new tokens, int32 (R, T), -1 where there is none,
@@ -179,11 +182,11 @@ def open_slots(cache, count, there=None):
     if width > 1:
         used = ops.logical_and(used[:, None], _seen(cache))
     written = ops.sum(ops.cast(used, "int32"), axis=-1)
-    if there is None:
+    if token_mask is None:
         fresh = written[..., None] + ops.arange(count, dtype="int32")
         fresh = ops.reshape(fresh, (-1, count))
     else:
-        fresh = positions_from_mask(there)
+        fresh = positions_from_mask(token_mask)
         before = ops.reshape(written, (-1, 1))
         fresh = ops.where(fresh >= 0, before + fresh, -1)
     added = _side_by_side(ops.reshape(fresh, (-1, width * count)), width)
@@ -255,8 +258,8 @@ def close_slots(cache, count):
 def read(cache, layer, heads):
     """Returns one layer's keys, values and the positions of its slots.
 
-    In a `branched` cache these are the slots of all hypotheses of a source:
-    what one of them may see says `sight`.
+    In a `expand_beams` cache these are the slots of all hypotheses of a source:
+    what one of them may see says `beam_mask`.
 
     Args:
         cache: `KVCache`.
@@ -279,7 +282,7 @@ def read(cache, layer, heads):
     )
 
 
-def sight(cache, count):
+def beam_mask(cache, count):
     """Says which slots of a source are part of a hypothesis.
 
     Args:
@@ -291,10 +294,10 @@ def sight(cache, count):
 
     Examples:
         >>> cache = keras_attn.cache.empty(1, 2, 1, 4, 16, 16, "float32")
-        >>> print(keras_attn.cache.sight(cache, 1))
+        >>> print(keras_attn.cache.beam_mask(cache, 1))
         None
-        >>> cache = keras_attn.cache.branched(cache, 2)
-        >>> seen = keras_attn.cache.sight(cache, 1)
+        >>> cache = keras_attn.cache.expand_beams(cache, 2)
+        >>> seen = keras_attn.cache.beam_mask(cache, 1)
         >>> keras.ops.convert_to_numpy(seen)[0, 0].astype(int).tolist()
         [[1, 0, 1, 0], [0, 1, 0, 1]]
     """

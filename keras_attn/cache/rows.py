@@ -2,11 +2,11 @@
 
 from keras import ops, tree
 
-from keras_attn.backend import KEY_SLOTS_AXIS, VALUE_SLOTS_AXIS, take_rows
+from keras_attn.backend import KEY_SLOTS_AXIS, VALUE_SLOTS_AXIS, gather_rows
 from keras_attn.cache.kv_cache import KVCache, hypotheses, sources
 
 
-def branched(hypothesis, width):
+def expand_beams(hypothesis, width):
     """Gives each source k hypotheses instead of its one.
 
     Args:
@@ -20,7 +20,7 @@ def branched(hypothesis, width):
 
     Examples:
         >>> tokens = keras.ops.convert_to_tensor([[5], [7]])
-        >>> grown = keras_attn.cache.branched({"tokens": tokens}, 3)
+        >>> grown = keras_attn.cache.expand_beams({"tokens": tokens}, 3)
         >>> keras.ops.convert_to_numpy(grown["tokens"])[:, 0].tolist()
         [5, 5, 5, 7, 7, 7]
     """
@@ -59,7 +59,7 @@ def reorder(hypothesis, rows):
         hypothesis: nest of tensors with R rows each, or of a `KVCache` that
             serves R, consumed. What has no axis is shared by all and stays.
         rows: int32 (R',), in [0, R); a row may be taken more than once. Of a
-            `branched` cache R' = R, each row is one of the same source, and
+            `expand_beams` cache R' = R, each row is one of the same source, and
             nothing changes but who sees what.
 
     Returns:
@@ -80,12 +80,12 @@ def reorder(hypothesis, rows):
             return None  # its parts, then
         # Not the shape itself: TensorFlow's is true where it is known.
         scalar = len(part.shape) == 0
-        return part if scalar else take_rows(part, rows)
+        return part if scalar else gather_rows(part, rows)
 
     return tree.traverse(taken, hypothesis)
 
 
-def extended(hypothesis, count):
+def grown(hypothesis, count):
     """Gives the caches in a nest more slots, in which nothing is written.
 
     A step costs what all slots cost, those that are not written included: a
@@ -104,7 +104,7 @@ def extended(hypothesis, count):
 
     Examples:
         >>> cache = keras_attn.cache.empty(2, 8, 3, 4, 16, 16, "float32")
-        >>> cache, other = keras_attn.cache.extended((cache, "other"), 24)
+        >>> cache, other = keras_attn.cache.grown((cache, "other"), 24)
         >>> keras_attn.cache.slots(cache), other
         (32, 'other')
     """

@@ -1,21 +1,24 @@
-"""F3: decoding strategies; they know the decoding protocol and no layer."""
+"""Decoding strategies and the loop that runs them."""
 
 from keras_attn.decoding.beam_search import BeamSearch
 from keras_attn.decoding.generate import generate
 from keras_attn.decoding.greedy_search import GreedySearch
 from keras_attn.decoding.protocol import Decoded, DecodingState
 from keras_attn.decoding.sampling import Sampling
-from keras_attn.decoding.strategy import Live
-from keras_attn.decoding.stream import Streamed, stream
+from keras_attn.decoding.single_sequence_strategy import SingleSequenceStrategy
+from keras_attn.decoding.strategy import ActiveHypotheses, Strategy
+from keras_attn.decoding.stream import StreamedToken, stream
 
 __all__ = [
+    "ActiveHypotheses",
     "BeamSearch",
     "Decoded",
     "DecodingState",
     "GreedySearch",
-    "Live",
     "Sampling",
-    "Streamed",
+    "SingleSequenceStrategy",
+    "Strategy",
+    "StreamedToken",
     "generate",
     "stream",
 ]

@@ -15,36 +15,36 @@ from keras_attn.decoding.token_rows import are_token_rows, token_rows
 _BY_NAME = {"greedy": GreedySearch, "beam": BeamSearch, "sample": Sampling}
 
 
-def search_arguments(model, inputs, max_length, strategy, prefix):
+def search_arguments(model, inputs, max_new_tokens, strategy, prefix):
     """Reads and checks what `generate` takes.
 
     Args:
         model: what offers the decoding protocol.
         inputs: nest of arrays with one row a source, or a list of rows of token
             ids, of any lengths.
-        max_length: int >= 1. L.
+        max_new_tokens: int >= 1. L.
         strategy: a strategy object, or its name.
         prefix: as for `generate`.
 
     Returns:
         The strategy, and the arrays of a search, with one row a source:
         inputs, in which ragged rows are an object array; prefix, int32 (B, L)
-        or None; and what the strategy's `draw` returns.
+        or None; and what the strategy's `draw_uniforms` returns.
 
     Raises:
         ValueError: what is no strategy, no set of rows, or no prefix.
     """
-    strategy = _strategy(strategy, max_length)
+    strategy = _strategy(strategy, max_new_tokens)
     inputs = _arrays(inputs, fill_id(model))
     count = len(keras.tree.flatten(inputs)[0])
     return strategy, (
         inputs,
-        forced_prefix(prefix, count, max_length, model),
-        strategy.draw(inputs, max_length, fill_id(model)),
+        forced_prefix(prefix, count, max_new_tokens, model),
+        strategy.draw_uniforms(inputs, max_new_tokens, fill_id(model)),
     )
 
 
-def _strategy(strategy, max_length):
+def _strategy(strategy, max_new_tokens):
     if isinstance(strategy, str):
         checks.choice("strategy", strategy, tuple(_BY_NAME))
         strategy = _BY_NAME[strategy]()
@@ -53,10 +53,11 @@ def _strategy(strategy, max_length):
             "`strategy` must be a name or a strategy of `keras_attn.decoding`. "
             f"Received: strategy={strategy!r}"
         )
-    if strategy.min_length > max_length:
+    if strategy.min_new_tokens > max_new_tokens:
         raise ValueError(
-            f"`min_length` must not exceed max_length={max_length}. "
-            f"Received: min_length={strategy.min_length}"
+            "`min_new_tokens` must not exceed "
+            f"max_new_tokens={max_new_tokens}. "
+            f"Received: min_new_tokens={strategy.min_new_tokens}"
         )
     return strategy
 

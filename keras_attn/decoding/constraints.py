@@ -10,16 +10,16 @@ class Constraints(NamedTuple):
     """Says which tokens may stand where.
 
     Pad and start are never generated, and neither are banned tokens; the end
-    token does not come before `min_length`. Where a prefix is forced, nothing
-    else stands, and nothing of that forbids it. An end token that is also the
-    pad or the start token can be generated.
+    token does not come before `min_new_tokens`. Where a prefix is forced,
+    nothing else stands, and nothing of that forbids it. An end token that is
+    also the pad or the start token can be generated.
 
     Args:
         pad_id: int.
         start_id: int.
         end_id: int.
-        banned_tokens: tuple of int. Never generated.
-        min_length: int. The fewest tokens of a sequence, its end included.
+        suppress_tokens: tuple of int. Never generated.
+        min_new_tokens: int. The fewest tokens of a sequence, its end included.
         prefix: int32 (B, L), the tokens that each sequence begins with, and
             `pad_id` behind them; None: nothing is forced.
     """
@@ -27,8 +27,8 @@ class Constraints(NamedTuple):
     pad_id: int
     start_id: int
     end_id: int
-    banned_tokens: tuple = ()
-    min_length: int = 0
+    suppress_tokens: tuple = ()
+    min_new_tokens: int = 0
     prefix: Any = None
 
     def allow(self, log_probs, step, alive):
@@ -50,8 +50,8 @@ class Constraints(NamedTuple):
         """
         ids = np.arange(log_probs.shape[-1])
         hidden = ops.convert_to_tensor(self._never(ids))
-        if self.min_length > 1:
-            early = ops.less(step + 1, self.min_length)
+        if self.min_new_tokens > 1:
+            early = ops.less(step + 1, self.min_new_tokens)
             hidden = hidden | (
                 ops.convert_to_tensor(ids == self.end_id) & early
             )
@@ -68,17 +68,17 @@ class Constraints(NamedTuple):
         return ops.where(hidden, -float("inf"), log_probs)
 
     def _never(self, ids):
-        outside = [v for v in self.banned_tokens if not 0 <= v < len(ids)]
+        outside = [v for v in self.suppress_tokens if not 0 <= v < len(ids)]
         if outside:
             raise ValueError(
-                f"`banned_tokens` must lie in [0, {len(ids)}). "
+                f"`suppress_tokens` must lie in [0, {len(ids)}). "
                 f"Received: {outside}"
             )
         never = {self.pad_id, self.start_id} - {self.end_id}
-        hidden = np.isin(ids, [*never, *self.banned_tokens])
+        hidden = np.isin(ids, [*never, *self.suppress_tokens])
         if hidden.all():
             raise ValueError(
-                "`banned_tokens` must leave a token to be generated, besides "
+                "`suppress_tokens` must leave a token to be generated, besides "
                 f"pad and start. Received: all of [0, {len(ids)})"
             )
         return hidden

@@ -7,6 +7,8 @@ import keras
 from keras_attn import checks
 from keras_attn.backend import compiled
 from keras_attn.decoding.arguments import search_arguments
+from keras_attn.decoding.loop import run
+from keras_attn.decoding.prepared_weights import prepared_weights
 from keras_attn.decoding.progress import progress
 from keras_attn.decoding.protocol import Decoded, fill_id
 from keras_attn.decoding.row_batches import (
@@ -15,14 +17,13 @@ from keras_attn.decoding.row_batches import (
     row_batches,
     taken,
 )
-from keras_attn.decoding.step_weights import step_weights
-from keras_attn.ops import refuse_capture
+from keras_attn.ops.capture import refuse_capture
 
 
 def generate(
     model,
     inputs,
-    max_length,
+    max_new_tokens,
     strategy,
     batch_size=32,
     prefix=None,
@@ -43,7 +44,7 @@ def generate(
             such as int32 (B, S). Or a list of B rows of token ids, each a list
             or a 1-D array, of any lengths. (Of several 1-D arrays make a tuple
             or a dict: a list of them is read as rows.)
-        max_length: int >= 1. The most tokens generated, end included.
+        max_new_tokens: int >= 1. The most tokens generated, end included.
         strategy: a strategy object, or `"greedy"`, `"beam"` or `"sample"`: one
             with its default arguments.
         batch_size: int >= 1. Rows decoded together.
@@ -76,7 +77,7 @@ def generate(
         >>> decoded.tokens[:, 0, 0]
         array([8, 8, 8], dtype=int32)
     """
-    checks.positive_int("max_length", max_length)
+    checks.positive_int("max_new_tokens", max_new_tokens)
     checks.positive_int("batch_size", batch_size)
     checks.choice("verbose", verbose, ("auto", 0, 1))
     refuse_capture("generate")
@@ -86,7 +87,7 @@ def generate(
             f"Received: {type(model).__name__}"
         )
     strategy, arguments = search_arguments(
-        model, inputs, max_length, strategy, prefix
+        model, inputs, max_new_tokens, strategy, prefix
     )
     leaves = keras.tree.flatten(arguments[0])
     count = len(leaves[0])
@@ -94,11 +95,11 @@ def generate(
     batches = row_batches(arguments[0], size)
     # Keras gathers them layer by layer, which takes as long as a step.
     variables = model.variables
-    search = _program(model, variables, strategy, max_length)
+    search = _program(model, variables, strategy, max_new_tokens)
     if return_weights:
-        align = _program(model, variables, None, max_length)
-    weights = step_weights(model, variables)
-    limit = getattr(model, "max_length", None)
+        align = _program(model, variables, None, max_new_tokens)
+    weights = prepared_weights(model, variables)
+    limit = getattr(model, "max_sequence_length", None)
     show = progress(verbose, count, len(batches))
     parts = []
     for chosen in batches:
@@ -116,20 +117,20 @@ def generate(
     return decoded
 
 
-def _program(model, variables, strategy, max_length):
+def _program(model, variables, strategy, max_new_tokens):
     """Returns the compiled program of a task.
 
     The task is a search, or, without a strategy, the alignment of its results.
     """
     config = repr(strategy and strategy.program_config())
-    key = type(strategy), config, max_length
+    key = type(strategy), config, max_new_tokens
     owner = model
     # Not the model itself: the program would keep its owner alive for ever.
     model = weakref.proxy(model)
 
-    def search(inputs, prefix, draws, weights):
-        found = strategy.search(
-            model, inputs, max_length, prefix, draws, weights
+    def search(inputs, prefix, uniforms, weights):
+        found = run(
+            strategy, model, inputs, max_new_tokens, prefix, uniforms, weights
         )
         return tuple(found[:3])
 

@@ -2,12 +2,12 @@
 
 import keras
 
-from keras_attn.backend import first_of_largest
-from keras_attn.decoding.one_by_one import OneByOne
+from keras_attn.backend import argmax_first
+from keras_attn.decoding.single_sequence_strategy import SingleSequenceStrategy
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
-class GreedySearch(OneByOne):
+class GreedySearch(SingleSequenceStrategy):
     """Takes the likeliest token at every step until the end token.
 
         y_t = argmax_v log p(v | y_<t, x)
@@ -19,8 +19,8 @@ class GreedySearch(OneByOne):
     sequence: its score is -inf, its length 0.
 
     Args:
-        banned_tokens: iterable of int. Ids that are never generated.
-        min_length: int >= 0. The fewest tokens of a sequence, its end token
+        suppress_tokens: iterable of int. Ids that are never generated.
+        min_new_tokens: int >= 0. The fewest tokens of a sequence, its end token
             included.
 
     Raises:
@@ -29,13 +29,13 @@ class GreedySearch(OneByOne):
     Examples:
         >>> model = keras_attn.models.Transformer(
         ...     12, num_layers=1, num_heads=1, hidden_dim=4, intermediate_dim=4)
-        >>> strategy = keras_attn.decoding.GreedySearch(min_length=4)
+        >>> strategy = keras_attn.decoding.GreedySearch(min_new_tokens=4)
         >>> decoded = model.generate(
-        ...     [[5, 6, 2]], max_length=6, strategy=strategy)
+        ...     [[5, 6, 2]], max_new_tokens=6, strategy=strategy)
         >>> decoded.tokens.shape, int(decoded.lengths[0, 0]) >= 4
         ((1, 1, 6), True)
     """
 
-    def pick(self, log_probs, step, draws):
+    def get_next_token(self, log_probs, step, uniforms):
         """Picks the likeliest tokens, int32 (B, 1)."""
-        return first_of_largest(log_probs)
+        return argmax_first(log_probs)

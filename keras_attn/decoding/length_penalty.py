@@ -5,7 +5,7 @@ import numpy as np
 PENALTIES = "gnmt", "power"
 
 
-def divisors(max_length, alpha, penalty):
+def divisors(max_new_tokens, alpha, penalty):
     """Returns the divisor of every length.
 
         gnmt:   lp(n) = ((5 + n) / 6)^alpha
@@ -16,7 +16,7 @@ def divisors(max_length, alpha, penalty):
     part of it.
 
     Args:
-        max_length: int. L.
+        max_new_tokens: int. L.
         alpha: float. 0: every divisor is 1. Above 0 long hypotheses gain,
             below 0 short ones.
         penalty: `"gnmt"` or `"power"`.
@@ -27,13 +27,14 @@ def divisors(max_length, alpha, penalty):
     Raises:
         ValueError: `alpha` takes a divisor out of the range of float32.
     """
-    lengths = np.arange(1, max_length + 1, dtype="float64")
+    lengths = np.arange(1, max_new_tokens + 1, dtype="float64")
     base = (5 + lengths) / 6 if penalty == "gnmt" else lengths
     with np.errstate(over="ignore", under="ignore"):
         found = (base**alpha).astype("float32")
     if not (np.isfinite(found) & (found > 0)).all():
         raise ValueError(
-            f"`length_penalty` must give lengths up to {max_length} divisors "
+            f"`length_penalty` must give lengths up to {max_new_tokens} "
+            "divisors "
             f"that float32 can hold. Received: length_penalty={alpha}"
         )
     return found

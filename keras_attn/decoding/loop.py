@@ -6,23 +6,23 @@ from keras import ops
 
 from keras_attn import cache as kv
 from keras_attn import checks
-from keras_attn.backend import Capturing, repeated
+from keras_attn.backend import Capturing, while_loop
 from keras_attn.decoding.protocol import fill_id, id_or_none
 
 FIRST_LENGTH = 64
 
 
-class Task(NamedTuple):
+class SearchSpec(NamedTuple):
     """Holds what a search has to know of its model and its end.
 
     Args:
-        max_length: int. L, the most tokens generated, end included.
+        max_new_tokens: int. L, the most tokens generated, end included.
         pad_id: int.
         start_id: int.
         end_id: int.
     """
 
-    max_length: int
+    max_new_tokens: int
     pad_id: int
     start_id: int
     end_id: int
@@ -32,15 +32,15 @@ class Choice(NamedTuple):
     """Holds what a strategy made of one step.
 
     Args:
-        book: nest of tensors, the strategy's next.
+        search_state: nest of tensors, the strategy's next.
         tokens: int32 (B, k), what each sequence goes on with.
-        origins: int32 (B, k), which of the k sequences of its source each goes
+        parents: int32 (B, k), which of the k sequences of its source each goes
             on from; None: each from itself.
     """
 
-    book: Any
+    search_state: Any
     tokens: Any
-    origins: Any = None
+    parents: Any = None
 
 
 class Loop(NamedTuple):
@@ -51,29 +51,29 @@ class Loop(NamedTuple):
         going: bool (), whether any sequence is continued.
         state: `DecodingState` without `memory` and `weights`, its `tokens`
             those of the next step.
-        book: nest of tensors in which the strategy keeps its sequences.
+        search_state: nest of tensors in which the strategy keeps its sequences.
     """
 
     step: Any
     going: Any
     state: Any
-    book: Any
+    search_state: Any
 
 
-class Given(NamedTuple):
+class LoopConstants(NamedTuple):
     """Holds what is the same in all turns of one run.
 
     Args:
         memory: nest with one row a source, that of the model's state.
         prefix: int32 (B, L), the tokens that each sequence begins with; or
             None.
-        draws: what the strategy drew, with one row a source, or None.
+        uniforms: what the strategy drew, with one row a source, or None.
         weights: what the model's `prepare_weights` returned, or ().
     """
 
     memory: Any
     prefix: Any
-    draws: Any
+    uniforms: Any
     weights: Any
 
 
@@ -89,14 +89,14 @@ class Search:
     Args:
         strategy: `Strategy`.
         model: what offers the decoding protocol.
-        max_length: int. L, the most tokens generated, end included.
+        max_new_tokens: int. L, the most tokens generated, end included.
     """
 
-    def __init__(self, strategy, model, max_length):
+    def __init__(self, strategy, model, max_new_tokens):
         self.strategy = strategy
         self.model = model
-        self.task = Task(
-            max_length,
+        self.spec = SearchSpec(
+            max_new_tokens,
             fill_id(model),
             id_or_none(model.start_id),
             id_or_none(model.end_id),
@@ -105,10 +105,10 @@ class Search:
     def lengths(self):
         """Returns how many slots there are in turn, up to L."""
         found, length = [], FIRST_LENGTH
-        while length < self.task.max_length:
+        while length < self.spec.max_new_tokens:
             found.append(length)
             length *= 2
-        return [*found, self.task.max_length]
+        return [*found, self.spec.max_new_tokens]
 
     def start(self, inputs):
         """Starts a run.
@@ -119,21 +119,21 @@ class Search:
         Returns:
             The first `Loop`, with the first of `lengths`; the memory.
         """
-        width, length = self.strategy.width, self.lengths()[0]
+        width, length = self.strategy.num_hypotheses, self.lengths()[0]
         state = self.model.start_decoding(inputs, length)
         sources = ops.shape(state.tokens)[0]
         if width > 1:
             parts = state.hypothesis, state.tokens
             if self.strategy.reorders:
-                hypothesis, tokens = kv.branched(parts, width)
+                hypothesis, tokens = kv.expand_beams(parts, width)
             else:
                 rows = ops.arange(sources * width, dtype="int32") // width
                 hypothesis, tokens = kv.reorder(parts, rows)
             state = state._replace(hypothesis=hypothesis, tokens=tokens)
-        book = self.strategy.begin(sources, length, self.task)
+        search_state = self.strategy.init_state(sources, length, self.spec)
         step, going = ops.zeros((), "int32"), ops.ones((), "bool")
         memory, state = state.memory, state._replace(memory=(), weights=())
-        return Loop(step, going, state, book), memory
+        return Loop(step, going, state, search_state), memory
 
     def lengthened(self, loop, present, length):
         """Returns a loop with slots for `length` tokens instead of `present`.
@@ -144,61 +144,68 @@ class Search:
         state = loop.state
         return loop._replace(
             state=state._replace(
-                hypothesis=kv.extended(state.hypothesis, length - present)
+                hypothesis=kv.grown(state.hypothesis, length - present)
             ),
-            book=self.strategy.lengthened(loop.book, length, self.task),
+            search_state=self.strategy.grow_state(
+                loop.search_state, length, self.spec
+            ),
         )
 
-    def turn(self, loop, given):
+    def step(self, loop, constants):
         """Adds one token.
 
         Args:
             loop: `Loop`, consumed.
-            given: `Given`.
+            constants: `LoopConstants`.
 
         Returns:
             The next `Loop`.
         """
-        strategy, width = self.strategy, self.strategy.width
-        state = loop.state._replace(memory=given.memory, weights=given.weights)
+        strategy, width = self.strategy, self.strategy.num_hypotheses
+        state = loop.state._replace(
+            memory=constants.memory, weights=constants.weights
+        )
         logits, state = self.model.decode_step(state.tokens, state)
         log_probs = ops.log_softmax(ops.cast(logits[:, -1], "float32"))
         rows, size = log_probs.shape
         sources = rows // width
         log_probs = ops.reshape(log_probs, (sources, width, size))
-        allowed = strategy.constraints(self.task, given.prefix).allow(
-            log_probs, loop.step, strategy.alive(loop.book)
+        allowed = strategy.constraints(self.spec, constants.prefix).allow(
+            log_probs, loop.step, strategy.is_active(loop.search_state)
         )
         choice = strategy.choose(
-            loop.book, loop.step, allowed, given.draws, self.task
+            loop.search_state, loop.step, allowed, constants.uniforms, self.spec
         )
-        if choice.origins is not None:
+        if choice.parents is not None:
             first = ops.arange(sources, dtype="int32")[:, None]
-            origins = ops.reshape(first * width + choice.origins, (-1,))
+            parents = ops.reshape(first * width + choice.parents, (-1,))
             state = state._replace(
-                hypothesis=kv.reorder(state.hypothesis, origins)
+                hypothesis=kv.reorder(state.hypothesis, parents)
             )
         tokens = ops.reshape(choice.tokens, (-1, 1))
         state = state._replace(memory=(), tokens=tokens, weights=())
-        going = ops.any(strategy.alive(choice.book))
-        return Loop(loop.step + 1, going, state, choice.book)
+        going = ops.any(strategy.is_active(choice.search_state))
+        return Loop(loop.step + 1, going, state, choice.search_state)
 
-    def shown_turn(self, loop, given):
+    def step_and_read(self, loop, constants):
         """Adds one token and shows what there is.
 
         Args:
-            loop: as for `turn`.
-            given: as for `turn`.
+            loop: as for `step`.
+            constants: as for `step`.
 
         Returns:
-            The next `Loop`; tokens, scores and lengths of `Decoded`; `Live`.
+            The next `Loop`; tokens, scores and lengths of `Decoded`;
+            `ActiveHypotheses`.
         """
-        loop = self.turn(loop, given)
-        found = self.strategy.decoded(loop.book, self.task)
-        live = self.strategy.live(loop.book, loop.step, self.task)
+        loop = self.step(loop, constants)
+        found = self.strategy.finalize(loop.search_state, self.spec)
+        live = self.strategy.active_hypotheses(
+            loop.search_state, loop.step, self.spec
+        )
         return loop, tuple(found[:3]), live
 
-    def captured(self, turn):
+    def captured(self, step_fn):
         """Returns `start` and one of the turns as the backend has them best.
 
         For one run: on PyTorch its weights are those of its first turn.
@@ -213,53 +220,55 @@ class Search:
         once = "plain" if way == "plain" else "captured"
         return (
             capturing.step(self.start, self.key("start"), once),
-            capturing.step(turn, self.key(turn.__name__), way, fixed=1),
+            capturing.step(step_fn, self.key(step_fn.__name__), way, fixed=1),
         )
 
     def key(self, name):
         """Returns what one of these functions depends on, hashable."""
         strategy = self.strategy
         config = repr(strategy.program_config())
-        return name, type(strategy), config, self.task
+        return name, type(strategy), config, self.spec
 
 
-def run(strategy, model, inputs, max_length, prefix, draws, weights):
+def run(strategy, model, inputs, max_new_tokens, prefix, uniforms, weights):
     """Runs a model until nothing is alive, as a function of tensors.
 
     Args:
         strategy: `Strategy`.
         model: what offers the decoding protocol.
         inputs: nest of tensors for its `start_decoding`.
-        max_length: int. L, the most tokens generated, end included.
+        max_new_tokens: int. L, the most tokens generated, end included.
         prefix: int32 (B, L), or None.
-        draws: what the strategy drew, as a tensor, or None.
-        weights: what `step_weights` returned, or ().
+        uniforms: what the strategy drew, as a tensor, or None.
+        weights: what `prepared_weights` returned, or ().
 
     Returns:
         `Decoded` of tensors.
     """
-    search = Search(strategy, model, max_length)
-    start, turn = search.captured(search.turn)
+    search = Search(strategy, model, max_new_tokens)
+    start, step_fn = search.captured(search.step)
     loop, memory = start(inputs)
-    given = Given(memory, prefix, draws, weights)
+    constants = LoopConstants(memory, prefix, uniforms, weights)
 
     def rest(loop, reached, lengths):
-        loop = repeated(
-            lambda loop: turn(loop, given),
+        loop = while_loop(
+            lambda loop: step_fn(loop, constants),
             lambda loop: loop.going,
             loop,
             lengths[0] - reached,
         )
         if len(lengths) == 1:
-            return loop.book
+            return loop.search_state
         # What is done needs no longer caches.
         return ops.cond(
             loop.going,
             lambda: rest(
                 search.lengthened(loop, *lengths[:2]), lengths[0], lengths[1:]
             ),
-            lambda: strategy.lengthened(loop.book, max_length, search.task),
+            lambda: strategy.grow_state(
+                loop.search_state, max_new_tokens, search.spec
+            ),
         )
 
-    book = rest(loop, 0, search.lengths())
-    return strategy.decoded(book, search.task)
+    search_state = rest(loop, 0, search.lengths())
+    return strategy.finalize(search_state, search.spec)

@@ -5,7 +5,7 @@ import numpy as np
 from keras_attn.decoding.protocol import fill_id
 
 
-def forced_prefix(prefix, rows, max_length, model, vocabulary_size=None):
+def forced_prefix(prefix, rows, max_new_tokens, model, vocabulary_size=None):
     """Refuses what cannot be a prefix, and brings the others to one shape.
 
     Args:
@@ -13,7 +13,7 @@ def forced_prefix(prefix, rows, max_length, model, vocabulary_size=None):
             any lengths; or an array, int (P,) or (B, P), with `pad_id` behind
             shorter ones. None: nothing is forced.
         rows: int. B.
-        max_length: int. L.
+        max_new_tokens: int. L.
         model: what has `pad_id`, `start_id` and `end_id`.
         vocabulary_size: int. Ids must be less; None: not known.
 
@@ -22,7 +22,7 @@ def forced_prefix(prefix, rows, max_length, model, vocabulary_size=None):
 
     Raises:
         ValueError: a prefix of another form, not of integers, longer than
-            `max_length`, or with ids that cannot stand in it.
+            `max_new_tokens`, or with ids that cannot stand in it.
     """
     if prefix is None:
         return None
@@ -39,11 +39,11 @@ def forced_prefix(prefix, rows, max_length, model, vocabulary_size=None):
             f" rows of `inputs`. Received: {len(given)} rows"
         )
     pad_id = fill_id(model)
-    forced = np.full((len(given), max_length), pad_id, "int32")
+    forced = np.full((len(given), max_new_tokens), pad_id, "int32")
     for row, tokens in zip(forced, given, strict=True):
         there = np.flatnonzero(tokens != pad_id)
         tokens = tokens[: there[-1] + 1 if there.size else 0]
-        _check(tokens, max_length, model, vocabulary_size)
+        _check(tokens, max_new_tokens, model, vocabulary_size)
         row[: len(tokens)] = tokens
     return np.repeat(forced, rows // len(forced), axis=0)
 
@@ -58,10 +58,11 @@ def _row(tokens):
     return tokens
 
 
-def _check(tokens, max_length, model, vocabulary_size):
-    if len(tokens) > max_length:
+def _check(tokens, max_new_tokens, model, vocabulary_size):
+    if len(tokens) > max_new_tokens:
         raise ValueError(
-            f"`prefix` must not be longer than max_length={max_length}. "
+            "`prefix` must not be longer than "
+            f"max_new_tokens={max_new_tokens}. "
             f"Received: {len(tokens)} tokens"
         )
     size = np.inf if vocabulary_size is None else vocabulary_size

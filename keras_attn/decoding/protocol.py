@@ -14,14 +14,14 @@ class DecodingState(NamedTuple):
     with tokens int32 (R, T) and logits float (R, T, V); `decode_step` consumes
     its state, the old one must not be used again. The state of a start has room
     for `length` tokens. A search that goes on beyond them gives every `KVCache`
-    in `hypothesis` more slots (`keras_attn.cache.extended`); nothing else in
+    in `hypothesis` more slots (`keras_attn.cache.grown`); nothing else in
     the state may depend on the length. The state of a start has one
     row a source, R = B. A search that keeps k hypotheses of each source gives
     `hypothesis` and `tokens` R = B k rows, those of one source side by side,
     and `memory` stays as it is. Where hypotheses go on from each other, a
     `KVCache` keeps B rows instead, each with the slots of all k
-    (`keras_attn.cache.branched`): attention to it takes the hypotheses as
-    queries of one row and hides what `keras_attn.cache.sight` hides, as
+    (`keras_attn.cache.expand_beams`): attention to it takes the hypotheses as
+    queries of one row and hides what `keras_attn.cache.beam_mask` hides, as
     `MultiHeadAttention.decode_step` does. The model also has `pad_id`,
     `start_id`, `end_id` (ints; a `pad_id` that is None: no id is padding, and
     `end_id` stands behind what has ended; a `start_id` or an `end_id` that is

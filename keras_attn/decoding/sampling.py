@@ -7,14 +7,14 @@ import numpy as np
 from keras import ops
 
 from keras_attn import checks
-from keras_attn.backend import largest, take_along
-from keras_attn.decoding.one_by_one import OneByOne
+from keras_attn.backend import take_along_axis, top_k
 from keras_attn.decoding.row_streams import uniform_rows
+from keras_attn.decoding.single_sequence_strategy import SingleSequenceStrategy
 from keras_attn.decoding.strategy import real, whole
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
-class Sampling(OneByOne):
+class Sampling(SingleSequenceStrategy):
     """Draws every token from the model's distribution, or from a part of it.
 
         y_t ~ p(v | y_<t, x)^(1 / temperature) / Z,  v in the part
@@ -28,8 +28,8 @@ class Sampling(OneByOne):
     Each row draws from a stream of its own, which the seed and the row's
     content determine: its answer is the same alone and in any batch, padded or
     not, on every backend. Equal rows therefore get equal answers;
-    `num_samples` gives several for one row, in the order in which they were
-    drawn.
+    `num_return_sequences` gives several for one row, in the order in which they
+    were drawn.
 
     Args:
         temperature: float > 0. Below 1 likely tokens get likelier.
@@ -37,9 +37,9 @@ class Sampling(OneByOne):
         top_p: float in (0, 1], or None: the same as 1, all tokens.
         seed: int >= 0. None: another one for every call, from Python's
             `random`, which `keras.utils.set_random_seed` sets.
-        num_samples: int >= 1. t, sequences drawn for each source.
-        banned_tokens: iterable of int. Ids that are never generated.
-        min_length: int >= 0. The fewest tokens of a sequence, its end token
+        num_return_sequences: int >= 1. t, sequences drawn for each source.
+        suppress_tokens: iterable of int. Ids that are never generated.
+        min_new_tokens: int >= 0. The fewest tokens of a sequence, its end token
             included.
 
     Raises:
@@ -49,9 +49,9 @@ class Sampling(OneByOne):
         >>> model = keras_attn.models.Transformer(
         ...     12, num_layers=1, num_heads=1, hidden_dim=4, intermediate_dim=4)
         >>> strategy = keras_attn.decoding.Sampling(
-        ...     top_p=0.9, seed=7, num_samples=3)
+        ...     top_p=0.9, seed=7, num_return_sequences=3)
         >>> model.generate(
-        ...     [[5, 6, 2]], max_length=4, strategy=strategy).tokens.shape
+        ...     [[5, 6, 2]], max_new_tokens=4, strategy=strategy).tokens.shape
         (1, 3, 4)
     """
 
@@ -61,11 +61,11 @@ class Sampling(OneByOne):
         top_k=None,
         top_p=None,
         seed=None,
-        num_samples=1,
-        banned_tokens=(),
-        min_length=0,
+        num_return_sequences=1,
+        suppress_tokens=(),
+        min_new_tokens=0,
     ):
-        super().__init__(banned_tokens, min_length)
+        super().__init__(suppress_tokens, min_new_tokens)
         if not real(temperature) or not 0 < temperature < float("inf"):
             raise ValueError(
                 "`temperature` must be a finite number above 0. "
@@ -81,44 +81,46 @@ class Sampling(OneByOne):
             raise ValueError(
                 f"`seed` must be an integer >= 0. Received: seed={seed!r}"
             )
-        checks.positive_int("num_samples", num_samples)
+        checks.positive_int("num_return_sequences", num_return_sequences)
         self.temperature = float(temperature)
         self.top_k = top_k
         self.top_p = None if top_p in (None, 1) else float(top_p)
         self.seed = None if seed is None else int(seed)
-        self.num_samples = num_samples
+        self.num_return_sequences = num_return_sequences
 
-    def draw(self, inputs, max_length, pad_id):
+    def draw_uniforms(self, inputs, max_new_tokens, pad_id):
         """Draws one uniform number for every token, before the search.
 
         Args:
             inputs: nest of NumPy arrays, one row a source.
-            max_length: int. L.
+            max_new_tokens: int. L.
             pad_id: int.
 
         Returns:
             NumPy float32 (B, t, L).
         """
         seed = random.getrandbits(64) if self.seed is None else self.seed
-        return uniform_rows(inputs, self.num_samples, max_length, seed, pad_id)
+        return uniform_rows(
+            inputs, self.num_return_sequences, max_new_tokens, seed, pad_id
+        )
 
     @property
-    def width(self):
+    def num_hypotheses(self):
         """How many sequences of each source there are."""
-        return self.num_samples
+        return self.num_return_sequences
 
-    def pick(self, log_probs, step, draws):
+    def get_next_token(self, log_probs, step, uniforms):
         """Draws the next tokens.
 
         Args:
             log_probs: float32 (B, t, V), -inf where a token is not allowed.
             step: int32 (), how many tokens there are already.
-            draws: float32 (B, t, L), from `draw`.
+            uniforms: float32 (B, t, L), from `draw_uniforms`.
 
         Returns:
             int32 (B, t).
         """
-        return self._drawn(log_probs, ops.take(draws, step, axis=-1))
+        return self._drawn(log_probs, ops.take(uniforms, step, axis=-1))
 
     def program_config(self):
         """Returns the config without the seed: it only makes the draws."""
@@ -131,7 +133,7 @@ class Sampling(OneByOne):
             "top_k": self.top_k,
             "top_p": self.top_p,
             "seed": self.seed,
-            "num_samples": self.num_samples,
+            "num_return_sequences": self.num_return_sequences,
         }
 
     def _drawn(self, log_probs, uniform):
@@ -139,7 +141,7 @@ class Sampling(OneByOne):
         if self.top_k is None and self.top_p is None:
             return _inverse(_powers(log_probs, self.temperature), uniform)
         size = log_probs.shape[-1]
-        log_probs, ids = largest(log_probs, min(self.top_k or size, size))
+        log_probs, ids = top_k(log_probs, min(self.top_k or size, size))
         powers = _powers(log_probs, self.temperature)
         if self.top_p is not None:
             before = ops.cumsum(powers, axis=-1) - powers
@@ -150,7 +152,7 @@ class Sampling(OneByOne):
             inside = inside | ops.convert_to_tensor(first)
             powers = ops.where(inside, powers, 0.0)
         place = _inverse(powers, uniform)
-        return take_along(ids, place[..., None])[..., 0]
+        return take_along_axis(ids, place[..., None])[..., 0]
 
 
 def _powers(log_probs, temperature):

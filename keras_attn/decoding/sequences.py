@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
-from keras_attn.backend import take_along
+from keras_attn.backend import take_along_axis
 from keras_attn.decoding.protocol import Decoded
 
 
@@ -25,10 +25,10 @@ class Sequences(NamedTuple):
     growing: Any
 
 
-def begin(sources, width, max_length, pad_id):
+def begin(sources, width, max_new_tokens, pad_id):
     """Returns `Sequences` without a token."""
     return Sequences(
-        ops.full((sources, width, max_length), pad_id, dtype="int32"),
+        ops.full((sources, width, max_new_tokens), pad_id, dtype="int32"),
         ops.zeros((sources, width), "float32"),
         ops.zeros((sources, width), "int32"),
         ops.ones((sources, width), "bool"),
@@ -50,7 +50,7 @@ def grow(sequences, step, log_probs, chosen, pad_id, end_id):
         `Sequences`, and int32 (B, k), the tokens of the next step.
     """
     growing = sequences.growing
-    gained = take_along(log_probs, chosen[..., None])[..., 0]
+    gained = take_along_axis(log_probs, chosen[..., None])[..., 0]
     possible = ops.logical_and(growing, gained > -float("inf"))
     chosen = ops.where(possible, chosen, pad_id)
     return Sequences(

@@ -1,193 +1,221 @@
-"""What all strategies share: which tokens they may choose from."""
+"""The base class of decoding strategies."""
 
 import numbers
 from typing import Any, NamedTuple
 
 from keras_attn.decoding.constraints import Constraints
-from keras_attn.decoding.loop import run
-from keras_attn.decoding.protocol import Decoded
 
 
-class Live(NamedTuple):
-    """Holds the sequences of each source that a search continues.
+class ActiveHypotheses(NamedTuple):
+    """The hypotheses of each source that a search still extends.
 
     Args:
-        tokens: int32 (B, k, L), `pad_id` behind what there is.
-        scores: float32 (B, k), their log-probabilities in nats; -inf: there is
-            no such sequence.
-        lengths: int32 (B, k), tokens so far; 0 where there is no sequence.
-        origins: int32 (B, k), which of the k of the step before each of them
-            continues.
+        tokens: int32 (B, k, L), padded with `pad_id`.
+        scores: float32 (B, k), log-probabilities in nats; -inf if there is no
+            such hypothesis.
+        lengths: int32 (B, k), tokens so far; 0 if there is no hypothesis.
+        parents: int32 (B, k), the index of the hypothesis of the previous step
+            that each one extends.
 
     Examples:
-        >>> keras_attn.decoding.Live(None, None, None, None)._fields
-        ('tokens', 'scores', 'lengths', 'origins')
+        >>> keras_attn.decoding.ActiveHypotheses(None, None, None, None)._fields
+        ('tokens', 'scores', 'lengths', 'parents')
     """
 
     tokens: Any
     scores: Any
     lengths: Any
-    origins: Any
+    parents: Any
 
 
 class Strategy:
-    """Chooses the tokens of a sequence, one after the other.
+    """Base class of decoding strategies: chooses the next token at each step.
 
-    Abstract: a strategy keeps `width` sequences of each source in a book, a
-    nest of tensors. It defines the methods from `begin` to `live`, which are
-    functions of tensors, and `get_config` where it has arguments of its own.
+    A strategy keeps `num_hypotheses` hypotheses per source in a search state, a
+    nest of tensors. `generate` and `stream` drive it through these methods, all
+    of them functions of tensors:
 
-    `width` is k. A strategy that `reorders` lets sequences go on from others of
-    their source (`Choice.origins`): they share the slots of one cache, of which
-    nothing is then copied. Otherwise each has a cache of its own, of which it
-    alone is a query.
+        init_state(batch_size, length, spec) -> search_state
+        grow_state(search_state, length, spec) -> search_state
+        is_active(search_state) -> bool (B, k)
+        choose(search_state, step, log_probs, uniforms, spec) -> Choice
+        finalize(search_state, spec) -> Decoded
+        active_hypotheses(search_state, step, spec) -> ActiveHypotheses
+
+    A strategy whose hypotheses do not compete, such as greedy search or
+    sampling, subclasses `SingleSequenceStrategy` (or one of them) and defines
+    `get_next_token` only. A strategy with constructor arguments also defines
+    `get_config`: compiled programs are cached by class and config.
+
+    Set `reorders = True` if hypotheses can extend other hypotheses of their
+    source (`Choice.parents`). They then share the slots of one cache, and
+    nothing is copied when they are reordered. Otherwise each hypothesis has a
+    cache of its own.
 
     Args:
-        banned_tokens: iterable of int. Ids that are never generated, besides
-            pad and start.
-        min_length: int >= 0. The fewest tokens of a sequence, its end token
-            included: before that the end token is not generated.
+        suppress_tokens: iterable of int. Token ids that are never generated, in
+            addition to pad and start. Default ().
+        min_new_tokens: int >= 0. Minimum number of generated tokens, end token
+            included. Default 0.
+
+    Raises:
+        ValueError: an argument out of range.
+
+    Examples:
+        A strategy of your own: sampling whose temperature falls with the step.
+
+        >>> class CoolingSampling(keras_attn.decoding.Sampling):
+        ...     def get_next_token(self, log_probs, step, uniforms):
+        ...         t = keras.ops.cast(step, "float32")
+        ...         temperature = 0.1 + 0.9 * 0.8**t
+        ...         return super().get_next_token(
+        ...             log_probs / temperature, step, uniforms)
+        >>> model = keras_attn.models.Transformer(
+        ...     12, num_layers=1, num_heads=1, hidden_dim=4, intermediate_dim=4)
+        >>> strategy = CoolingSampling(seed=0, num_return_sequences=2)
+        >>> isinstance(strategy, keras_attn.decoding.Strategy)
+        True
+        >>> model.generate(
+        ...     [[5, 6, 2]], max_new_tokens=4, strategy=strategy).tokens.shape
+        (1, 2, 4)
     """
 
-    width = 1
+    num_hypotheses = 1
     reorders = False
 
-    def __init__(self, banned_tokens=(), min_length=0):
-        banned_tokens = tuple(banned_tokens)
-        for token in banned_tokens:
+    def __init__(self, suppress_tokens=(), min_new_tokens=0):
+        suppress_tokens = tuple(suppress_tokens)
+        for token in suppress_tokens:
             if not whole(token) or token < 0:
                 raise ValueError(
-                    "`banned_tokens` must hold token ids, integers >= 0. "
+                    "`suppress_tokens` must hold token ids, integers >= 0. "
                     f"Received: {token!r}"
                 )
-        if not whole(min_length) or min_length < 0:
+        if not whole(min_new_tokens) or min_new_tokens < 0:
             raise ValueError(
-                "`min_length` must be an integer >= 0. "
-                f"Received: min_length={min_length!r}"
+                "`min_new_tokens` must be an integer >= 0. "
+                f"Received: min_new_tokens={min_new_tokens!r}"
             )
-        self.banned_tokens = tuple(int(token) for token in banned_tokens)
-        self.min_length = int(min_length)
+        self.suppress_tokens = tuple(int(token) for token in suppress_tokens)
+        self.min_new_tokens = int(min_new_tokens)
 
-    def begin(self, sources, length, task):
-        """Opens a book.
+    def init_state(self, batch_size, length, spec):
+        """Returns the search state before the first step.
 
         Args:
-            sources: int. B.
-            length: int. Slots of its sequences.
-            task: `Task`.
+            batch_size: int. B, the number of sources.
+            length: int. Slots for the tokens of each hypothesis.
+            spec: `SearchSpec`.
 
         Returns:
             Nest of tensors.
         """
-        raise NotImplementedError(f"{type(self).__name__} must define begin")
+        raise self._undefined("init_state")
 
-    def lengthened(self, book, length, task):
-        """Returns the book, its sequences with `length` slots, more or none."""
-        raise NotImplementedError(
-            f"{type(self).__name__} must define lengthened"
-        )
-
-    def alive(self, book):
-        """Says which sequences are continued, bool (B, k)."""
-        raise NotImplementedError(f"{type(self).__name__} must define alive")
-
-    def choose(self, book, step, log_probs, draws, task):
-        """Makes one more token of every sequence out of its chances.
+    def grow_state(self, search_state, length, spec):
+        """Returns the search state with `length` slots for tokens.
 
         Args:
-            book: nest of tensors.
-            step: int32 (), how many tokens there are already.
-            log_probs: float32 (B, k, V), of the next token; -inf where there
-                can be none.
-            draws: what `draw` returned, as a tensor, or None.
-            task: `Task`.
+            search_state: nest of tensors.
+            length: int. At least as many slots as before.
+            spec: `SearchSpec`.
 
         Returns:
-            `keras_attn.decoding.loop.Choice`.
+            Nest of tensors.
         """
-        raise NotImplementedError(f"{type(self).__name__} must define choose")
+        raise self._undefined("grow_state")
 
-    def decoded(self, book, task):
-        """Returns the sequences of a book as `Decoded` of tensors."""
-        raise NotImplementedError(f"{type(self).__name__} must define decoded")
+    def is_active(self, search_state):
+        """Returns which hypotheses are still extended, bool (B, k)."""
+        raise self._undefined("is_active")
 
-    def live(self, book, step, task):
-        """Returns those of a book that are continued, as `Live`.
+    def choose(self, search_state, step, log_probs, uniforms, spec):
+        """Chooses the next token of every hypothesis.
 
         Args:
-            book: nest of tensors.
-            step: int32 (), how many tokens they have.
-            task: `Task`.
-        """
-        raise NotImplementedError(f"{type(self).__name__} must define live")
-
-    def search(
-        self, model, inputs, max_length, prefix=None, draws=None, weights=()
-    ):
-        """Runs the whole search as a function of tensors.
-
-        Args:
-            model: what offers the decoding protocol.
-            inputs: nest of tensors for its `start_decoding`.
-            max_length: int. L, the most tokens generated, end included.
-            prefix: int32 (B, L), the tokens that each sequence begins with,
-                `pad_id` behind them; None: nothing is forced.
-            draws: what the strategy's `draw` returned, as a tensor.
-            weights: what the model's `prepare_weights` returned, or ().
+            search_state: nest of tensors.
+            step: int32 (), the number of tokens generated so far.
+            log_probs: float32 (B, k, V), of the next token; -inf where a token
+                is not allowed.
+            uniforms: what `draw_uniforms` returned, as a tensor, or None.
+            spec: `SearchSpec`.
 
         Returns:
-            `Decoded` of tensors.
+            `keras_attn.decoding.loop.Choice`: the next search state, the chosen
+            tokens and, if the strategy reorders, the parents.
         """
-        return Decoded(
-            *run(self, model, inputs, max_length, prefix, draws, weights)
-        )
+        raise self._undefined("choose")
 
-    def draw(self, inputs, max_length, pad_id):
-        """Draws what the search leaves to chance, before it starts.
+    def finalize(self, search_state, spec):
+        """Returns the results of a search as `Decoded` of tensors."""
+        raise self._undefined("finalize")
+
+    def active_hypotheses(self, search_state, step, spec):
+        """Returns the hypotheses that are still extended.
 
         Args:
-            inputs: nest of NumPy arrays, one row a source.
-            max_length: int. L.
+            search_state: nest of tensors.
+            step: int32 (), the number of tokens generated so far.
+            spec: `SearchSpec`.
+
+        Returns:
+            `ActiveHypotheses` of tensors.
+        """
+        raise self._undefined("active_hypotheses")
+
+    def draw_uniforms(self, inputs, max_new_tokens, pad_id):
+        """Draws the random numbers of a search before it starts.
+
+        Args:
+            inputs: nest of NumPy arrays, one row per source.
+            max_new_tokens: int. L.
             pad_id: int.
 
         Returns:
-            NumPy array with one row a source, or None: nothing is.
+            NumPy array with one row per source, or None if the strategy is
+            deterministic.
         """
         return None
 
     def program_config(self):
-        """Returns what a compiled search depends on, a part of the config."""
+        """Returns the part of the config that the compiled program reads."""
         return self.get_config()
 
-    def constraints(self, task, prefix):
-        """Returns the `Constraints` under which a model is searched."""
+    def constraints(self, spec, prefix):
+        """Returns the `Constraints` on the tokens of each step."""
         return Constraints(
-            task.pad_id,
-            task.start_id,
-            task.end_id,
-            self.banned_tokens,
-            self.min_length,
+            spec.pad_id,
+            spec.start_id,
+            spec.end_id,
+            self.suppress_tokens,
+            self.min_new_tokens,
             prefix,
         )
 
     def get_config(self):
         """Returns the constructor's arguments."""
         return {
-            "banned_tokens": list(self.banned_tokens),
-            "min_length": self.min_length,
+            "suppress_tokens": list(self.suppress_tokens),
+            "min_new_tokens": self.min_new_tokens,
         }
 
     @classmethod
     def from_config(cls, config):
-        """Makes the strategy from its config."""
+        """Creates the strategy from its config."""
         return cls(**config)
+
+    def _undefined(self, method):
+        return NotImplementedError(
+            f"A decoding strategy must define `{method}`. "
+            f"Received: {type(self).__name__} without it"
+        )
 
 
 def whole(value):
-    """Says whether a value is an integer, and no bool."""
+    """Returns whether a value is an integer and not a bool."""
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
 def real(value):
-    """Says whether a value is a real number, and no bool."""
+    """Returns whether a value is a real number and not a bool."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool)

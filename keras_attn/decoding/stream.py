@@ -9,14 +9,14 @@ import numpy as np
 from keras_attn import checks
 from keras_attn.backend import compiled
 from keras_attn.decoding.arguments import search_arguments
-from keras_attn.decoding.loop import Given, Search
+from keras_attn.decoding.loop import LoopConstants, Search
+from keras_attn.decoding.prepared_weights import prepared_weights
 from keras_attn.decoding.protocol import fill_id
 from keras_attn.decoding.row_batches import taken
-from keras_attn.decoding.step_weights import step_weights
-from keras_attn.ops import refuse_capture
+from keras_attn.ops.capture import refuse_capture
 
 
-class Streamed(NamedTuple):
+class StreamedToken(NamedTuple):
     """Holds what there is after one step of the decoding.
 
     Of greedy search and sampling `tokens`, `scores` and `lengths` are the
@@ -30,36 +30,37 @@ class Streamed(NamedTuple):
         scores: NumPy float32 (B, t), as in `Decoded`; -inf: there is no such
             sequence yet.
         lengths: NumPy int32 (B, t), in tokens; 0 where there is no sequence.
-        live: `Live` of NumPy arrays, the k sequences of each source that are
-            continued. `live.origins` says which of the k live ones of the item
-            before each of them continues: those that nobody continues have
-            ended, or were given up. In the last item none is alive.
+        active: `ActiveHypotheses` of NumPy arrays, the k sequences of each
+            source that are continued. `active.parents` says which of the k live
+            ones of the item before each of them continues: those that nobody
+            continues have ended, or were given up. In the last item none is
+            alive.
 
     Examples:
-        >>> keras_attn.decoding.Streamed._fields
-        ('step', 'tokens', 'scores', 'lengths', 'live')
+        >>> keras_attn.decoding.StreamedToken._fields
+        ('step', 'tokens', 'scores', 'lengths', 'active')
     """
 
     step: int
     tokens: Any
     scores: Any
     lengths: Any
-    live: Any
+    active: Any
 
 
-def stream(model, inputs, max_length, strategy, prefix=None):
+def stream(model, inputs, max_new_tokens, strategy, prefix=None):
     """Decodes all rows of `inputs` together, and shows every step.
 
     Args:
         model: what offers the decoding protocol.
         inputs: as for `generate`.
-        max_length: int >= 1. The most tokens generated, end included.
+        max_new_tokens: int >= 1. The most tokens generated, end included.
         strategy: as for `generate`.
         prefix: as for `generate`. Default None.
 
     Returns:
-        Iterator of `Streamed`. A step is computed when its item is asked for;
-        an iterator that is given up computes no more.
+        Iterator of `StreamedToken`. A step is computed when its item is asked
+        for; an iterator that is given up computes no more.
 
     Raises:
         ValueError: what `generate` raises, at once and not at the first item.
@@ -71,53 +72,55 @@ def stream(model, inputs, max_length, strategy, prefix=None):
         >>> items = keras_attn.decoding.stream(
         ...     model, np.array([[5, 6, 2]], "int32"), 3, "beam")
         >>> for item in items:
-        ...     found = item.live.tokens[0, :, : item.step].tolist()
+        ...     found = item.active.tokens[0, :, : item.step].tolist()
         >>> item.step <= 3, item.tokens.shape
         (True, (1, 1, 3))
     """
-    checks.positive_int("max_length", max_length)
+    checks.positive_int("max_new_tokens", max_new_tokens)
     refuse_capture("stream")
     strategy, arguments = search_arguments(
-        model, inputs, max_length, strategy, prefix
+        model, inputs, max_new_tokens, strategy, prefix
     )
     count = len(keras.tree.flatten(arguments[0])[0])
-    limit = getattr(model, "max_length", None)
+    limit = getattr(model, "max_sequence_length", None)
     arguments = taken(arguments, np.arange(count), fill_id(model), limit)
     # Not the model itself: the programs would keep it alive.
-    search = Search(strategy, weakref.proxy(model), max_length)
+    search = Search(strategy, weakref.proxy(model), max_new_tokens)
     variables = model.variables
-    start, turn = (
+    start, step_fn = (
         compiled(function, variables, model, search.key(name))
         for name, function in zip(
-            ("start", "shown_turn"),
-            search.captured(search.shown_turn),
+            ("start", "step_and_read"),
+            search.captured(search.step_and_read),
             strict=True,
         )
     )
-    return _steps(model, variables, search, start, turn, *arguments)
+    return _steps(model, variables, search, start, step_fn, *arguments)
 
 
-def _steps(model, variables, search, start, turn, inputs, prefix, draws):
-    task = search.task
+def _steps(model, variables, search, start, step_fn, inputs, prefix, uniforms):
+    spec = search.spec
     loop, memory = start(inputs)
-    given = Given(memory, prefix, draws, step_weights(model, variables))
+    constants = LoopConstants(
+        memory, prefix, uniforms, prepared_weights(model, variables)
+    )
     step = 0
     lengths = search.lengths()
     for present, length in zip([lengths[0], *lengths], lengths, strict=False):
         loop = search.lengthened(loop, present, length)
-        extra = [(0, 0), (0, 0), (0, task.max_length - length)]
+        extra = [(0, 0), (0, 0), (0, spec.max_new_tokens - length)]
         while step < length:
-            loop, found, live = turn(loop, given)
+            loop, found, active = step_fn(loop, constants)
             step += 1
-            going, found, live = keras.tree.map_structure(
-                _array, (loop.going, found, live)
+            going, found, active = keras.tree.map_structure(
+                _array, (loop.going, found, active)
             )
             tokens, live_tokens = (
-                np.pad(tokens, extra, constant_values=task.pad_id)
-                for tokens in (found[0], live.tokens)
+                np.pad(tokens, extra, constant_values=spec.pad_id)
+                for tokens in (found[0], active.tokens)
             )
-            live = live._replace(tokens=live_tokens)
-            yield Streamed(step, tokens, *found[1:], live)
+            active = active._replace(tokens=live_tokens)
+            yield StreamedToken(step, tokens, *found[1:], active)
             if not going:
                 return
 

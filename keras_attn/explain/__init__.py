@@ -5,7 +5,7 @@ from keras_attn.explain.doctor import doctor
 from keras_attn.explain.head_measures import (
     head_distance,
     head_entropy,
-    padding_share,
+    padding_attention,
 )
 from keras_attn.explain.insertion import (
     DeletionInsertion,
@@ -34,7 +34,7 @@ __all__ = [
     "doctor",
     "head_distance",
     "head_entropy",
-    "padding_share",
+    "padding_attention",
     "plot_attention",
     "plot_beam",
     "rise",

@@ -104,7 +104,8 @@ def attention_maps(
 
     Examples:
         >>> model = keras_attn.models.GPT(
-        ...     20, num_layers=2, num_heads=2, hidden_dim=8, max_length=9)
+        ...     20, num_layers=2, num_heads=2, hidden_dim=8,
+        ...     max_sequence_length=9)
         >>> maps = keras_attn.explain.attention_maps(
         ...     model, np.array([[5, 6, 7]]), layers="block_1/",
         ...     tokens=[["a", "b", "c"]])

@@ -28,7 +28,7 @@ def beam_growth(items, row=0):
     """Reads the hypotheses of one source.
 
     Args:
-        items: iterable of `keras_attn.decoding.Streamed`, all of a stream.
+        items: iterable of `keras_attn.decoding.StreamedToken`, all of a stream.
         row: int in [0, B). The source.
 
     Returns:
@@ -39,12 +39,12 @@ def beam_growth(items, row=0):
         ValueError: no item, or `row` out of range.
     """
     items = list(items)
-    if not items or not hasattr(items[0], "live"):
+    if not items or not hasattr(items[0], "active"):
         raise ValueError(
             "`items` must hold the items of a stream, at least one. "
             f"Received: {items[:1]!r}"
         )
-    count = len(items[0].live.scores)
+    count = len(items[0].active.scores)
     if isinstance(row, bool) or not isinstance(row, (int, np.integer)):
         raise ValueError(f"`row` must be an int. Received: row={row!r}")
     if not 0 <= row < count:
@@ -55,7 +55,7 @@ def beam_growth(items, row=0):
     steps = [_of_step(item, row) for item in items]
     results, _ = _sequences(items[-1], row)
     growth = []
-    for number, (live, ended) in enumerate(steps):
+    for number, (active, ended) in enumerate(steps):
         later = steps[number + 1 :][:1]
         parents = {
             tokens[:-1] for found in later for part in found for tokens in part
@@ -67,7 +67,7 @@ def beam_growth(items, row=0):
                     score,
                     "continued" if tokens in parents else "given up",
                 )
-                for tokens, score in _best_first(live)
+                for tokens, score in _best_first(active)
             ]
             + [_ended(*pair, results) for pair in _best_first(ended)]
         )
@@ -79,14 +79,14 @@ def beam_growth(items, row=0):
 
 def _of_step(item, row):
     """Returns what is alive and what ended: dicts of tokens to score."""
-    live, _ = _sequences(item.live, row)
+    active, _ = _sequences(item.active, row)
     found, lengths = _sequences(item, row)
     ended = {
         tokens: score
         for tokens, score in found.items()
-        if lengths[tokens] == item.step and tokens not in live
+        if lengths[tokens] == item.step and tokens not in active
     }
-    return live, ended
+    return active, ended
 
 
 def _sequences(found, row):

@@ -7,8 +7,8 @@ import numpy as np
 from keras import tree
 
 from keras_attn.backend import random_state, set_random_state
-from keras_attn.explain.layer_judge import Judge, PadNoise, Recorder, Scale
 from keras_attn.explain.layer_watch import Watcher, watched
+from keras_attn.explain.leak_detector import Judge, PadNoise, Recorder, Scale
 from keras_attn.explain.padded_batch import PaddedBatch
 from keras_attn.explain.report import Leak, Probe, Report
 
@@ -248,7 +248,7 @@ class _Examination:
             return
         leaks = [leak for probe in probes for leak in probe.leaks]
         leaks.sort(key=lambda leak: leak.order)
-        moved = max((probe.moved for probe in probes), default=0.0)
+        moved = max((probe.max_change for probe in probes), default=0.0)
         yield Probe(change, moved, tuple(leaks))
 
     def _probe(

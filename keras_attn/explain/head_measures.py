@@ -62,7 +62,7 @@ def head_distance(weights):
     return _over_queries((weights * apart).sum(axis=-1), weights)
 
 
-def padding_share(weights, padding_mask):
+def padding_attention(weights, padding_mask):
     """Returns the share of each head's attention that lies on padding.
 
     It must be 0, and in models of ours it is.
@@ -81,7 +81,7 @@ def padding_share(weights, padding_mask):
     Examples:
         >>> weights = np.full((1, 2, 3, 4), 0.25)
         >>> mask = np.array([[True, True, True, False]])
-        >>> keras_attn.explain.padding_share(weights, mask).tolist()
+        >>> keras_attn.explain.padding_attention(weights, mask).tolist()
         [[0.25, 0.25]]
     """
     weights = weights_of(weights).astype("float64")

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 
 from keras_attn.models import XLNet
-from keras_attn.models.left_to_right import LeftToRight
+from keras_attn.models.causal_lm import CausalLM
 
 
 def hypothesis_inputs(model, inputs, decoded):
@@ -42,7 +42,7 @@ def hypothesis_inputs(model, inputs, decoded):
         )
     ]
     read = model.read_sources(inputs)
-    if isinstance(model, LeftToRight):
+    if isinstance(model, CausalLM):
         prompts = _repeated(read["token_ids"], sources, count)
         if isinstance(model, XLNet):
             return _guesses(model, prompts, written)

@@ -13,7 +13,7 @@ class DeletionInsertion(NamedTuple):
     """Holds how an answer falls and rises as places go and come.
 
     Args:
-        shares: float (K + 1,). The share of the places that was changed.
+        fractions: float (K + 1,). The share of the places that was changed.
         deletion: float (K + 1,). The score with the first ones hidden.
         insertion: float (K + 1,). The score with only the first ones seen.
         deletion_area: float. The area below, small for a good map.
@@ -24,7 +24,7 @@ class DeletionInsertion(NamedTuple):
         ('deletion_area', 'insertion_area')
     """
 
-    shares: Any
+    fractions: Any
     deletion: Any
     insertion: Any
     deletion_area: float
@@ -88,13 +88,13 @@ def deletion_and_insertion(
         _scores(function, inputs, masks, seen.astype("float32"), batch_size)
         for seen in (~first, first)
     ]
-    shares = changed / count
-    areas = (_area(shares, curve) for curve in curves)
-    return DeletionInsertion(shares, *curves, *areas)
+    fractions = changed / count
+    areas = (_area(fractions, curve) for curve in curves)
+    return DeletionInsertion(fractions, *curves, *areas)
 
 
-def _area(shares, curve):
-    return float(np.sum(np.diff(shares) * (curve[1:] + curve[:-1]) / 2))
+def _area(fractions, curve):
+    return float(np.sum(np.diff(fractions) * (curve[1:] + curve[:-1]) / 2))
 
 
 def _scores(function, inputs, masks, seen, batch_size):

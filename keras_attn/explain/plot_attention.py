@@ -19,15 +19,15 @@ def plot_attention(
     key_tokens=None,
     head=None,
     title=None,
-    axes=None,
-    colormap="Blues",
-    maximum=None,
+    ax=None,
+    cmap="Blues",
+    vmax=None,
     row=0,
 ):
     """Draws which keys each query attends to.
 
     One row per query, from the top; one column per key. All maps of a figure
-    share one colour scale, from 0 to `maximum`. The figure belongs to no
+    share one colour scale, from 0 to `vmax`. The figure belongs to no
     display and no global state: save it with `figure.savefig(path)`.
 
     Labels may be of any script that a font of the machine has; those that run
@@ -44,22 +44,22 @@ def plot_attention(
         key_tokens: list of S str. Labels of the columns, likewise.
         head: int. The one head to draw. Default None: all heads, in a grid.
         title: str, above the figure. Default: none.
-        axes: `matplotlib.axes.Axes` to draw a single map into, or a list or
+        ax: `matplotlib.axes.Axes` to draw a single map into, or a list or
             array of N of them. Default: a new figure, large enough to read
             the labels.
-        colormap: str, a name that matplotlib knows. Default "Blues".
-        maximum: float > 0. Weight of the darkest colour. Default: the largest
+        cmap: str, a name that matplotlib knows. Default "Blues".
+        vmax: float > 0. Weight of the darkest colour. Default: the largest
             weight drawn.
         row: int in [0, B). Which row of the batch of an `AttentionMap`.
 
     Returns:
-        The `matplotlib.figure.Figure`, that of `axes` where these are given.
+        The `matplotlib.figure.Figure`, that of `ax` where these are given.
 
     Raises:
         ImportError: matplotlib is not installed.
         ValueError: `weights` of another shape, negative or not finite; a
             number of tokens or axes that does not fit; `head` or `row` out of
-            range; `maximum` not positive; or tokens or axes for several layers.
+            range; `vmax` not positive; or tokens or axes for several layers.
 
     Examples:
         >>> import numpy as np
@@ -71,20 +71,18 @@ def plot_attention(
     """
     figure_class = _figure_class()
     layers = drawn_layers(weights, query_tokens, key_tokens, head, row)
-    if maximum is None:
-        maximum = max(float(layer.maps.max()) for layer in layers) or 1.0
-    elif not maximum > 0:
-        raise ValueError(
-            f"`maximum` must be positive. Received: maximum={maximum!r}"
-        )
-    if axes is None:
+    if vmax is None:
+        vmax = max(float(layer.maps.max()) for layer in layers) or 1.0
+    elif not vmax > 0:
+        raise ValueError(f"`vmax` must be positive. Received: vmax={vmax!r}")
+    if ax is None:
         grid, cell = _grid(figure_class, layers, title)
     elif len(layers) > 1:
         raise ValueError(
-            f"`axes` can be given for one layer. Received: {len(layers)} layers"
+            f"`ax` can be given for one layer. Received: {len(layers)} layers"
         )
     else:
-        grid, cell = _given(axes, layers[0].maps.shape)
+        grid, cell = _given(ax, layers[0].maps.shape)
     figure = grid[0][0].figure
     for number, (panels, layer) in enumerate(zip(grid, layers, strict=True)):
         for panel, weight, name in zip(
@@ -92,14 +90,14 @@ def plot_attention(
         ):
             image = panel.imshow(
                 weight,
-                cmap=colormap,
+                cmap=cmap,
                 vmin=0.0,
-                vmax=maximum,
+                vmax=vmax,
                 interpolation="nearest",
             )
             panel.set_title(name, fontsize=10)
             _label(panel, layer.rows, layer.columns, cell)
-            if axes is None and len(layers) == 1:
+            if ax is None and len(layers) == 1:
                 panel.label_outer(remove_inner_ticks=True)
         if len(layers) > 1:
             above = layers[number - 1] if number else None
@@ -108,7 +106,7 @@ def plot_attention(
     if title is not None:
         figure.suptitle(title, fontfamily=label_fonts([title]))
     _colour_bar(figure, panels, image)
-    if axes is None:
+    if ax is None:
         # The layout learns where titles stand only as it draws them; without
         # this first pass the figure's title lies on those of the heads.
         figure.draw_without_rendering()
@@ -189,12 +187,12 @@ def _inches_of(labels, font):
     return 0.62 * font / _POINTS_PER_INCH * len(max(labels or [""], key=len))
 
 
-def _given(axes, shape):
+def _given(ax, shape):
     """Returns the caller's axes as a list and their inches per token."""
-    panels = list(np.ravel(axes))
+    panels = list(np.ravel(ax))
     if len(panels) != shape[0]:
         raise ValueError(
-            f"`axes` must be one for each of the {shape[0]} maps (choose one "
+            f"`ax` must be one for each of the {shape[0]} maps (choose one "
             f"map with `head`). Received: {len(panels)} axes"
         )
     box = panels[0].get_window_extent()

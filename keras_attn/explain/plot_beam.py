@@ -42,7 +42,7 @@ def plot_beam(items, token_names=None, row=0, title=None):
     state: save it with `figure.savefig(path)`.
 
     Args:
-        items: iterable of `keras_attn.decoding.Streamed`: all that
+        items: iterable of `keras_attn.decoding.StreamedToken`: all that
             `model.stream(..., strategy=BeamSearch(...))` yields.
         token_names: callable that takes an id and returns a str, or a list or
             dict of str by id. Default: the ids.
@@ -59,7 +59,7 @@ def plot_beam(items, token_names=None, row=0, title=None):
     Examples:
         >>> model = keras_attn.models.Transformer(
         ...     12, num_layers=1, num_heads=1, hidden_dim=4, intermediate_dim=4)
-        >>> items = model.stream([[5, 6, 2]], max_length=3, strategy="beam")
+        >>> items = model.stream([[5, 6, 2]], max_new_tokens=3, strategy="beam")
         >>> figure = keras_attn.explain.plot_beam(items, title="A beam of 4")
         >>> figure.get_suptitle()
         'A beam of 4'

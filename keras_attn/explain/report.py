@@ -9,10 +9,10 @@ class Leak:
 
     Args:
         layer: str. Its name.
-        where: str. The names of the layers around it and its own, joined by
+        location: str. The names of the layers around it and its own, joined by
             "/", and where in its own code, if that is known.
-        moved: float. The largest change at a real position, as a share of the
-            largest value there.
+        max_change: float. The largest change at a real position, as a share of
+            the largest value there.
         order: int. The number of its call among all calls of the model.
         unmasked_since: str. Where a mask for the layer's positions was last
             seen, if the layer was called without one: it was lost between the
@@ -20,13 +20,13 @@ class Leak:
 
     Examples:
         >>> leak = keras_attn.explain.Leak("pool", "encoder/pool", 0.5, 3)
-        >>> leak.where, leak.moved, leak.unmasked_since
+        >>> leak.location, leak.max_change, leak.unmasked_since
         ('encoder/pool', 0.5, '')
     """
 
     layer: str
-    where: str
-    moved: float
+    location: str
+    max_change: float
     order: int
     unmasked_since: str = ""
 
@@ -37,17 +37,17 @@ class Probe:
 
     Args:
         change: str. What was changed.
-        moved: float. How far the real positions of the model's output moved,
-            as a share of the largest value there.
+        max_change: float. How far the real positions of the model's output
+            moved, as a share of the largest value there.
         leaks: tuple of `Leak`, in the order of the calls.
 
     Examples:
         >>> keras_attn.explain.Probe("ids: 3 more padded positions", 0.0)
-        Probe(change='ids: 3 more padded positions', moved=0.0, leaks=())
+        Probe(change='ids: 3 more padded positions', max_change=0.0, leaks=())
     """
 
     change: str
-    moved: float
+    max_change: float
     leaks: tuple = ()
 
 
@@ -91,8 +91,8 @@ class Report:
     def __str__(self):
         rows = [("changed", "output moved", "first leaking layer")]
         for probe in self.probes:
-            first = probe.leaks[0].where if probe.leaks else "-"
-            rows.append((probe.change, self._share(probe.moved), first))
+            first = probe.leaks[0].location if probe.leaks else "-"
+            rows.append((probe.change, self._share(probe.max_change), first))
         width = max(len(row[0]) for row in rows)
         lines = [
             self._headline(),
@@ -102,12 +102,14 @@ class Report:
         if not self:
             worst = {}
             for leak in self._leaks():
-                worst[leak.where] = max(leak.moved, worst.get(leak.where, 0))
-            width = max(len(where) for where in worst)
+                worst[leak.location] = max(
+                    leak.max_change, worst.get(leak.location, 0)
+                )
+            width = max(len(location) for location in worst)
             lines += ["", "Every layer that lets padding in, by itself:"]
             lines += [
-                f"  {where:<{width}}  {_percent(moved):>8}"
-                for where, moved in worst.items()
+                f"  {location:<{width}}  {_percent(max_change):>8}"
+                for location, max_change in worst.items()
             ]
             lines += self._lost_masks()
         if self.refused:
@@ -117,27 +119,30 @@ class Report:
     def __repr__(self):
         return f"Report(leaks={self.leaks})"
 
-    def _share(self, moved):
-        if moved <= self.tolerance:
+    def _share(self, max_change):
+        if max_change <= self.tolerance:
             return f"< {_percent(self.tolerance)}"
-        return _percent(moved)
+        return _percent(max_change)
 
     def _lost_masks(self):
         """Lines on layers that were called without a mask that there was."""
         since = {
-            leak.where: leak.unmasked_since
+            leak.location: leak.unmasked_since
             for leak in self._leaks()
             if leak.unmasked_since
         }
         if not since:
             return []
-        width = max(len(where) for where in since)
+        width = max(len(location) for location in since)
         return [
             "",
             "Called without a mask, though there had been one (`x + y` loses "
             "it,",
             "keras.layers.Add keeps it); it was last seen behind:",
-            *(f"  {where:<{width}}  {giver}" for where, giver in since.items()),
+            *(
+                f"  {location:<{width}}  {giver}"
+                for location, giver in since.items()
+            ),
         ]
 
     def _leaks(self):

@@ -52,8 +52,8 @@ def rollout(maps, residual=0.5):
         mixed = residual * np.eye(length) + (1 - residual) * mean
         total = mixed.sum(axis=-1, keepdims=True)
         mixed = np.where(total > 0, mixed / np.where(total, total, 1), 0)
-        blind = layer.sum(axis=(1, 3)) == 0
-        mixed = np.where(blind[..., None], np.eye(length), mixed)
+        fully_masked = layer.sum(axis=(1, 3)) == 0
+        mixed = np.where(fully_masked[..., None], np.eye(length), mixed)
         handed_on = mixed @ handed_on
     return handed_on.astype("float32")
 

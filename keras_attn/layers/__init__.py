@@ -1,12 +1,10 @@
-"""F3: one layer a file; the blocks stand here too, so that users find them."""
+"""Attention layers, positions and embeddings, one layer per file."""
 
 from keras_attn.layers.alibi_position import ALiBiPosition
 from keras_attn.layers.attention_position import AttentionPosition
 from keras_attn.layers.character_embedding import CharacterEmbedding
 from keras_attn.layers.dropout import Dropout
-from keras_attn.layers.dropout_seed import dropout_seed
 from keras_attn.layers.feed_forward import FeedForward
-from keras_attn.layers.gelu_tanh import gelu_tanh
 from keras_attn.layers.glimpse_sensor import GlimpseSensor
 from keras_attn.layers.multi_head_attention import MultiHeadAttention
 from keras_attn.layers.positional_embedding import PositionalEmbedding
@@ -18,21 +16,11 @@ from keras_attn.layers.token_embedding import TokenEmbedding
 from keras_attn.layers.transformer_xl_position import TransformerXLPosition
 from keras_attn.layers.xlnet_position import XLNetPosition
 
-# After the layers, of which the blocks are made.
-from keras_attn.blocks import (  # isort: skip
-    DecoderBlock,
-    EncoderBlock,
-    SegmentBlock,
-    TwoStreamBlock,
-)
-
 __all__ = [
     "ALiBiPosition",
     "AttentionPosition",
     "CharacterEmbedding",
-    "DecoderBlock",
     "Dropout",
-    "EncoderBlock",
     "FeedForward",
     "GlimpseSensor",
     "MultiHeadAttention",
@@ -40,12 +28,8 @@ __all__ = [
     "Reinforce",
     "RotaryPosition",
     "ScoredAttention",
-    "SegmentBlock",
     "T5Position",
     "TokenEmbedding",
     "TransformerXLPosition",
-    "TwoStreamBlock",
     "XLNetPosition",
-    "dropout_seed",
-    "gelu_tanh",
 ]

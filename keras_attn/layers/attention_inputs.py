@@ -3,13 +3,9 @@
 from keras import ops
 
 from keras_attn import checks
-from keras_attn.backend import zero_hidden
-from keras_attn.ops import (
-    describe,
-    implicit_mask,
-    packed_positions,
-    positions_from_mask,
-)
+from keras_attn.backend import zero_masked
+from keras_attn.ops import packed_positions, positions_from_mask
+from keras_attn.ops.visibility import implicit_mask, make_visibility
 
 
 def read_inputs(
@@ -34,7 +30,7 @@ def read_inputs(
         attention_mask: as for the layer, or None.
         counted: bool. Tokens stand where they are counted, even where query
             and key are two sequences and `rule` asks for order or distance.
-        **rule: `causal`, `window` and `relative` of `describe`.
+        **rule: `causal`, `window` and `relative` of `make_visibility`.
 
     Returns:
         Query, value and key, each (batch, length, features), with zeros where
@@ -49,14 +45,14 @@ def read_inputs(
             strict=True,
         )
     )
-    query_positions, key_positions, query_segments, key_segments = (
+    query_positions, key_positions, query_segment_ids, key_segment_ids = (
         axes.fold_there(name, integers(name, given), like)
         for name, given, like in zip(
             (
                 "query_positions",
                 "key_positions",
-                "query_segments",
-                "key_segments",
+                "query_segment_ids",
+                "key_segment_ids",
             ),
             (*positions, *segments),
             inputs[:2] * 2,
@@ -64,20 +60,22 @@ def read_inputs(
         )
     )
     key_mask = both(value_mask, key_mask)
-    one_sequence = query_mask is key_mask and query_segments is key_segments
+    one_sequence = (
+        query_mask is key_mask and query_segment_ids is key_segment_ids
+    )
     if counted and not one_sequence:
-        query_positions = _count(query_positions, query_mask, query_segments)
-        key_positions = _count(key_positions, key_mask, key_segments)
+        query_positions = _count(query_positions, query_mask, query_segment_ids)
+        key_positions = _count(key_positions, key_mask, key_segment_ids)
     query, value, key = (axes.fold(x) for x in inputs)
-    visibility = describe(
+    visibility = make_visibility(
         ops.shape(query)[1],
         ops.shape(value)[1],
         query_mask=query_mask,
         key_mask=key_mask,
         query_positions=query_positions,
         key_positions=key_positions,
-        query_segments=query_segments,
-        key_segments=key_segments,
+        query_segment_ids=query_segment_ids,
+        key_segment_ids=key_segment_ids,
         attention_mask=axes.fold_mask(attention_mask),
         **rule,
     )
@@ -125,7 +123,7 @@ def clean(x, positions):
     """Puts zeros where there is no token."""
     if positions is None:
         return x
-    return zero_hidden(x, positions >= 0)
+    return zero_masked(x, positions >= 0)
 
 
 def _count(positions, mask, segments):

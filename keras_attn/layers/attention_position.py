@@ -24,7 +24,7 @@ class AttentionPosition(keras.layers.Layer):
         >>> class Nowhere(keras_attn.layers.AttentionPosition):
         ...     pass
         >>> layer = keras_attn.layers.MultiHeadAttention(
-        ...     num_heads=2, key_dim=4, position=Nowhere())
+        ...     num_heads=2, key_dim=4, attention_position=Nowhere())
         >>> x = keras.random.normal((2, 5, 8), seed=0)
         >>> tuple(layer(x, x).shape)
         (2, 5, 8)
@@ -86,13 +86,14 @@ class AttentionPosition(keras.layers.Layer):
     def _check_heads(self, num_heads):
         if self.num_heads != num_heads:
             raise ValueError(
-                f"`position` must have the {num_heads} heads of the attention. "
+                f"`attention_position` must have the {num_heads} heads of the "
+                "attention. "
                 f"Received: {type(self).__name__}"
                 f"(num_heads={self.num_heads})"
             )
 
 
-def check_position(position, name="position"):
+def check_position(position, name="attention_position"):
     """Returns `position` where it is an `AttentionPosition`, else raises."""
     if not isinstance(position, AttentionPosition):
         raise ValueError(
@@ -118,11 +119,11 @@ def with_position(config, *names):
 
     Args:
         config: dict.
-        *names: str. What is a position in it; default `"position"`.
+        *names: str. What is a position in it; default `"attention_position"`.
     """
     restored = {
         name: keras.saving.deserialize_keras_object(config[name])
-        for name in names or ("position",)
+        for name in names or ("attention_position",)
         if isinstance(config.get(name), dict)
     }
     return config | restored

@@ -12,8 +12,8 @@ from keras_attn.ops import Visibility
 class CachedAttention(ProjectedAttention):
     """Attends from new tokens to those that were projected before.
 
-    Abstract: `MultiHeadAttention` says in `_mix` what is made of queries, keys
-    and values, and documents the arguments.
+    Abstract: `MultiHeadAttention` says in `_attend` what is made of queries,
+    keys and values, and documents the arguments.
     """
 
     def project_memory(self, memory, positions):
@@ -52,7 +52,7 @@ class CachedAttention(ProjectedAttention):
         output = ops.reshape(output, (rows, length, *ops.shape(output)[2:]))
         return output, cache
 
-    def attend_written(self, inputs, positions, order, cache, layer):
+    def attend_to_cache(self, inputs, positions, order, cache, layer):
         """Attends from queries that write nothing to all written tokens.
 
         Args:
@@ -94,10 +94,10 @@ class CachedAttention(ProjectedAttention):
         Raises:
             ValueError: a layer with a position, and no positions.
         """
-        if self.position is not None and positions is None:
+        if self.attention_position is not None and positions is None:
             raise ValueError(
                 "`positions` must be given to a step of an attention that has "
-                "a `position`. Received: positions=None"
+                "an `attention_position`. Received: positions=None"
             )
         keys, values, key_positions = kv.read(
             memory, layer, self.num_key_value_heads
@@ -111,7 +111,7 @@ class CachedAttention(ProjectedAttention):
         )
         heads = apply_dense(self._query_dense, queries)
         heads = self._rotated(heads, positions), keys, values
-        output, _ = self._mix(queries, heads, visibility)
+        output, _ = self._attend(queries, heads, visibility)
         return ops.reshape(output, (rows, length, *ops.shape(output)[2:]))
 
     def _attend_cache(
@@ -126,12 +126,12 @@ class CachedAttention(ProjectedAttention):
             key_positions=key_positions,
             query_order=order,
             key_order=None if order is None else key_positions,
-            attention_mask=kv.sight(cache, length),
+            attention_mask=kv.beam_mask(cache, length),
             causal=True,
             window=self.sliding_window,
             padding="any",
         )
-        output, _ = self._mix(inputs, (query, keys, values), visibility)
+        output, _ = self._attend(inputs, (query, keys, values), visibility)
         return output
 
     def _by_source(self, cache, inputs, positions):

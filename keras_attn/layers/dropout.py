@@ -3,7 +3,10 @@
 import keras
 
 from keras_attn import backend
-from keras_attn.layers.dropout_seed import DropoutSeeds, dropout_depth
+from keras_attn.layers.dropout_seed import (
+    DropoutSeeds,
+    dropout_depth,
+)
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")

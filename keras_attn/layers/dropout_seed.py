@@ -47,11 +47,12 @@ def dropout_seed(seed, depth=1):
             the second time no scope may be open around it. Default 1.
 
     Examples:
-        >>> block = keras_attn.layers.EncoderBlock(2, 16, dropout=0.1)
+        >>> block = keras_attn.blocks.EncoderBlock(
+        ...     num_heads=2, intermediate_dim=16, dropout=0.1)
         >>> x = keras.random.normal((2, 5, 8), seed=0)
         >>> block.build(x.shape)
         >>> def run(x, seed):
-        ...     with keras_attn.layers.dropout_seed(seed):
+        ...     with keras_attn.layers.dropout_seed.dropout_seed(seed):
         ...         return block(x, training=True)
         >>> seeds = keras.random.SeedGenerator(1)
         >>> tuple(keras.remat(run)(x, seeds.next()).shape)

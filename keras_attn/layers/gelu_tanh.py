@@ -20,7 +20,8 @@ def gelu_tanh(x):
         Float, the shape of `x`.
 
     Examples:
-        >>> float(keras_attn.layers.gelu_tanh(keras.ops.ones(1))[0]) < 0.8412
+        >>> from keras_attn.layers.gelu_tanh import gelu_tanh
+        >>> float(gelu_tanh(keras.ops.ones(1))[0]) < 0.8412
         True
     """
     return keras.activations.gelu(x, approximate=True)

@@ -6,14 +6,10 @@ from keras import ops
 from keras_attn.backend import apply_dense
 from keras_attn.layers.attention_inputs import read_inputs
 from keras_attn.layers.cached_attention import CachedAttention
-from keras_attn.ops import (
-    WeightDropout,
-    attend_clean,
-    capturing,
-    describe,
-    record,
-    sees_something,
-)
+from keras_attn.ops import WeightDropout
+from keras_attn.ops.attend import attend_sanitized
+from keras_attn.ops.capture import capturing, record
+from keras_attn.ops.visibility import has_visible_key, make_visibility
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -57,7 +53,7 @@ class MultiHeadAttention(CachedAttention):
         num_key_value_heads: int dividing N. Heads of keys and values that the
             query heads share; default N (1 is multi-query attention).
         causal: bool. Always hide keys at later positions. Default False.
-        position: `AttentionPosition`, such as `RotaryPosition`,
+        attention_position: `AttentionPosition`, such as `RotaryPosition`,
             `ALiBiPosition` or `T5Position`. What the scores know of where
             query and key stand; default None: nothing.
         **kwargs: arguments of `keras.layers.Layer`: `name`, `dtype`, ...
@@ -79,9 +75,9 @@ class MultiHeadAttention(CachedAttention):
         query_positions: int32 (B, T), in tokens from 0; -1 = no token.
             Default: the count of tokens before.
         key_positions: int32 (B, S), likewise.
-        query_segments: int32 (B, T), an id for each sentence of a packed row:
-            it sees only itself, and its positions count from 0.
-        key_segments: int32 (B, S), likewise.
+        query_segment_ids: int32 (B, T), an id for each sentence of a packed
+            row: it sees only itself, and its positions count from 0.
+        key_segment_ids: int32 (B, S), likewise.
 
     Returns:
         Float (B, T, D), zero where nothing is visible; with
@@ -120,8 +116,8 @@ class MultiHeadAttention(CachedAttention):
         use_causal_mask=False,
         query_positions=None,
         key_positions=None,
-        query_segments=None,
-        key_segments=None,
+        query_segment_ids=None,
+        key_segment_ids=None,
     ):
         """Applies the layer; the class docstring lists the arguments."""
         axes = self._axes
@@ -138,14 +134,14 @@ class MultiHeadAttention(CachedAttention):
             inputs,
             masks=(query_mask, value_mask, key_mask),
             positions=(query_positions, key_positions),
-            segments=(query_segments, key_segments),
+            segments=(query_segment_ids, key_segment_ids),
             attention_mask=attention_mask,
             causal=causal,
             window=self.sliding_window,
-            relative=self.position is not None,
+            relative=self.attention_position is not None,
         )
         positions = visibility.query_positions, visibility.key_positions
-        output, weights = self._mix(
+        output, weights = self._attend(
             query,
             self._heads(query, key, value, *positions),
             visibility,
@@ -166,8 +162,8 @@ class MultiHeadAttention(CachedAttention):
         key_positions=None,
         attention_mask=None,
         training=None,
-        query_segments=None,
-        key_segments=None,
+        query_segment_ids=None,
+        key_segment_ids=None,
         offset=None,
     ):
         """Does the work of a call for a block that stands at the door itself.
@@ -182,24 +178,24 @@ class MultiHeadAttention(CachedAttention):
             key_positions: int32 (B, S), likewise.
             attention_mask: bool, (T, S), (B, T, S) or (B, N, T, S), or None.
             training: bool. Whether dropout acts.
-            query_segments: int32 (B, T), as in a call, or None.
-            key_segments: int32 (B, S), likewise.
+            query_segment_ids: int32 (B, T), as in a call, or None.
+            key_segment_ids: int32 (B, S), likewise.
             offset: int. As in `keras_attn.ops.Visibility`, or None.
 
         Returns:
             Float (B, T, D).
         """
-        visibility = describe(
+        visibility = make_visibility(
             ops.shape(query)[1],
             ops.shape(value)[1],
             query_positions=query_positions,
             key_positions=key_positions,
-            query_segments=query_segments,
-            key_segments=key_segments,
+            query_segment_ids=query_segment_ids,
+            key_segment_ids=key_segment_ids,
             attention_mask=attention_mask,
             causal=self.causal,
             window=self.sliding_window,
-            relative=self.position is not None,
+            relative=self.attention_position is not None,
             offset=offset,
         )
         return self.attend_streams(value, [(query, visibility)], training)[0]
@@ -224,11 +220,11 @@ class MultiHeadAttention(CachedAttention):
         for query, visibility in streams:
             heads = apply_dense(self._query_dense, query)
             heads = self._rotated(heads, visibility.query_positions), *memory
-            output, _ = self._mix(query, heads, visibility, training)
+            output, _ = self._attend(query, heads, visibility, training)
             outputs.append(output)
         return outputs
 
-    def _mix(
+    def _attend(
         self,
         inputs,
         heads,
@@ -239,8 +235,8 @@ class MultiHeadAttention(CachedAttention):
         """Clean inputs and what is projected of them -> output and weights."""
         query, key, value = heads
         bias = None
-        if self.position is not None:
-            query, bias = self.position.relate(
+        if self.attention_position is not None:
+            query, bias = self.attention_position.relate(
                 query, visibility, ops.shape(key)[1]
             )
         dropout = None
@@ -250,7 +246,7 @@ class MultiHeadAttention(CachedAttention):
         captured = capturing(self.path)
         kernel = {None: None, True: "fused", False: "plain"}
         kernel = None if captured else kernel[self.flash_attention]
-        output = attend_clean(
+        output = attend_sanitized(
             query,
             key,
             value,
@@ -260,7 +256,7 @@ class MultiHeadAttention(CachedAttention):
             return_weights=return_weights or captured,
             kernel=kernel,
             # Zeros would not stay zeros behind the output's bias.
-            zero_blind=visibility.attention_mask is not None,
+            zero_fully_masked=visibility.attention_mask is not None,
         )
         if return_weights or captured:
             output, weights = output
@@ -269,7 +265,7 @@ class MultiHeadAttention(CachedAttention):
         if self.use_gate:
             output = output * apply_dense(self._gate_dense, inputs)
         output = apply_dense(self._output_dense, output, contracted=2)
-        seen = sees_something(
+        seen = has_visible_key(
             visibility, ops.shape(query)[1], ops.shape(key)[1]
         )
         if seen is not None:

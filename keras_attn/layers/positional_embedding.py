@@ -5,13 +5,10 @@ import numpy as np
 from keras import ops
 
 from keras_attn import checks
-from keras_attn.backend import concrete, take_rows
-from keras_attn.ops import (
-    default_positions,
-    implicit_mask,
-    positions_from_mask,
-    sinusoid,
-)
+from keras_attn.backend import concrete, gather_rows
+from keras_attn.ops import positions_from_mask, sinusoid
+from keras_attn.ops.positions import default_positions
+from keras_attn.ops.visibility import implicit_mask
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -29,8 +26,8 @@ class PositionalEmbedding(keras.layers.Layer):
         kind: `"sinusoidal"` or `"learned"`.
         layout: `"interleaved"`, sine and cosine in turn as in the formula, or
             `"halves"`, all sines and then all cosines.
-        max_length: int. Rows of the learned table, in tokens; sinusoidal
-            positions need none.
+        max_sequence_length: int. Rows of the learned table, in tokens;
+            sinusoidal positions need none.
         initializer: initializer of the learned table.
         **kwargs: arguments of `keras.layers.Layer`: `name`, `dtype`, ...
 
@@ -46,10 +43,10 @@ class PositionalEmbedding(keras.layers.Layer):
         positions stay apart in bfloat16 too.
 
     Raises:
-        ValueError: a learned table without `max_length`, an odd width of a
-            sinusoidal one, inputs of another rank or width, positions that
-            are not integers, or, as far as one may look, past the table
-            (inside a compiled program nobody may: there such rows are NaN).
+        ValueError: a learned table without `max_sequence_length`, an odd width
+            of a sinusoidal one, inputs of another rank or width, positions that
+            are not integers, or, as far as one may look, past the table (inside
+            a compiled program nobody may: there such rows are NaN).
 
     Examples:
         >>> layer = keras_attn.layers.PositionalEmbedding()
@@ -62,24 +59,24 @@ class PositionalEmbedding(keras.layers.Layer):
         self,
         kind="sinusoidal",
         layout="interleaved",
-        max_length=None,
+        max_sequence_length=None,
         initializer="uniform",
         **kwargs,
     ):
         checks.choice("kind", kind, ("sinusoidal", "learned"))
         checks.choice("layout", layout, ("interleaved", "halves"))
-        if kind == "learned" and max_length is None:
+        if kind == "learned" and max_sequence_length is None:
             raise ValueError(
-                "`max_length` must be given for a learned table. "
-                "Received: max_length=None"
+                "`max_sequence_length` must be given for a learned table. "
+                "Received: max_sequence_length=None"
             )
-        if max_length is not None:
-            checks.positive_int("max_length", max_length)
+        if max_sequence_length is not None:
+            checks.positive_int("max_sequence_length", max_sequence_length)
         super().__init__(**kwargs)
         self.supports_masking = True
         self.kind = kind
         self.layout = layout
-        self.max_length = max_length
+        self.max_sequence_length = max_sequence_length
         self.initializer = keras.initializers.get(initializer)
         self._table = None
 
@@ -90,7 +87,7 @@ class PositionalEmbedding(keras.layers.Layer):
             # An Embedding and not a weight of our own: a sublayer is autocast
             # in a decode step too.
             self._table = keras.layers.Embedding(
-                self.max_length,
+                self.max_sequence_length,
                 width,
                 embeddings_initializer=self.initializer,
                 dtype=self.dtype_policy,
@@ -118,19 +115,24 @@ class PositionalEmbedding(keras.layers.Layer):
         if self.kind == "sinusoidal":
             encoding = sinusoid(positions, inputs.shape[-1], self.layout)
         else:
-            if length is not None and length > self.max_length:
+            if length is not None and length > self.max_sequence_length:
                 raise ValueError(
-                    f"The position table has max_length={self.max_length} "
+                    "The position table has "
+                    f"max_sequence_length={self.max_sequence_length} "
                     f"rows. Received: `inputs` of {length} tokens"
                 )
             known = concrete(positions)
-            if known is not None and known.max(initial=-1) >= self.max_length:
+            if (
+                known is not None
+                and known.max(initial=-1) >= self.max_sequence_length
+            ):
                 raise ValueError(
-                    f"The position table has max_length={self.max_length} "
+                    "The position table has "
+                    f"max_sequence_length={self.max_sequence_length} "
                     f"rows. Received: `positions` up to {known.max()}"
                 )
             places = positions[..., None]
-            last = self.max_length - 1
+            last = self.max_sequence_length - 1
             encoding = self._table(ops.clip(positions, 0, last))
             # Compiled, where nobody may look, the backends would each have an
             # answer of its own.
@@ -155,7 +157,7 @@ class PositionalEmbedding(keras.layers.Layer):
         # Row 0 is that of no token.
         places = ops.arange(length + 1, dtype="int32")[None] - 1
         table = sinusoid(places, inputs.shape[-1], self.layout)[0]
-        return _sum(inputs, take_rows(table, positions + 1))
+        return _sum(inputs, gather_rows(table, positions + 1))
 
     def compute_output_shape(self, inputs_shape):
         """Returns the shape of the inputs."""
@@ -169,7 +171,7 @@ class PositionalEmbedding(keras.layers.Layer):
         config.update(
             kind=self.kind,
             layout=self.layout,
-            max_length=self.max_length,
+            max_sequence_length=self.max_sequence_length,
             initializer=keras.initializers.serialize(self.initializer),
         )
         return config

@@ -4,7 +4,7 @@ import dataclasses
 
 from keras import ops
 
-from keras_attn.ops import default_positions, visible
+from keras_attn.ops.positions import default_positions
 
 
 def predictive_window(fraction, visibility, lengths, window):
@@ -31,7 +31,7 @@ def predictive_window(fraction, visibility, lengths, window):
     if places is None:
         places = default_positions(lengths[1])
     places = places[:, None]
-    mask = visible(visibility, *lengths)
+    mask = visibility.to_mask(*lengths)
     seen = places if mask is None else ops.where(mask[:, 0], places, -1)
     end = ops.cast(ops.max(seen, axis=-1) + 1, fraction.dtype)
     centre = (end * fraction)[..., None]

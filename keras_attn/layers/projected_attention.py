@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_attn import checks
-from keras_attn.backend import apply_dense, apply_joined, joined_dense
+from keras_attn.backend import apply_dense, apply_joined, fused_qkv
 from keras_attn.layers.attention_axes import AttentionAxes
 from keras_attn.layers.attention_position import (
     check_position,
@@ -14,7 +14,7 @@ from keras_attn.layers.attention_position import (
 from keras_attn.layers.dropout import Dropout
 from keras_attn.layers.quantized_parts import QuantizedParts
 from keras_attn.layers.rematerialized import Rematerialized
-from keras_attn.ops import default_positions
+from keras_attn.ops.positions import default_positions
 
 
 class ProjectedAttention(QuantizedParts, Rematerialized):
@@ -47,7 +47,7 @@ class ProjectedAttention(QuantizedParts, Rematerialized):
         seed=None,
         num_key_value_heads=None,
         causal=False,
-        position=None,
+        attention_position=None,
         **kwargs,
     ):
         checks.positive_int("num_heads", num_heads)
@@ -72,8 +72,8 @@ class ProjectedAttention(QuantizedParts, Rematerialized):
                 "set `dropout=0.0` or `flash_attention=None`. "
                 f"Received: dropout={dropout}"
             )
-        if position is not None:
-            check_position(position).check(num_heads, key_dim)
+        if attention_position is not None:
+            check_position(attention_position).check(num_heads, key_dim)
         super().__init__(**kwargs)
         self.supports_masking = True
         self.num_heads = num_heads
@@ -100,7 +100,7 @@ class ProjectedAttention(QuantizedParts, Rematerialized):
         self.seed = seed
         self.num_key_value_heads = num_key_value_heads
         self.causal = causal
-        self.position = position
+        self.attention_position = attention_position
 
     @property
     def attention_axes(self):
@@ -143,9 +143,12 @@ class ProjectedAttention(QuantizedParts, Rematerialized):
             axis if axis >= 0 else rank + axis for axis in axes
         )
         self._axes = AttentionAxes(rank, self._attention_axes)
-        if self.position is not None and len(self._attention_axes) != 1:
+        if (
+            self.attention_position is not None
+            and len(self._attention_axes) != 1
+        ):
             raise ValueError(
-                "A `position` needs exactly one attention axis. "
+                "An `attention_position` needs exactly one attention axis. "
                 f"Received: attention_axes={self._attention_axes}"
             )
         self._widths = query_shape[-1], value_shape[-1], key_shape[-1]
@@ -199,7 +202,7 @@ class ProjectedAttention(QuantizedParts, Rematerialized):
         Returns:
             What `decode_step` takes as `weights`: float (D, F) and (F,), or ().
         """
-        return joined_dense(self._projections)
+        return fused_qkv(self._projections)
 
     @property
     def _projections(self):
@@ -219,11 +222,11 @@ class ProjectedAttention(QuantizedParts, Rematerialized):
         return self._rotated(key, positions), value
 
     def _rotated(self, heads, positions):
-        if self.position is None:
+        if self.attention_position is None:
             return heads
         if positions is None:
             positions = default_positions(ops.shape(heads)[1])
-        return self.position.rotate(heads, positions)
+        return self.attention_position.rotate(heads, positions)
 
     def _projection(self, name, features, heads, width, activation=None):
         dense = self._einsum_dense(
@@ -282,7 +285,9 @@ class ProjectedAttention(QuantizedParts, Rematerialized):
         config["activity_regularizer"] = keras.regularizers.serialize(
             self._activity_regularizer
         )
-        config["position"] = serialized_position(self.position)
+        config["attention_position"] = serialized_position(
+            self.attention_position
+        )
         return config
 
     @classmethod

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_attn import checks
-from keras_attn.ops import implicit_mask
+from keras_attn.ops.visibility import implicit_mask
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")

@@ -11,8 +11,9 @@ from keras_attn.layers.dropout_seed import (
     dropout_depth,
     dropout_seed,
 )
-from keras_attn.ops import bar_capture, implicit_mask
+from keras_attn.ops.capture import forbid_capture
 from keras_attn.ops.mask_carriers import with_mask
+from keras_attn.ops.visibility import implicit_mask
 
 
 class Rematerialized(keras.layers.Layer):
@@ -59,7 +60,7 @@ class Rematerialized(keras.layers.Layer):
                     if seeds:
                         around.enter_context(dropout_seed(rest[-1], depth))
                     if computed_twice:
-                        around.enter_context(bar_capture("a RematScope"))
+                        around.enter_context(forbid_capture("a RematScope"))
                     return layer_call(*inner[0], **inner[1])
 
             # Keras decides whether the scope is for this layer.

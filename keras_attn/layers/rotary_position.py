@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_attn import checks
 from keras_attn.layers.attention_position import AttentionPosition
-from keras_attn.ops import sine_and_cosine
+from keras_attn.ops.sinusoids import sine_and_cosine
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -14,7 +14,7 @@ class RotaryPosition(AttentionPosition):
 
         (x_a, x_b) -> (x_a cos(p w_i) - x_b sin(p w_i),
                        x_b cos(p w_i) + x_a sin(p w_i))
-        w_i = base^(-2i / R), 0 <= i < R / 2
+        w_i = max_wavelength^(-2i / R), 0 <= i < R / 2
 
     Su et al. 2021, sec. 3.2.2, eq. 14 and 15,
     https://arxiv.org/abs/2104.09864; R is their d. A dot product of a turned
@@ -27,63 +27,73 @@ class RotaryPosition(AttentionPosition):
     float32, in half precision too.
 
     Args:
-        base: float > 0. The waves are 2 pi to 2 pi `base` tokens long.
-        width: int, even. R, the features that turn, the first of each head;
-            default None: all of them.
+        max_wavelength: float > 0. The waves are 2 pi to 2 pi `max_wavelength`
+            tokens long.
+        rotary_dim: int, even. R, the features that turn, the first of each
+            head; default None: all of them.
         layout: `"halves"` or `"interleaved"`.
         **kwargs: arguments of `keras.layers.Layer`: `name`, `dtype`, ...
 
     Raises:
-        ValueError: arguments out of range, an odd width, or one that is more
-            than the `key_dim` of the attention.
+        ValueError: arguments out of range, an odd rotary_dim, or one that is
+            more than the `key_dim` of the attention.
 
     Examples:
         >>> layer = keras_attn.layers.MultiHeadAttention(
         ...     num_heads=2, key_dim=4, causal=True,
-        ...     position=keras_attn.layers.RotaryPosition())
+        ...     attention_position=keras_attn.layers.RotaryPosition())
         >>> x = keras.random.normal((2, 5, 8), seed=0)
         >>> tuple(layer(x, x).shape)
         (2, 5, 8)
     """
 
-    def __init__(self, base=10000.0, width=None, layout="halves", **kwargs):
-        number = isinstance(base, (int, float)) and not isinstance(base, bool)
-        if not number or not 0 < base < float("inf"):
+    def __init__(
+        self, max_wavelength=10000.0, rotary_dim=None, layout="halves", **kwargs
+    ):
+        number = isinstance(max_wavelength, (int, float)) and not isinstance(
+            max_wavelength, bool
+        )
+        if not number or not 0 < max_wavelength < float("inf"):
             raise ValueError(
-                f"`base` must be a number > 0. Received: base={base!r}"
+                "`max_wavelength` must be a number > 0. Received: "
+                f"max_wavelength={max_wavelength!r}"
             )
-        if width is not None:
-            checks.positive_int("width", width)
-            _check_even("width", width)
+        if rotary_dim is not None:
+            checks.positive_int("rotary_dim", rotary_dim)
+            _check_even("rotary_dim", rotary_dim)
         checks.choice("layout", layout, ("halves", "interleaved"))
         super().__init__(**kwargs)
-        self.base = base
-        self.width = width
+        self.max_wavelength = max_wavelength
+        self.rotary_dim = rotary_dim
         self.layout = layout
 
     def check(self, num_heads, key_dim):
         """Raises ValueError where the heads are too narrow, or odd."""
-        if self.width is None:
+        if self.rotary_dim is None:
             _check_even("key_dim", key_dim)
-        elif self.width > key_dim:
+        elif self.rotary_dim > key_dim:
             raise ValueError(
-                "`width` of a rotary position must be at most the `key_dim` of "
-                f"the attention, {key_dim}. Received: width={self.width}"
+                "`rotary_dim` of a rotary position must be at most the "
+                "`key_dim` of "
+                f"the attention, {key_dim}. Received: "
+                f"rotary_dim={self.rotary_dim}"
             )
 
     def rotate(self, x, positions):
         """Turns queries or keys (B, T, N, H) that stand at `positions`."""
-        width = x.shape[-1] if self.width is None else self.width
+        rotary_dim = x.shape[-1] if self.rotary_dim is None else self.rotary_dim
         sine, cosine = (
             wave[:, :, None]
-            for wave in sine_and_cosine(positions, width, self.base)
+            for wave in sine_and_cosine(
+                positions, rotary_dim, self.max_wavelength
+            )
         )
         dtype = keras.backend.result_type(x.dtype, "float32")
         sine, cosine = ops.cast(sine, dtype), ops.cast(cosine, dtype)
-        turning = ops.cast(x[..., :width], dtype)
+        turning = ops.cast(x[..., :rotary_dim], dtype)
         if self.layout == "halves":
-            first = turning[..., : width // 2]
-            second = turning[..., width // 2 :]
+            first = turning[..., : rotary_dim // 2]
+            second = turning[..., rotary_dim // 2 :]
         else:
             first, second = turning[..., 0::2], turning[..., 1::2]
         turned = (
@@ -95,23 +105,23 @@ class RotaryPosition(AttentionPosition):
         else:
             turned = ops.reshape(ops.stack(turned, axis=-1), ops.shape(turning))
         turned = ops.cast(turned, x.dtype)
-        if width == x.shape[-1]:
+        if rotary_dim == x.shape[-1]:
             return turned
-        return ops.concatenate([turned, x[..., width:]], axis=-1)
+        return ops.concatenate([turned, x[..., rotary_dim:]], axis=-1)
 
     def get_config(self):
         """Returns the constructor's arguments."""
         return {
             **super().get_config(),
-            "base": self.base,
-            "width": self.width,
+            "max_wavelength": self.max_wavelength,
+            "rotary_dim": self.rotary_dim,
             "layout": self.layout,
         }
 
 
-def _check_even(name, width):
-    if width % 2:
+def _check_even(name, rotary_dim):
+    if rotary_dim % 2:
         raise ValueError(
             f"A rotary position turns pairs, so `{name}` must be even. "
-            f"Received: {name}={width}"
+            f"Received: {name}={rotary_dim}"
         )

@@ -8,12 +8,13 @@ from keras_attn.layers.attention_axes import AttentionAxes
 from keras_attn.layers.attention_inputs import read_inputs
 from keras_attn.layers.dropout import Dropout
 from keras_attn.layers.dropout_seed import DropoutSeeds
-from keras_attn.layers.predicted_centre import PredictedCentre
+from keras_attn.layers.predicted_center import PredictedCentre
 from keras_attn.layers.predictive_window import predictive_window
 from keras_attn.layers.quantized_parts import QuantizedParts
 from keras_attn.layers.rematerialized import Rematerialized
 from keras_attn.layers.scores.make_score import check_score, make_score
-from keras_attn.ops import WeightDropout, capturing, record, visible
+from keras_attn.ops import WeightDropout
+from keras_attn.ops.capture import capturing, record
 from keras_attn.ops.hard_weights import (
     gumbel_noise,
     log_probability,
@@ -77,8 +78,8 @@ class ScoredAttention(QuantizedParts, Rematerialized):
             `"additive"`.
         units: int >= 1. Features of the tanh of the additive score; default
             D, that of the query.
-        max_length: int >= 1. Most keys that the location score may have, in
-            tokens; default S, the length it is built with.
+        max_sequence_length: int >= 1. Most keys that the location score may
+            have, in tokens; default S, the length it is built with.
         local: None, all keys; `"monotonic"` or `"predictive"`. Default None.
         window: int >= 1. D of local attention, in tokens. Default 10, as in
             the paper.
@@ -112,9 +113,9 @@ class ScoredAttention(QuantizedParts, Rematerialized):
         query_positions: int32 (B, T), in tokens from 0; -1 = no token.
             Default: the count of tokens before.
         key_positions: int32 (B, S), likewise.
-        query_segments: int32 (B, T), an id for each sentence of a packed row:
-            it sees only itself, and its positions count from 0.
-        key_segments: int32 (B, S), likewise.
+        query_segment_ids: int32 (B, T), an id for each sentence of a packed
+            row: it sees only itself, and its positions count from 0.
+        key_segment_ids: int32 (B, S), likewise.
 
     Returns:
         Float (B, T, W), zero where nothing is visible. With
@@ -125,7 +126,7 @@ class ScoredAttention(QuantizedParts, Rematerialized):
     Raises:
         ValueError: arguments out of range or that do not go together, ranks,
             lengths or widths that do not fit, a `score` that returns another
-            shape, or, as far as one may look, keys past `max_length`.
+            shape, or, as far as one may look, keys past `max_sequence_length`.
 
     Masking: reads implicit Keras masks and passes the query's on. Of a layer
     handed over as `score` Keras asks `supports_masking` where inputs have
@@ -149,7 +150,7 @@ class ScoredAttention(QuantizedParts, Rematerialized):
         self,
         score="additive",
         units=None,
-        max_length=None,
+        max_sequence_length=None,
         local=None,
         window=10,
         hard=None,
@@ -159,7 +160,7 @@ class ScoredAttention(QuantizedParts, Rematerialized):
         seed=None,
         **kwargs,
     ):
-        check_score(score, units=units, max_length=max_length)
+        check_score(score, units=units, max_sequence_length=max_sequence_length)
         checks.choice("local", local, (None, "monotonic", "predictive"))
         checks.positive_int("window", window)
         checks.choice("hard", hard, (None, "reinforce", "gumbel"))
@@ -179,7 +180,7 @@ class ScoredAttention(QuantizedParts, Rematerialized):
         self.supports_masking = True
         self.score = score
         self.units = units
-        self.max_length = max_length
+        self.max_sequence_length = max_sequence_length
         self.local = local
         self.window = window
         self.hard = hard
@@ -199,7 +200,7 @@ class ScoredAttention(QuantizedParts, Rematerialized):
             self.kernel_initializer,
             self.dtype_policy,
             units=self.units,
-            max_length=self.max_length,
+            max_sequence_length=self.max_sequence_length,
         )
         self._score.build(query_shape, key_shape)
         self._centre = None
@@ -227,8 +228,8 @@ class ScoredAttention(QuantizedParts, Rematerialized):
         use_causal_mask=False,
         query_positions=None,
         key_positions=None,
-        query_segments=None,
-        key_segments=None,
+        query_segment_ids=None,
+        key_segment_ids=None,
     ):
         """Applies the layer; the class docstring lists the arguments."""
         self._check_returns(return_log_probability)
@@ -240,7 +241,7 @@ class ScoredAttention(QuantizedParts, Rematerialized):
             inputs,
             masks=(query_mask, value_mask, key_mask),
             positions=(query_positions, key_positions),
-            segments=(query_segments, key_segments),
+            segments=(query_segment_ids, key_segment_ids),
             attention_mask=_one_head(attention_mask),
             counted=self.local is not None or self.score == "location",
             causal=use_causal_mask,
@@ -252,7 +253,7 @@ class ScoredAttention(QuantizedParts, Rematerialized):
             visibility, nearness = predictive_window(
                 self._centre(query), visibility, lengths, self.window
             )
-        mask = visible(visibility, *lengths)
+        mask = visibility.to_mask(*lengths)
         mask = None if mask is None else mask[:, 0]
         scores = self._score(query, key, key_positions=visibility.key_positions)
         weights = self._weights(scores, mask, training)
@@ -321,7 +322,7 @@ class ScoredAttention(QuantizedParts, Rematerialized):
         config = super().get_config()
         for name in (
             "units",
-            "max_length",
+            "max_sequence_length",
             "local",
             "window",
             "hard",

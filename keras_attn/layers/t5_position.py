@@ -43,7 +43,7 @@ class T5Position(AttentionPosition):
     Examples:
         >>> position = keras_attn.layers.T5Position(num_heads=2)
         >>> layer = keras_attn.layers.MultiHeadAttention(
-        ...     num_heads=2, key_dim=4, position=position)
+        ...     num_heads=2, key_dim=4, attention_position=position)
         >>> x = keras.random.normal((2, 5, 8), seed=0)
         >>> tuple(layer(x, x).shape), tuple(position.table.shape)
         ((2, 5, 8), (32, 2))

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_attn import checks
-from keras_attn.backend import turned
+from keras_attn.backend import pretransposed
 from keras_attn.layers.quantized_parts import QuantizedParts
 
 
@@ -110,7 +110,9 @@ class TokenEmbedding(QuantizedParts, keras.layers.Layer):
         if self._table.quantization_mode is not None:
             return ()
         # The property, not the variable: it has LoRA's part in it.
-        return turned(ops.cast(self._table.embeddings, self.compute_dtype))
+        return pretransposed(
+            ops.cast(self._table.embeddings, self.compute_dtype)
+        )
 
     def logits(self, hidden, matrix=()):
         """Scores every token of the vocabulary with the same matrix.

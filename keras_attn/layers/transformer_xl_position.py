@@ -5,13 +5,11 @@ from keras import ops
 
 from keras_attn import checks
 from keras_attn.layers.attention_position import AttentionPosition
-from keras_attn.ops import (
-    default_positions,
-    distance_waves,
-    relative_shift,
-    sine_and_cosine,
-    slot_offset,
-)
+from keras_attn.ops import relative_shift
+from keras_attn.ops.positions import default_positions
+from keras_attn.ops.relative import relative_sinusoids
+from keras_attn.ops.sinusoids import sine_and_cosine
+from keras_attn.ops.visibility import slot_offset
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -50,7 +48,8 @@ class TransformerXLPosition(AttentionPosition):
     Examples:
         >>> position = keras_attn.layers.TransformerXLPosition(2, 4)
         >>> layer = keras_attn.layers.MultiHeadAttention(
-        ...     num_heads=2, key_dim=4, causal=True, position=position)
+        ...     num_heads=2, key_dim=4, causal=True,
+        ...     attention_position=position)
         >>> x = keras.random.normal((2, 5, 8), seed=0)
         >>> tuple(layer(x, x).shape), tuple(position.kernel.shape)
         ((2, 5, 8), (8, 2, 4))
@@ -96,7 +95,8 @@ class TransformerXLPosition(AttentionPosition):
         self._check_heads(num_heads)
         if self.key_dim != key_dim:
             raise ValueError(
-                f"`position` must have the `key_dim` of the attention, "
+                "`attention_position` must have the `key_dim` of the "
+                "attention, "
                 f"{key_dim}. Received: key_dim={self.key_dim}"
             )
 
@@ -141,7 +141,7 @@ class TransformerXLPosition(AttentionPosition):
             count = keys + queries - 1
         places = ops.arange(count, dtype="int32")
         distances = queries - 1 + offset - places
-        waves = distance_waves(distances, self.hidden_dim)
+        waves = relative_sinusoids(distances, self.hidden_dim)
         relative = ops.einsum(
             "rd,dnh->rnh", ops.cast(waves, kernel.dtype), kernel
         )

@@ -16,9 +16,9 @@ class XLNetPosition(TransformerXLPosition):
 
     Yang et al. 2019, sec. 2.5, https://arxiv.org/abs/1906.08237: relative
     segment encodings. The weights are `kernel` (W), `content_bias` (u),
-    `distance_bias` (v), `segment_bias` (b) and `segment_table` (c).
-    Where nothing is said of texts (`keras_attn.ops.Visibility`, `query_sides`)
-    all is one.
+    `distance_bias` (v), `segment_bias` (b) and `segment_table` (c). Where
+    nothing is said of texts (`keras_attn.ops.Visibility`,
+    `query_token_type_ids`) all is one.
 
     Args:
         num_heads: int >= 1. N, that of the attention.
@@ -74,7 +74,7 @@ class XLNetPosition(TransformerXLPosition):
             ops.cast(self.segment_table, bias.dtype),
         )
         same, other = scores[..., :1], scores[..., 1:]
-        sides = visibility.query_sides, visibility.key_sides
+        sides = visibility.query_token_type_ids, visibility.key_token_type_ids
         if sides[0] is None:
             # The same for every key, which changes no weight; but who trains
             # would be warned of variables without a gradient.

@@ -1,12 +1,12 @@
-"""F5: whole models."""
+"""Whole models."""
 
+from keras_attn.models.align_labels_with_tokens import align_labels_with_tokens
 from keras_attn.models.bert import Bert
 from keras_attn.models.bert_pretrainer import BertPretrainer
 from keras_attn.models.best_spans import Spans, best_spans
 from keras_attn.models.bio_spans import Entity, bio_spans
-from keras_attn.models.doors import check_ids
 from keras_attn.models.encoder import Encoder
-from keras_attn.models.first_piece_labels import first_piece_labels
+from keras_attn.models.generative_model import GenerativeModel
 from keras_attn.models.gpt import GPT
 from keras_attn.models.multiple_choice import MultipleChoice
 from keras_attn.models.recurrent_seq2seq import RecurrentSeq2Seq
@@ -24,6 +24,7 @@ __all__ = [
     "BertPretrainer",
     "Encoder",
     "Entity",
+    "GenerativeModel",
     "MultipleChoice",
     "RecurrentSeq2Seq",
     "SegmentMemory",
@@ -34,8 +35,7 @@ __all__ = [
     "Transformer",
     "TransformerXL",
     "XLNet",
+    "align_labels_with_tokens",
     "best_spans",
     "bio_spans",
-    "check_ids",
-    "first_piece_labels",
 ]

@@ -70,5 +70,7 @@ def up_to_the_end(weights, lengths):
         Float32 (B, t, M, N, L, S).
     """
     lengths = ops.convert_to_tensor(lengths)  # NumPy's, from outside `generate`
-    there = ops.arange(weights.shape[4], dtype="int32") < lengths[..., None]
-    return ops.where(there[:, :, None, None, :, None], weights, 0.0)
+    token_mask = (
+        ops.arange(weights.shape[4], dtype="int32") < lengths[..., None]
+    )
+    return ops.where(token_mask[:, :, None, None, :, None], weights, 0.0)

@@ -7,7 +7,7 @@ from keras_attn.models.encoder_parts import first_tokens
 
 # As published; an argument of the same name says otherwise.
 _DEFAULTS = {
-    "positions": "learned",
+    "position_embedding": "learned",
     "scale_embedding": False,
     "normalize_embedding": True,
 }
@@ -36,8 +36,8 @@ class Bert(Encoder):
         attention_dropout: float in [0, 1). On attention weights.
         activation: name or callable. Default `"gelu"`, the exact one.
         epsilon: float. Added to the variance in layer norms.
-        max_length: int. The longest sequence, in tokens: rows of the table of
-            positions.
+        max_sequence_length: int. The longest sequence, in tokens: rows of the
+            table of positions.
         num_segments: int. How many segments there are.
         pooler: bool. Whether there is a pooled output. Default True.
         initializer: initializer of kernels and tables; default a truncated
@@ -84,7 +84,7 @@ class Bert(Encoder):
         attention_dropout=0.1,
         activation="gelu",
         epsilon=1e-12,
-        max_length=512,
+        max_sequence_length=512,
         num_segments=2,
         pooler=True,
         initializer=None,
@@ -102,7 +102,7 @@ class Bert(Encoder):
             attention_dropout=attention_dropout,
             activation=activation,
             epsilon=epsilon,
-            max_length=max_length,
+            max_sequence_length=max_sequence_length,
             num_segments=num_segments,
             initializer=initializer,
             **(_DEFAULTS | kwargs),

@@ -4,12 +4,12 @@ import keras
 from keras import ops
 
 from keras_attn import checks
-from keras_attn.models.doors import CheckedModel, check_ids
 from keras_attn.models.encoder_parts import (
     check_encoder,
     encoded_shape,
     with_encoder,
 )
+from keras_attn.models.input_checks import CheckedModel, check_ids
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -25,7 +25,7 @@ class BertPretrainer(CheckedModel):
 
     Args:
         encoder: `Bert`; with a pooler, if the next sentence is to be told.
-        masked: bool. Whether there is the first task. Default True.
+        masked_lm: bool. Whether there is the first task. Default True.
         next_sentence: bool. Whether there is the second. Default True.
         **kwargs: arguments of `keras.Model`: `name`, `dtype`, ...
 
@@ -66,11 +66,11 @@ class BertPretrainer(CheckedModel):
         (1, 2, 100)
     """
 
-    def __init__(self, encoder, masked=True, next_sentence=True, **kwargs):
+    def __init__(self, encoder, masked_lm=True, next_sentence=True, **kwargs):
         check_encoder(encoder)
-        if not (masked or next_sentence):
+        if not (masked_lm or next_sentence):
             raise ValueError(
-                "`masked` or `next_sentence` must be True. Received: neither"
+                "`masked_lm` or `next_sentence` must be True. Received: neither"
             )
         if next_sentence and not getattr(encoder, "pooler", False):
             raise ValueError(
@@ -79,11 +79,11 @@ class BertPretrainer(CheckedModel):
             )
         super().__init__(**kwargs)
         self.encoder = encoder
-        self.masked = masked
+        self.masked_lm = masked_lm
         self.next_sentence = next_sentence
         width = (None, None, encoder.hidden_dim)
         dtype = self.dtype_policy
-        if masked:
+        if masked_lm:
             self._transform_dense = keras.layers.Dense(
                 encoder.hidden_dim,
                 activation=encoder.activation,
@@ -109,7 +109,7 @@ class BertPretrainer(CheckedModel):
 
     @property
     def token_bias(self):
-        """The bias c of the logits of masked words."""
+        """The bias c of the logits of masked_lm words."""
         return self._bias
 
     def call(self, inputs, training=None):
@@ -117,7 +117,7 @@ class BertPretrainer(CheckedModel):
         inputs, places = _parts(self.check_inputs(inputs))
         x, positions = self.encoder.encode(inputs, training=training)
         outputs = {}
-        if self.masked:
+        if self.masked_lm:
             outputs["token_logits"] = self._token_logits(x, places)
         if self.next_sentence:
             pooled = self.encoder.pool(x, positions)
@@ -139,7 +139,7 @@ class BertPretrainer(CheckedModel):
             return rest
         rows, length = rest["token_ids"].shape
         places = check_ids(
-            "masked_positions", places, length or 2**31, ("batch", "masked")
+            "masked_positions", places, length or 2**31, ("batch", "masked_lm")
         )
         if not checks.fits((places.shape[0],), (rows,)):
             raise ValueError(
@@ -153,7 +153,7 @@ class BertPretrainer(CheckedModel):
         inputs_shape, places = _parts(inputs_shape)
         rows, length = encoded_shape(self.encoder, inputs_shape)[:2]
         shapes = {}
-        if self.masked:
+        if self.masked_lm:
             guessed = length if places is None else places[1]
             size = self.encoder.vocabulary_size
             shapes["token_logits"] = (rows, guessed, size)
@@ -165,7 +165,7 @@ class BertPretrainer(CheckedModel):
         """Returns the constructor's arguments."""
         return super().get_config() | {
             "encoder": keras.saving.serialize_keras_object(self.encoder),
-            "masked": self.masked,
+            "masked_lm": self.masked_lm,
             "next_sentence": self.next_sentence,
         }
 

@@ -28,17 +28,17 @@ class Spans(NamedTuple):
     score: Any
 
 
-def best_spans(logits, max_length=None):
+def best_spans(logits, max_answer_length=None):
     """Finds the likeliest answer of every row that ends behind its start.
 
-        argmax  start[i] + end[j]    over i <= j < i + max_length
+        argmax  start[i] + end[j]    over i <= j < i + max_answer_length
 
     against start[0] + end[0], which stand for "no answer".
 
     Args:
         logits: float (B, 2, 1 + T), as `SpanExtractor` returns them.
-        max_length: int >= 1. The longest answer, in tokens; default None, no
-            limit.
+        max_answer_length: int >= 1. The longest answer, in tokens; default
+            None, no limit.
 
     Returns:
         `Spans`.
@@ -58,14 +58,14 @@ def best_spans(logits, max_length=None):
             "`logits` must have shape (batch, 2, 1 + length). "
             f"Received: {logits.shape}"
         )
-    if max_length is not None:
-        checks.positive_int("max_length", max_length)
+    if max_answer_length is not None:
+        checks.positive_int("max_answer_length", max_answer_length)
     none = logits[:, :, 0].sum(1)
     starts, ends = logits[:, 0, 1:], logits[:, 1, 1:]
     length = starts.shape[1]
     totals = starts[:, :, None] + ends[:, None, :]
     i, j = np.arange(length)[:, None], np.arange(length)
-    legal = (i <= j) & (j - i < (max_length or length))
+    legal = (i <= j) & (j - i < (max_answer_length or length))
     totals = np.where(legal, totals, -np.inf).reshape(len(logits), -1)
     best = totals.argmax(1)
     score = totals[np.arange(len(logits)), best] - none

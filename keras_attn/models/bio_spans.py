@@ -7,7 +7,7 @@ class Entity(NamedTuple):
     """Holds a stretch of words, and what it is.
 
     Args:
-        kind: str. What stands behind `B-` or `I-`.
+        label: str. What stands behind `B-` or `I-`.
         start: int. The first word.
         end: int. The last word.
 
@@ -16,7 +16,7 @@ class Entity(NamedTuple):
         2
     """
 
-    kind: str
+    label: str
     start: int
     end: int
 
@@ -41,12 +41,12 @@ def bio_spans(tags):
 
     Examples:
         >>> keras_attn.models.bio_spans(["O", "B-city", "I-city"])
-        [Entity(kind='city', start=1, end=2)]
+        [Entity(label='city', start=1, end=2)]
     """
     found = []
     for place, tag in enumerate(tags):
-        mark, _, kind = tag.partition("-")
-        if tag != "O" and (mark not in ("B", "I") or not kind):
+        mark, _, label = tag.partition("-")
+        if tag != "O" and (mark not in ("B", "I") or not label):
             raise ValueError(
                 "`tags` must be O, or B- or I- with a kind behind it. "
                 f"Received: {tag!r}"
@@ -54,9 +54,9 @@ def bio_spans(tags):
         if tag == "O":
             continue
         before = found[-1] if found else None
-        goes_on = before and before.end == place - 1 and before.kind == kind
+        goes_on = before and before.end == place - 1 and before.label == label
         if mark == "I" and goes_on:
             found[-1] = before._replace(end=place)
         else:
-            found.append(Entity(kind, place, place))
+            found.append(Entity(label, place, place))
     return found

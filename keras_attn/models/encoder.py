@@ -17,7 +17,7 @@ from keras_attn.layers.attention_position import (
     with_position,
 )
 from keras_attn.models.block_options import BLOCK_OPTIONS, block_options
-from keras_attn.models.doors import CheckedModel, check_ids, check_mask
+from keras_attn.models.input_checks import CheckedModel, check_ids, check_mask
 from keras_attn.ops import positions_from_mask
 
 _ONE_FOR_EACH_TOKEN = {
@@ -53,12 +53,12 @@ class Encoder(CheckedModel):
         gated: bool. Gated feed-forward networks. Default False.
         normalize_first: bool. Pre-norm blocks, and a layer norm behind them.
         epsilon: float. Added to the variance in layer norms.
-        positions: what is added to embeddings: `"sinusoidal"`, `"learned"`, or
-            None, nothing.
-        position: `AttentionPosition`, such as `RotaryPosition`, that the
-            self-attentions of all blocks share; default None.
-        max_length: int. The longest sequence, in tokens; a learned table has
-            as many rows. None: no limit.
+        position_embedding: what is added to embeddings: `"sinusoidal"`,
+            `"learned"`, or None, nothing.
+        attention_position: `AttentionPosition`, such as `RotaryPosition`, that
+            the self-attentions of all blocks share; default None.
+        max_sequence_length: int. The longest sequence, in tokens; a learned
+            table has as many rows. None: no limit.
         character_vocabulary_size: int. How many characters there are, if words
             come with theirs; default None, they do not.
         num_segments: int. How many segments there are, if tokens come with
@@ -85,8 +85,8 @@ class Encoder(CheckedModel):
 
     Raises:
         ValueError: arguments out of range; ids of another rank, not integers,
-            or out of range; sequences longer than `max_length`; characters
-            or segments that are missing, or that no one asked for.
+            or out of range; sequences longer than `max_sequence_length`;
+            characters or segments that are missing, or that no one asked for.
 
     Examples:
         >>> model = keras_attn.models.Encoder(
@@ -113,9 +113,9 @@ class Encoder(CheckedModel):
         gated=False,
         normalize_first=False,
         epsilon=1e-5,
-        positions="sinusoidal",
-        position=None,
-        max_length=None,
+        position_embedding="sinusoidal",
+        attention_position=None,
+        max_sequence_length=None,
         character_vocabulary_size=None,
         num_segments=None,
         scale_embedding=True,
@@ -127,11 +127,15 @@ class Encoder(CheckedModel):
         checks.positive_int("vocabulary_size", vocabulary_size)
         checks.positive_int("num_layers", num_layers)
         checks.positive_int("hidden_dim", hidden_dim)
-        checks.choice("positions", positions, ("sinusoidal", "learned", None))
-        if position is not None:
-            check_position(position)
-        if max_length is not None:
-            checks.positive_int("max_length", max_length)
+        checks.choice(
+            "position_embedding",
+            position_embedding,
+            ("sinusoidal", "learned", None),
+        )
+        if attention_position is not None:
+            check_position(attention_position)
+        if max_sequence_length is not None:
+            checks.positive_int("max_sequence_length", max_sequence_length)
         if num_segments is not None:
             checks.positive_int("num_segments", num_segments)
         if pad_id not in range(vocabulary_size):
@@ -152,9 +156,9 @@ class Encoder(CheckedModel):
         self.gated = gated
         self.normalize_first = normalize_first
         self.epsilon = epsilon
-        self.positions = positions
-        self.position = position
-        self.max_length = max_length
+        self.position_embedding = position_embedding
+        self.attention_position = attention_position
+        self.max_sequence_length = max_sequence_length
         self.character_vocabulary_size = character_vocabulary_size
         self.num_segments = num_segments
         self.scale_embedding = scale_embedding
@@ -183,10 +187,10 @@ class Encoder(CheckedModel):
         parts = self.check_inputs(inputs)
         parts = parts if isinstance(parts, dict) else {"token_ids": parts}
         token_ids = parts["token_ids"]
-        there = parts.get(_MASK)
-        if there is None:
-            there = ops.not_equal(token_ids, self.pad_id)
-        positions = positions_from_mask(there)
+        token_mask = parts.get(_MASK)
+        if token_mask is None:
+            token_mask = ops.not_equal(token_ids, self.pad_id)
+        positions = positions_from_mask(token_mask)
         x = self._token_embedding(token_ids)
         if self._segment_embedding is not None:
             segments = parts.get("segment_ids")
@@ -247,10 +251,14 @@ class Encoder(CheckedModel):
                     f"`{name}` must have {what} for each token of {tokens}. "
                     f"Received: shape {shape}"
                 )
-        if self.max_length is not None and (tokens[1] or 0) > self.max_length:
+        if (
+            self.max_sequence_length is not None
+            and (tokens[1] or 0) > self.max_sequence_length
+        ):
             raise ValueError(
                 "`token_ids` must not be longer than "
-                f"max_length={self.max_length}. Received: {tokens[1]} tokens"
+                f"max_sequence_length={self.max_sequence_length}. Received: "
+                f"{tokens[1]} tokens"
             )
         if _MASK in parts:
             checked[_MASK] = check_mask(parts[_MASK], tokens)
@@ -270,8 +278,8 @@ class Encoder(CheckedModel):
             "vocabulary_size",
             "num_layers",
             "hidden_dim",
-            "positions",
-            "max_length",
+            "position_embedding",
+            "max_sequence_length",
             "character_vocabulary_size",
             "num_segments",
             "scale_embedding",
@@ -283,7 +291,9 @@ class Encoder(CheckedModel):
         config["initializer"] = self.initializer and (
             keras.initializers.serialize(self.initializer)
         )
-        config["position"] = serialized_position(self.position)
+        config["attention_position"] = serialized_position(
+            self.attention_position
+        )
         return config
 
     @classmethod
@@ -312,10 +322,10 @@ class Encoder(CheckedModel):
             )
             self._character_embedding.build()
         self._position_embedding = None
-        if self.positions is not None:
+        if self.position_embedding is not None:
             self._position_embedding = PositionalEmbedding(
-                kind=self.positions,
-                max_length=self.max_length,
+                kind=self.position_embedding,
+                max_sequence_length=self.max_sequence_length,
                 dtype=dtype,
                 name="positions",
                 **self._initializers("initializer"),
@@ -343,7 +353,7 @@ class Encoder(CheckedModel):
         self._blocks = [
             EncoderBlock(
                 name=f"block_{i}",
-                position=self.position,
+                attention_position=self.attention_position,
                 **self._initializers("kernel_initializer"),
                 **block_options(self),
             )

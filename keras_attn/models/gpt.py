@@ -3,7 +3,7 @@
 import keras
 
 from keras_attn import checks
-from keras_attn.models.left_to_right import LeftToRight
+from keras_attn.models.causal_lm import CausalLM
 from keras_attn.ops import positions_from_mask
 
 _SIZES = {
@@ -15,7 +15,7 @@ _SIZES = {
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
-class GPT(LeftToRight):
+class GPT(CausalLM):
     """Says of every token which one comes next.
 
         h = Blocks(E[x] + P)
@@ -43,15 +43,15 @@ class GPT(LeftToRight):
         normalize_first: bool. Pre-norm blocks, and a layer norm behind them.
             Default True.
         epsilon: float. Added to the variance in layer norms.
-        positions: what is added to embeddings: `"learned"`, `"sinusoidal"`, or
-            None, nothing.
-        position: `AttentionPosition`, such as `RotaryPosition`, that the
-            self-attentions of all blocks share; default None.
-        max_length: int. The longest sequence, in tokens, a prompt and what is
-            generated together; a learned table has as many rows. None, but not
-            with learned positions: no limit.
-        tie_output: bool. Whether the output uses the embedding's matrix.
-            Default True.
+        position_embedding: what is added to embeddings: `"learned"`,
+            `"sinusoidal"`, or None, nothing.
+        attention_position: `AttentionPosition`, such as `RotaryPosition`, that
+            the self-attentions of all blocks share; default None.
+        max_sequence_length: int. The longest sequence, in tokens, a prompt and
+            what is generated together; a learned table has as many rows. None,
+            but not with learned positions: no limit.
+        tie_word_embeddings: bool. Whether the output uses the embedding's
+            matrix. Default True.
         pad_id: int. The id that is no token; None: every id is one, as in
             GPT-2, and `end_id` stands behind sequences that have ended.
         start_id: int. Never generated; None: there is none.
@@ -71,15 +71,16 @@ class GPT(LeftToRight):
 
     Raises:
         ValueError: arguments out of range; ids of another rank, not integers,
-            or out of range; sequences longer than `max_length`; a mask of
-            another shape.
+            or out of range; sequences longer than `max_sequence_length`; a mask
+            of another shape.
 
     Examples:
         >>> model = keras_attn.models.GPT(
-        ...     100, num_layers=2, num_heads=2, hidden_dim=16, max_length=32)
+        ...     100, num_layers=2, num_heads=2, hidden_dim=16,
+        ...     max_sequence_length=32)
         >>> tuple(model(np.array([[7, 8, 9]])).shape)
         (1, 3, 100)
-        >>> model.generate([[7, 8, 9], [5]], max_length=4).tokens.shape
+        >>> model.generate([[7, 8, 9], [5]], max_new_tokens=4).tokens.shape
         (2, 1, 4)
     """
 
@@ -88,7 +89,7 @@ class GPT(LeftToRight):
         """Returns a model of the size of GPT: 117 M parameters."""
         return cls(
             vocabulary_size,
-            **{"normalize_first": False, "max_length": 512, **kwargs},
+            **{"normalize_first": False, "max_sequence_length": 512, **kwargs},
         )
 
     @classmethod
@@ -129,8 +130,10 @@ class GPT(LeftToRight):
             (B, T), positions in tokens, -1 where there is none, or None: there
             is a token everywhere.
         """
-        token_ids, there = self._parts(self.check_inputs(inputs))
-        positions = None if there is None else positions_from_mask(there)
+        token_ids, token_mask = self._parts(self.check_inputs(inputs))
+        positions = (
+            None if token_mask is None else positions_from_mask(token_mask)
+        )
         x = self._token_embedding(token_ids)
         if self._position_embedding is not None:
             x = self._position_embedding(x, positions=positions)

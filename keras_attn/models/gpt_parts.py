@@ -5,25 +5,21 @@ from keras import ops
 
 from keras_attn import checks
 from keras_attn.blocks import DecoderBlock
-from keras_attn.layers import (
-    Dropout,
-    PositionalEmbedding,
-    TokenEmbedding,
-    gelu_tanh,
-)
+from keras_attn.layers import Dropout, PositionalEmbedding, TokenEmbedding
 from keras_attn.layers.attention_position import (
     check_position,
     serialized_position,
     with_position,
 )
+from keras_attn.layers.gelu_tanh import gelu_tanh
 from keras_attn.models.block_options import BLOCK_OPTIONS, block_options
-from keras_attn.models.decodable import Decodable
-from keras_attn.models.doors import check_ids, check_mask
+from keras_attn.models.generative_model import GenerativeModel
+from keras_attn.models.input_checks import check_ids, check_mask
 
 _SPREAD = 0.02  # of the first weights, as published
 
 
-class GPTParts(Decodable):
+class GPTParts(GenerativeModel):
     """Makes embeddings, positions, a stack of blocks and the output.
 
     Abstract: `GPT`, `TransformerXL` and `XLNet` say how they are put together,
@@ -46,10 +42,10 @@ class GPTParts(Decodable):
         gated=False,
         normalize_first=True,
         epsilon=1e-5,
-        positions="learned",
-        position=None,
-        max_length=1024,
-        tie_output=True,
+        position_embedding="learned",
+        attention_position=None,
+        max_sequence_length=1024,
+        tie_word_embeddings=True,
         pad_id=0,
         start_id=1,
         end_id=2,
@@ -60,11 +56,15 @@ class GPTParts(Decodable):
         checks.positive_int("num_heads", num_heads)
         checks.positive_int("hidden_dim", hidden_dim)
         checks.fraction("dropout", dropout)
-        checks.choice("positions", positions, ("learned", "sinusoidal", None))
-        if position is not None:
-            check_position(position)
-        if max_length is not None:
-            checks.positive_int("max_length", max_length)
+        checks.choice(
+            "position_embedding",
+            position_embedding,
+            ("learned", "sinusoidal", None),
+        )
+        if attention_position is not None:
+            check_position(attention_position)
+        if max_sequence_length is not None:
+            checks.positive_int("max_sequence_length", max_sequence_length)
         if hidden_dim % num_heads:
             raise ValueError(
                 "`num_heads` must divide `hidden_dim`. Received: "
@@ -83,10 +83,10 @@ class GPTParts(Decodable):
         self.gated = gated
         self.normalize_first = normalize_first
         self.epsilon = epsilon
-        self.positions = positions
-        self.position = position
-        self.max_length = max_length
-        self.tie_output = tie_output
+        self.position_embedding = position_embedding
+        self.attention_position = attention_position
+        self.max_sequence_length = max_sequence_length
+        self.tie_word_embeddings = tie_word_embeddings
         self.pad_id = pad_id
         self.start_id = start_id
         self.end_id = end_id
@@ -113,10 +113,14 @@ class GPTParts(Decodable):
             )
         ids = check_ids("token_ids", parts["token_ids"], self.vocabulary_size)
         length = ids.shape[1]
-        if self.max_length is not None and (length or 0) > self.max_length:
+        if (
+            self.max_sequence_length is not None
+            and (length or 0) > self.max_sequence_length
+        ):
             raise ValueError(
                 "`token_ids` must not be longer than "
-                f"max_length={self.max_length}. Received: {length} tokens"
+                f"max_sequence_length={self.max_sequence_length}. Received: "
+                f"{length} tokens"
             )
         if not isinstance(inputs, dict):
             return ids
@@ -141,16 +145,18 @@ class GPTParts(Decodable):
             "vocabulary_size",
             "num_layers",
             "hidden_dim",
-            "positions",
-            "max_length",
-            "tie_output",
+            "position_embedding",
+            "max_sequence_length",
+            "tie_word_embeddings",
             "pad_id",
             "start_id",
             "end_id",
         ):
             config[name] = getattr(self, name)
         config["activation"] = keras.activations.serialize(self.activation)
-        config["position"] = serialized_position(self.position)
+        config["attention_position"] = serialized_position(
+            self.attention_position
+        )
         return config
 
     @classmethod
@@ -162,9 +168,9 @@ class GPTParts(Decodable):
         """Returns token ids, and where there are tokens: None, everywhere."""
         if not isinstance(inputs, dict):
             inputs = {"token_ids": inputs}
-        token_ids, there = inputs["token_ids"], inputs.get("padding_mask")
-        if there is not None:
-            return token_ids, ops.cast(there, "bool")
+        token_ids, token_mask = inputs["token_ids"], inputs.get("padding_mask")
+        if token_mask is not None:
+            return token_ids, ops.cast(token_mask, "bool")
         if self.pad_id is None:
             return token_ids, None
         return token_ids, ops.not_equal(token_ids, self.pad_id)
@@ -187,16 +193,16 @@ class GPTParts(Decodable):
             scale=False,
             pad_id=None,  # the model hands positions on, not masks
             initializer=self._first_weights(),
-            logits_bias=self.output_bias and self.tie_output,
+            logits_bias=self.output_bias and self.tie_word_embeddings,
             dtype=dtype,
             name="token_embedding",
         )
         self._token_embedding.build()
         self._position_embedding = None
-        if self.positions is not None:
+        if self.position_embedding is not None:
             self._position_embedding = PositionalEmbedding(
-                kind=self.positions,
-                max_length=self.max_length,
+                kind=self.position_embedding,
+                max_sequence_length=self.max_sequence_length,
                 initializer=self._first_weights(),
                 dtype=dtype,
                 name="positions",
@@ -209,7 +215,7 @@ class GPTParts(Decodable):
             )
             self._norm.build(width)
         self._output_dense = None
-        if not self.tie_output:
+        if not self.tie_word_embeddings:
             self._output_dense = keras.layers.Dense(
                 self.vocabulary_size,
                 use_bias=self.output_bias,
@@ -223,7 +229,7 @@ class GPTParts(Decodable):
         self._blocks = [
             DecoderBlock(
                 name=f"block_{i}",
-                position=self.position,
+                attention_position=self.attention_position,
                 kernel_initializer=self._first_weights(),
                 **block_options(self),
             )

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_attn.models.doors import CheckedModel
+from keras_attn.models.input_checks import CheckedModel
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")

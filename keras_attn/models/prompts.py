@@ -46,15 +46,16 @@ def _unmasked(inputs):
             "`inputs` must hold token_ids and padding_mask, or be rows of ids. "
             f"Received: {' and '.join(inputs)}"
         )
-    ids, there = (
+    ids, token_mask = (
         np.asarray(keras.ops.convert_to_numpy(inputs[name]))
         for name in ("token_ids", "padding_mask")
     )
-    if ids.ndim != 2 or ids.shape != there.shape:
+    if ids.ndim != 2 or ids.shape != token_mask.shape:
         raise ValueError(
             "`token_ids` and `padding_mask` must have one shape (batch, "
-            f"length). Received: {ids.shape} and {there.shape}"
+            f"length). Received: {ids.shape} and {token_mask.shape}"
         )
     return [
-        row[mask] for row, mask in zip(ids, there.astype(bool), strict=True)
+        row[mask]
+        for row, mask in zip(ids, token_mask.astype(bool), strict=True)
     ]

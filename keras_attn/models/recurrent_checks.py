@@ -3,24 +3,26 @@
 from keras_attn.layers import ScoredAttention
 
 
-def check_together(attention, input_feeding, scheduled_sampling, max_length):
+def check_together(
+    attention, input_feeding, scheduled_sampling, max_sequence_length
+):
     """Raises ValueError where arguments do not go together.
 
     Args:
         attention: as for `RecurrentSeq2Seq`.
         input_feeding: likewise.
         scheduled_sampling: likewise.
-        max_length: likewise.
+        max_sequence_length: likewise.
     """
     if attention is None and input_feeding:
         raise ValueError(
             "`input_feeding` feeds what attention found. "
             "Received: input_feeding=True with attention=None"
         )
-    if attention == "location" and max_length is None:
+    if attention == "location" and max_sequence_length is None:
         raise ValueError(
-            "`max_length` must be given for the location score. "
-            "Received: max_length=None"
+            "`max_sequence_length` must be given for the location score. "
+            "Received: max_sequence_length=None"
         )
     if scheduled_sampling is not None and not (
         isinstance(scheduled_sampling, (int, float))

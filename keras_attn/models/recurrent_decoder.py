@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from keras_attn.backend import scanned
+from keras_attn.backend import scan
 from keras_attn.layers import Dropout, TokenEmbedding
 
 CELLS = {"lstm": keras.layers.LSTMCell, "gru": keras.layers.GRUCell}
@@ -132,7 +132,7 @@ class RecurrentDecoder(keras.layers.Layer):
         else:
             x = self._kept_part(self._embedding(ids), kept[0])
             states, x = self._cells_over_time(x, state[0])
-            x, weights = self._mix(x, steps, memory, training)
+            x, weights = self._attend(x, steps, memory, training)
             logits = self._output_dense(self._kept_part(x, kept[1]))
             state = states, ()
         return logits, weights, Hypothesis(*state, hypothesis.step + count)
@@ -156,7 +156,7 @@ class RecurrentDecoder(keras.layers.Layer):
             if self.input_feeding:
                 x = ops.concatenate([x, fed], axis=-1)
             states, x = self._cells_at_once(x, states)
-            x, weights = self._mix(
+            x, weights = self._attend(
                 x[:, None], now["step"][None], memory, training
             )
             fed = x[:, 0] if self.input_feeding else ()
@@ -168,14 +168,14 @@ class RecurrentDecoder(keras.layers.Layer):
             weights = keras.tree.map_structure(lambda x: x[:, 0], weights)
             return (states, fed, said), (scored, weights)
 
-        (*state, _), (scored, weights) = scanned(step, (*state, said), inputs)
+        (*state, _), (scored, weights) = scan(step, (*state, said), inputs)
         scored = _time_first(scored)
         logits = scored if chance is not None else self._output_dense(scored)
         weights = keras.tree.map_structure(_time_first, weights)
         return tuple(state), logits, weights
 
     def _cells_over_time(self, x, states):
-        states, x = scanned(
+        states, x = scan(
             lambda states, now: self._cells_at_once(now, states),
             states,
             _time_first(x),
@@ -189,7 +189,7 @@ class RecurrentDecoder(keras.layers.Layer):
             following.append(tuple(state))
         return tuple(following), x
 
-    def _mix(self, x, steps, memory, training):
+    def _attend(self, x, steps, memory, training):
         """Attends, and mixes what was found with what asked for it."""
         if self._attention is None:
             return x, ()

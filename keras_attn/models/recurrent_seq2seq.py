@@ -7,8 +7,8 @@ from keras_attn import checks
 from keras_attn.decoding import DecodingState
 from keras_attn.layers import Dropout, ScoredAttention, TokenEmbedding
 from keras_attn.models.alignment import teacher_forced, up_to_the_end
-from keras_attn.models.decodable import Decodable
-from keras_attn.models.doors import check_pair
+from keras_attn.models.generative_model import GenerativeModel
+from keras_attn.models.input_checks import check_pair
 from keras_attn.models.recurrent_checks import check_together
 from keras_attn.models.recurrent_decoder import (
     CELLS,
@@ -21,7 +21,7 @@ _LAYERS = {"lstm": keras.layers.LSTM, "gru": keras.layers.GRU}
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
-class RecurrentSeq2Seq(Decodable):
+class RecurrentSeq2Seq(GenerativeModel):
     """Reads a source token by token, and writes a target token by token.
 
         h[j] = RNN(h[j - 1], E[x[j]])                 the source
@@ -58,8 +58,8 @@ class RecurrentSeq2Seq(Decodable):
             raise. Default None: never.
         dropout: float in [0, 1). On embeddings, between the encoder's layers
             and in front of the output.
-        max_length: int. The longest sequence, in tokens; the location score
-            needs one. Default None: no limit.
+        max_sequence_length: int. The longest sequence, in tokens; the location
+            score needs one. Default None: no limit.
         pad_id: int. The id that is no token.
         start_id: int. Id in front of every target.
         end_id: int. Id behind every sequence.
@@ -76,7 +76,7 @@ class RecurrentSeq2Seq(Decodable):
     Raises:
         ValueError: arguments out of range, or that do not go together; ids of
             another rank, not integers, or out of range; sequences longer than
-            `max_length`.
+            `max_sequence_length`.
 
     Examples:
         >>> model = keras_attn.models.RecurrentSeq2Seq(
@@ -99,7 +99,7 @@ class RecurrentSeq2Seq(Decodable):
         input_feeding=False,
         scheduled_sampling=None,
         dropout=0.1,
-        max_length=None,
+        max_sequence_length=None,
         pad_id=0,
         start_id=1,
         end_id=2,
@@ -117,14 +117,16 @@ class RecurrentSeq2Seq(Decodable):
         checks.positive_int("num_layers", num_layers)
         checks.positive_int("hidden_dim", hidden_dim)
         checks.fraction("dropout", dropout)
-        if max_length is not None:
-            checks.positive_int("max_length", max_length)
+        if max_sequence_length is not None:
+            checks.positive_int("max_sequence_length", max_sequence_length)
         if bidirectional and hidden_dim % 2:
             raise ValueError(
                 "`hidden_dim` must be even where `bidirectional`. "
                 f"Received: hidden_dim={hidden_dim}"
             )
-        check_together(attention, input_feeding, scheduled_sampling, max_length)
+        check_together(
+            attention, input_feeding, scheduled_sampling, max_sequence_length
+        )
         super().__init__(**kwargs)
         self.source_vocabulary_size = source_vocabulary_size
         self.target_vocabulary_size = target_vocabulary_size
@@ -136,7 +138,7 @@ class RecurrentSeq2Seq(Decodable):
         self.input_feeding = input_feeding
         self.scheduled_sampling = scheduled_sampling
         self.dropout = dropout
-        self.max_length = max_length
+        self.max_sequence_length = max_sequence_length
         self.pad_id = pad_id
         self.start_id = start_id
         self.end_id = end_id
@@ -183,12 +185,12 @@ class RecurrentSeq2Seq(Decodable):
             Memory: float (B, S, D), and positions, int32 (B, S); and the last
             states, for each layer a tuple of float (B, D).
         """
-        there = ops.not_equal(source_ids, self.pad_id)
+        token_mask = ops.not_equal(source_ids, self.pad_id)
         x = self._source_embedding(source_ids)
         found = []
         for layer in self._encoder_layers:
             x = self._dropout_layer(x, training=training)
-            x, *states = layer(x, mask=there, training=training)
+            x, *states = layer(x, mask=token_mask, training=training)
             half = len(states) // 2
             if self.bidirectional:
                 states = [
@@ -196,14 +198,14 @@ class RecurrentSeq2Seq(Decodable):
                     for pair in zip(states[:half], states[half:], strict=True)
                 ]
             found.append(tuple(states))
-        return (x, positions_from_mask(there)), tuple(found)
+        return (x, positions_from_mask(token_mask)), tuple(found)
 
-    def start_decoding(self, inputs, max_length):
+    def start_decoding(self, inputs, max_new_tokens):
         """Reads the source.
 
         Args:
             inputs: int32 (B, S) source ids.
-            max_length: int. The most tokens that will be generated.
+            max_new_tokens: int. The most tokens that will be generated.
 
         Returns:
             `DecodingState`.
@@ -260,7 +262,7 @@ class RecurrentSeq2Seq(Decodable):
 
     def check_inputs(self, inputs):
         """Returns (source ids, target ids), or raises ValueError."""
-        return check_pair(inputs, self._sizes, self.max_length)
+        return check_pair(inputs, self._sizes, self.max_sequence_length)
 
     def compute_output_shape(self, inputs_shape):
         """Returns the shape of the logits."""
@@ -280,7 +282,7 @@ class RecurrentSeq2Seq(Decodable):
             "input_feeding",
             "scheduled_sampling",
             "dropout",
-            "max_length",
+            "max_sequence_length",
             "pad_id",
             "start_id",
             "end_id",
@@ -333,7 +335,7 @@ class RecurrentSeq2Seq(Decodable):
             place = attention == "location"
             attention = ScoredAttention(
                 attention,
-                max_length=self.max_length if place else None,
+                max_sequence_length=self.max_sequence_length if place else None,
                 dtype=self.dtype_policy,
                 name="attention",
             )

@@ -12,16 +12,16 @@ class SegmentMemory(NamedTuple):
 
     Args:
         states: tuple, one float (B, M, D) a block.
-        there: bool (B, M), False where there is no token.
+        token_mask: bool (B, M), False where there is no token.
 
     Examples:
         >>> memory = keras_attn.models.segment_memory.empty(2, 5, 1, 8)
-        >>> tuple(memory.states[0].shape), tuple(memory.there.shape)
+        >>> tuple(memory.states[0].shape), tuple(memory.token_mask.shape)
         ((2, 5, 8), (2, 5))
     """
 
     states: Any
-    there: Any
+    token_mask: Any
 
 
 def empty(rows, length, layers, width, dtype="float32"):
@@ -32,29 +32,32 @@ def empty(rows, length, layers, width, dtype="float32"):
     )
 
 
-def moved_on(memory, states, there, padded):
+def update(memory, states, token_mask, padded):
     """Returns the memory behind a segment: its last tokens, as many as before.
 
     Args:
         memory: `SegmentMemory` of M slots.
         states: list, one float (B, T, D) a block, of the segment.
-        there: bool (B, M + T). Where a token stands that will still be seen.
+        token_mask: bool (B, M + T). Where a token stands that will still be
+            seen.
         padded: bool. Whether the segment may have padding behind its tokens.
 
     Returns:
         `SegmentMemory` of M slots, through which no gradient goes.
     """
-    length = ops.shape(memory.there)[1]
-    whole = ops.shape(there)[1]
+    length = ops.shape(memory.token_mask)[1]
+    whole = ops.shape(token_mask)[1]
     if padded:
         # The last M slots up to the last token of each row.
         slots = ops.arange(whole, dtype="int32")
-        end = ops.max(ops.where(there, slots + 1, 0), axis=1, keepdims=True)
+        end = ops.max(
+            ops.where(token_mask, slots + 1, 0), axis=1, keepdims=True
+        )
         places = end - length + ops.arange(length, dtype="int32")
         inside = places >= 0
         places = ops.maximum(places, 0)
         kept = ops.logical_and(
-            ops.take_along_axis(there, places, axis=1), inside
+            ops.take_along_axis(token_mask, places, axis=1), inside
         )
 
     def last(before, state):
@@ -68,5 +71,5 @@ def moved_on(memory, states, there, padded):
             ops.stop_gradient(last(before, state))
             for before, state in zip(memory.states, states, strict=True)
         ),
-        kept if padded else there[:, whole - length :],
+        kept if padded else token_mask[:, whole - length :],
     )

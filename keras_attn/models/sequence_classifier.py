@@ -4,7 +4,6 @@ import keras
 
 from keras_attn import checks
 from keras_attn.layers import Dropout
-from keras_attn.models.doors import CheckedModel
 from keras_attn.models.encoder_parts import (
     check_encoder,
     encoded_shape,
@@ -12,6 +11,7 @@ from keras_attn.models.encoder_parts import (
     last_tokens,
     with_encoder,
 )
+from keras_attn.models.input_checks import CheckedModel
 
 _TOKENS = {"first": first_tokens, "last": last_tokens}
 

@@ -7,12 +7,12 @@ from keras import ops
 from keras_attn import checks
 from keras_attn.layers import Dropout
 from keras_attn.models.best_spans import best_spans
-from keras_attn.models.doors import CheckedModel
 from keras_attn.models.encoder_parts import (
     check_encoder,
     encoded_shape,
     with_encoder,
 )
+from keras_attn.models.input_checks import CheckedModel
 from keras_attn.ops.scores import widened
 
 _HIDDEN = -1e9
@@ -91,32 +91,34 @@ class SpanExtractor(CheckedModel):
         inputs, answerable = self._parts(inputs)
         x, positions = self.encoder.encode(inputs, training=training)
         x = self._dropout_layer(x, training=training)
-        may = there = positions >= 0
+        may = token_mask = positions >= 0
         if answerable is not None:
-            may = ops.logical_and(there, ops.cast(answerable, "bool"))
+            may = ops.logical_and(token_mask, ops.cast(answerable, "bool"))
             if self.no_answer == "first":
                 may = ops.logical_or(may, positions == 0)
         logits = widened(self._token_dense(x))
         logits = ops.where(may[..., None], logits, _HIDDEN)
         if self._none_dense is not None:
-            none = self._none_dense(self._mean(x, there))
+            none = self._none_dense(self._mean(x, token_mask))
             logits = ops.concatenate([widened(none)[:, None], logits], axis=1)
         return ops.transpose(logits, (0, 2, 1))
 
     @staticmethod
-    def _mean(x, there):
+    def _mean(x, token_mask):
         # In float32: bfloat16 counts to 256.
-        tokens = ops.where(there[..., None], widened(x), 0)
-        count = ops.sum(ops.cast(there, tokens.dtype), axis=1, keepdims=True)
+        tokens = ops.where(token_mask[..., None], widened(x), 0)
+        count = ops.sum(
+            ops.cast(token_mask, tokens.dtype), axis=1, keepdims=True
+        )
         return ops.sum(tokens, axis=1) / ops.maximum(count, 1)
 
-    def extract(self, inputs, max_length=None, batch_size=32, verbose=0):
+    def extract(self, inputs, max_answer_length=None, batch_size=32, verbose=0):
         """Finds the best answer of every row.
 
         Args:
             inputs: as for a call, arrays of B rows.
-            max_length: int >= 1. The longest answer, in tokens; default None,
-                no limit.
+            max_answer_length: int >= 1. The longest answer, in tokens; default
+                None, no limit.
             batch_size: int. Rows encoded together.
             verbose: as for `keras.Model.predict`.
 
@@ -124,7 +126,7 @@ class SpanExtractor(CheckedModel):
             `Spans` of NumPy arrays, as `best_spans` returns them.
         """
         logits = self.predict(inputs, batch_size=batch_size, verbose=verbose)
-        spans = best_spans(logits, max_length)
+        spans = best_spans(logits, max_answer_length)
         if self.no_answer == "mean":
             return spans
         # Places count from the token behind the first one.

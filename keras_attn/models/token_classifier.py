@@ -4,12 +4,12 @@ import keras
 
 from keras_attn import checks
 from keras_attn.layers import Dropout
-from keras_attn.models.doors import CheckedModel
 from keras_attn.models.encoder_parts import (
     check_encoder,
     encoded_shape,
     with_encoder,
 )
+from keras_attn.models.input_checks import CheckedModel
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -20,8 +20,8 @@ class TokenClassifier(CheckedModel):
 
     the same dense layer for every token, as in Devlin et al. 2019, sec. 5.3,
     https://arxiv.org/abs/1810.04805. Where words are cut into pieces,
-    `first_piece_labels` makes the labels; `bio_spans` reads entities out of
-    tags.
+    `align_labels_with_tokens` makes the labels; `bio_spans` reads entities out
+    of tags.
 
     Args:
         encoder: `Encoder`, or a model that offers what it does: `encode`,

@@ -6,8 +6,8 @@ from keras import ops
 from keras_attn import cache as kv
 from keras_attn.decoding import DecodingState
 from keras_attn.models.alignment import cross_attention_weights
-from keras_attn.models.doors import check_pair
-from keras_attn.models.step_weights import StepWeights
+from keras_attn.models.decoding_weights import DecodingWeights
+from keras_attn.models.input_checks import check_pair
 from keras_attn.models.transformer_parts import TransformerParts
 from keras_attn.ops import positions_from_mask
 
@@ -42,19 +42,21 @@ class Transformer(TransformerParts):
         normalize_first: bool. Pre-norm blocks, and a layer norm behind each
             stack. Default False, as in the paper.
         epsilon: float. Added to the variance in layer norms.
-        positions: what is added to embeddings: `"sinusoidal"`, `"learned"`, or
-            None, nothing.
-        position_layout: `"interleaved"` or `"halves"`: how sines and cosines
-            of sinusoidal positions stand, as in `PositionalEmbedding`.
-        encoder_position: `AttentionPosition`, such as `RotaryPosition`, that
-            the self-attentions of the encoder's blocks share; default None.
-        decoder_position: likewise, of the decoder's: another one.
-        max_length: int. The longest sequence, in tokens; learned tables have
-            as many rows. None, but not with learned positions: no limit.
+        position_embedding: what is added to embeddings: `"sinusoidal"`,
+            `"learned"`, or None, nothing.
+        position_embedding_layout: `"interleaved"` or `"halves"`: how sines and
+            cosines of sinusoidal positions stand, as in `PositionalEmbedding`.
+        encoder_attention_position: `AttentionPosition`, such as
+            `RotaryPosition`, that the self-attentions of the encoder's blocks
+            share; default None.
+        decoder_attention_position: likewise, of the decoder's: another one.
+        max_sequence_length: int. The longest sequence, in tokens; learned
+            tables have as many rows. None, but not with learned positions: no
+            limit.
         scale_embedding: bool. Whether embeddings are multiplied by sqrt(D).
             Default True, as in the paper.
-        tie_output: bool. Whether the output uses the target embedding's
-            matrix. Default True.
+        tie_word_embeddings: bool. Whether the output uses the target
+            embedding's matrix. Default True.
         output_bias: bool. Whether the logits have a bias. None: where the
             output has a matrix of its own.
         num_decoder_layers: int. Blocks in the decoder; None: `num_layers`.
@@ -146,8 +148,10 @@ class Transformer(TransformerParts):
             Float (B, S, D), without absolute positions; and positions, int32
             (B, S), -1 where there is no token.
         """
-        there = ops.not_equal(source_ids, self.pad_id)
-        return self._source_embedding(source_ids), positions_from_mask(there)
+        token_mask = ops.not_equal(source_ids, self.pad_id)
+        return self._source_embedding(source_ids), positions_from_mask(
+            token_mask
+        )
 
     def decode(self, target_ids, memory, source_positions, training=None):
         """Decodes a whole target at once (teacher forcing).
@@ -161,12 +165,12 @@ class Transformer(TransformerParts):
         Returns:
             Logits, float (B, T, V).
         """
-        there = ops.not_equal(target_ids, self.pad_id)
+        token_mask = ops.not_equal(target_ids, self.pad_id)
         if self.start_id == self.pad_id:
             # As in Marian: the start token in front is a token all the same.
             first = ops.arange(ops.shape(target_ids)[1], dtype="int32") == 0
-            there = ops.logical_or(there, first[None])
-        positions = positions_from_mask(there)
+            token_mask = ops.logical_or(token_mask, first[None])
+        positions = positions_from_mask(token_mask)
         x = self._target_embedding(target_ids)
         if self._target_positions is not None:
             x = self._target_positions(x, positions=positions)
@@ -181,15 +185,15 @@ class Transformer(TransformerParts):
             )
         return self._logits(x)
 
-    def start_decoding(self, inputs, max_length):
+    def start_decoding(self, inputs, max_new_tokens):
         """Encodes the source and projects it once for every decoder block.
 
         Args:
             inputs: int32 (B, S) source ids.
-            max_length: int. The most tokens that will be generated.
+            max_new_tokens: int. The most tokens that will be generated.
 
         Returns:
-            `DecodingState`, with room for `max_length` tokens a row.
+            `DecodingState`, with room for `max_new_tokens` tokens a row.
         """
         memory, positions = self.encode(inputs, training=False)
         pairs = [
@@ -201,7 +205,7 @@ class Transformer(TransformerParts):
         heads = self.num_heads
         hypothesis = kv.empty(
             rows,
-            max_length,
+            max_new_tokens,
             len(self._decoder_blocks),
             heads,
             self.hidden_dim // heads,
@@ -209,13 +213,13 @@ class Transformer(TransformerParts):
             self.compute_dtype,
         )
         tokens = ops.full((rows, 1), self.start_id, dtype="int32")
-        memory = kv.full(keys, values, positions)
+        memory = kv.from_projections(keys, values, positions)
         return DecodingState(memory, hypothesis, tokens)
 
     def prepare_weights(self):
         """Returns weights in the form that steps read fastest."""
         tied = self._output_dense is None
-        return StepWeights.of(
+        return DecodingWeights.of(
             self._decoder_blocks, self._target_embedding if tied else None
         )
 
@@ -235,7 +239,7 @@ class Transformer(TransformerParts):
         x = self._target_embedding(tokens)
         if self._target_positions is not None:
             x = self._target_positions.decode_step(x, positions, length)
-        weights = state.weights or StepWeights.unprepared(
+        weights = state.weights or DecodingWeights.unprepared(
             len(self._decoder_blocks)
         )
         for layer, block in enumerate(self._decoder_blocks):
@@ -263,7 +267,7 @@ class Transformer(TransformerParts):
 
     def check_inputs(self, inputs):
         """Returns (source ids, target ids), or raises ValueError."""
-        return check_pair(inputs, self._sizes, self.max_length)
+        return check_pair(inputs, self._sizes, self.max_sequence_length)
 
     def compute_output_shape(self, inputs_shape):
         """Returns the shape of the logits."""

@@ -11,12 +11,12 @@ from keras_attn.layers.attention_position import (
     with_position,
 )
 from keras_attn.models.block_options import BLOCK_OPTIONS, block_options
-from keras_attn.models.decodable import Decodable
+from keras_attn.models.generative_model import GenerativeModel
 
-_POSITIONS = "encoder_position", "decoder_position"
+_POSITIONS = "encoder_attention_position", "decoder_attention_position"
 
 
-class TransformerParts(Decodable):
+class TransformerParts(GenerativeModel):
     """Makes embeddings, positions, two stacks of blocks and the output.
 
     Abstract: `Transformer` says how they are put together, and documents the
@@ -38,13 +38,13 @@ class TransformerParts(Decodable):
         gated=False,
         normalize_first=False,
         epsilon=1e-5,
-        positions="sinusoidal",
-        position_layout="interleaved",
-        encoder_position=None,
-        decoder_position=None,
-        max_length=None,
+        position_embedding="sinusoidal",
+        position_embedding_layout="interleaved",
+        encoder_attention_position=None,
+        decoder_attention_position=None,
+        max_sequence_length=None,
         scale_embedding=True,
-        tie_output=True,
+        tie_word_embeddings=True,
         output_bias=None,
         num_decoder_layers=None,
         pad_id=0,
@@ -63,17 +63,24 @@ class TransformerParts(Decodable):
         checks.positive_int("num_heads", num_heads)
         checks.positive_int("hidden_dim", hidden_dim)
         checks.fraction("dropout", dropout)
-        checks.choice("positions", positions, ("sinusoidal", "learned", None))
+        checks.choice(
+            "position_embedding",
+            position_embedding,
+            ("sinusoidal", "learned", None),
+        )
         for name, position in zip(
-            _POSITIONS, (encoder_position, decoder_position), strict=True
+            _POSITIONS,
+            (encoder_attention_position, decoder_attention_position),
+            strict=True,
         ):
             if position is not None:
                 check_position(position, name)
-        if encoder_position is decoder_position is not None:
+        if encoder_attention_position is decoder_attention_position is not None:
             raise ValueError(
-                "`decoder_position` must be a position of its own: a file "
+                "`decoder_attention_position` must be a position of its own: a "
+                "file "
                 "would not keep that both stacks share one. Received: the one "
-                "of `encoder_position`"
+                "of `encoder_attention_position`"
             )
         if hidden_dim % num_heads:
             raise ValueError(
@@ -94,15 +101,15 @@ class TransformerParts(Decodable):
         self.gated = gated
         self.normalize_first = normalize_first
         self.epsilon = epsilon
-        self.positions = positions
-        self.position_layout = position_layout
-        self.encoder_position = encoder_position
-        self.decoder_position = decoder_position
-        self.max_length = max_length
+        self.position_embedding = position_embedding
+        self.position_embedding_layout = position_embedding_layout
+        self.encoder_attention_position = encoder_attention_position
+        self.decoder_attention_position = decoder_attention_position
+        self.max_sequence_length = max_sequence_length
         self.scale_embedding = scale_embedding
-        self.tie_output = tie_output
+        self.tie_word_embeddings = tie_word_embeddings
         self.output_bias = (
-            not tie_output if output_bias is None else output_bias
+            not tie_word_embeddings if output_bias is None else output_bias
         )
         self.num_decoder_layers = num_decoder_layers
         self.pad_id = pad_id
@@ -124,11 +131,11 @@ class TransformerParts(Decodable):
             "target_vocabulary_size",
             "num_layers",
             "hidden_dim",
-            "positions",
-            "position_layout",
-            "max_length",
+            "position_embedding",
+            "position_embedding_layout",
+            "max_sequence_length",
             "scale_embedding",
-            "tie_output",
+            "tie_word_embeddings",
             "output_bias",
             "num_decoder_layers",
             "pad_id",
@@ -151,7 +158,7 @@ class TransformerParts(Decodable):
         dtype = self.dtype_policy
         names = ("source", "target")
         shared = self.target_vocabulary_size is None
-        tied_bias = self.output_bias and self.tie_output
+        tied_bias = self.output_bias and self.tie_word_embeddings
         embeddings = [
             TokenEmbedding(
                 size,
@@ -177,12 +184,12 @@ class TransformerParts(Decodable):
             self._target_embedding.build()
         width = (None, None, self.hidden_dim)
         self._source_positions = self._target_positions = None
-        if self.positions is not None:
+        if self.position_embedding is not None:
             self._source_positions, self._target_positions = (
                 PositionalEmbedding(
-                    kind=self.positions,
-                    layout=self.position_layout,
-                    max_length=self.max_length,
+                    kind=self.position_embedding,
+                    layout=self.position_embedding_layout,
+                    max_sequence_length=self.max_sequence_length,
                     dtype=dtype,
                     name=f"{name}_positions",
                 )
@@ -192,7 +199,7 @@ class TransformerParts(Decodable):
             self._target_positions.build(width)
         self._dropout_layer = Dropout(self.dropout, dtype=dtype)
         self._output_dense = None
-        if not self.tie_output:
+        if not self.tie_word_embeddings:
             self._output_dense = keras.layers.Dense(
                 self._sizes[1],
                 use_bias=self.output_bias,
@@ -208,7 +215,7 @@ class TransformerParts(Decodable):
         self._encoder_blocks = [
             EncoderBlock(
                 name=f"encoder_block_{i}",
-                position=self.encoder_position,
+                attention_position=self.encoder_attention_position,
                 **config,
             )
             for i in range(self.num_layers)
@@ -216,7 +223,7 @@ class TransformerParts(Decodable):
         self._decoder_blocks = [
             DecoderBlock(
                 name=f"decoder_block_{i}",
-                position=self.decoder_position,
+                attention_position=self.decoder_attention_position,
                 **config,
             )
             for i in range(self.num_decoder_layers or self.num_layers)

@@ -4,11 +4,11 @@ import keras
 
 from keras_attn.blocks import SegmentBlock
 from keras_attn.layers import TransformerXLPosition
-from keras_attn.models.remembering import Remembering
+from keras_attn.models.segment_recurrent_lm import SegmentRecurrentLM
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
-class TransformerXL(Remembering):
+class TransformerXL(SegmentRecurrentLM):
     """Reads a text segment by segment, and remembers the one before.
 
         h^n = Block([stop_gradient(m^n); h^(n-1)], h^(n-1)),
@@ -22,7 +22,7 @@ class TransformerXL(Remembering):
 
     A memory is carried by the caller, `advance`, or by the model, from one
     batch of `fit` or `evaluate` to the next: where it was made with
-    `carried_rows` and the inputs say where documents start
+    `stateful_batch_size` and the inputs say where documents start
     (`keras_attn.text.token_streams`). What is carried goes into no file.
 
     `generate` reads a prompt and what follows as one segment.
@@ -35,8 +35,8 @@ class TransformerXL(Remembering):
         intermediate_dim: int. Width inside the feed-forward networks; default
             4 D.
         memory_length: int >= 0. M, in tokens.
-        carried_rows: int. B, rows of the batches from which a memory is carried
-            on; default None: the model carries none.
+        stateful_batch_size: int. B, rows of the batches from which a memory is
+            carried on; default None: the model carries none.
         dropout: float in [0, 1). On embeddings and on sublayers' outputs.
         attention_dropout: float in [0, 1). On attention weights.
         activation_dropout: float in [0, 1). Inside feed-forward networks.
@@ -45,8 +45,8 @@ class TransformerXL(Remembering):
         normalize_first: bool. Pre-norm blocks, and a layer norm behind them.
             Default False.
         epsilon: float. Added to the variance in layer norms.
-        tie_output: bool. Whether the output uses the embedding's matrix.
-            Default True.
+        tie_word_embeddings: bool. Whether the output uses the embedding's
+            matrix. Default True.
         pad_id: int. The id that is no token; None: every id is one.
         start_id: int. Never generated; None: there is none.
         end_id: int. What a sequence ends with; None: none ends.
@@ -58,8 +58,8 @@ class TransformerXL(Remembering):
 
             * `"padding_mask"`, bool (B, T), True where there is a token;
               default: everywhere but at `pad_id`;
-            * `"starts"`, bool (B, T), True where a document starts, which sees
-              nothing of what stands before;
+            * `"document_starts"`, bool (B, T), True where a document starts,
+              which sees nothing of what stands before;
             * `"memory"`, a `SegmentMemory` of `advance`.
 
             Padding may stand on either side; behind the tokens where there is a
@@ -72,7 +72,7 @@ class TransformerXL(Remembering):
     Raises:
         ValueError: arguments out of range; ids of another rank, not integers,
             or out of range; a mask, starts or a memory of another shape; or
-            starts in another number of rows than `carried_rows`.
+            starts in another number of rows than `stateful_batch_size`.
 
     Examples:
         >>> model = keras_attn.models.TransformerXL(
@@ -81,7 +81,7 @@ class TransformerXL(Remembering):
         >>> logits, memory = model.advance(ids[:, :3])
         >>> more, memory = model.advance(
         ...     {"token_ids": ids[:, 3:], "memory": memory})
-        >>> tuple(more.shape), tuple(memory.there.shape)
+        >>> tuple(more.shape), tuple(memory.token_mask.shape)
         ((1, 3, 100), (1, 4))
     """
 
@@ -96,7 +96,7 @@ class TransformerXL(Remembering):
         hidden_dim=512,
         intermediate_dim=None,
         memory_length=512,
-        carried_rows=None,
+        stateful_batch_size=None,
         dropout=0.1,
         attention_dropout=0.1,
         activation_dropout=0.0,
@@ -104,7 +104,7 @@ class TransformerXL(Remembering):
         gated=False,
         normalize_first=False,
         epsilon=1e-5,
-        tie_output=True,
+        tie_word_embeddings=True,
         pad_id=0,
         start_id=1,
         end_id=2,
@@ -123,17 +123,17 @@ class TransformerXL(Remembering):
             gated,
             normalize_first,
             epsilon,
-            tie_output=tie_output,
+            tie_word_embeddings=tie_word_embeddings,
             pad_id=pad_id,
             start_id=start_id,
             end_id=end_id,
             memory_length=memory_length,
-            carried_rows=carried_rows,
+            stateful_batch_size=stateful_batch_size,
             **kwargs,
         )
 
     def _read(self, parts, memory, training):
-        token_ids, there = self._parts(parts)
+        token_ids, token_mask = self._parts(parts)
         documents = self._documents(parts, memory)
         x = self._dropout_layer(
             self._token_embedding(token_ids), training=training
@@ -147,13 +147,13 @@ class TransformerXL(Remembering):
             x = block(
                 x,
                 past=before,
-                mask=there,
+                mask=token_mask,
                 past_mask=past_mask,
-                segments=documents[0],
-                past_segments=documents[1],
+                segment_ids=documents[0],
+                past_segment_ids=documents[1],
                 training=training,
             )
         logits = self._logits(self._normalized(x))
         return logits, self._remembered(
-            memory, states, token_ids, there, documents
+            memory, states, token_ids, token_mask, documents
         )

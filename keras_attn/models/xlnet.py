@@ -7,9 +7,9 @@ from keras_attn import cache as kv
 from keras_attn import checks
 from keras_attn.blocks import TwoStreamBlock
 from keras_attn.layers import XLNetPosition
-from keras_attn.models.doors import check_ids, check_mask
-from keras_attn.models.factorisation import two_views
-from keras_attn.models.remembering import Remembering
+from keras_attn.models.input_checks import check_ids, check_mask
+from keras_attn.models.permutation_order import content_and_query_visibility
+from keras_attn.models.segment_recurrent_lm import SegmentRecurrentLM
 from keras_attn.ops import positions_from_mask
 
 _TARGETS = "target_positions", "target_mapping"
@@ -17,14 +17,14 @@ _SIDES = 2**31 - 1  # segment ids are compared, not looked up
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
-class XLNet(Remembering):
+class XLNet(SegmentRecurrentLM):
     """Guesses tokens in any order, each from all that come before it in that.
 
         max  E_z  sum_t  log p(x_{z_t} | x_{z_1}, ..., x_{z_{t-1}})
 
     Yang et al. 2019, eq. 3 and sec. 2.3, https://arxiv.org/abs/1906.08237; z_t
     is the place that comes t-th. Places stay what they are, only who sees whom
-    follows the order z (`keras_attn/models/factorisation.py`). Two streams
+    follows the order z (`keras_attn/models/permutation_order.py`). Two streams
     share all weights: the content h, which sees its own token, and the queries
     g, which know their place and not what stands there:
 
@@ -46,10 +46,11 @@ class XLNet(Remembering):
         intermediate_dim: int. Width inside the feed-forward networks; default
             4 D.
         memory_length: int >= 0. M, in tokens. Default 0.
-        carried_rows: int. B, rows of the batches from which a memory is carried
-            on; default None: the model carries none.
-        two_directions: bool. Rows of the second half of a batch are read from
-            right to left: their distances have the other sign. Default False.
+        stateful_batch_size: int. B, rows of the batches from which a memory is
+            carried on; default None: the model carries none.
+        bidirectional_data: bool. Rows of the second half of a batch are read
+            from right to left: their distances have the other sign. Default
+            False.
         dropout: float in [0, 1). On embeddings, on sublayers' outputs and on
             the vectors that logits are made of.
         attention_dropout: float in [0, 1). On attention weights.
@@ -59,8 +60,8 @@ class XLNet(Remembering):
         normalize_first: bool. Pre-norm blocks, and a layer norm behind them.
             Default False.
         epsilon: float. Added to the variance in layer norms.
-        tie_output: bool. Whether the output uses the embedding's matrix.
-            Default True.
+        tie_word_embeddings: bool. Whether the output uses the embedding's
+            matrix. Default True.
         output_bias: bool. Whether the logits have a bias c. Default True.
         pad_id: int. The id that is no token; None: every id is one.
         start_id: int. Never generated; None: there is none.
@@ -87,7 +88,7 @@ class XLNet(Remembering):
             * `"target_mapping"`, (B, P, T), in place of them: 1 at the place,
               0 elsewhere. Without an order or a mask a guess sees all tokens,
               its own among them, as in transformers;
-            * `"starts"` and `"memory"`, as for `TransformerXL`.
+            * `"document_starts"` and `"memory"`, as for `TransformerXL`.
         training: bool. Whether dropout acts.
 
     Returns:
@@ -121,8 +122,8 @@ class XLNet(Remembering):
         hidden_dim=768,
         intermediate_dim=None,
         memory_length=0,
-        carried_rows=None,
-        two_directions=False,
+        stateful_batch_size=None,
+        bidirectional_data=False,
         dropout=0.1,
         attention_dropout=0.1,
         activation_dropout=0.0,
@@ -130,14 +131,14 @@ class XLNet(Remembering):
         gated=False,
         normalize_first=False,
         epsilon=1e-12,
-        tie_output=True,
+        tie_word_embeddings=True,
         output_bias=True,
         pad_id=0,
         start_id=1,
         end_id=2,
         **kwargs,
     ):
-        self.two_directions = two_directions
+        self.bidirectional_data = bidirectional_data
         self.output_bias = output_bias
         super().__init__(
             vocabulary_size,
@@ -152,12 +153,12 @@ class XLNet(Remembering):
             gated,
             normalize_first,
             epsilon,
-            tie_output=tie_output,
+            tie_word_embeddings=tie_word_embeddings,
             pad_id=pad_id,
             start_id=start_id,
             end_id=end_id,
             memory_length=memory_length,
-            carried_rows=carried_rows,
+            stateful_batch_size=stateful_batch_size,
             **kwargs,
         )
         self._query_vector = self.add_weight(
@@ -182,19 +183,21 @@ class XLNet(Remembering):
         """
         parts = self.check_inputs(inputs)
         parts = parts if isinstance(parts, dict) else {"token_ids": parts}
-        for name in (*_TARGETS, "memory", "starts"):
+        for name in (*_TARGETS, "memory", "document_starts"):
             if name in parts:
                 raise ValueError(
                     "`inputs` of an encoder must be a text by itself. "
                     f"Received: {name}"
                 )
-        token_ids, there = self._parts(parts)
-        views = two_views(parts, there, (), self.two_directions)
+        token_ids, token_mask = self._parts(parts)
+        views = content_and_query_visibility(
+            parts, token_mask, (), self.bidirectional_data
+        )
         content, _, _ = self._streams(parts, (), views, training)
-        if there is None:
-            there = ops.ones_like(token_ids, dtype="bool")
+        if token_mask is None:
+            token_mask = ops.ones_like(token_ids, dtype="bool")
         content = self._dropout_layer(content, training=training)
-        return content, positions_from_mask(there)
+        return content, positions_from_mask(token_mask)
 
     def token_logits(self, x):
         """Scores every token of the vocabulary with the matrix of embeddings.
@@ -274,26 +277,28 @@ class XLNet(Remembering):
     def get_config(self):
         """Returns the constructor's arguments."""
         return super().get_config() | {
-            "two_directions": self.two_directions,
+            "bidirectional_data": self.bidirectional_data,
             "output_bias": self.output_bias,
         }
 
     def _read(self, parts, memory, training):
-        token_ids, there = self._parts(parts)
+        token_ids, token_mask = self._parts(parts)
         documents = self._documents(parts, memory)
-        views = two_views(parts, there, memory, self.two_directions, documents)
+        views = content_and_query_visibility(
+            parts, token_mask, memory, self.bidirectional_data, documents
+        )
         content, queries, states = self._streams(parts, memory, views, training)
         x = content if queries is None else queries
         logits = self._logits(self._dropout_layer(x, training=training))
         return logits, self._remembered(
-            memory, states, token_ids, there, documents
+            memory, states, token_ids, token_mask, documents
         )
 
     def _streams(self, parts, memory, views, training):
         """Returns content, queries or None, and the inputs of each block."""
         content = self._token_embedding(parts["token_ids"])
-        there = views.content.query_positions >= 0
-        content = ops.where(there[..., None], content, 0)
+        token_mask = views.content.query_positions >= 0
+        content = ops.where(token_mask[..., None], content, 0)
         content = self._dropout_layer(content, training=training)
         queries = None
         if views.queries is not None:
@@ -310,8 +315,8 @@ class XLNet(Remembering):
                 content,
                 queries=queries,
                 past=before,
-                content_sees=views.content,
-                queries_see=views.queries,
+                content_visibility=views.content,
+                query_visibility=views.queries,
                 training=training,
             )
             if queries is not None:

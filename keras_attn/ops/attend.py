@@ -4,10 +4,10 @@ from keras import ops
 
 from keras_attn import checks
 from keras_attn.backend import (
+    batched_matmul,
     fused_attention,
-    head_product,
-    surely_false,
-    zero_hidden,
+    is_statically_false,
+    zero_masked,
 )
 from keras_attn.ops.blockwise import attend_blockwise
 from keras_attn.ops.plan import attention_plan
@@ -17,9 +17,8 @@ from keras_attn.ops.score_softmax import hidden, softmax
 from keras_attn.ops.scores import scaled_dot_scores
 from keras_attn.ops.visibility import (
     Visibility,
-    only_keys_hidden,
-    sees_something,
-    visible,
+    has_visible_key,
+    is_key_padding_only,
 )
 
 
@@ -81,12 +80,12 @@ def attend(
     query, key, value = map(ops.convert_to_tensor, (query, key, value))
     _check_shapes(query, key, value)
     if visibility.query_positions is not None:
-        query = zero_hidden(query, visibility.query_positions >= 0)
+        query = zero_masked(query, visibility.query_positions >= 0)
     if visibility.key_positions is not None:
         there = visibility.key_positions >= 0
-        key = zero_hidden(key, there)
-        value = zero_hidden(value, there)
-    return attend_clean(
+        key = zero_masked(key, there)
+        value = zero_masked(value, there)
+    return attend_sanitized(
         query,
         key,
         value,
@@ -97,11 +96,11 @@ def attend(
         return_weights=return_weights,
         kernel=kernel,
         # A row without a key mixes nothing but the zeros put here.
-        zero_blind=not only_keys_hidden(visibility),
+        zero_fully_masked=not is_key_padding_only(visibility),
     )
 
 
-def attend_clean(
+def attend_sanitized(
     query,
     key,
     value,
@@ -112,7 +111,7 @@ def attend_clean(
     dropout=None,
     return_weights=False,
     kernel=None,
-    zero_blind=True,
+    zero_fully_masked=True,
 ):
     """Does the work of `attend` for a caller whose hidden rows are finite.
 
@@ -129,8 +128,9 @@ def attend_clean(
         dropout: as for `attend`.
         return_weights: as for `attend`.
         kernel: as for `attend`.
-        zero_blind: bool. Whether rows that see nothing come out as zeros;
-            False: as anything finite, for a caller who sets them himself.
+        zero_fully_masked: bool. Whether rows that see nothing come out as
+            zeros; False: as anything finite, for a caller who sets them
+            himself.
 
     Returns:
         What `attend` returns.
@@ -139,9 +139,10 @@ def attend_clean(
         ValueError: a forced kernel cannot serve.
 
     Examples:
+        >>> from keras_attn.ops.attend import attend_sanitized
         >>> x = keras.random.normal((1, 3, 2, 4), seed=0)
         >>> see = keras_attn.ops.Visibility(causal=True)
-        >>> tuple(keras_attn.ops.attend_clean(x, x, x, see).shape)
+        >>> tuple(attend_sanitized(x, x, x, see).shape)
         (1, 3, 2, 4)
     """
     bias = as_tensors(bias)
@@ -156,10 +157,10 @@ def attend_clean(
     lengths = ops.shape(query)[1], ops.shape(key)[1]
     if isinstance(bias, PositionBias):
         bias = _spread(bias, visibility, *lengths)
-    mask = None if plan.causal_only else visible(visibility, *lengths)
-    blind = _blind(visibility, mask, lengths)
-    if blind is not None and surely_false(blind):
-        blind = None
+    mask = None if plan.causal_only else visibility.to_mask(*lengths)
+    fully_masked = _blind(visibility, mask, lengths)
+    if fully_masked is not None and is_statically_false(fully_masked):
+        fully_masked = None
     weights = None
     if plan.kernel == "fused":
         output = fused_attention(
@@ -167,7 +168,7 @@ def attend_clean(
             key,
             value,
             mask,
-            blind,
+            fully_masked,
             causal=plan.causal_only,
             scale=scale,
             bias=None if bias is None else four_axes(bias),
@@ -175,9 +176,9 @@ def attend_clean(
         )
     else:
         output, weights = _plain(query, key, value, mask, bias, scale, dropout)
-    if blind is not None and zero_blind:
+    if fully_masked is not None and zero_fully_masked:
         # (B, N, T, 1) to (B, T, N, 1)
-        output = ops.where(ops.transpose(blind, (0, 2, 1, 3)), 0, output)
+        output = ops.where(ops.transpose(fully_masked, (0, 2, 1, 3)), 0, output)
     if not return_weights:
         return output
     return output, weights if mask is None else ops.where(mask, weights, 0)
@@ -190,7 +191,7 @@ def _blind(visibility, mask, lengths):
     """
     if visibility.attention_mask is not None:
         return ops.logical_not(ops.any(mask, axis=-1, keepdims=True))
-    seen = sees_something(visibility, *lengths)
+    seen = has_visible_key(visibility, *lengths)
     return None if seen is None else ops.logical_not(seen)[:, None, :, None]
 
 
@@ -212,17 +213,17 @@ def _plain(query, key, value, mask, bias, scale, dropout):
     weights = softmax(hidden(scores, mask))
     used = weights if dropout is None else dropout(weights)
     # ... V
-    return _mix(ops.cast(used, value.dtype), value), weights
+    return _attend(ops.cast(used, value.dtype), value), weights
 
 
-def _mix(weights, value):
+def _attend(weights, value):
     heads, key_heads = weights.shape[1], value.shape[2]
     batch, _, queries, keys = ops.shape(weights)
     value = ops.transpose(value, (0, 2, 1, 3))
     if heads != key_heads:
         together = heads // key_heads * queries
         weights = ops.reshape(weights, (batch, key_heads, together, keys))
-    output = head_product(weights, value)
+    output = batched_matmul(weights, value)
     if heads != key_heads:
         width = value.shape[3]
         output = ops.reshape(output, (batch, heads, queries, width))

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from keras import ops
 
 from keras_attn.ops.positions import default_positions
-from keras_attn.ops.visibility import Visibility, visible
+from keras_attn.ops.visibility import Visibility
 
 _FAR = 1 << 30
 
@@ -20,20 +20,20 @@ class BlockRule(NamedTuple):
 
     Args:
         visibility: `Visibility` without tensors: what is static in it.
-        facts: tuple of str or None. For each fact the field of a `Visibility`
-            that it becomes: `"positions"`, `"order"`, `"segments"`; None for a
-            position that only a bias asks for.
+        metadata: tuple of str or None. For each fact the field of a
+            `Visibility` that it becomes: `"positions"`, `"order"`,
+            `"segment_ids"`; None for a position that only a bias asks for.
     """
 
     visibility: Visibility
-    facts: tuple
+    metadata: tuple
 
-    def __call__(self, query_facts, key_facts, mask):
+    def __call__(self, query_metadata, key_metadata, mask):
         """Spreads one block out.
 
         Args:
-            query_facts: int32 (F, B, t).
-            key_facts: int32 (F, B, s).
+            query_metadata: int32 (F, B, t).
+            key_metadata: int32 (F, B, s).
             mask: bool (B, N, t, s), size-1 axes allowed, or None.
 
         Returns:
@@ -41,16 +41,15 @@ class BlockRule(NamedTuple):
             every key.
         """
         fields = {"attention_mask": mask}
-        for number, name in enumerate(self.facts):
+        for number, name in enumerate(self.metadata):
             if name is not None:
-                fields[f"query_{name}"] = query_facts[number]
-                fields[f"key_{name}"] = key_facts[number]
-        return visible(
-            dataclasses.replace(self.visibility, **fields), None, None
-        )
+                fields[f"query_{name}"] = query_metadata[number]
+                fields[f"key_{name}"] = key_metadata[number]
+        visibility = dataclasses.replace(self.visibility, **fields)
+        return visibility.to_mask(None, None)
 
 
-class BlockFacts(NamedTuple):
+class BlockMetadata(NamedTuple):
     """What a kernel is told about who sees whom.
 
     Args:
@@ -77,28 +76,32 @@ def block_facts(visibility, query_length, key_length, query_pad=0, key_pad=0):
         key_pad: int. Keys that a kernel appends; nobody sees them.
 
     Returns:
-        `BlockFacts`, the appended queries and keys among them.
+        `BlockMetadata`, the appended queries and keys among them.
     """
     v = visibility
     pads = query_pad, key_pad
     positions = _pair(v.query_positions, v.key_positions)
     ordered = v.causal and not v.query_order is v.key_order is None
-    segmented = v.query_segments is not None
+    segmented = v.query_segment_ids is not None
     padded = any(pads) or positions is not None
     default = default_positions(query_length), default_positions(key_length)
     positions = _filled(positions, default)
     name = "positions" if padded or v.window is not None else None
     if name is None and v.causal and not ordered:
         name = "order"
-    facts = [(name, positions, -1)]
+    metadata = [(name, positions, -1)]
     if ordered:
         pair = _pair(v.query_order, v.key_order)
-        facts.append(("order", _filled(pair, positions), 0))
+        metadata.append(("order", _filled(pair, positions), 0))
     if segmented:
-        facts.append(("segments", (v.query_segments, v.key_segments), 0))
+        metadata.append(
+            ("segment_ids", (v.query_segment_ids, v.key_segment_ids), 0)
+        )
     mask = _padded_mask(v.attention_mask, pads)
     query, key = (
-        _stacked([(pair[side], fill) for _, pair, fill in facts], pad, length)
+        _stacked(
+            [(pair[side], fill) for _, pair, fill in metadata], pad, length
+        )
         for side, pad, length in (
             (0, query_pad, query_length),
             (1, key_pad, key_length),
@@ -106,14 +109,14 @@ def block_facts(visibility, query_length, key_length, query_pad=0, key_pad=0):
     )
     rule = BlockRule(
         Visibility(causal=v.causal, strict=v.strict, window=v.window),
-        tuple(name for name, _, _ in facts),
+        tuple(name for name, _, _ in metadata),
     )
-    if mask is None and not any(rule.facts):
+    if mask is None and not any(rule.metadata):
         rule = None
-    return BlockFacts(rule, query, key, mask)
+    return BlockMetadata(rule, query, key, mask)
 
 
-def block_spans(facts, query_block, key_block):
+def block_spans(metadata, query_block, key_block):
     """Finds the blocks of keys that each block of queries may see.
 
     A pair of blocks is out where no row of the batch has a pair of tokens in
@@ -121,7 +124,7 @@ def block_spans(facts, query_block, key_block):
     from the first to the last block that is not out.
 
     Args:
-        facts: `BlockFacts`, lengths that are multiples of the blocks.
+        metadata: `BlockMetadata`, lengths that are multiples of the blocks.
         query_block: int. t, queries in a block.
         key_block: int. s, keys in a block.
 
@@ -129,16 +132,16 @@ def block_spans(facts, query_block, key_block):
         Int32 (T / t, 2) and (S / s, 2): the first block and the one behind the
         last, of keys for each block of queries and the other way round.
     """
-    query_blocks = facts.query.shape[2] // query_block
-    key_blocks = facts.key.shape[2] // key_block
-    if facts.rule is None:
+    query_blocks = metadata.query.shape[2] // query_block
+    key_blocks = metadata.key.shape[2] // key_block
+    if metadata.rule is None:
         return (
             ops.convert_to_tensor([[0, key_blocks]] * query_blocks, "int32"),
             ops.convert_to_tensor([[0, query_blocks]] * key_blocks, "int32"),
         )
-    v, names = facts.rule.visibility, facts.rule.facts
-    query = _ranges(facts.query, query_blocks, query_block, names)
-    key = _ranges(facts.key, key_blocks, key_block, names)
+    v, names = metadata.rule.visibility, metadata.rule.metadata
+    query = _ranges(metadata.query, query_blocks, query_block, names)
+    key = _ranges(metadata.key, key_blocks, key_block, names)
     # An axis for the other side's blocks: (blocks of queries, of keys, B).
     query = {name: [x[:, None] for x in pair] for name, pair in query.items()}
     key = {name: [x[None] for x in pair] for name, pair in key.items()}
@@ -153,30 +156,30 @@ def block_spans(facts, query_block, key_block):
         )
         gap = ops.maximum(first - key_last, key_first - last)
         near &= gap < v.window
-    if "segments" in names:
+    if "segment_ids" in names:
         (first, last), (key_first, key_last) = (
-            query["segments"],
-            key["segments"],
+            query["segment_ids"],
+            key["segment_ids"],
         )
         near &= (first <= key_last) & (key_first <= last)
     near = ops.any(near, axis=-1)
     return _span(near), _span(ops.transpose(near))
 
 
-def _ranges(facts, blocks, size, names):
+def _ranges(metadata, blocks, size, names):
     """Smallest and largest fact of the tokens in each block, (blocks, B)."""
-    batch = ops.shape(facts)[1]
-    facts = ops.reshape(facts, (facts.shape[0], batch, blocks, size))
-    facts = ops.transpose(facts, (0, 2, 1, 3))
+    batch = ops.shape(metadata)[1]
+    metadata = ops.reshape(metadata, (metadata.shape[0], batch, blocks, size))
+    metadata = ops.transpose(metadata, (0, 2, 1, 3))
     padded = "positions" in names
-    there = facts[0] >= 0 if padded else ops.ones_like(facts[0], "bool")
+    there = metadata[0] >= 0 if padded else ops.ones_like(metadata[0], "bool")
     some = ops.any(there, -1)
     ranges = {"there": (some, some)}
     for fact, name in zip(range(len(names)), names, strict=True):
         if name is not None:
             ranges[name] = (
-                ops.min(ops.where(there, facts[fact], _FAR), -1),
-                ops.max(ops.where(there, facts[fact], -_FAR), -1),
+                ops.min(ops.where(there, metadata[fact], _FAR), -1),
+                ops.max(ops.where(there, metadata[fact], -_FAR), -1),
             )
     return ranges
 
@@ -201,16 +204,16 @@ def _filled(pair, default):
     )
 
 
-def _stacked(facts, pad, length):
+def _stacked(metadata, pad, length):
     # The length is known, also where a mask does not tell.
     tensors = [
         ops.reshape(ops.cast(tensor, "int32"), (-1, length))
-        for tensor, _ in facts
+        for tensor, _ in metadata
     ]
     if pad:
         tensors = [
             ops.pad(tensor, ((0, 0), (0, pad)), constant_values=fill)
-            for tensor, (_, fill) in zip(tensors, facts, strict=True)
+            for tensor, (_, fill) in zip(tensors, metadata, strict=True)
         ]
     if len(tensors) == 1:
         return tensors[0][None]

@@ -36,7 +36,7 @@ def attend_blockwise(query, key, value, visibility, bias, scale, dropout):
         most = min(BLOCK, max(_SMALLEST, visibility.window))
     query_block, query_pad = _blocks(length, most)
     key_block, key_pad = _blocks(key.shape[1], most)
-    facts = block_facts(visibility, length, key.shape[1], query_pad, key_pad)
+    metadata = block_facts(visibility, length, key.shape[1], query_pad, key_pad)
     kind = None
     if isinstance(bias, PositionBias):
         kind = _OfPositions(_hashable(bias.function))
@@ -50,7 +50,7 @@ def attend_blockwise(query, key, value, visibility, bias, scale, dropout):
         heads=query.shape[2],
         key_heads=key.shape[2],
         scale=float(scale),
-        rule=facts.rule,
+        rule=metadata.rule,
         bias=kind,
         rate=0.0 if dropout is None else dropout.rate,
     )
@@ -60,10 +60,10 @@ def attend_blockwise(query, key, value, visibility, bias, scale, dropout):
         _padded(key, (1, key_pad)),
         _padded(value, (1, key_pad)),
         bias=bias,
-        query_facts=facts.query,
-        key_facts=facts.key,
-        spans=block_spans(facts, query_block, key_block),
-        mask=facts.mask,
+        query_metadata=metadata.query,
+        key_metadata=metadata.key,
+        spans=block_spans(metadata, query_block, key_block),
+        mask=metadata.mask,
         seed=None if dropout is None else kept_seed(dropout.seed),
     )
     return output[:, :length] if query_pad else output
@@ -103,8 +103,8 @@ class _OfPositions:
     def __init__(self, function):
         self.function = function
 
-    def __call__(self, parameters, query_facts, key_facts):
-        return self.function(parameters, query_facts[0], key_facts[0])
+    def __call__(self, parameters, query_metadata, key_metadata):
+        return self.function(parameters, query_metadata[0], key_metadata[0])
 
     def __eq__(self, other):
         return type(other) is type(self) and self.function == other.function

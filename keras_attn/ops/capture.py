@@ -81,10 +81,10 @@ def capturing(path=None):
 
     Examples:
         >>> with keras_attn.ops.capture_weights():
-        ...     keras_attn.ops.capturing()
+        ...     keras_attn.ops.capture.capturing()
         True
         >>> with keras_attn.ops.capture_weights("cross_attention$"):
-        ...     keras_attn.ops.capturing("block_0/self_attention")
+        ...     keras_attn.ops.capture.capturing("block_0/self_attention")
         False
     """
     return any(scope.wants(path) for scope in _scopes())
@@ -99,7 +99,8 @@ def record(path, weights):
 
     Examples:
         >>> with keras_attn.ops.capture_weights() as captured:
-        ...     keras_attn.ops.record("mine", keras.ops.ones((1, 1, 2, 2)))
+        ...     keras_attn.ops.capture.record("mine", keras.ops.ones((1, 1, 2,
+        ...     2)))
         >>> list(captured)
         [('mine', 0)]
     """
@@ -119,7 +120,7 @@ def refuse_capture(what):
         RuntimeError: a scope is open.
 
     Examples:
-        >>> keras_attn.ops.refuse_capture("a loop")  # no scope is open
+        >>> keras_attn.ops.capture.refuse_capture("a loop")  # no scope is open
     """
     if capturing():
         raise RuntimeError(
@@ -129,7 +130,7 @@ def refuse_capture(what):
 
 
 @contextlib.contextmanager
-def bar_capture(what):
+def forbid_capture(what):
     """Lets no weights out of what runs inside, to any scope around it.
 
     Args:
@@ -139,8 +140,8 @@ def bar_capture(what):
         RuntimeError: a layer runs inside that a scope around it collects.
 
     Examples:
-        >>> with keras_attn.ops.bar_capture("a loop"):
-        ...     keras_attn.ops.capturing()
+        >>> with keras_attn.ops.capture.forbid_capture("a loop"):
+        ...     keras_attn.ops.capture.capturing()
         False
     """
     scopes = list(_scopes())

@@ -19,7 +19,7 @@ class AttentionPlan(NamedTuple):
         reason: str. Why this one.
         causal_only: bool. Order, and a window where there is one, are all that
             hides: the fused kernel is told so and gets no mask.
-        passed_over: tuple of pairs of str. Kernels that would be preferred, and
+        rejected: tuple of pairs of str. Kernels that would be preferred, and
             why they do not run.
 
     Examples:
@@ -31,11 +31,11 @@ class AttentionPlan(NamedTuple):
     kernel: str
     reason: str
     causal_only: bool = False
-    passed_over: tuple = ()
+    rejected: tuple = ()
 
     def __str__(self):
         lines = [f"{self.kernel}: {self.reason}"]
-        lines += [f"not {name}: {why}" for name, why in self.passed_over]
+        lines += [f"not {name}: {why}" for name, why in self.rejected]
         return "\n".join(lines)
 
 
@@ -135,16 +135,16 @@ def attention_plan(
         "blockwise": f"{_size(lengths)} scores a head need not be held",
         "plain": "no other kernel serves",
     }
-    passed_over = []
+    rejected = []
     for choice in KERNELS:
         if not obstacles[choice]:
             break
-        passed_over.append((choice, obstacles[choice]))
+        rejected.append((choice, obstacles[choice]))
     return AttentionPlan(
         choice,
         reasons[choice],
         causal_only and choice == "fused",
-        tuple(passed_over),
+        tuple(rejected),
     )
 
 
@@ -163,7 +163,7 @@ def _causal_only(v, lengths):
         v.causal
         and not v.strict
         and v.attention_mask is None
-        and v.query_segments is None
+        and v.query_segment_ids is None
         and v.query_order is None
         and v.key_order is None
         and v.query_positions is v.key_positions
@@ -185,7 +185,7 @@ def _sees_all(v):
     tensors = (
         v.query_positions,
         v.key_positions,
-        v.query_segments,
+        v.query_segment_ids,
         v.attention_mask,
     )
     hidden = any(tensor is not None for tensor in tensors)
@@ -200,7 +200,9 @@ def _spread(v, of_positions, causal_only):
     if given is not None and 1 not in given.shape[2:]:
         # It is there already.
         return None
-    by_pairs = v.causal or v.window is not None or v.query_segments is not None
+    by_pairs = (
+        v.causal or v.window is not None or v.query_segment_ids is not None
+    )
     return "a mask" if by_pairs and not causal_only else None
 
 

@@ -14,7 +14,7 @@ def default_positions(length):
 
     Examples:
         >>> keras.ops.convert_to_numpy(
-        ...     keras_attn.ops.default_positions(3)).tolist()
+        ...     keras_attn.ops.positions.default_positions(3)).tolist()
         [[0, 1, 2]]
     """
     return ops.expand_dims(ops.arange(length, dtype="int32"), 0)

@@ -2,10 +2,10 @@
 
 from keras import ops
 
-from keras_attn.ops.angles import sine_and_cosine
+from keras_attn.ops.sinusoids import sine_and_cosine
 
 
-def distance_waves(distances, width):
+def relative_sinusoids(distances, width):
     """Computes the sinusoids of distances, which may be negative.
 
         R[d] = [sin(d w_0) ... sin(d w_{D/2-1}), cos(d w_0) ...],
@@ -24,7 +24,7 @@ def distance_waves(distances, width):
         ValueError: an odd `width`.
 
     Examples:
-        >>> waves = keras_attn.ops.distance_waves(
+        >>> waves = keras_attn.ops.relative.relative_sinusoids(
         ...     keras.ops.convert_to_tensor([-1, 1]), 2)
         >>> keras.ops.convert_to_numpy(waves).round(2).tolist()
         [[-0.8399999737739563, 0.5400000214576721], \

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_attn.backend import head_product
+from keras_attn.backend import batched_matmul
 
 
 def scaled_dot_scores(query, key, scale=None):
@@ -43,11 +43,11 @@ def scaled_dot_scores(query, key, scale=None):
     query = ops.transpose(query, (0, 2, 1, 3))
     key = ops.transpose(key, (0, 2, 3, 1))
     if heads == key_heads:
-        return head_product(query, key)
+        return batched_matmul(query, key)
     batch, _, length, _ = ops.shape(query)
     together = heads // key_heads * length
     query = ops.reshape(query, (batch, key_heads, together, width))
-    scores = head_product(query, key)
+    scores = batched_matmul(query, key)
     return ops.reshape(scores, (batch, heads, length, ops.shape(key)[3]))
 
 

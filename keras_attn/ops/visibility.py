@@ -22,7 +22,7 @@ class Visibility:
         key_positions[s] >= 0 and query_positions[t] >= 0
         and (not causal or query_order[t] >= key_order[s])  # > with strict
         and (window is None or |query_positions[t] - key_positions[s]| < window)
-        and (no segments or query_segments[t] == key_segments[s])
+        and (no segments or query_segment_ids[t] == key_segment_ids[s])
         and attention_mask[t, s], where one is given.
 
     Args:
@@ -31,10 +31,10 @@ class Visibility:
         key_positions: int32 (B, S), likewise.
         query_order: int32 (B, T). What `causal` compares; default None: the
             position. XLNet puts its order of guessing here, twice, plus or
-            minus 1 (`keras_attn/models/factorisation.py`).
+            minus 1 (`keras_attn/models/permutation_order.py`).
         key_order: int32 (B, S), likewise.
-        query_segments: int32 (B, T). Packed sentences see only themselves.
-        key_segments: int32 (B, S), likewise.
+        query_segment_ids: int32 (B, T). Packed sentences see only themselves.
+        key_segment_ids: int32 (B, S), likewise.
         attention_mask: bool broadcastable to (B, N, T, S), rank 4.
         causal: bool. Keys of a later order are hidden.
         strict: bool. With `causal`, keys of the same order are hidden too.
@@ -46,13 +46,13 @@ class Visibility:
         offset: int. A promise: where the query in slot t sees the key in slot
             s, it stands t + `offset` - s tokens behind it. Default None: only
             the positions know; without any it is 0.
-        query_sides: int32 (B, T). Of which of two texts a token is part; hides
-            nothing, but a position may score it, as XLNet's does.
-        key_sides: int32 (B, S), likewise.
+        query_token_type_ids: int32 (B, T). Of which of two texts a token is
+            part; hides nothing, but a position may score it, as XLNet's does.
+        key_token_type_ids: int32 (B, S), likewise.
 
     Examples:
         >>> see = keras_attn.ops.Visibility(causal=True)
-        >>> mask = keras_attn.ops.visible(see, 2, 3)
+        >>> mask = see.to_mask(2, 3)
         >>> keras.ops.convert_to_numpy(mask)[0, 0].tolist()
         [[True, False, False], [True, True, False]]
     """
@@ -61,16 +61,62 @@ class Visibility:
     key_positions: Any = None
     query_order: Any = None
     key_order: Any = None
-    query_segments: Any = None
-    key_segments: Any = None
+    query_segment_ids: Any = None
+    key_segment_ids: Any = None
     attention_mask: Any = None
     causal: bool = False
     strict: bool = False
     window: int | None = None
     padding: str = "none"
     offset: int | None = None
-    query_sides: Any = None
-    key_sides: Any = None
+    query_token_type_ids: Any = None
+    key_token_type_ids: Any = None
+
+    def to_mask(self, query_length, key_length):
+        """Returns the boolean mask that the fields describe.
+
+        Args:
+            query_length: int or scalar tensor. T.
+            key_length: int or scalar tensor. S.
+
+        Returns:
+            Bool, rank 4, broadcastable to (B, N, T, S); None if every query
+            sees every key.
+
+        Examples:
+            >>> keras_attn.ops.Visibility().to_mask(2, 2) is None
+            True
+        """
+        query_positions, key_positions = (
+            self.query_positions,
+            self.key_positions,
+        )
+        parts = []
+        if self.attention_mask is not None:
+            parts.append(self.attention_mask)
+        if query_positions is not None:
+            parts.append(query_positions[:, None, :, None] >= 0)
+        if key_positions is not None:
+            parts.append(key_positions[:, None, None, :] >= 0)
+        if self.causal:
+            first = _either(self.query_order, query_positions, query_length)
+            second = _either(self.key_order, key_positions, key_length)
+            first, second = _grid(first, second)
+            parts.append(first > second if self.strict else first >= second)
+        if self.window is not None:
+            first = _either(None, query_positions, query_length)
+            second = _either(None, key_positions, key_length)
+            first, second = _grid(first, second)
+            parts.append(ops.abs(first - second) < self.window)
+        if self.query_segment_ids is not None:
+            first, second = _grid(self.query_segment_ids, self.key_segment_ids)
+            parts.append(ops.equal(first, second))
+        if not parts:
+            return None
+        mask = parts[0]
+        for part in parts[1:]:
+            mask = ops.logical_and(mask, part)
+        return mask
 
 
 def slot_offset(visibility):
@@ -83,7 +129,7 @@ def slot_offset(visibility):
         Int or scalar tensor, see `Visibility.offset`, or None.
 
     Examples:
-        >>> keras_attn.ops.slot_offset(keras_attn.ops.Visibility())
+        >>> keras_attn.ops.visibility.slot_offset(keras_attn.ops.Visibility())
         0
     """
     v = visibility
@@ -92,7 +138,7 @@ def slot_offset(visibility):
     return v.offset
 
 
-def describe(
+def make_visibility(
     query_length,
     key_length,
     *,
@@ -100,8 +146,8 @@ def describe(
     key_mask=None,
     query_positions=None,
     key_positions=None,
-    query_segments=None,
-    key_segments=None,
+    query_segment_ids=None,
+    key_segment_ids=None,
     attention_mask=None,
     causal=False,
     window=None,
@@ -123,9 +169,9 @@ def describe(
         key_mask: bool (B, S), likewise.
         query_positions: int32 (B, T), tokens from 0, -1 = no token.
         key_positions: int32 (B, S), likewise.
-        query_segments: int32 (B, T), one id for each sentence of a packed row.
-            A query sees the keys of its segment only.
-        key_segments: int32 (B, S), likewise.
+        query_segment_ids: int32 (B, T), one id for each sentence of a packed
+            row. A query sees the keys of its segment only.
+        key_segment_ids: int32 (B, S), likewise.
         attention_mask: bool, (T, S), (B, T, S) or (B, N, T, S).
         causal: bool. Keys at later positions are hidden.
         window: int. Keys at this distance or further are hidden.
@@ -141,23 +187,26 @@ def describe(
 
     Examples:
         >>> mask = keras.ops.convert_to_tensor([[True, False]])
-        >>> see = keras_attn.ops.describe(2, 2, query_mask=mask, key_mask=mask)
+        >>> see = keras_attn.ops.visibility.make_visibility(
+        ...     2, 2, query_mask=mask, key_mask=mask)
         >>> keras.ops.convert_to_numpy(see.key_positions).tolist()
         [[0, -1]]
     """
-    if (query_segments is None) != (key_segments is None):
-        missing = "query" if query_segments is None else "key"
+    if (query_segment_ids is None) != (key_segment_ids is None):
+        missing = "query" if query_segment_ids is None else "key"
         raise ValueError(
-            "`query_segments` and `key_segments` must be given together. "
-            f"Received: {missing}_segments=None"
+            "`query_segment_ids` and `key_segment_ids` must be given together. "
+            f"Received: {missing}_segment_ids=None"
         )
     query_order = key_order = None
     counted = query_positions is None and key_positions is None
     padded = not (query_mask is None and key_mask is None and counted)
-    one_sequence = query_mask is key_mask and query_segments is key_segments
-    if counted and one_sequence and query_segments is not None:
+    one_sequence = (
+        query_mask is key_mask and query_segment_ids is key_segment_ids
+    )
+    if counted and one_sequence and query_segment_ids is not None:
         query_positions = key_positions = packed_positions(
-            query_segments, query_mask
+            query_segment_ids, query_mask
         )
     elif counted and one_sequence and query_mask is not None:
         query_positions = key_positions = positions_from_mask(query_mask)
@@ -168,18 +217,22 @@ def describe(
     else:
         by_index = causal or window is not None or relative
         query_positions = _positions(
-            query_positions, query_mask, query_segments, query_length, by_index
+            query_positions,
+            query_mask,
+            query_segment_ids,
+            query_length,
+            by_index,
         )
         key_positions = _positions(
-            key_positions, key_mask, key_segments, key_length, by_index
+            key_positions, key_mask, key_segment_ids, key_length, by_index
         )
     return Visibility(
         query_positions=query_positions,
         key_positions=key_positions,
         query_order=query_order,
         key_order=key_order,
-        query_segments=query_segments,
-        key_segments=key_segments,
+        query_segment_ids=query_segment_ids,
+        key_segment_ids=key_segment_ids,
         attention_mask=_four_axes(attention_mask, query_length, key_length),
         causal=causal,
         window=window,
@@ -188,53 +241,7 @@ def describe(
     )
 
 
-def visible(visibility, query_length, key_length):
-    """Spreads a `Visibility` out to a boolean mask.
-
-    Args:
-        visibility: `Visibility`.
-        query_length: int or scalar tensor. T.
-        key_length: int or scalar tensor. S.
-
-    Returns:
-        Bool, rank 4, broadcastable to (B, N, T, S); None where every query
-        sees every key.
-
-    Examples:
-        >>> keras_attn.ops.visible(keras_attn.ops.Visibility(), 2, 2) is None
-        True
-    """
-    v = visibility
-    query_positions, key_positions = v.query_positions, v.key_positions
-    parts = []
-    if v.attention_mask is not None:
-        parts.append(v.attention_mask)
-    if query_positions is not None:
-        parts.append(query_positions[:, None, :, None] >= 0)
-    if key_positions is not None:
-        parts.append(key_positions[:, None, None, :] >= 0)
-    if v.causal:
-        first = _either(v.query_order, query_positions, query_length)
-        second = _either(v.key_order, key_positions, key_length)
-        first, second = _grid(first, second)
-        parts.append(first > second if v.strict else first >= second)
-    if v.window is not None:
-        first = _either(None, query_positions, query_length)
-        second = _either(None, key_positions, key_length)
-        first, second = _grid(first, second)
-        parts.append(ops.abs(first - second) < v.window)
-    if v.query_segments is not None:
-        first, second = _grid(v.query_segments, v.key_segments)
-        parts.append(ops.equal(first, second))
-    if not parts:
-        return None
-    mask = parts[0]
-    for part in parts[1:]:
-        mask = ops.logical_and(mask, part)
-    return mask
-
-
-def sees_something(visibility, query_length, key_length):
+def has_visible_key(visibility, query_length, key_length):
     """Says which queries see at least one key in at least one head.
 
     Args:
@@ -247,7 +254,7 @@ def sees_something(visibility, query_length, key_length):
 
     Examples:
         >>> see = keras_attn.ops.Visibility(causal=True, strict=True)
-        >>> seen = keras_attn.ops.sees_something(see, 3, 3)
+        >>> seen = keras_attn.ops.visibility.has_visible_key(see, 3, 3)
         >>> keras.ops.convert_to_numpy(seen).tolist()
         [[False, True, True]]
     """
@@ -258,7 +265,7 @@ def sees_something(visibility, query_length, key_length):
     shared = (
         v.query_positions is v.key_positions
         and v.query_order is v.key_order
-        and v.query_segments is v.key_segments
+        and v.query_segment_ids is v.key_segment_ids
     )
     if simple and shared and not v.strict:
         if v.query_positions is not None:
@@ -269,10 +276,10 @@ def sees_something(visibility, query_length, key_length):
         )
         if v.window is None or one_length:
             return None
-    return ops.any(visible(v, query_length, key_length), axis=(1, 3))
+    return ops.any(v.to_mask(query_length, key_length), axis=(1, 3))
 
 
-def only_keys_hidden(visibility):
+def is_key_padding_only(visibility):
     """Says whether nothing is hidden but keys that are no tokens.
 
     Args:
@@ -282,7 +289,7 @@ def only_keys_hidden(visibility):
         Bool, known before any value.
 
     Examples:
-        >>> keras_attn.ops.only_keys_hidden(
+        >>> keras_attn.ops.visibility.is_key_padding_only(
         ...     keras_attn.ops.Visibility(causal=True))
         False
     """
@@ -307,7 +314,7 @@ def implicit_mask(tensor):
         >>> ids = keras.ops.convert_to_tensor([[3, 0]])
         >>> x = keras_attn.layers.TokenEmbedding(5, 4)(ids)
         >>> keras.ops.convert_to_numpy(
-        ...     keras_attn.ops.implicit_mask(x)).tolist()
+        ...     keras_attn.ops.visibility.implicit_mask(x)).tolist()
         [[True, False]]
     """
     mask = getattr(tensor, "_keras_mask", None)
@@ -317,7 +324,7 @@ def implicit_mask(tensor):
 
 
 def _unordered(v):
-    return not v.causal and v.window is None and v.query_segments is None
+    return not v.causal and v.window is None and v.query_segment_ids is None
 
 
 def _both_there(v):

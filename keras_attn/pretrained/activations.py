@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_attn.layers import gelu_tanh
+from keras_attn.layers.gelu_tanh import gelu_tanh
 
 # Of several names for one function the first is the one that is written.
 ACTIVATIONS = {
@@ -30,7 +30,8 @@ def activation_name(activation):
 
     Examples:
         >>> from keras_attn.pretrained.activations import activation_name
-        >>> activation_name(keras_attn.layers.gelu_tanh)
+        >>> from keras_attn.layers.gelu_tanh import gelu_tanh
+        >>> activation_name(gelu_tanh)
         'gelu_new'
     """
     for theirs, ours in ACTIVATIONS.items():

@@ -33,8 +33,8 @@ _FIXED = {
     "activation_dropout": 0.0,
     "gated": False,
     "normalize_first": False,
-    "positions": "learned",
-    "position": None,
+    "position_embedding": "learned",
+    "attention_position": None,
     "scale_embedding": False,
     "normalize_embedding": True,
     "character_vocabulary_size": None,
@@ -66,7 +66,7 @@ def _make(config, names):
         attention_dropout=config.fraction("attention_probs_dropout_prob", 0.1),
         activation=config.choice("hidden_act", ACTIVATIONS, "gelu"),
         epsilon=config.positive("layer_norm_eps", 1e-12),
-        max_length=config.size("max_position_embeddings", 512),
+        max_sequence_length=config.size("max_position_embeddings", 512),
         num_segments=config.size("type_vocab_size", 2),
         pooler=has_pooler(architecture, names),
         pad_id=config.token_id("pad_token_id", 0),
@@ -99,7 +99,7 @@ def _describe(model):
         "attention_probs_dropout_prob": encoder.attention_dropout,
         "classifier_dropout": head_dropout(model),
         "layer_norm_eps": encoder.epsilon,
-        "max_position_embeddings": encoder.max_length,
+        "max_position_embeddings": encoder.max_sequence_length,
         "type_vocab_size": encoder.num_segments,
         "pad_token_id": encoder.pad_id,
     }
@@ -186,7 +186,7 @@ def _prefixed(name, prefix):
 
 
 def _constants(model):
-    length = encoder_of(model).max_length
+    length = encoder_of(model).max_sequence_length
 
     def places():
         return np.arange(length, dtype="float32")[None]

@@ -67,7 +67,7 @@ def make_head(architecture, encoder, names, num_classes, dropout):
         return encoder
     return BertPretrainer(
         encoder,
-        masked=architecture != "BertForNextSentencePrediction",
+        masked_lm=architecture != "BertForNextSentencePrediction",
         next_sentence=architecture != "BertForMaskedLM"
         or f"{_NEXT}.weight" in names,
     )
@@ -89,9 +89,9 @@ def architecture_of(model):
         ValueError: there is none.
     """
     if isinstance(model, BertPretrainer):
-        if model.masked and model.next_sentence:
+        if model.masked_lm and model.next_sentence:
             return "BertForPreTraining"
-        if model.masked:
+        if model.masked_lm:
             return "BertForMaskedLM"
         return "BertForNextSentencePrediction"
     if isinstance(model, SpanExtractor):
@@ -137,7 +137,7 @@ def head_tensors(model, norm):
     if not isinstance(model, BertPretrainer):
         return [], ()
     names, copies = [], ()
-    if model.masked:
+    if model.masked_lm:
         names += dense("transform", f"{_PREDICTIONS}.transform.dense")
         names += norm("norm", f"{_PREDICTIONS}.transform.LayerNorm")
         names.append(

@@ -19,8 +19,8 @@ _FIXED = {
     "activation_dropout": 0.0,
     "gated": False,
     "normalize_first": True,
-    "positions": "learned",
-    "position": None,
+    "position_embedding": "learned",
+    "attention_position": None,
 }
 # Another value asks for another model.
 _ONLY = {
@@ -53,8 +53,8 @@ def _make(config, names):
             "activation_function", ACTIVATIONS, "gelu_new"
         ),
         epsilon=config.positive("layer_norm_epsilon", 1e-5),
-        max_length=config.size("n_positions", 1024),
-        tie_output=config.flag("tie_word_embeddings", True),
+        max_sequence_length=config.size("n_positions", 1024),
+        tie_word_embeddings=config.flag("tie_word_embeddings", True),
         pad_id=_id(config, "pad_token_id", None),
         start_id=_id(config, "bos_token_id", vocabulary - 1),
         end_id=_id(config, "eos_token_id", vocabulary - 1),
@@ -79,14 +79,14 @@ def _describe(model):
         "n_layer": model.num_layers,
         "n_head": model.num_heads,
         "n_inner": model.intermediate_dim,
-        "n_positions": model.max_length,
-        "n_ctx": model.max_length,
+        "n_positions": model.max_sequence_length,
+        "n_ctx": model.max_sequence_length,
         "activation_function": activation_name(model.activation),
         "resid_pdrop": model.dropout,
         "embd_pdrop": model.dropout,
         "attn_pdrop": model.attention_dropout,
         "layer_norm_epsilon": model.epsilon,
-        "tie_word_embeddings": model.tie_output,
+        "tie_word_embeddings": model.tie_word_embeddings,
         "pad_token_id": model.pad_id,
         "bos_token_id": model.start_id,
         "eos_token_id": model.end_id,
@@ -94,13 +94,13 @@ def _describe(model):
 
 
 def _tensors(model):
-    tied = (_HEAD,) if model.tie_output else ()
+    tied = (_HEAD,) if model.tie_word_embeddings else ()
     names = [
         _name("token_embedding/table/embeddings", "wte.weight", SAME, tied),
         _name("positions/table/embeddings", "wpe.weight", SAME),
         *_norm("norm", "ln_f"),
     ]
-    if not model.tie_output:
+    if not model.tie_word_embeddings:
         names.append(TensorName("output/kernel", _HEAD, linear()))
     for number in range(model.num_layers):
         names += _block(f"block_{number}", f"h.{number}")
@@ -152,7 +152,7 @@ def _name(ours, theirs, layout, copies=(), part=(0, 1)):
 
 def _constants(model):
     def causal():
-        length = model.max_length
+        length = model.max_sequence_length
         return np.tril(np.ones((1, 1, length, length), "float32"))
 
     def masked():

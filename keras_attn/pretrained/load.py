@@ -44,9 +44,10 @@ def load(directory):
         >>> directory = tempfile.mkdtemp()
         >>> model = keras_attn.models.Transformer(
         ...     12, num_layers=1, num_heads=1, hidden_dim=4, intermediate_dim=4,
-        ...     position_layout="halves", max_length=16, output_bias=True)
+        ...     position_embedding_layout="halves", max_sequence_length=16,
+        ...     output_bias=True)
         >>> keras_attn.pretrained.save(model, directory)
-        >>> keras_attn.pretrained.load(directory).max_length
+        >>> keras_attn.pretrained.load(directory).max_sequence_length
         16
     """
     safetensors()

@@ -10,7 +10,8 @@ targets start with the padding id.
 import keras
 
 from keras_attn.models import Transformer
-from keras_attn.ops import default_positions, sinusoid
+from keras_attn.ops import sinusoid
+from keras_attn.ops.positions import default_positions
 from keras_attn.pretrained.activations import ACTIVATIONS, activation_name
 from keras_attn.pretrained.expectations import expect
 from keras_attn.pretrained.family import Family
@@ -27,8 +28,8 @@ _FIXED = {
     "gated": False,
     "normalize_first": False,
     "epsilon": 1e-5,
-    "positions": "sinusoidal",
-    "position_layout": "halves",
+    "position_embedding": "sinusoidal",
+    "position_embedding_layout": "halves",
     "output_bias": True,
 }
 # Keys that early files have; another value asks for another model.
@@ -70,9 +71,9 @@ def _make(config, names):
         attention_dropout=config.fraction("attention_dropout", 0.0),
         activation_dropout=config.fraction("activation_dropout", 0.0),
         activation=config.choice("activation_function", ACTIVATIONS, "gelu"),
-        max_length=config.size("max_position_embeddings", 1024),
+        max_sequence_length=config.size("max_position_embeddings", 1024),
         scale_embedding=config.flag("scale_embedding", False),
-        tie_output=tied,
+        tie_word_embeddings=tied,
         pad_id=config.token_id("pad_token_id"),
         start_id=config.token_id("decoder_start_token_id"),
         end_id=config.token_id("eos_token_id"),
@@ -82,13 +83,14 @@ def _make(config, names):
 
 def _describe(model):
     expect("Marian", model, **_FIXED)
-    if model.max_length is None:
+    if model.max_sequence_length is None:
         raise ValueError(
-            "A Marian model must have a `max_length`. Received: max_length=None"
+            "A Marian model must have a `max_sequence_length`. Received: "
+            "max_sequence_length=None"
         )
     shared = model.target_vocabulary_size is None
     if shared:
-        expect("Marian", model, tie_output=True)
+        expect("Marian", model, tie_word_embeddings=True)
     sides = {}
     for side, layers in (
         ("encoder", model.num_layers),
@@ -112,9 +114,9 @@ def _describe(model):
             else model.target_vocabulary_size
         ),
         "share_encoder_decoder_embeddings": shared,
-        "tie_word_embeddings": model.tie_output,
+        "tie_word_embeddings": model.tie_word_embeddings,
         "d_model": model.hidden_dim,
-        "max_position_embeddings": model.max_length,
+        "max_position_embeddings": model.max_sequence_length,
         "scale_embedding": model.scale_embedding,
         "activation_function": activation_name(model.activation),
         "dropout": model.dropout,
@@ -136,11 +138,11 @@ def _tensors(model):
         copies = *(f"{side}.embed_tokens.weight" for side in sides), _HEAD
         names += _embedding("token", "model.shared", copies)
     else:
-        copies = (_HEAD,) if model.tie_output else ()
+        copies = (_HEAD,) if model.tie_word_embeddings else ()
         names += _embedding("source", "model.encoder.embed_tokens")
         names += _embedding("target", "model.decoder.embed_tokens", copies)
     bias = "output/bias"
-    if model.tie_output:
+    if model.tie_word_embeddings:
         bias = f"{names[-1].ours.split('/')[0]}/logits_bias"
     else:
         names.append(TensorName("output/kernel", _HEAD, linear()))
@@ -197,7 +199,7 @@ def _network(ours, theirs):
 
 def _constants(model):
     def table():
-        positions = default_positions(model.max_length)
+        positions = default_positions(model.max_sequence_length)
         encoding = sinusoid(positions, model.hidden_dim, "halves")
         return keras.ops.convert_to_numpy(encoding)[0]
 

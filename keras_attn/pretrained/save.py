@@ -2,7 +2,7 @@
 
 import json
 
-from keras_attn.files import whole_file, writable_folder
+from keras_attn.atomic_files import whole_file, writable_folder
 from keras_attn.pretrained.families import FAMILIES
 from keras_attn.pretrained.tensor_file import safetensors, write_tensors
 from keras_attn.pretrained.weights import collect
@@ -19,9 +19,10 @@ def save(model, directory):
             is one, of type `"bert"`, alone or with one of its heads, of which
             `SpanExtractor` needs `no_answer="first"`; a
             `keras_attn.models.GPT`, of type `"gpt2"`, with its default
-            `normalize_first` and `positions`; a
+            `normalize_first` and `position_embedding`; a
             `keras_attn.models.Transformer`, of type `"marian"`, if made with
-            `position_layout="halves"`, `output_bias=True` and a `max_length`.
+            `position_embedding_layout="halves"`, `output_bias=True` and a
+            `max_sequence_length`.
         directory: path of a folder; made if missing. `config.json` and
             `model.safetensors` in it are replaced, once both are written:
             a write that fails leaves the old ones.
@@ -36,7 +37,8 @@ def save(model, directory):
         >>> directory = tempfile.mkdtemp()
         >>> model = keras_attn.models.Transformer(
         ...     12, num_layers=1, num_heads=1, hidden_dim=4, intermediate_dim=4,
-        ...     position_layout="halves", max_length=16, output_bias=True)
+        ...     position_embedding_layout="halves", max_sequence_length=16,
+        ...     output_bias=True)
         >>> keras_attn.pretrained.save(model, directory)
         >>> sorted(os.listdir(directory))
         ['config.json', 'model.safetensors']

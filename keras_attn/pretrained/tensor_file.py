@@ -2,7 +2,7 @@
 
 import pathlib
 
-from keras_attn.files import ensure_room
+from keras_attn.atomic_files import ensure_room
 
 _HEADER = 256  # bytes that describe a tensor, more than enough
 

@@ -46,12 +46,12 @@ def _make(config, names):
         hidden_dim=width,
         intermediate_dim=config.size("d_inner"),
         memory_length=config.token_id("mem_len") if memory else 0,
-        two_directions=config.flag("bi_data", False),
+        bidirectional_data=config.flag("bi_data", False),
         dropout=dropout,
         attention_dropout=dropout,
         activation=config.choice("ff_activation", ACTIVATIONS, "gelu"),
         epsilon=config.positive("layer_norm_eps", 1e-12),
-        tie_output=config.flag("tie_word_embeddings", True)
+        tie_word_embeddings=config.flag("tie_word_embeddings", True)
         or f"{_HEAD}.bias" not in names,
         output_bias=f"{_HEAD}.bias" in names,
         pad_id=config.token_id("pad_token_id", 5),
@@ -64,7 +64,7 @@ def _make(config, names):
 def _describe(model):
     expect("XLNet", model, attention_dropout=model.dropout, **_FIXED)
     if not model.output_bias:
-        expect("XLNet", model, tie_output=True)
+        expect("XLNet", model, tie_word_embeddings=True)
     bare = "XLNetLMHeadModel" if model.output_bias else "XLNetModel"
     return {
         "model_type": "xlnet",
@@ -80,8 +80,8 @@ def _describe(model):
         "dropout": model.dropout,
         "layer_norm_eps": model.epsilon,
         "mem_len": model.memory_length or None,
-        "bi_data": model.two_directions,
-        "tie_word_embeddings": model.tie_output,
+        "bi_data": model.bidirectional_data,
+        "tie_word_embeddings": model.tie_word_embeddings,
         "pad_token_id": model.pad_id,
         "bos_token_id": model.start_id,
         "eos_token_id": model.end_id,
@@ -90,7 +90,7 @@ def _describe(model):
 
 
 def _tensors(model):
-    tied = model.output_bias and model.tie_output
+    tied = model.output_bias and model.tie_word_embeddings
     names = [
         _name(
             model,
@@ -105,7 +105,7 @@ def _tensors(model):
     if model.output_bias:
         table = "token_embedding/logits_bias" if tied else "output/bias"
         names.append(TensorName(table, f"{_HEAD}.bias", SAME))
-    if not model.tie_output:
+    if not model.tie_word_embeddings:
         names.append(TensorName("output/kernel", f"{_HEAD}.weight", linear()))
     return names
 

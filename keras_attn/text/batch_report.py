@@ -15,8 +15,8 @@ class BatchReport(NamedTuple):
         source_tokens: int. Source ids in an epoch, end ids included.
         target_tokens: int. Target ids in an epoch, start ids included: as many
             as there are labels.
-        padding: float in [0, 1). Share of padding among all source and target
-            ids of an epoch.
+        padding_fraction: float in [0, 1). Share of padding among all source and
+            target ids of an epoch.
         shapes: tuple of (rows, source length, target length), one a bucket.
 
     Examples:
@@ -31,7 +31,7 @@ class BatchReport(NamedTuple):
     batches: int
     source_tokens: int
     target_tokens: int
-    padding: float
+    padding_fraction: float
     shapes: tuple
 
     def __str__(self):
@@ -41,5 +41,5 @@ class BatchReport(NamedTuple):
             f"{self.pairs:,} pairs{dropped} in {self.batches:,} batches an "
             f"epoch: {self.source_tokens:,} source and "
             f"{self.target_tokens:,} target tokens, "
-            f"{100 * self.padding:.1f} % padding; shapes {shapes}"
+            f"{100 * self.padding_fraction:.1f} % padding; shapes {shapes}"
         )

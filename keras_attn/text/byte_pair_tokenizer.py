@@ -7,7 +7,7 @@ import pathlib
 import re
 
 from keras_attn import checks
-from keras_attn.files import whole_file, writable_folder
+from keras_attn.atomic_files import whole_file, writable_folder
 from keras_attn.text.byte_pairs import (
     byte_letters,
     joined,

@@ -37,17 +37,18 @@ def mask_tokens(
     vocabulary_size,
     mask_id,
     special_ids=(0,),
-    share=0.15,
+    mask_rate=0.15,
     continuations=None,
     max_predictions=None,
     seed=None,
 ):
     """Hides some tokens, for a model that learns to guess them.
 
-    Of the tokens of a row, special ones and padding apart, a share is chosen,
-    rounded, and one at least. Of these 80 % become the mask, 10 % another
-    token, drawn from all that are not special, and 10 % stay as they are
-    (Devlin et al. 2019, sec. 3.1 and A.1, https://arxiv.org/abs/1810.04805).
+    Of the tokens of a row, special ones and padding apart, a mask_rate is
+    chosen, rounded, and one at least. Of these 80 % become the mask, 10 %
+    another token, drawn from all that are not special, and 10 % stay as they
+    are (Devlin et al. 2019, sec. 3.1 and A.1,
+    https://arxiv.org/abs/1810.04805).
 
     Args:
         token_ids: int (B, T).
@@ -55,13 +56,13 @@ def mask_tokens(
         mask_id: int. The id of `[MASK]`.
         special_ids: iterable of int. Ids that are never chosen nor drawn:
             padding, `[CLS]`, `[SEP]`, ... . Default: padding, 0.
-        share: float in (0, 1). Default 0.15.
+        mask_rate: float in (0, 1). Default 0.15.
         continuations: bool (V,), True for pieces that go on with a word, such
             as `##ing`. Then words are chosen, and all pieces of one are hidden
-            together, as long as the share is not exceeded. Default None: pieces
-            are chosen.
+            together, as long as the mask_rate is not exceeded. Default None:
+            pieces are chosen.
         max_predictions: int. P, the most tokens that are chosen of a row;
-            default: the share of T.
+            default: the mask_rate of T.
         seed: int >= 0, or `numpy.random.Generator`. None: another draw each
             time.
 
@@ -76,23 +77,24 @@ def mask_tokens(
     Examples:
         >>> masked = keras_attn.text.mask_tokens(
         ...     [[2, 7, 8, 9, 3, 0]], 12, mask_id=4, special_ids=range(5),
-        ...     share=0.4, seed=1)
+        ...     mask_rate=0.4, seed=1)
         >>> masked.labels.shape, bool((masked.labels > 4).any())
         ((1, 2), True)
     """
     ids, hidden = _checked(token_ids, vocabulary_size, mask_id, special_ids)
-    if not isinstance(share, float) or not 0 < share < 1:
+    if not isinstance(mask_rate, float) or not 0 < mask_rate < 1:
         raise ValueError(
-            f"`share` must be a number in (0, 1). Received: share={share!r}"
+            "`mask_rate` must be a number in (0, 1). Received: "
+            f"mask_rate={mask_rate!r}"
         )
     if max_predictions is None:
-        max_predictions = max(1, int(_rounded(share * ids.shape[1])))
+        max_predictions = max(1, int(_rounded(mask_rate * ids.shape[1])))
     checks.positive_int("max_predictions", max_predictions)
     random = np.random.default_rng(seed)
     may = ~np.isin(ids, hidden)
     there = may.sum(axis=1)
     counts = np.minimum(
-        np.maximum(_rounded(share * there), there > 0), max_predictions
+        np.maximum(_rounded(mask_rate * there), there > 0), max_predictions
     )
     if continuations is None:
         chosen = _pieces(may, counts, random)

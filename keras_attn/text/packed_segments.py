@@ -6,7 +6,7 @@ from keras_attn import checks
 from keras_attn.text.sentence_pairs import cut_pair
 
 
-def packed(sides, start_id, end_id, pad_id, length=None, fixed=False):
+def packed(sides, start_id, end_id, pad_id, length=None, pad_to_length=False):
     """Joins the sides of each row, each with an end behind it.
 
     Args:
@@ -15,7 +15,7 @@ def packed(sides, start_id, end_id, pad_id, length=None, fixed=False):
         end_id: int. Behind each side.
         pad_id: int. Fills the rows up.
         length: int. The most ids of a row; None: nothing is cut.
-        fixed: bool. Whether all rows are `length` long.
+        pad_to_length: bool. Whether all rows are `length` long.
 
     Returns:
         Dict of int32 (B, T): `"token_ids"` and `"segment_ids"`.
@@ -37,9 +37,10 @@ def packed(sides, start_id, end_id, pad_id, length=None, fixed=False):
                 f"`length` must be at least {least}, for the special ids "
                 f"and an id of each side. Received: length={length}"
             )
-    elif fixed:
+    elif pad_to_length:
         raise ValueError(
-            "`length` must be given where `fixed` is True. Received: None"
+            "`length` must be given where `pad_to_length` is True. Received: "
+            "None"
         )
     rows, segments = [], []
     for parts in zip(*sides, strict=True):
@@ -49,7 +50,7 @@ def packed(sides, start_id, end_id, pad_id, length=None, fixed=False):
             numbers += [number] * (len(part) + 1)
         rows.append(row)
         segments.append(numbers)
-    width = length if fixed else max(map(len, rows), default=0)
+    width = length if pad_to_length else max(map(len, rows), default=0)
     return {
         "token_ids": _filled(rows, width, pad_id),
         "segment_ids": _filled(segments, width, 0),

@@ -31,7 +31,11 @@ class PermutedTokens(NamedTuple):
 
 
 def permute_tokens(
-    token_ids, special_ids=(0,), share=1 / 6, longest=5, seed=None
+    token_ids,
+    special_ids=(0,),
+    prediction_rate=1 / 6,
+    max_span_length=5,
+    seed=None,
 ):
     """Draws a factorisation order for each row, for an `XLNet`.
 
@@ -39,17 +43,17 @@ def permute_tokens(
     little to go by (Yang et al. 2019, sec. 2.3, partial prediction): what comes
     first is there at once and sees itself in both directions, then come the
     targets, one by one, in an order of their own. Targets stand in spans of 1
-    to `longest` tokens, each somewhere in a stretch that is 1 / `share` times
-    as long, until the share is reached; what is lacking then is drawn token by
-    token.
+    to `max_span_length` tokens, each somewhere in a stretch that is 1 /
+    `prediction_rate` times as long, until the prediction_rate is reached; what
+    is lacking then is drawn token by token.
 
     Args:
         token_ids: int (B, T).
         special_ids: iterable of int. Ids that are never guessed: padding,
             `[CLS]`, `[SEP]`, ... . Default: padding, 0.
-        share: float in (0, 1). Of the tokens of a row that are not special,
-            rounded, and one at least. Default 1 / 6.
-        longest: int >= 1. The most tokens of a span. Default 5.
+        prediction_rate: float in (0, 1). Of the tokens of a row that are not
+            special, rounded, and one at least. Default 1 / 6.
+        max_span_length: int >= 1. The most tokens of a span. Default 5.
         seed: int >= 0, or `numpy.random.Generator`. None: another draw each
             time.
 
@@ -62,7 +66,8 @@ def permute_tokens(
 
     Examples:
         >>> drawn = keras_attn.text.permute_tokens(
-        ...     [[2, 7, 8, 9, 6, 5, 3, 0]], special_ids=range(5), share=0.4,
+        ...     [[2, 7, 8, 9, 6, 5, 3, 0]], special_ids=range(5),
+        ...     prediction_rate=0.4,
         ...     seed=0)
         >>> sorted(drawn.order[0].tolist())
         [0, 0, 0, 0, 0, 0, 1, 2]
@@ -73,13 +78,14 @@ def permute_tokens(
             "`token_ids` must be integers of shape (batch, length). "
             f"Received: {ids.dtype} of shape {ids.shape}"
         )
-    if not isinstance(share, float) or not 0 < share < 1:
+    if not isinstance(prediction_rate, float) or not 0 < prediction_rate < 1:
         raise ValueError(
-            f"`share` must be a number in (0, 1). Received: share={share!r}"
+            "`prediction_rate` must be a number in (0, 1). Received: "
+            f"prediction_rate={prediction_rate!r}"
         )
-    checks.positive_int("longest", longest)
+    checks.positive_int("max_span_length", max_span_length)
     random = np.random.default_rng(seed)
-    width = max(1, int(share * ids.shape[1] + 0.5))
+    width = max(1, int(prediction_rate * ids.shape[1] + 0.5))
     order = np.zeros(ids.shape, "int32")
     positions = np.full((len(ids), width), _NONE, "int32")
     labels = np.full((len(ids), width), _NONE, "int32")
@@ -87,8 +93,10 @@ def permute_tokens(
     for row, there in enumerate(map(np.flatnonzero, may)):
         if not len(there):
             continue
-        count = min(width, max(1, int(share * len(there) + 0.5)))
-        chosen = _spans(len(there), count, share, longest, random)
+        count = min(width, max(1, int(prediction_rate * len(there) + 0.5)))
+        chosen = _spans(
+            len(there), count, prediction_rate, max_span_length, random
+        )
         places = there[chosen]
         order[row, places] = 1 + random.permutation(count)
         positions[row, :count] = places
@@ -96,13 +104,13 @@ def permute_tokens(
     return PermutedTokens(order, positions, labels)
 
 
-def _spans(length, count, share, longest, random):
+def _spans(length, count, prediction_rate, max_span_length, random):
     """Chooses `count` of `length` tokens, in spans; sorted."""
     chosen = np.zeros(length, bool)
     start = left = 0
     while start < length and left < count:
-        size = min(int(random.integers(1, longest + 1)), count - left)
-        stretch = max(size, int(size / share))
+        size = min(int(random.integers(1, max_span_length + 1)), count - left)
+        stretch = max(size, int(size / prediction_rate))
         begin = start + int(random.integers(stretch - size + 1))
         chosen[begin : begin + size] = True
         left = int(chosen.sum())

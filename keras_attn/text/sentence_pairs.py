@@ -13,16 +13,16 @@ class SentencePair(NamedTuple):
     Args:
         first: list of ids.
         second: list of ids.
-        follows: bool. Whether the second follows the first in its document.
+        is_next: bool. Whether the second follows the first in its document.
 
     Examples:
-        >>> keras_attn.text.SentencePair([5], [6], True).follows
+        >>> keras_attn.text.SentencePair([5], [6], True).is_next
         True
     """
 
     first: Any
     second: Any
-    follows: bool
+    is_next: bool
 
 
 def sentence_pairs(documents, length=None, seed=None):
@@ -95,8 +95,8 @@ def _pair(documents, number, start, length, random):
             end += 1
         end = start + 1 + random.integers(max(1, end - start - 1))
     first = _joined(document[start:end])
-    follows = bool(random.random() < 0.5)
-    if follows:
+    is_next = bool(random.random() < 0.5)
+    if is_next:
         source, place = document, end
     else:
         other = random.integers(len(documents) - 1)
@@ -112,8 +112,8 @@ def _pair(documents, number, start, length, random):
     if length is not None:
         first, second = cut_pair(first, second, length)
     # A second one of another document leaves its own place to the next pair.
-    used = follows and length is not None
-    return SentencePair(first, second, follows), stop if used else end
+    used = is_next and length is not None
+    return SentencePair(first, second, is_next), stop if used else end
 
 
 def cut_pair(first, second, length):

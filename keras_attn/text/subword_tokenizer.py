@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import keras
 
-from keras_attn.files import whole_file
+from keras_attn.atomic_files import whole_file
 from keras_attn.text import _tensorflow, subword_model
 from keras_attn.text.subword_model import checked_text
 

@@ -141,7 +141,7 @@ def token_batches(
         batches=count,
         source_tokens=source_tokens,
         target_tokens=target_tokens,
-        padding=1 - (source_tokens + target_tokens) / slots,
+        padding_fraction=1 - (source_tokens + target_tokens) / slots,
         shapes=tuple(bucket[1:] for bucket in found),
     )
     return dataset

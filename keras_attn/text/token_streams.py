@@ -23,8 +23,8 @@ def token_streams(
     The documents stand one behind the other, in `batch_size` rows of equal
     length, and a batch is the next segment of every row: what row b holds in
     one batch goes on in row b of the next. Labels are the tokens behind; the
-    last token of a document has none. `starts` says where a document, or the
-    first segment of a row, begins, so that nothing is remembered there.
+    last token of a document has none. `document_starts` says where a document,
+    or the first segment of a row, begins, so that nothing is remembered there.
 
     Args:
         documents: list of int (N,), one a document; or int (N,), one document.
@@ -43,10 +43,10 @@ def token_streams(
 
     Returns:
         A tf.data.Dataset of `(inputs, labels)`, `inputs` a dict of
-        `"token_ids"` and `"starts"` (0 or 1), all int32 (B, T); labels are -1
-        where there is none, which `SequenceCrossentropy(pad_id=-1)` passes
-        over. Its length is known. `set_epoch(epoch)` sets the number of the
-        epoch that is read next. Use `model.fit(dataset, shuffle=False)`.
+        `"token_ids"` and `"document_starts"` (0 or 1), all int32 (B, T); labels
+        are -1 where there is none, which `SequenceCrossentropy(pad_id=-1)`
+        passes over. Its length is known. `set_epoch(epoch)` sets the number of
+        the epoch that is read next. Use `model.fit(dataset, shuffle=False)`.
 
     Raises:
         ValueError: documents that are no integers, or too few tokens.
@@ -100,7 +100,7 @@ def token_streams(
     stream, set_epoch = batch_stream(batches, count, 3, initial_epoch)
     stream = stream.map(
         lambda ids, starts, labels: (
-            {"token_ids": ids, "starts": starts},
+            {"token_ids": ids, "document_starts": starts},
             labels,
         )
     )

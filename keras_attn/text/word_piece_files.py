@@ -3,7 +3,7 @@
 import json
 import pathlib
 
-from keras_attn.files import whole_file, writable_folder
+from keras_attn.atomic_files import whole_file, writable_folder
 
 _VOCABULARY, _CONFIG = "vocab.txt", "tokenizer_config.json"
 # What tokenizer_config.json calls the arguments, and of what kind they are.

@@ -309,7 +309,7 @@ class WordPieceTokenizer:
                 words.append(piece)
         return " ".join(words)
 
-    def pack(self, first, second=None, length=None, fixed=False):
+    def pack(self, first, second=None, length=None, pad_to_length=False):
         """Makes what `Bert` reads of sentences, or of pairs of them.
 
             [CLS] first [SEP]    or    [CLS] first [SEP] second [SEP]
@@ -320,8 +320,8 @@ class WordPieceTokenizer:
             length: int. The most ids of a row, the special ones too. What is
                 longer is cut, the longer sentence first, at its end. Default
                 None: nothing is cut.
-            fixed: bool. Whether all rows are `length` long; default False: as
-                long as the longest.
+            pad_to_length: bool. Whether all rows are `length` long; default
+                False: as long as the longest.
 
         Returns:
             Dict of int32 (B, T): `"token_ids"`, padded on the right, and
@@ -346,7 +346,7 @@ class WordPieceTokenizer:
             self.end_id,
             self.pad_id,
             length,
-            fixed,
+            pad_to_length,
         )
 
     def _rows(self, name, rows):

@@ -2,8 +2,10 @@
 
 from keras_attn.training.checkpoint_average import CheckpointAverage
 from keras_attn.training.freezing import freeze, unfreeze
-from keras_attn.training.layer_factors import layer_factors
-from keras_attn.training.layerwise_rates import LayerwiseRates
+from keras_attn.training.layerwise_learning_rates import LayerwiseLearningRates
+from keras_attn.training.layerwise_lr_multipliers import (
+    layerwise_lr_multipliers,
+)
 from keras_attn.training.lora import enable_lora
 from keras_attn.training.perplexity import Perplexity
 from keras_attn.training.sequence_crossentropy import SequenceCrossentropy
@@ -13,7 +15,7 @@ from keras_attn.training.warmup_schedule import WarmupSchedule
 
 __all__ = [
     "CheckpointAverage",
-    "LayerwiseRates",
+    "LayerwiseLearningRates",
     "Perplexity",
     "SequenceCrossentropy",
     "TokenAccuracy",
@@ -21,6 +23,6 @@ __all__ = [
     "WarmupSchedule",
     "enable_lora",
     "freeze",
-    "layer_factors",
+    "layerwise_lr_multipliers",
     "unfreeze",
 ]

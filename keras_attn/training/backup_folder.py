@@ -3,7 +3,7 @@
 import pathlib
 import warnings
 
-from keras_attn.files import clear_partial, writable_folder
+from keras_attn.atomic_files import clear_partial, writable_folder
 from keras_attn.training.state_file import UNREADABLE, read_state, write_state
 
 _KEPT = 2

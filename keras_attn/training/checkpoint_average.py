@@ -10,7 +10,7 @@ import keras
 import numpy as np
 
 from keras_attn import checks
-from keras_attn.files import (
+from keras_attn.atomic_files import (
     clear_partial,
     ensure_room,
     whole_file,
@@ -37,30 +37,31 @@ class CheckpointAverage(keras.callbacks.Callback):
 
     With a `directory`, the checkpoints are `step-<number>.weights.h5` files
     there, complete at any moment (each is written under another name first).
-    Only those of the running `fit` are averaged and, beyond the last `last`,
-    removed; for files of several runs there is `average_weights`. Where one
-    cannot be written, `fit` ends with an OSError, and those that are there
-    stay. Without a directory, the copies are held in host memory: `last` times
-    the weights. `TrainingBackup` keeps them in its own checkpoints.
+    Only those of the running `fit` are averaged and, beyond the last
+    `num_checkpoints`, removed; for files of several runs there is
+    `average_weights`. Where one cannot be written, `fit` ends with an OSError,
+    and those that are there stay. Without a directory, the copies are held in
+    host memory: `num_checkpoints` times the weights. `TrainingBackup` keeps
+    them in its own checkpoints.
 
     Args:
-        last: int >= 1. n, the number of checkpoints. Default 5.
-        every: "epoch", or int >= 1: optimizer steps from one checkpoint to the
-            next. Default "epoch". If `steps_per_execution` runs past a
+        num_checkpoints: int >= 1. n, the number of checkpoints. Default 5.
+        save_freq: "epoch", or int >= 1: optimizer steps from one checkpoint to
+            the next. Default "epoch". If `steps_per_execution` runs past a
             multiple, the checkpoint is taken at the end of that execution.
         directory: str or path. Where to keep checkpoints; made if missing.
             Default None: in memory.
 
     Raises:
-        ValueError: `last` is not a positive integer; `every` is neither
-            "epoch" nor a positive integer; by `fit`: `directory` cannot be
-            written to.
+        ValueError: `num_checkpoints` is not a positive integer; `save_freq` is
+            neither "epoch" nor a positive integer; by `fit`: `directory` cannot
+            be written to.
 
     Examples:
         >>> import numpy as np
         >>> model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
         >>> model.compile("sgd", "mse")
-        >>> average = CheckpointAverage(last=2)
+        >>> average = CheckpointAverage(num_checkpoints=2)
         >>> x, y = np.ones((8, 3), "float32"), np.ones((8, 1), "float32")
         >>> history = model.fit(
         ...     x, y, batch_size=4, epochs=3, callbacks=[average], verbose=0
@@ -70,21 +71,23 @@ class CheckpointAverage(keras.callbacks.Callback):
         >>> average.restore()  # the weights after step 6
     """
 
-    def __init__(self, last=5, every="epoch", directory=None):
+    def __init__(self, num_checkpoints=5, save_freq="epoch", directory=None):
         super().__init__()
-        self.last = checks.positive_int("last", last)
-        if every != "epoch":
-            if isinstance(every, bool) or not isinstance(every, int):
+        self.num_checkpoints = checks.positive_int(
+            "num_checkpoints", num_checkpoints
+        )
+        if save_freq != "epoch":
+            if isinstance(save_freq, bool) or not isinstance(save_freq, int):
                 raise ValueError(
-                    '`every` must be "epoch" or a positive integer. '
-                    f"Received: every={every!r}"
+                    '`save_freq` must be "epoch" or a positive integer. '
+                    f"Received: save_freq={save_freq!r}"
                 )
-            checks.positive_int("every", every)
-        self.every = every
+            checks.positive_int("save_freq", save_freq)
+        self.save_freq = save_freq
         self.directory = None if directory is None else os.fspath(directory)
         # Lets Keras call back beside the training loop, without waiting for
         # each batch: with "epoch" nothing is done there.
-        self.async_safe = every == "epoch"
+        self.async_safe = save_freq == "epoch"
         self._kept = collections.deque()
         self._trained = None
         self._seen = self._epoch_start = 0
@@ -115,22 +118,22 @@ class CheckpointAverage(keras.callbacks.Callback):
         self._epoch_start = self._now()
 
     def on_train_batch_end(self, batch, logs=None):
-        """Takes a checkpoint when a multiple of `every` was reached."""
-        if self.every == "epoch":
+        """Takes a checkpoint when a multiple of `save_freq` was reached."""
+        if self.save_freq == "epoch":
             return
-        passed = self._seen // self.every
+        passed = self._seen // self.save_freq
         # The batch number is an upper bound on the steps (it overshoots where
         # an execution of several steps is cut short), and costs nothing. To
         # ask the optimizer is exact, but fetches all weights on JAX.
-        if (self._epoch_start + batch + 1) // self.every == passed:
+        if (self._epoch_start + batch + 1) // self.save_freq == passed:
             return
         self._seen = self._now()
-        if self._seen // self.every > passed:
+        if self._seen // self.save_freq > passed:
             self._take()
 
     def on_epoch_end(self, epoch, logs=None):
-        """Takes a checkpoint where `every` is "epoch"."""
-        if self.every == "epoch":
+        """Takes a checkpoint where `save_freq` is "epoch"."""
+        if self.save_freq == "epoch":
             self._seen = self._now()
             self._take()
 
@@ -172,7 +175,7 @@ class CheckpointAverage(keras.callbacks.Callback):
         else:
             warnings.warn(
                 "CheckpointAverage: training ended before the first checkpoint "
-                f"(every={self.every!r}); the weights stay as trained.",
+                f"(every={self.save_freq!r}); the weights stay as trained.",
                 stacklevel=2,
             )
 
@@ -267,7 +270,7 @@ class CheckpointAverage(keras.callbacks.Callback):
         else:
             checkpoint = self._write()
         self._kept.append((self._seen, checkpoint))
-        while len(self._kept) > self.last:
+        while len(self._kept) > self.num_checkpoints:
             _, oldest = self._kept.popleft()
             if self.directory is not None:
                 # A run that goes on from a backup removes it once more.

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_attn.training import tokens
+from keras_attn.training import token_loss
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -47,16 +47,16 @@ class Perplexity(keras.metrics.Metric):
 
     def __init__(self, pad_id=0, name="perplexity", dtype=None):
         super().__init__(name=name, dtype=dtype)
-        self.pad_id = tokens.check_pad_id(pad_id)
+        self.pad_id = token_loss.check_pad_id(pad_id)
         self.nats = self.add_variable((), "zeros", name="nats")
         self.total = self.add_variable((), "zeros", name="total")
 
     def update_state(self, y_true, y_pred, sample_weight=None):
         """Adds a batch to the totals."""
-        labels, logits = tokens.read(y_true, y_pred)
-        weights = tokens.weights(labels, self.pad_id, sample_weight)
+        labels, logits = token_loss.read(y_true, y_pred)
+        weights = token_loss.weights(labels, self.pad_id, sample_weight)
         visible = ops.not_equal(labels, self.pad_id)
-        nats = tokens.negative_log_likelihood(labels, logits, visible)
+        nats = token_loss.negative_log_likelihood(labels, logits, visible)
         # At weight 0 a loss may be infinite without spoiling the total.
         nats = ops.where(ops.equal(weights, 0), 0.0, nats * weights)
         self.nats.assign_add(ops.cast(ops.sum(nats), self.dtype))

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_attn import checks
-from keras_attn.training import tokens
+from keras_attn.training import token_loss
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -75,12 +75,12 @@ class SequenceCrossentropy(keras.losses.Loss):
         self.label_smoothing = checks.fraction(
             "label_smoothing", label_smoothing
         )
-        self.pad_id = tokens.check_pad_id(pad_id)
+        self.pad_id = token_loss.check_pad_id(pad_id)
 
     def __call__(self, y_true, y_pred, sample_weight=None):
         """Returns the reduced loss; see the class."""
-        labels, logits = tokens.read(y_true, y_pred)
-        weights = tokens.weights(labels, self.pad_id, sample_weight)
+        labels, logits = token_loss.read(y_true, y_pred)
+        weights = token_loss.weights(labels, self.pad_id, sample_weight)
         losses = self.call(labels, logits)
         if self.reduction in (None, "none"):
             return losses * weights
@@ -98,7 +98,7 @@ class SequenceCrossentropy(keras.losses.Loss):
         """Returns the loss of each token, float32 (B, T), 0 at padding."""
         labels = ops.cast(y_true, "int32")
         visible = ops.not_equal(labels, self.pad_id)
-        return tokens.negative_log_likelihood(
+        return token_loss.negative_log_likelihood(
             labels, y_pred, visible, self.label_smoothing
         )
 

@@ -6,7 +6,7 @@ import zlib
 
 import numpy as np
 
-from keras_attn.files import whole_file
+from keras_attn.atomic_files import whole_file
 
 # What reading a file can raise that is cut short, or is something else.
 UNREADABLE = (

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_attn.training import tokens
+from keras_attn.training import token_loss
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -44,14 +44,14 @@ class TokenAccuracy(keras.metrics.Metric):
 
     def __init__(self, pad_id=0, name="token_accuracy", dtype=None):
         super().__init__(name=name, dtype=dtype)
-        self.pad_id = tokens.check_pad_id(pad_id)
+        self.pad_id = token_loss.check_pad_id(pad_id)
         self.correct = self.add_variable((), "zeros", name="correct")
         self.total = self.add_variable((), "zeros", name="total")
 
     def update_state(self, y_true, y_pred, sample_weight=None):
         """Adds a batch to the totals."""
-        labels, logits = tokens.read(y_true, y_pred)
-        weights = tokens.weights(labels, self.pad_id, sample_weight)
+        labels, logits = token_loss.read(y_true, y_pred)
+        weights = token_loss.weights(labels, self.pad_id, sample_weight)
         hit = ops.equal(ops.cast(ops.argmax(logits, -1), "int32"), labels)
         correct = ops.sum(ops.where(hit, weights, 0.0))
         self.correct.assign_add(ops.cast(correct, self.dtype))

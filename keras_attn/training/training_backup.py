@@ -31,8 +31,8 @@ class TrainingBackup(CallbackGroup):
     again, goes on from the newest one, and ends with the weights of a run that
     nobody disturbed. Three lines of it are about that:
 
-        backup = TrainingBackup("backup", [log, average], every=200, data=data)
-        model.fit(data, epochs=10, callbacks=[backup])
+        backup = TrainingBackup("backup", [log, average], save_freq=200,
+        data=data) model.fit(data, epochs=10, callbacks=[backup])
         model.save("model.keras"); backup.remove()
 
     The checkpoints stay when `fit` is over, so that what comes after it may be
@@ -53,7 +53,7 @@ class TrainingBackup(CallbackGroup):
     order depends on the epoch, as that of `keras_attn.text.token_batches`
     does, are handed over as `data`; they offer `set_epoch(epoch)`, which is
     called as each epoch begins. Where an order cannot come back, take
-    `every="epoch"`.
+    `save_freq="epoch"`.
 
     Other callbacks are handed over and not given to `fit`: outside they would
     start from nothing, and be told of batches passed over. A callback of your
@@ -71,8 +71,8 @@ class TrainingBackup(CallbackGroup):
             other run may use it at the same time.
         callbacks: list of `keras.callbacks.Callback`, the other callbacks of
             this `fit`. Default: none.
-        every: "epoch", or int >= 1: batches from one checkpoint to the next.
-            Default "epoch".
+        save_freq: "epoch", or int >= 1: batches from one checkpoint to the
+            next. Default "epoch".
         data: what `fit` reads, where it offers `set_epoch(epoch)`. Default
             None: the order is the same in all epochs, or comes from the global
             random numbers.
@@ -114,25 +114,25 @@ class TrainingBackup(CallbackGroup):
         self,
         directory,
         callbacks=(),
-        every="epoch",
+        save_freq="epoch",
         data=None,
         settings=None,
         resume=True,
     ):
         super().__init__(callbacks)
-        if every != "epoch":
-            checks.positive_int("every", every)
+        if save_freq != "epoch":
+            checks.positive_int("save_freq", save_freq)
         if data is not None and not hasattr(data, "set_epoch"):
             raise ValueError(
                 "`data` must offer `set_epoch(epoch)`. "
                 f"Received: data of type {type(data).__name__}"
             )
-        self.every = every
+        self.save_freq = save_freq
         self.data = data
         self.settings = plain_settings(settings)
         # Lets Keras call back beside the training loop, as `Callback` itself
         # would, where nothing is done there.
-        self.async_safe = every == "epoch" and all(
+        self.async_safe = save_freq == "epoch" and all(
             map(_idle_in_steps, self.callbacks)
         )
         self._folder = BackupFolder(directory)
@@ -228,12 +228,12 @@ class TrainingBackup(CallbackGroup):
         if batch < self._passed:
             return
         super().on_train_batch_end(batch, logs)
-        if self.every == "epoch":
+        if self.save_freq == "epoch":
             return
         self._unsaved += batch + 1 - self._passed
         self._passed = batch + 1
         # Who stops the training now will stop it again.
-        if self._unsaved >= self.every and not self._fitted.stop_training:
+        if self._unsaved >= self.save_freq and not self._fitted.stop_training:
             self._save(self._epoch, batch + 1, logs)
 
     def on_epoch_end(self, epoch, logs=None):
@@ -248,7 +248,7 @@ class TrainingBackup(CallbackGroup):
             self._history["logs"].setdefault(name, []).append(value)
         stopped = self._fitted.stop_training
         if (
-            self.every == "epoch"
+            self.save_freq == "epoch"
             or stopped
             or epoch + 1 >= self.params["epochs"]
         ):

@@ -60,10 +60,10 @@ def test_masks(shape, key_heads):
     arrays = inputs(key_heads=key_heads)
     mask = np.random.default_rng(0).random(shape) < 0.6
     mask[0, 0, 0] = False
-    blind = ~mask.any(-1, keepdims=True)
-    seen = np.broadcast_to(~blind, (BATCH, HEADS, LENGTH, 1))
+    fully_masked = ~mask.any(-1, keepdims=True)
+    seen = np.broadcast_to(~fully_masked, (BATCH, HEADS, LENGTH, 1))
     seen = seen.transpose(0, 2, 1, 3)
-    masks = [ops.convert_to_tensor(array) for array in (mask, blind)]
+    masks = [ops.convert_to_tensor(array) for array in (mask, fully_masked)]
     tensors = [ops.convert_to_tensor(array) for array in arrays]
     output = fused_attention(*tensors, *masks, scale=0.5)
     expected, _ = reference.scaled_dot_attention(*arrays, mask)

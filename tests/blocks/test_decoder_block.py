@@ -7,7 +7,7 @@ from keras import ops
 
 import keras_attn
 from keras_attn import cache as kv
-from keras_attn.layers import DecoderBlock, EncoderBlock
+from keras_attn.blocks import DecoderBlock, EncoderBlock
 from tests import reference
 from tests.blocks import torch_twin
 from tests.blocks.weight_gradients import layer_gradients, weighted_sum
@@ -33,7 +33,7 @@ EVERYTHING = {
 
 
 def make_block(**kwargs):
-    block = DecoderBlock(2, 12, **kwargs)
+    block = DecoderBlock(num_heads=2, intermediate_dim=12, **kwargs)
     block.build(X.shape, MEMORY.shape)
     return randomize(block)
 
@@ -168,7 +168,9 @@ def test_implicit_masks_are_read():
     embed = keras_attn.layers.TokenEmbedding(10, 8)
     memory, x = embed(source_input), embed(target_input)
     for number in range(2):
-        x = DecoderBlock(2, 12, name=f"block_{number}")(x, memory)
+        x = DecoderBlock(
+            num_heads=2, intermediate_dim=12, name=f"block_{number}"
+        )(x, memory)
     model = keras.Model([target_input, source_input], x)
     with keras_attn.ops.capture_weights() as captured:
         model([ids, source])
@@ -211,7 +213,7 @@ def test_step_by_step_equals_the_full_pass(arguments):
     projected = block.project_memory(
         ops.convert_to_tensor(memory), ops.convert_to_tensor(memory_positions)
     )
-    memory_cache = kv.full(
+    memory_cache = kv.from_projections(
         [projected[0]], [projected[1]], ops.convert_to_tensor(memory_positions)
     )
     heads, width = projected[0].shape[2:]
@@ -237,12 +239,17 @@ def test_step_by_step_equals_the_full_pass(arguments):
 
 
 def test_is_what_keras_expects_of_a_layer():
-    check_layer(lambda **kwargs: DecoderBlock(2, 12, **kwargs), (X, MEMORY))
+    check_layer(
+        lambda **kwargs: DecoderBlock(
+            num_heads=2, intermediate_dim=12, **kwargs
+        ),
+        (X, MEMORY),
+    )
 
 
 def test_bad_inputs_are_refused():
     with pytest.raises(ValueError, match=r"num_heads=3, width 8"):
-        DecoderBlock(3, 12)(X, MEMORY)
+        DecoderBlock(num_heads=3, intermediate_dim=12)(X, MEMORY)
     block = make_block()
     with pytest.raises(ValueError, match=r"`memory` must have rank 3.*\(2, 4"):
         block(X, MEMORY[..., None])
@@ -251,10 +258,10 @@ def test_bad_inputs_are_refused():
 
 
 def test_without_a_memory_it_is_a_causal_encoder_block():
-    block = DecoderBlock(2, 12, activation="gelu")
+    block = DecoderBlock(num_heads=2, intermediate_dim=12, activation="gelu")
     block.build(X.shape)
     randomize(block)
-    twin = EncoderBlock(2, 12, activation="gelu")
+    twin = EncoderBlock(num_heads=2, intermediate_dim=12, activation="gelu")
     twin.build(X.shape)
     twin.set_weights(block.get_weights())
     weights = UPSTREAM * MASK[..., None]
@@ -279,4 +286,9 @@ def test_without_a_memory_it_is_a_causal_encoder_block():
 
 
 def test_contract_without_a_memory():
-    check_layer(lambda **kwargs: DecoderBlock(2, 12, **kwargs), X)
+    check_layer(
+        lambda **kwargs: DecoderBlock(
+            num_heads=2, intermediate_dim=12, **kwargs
+        ),
+        X,
+    )

@@ -6,7 +6,7 @@ import pytest
 from keras import ops
 
 import keras_attn
-from keras_attn.layers import EncoderBlock
+from keras_attn.blocks import EncoderBlock
 from tests import reference
 from tests.blocks import torch_twin
 from tests.blocks.weight_gradients import layer_gradients, weighted_sum
@@ -21,7 +21,7 @@ LOWER = np.tril(np.ones((4, 4), "bool"))
 
 
 def make_block(**kwargs):
-    block = EncoderBlock(2, 12, **kwargs)
+    block = EncoderBlock(num_heads=2, intermediate_dim=12, **kwargs)
     block.build(X.shape)
     return randomize(block)
 
@@ -176,7 +176,9 @@ def test_six_blocks_pay_no_attention_to_padding():
     x = keras_attn.layers.TokenEmbedding(10, 8)(inputs)
     x = keras_attn.layers.PositionalEmbedding()(x)
     for number in range(6):
-        x = EncoderBlock(2, 12, name=f"block_{number}")(x)
+        x = EncoderBlock(
+            num_heads=2, intermediate_dim=12, name=f"block_{number}"
+        )(x)
     model = keras.Model(inputs, x)
     with keras_attn.ops.capture_weights() as captured:
         model(ids)
@@ -192,7 +194,12 @@ def test_six_blocks_pay_no_attention_to_padding():
 
 
 def test_is_what_keras_expects_of_a_layer():
-    check_layer(lambda **kwargs: EncoderBlock(2, 12, **kwargs), X)
+    check_layer(
+        lambda **kwargs: EncoderBlock(
+            num_heads=2, intermediate_dim=12, **kwargs
+        ),
+        X,
+    )
 
 
 def test_config_holds_every_argument():
@@ -259,9 +266,11 @@ def test_bad_arguments_are_refused(arguments, message):
 
 def test_bad_inputs_are_refused():
     with pytest.raises(ValueError, match=r"num_heads=3, width 8"):
-        EncoderBlock(3, 12)(X)
+        EncoderBlock(num_heads=3, intermediate_dim=12)(X)
     with pytest.raises(ValueError, match=r"num_key_value_heads=2"):
-        EncoderBlock(3, 12, key_dim=4, num_key_value_heads=2)(X)
+        EncoderBlock(
+            num_heads=3, intermediate_dim=12, key_dim=4, num_key_value_heads=2
+        )(X)
     block = make_block()
     with pytest.raises(ValueError, match=r"`inputs` must have rank 3.*\(2, 4"):
         block(X[..., None])

@@ -5,13 +5,8 @@ import pytest
 from keras import ops
 
 from keras_attn import cache as kv
-from keras_attn.layers import (
-    ALiBiPosition,
-    DecoderBlock,
-    EncoderBlock,
-    RotaryPosition,
-    T5Position,
-)
+from keras_attn.blocks import DecoderBlock, EncoderBlock
+from keras_attn.layers import ALiBiPosition, RotaryPosition, T5Position
 from tests.blocks.weight_gradients import layer_gradients, weighted_sum
 from tests.contract import check_layer, randomize
 from tests.ops.cases import assert_close, assert_differs, normal, values
@@ -24,7 +19,7 @@ MEMORY_SEGMENTS = np.int32([[2, 2, 2, 1, 1, 1], [5, 5, 5, 5, 6, 6]])
 MEMORY_MASK = np.array([[1, 1, 1, 1, 1, 0], [1, 1, 0, 1, 1, 1]], "bool")
 POSITIONS = {
     "none": lambda: None,
-    "rotary": lambda: RotaryPosition(width=2),
+    "rotary": lambda: RotaryPosition(rotary_dim=2),
     "alibi": lambda: ALiBiPosition(N),
     "t5": lambda: T5Position(N, 8, 6),
 }
@@ -32,13 +27,23 @@ every_position = pytest.mark.parametrize("name", POSITIONS)
 
 
 def encoder(name, **kwargs):
-    block = EncoderBlock(N, 12, position=POSITIONS[name](), **kwargs)
+    block = EncoderBlock(
+        num_heads=N,
+        intermediate_dim=12,
+        attention_position=POSITIONS[name](),
+        **kwargs,
+    )
     block.build((None, None, D))
     return randomize(block)
 
 
 def decoder(name, **kwargs):
-    block = DecoderBlock(N, 12, position=POSITIONS[name](), **kwargs)
+    block = DecoderBlock(
+        num_heads=N,
+        intermediate_dim=12,
+        attention_position=POSITIONS[name](),
+        **kwargs,
+    )
     block.build((None, None, D), (None, None, D + 2))
     return randomize(block)
 
@@ -61,7 +66,7 @@ def sentences():
 def test_an_encoder_of_packed_sentences(name, window):
     block = encoder(name, sliding_window=window)
     poisoned = np.where(MASK[..., None], X, np.nan).astype("float32")
-    output = values(block(poisoned, mask=MASK, segments=SEGMENTS))
+    output = values(block(poisoned, mask=MASK, segment_ids=SEGMENTS))
     for row, slots, _ in sentences():
         alone = values(block(X[row : row + 1, slots]))
         assert_close(output[row : row + 1, slots], alone)
@@ -74,24 +79,24 @@ def test_a_decoder_of_packed_sentences(name):
     call = {
         "mask": MASK,
         "memory_mask": MEMORY_MASK,
-        "segments": SEGMENTS,
-        "memory_segments": MEMORY_SEGMENTS,
+        "segment_ids": SEGMENTS,
+        "memory_segment_ids": MEMORY_SEGMENTS,
     }
     output = values(block(X, MEMORY, **call))
     for row, slots, there in sentences():
         alone = block(X[row : row + 1, slots], MEMORY[row : row + 1, there])
         assert_close(output[row : row + 1, slots], values(alone))
-    for name in ("segments", "memory_segments"):
-        fewer = {key: call[key] for key in call if key != "memory_segments"}
-        if name == "segments":
-            fewer.pop("segments")
+    for name in ("segment_ids", "memory_segment_ids"):
+        fewer = {key: call[key] for key in call if key != "memory_segment_ids"}
+        if name == "segment_ids":
+            fewer.pop("segment_ids")
         assert_differs(values(block(X, MEMORY, **fewer))[MASK], output[MASK])
 
 
 def test_one_memory_for_all_sentences():
     """Without segments of its own the memory belongs to every sentence."""
     block = decoder("rotary")
-    output = values(block(X, MEMORY, mask=MASK, segments=SEGMENTS))
+    output = values(block(X, MEMORY, mask=MASK, segment_ids=SEGMENTS))
     for row, slots, _ in sentences():
         alone = block(X[row : row + 1, slots], MEMORY[row : row + 1])
         assert_close(output[row : row + 1, slots], values(alone))
@@ -107,8 +112,8 @@ def test_gradients_of_a_packed_batch():
             memory,
             mask=MASK,
             memory_mask=MEMORY_MASK,
-            segments=SEGMENTS,
-            memory_segments=MEMORY_SEGMENTS,
+            segment_ids=SEGMENTS,
+            memory_segment_ids=MEMORY_SEGMENTS,
         )
         return weighted_sum(output, upstream)
 
@@ -140,7 +145,7 @@ def test_cached_steps_are_the_full_pass(name):
     there = np.where(MEMORY_MASK, np.arange(S), -1).astype("int32")
     there = ops.convert_to_tensor(there)
     keys, projected = block.project_memory(ops.convert_to_tensor(MEMORY), there)
-    memory = kv.full([keys], [projected], there)
+    memory = kv.from_projections([keys], [projected], there)
     cache = kv.empty(B, T + 1, 1, N, D // N, D // N, "float32")
     outputs = []
     for start, count in ((0, 3), (3, 1), (4, 1), (5, 1)):
@@ -176,27 +181,33 @@ def test_the_position_moves_something(name):
 def test_the_contract(name):
     check_layer(
         lambda **kwargs: EncoderBlock(
-            N, 12, position=POSITIONS[name](), **kwargs
+            num_heads=N,
+            intermediate_dim=12,
+            attention_position=POSITIONS[name](),
+            **kwargs,
         ),
         X,
-        {"segments": SEGMENTS},
+        {"segment_ids": SEGMENTS},
     )
 
 
 def test_the_contract_of_a_decoder():
     check_layer(
         lambda **kwargs: DecoderBlock(
-            N, 12, position=POSITIONS["t5"](), **kwargs
+            num_heads=N,
+            intermediate_dim=12,
+            attention_position=POSITIONS["t5"](),
+            **kwargs,
         ),
         (X, MEMORY),
-        {"segments": SEGMENTS, "memory_segments": MEMORY_SEGMENTS},
+        {"segment_ids": SEGMENTS, "memory_segment_ids": MEMORY_SEGMENTS},
     )
 
 
 def test_bad_segments():
-    with pytest.raises(ValueError, match="`memory_segments` must come with"):
-        decoder("none")(X, MEMORY, memory_segments=MEMORY_SEGMENTS)
-    with pytest.raises(ValueError, match=r"segments of inputs.*integers"):
-        encoder("none")(X, segments=X[..., 0])
-    with pytest.raises(ValueError, match=r"segments of inputs.*rank 2"):
-        encoder("none")(X, segments=SEGMENTS[0])
+    with pytest.raises(ValueError, match="`memory_segment_ids` must come with"):
+        decoder("none")(X, MEMORY, memory_segment_ids=MEMORY_SEGMENTS)
+    with pytest.raises(ValueError, match=r"segment_ids of inputs.*integers"):
+        encoder("none")(X, segment_ids=X[..., 0])
+    with pytest.raises(ValueError, match=r"segment_ids of inputs.*rank 2"):
+        encoder("none")(X, segment_ids=SEGMENTS[0])

@@ -18,9 +18,9 @@ def test_equals_its_equation(normalize_first):
     residual.build(X.shape)
     randomize(residual)
     gain, offset = residual.get_weights()
-    entered = keras.ops.convert_to_numpy(residual.enter(X))
+    entered = keras.ops.convert_to_numpy(residual.pre(X))
     left = keras.ops.convert_to_numpy(
-        residual.leave(
+        residual.post(
             keras.ops.convert_to_tensor(X), keras.ops.convert_to_tensor(OUTPUT)
         )
     )
@@ -39,7 +39,7 @@ def test_dropout_falls_on_the_sublayer_alone():
     residual.build(X.shape)
     x, output = (keras.ops.convert_to_tensor(a) for a in (X, OUTPUT))
     added = keras.ops.convert_to_numpy(
-        residual.leave(x, output, training=True) - x
+        residual.post(x, output, training=True) - x
     )
     dropped = np.isclose(added, 0, atol=1e-6)
     assert 0 < dropped.mean() < 1

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from keras import ops
 
+from keras_attn.blocks import DecoderBlock, SegmentBlock
 from keras_attn.layers import (
     ALiBiPosition,
-    DecoderBlock,
     RotaryPosition,
-    SegmentBlock,
     TransformerXLPosition,
 )
 from tests.blocks.weight_gradients import layer_gradients, weighted_sum
@@ -28,7 +27,12 @@ every_position = pytest.mark.parametrize("name", POSITIONS)
 
 
 def make(name="transformer-xl", kind=SegmentBlock, **kwargs):
-    block = kind(N, 12, position=POSITIONS[name](), **kwargs)
+    block = kind(
+        num_heads=N,
+        intermediate_dim=12,
+        attention_position=POSITIONS[name](),
+        **kwargs,
+    )
     block.build((None, None, D))
     return randomize(block)
 
@@ -37,9 +41,9 @@ def make(name="transformer-xl", kind=SegmentBlock, **kwargs):
 def test_the_contract(normalize_first):
     check_layer(
         lambda **kwargs: SegmentBlock(
-            N,
-            12,
-            position=TransformerXLPosition(N, D // N),
+            num_heads=N,
+            intermediate_dim=12,
+            attention_position=TransformerXLPosition(N, D // N),
             normalize_first=normalize_first,
             **kwargs,
         ),
@@ -100,9 +104,14 @@ def test_hidden_tokens_of_the_past_and_of_the_segment():
 def test_documents_see_nothing_of_each_other():
     block = make()
     segments = np.int32([[0, 0, 1, 1], [1, 1, 1, 2]])
-    past_segments = np.int32([[0, 0, 0], [0, 0, 0]])
+    past_segment_ids = np.int32([[0, 0, 0], [0, 0, 0]])
     found = values(
-        block(X, past=PAST, segments=segments, past_segments=past_segments)
+        block(
+            X,
+            past=PAST,
+            segment_ids=segments,
+            past_segment_ids=past_segment_ids,
+        )
     )
     for row, start, end, past in (
         (0, 0, 2, PAST[:1]),
@@ -141,8 +150,8 @@ def test_gradients_are_those_of_the_whole():
         (X, {"past": PAST[0]}, "`past` must have rank 3"),
         (
             X,
-            {"past": PAST, "segments": np.zeros((B, T), "int32")},
-            "Received: past_segments=None",
+            {"past": PAST, "segment_ids": np.zeros((B, T), "int32")},
+            "Received: past_segment_ids=None",
         ),
     ],
 )

@@ -4,25 +4,23 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_attn.layers import (
-    DecoderBlock,
-    EncoderBlock,
-    TwoStreamBlock,
-    XLNetPosition,
-)
+from keras_attn.blocks import DecoderBlock, EncoderBlock, TwoStreamBlock
+from keras_attn.layers import XLNetPosition
 from keras_attn.ops import Visibility
 from tests.contract import attach_mask, check_layer, randomize
 from tests.ops.cases import assert_close, assert_differs, normal, values
 
 B, T, D, N = 2, 5, 8, 2
 X, QUERIES, PAST = (normal(B, n, D, seed=n) for n in (T, T, 3))
-CAUSAL = {"content_sees": Visibility(causal=True)}
-STRICT = CAUSAL | {"queries_see": Visibility(causal=True, strict=True)}
+CAUSAL = {"content_visibility": Visibility(causal=True)}
+STRICT = CAUSAL | {"query_visibility": Visibility(causal=True, strict=True)}
 
 
 def make(kind=TwoStreamBlock, position=True, **kwargs):
     where = XLNetPosition(N, D // N) if position else None
-    block = kind(N, 12, position=where, **kwargs)
+    block = kind(
+        num_heads=N, intermediate_dim=12, attention_position=where, **kwargs
+    )
     block.build((None, None, D))
     return randomize(block)
 
@@ -39,7 +37,10 @@ def same_weights(block, other):
 def test_the_contract():
     check_layer(
         lambda **kwargs: TwoStreamBlock(
-            N, 12, position=XLNetPosition(N, D // N), **kwargs
+            num_heads=N,
+            intermediate_dim=12,
+            attention_position=XLNetPosition(N, D // N),
+            **kwargs,
         ),
         X,
     )
@@ -73,8 +74,8 @@ def test_queries_that_are_the_content_are_mixed_alike():
     content, queries = block(
         X,
         queries=X,
-        content_sees=Visibility(causal=True),
-        queries_see=Visibility(causal=True),
+        content_visibility=Visibility(causal=True),
+        query_visibility=Visibility(causal=True),
     )
     assert_close(values(queries), values(content))
     content, queries = block(X, queries=X, **STRICT)
@@ -112,7 +113,7 @@ def test_a_window_is_obeyed_by_both_streams():
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({"queries": QUERIES}, "`queries_see` must say what"),
+        ({"queries": QUERIES}, "`query_visibility` must say what"),
         ({"queries": QUERIES[0], **STRICT}, "`queries` must have rank 3"),
         ({"past": PAST[0]}, "`past` must have rank 3"),
     ],

@@ -3,23 +3,23 @@
 import numpy as np
 
 
-def greedy(log_probs, max_length, pad_id, start_id, end_id):
+def greedy(log_probs, max_new_tokens, pad_id, start_id, end_id):
     """Takes the likeliest allowed token until the end token.
 
     Args:
         log_probs: callable that takes the list of the tokens so far, without
             the start token, and returns log p of the next one, float64 (V,).
-        max_length: int.
+        max_new_tokens: int.
         pad_id: int. Never taken, like `start_id`.
         start_id: int.
         end_id: int.
 
-    Returns:
-        Tokens, a list padded to `max_length`; their total log-probability; and
+    Returns: Tokens, a list padded to `max_new_tokens`; their total
+    log-probability; and
         how many they are.
     """
     tokens, score = [], 0.0
-    while len(tokens) < max_length and end_id not in tokens:
+    while len(tokens) < max_new_tokens and end_id not in tokens:
         scores = np.array(log_probs(tokens))
         allowed = scores.copy()
         allowed[pad_id] = -np.inf
@@ -27,7 +27,7 @@ def greedy(log_probs, max_length, pad_id, start_id, end_id):
             allowed[start_id] = -np.inf
         tokens.append(int(allowed.argmax()))
         score += scores[tokens[-1]]
-    padding = [pad_id] * (max_length - len(tokens))
+    padding = [pad_id] * (max_new_tokens - len(tokens))
     return tokens + padding, score, len(tokens)
 
 

@@ -26,7 +26,7 @@ class Markov:
         self.steps = 0
         self.sources = []
 
-    def start_decoding(self, inputs, max_length):
+    def start_decoding(self, inputs, max_new_tokens):
         """Remembers the kind of each source; there is no cache."""
         self.sources.append(tuple(inputs.shape))
         kinds = ops.mod(inputs[:, 0], self.variables[0].shape[0])

@@ -20,9 +20,11 @@ def markov(size=7, kinds=3, end_id=2):
     return Markov(table, end_id=end_id)
 
 
-def by_brute_force(model, sources, max_length):
+def by_brute_force(model, sources, max_new_tokens):
     ids = model.pad_id, model.start_id, model.end_id
     return [
-        greedy(lambda prefix, s=s: model.log_probs(s, prefix), max_length, *ids)
+        greedy(
+            lambda prefix, s=s: model.log_probs(s, prefix), max_new_tokens, *ids
+        )
         for s in sources
     ]

@@ -16,7 +16,7 @@ def power(length, alpha):
     return length**alpha
 
 
-def may_follow(model, banned=(), min_length=0, prefix=()):
+def may_follow(model, banned=(), min_new_tokens=0, prefix=()):
     """Returns `allowed` for a model and constraints."""
 
     def allowed(tokens):
@@ -25,14 +25,16 @@ def may_follow(model, banned=(), min_length=0, prefix=()):
             return [prefix[len(tokens)]]
         ids = set(range(size)) - {model.pad_id, model.start_id}
         ids.add(model.end_id)
-        if len(tokens) + 1 < min_length:
+        if len(tokens) + 1 < min_new_tokens:
             ids.discard(model.end_id)
         return sorted(ids - set(banned))
 
     return allowed
 
 
-def everything(log_probs, allowed, max_length, end_id, penalty=lambda n: 1.0):
+def everything(
+    log_probs, allowed, max_new_tokens, end_id, penalty=lambda n: 1.0
+):
     """Scores every sequence that there is."""
     found, growing = [], [(0.0, [])]
     while growing:
@@ -42,7 +44,7 @@ def everything(log_probs, allowed, max_length, end_id, penalty=lambda n: 1.0):
             longer = score + following[token], [*tokens, token]
             if longer[0] == -np.inf:
                 continue
-            if token == end_id or len(longer[1]) == max_length:
+            if token == end_id or len(longer[1]) == max_new_tokens:
                 found.append((longer[0] / penalty(len(longer[1])), longer[1]))
             else:
                 growing.append(longer)
@@ -52,7 +54,7 @@ def everything(log_probs, allowed, max_length, end_id, penalty=lambda n: 1.0):
 def beam_search(
     log_probs,
     allowed,
-    max_length,
+    max_new_tokens,
     end_id,
     width,
     top,
@@ -61,7 +63,7 @@ def beam_search(
 ):
     """Follows the rules of `BeamSearch`, one hypothesis after the other."""
     live, finished = [(0.0, [])], []
-    for length in range(1, max_length + 1):
+    for length in range(1, max_new_tokens + 1):
         candidates = [
             (score + log_probs(tokens)[token], [*tokens, token])
             for score, tokens in live
@@ -73,7 +75,7 @@ def beam_search(
         candidates = candidates[: 2 * width]
         live = []
         for rank, (score, tokens) in enumerate(candidates):
-            if tokens[-1] == end_id or length == max_length:
+            if tokens[-1] == end_id or length == max_new_tokens:
                 if rank < width:
                     finished.append((score / penalty(length), tokens))
             elif len(live) < width:
@@ -84,7 +86,7 @@ def beam_search(
             best_hope = max(
                 score / penalty(later)
                 for score, _ in live
-                for later in range(length + 1, max_length + 1)
+                for later in range(length + 1, max_new_tokens + 1)
             )
             stop = early_stopping or width == 1
             if stop or best_hope <= finished[-1][0]:

@@ -11,7 +11,7 @@ STRATEGIES = {
     "greedy": GreedySearch,
     "beam": functools.partial(BeamSearch, 3, 2),
     "wide": functools.partial(BeamSearch, 12, 4, early_stopping=True),
-    "sample": functools.partial(Sampling, seed=4, num_samples=2),
+    "sample": functools.partial(Sampling, seed=4, num_return_sequences=2),
     "top": functools.partial(Sampling, 0.8, 5, 0.9, seed=4),
 }
 every_strategy = pytest.mark.parametrize("name", STRATEGIES)

@@ -49,7 +49,9 @@ def forest():
     [(0.6, "gnmt"), *once([(0.0, "gnmt"), (1.0, "power")])],
 )
 def test_a_width_of_all_sequences_finds_the_optimum(forest, alpha, penalty):
-    strategy = BeamSearch(6**4, 3, length_penalty=alpha, penalty=penalty)
+    strategy = BeamSearch(
+        6**4, 3, length_penalty=alpha, length_penalty_type=penalty
+    )
     decoded = generate(forest, sources(TREES), 4, strategy, batch_size=60)
     best = of_every_row(
         reference.everything,
@@ -130,7 +132,7 @@ def test_the_memory_is_not_copied():
 def test_the_whole_loop_is_one_program():
     # One node, to which every token leads back.
     model = Tree(np.zeros((7, 1, 6)), np.zeros((1, 6)))
-    strategy = BeamSearch(4, 2, min_length=12)
+    strategy = BeamSearch(4, 2, min_new_tokens=12)
     first = generate(model, sources(7), 12, strategy)
     assert (first.lengths == 12).all()
     # PyTorch runs the loop, but captures the step.
@@ -154,12 +156,12 @@ def test_any_search_follows_its_rules(
     seed, width, alpha, penalty, early_stopping, data
 ):
     top = data.draw(st.integers(1, width))
-    min_length = data.draw(st.integers(0, 3))
+    min_new_tokens = data.draw(st.integers(0, 3))
     banned = data.draw(st.sets(st.integers(2, 4), max_size=2))
     prefix = data.draw(st.lists(st.integers(3, 5), max_size=2))
     model = Tree.random(8, size=6, length=3, seed=seed)
     strategy = BeamSearch(
-        width, top, alpha, penalty, early_stopping, banned, min_length
+        width, top, alpha, penalty, early_stopping, banned, min_new_tokens
     )
     decoded = generate(model, sources(8), 3, strategy, prefix=prefix)
     expected = of_every_row(
@@ -172,7 +174,7 @@ def test_any_search_follows_its_rules(
         top,
         functools.partial(PENALTIES[penalty], alpha=alpha),
         early_stopping,
-        allowed=may_follow(model, banned, min_length, prefix),
+        allowed=may_follow(model, banned, min_new_tokens, prefix),
     )
     assert_equals(decoded, expected)
 
@@ -199,15 +201,27 @@ def test_pad_that_is_the_end_can_be_generated():
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        ({"width": 0}, "`width` must be a positive integer.*=0"),
-        ({"top": 1.5}, "`top` must be a positive integer.*=1.5"),
-        ({"width": 2, "top": 3}, "`top` must not exceed `width`.*top=3"),
+        ({"num_beams": 0}, "`num_beams` must be a positive integer.*=0"),
+        (
+            {"num_return_sequences": 1.5},
+            "`num_return_sequences` must be a positive integer.*=1.5",
+        ),
+        (
+            {"num_beams": 2, "num_return_sequences": 3},
+            "`num_return_sequences` must not exceed `num_beams`.*sequences=3",
+        ),
         ({"length_penalty": np.nan}, "`length_penalty` must be a finite"),
         ({"length_penalty": "gnmt"}, "`length_penalty` must be a finite"),
-        ({"penalty": "wu"}, "`penalty` must be one of 'gnmt', 'power'.*'wu'"),
+        (
+            {"length_penalty_type": "wu"},
+            "`length_penalty_type` must be one of 'gnmt', 'power'.*'wu'",
+        ),
         ({"early_stopping": "never"}, "`early_stopping` must be one of"),
-        ({"banned_tokens": [1.5]}, "`banned_tokens` must hold.*1.5"),
-        ({"min_length": -1}, "`min_length` must be an integer >= 0.*=-1"),
+        ({"suppress_tokens": [1.5]}, "`suppress_tokens` must hold.*1.5"),
+        (
+            {"min_new_tokens": -1},
+            "`min_new_tokens` must be an integer >= 0.*=-1",
+        ),
     ],
 )
 def test_bad_arguments_are_refused(arguments, message):
@@ -217,7 +231,7 @@ def test_bad_arguments_are_refused(arguments, message):
 
 def test_a_penalty_beyond_float32_is_refused():
     model = Tree.random(1, size=4, length=2)
-    strategy = BeamSearch(2, length_penalty=200.0, penalty="power")
+    strategy = BeamSearch(2, length_penalty=200.0, length_penalty_type="power")
     with pytest.raises(ValueError, match=r"`length_penalty` must give.*=200"):
         generate(model, sources(1), 2, strategy)
 
@@ -229,11 +243,11 @@ def test_config_round_trips():
     assert isinstance(again, BeamSearch)
     assert again.get_config() == strategy.get_config()
     assert again.get_config() == {
-        "width": 5,
-        "top": 3,
+        "num_beams": 5,
+        "num_return_sequences": 3,
         "length_penalty": 0.8,
-        "penalty": "power",
+        "length_penalty_type": "power",
         "early_stopping": True,
-        "banned_tokens": [7, 8],
-        "min_length": 4,
+        "suppress_tokens": [7, 8],
+        "min_new_tokens": 4,
     }

@@ -10,7 +10,7 @@ ONE = np.zeros((1, 1), "int32")
 EVERY = [
     GreedySearch(),
     BeamSearch(3, 2),
-    Sampling(seed=0, num_samples=2),
+    Sampling(seed=0, num_return_sequences=2),
     Sampling(seed=0, top_k=2, top_p=0.5),
 ]
 
@@ -57,7 +57,7 @@ def test_the_other_one_wins_where_length_is_paid_for():
         },
         size=5,
     )
-    search = BeamSearch(2, 2, length_penalty=1.0, penalty="power")
+    search = BeamSearch(2, 2, length_penalty=1.0, length_penalty_type="power")
     (best, score), (second, other) = result(generate(tree, ONE, 6, search))
     assert best == [3, 3, 2] and score == round(np.log(0.324) / 3, 4)
     assert second == [2] and other == round(np.log(0.588), 4)
@@ -161,8 +161,8 @@ def test_where_nothing_is_allowed_there_is_no_sequence(strategy):
 def test_ties_are_settled_by_order_on_every_backend():
     """All logits equal: the lowest ids, and what ended first."""
     tree = Tree(np.zeros((1, 1, 40)), np.zeros((1, 40)))
-    strategy = BeamSearch(5, 3, length_penalty=0, min_length=2)
-    greedy = generate(tree, ONE, 3, GreedySearch(min_length=2))
+    strategy = BeamSearch(5, 3, length_penalty=0, min_new_tokens=2)
+    greedy = generate(tree, ONE, 3, GreedySearch(min_new_tokens=2))
     found = generate(tree, ONE, 3, strategy)
     assert result(greedy)[0][0] == [3, 2]
     assert [tokens for tokens, _ in result(found)] == [
@@ -170,5 +170,5 @@ def test_ties_are_settled_by_order_on_every_backend():
         [3, 3, 2],
         [3, 3, 3],
     ]
-    one = generate(tree, ONE, 3, BeamSearch(1, min_length=2))
+    one = generate(tree, ONE, 3, BeamSearch(1, min_new_tokens=2))
     np.testing.assert_array_equal(one.tokens, greedy.tokens)

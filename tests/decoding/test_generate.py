@@ -54,21 +54,21 @@ def test_other_lengths_and_weights_do_not_compile_again(monkeypatch):
     monkeypatch.setattr(Transformer, "decode_step", counted_step)
     monkeypatch.setattr(Transformer, "encode", watched_encode)
     model = tiny_transformer()
-    first = model.generate(SOURCE, max_length=5)
+    first = model.generate(SOURCE, max_new_tokens=5)
     traced = len(steps)
     longer = np.pad(SOURCE, ((0, 0), (0, 12)))
     for source in (SOURCE[:, :1], longer, longer.tolist()):
-        again = model.generate(source, max_length=5)
+        again = model.generate(source, max_new_tokens=5)
     np.testing.assert_array_equal(again.tokens, first.tokens)
     np.testing.assert_allclose(again.scores, first.scores, rtol=1e-6)
     randomize(model, seed=1)
-    other = model.generate(SOURCE, max_length=5)
+    other = model.generate(SOURCE, max_new_tokens=5)
     assert (other.scores != first.scores).all()
     assert shapes == {(2, 16)}
     if COMPILED:
         assert len(steps) == traced
     long = np.full((2, 17), 4)
-    model.generate(long, max_length=5)
+    model.generate(long, max_new_tokens=5)
     assert shapes == {(2, 16), (2, 32)}
 
 
@@ -84,8 +84,8 @@ def test_a_program_dies_with_its_model():
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        ((0, "greedy"), r"`max_length` must be a positive integer.*=0"),
-        ((2.5, "greedy"), r"`max_length` must be a positive integer.*2.5"),
+        ((0, "greedy"), r"`max_new_tokens` must be a positive integer.*=0"),
+        ((2.5, "greedy"), r"`max_new_tokens` must be a positive integer.*2.5"),
         ((4, "greedily"), r"`strategy` must be one of 'greedy'.*'greedily'"),
         ((4, None), r"`strategy`"),
         ((4, keras_attn.decoding.GreedySearch), r"`strategy` must be a name"),

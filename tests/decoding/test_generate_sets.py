@@ -60,7 +60,7 @@ def test_rows_get_in_order_what_they_get_alone(model, strategy):
 
 def test_samples_of_a_set_are_those_of_its_rows():
     model = markov()
-    strategy = Sampling(seed=4, num_samples=3)
+    strategy = Sampling(seed=4, num_return_sequences=3)
     together = generate(model, ROWS, 4, strategy, batch_size=2)
     for row, source in enumerate(ROWS):
         alone = generate(model, [source], 4, strategy)
@@ -71,7 +71,7 @@ def test_samples_of_a_set_are_those_of_its_rows():
 
 
 def test_forms_of_ragged_rows(model):
-    wanted = model.generate(ROWS, max_length=5)
+    wanted = model.generate(ROWS, max_new_tokens=5)
     wide = np.zeros((5, 37), "int64")
     for target, row in zip(wide, ROWS, strict=True):
         target[: len(row)] = row
@@ -83,16 +83,16 @@ def test_forms_of_ragged_rows(model):
         wide,
         ops.convert_to_tensor(wide.astype("int32")),
     ):
-        found = model.generate(form, max_length=5)
+        found = model.generate(form, max_new_tokens=5)
         np.testing.assert_array_equal(found.tokens, wanted.tokens)
         np.testing.assert_allclose(found.scores, wanted.scores, rtol=1e-6)
-    with_weights = model.generate(wide, max_length=5, return_weights=True)
+    with_weights = model.generate(wide, max_new_tokens=5, return_weights=True)
     assert with_weights.weights.shape[-1] == 37
 
 
 def test_prefixes_and_ragged_rows_belong_together(model):
     prefix = [[3 + row] for row in range(5)]
-    decoded = model.generate(ROWS, max_length=5, prefix=prefix)
+    decoded = model.generate(ROWS, max_new_tokens=5, prefix=prefix)
     assert decoded.tokens[:, 0, 0].tolist() == [3, 4, 5, 6, 7]
 
 
@@ -107,10 +107,10 @@ def test_a_ragged_list_needs_no_layer():
 
 def test_a_nest_of_arrays_is_no_ragged_list():
     class TwoInputs(Markov):
-        def start_decoding(self, inputs, max_length):
+        def start_decoding(self, inputs, max_new_tokens):
             first, second = inputs
             both = ops.stack([first, second], axis=1)
-            return super().start_decoding(both, max_length)
+            return super().start_decoding(both, max_new_tokens)
 
     table = ops.convert_to_numpy(markov().variables[0])
     first, second = np.array([3, 4, 5], "int32"), np.zeros(3, "int32")
@@ -149,9 +149,11 @@ def test_few_lengths():
 
 
 def test_a_batch_is_no_longer_than_the_position_table():
-    model = talkative_transformer(seed=8, positions="learned", max_length=20)
-    together = model.generate(ROWS, max_length=5)
-    alone = model.generate(ROWS[1:2], max_length=5)
+    model = talkative_transformer(
+        seed=8, position_embedding="learned", max_sequence_length=20
+    )
+    together = model.generate(ROWS, max_new_tokens=5)
+    alone = model.generate(ROWS[1:2], max_new_tokens=5)
     np.testing.assert_array_equal(alone.tokens[0], together.tokens[1])
 
 
@@ -228,7 +230,7 @@ def test_progress_is_shown_where_there_are_batches_and_a_terminal(
 )
 def test_bad_rows_are_refused(model, rows, message):
     with pytest.raises(ValueError, match=message):
-        model.generate(rows, max_length=3)
+        model.generate(rows, max_new_tokens=3)
 
 
 @pytest.mark.parametrize(
@@ -253,10 +255,12 @@ def test_bad_inputs_of_any_model_are_refused(inputs, message):
 @pytest.mark.parametrize("verbose", ["always", 2, None])
 def test_another_verbosity_is_refused(model, verbose):
     with pytest.raises(ValueError, match="`verbose` must be one of 'auto', 0"):
-        model.generate(SOURCE, max_length=3, verbose=verbose)
+        model.generate(SOURCE, max_new_tokens=3, verbose=verbose)
 
 
 def test_a_row_past_the_table_is_refused():
-    model = tiny_transformer(positions="learned", max_length=6)
+    model = tiny_transformer(
+        position_embedding="learned", max_sequence_length=6
+    )
     with pytest.raises(ValueError, match=r"`inputs` must not exceed.*=6.*7"):
-        model.generate([[5], [5] * 7], max_length=3)
+        model.generate([[5], [5] * 7], max_new_tokens=3)

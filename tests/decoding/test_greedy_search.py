@@ -9,14 +9,14 @@ from tests.decoding.markov_cases import SOURCES, by_brute_force, markov
 from tests.models.tiny import SOURCE, talkative_transformer
 
 
-@pytest.mark.parametrize("max_length", [1, 6])
-def test_equals_brute_force_on_a_table(max_length):
+@pytest.mark.parametrize("max_new_tokens", [1, 6])
+def test_equals_brute_force_on_a_table(max_new_tokens):
     model = markov()
-    expected = by_brute_force(model, SOURCES, max_length)
-    if max_length > 1:
+    expected = by_brute_force(model, SOURCES, max_new_tokens)
+    if max_new_tokens > 1:
         assert len({length for _, _, length in expected}) > 1
-        assert max_length in [length for _, _, length in expected]
-    decoded = generate(model, SOURCES, max_length, GreedySearch())
+        assert max_new_tokens in [length for _, _, length in expected]
+    decoded = generate(model, SOURCES, max_new_tokens, GreedySearch())
     assert_same(decoded, expected)
     assert not np.isin(decoded.tokens, [1]).any()
     for tokens, length in zip(
@@ -50,12 +50,12 @@ def test_a_start_that_is_the_end_can_be_generated():
         {
             "seed": 6,
             "normalize_first": True,
-            "positions": "learned",
-            "max_length": 6,
-            "tie_output": False,
+            "position_embedding": "learned",
+            "max_new_tokens": 6,
+            "tie_word_embeddings": False,
         },
         {"seed": 5, "start_id": 0},
-        {"seed": 18, "positions": None, "relative": True},
+        {"seed": 18, "position_embedding": None, "relative": True},
     ],
     ids=["paper", "pre-norm", "pad is start", "relative"],
 )
@@ -77,7 +77,7 @@ def test_equals_brute_force_on_a_transformer(form):
         for s in SOURCE
     ]
     assert len({tuple(tokens) for tokens, _, _ in expected}) > 1
-    assert_same(model.generate(SOURCE, max_length=5), expected)
+    assert_same(model.generate(SOURCE, max_new_tokens=5), expected)
 
 
 def test_config_round_trips():

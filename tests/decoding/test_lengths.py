@@ -15,7 +15,7 @@ TORCH = keras.backend.backend() == "torch"
 STRATEGIES = {
     "greedy": GreedySearch,
     "beam": functools.partial(BeamSearch, 3, 2),
-    "sample": functools.partial(Sampling, 1.5, seed=4, num_samples=2),
+    "sample": functools.partial(Sampling, 1.5, seed=4, num_return_sequences=2),
 }
 
 
@@ -27,31 +27,31 @@ def _model(**kwargs):
 def watched(monkeypatch):
     """Keeps how many slots caches got, one time after the other."""
     counts = []
-    extended = kv.extended
+    grown = kv.grown
 
     def noted(hypothesis, count):
         counts.append(count)
-        return extended(hypothesis, count)
+        return grown(hypothesis, count)
 
-    monkeypatch.setattr(kv, "extended", noted)
+    monkeypatch.setattr(kv, "grown", noted)
     monkeypatch.setattr(loop, "FIRST_LENGTH", 2)
     return counts
 
 
 @pytest.mark.parametrize(
-    "name, max_length",
+    "name, max_new_tokens",
     [
         ("beam", 5),
         *once([("greedy", 5), ("beam", 1), ("beam", 2), ("sample", 3)]),
     ],
 )
-def test_answers_do_not_depend_on_the_slots(name, max_length, monkeypatch):
+def test_answers_do_not_depend_on_the_slots(name, max_new_tokens, monkeypatch):
     # The end comes late, so that all slots are used.
-    strategy = STRATEGIES[name](min_length=max_length)
-    prefix = [[4, 5], [7]] if max_length > 1 else None
-    wanted = _model().generate(SOURCE, max_length, strategy, prefix=prefix)
+    strategy = STRATEGIES[name](min_new_tokens=max_new_tokens)
+    prefix = [[4, 5], [7]] if max_new_tokens > 1 else None
+    wanted = _model().generate(SOURCE, max_new_tokens, strategy, prefix=prefix)
     monkeypatch.setattr(loop, "FIRST_LENGTH", 2)
-    found = _model().generate(SOURCE, max_length, strategy, prefix=prefix)
+    found = _model().generate(SOURCE, max_new_tokens, strategy, prefix=prefix)
     np.testing.assert_array_equal(found.tokens, wanted.tokens)
     np.testing.assert_array_equal(found.lengths, wanted.lengths)
     np.testing.assert_allclose(found.scores, wanted.scores, rtol=1e-5)
@@ -60,7 +60,7 @@ def test_answers_do_not_depend_on_the_slots(name, max_length, monkeypatch):
 @pytest.mark.one_backend
 @pytest.mark.parametrize("name", ["beam", "greedy"])
 def test_sequences_that_end_early_are_padded(name, monkeypatch):
-    strategy = STRATEGIES[name](banned_tokens=range(3, 11))
+    strategy = STRATEGIES[name](suppress_tokens=range(3, 11))
     wanted = _model().generate(SOURCE, 6, strategy)
     assert wanted.lengths.max() == 1
     monkeypatch.setattr(loop, "FIRST_LENGTH", 2)
@@ -79,7 +79,7 @@ def test_slots_double_up_to_the_most(watched, monkeypatch):
         return start(inputs, length)
 
     monkeypatch.setattr(model, "start_decoding", noted)
-    model.generate(SOURCE, 11, GreedySearch(min_length=11))
+    model.generate(SOURCE, 11, GreedySearch(min_new_tokens=11))
     assert started == [2] and watched == [2, 4, 3]
     model.generate(SOURCE, 1)
     assert started == [2, 1] and watched == [2, 4, 3]
@@ -95,21 +95,26 @@ def test_what_is_done_gets_no_more_slots(watched):
 
 
 def test_a_table_limits_the_whole_length():
-    model = _model(positions="learned", max_length=70)
-    with pytest.raises(ValueError, match="`max_length` must not exceed the"):
-        model.generate(SOURCE, max_length=71)
+    model = _model(position_embedding="learned", max_sequence_length=70)
+    with pytest.raises(
+        ValueError, match="`max_new_tokens` must not exceed the"
+    ):
+        model.generate(SOURCE, max_new_tokens=71)
 
 
 @pytest.mark.parametrize(
     "strategy",
-    [BeamSearch(130, length_penalty=0.0), Sampling(seed=3, num_samples=130)],
+    [
+        BeamSearch(130, length_penalty=0.0),
+        Sampling(seed=3, num_return_sequences=130),
+    ],
 )
 def test_many_hypotheses_of_one_source(strategy):
     """So many that a step holds a million scores a head."""
     model = talkative_transformer(2)
-    decoded = model.generate(SOURCE[:1], max_length=64, strategy=strategy)
+    decoded = model.generate(SOURCE[:1], max_new_tokens=64, strategy=strategy)
     best = decoded.scores.max()
-    greedy = model.generate(SOURCE[:1], max_length=64)
+    greedy = model.generate(SOURCE[:1], max_new_tokens=64)
     assert np.isfinite(best)
     if isinstance(strategy, BeamSearch):
         assert best >= greedy.scores.max() - 1e-4

@@ -30,15 +30,15 @@ def distribution(log_probs, allowed, temperature=1.0, top_k=None, top_p=None):
     }
 
 
-def sampled(model, source, draws, max_length, allowed, **kwargs):
+def sampled(model, source, uniforms, max_new_tokens, allowed, **kwargs):
     """Returns (score, tokens) of one sequence, by its uniform numbers."""
     tokens, score = [], 0.0
-    while len(tokens) < max_length and model.end_id not in tokens:
+    while len(tokens) < max_new_tokens and model.end_id not in tokens:
         log_probs = model.log_probs(source, tokens)
         found = distribution(log_probs, allowed(tokens), **kwargs)
         if "top_k" not in kwargs and "top_p" not in kwargs:
             found = dict(sorted(found.items()))
-        passed = np.cumsum(list(found.values())) > draws[len(tokens)]
+        passed = np.cumsum(list(found.values())) > uniforms[len(tokens)]
         tokens.append(list(found)[int(np.argmax(passed))])
         score += log_probs[tokens[-1]]
     return score, tokens
@@ -58,28 +58,28 @@ def sampled(model, source, draws, max_length, allowed, **kwargs):
 )
 @pytest.mark.parametrize(
     "rules",
-    [{}, {"banned": (3,), "min_length": 3, "prefix": (5,)}],
+    [{}, {"banned": (3,), "min_new_tokens": 3, "prefix": (5,)}],
     ids=["free", "constrained"],
 )
 def test_equals_a_loop_with_the_same_draws(kwargs, rules):
     model = Tree.random(40, size=7, length=4)
     strategy = Sampling(
         seed=3,
-        num_samples=3,
-        banned_tokens=rules.get("banned", ()),
-        min_length=rules.get("min_length", 0),
+        num_return_sequences=3,
+        suppress_tokens=rules.get("banned", ()),
+        min_new_tokens=rules.get("min_new_tokens", 0),
         **kwargs,
     )
     decoded = generate(
         model, SOURCES, 4, strategy, prefix=rules.get("prefix", None)
     )
-    draws = uniform_rows(SOURCES, 3, 4, seed=3, pad_id=0)
+    uniforms = uniform_rows(SOURCES, 3, 4, seed=3, pad_id=0)
     expected = [
         [
             sampled(
                 model, source, draw, 4, may_follow(model, **rules), **kwargs
             )
-            for draw in draws[row]
+            for draw in uniforms[row]
         ]
         for row, source in enumerate(SOURCES)
     ]
@@ -97,7 +97,7 @@ def test_draws_from_the_distribution(kwargs):
     model = Tree.random(1, size=8, length=1)
     sources = np.zeros((2000, 2), "int32")
     sources[:, 1] = np.arange(2000) + 1
-    strategy = Sampling(seed=5, num_samples=2, **kwargs)
+    strategy = Sampling(seed=5, num_return_sequences=2, **kwargs)
     tokens = generate(model, sources, 1, strategy, batch_size=2000).tokens
     expected = distribution(
         model.log_probs([0], []), may_follow(model)([]), **kwargs
@@ -158,7 +158,10 @@ def test_streams_belong_to_rows():
         ({"top_p": 1.5}, "`top_p` must be.*=1.5"),
         ({"seed": -1}, "`seed` must be an integer >= 0.*=-1"),
         ({"seed": 0.5}, "`seed` must be an integer >= 0.*=0.5"),
-        ({"num_samples": 0}, "`num_samples` must be a positive.*=0"),
+        (
+            {"num_return_sequences": 0},
+            "`num_return_sequences` must be a positive.*=0",
+        ),
     ],
 )
 def test_bad_arguments_are_refused(arguments, message):
@@ -177,7 +180,7 @@ def test_config_round_trips():
         "top_k": 5,
         "top_p": 0.9,
         "seed": 3,
-        "num_samples": 2,
-        "banned_tokens": [4],
-        "min_length": 6,
+        "num_return_sequences": 2,
+        "suppress_tokens": [4],
+        "min_new_tokens": 6,
     }

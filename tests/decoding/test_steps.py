@@ -13,10 +13,10 @@ TARGET = np.array([[1, 9, 4], [1, 7, 3]], "int32")
 
 PRE_NORM = {
     "normalize_first": True,
-    "positions": "learned",
-    "max_length": 6,
+    "position_embedding": "learned",
+    "max_new_tokens": 6,
 }
-RELATIVE = {"positions": None, "relative": True}
+RELATIVE = {"position_embedding": None, "relative": True}
 
 
 @pytest.mark.parametrize(

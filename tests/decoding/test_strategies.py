@@ -48,13 +48,13 @@ def test_a_row_gets_the_answer_that_it_gets_alone(model, name):
     # Beside a row so long that the others get more padding than alone.
     rows = [*SOURCES, np.arange(17) % 8 + 3]
     together = model.generate(
-        rows, max_length=6, strategy=strategy, prefix=[*prefix, []]
+        rows, max_new_tokens=6, strategy=strategy, prefix=[*prefix, []]
     )
     assert len(np.unique(together.lengths)) > 1
     for row, length in enumerate(LENGTHS):
         alone = model.generate(
             SOURCES[row : row + 1, :length],
-            max_length=6,
+            max_new_tokens=6,
             strategy=strategy,
             prefix=prefix[row],
         )
@@ -67,9 +67,9 @@ def test_a_row_gets_the_answer_that_it_gets_alone(model, name):
 
 @every_strategy
 def test_scores_are_those_of_a_teacher_forced_pass(model, name):
-    strategy = STRATEGIES[name](min_length=3, banned_tokens=[5])
+    strategy = STRATEGIES[name](min_new_tokens=3, suppress_tokens=[5])
     decoded = model.generate(
-        SOURCES, max_length=6, strategy=strategy, prefix=[7]
+        SOURCES, max_new_tokens=6, strategy=strategy, prefix=[7]
     )
     _, top, length = decoded.tokens.shape
     tokens = decoded.tokens.reshape(-1, length)
@@ -99,10 +99,12 @@ def test_scores_are_those_of_a_teacher_forced_pass(model, name):
 )
 def test_names(model, strategy, top):
     keras.utils.set_random_seed(1)
-    by_name = model.generate(SOURCES, max_length=4, strategy=strategy)
+    by_name = model.generate(SOURCES, max_new_tokens=4, strategy=strategy)
     keras.utils.set_random_seed(1)
     kinds = {"greedy": GreedySearch, "beam": BeamSearch, "sample": Sampling}
-    again = model.generate(SOURCES, max_length=4, strategy=kinds[strategy]())
+    again = model.generate(
+        SOURCES, max_new_tokens=4, strategy=kinds[strategy]()
+    )
     assert by_name.tokens.shape == (5, top, 4)
     np.testing.assert_array_equal(by_name.tokens, again.tokens)
 
@@ -113,10 +115,10 @@ def test_a_longer_prefix_is_a_result_itself(model, name):
     strategy = STRATEGIES[name]()
     if isinstance(strategy, BeamSearch):
         strategy = BeamSearch(3, 1)
-    free = model.generate(SOURCES, max_length=5, strategy=strategy)
+    free = model.generate(SOURCES, max_new_tokens=5, strategy=strategy)
     forced = [tokens[tokens > 2][:2].tolist() for tokens in free.tokens[:, 0]]
     again = model.generate(
-        SOURCES, max_length=5, strategy=strategy, prefix=forced
+        SOURCES, max_new_tokens=5, strategy=strategy, prefix=forced
     )
     np.testing.assert_array_equal(again.tokens[:, 0], free.tokens[:, 0])
     np.testing.assert_allclose(again.scores[:, 0], free.scores[:, 0], rtol=1e-5)
@@ -125,7 +127,10 @@ def test_a_longer_prefix_is_a_result_itself(model, name):
 def test_a_prefix_may_fill_the_whole_sequence_and_hold_what_is_banned():
     tree = Tree.random(2, size=6, length=3)
     sources = np.array([[0], [1]], "int32")
-    for strategy in (GreedySearch([4]), BeamSearch(3, 1, 0, banned_tokens=[4])):
+    for strategy in (
+        GreedySearch([4]),
+        BeamSearch(3, 1, 0, suppress_tokens=[4]),
+    ):
         decoded = generate(tree, sources, 3, strategy, prefix=[4, 4, 4])
         assert (decoded.tokens == 4).all() and (decoded.lengths == 3).all()
         expected = [
@@ -162,41 +167,50 @@ def test_forms_of_a_prefix():
         ([3, 0, 4], r"`prefix` must hold no end.*\[0\]"),
         ([3, 2], r"`prefix` must hold no end.*\[2\]"),
         ([1, 3], r"`prefix` must hold no end.*\[1\]"),
-        ([3] * 5, "`prefix` must not be longer than max_length=4.*5 tokens"),
+        (
+            [3] * 5,
+            "`prefix` must not be longer than max_new_tokens=4.*5 tokens",
+        ),
         (3, "`prefix` must be a list.*3"),
     ],
 )
 def test_bad_prefixes_are_refused(model, prefix, message):
     with pytest.raises(ValueError, match=message):
-        model.generate(SOURCES, max_length=4, prefix=prefix)
+        model.generate(SOURCES, max_new_tokens=4, prefix=prefix)
 
 
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        ({"banned_tokens": [11]}, r"`banned_tokens` must lie in \[0, 11\)"),
-        ({"banned_tokens": range(2, 11)}, "`banned_tokens` must leave a token"),
-        ({"min_length": 5}, "`min_length` must not exceed max_length=4.*=5"),
+        ({"suppress_tokens": [11]}, r"`suppress_tokens` must lie in \[0, 11\)"),
+        (
+            {"suppress_tokens": range(2, 11)},
+            "`suppress_tokens` must leave a token",
+        ),
+        (
+            {"min_new_tokens": 5},
+            "`min_new_tokens` must not exceed max_new_tokens=4.*=5",
+        ),
     ],
 )
 @every_strategy
 def test_what_no_model_can_obey_is_refused(model, name, arguments, message):
     with pytest.raises(ValueError, match=message):
         model.generate(
-            SOURCES, max_length=4, strategy=STRATEGIES[name](**arguments)
+            SOURCES, max_new_tokens=4, strategy=STRATEGIES[name](**arguments)
         )
 
 
 def test_a_source_without_a_token_is_refused(model):
     with pytest.raises(ValueError, match=r"token in every row.*row 1"):
-        model.generate([[5, 6], [0, 0]], max_length=4)
+        model.generate([[5, 6], [0, 0]], max_new_tokens=4)
 
 
 @every_kind
 def test_weights_belong_to_the_sequences_returned(model, name):
     decoded = model.generate(
         SOURCES,
-        max_length=4,
+        max_new_tokens=4,
         strategy=STRATEGIES[name](),
         batch_size=2,
         return_weights=True,

@@ -14,7 +14,7 @@ from keras_attn.backend import compiled
 from keras_attn.decoding import (
     BeamSearch,
     GreedySearch,
-    Streamed,
+    StreamedToken,
     stream,
 )
 from keras_attn.decoding import loop as decoding_loop
@@ -42,43 +42,44 @@ def assert_equal(item, decoded):
 def test_the_last_item_is_what_generate_returns(model, name, prefix):
     strategy = STRATEGIES[name]()
     items = list(
-        model.stream(ROWS, max_length=6, strategy=strategy, prefix=prefix)
+        model.stream(ROWS, max_new_tokens=6, strategy=strategy, prefix=prefix)
     )
     decoded = model.generate(
-        ROWS, max_length=6, strategy=strategy, prefix=prefix
+        ROWS, max_new_tokens=6, strategy=strategy, prefix=prefix
     )
     assert_equal(items[-1], decoded)
     assert [item.step for item in items] == list(range(1, len(items) + 1))
     assert items[-1].tokens.dtype == "int32"
-    assert not items[-1].live.lengths.any()
-    assert (items[-1].live.scores == -np.inf).all()
+    assert not items[-1].active.lengths.any()
+    assert (items[-1].active.scores == -np.inf).all()
     for item in items[:-1]:
-        assert isinstance(item, Streamed)
-        assert (item.live.lengths > 0).any()
+        assert isinstance(item, StreamedToken)
+        assert (item.active.lengths > 0).any()
 
 
 @every_kind
 def test_live_sequences_continue_those_they_name(model, name):
     items = list(
         model.stream(
-            ROWS, max_length=6, strategy=STRATEGIES[name](), prefix=PREFIX
+            ROWS, max_new_tokens=6, strategy=STRATEGIES[name](), prefix=PREFIX
         )
     )
     for before, after in itertools.pairwise(items):
-        alive = after.live.lengths > 0
-        np.testing.assert_array_equal(alive, after.live.scores > -np.inf)
-        assert (after.live.lengths[alive] == after.step).all()
+        alive = after.active.lengths > 0
+        np.testing.assert_array_equal(alive, after.active.scores > -np.inf)
+        assert (after.active.lengths[alive] == after.step).all()
         rows, places = np.nonzero(alive)
-        origins = after.live.origins[rows, places]
-        old = before.live.tokens[rows, origins]
-        new = after.live.tokens[rows, places]
+        origins = after.active.parents[rows, places]
+        old = before.active.tokens[rows, origins]
+        new = after.active.tokens[rows, places]
         np.testing.assert_array_equal(
             new[:, : before.step], old[:, : before.step]
         )
         assert (new[:, before.step] != 0).all()
         assert not new[:, after.step :].any()
         gained = (
-            after.live.scores[rows, places] - before.live.scores[rows, origins]
+            after.active.scores[rows, places]
+            - before.active.scores[rows, origins]
         )
         assert (gained <= 1e-5).all()
         # What has ended stays, or is driven out by something better.
@@ -92,7 +93,7 @@ def test_live_sequences_continue_those_they_name(model, name):
 @pytest.mark.parametrize("strategy", ["greedy", "sample"])
 def test_sequences_that_grow_are_shown_as_they_grow(model, strategy):
     keras.utils.set_random_seed(3)
-    items = list(model.stream(ROWS, max_length=6, strategy=strategy))
+    items = list(model.stream(ROWS, max_new_tokens=6, strategy=strategy))
     last = items[-1]
     for item in items:
         lengths = np.minimum(last.lengths, item.step)
@@ -100,9 +101,9 @@ def test_sequences_that_grow_are_shown_as_they_grow(model, strategy):
         np.testing.assert_array_equal(
             item.tokens[..., : item.step], last.tokens[..., : item.step]
         )
-        growing = item.live.lengths > 0
+        growing = item.active.lengths > 0
         np.testing.assert_array_equal(
-            item.live.tokens[growing], item.tokens[growing]
+            item.active.tokens[growing], item.tokens[growing]
         )
 
 
@@ -116,15 +117,15 @@ def test_beams_are_those_of_the_rules():
         chances = tree.log_probs(sources[row], [])
         ranked = sorted(range(2, 6), key=lambda token: -chances[token])
         going = [token for token in ranked if token != 2][:2]
-        assert first.live.tokens[row, :, 0].tolist() == going
+        assert first.active.tokens[row, :, 0].tolist() == going
         np.testing.assert_allclose(
-            first.live.scores[row], chances[going], rtol=1e-5
+            first.active.scores[row], chances[going], rtol=1e-5
         )
         ended = 2 in ranked[:2]
         assert first.lengths[row, 0] == ended
         wanted = chances[2] if ended else -np.inf
         np.testing.assert_allclose(first.scores[row, 0], wanted, rtol=1e-5)
-    assert (first.live.origins == 0).all()
+    assert (first.active.parents == 0).all()
 
 
 def test_a_step_is_computed_when_it_is_asked_for(monkeypatch):
@@ -154,7 +155,7 @@ def test_a_step_is_computed_when_it_is_asked_for(monkeypatch):
 def test_no_step_compiles_again():
     tree = Tree(np.zeros((1, 1, 6)), np.zeros((1, 6)))
     sources = np.zeros((2, 1), "int32")
-    strategy = BeamSearch(2, min_length=9)
+    strategy = BeamSearch(2, min_new_tokens=9)
     first = list(stream(tree, sources, 9, strategy))
     traced = tree.steps
     assert len(first) == 9 and traced < 4
@@ -164,7 +165,7 @@ def test_no_step_compiles_again():
 
 def test_items_do_not_change_afterwards(model):
     items, copies = [], []
-    for item in model.stream(ROWS, max_length=5, strategy="beam"):
+    for item in model.stream(ROWS, max_new_tokens=5, strategy="beam"):
         items.append(item)
         copies.append(keras.tree.map_structure(np.array, item))
     for item, copy in zip(items, copies, strict=True):
@@ -194,26 +195,38 @@ def test_a_stream_does_not_keep_a_model_alive():
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        ({"max_length": 0}, "`max_length` must be a positive integer.*=0"),
+        (
+            {"max_new_tokens": 0},
+            "`max_new_tokens` must be a positive integer.*=0",
+        ),
         ({"strategy": "greedily"}, "`strategy` must be one of.*'greedily'"),
-        ({"strategy": BeamSearch(min_length=9)}, "`min_length` must not"),
+        (
+            {"strategy": BeamSearch(min_new_tokens=9)},
+            "`min_new_tokens` must not",
+        ),
         ({"prefix": [11]}, r"`prefix` must lie in \[0, 11\)"),
         ({"inputs": [[5], []]}, "`inputs` must hold a token in every row"),
         ({"inputs": [[11]]}, r"`inputs` must lie in \[0, 11\)"),
     ],
 )
 def test_bad_arguments_are_refused_at_once(model, arguments, message):
-    arguments = {"inputs": ROWS, "max_length": 4} | arguments
+    arguments = {"inputs": ROWS, "max_new_tokens": 4} | arguments
     with pytest.raises(ValueError, match=message):
         model.stream(**arguments)
 
 
 def test_a_learned_table_limits_the_whole_length():
-    model = talkative_transformer(seed=8, positions="learned", max_length=6)
-    with pytest.raises(ValueError, match="`max_length` must not exceed the"):
-        model.stream(ROWS, max_length=7)
-    with pytest.raises(ValueError, match="`max_length` must not exceed the"):
-        model.generate(ROWS, max_length=7)
+    model = talkative_transformer(
+        seed=8, position_embedding="learned", max_sequence_length=6
+    )
+    with pytest.raises(
+        ValueError, match="`max_new_tokens` must not exceed the"
+    ):
+        model.stream(ROWS, max_new_tokens=7)
+    with pytest.raises(
+        ValueError, match="`max_new_tokens` must not exceed the"
+    ):
+        model.generate(ROWS, max_new_tokens=7)
 
 
 def test_capture_around_it_is_refused(model):

@@ -52,7 +52,7 @@ def test_plain_steps_run_as_they_are(captures):
 @torch_only
 @pytest.mark.skipif(shutil.which("g++") is None, reason="there is no compiler")
 def test_compiled_steps_find_the_same():
-    strategy = BeamSearch(2, 2, min_length=2)
+    strategy = BeamSearch(2, 2, min_new_tokens=2)
     wanted = generate(Tree.random(2, 6, 3), SOURCES, 3, strategy)
     model = Tree.random(2, 6, 3)
     model.torch_steps = "compiled"

@@ -59,7 +59,7 @@ class Tree:
         with np.errstate(divide="ignore"):
             return cls(np.log(table)[None], children, **ids)
 
-    def start_decoding(self, inputs, max_length):
+    def start_decoding(self, inputs, max_new_tokens):
         """Stands in front of the root of each source's tree."""
         rows = ops.shape(inputs)[0]
         tokens = ops.full((rows, 1), self.start_id, dtype="int32")

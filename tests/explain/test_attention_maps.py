@@ -6,7 +6,7 @@ import pytest
 
 from keras_attn.decoding import BeamSearch
 from keras_attn.decoding.protocol import Decoded
-from keras_attn.explain import attention_maps, padding_share
+from keras_attn.explain import attention_maps, padding_attention
 from keras_attn.models import (
     GPT,
     Bert,
@@ -40,7 +40,7 @@ def transformer():
 
 
 def gpt():
-    return made(GPT(12, max_length=16, **SIZES))
+    return made(GPT(12, max_sequence_length=16, **SIZES))
 
 
 def test_maps_of_a_transformer():
@@ -63,7 +63,7 @@ def test_maps_of_a_transformer():
         assert weights.shape == (2, 2, 2)
         np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-5)
         mask = source_mask if encoder or cross else TARGETS != 0
-        assert (padding_share(one, mask) == 0).all()
+        assert (padding_attention(one, mask) == 0).all()
 
 
 def test_weights_are_those_of_the_layer():
@@ -102,13 +102,13 @@ def test_only_the_chosen_layers_are_computed_anew(monkeypatch):
     from keras_attn.layers import multi_head_attention as module
 
     wanted = []
-    attend_clean = module.attend_clean
+    attend_sanitized = module.attend_sanitized
 
     def watched(*args, return_weights=False, **kwargs):
         wanted.append(return_weights)
-        return attend_clean(*args, return_weights=return_weights, **kwargs)
+        return attend_sanitized(*args, return_weights=return_weights, **kwargs)
 
-    monkeypatch.setattr(module, "attend_clean", watched)
+    monkeypatch.setattr(module, "attend_sanitized", watched)
     attention_maps(gpt(), SOURCES, layers=["block_1/"])
     assert wanted == [False, True]
 
@@ -118,8 +118,8 @@ def test_generated_sequences_show_how_they_were_written():
     model = transformer()
     decoded = model.generate(
         SOURCES,
-        max_length=5,
-        strategy=BeamSearch(3, top=2),
+        max_new_tokens=5,
+        strategy=BeamSearch(3, num_return_sequences=2),
         return_weights=True,
         verbose=0,
     )
@@ -191,7 +191,7 @@ def test_generated_texts(prompts):
 
 
 def test_what_fills_the_position_table():
-    model = made(GPT(12, max_length=6, **SIZES))
+    model = made(GPT(12, max_sequence_length=6, **SIZES))
     decoded = model.generate([[5, 6, 7]], 4, verbose=0)
     (one, _) = attention_maps(model, [[5, 6, 7]], decoded=decoded)
     length = 2 + decoded.lengths[0, 0]
@@ -203,7 +203,7 @@ def test_rows_of_any_length_where_no_id_is_padding(kind):
     """What fills a row up is neither looked at nor named."""
     ids = {"pad_id": None, "start_id": None, "end_id": None}
     makes = {
-        "GPT": lambda: GPT(12, max_length=16, **SIZES, **ids),
+        "GPT": lambda: GPT(12, max_sequence_length=16, **SIZES, **ids),
         "TransformerXL": lambda: TransformerXL(12, **SIZES, **ids),
         "XLNet": lambda: XLNet(12, **SIZES, **ids),
     }
@@ -253,11 +253,16 @@ def test_an_xlnet_guesses_what_it_wrote():
 
 
 def test_a_carried_memory_stays_as_it_was():
-    model = made(TransformerXL(12, memory_length=3, carried_rows=2, **SIZES))
+    model = made(
+        TransformerXL(12, memory_length=3, stateful_batch_size=2, **SIZES)
+    )
     starts = np.int32([[1, 0, 0, 0]] * 2)
-    model.predict_on_batch({"token_ids": SOURCES, "starts": starts})
+    model.predict_on_batch({"token_ids": SOURCES, "document_starts": starts})
     before = [values(v) for v in model.weights]
-    inputs = {"token_ids": SOURCES[:, ::-1].copy(), "starts": 0 * starts}
+    inputs = {
+        "token_ids": SOURCES[:, ::-1].copy(),
+        "document_starts": 0 * starts,
+    }
     maps = attention_maps(model, inputs, tokens=named)
     assert maps[0].weights.shape == (2, 2, 4, 7)
     for variable, value in zip(model.weights, before, strict=True):
@@ -273,7 +278,9 @@ def test_two_rows_are_no_pair():
 
 
 def test_heads_know_what_is_padding():
-    encoder = made(Bert(12, intermediate_dim=16, max_length=8, **SIZES))
+    encoder = made(
+        Bert(12, intermediate_dim=16, max_sequence_length=8, **SIZES)
+    )
     classifier = SequenceClassifier(encoder, 1)
     maps = attention_maps(classifier, SOURCES, tokens=named)
     assert maps[0].query_tokens[1] == ["t8", "t2"]
@@ -311,7 +318,7 @@ def test_memories_and_guesses():
 
 
 def test_other_models():
-    bert = made(Bert(12, intermediate_dim=16, max_length=8, **SIZES))
+    bert = made(Bert(12, intermediate_dim=16, max_sequence_length=8, **SIZES))
     maps = attention_maps(bert, {"token_ids": SOURCES}, tokens=named)
     assert maps[0].query_tokens[1] == ["t8", "t2"]
     recurrent = made(RecurrentSeq2Seq(12, 12, hidden_dim=8))
@@ -339,7 +346,7 @@ def test_bad_arguments():
             attention_maps(model, SOURCES, tokens=wrong)
     with pytest.raises(ValueError, match="reads token_ids"):
         attention_maps(
-            Bert(12, intermediate_dim=16, max_length=8, **SIZES),
+            Bert(12, intermediate_dim=16, max_sequence_length=8, **SIZES),
             {"words": SOURCES},
             tokens=named,
         )

@@ -2,7 +2,6 @@
 
 import concurrent.futures
 import dataclasses
-import importlib
 import random
 import re
 
@@ -13,10 +12,9 @@ from keras import layers, ops
 
 import keras_attn
 from keras_attn.layers import MultiHeadAttention
+from keras_attn.ops import Visibility
 from tests.helpers.cases import once
 from tests.models.tiny import SOURCE, TARGET, tiny_transformer
-
-attend = importlib.import_module("keras_attn.ops.attend")
 
 IDS = np.array([[3, 4, 5, 6, 0, 0], [6, 7, 0, 0, 0, 0], [3, 4, 5, 6, 7, 8]])
 REAL = IDS != 0
@@ -86,9 +84,9 @@ def test_the_second_attention_of_keras_leaks(stack):
     assert not report
     # What erases the mask is not what leaks: that is who misses it next.
     first = report.probes[0].leaks[0]
-    assert (first.layer, first.where) == ("attention_1", "attention_1")
+    assert (first.layer, first.location) == ("attention_1", "attention_1")
     assert report.leaks == ["attention_1"]
-    moved = {probe.change: probe.moved for probe in report.probes}
+    moved = {probe.change: probe.max_change for probe in report.probes}
     assert moved["inputs: 3 more padded positions"] > 0.01
     assert moved["inputs: other padded contents"] > 0.01
     assert moved["batch: each row by itself"] < 1e-4
@@ -102,7 +100,7 @@ def test_ours_does_not(stack):
     report = keras_attn.doctor(STACKS[stack](KINDS["ours"]), IDS)
     assert report and report.leaks == [] and report.refused == []
     assert len(report.probes) == 3
-    assert all(probe.moved < 1e-4 for probe in report.probes)
+    assert all(probe.max_change < 1e-4 for probe in report.probes)
 
 
 @pytest.mark.parametrize("dtype", ["mixed_bfloat16", *once(["mixed_float16"])])
@@ -151,12 +149,14 @@ def test_a_transformer():
 
 
 def test_a_transformer_that_is_blind_to_masks(monkeypatch):
-    def blind(visibility, *lengths):
+    to_mask = Visibility.to_mask
+
+    def without_key_mask(visibility, *lengths):
         visibility = dataclasses.replace(visibility, key_positions=None)
-        return keras_attn.ops.visible(visibility, *lengths)
+        return to_mask(visibility, *lengths)
 
     model = tiny_transformer()
-    monkeypatch.setattr(attend, "visible", blind)
+    monkeypatch.setattr(Visibility, "to_mask", without_key_mask)
     report = keras_attn.doctor(model, (SOURCE, TARGET))
     # The decoder block is to blame too: it is judged on a clean memory.
     assert report.leaks == ["encoder_block_0", "decoder_block_0"]
@@ -286,7 +286,7 @@ def test_pooled_outputs():
     # Not a layer: the model itself.
     model = embedded(lambda x: ops.mean(x, axis=1), layers.Dense(2, name="top"))
     (leak, *_) = keras_attn.doctor(model, IDS).probes[0].leaks
-    assert (leak.layer, leak.where) == (
+    assert (leak.layer, leak.location) == (
         "model",
         "model (its own code, before top)",
     )
@@ -450,7 +450,7 @@ def test_a_layer_inside_a_model_inside_a_model():
     inner.name = "inner"
     report = keras_attn.doctor(embedded(inner, mask_zero=False), IDS)
     assert report.leaks == ["wide"]
-    assert report.probes[0].leaks[0].where == "inner/wide"
+    assert report.probes[0].leaks[0].location == "inner/wide"
 
 
 class Centred(layers.Layer):

@@ -21,7 +21,7 @@ def worth(ids):
 
 def test_curves_of_what_adds_up():
     found = deletion_and_insertion(worth, IDS, WORTH, MASKS, batch_size=3)
-    np.testing.assert_allclose(found.shares, [0, 0.25, 0.5, 0.75, 1])
+    np.testing.assert_allclose(found.fractions, [0, 0.25, 0.5, 0.75, 1])
     np.testing.assert_allclose(found.deletion, [1, 0.6, 0.3, 0.1, 0])
     np.testing.assert_allclose(found.insertion, [0, 0.4, 0.7, 0.9, 1])
     assert found.deletion_area == pytest.approx(0.375)
@@ -46,7 +46,7 @@ def test_images_in_a_few_steps():
     found = deletion_and_insertion(
         brightness, image, image, PatchMasks(), steps=3
     )
-    np.testing.assert_allclose(found.shares, [0, 4 / 12, 8 / 12, 1])
+    np.testing.assert_allclose(found.fractions, [0, 4 / 12, 8 / 12, 1])
     np.testing.assert_allclose(found.deletion, [66, 28, 6, 0])
 
 

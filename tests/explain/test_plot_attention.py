@@ -66,7 +66,7 @@ def test_one_colour_scale_and_one_bar():
     limits = {a.images[0].get_clim() for a in figure.axes[:-1]}
     assert len(figure.axes) == 6
     assert limits == {(0.0, float(weights.max().astype("float32")))}
-    limits = plot_attention(weights, maximum=1.0).axes[0].images[0].get_clim()
+    limits = plot_attention(weights, vmax=1.0).axes[0].images[0].get_clim()
     assert limits == (0.0, 1.0)
 
 
@@ -142,18 +142,18 @@ def test_draws_into_given_axes():
     page = Figure(layout="constrained")
     left, right = page.subplots(1, 2)
     weights = attention(2, 4, 4)
-    assert plot_attention(weights, words(4), words(4), 0, axes=left) is page
+    assert plot_attention(weights, words(4), words(4), 0, ax=left) is page
     np.testing.assert_allclose(left.images[0].get_array(), weights[0])
     assert not right.images
 
     page = Figure(layout="constrained")
     panels = page.subplots(2, 2)
     weights = attention(4, 3, 3)
-    plot_attention(weights, axes=panels)
+    plot_attention(weights, ax=panels)
     for panel, weight in zip(panels.flat, weights, strict=True):
         np.testing.assert_allclose(panel.images[0].get_array(), weight)
-    with pytest.raises(ValueError, match="`axes` must be one for each"):
-        plot_attention(weights, axes=left)
+    with pytest.raises(ValueError, match="`ax` must be one for each"):
+        plot_attention(weights, ax=left)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_draws_into_given_axes():
         (attention(3, 4), {"query_tokens": words(4)}, "name the 3 positions"),
         (attention(3, 4), {"key_tokens": words(3)}, "name the 4 positions"),
         (attention(3, 4), {"key_tokens": "four"}, "must be a list of tokens"),
-        (attention(3, 4), {"maximum": 0}, "`maximum` must be positive"),
+        (attention(3, 4), {"vmax": 0}, "`vmax` must be positive"),
     ],
 )
 def test_bad_input_is_named(weights, arguments, message):
@@ -238,8 +238,8 @@ def test_all_layers():
     with pytest.raises(ValueError, match="must stand in their maps"):
         plot_attention(maps, words(4))
     page = Figure()
-    with pytest.raises(ValueError, match="`axes` can be given for one layer"):
-        plot_attention(maps, axes=page.subplots(1, 2))
+    with pytest.raises(ValueError, match="`ax` can be given for one layer"):
+        plot_attention(maps, ax=page.subplots(1, 2))
 
 
 def test_other_scripts_are_written_in_fonts_that_have_them():

@@ -80,7 +80,7 @@ class Found(NamedTuple):
     scores: Any
     lengths: Any
     step: int = 0
-    live: Any = None
+    active: Any = None
 
 
 def padded(*rows):
@@ -97,8 +97,8 @@ def test_a_result_that_is_surpassed_later_is_told_apart():
     first = padded(([END], -2.0))
     second = padded(([THE, END], -1.0))
     items = [
-        first._replace(step=1, live=padded(([THE], -0.5), ([A], -0.7))),
-        second._replace(step=2, live=padded()),
+        first._replace(step=1, active=padded(([THE], -0.5), ([A], -0.7))),
+        second._replace(step=2, active=padded()),
     ]
     assert by_fate(beam_growth(items)) == [
         [

@@ -57,7 +57,7 @@ def test_of_a_model_of_ours():
         num_heads=2,
         hidden_dim=8,
         intermediate_dim=16,
-        max_length=8,
+        max_sequence_length=8,
     )
     model = SequenceClassifier(encoder, 3)
     randomize(model)

@@ -9,7 +9,7 @@ from keras_attn.explain import (
     AttentionMap,
     head_distance,
     head_entropy,
-    padding_share,
+    padding_attention,
     rollout,
 )
 
@@ -53,7 +53,7 @@ def test_heads_by_loops():
     weights[0, :, 1] = 0  # a query that sees nothing
     entropy, distance = head_entropy(weights), head_distance(weights)
     mask = np.array([[1, 1, 1, 1, 0], [1, 1, 0, 1, 1]], bool)
-    share = padding_share(weights, mask)
+    share = padding_attention(weights, mask)
     for b in range(2):
         for n in range(3):
             seeing = [t for t in range(3) if weights[b, n, t].any()]
@@ -84,4 +84,4 @@ def test_bad_arguments():
     with pytest.raises(ValueError, match="none below 0"):
         rollout([-drawn(3, 3)])
     with pytest.raises(ValueError, match="`padding_mask` must have shape"):
-        padding_share(drawn(3, 4), np.ones((2, 3)))
+        padding_attention(drawn(3, 4), np.ones((2, 3)))

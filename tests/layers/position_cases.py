@@ -19,7 +19,7 @@ X = normal(B, T, D, seed=1)
 POSITIONS = {
     "rotary": lambda **kwargs: RotaryPosition(**kwargs),
     "rotary, in pairs": lambda **kwargs: RotaryPosition(
-        base=50.0, width=2, layout="interleaved", **kwargs
+        max_wavelength=50.0, rotary_dim=2, layout="interleaved", **kwargs
     ),
     "alibi": lambda **kwargs: ALiBiPosition(N, **kwargs),
     "t5": lambda **kwargs: T5Position(N, 8, 6, **kwargs),
@@ -33,7 +33,7 @@ POSITIONS = {
 def make(name, width=D, **kwargs):
     """A built layer that has the position of that name; no weight is zero."""
     position = None if name is None else POSITIONS[name]()
-    layer = MultiHeadAttention(N, H, position=position, **kwargs)
+    layer = MultiHeadAttention(N, H, attention_position=position, **kwargs)
     layer.build((None, None, D), (None, None, width))
     return randomize(layer, scale=0.6)
 

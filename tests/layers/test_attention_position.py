@@ -9,10 +9,10 @@ from keras import ops
 
 from keras_attn import cache as kv
 from keras_attn.backend import compiled
+from keras_attn.blocks import EncoderBlock
 from keras_attn.layers import (
     ALiBiPosition,
     AttentionPosition,
-    EncoderBlock,
     MultiHeadAttention,
     PositionalEmbedding,
     RotaryPosition,
@@ -37,7 +37,7 @@ def masked(x, mask):
 def test_the_contract(name):
     check_layer(
         lambda **kwargs: MultiHeadAttention(
-            N, H, position=POSITIONS[name](), **kwargs
+            N, H, attention_position=POSITIONS[name](), **kwargs
         ),
         (X, X),
         {"use_causal_mask": True},
@@ -179,7 +179,9 @@ def test_steps_to_a_memory(name):
     keys, projected = layer.project_memory(
         ops.convert_to_tensor(memory), ops.convert_to_tensor(there)
     )
-    cache = kv.full([keys], [projected], ops.convert_to_tensor(there))
+    cache = kv.from_projections(
+        [keys], [projected], ops.convert_to_tensor(there)
+    )
     output = layer.attend_memory(
         ops.convert_to_tensor(new), cache, 0, ops.convert_to_tensor(places)
     )
@@ -253,10 +255,17 @@ def test_a_shared_position_travels_as_one(tmp_path, blocks):
     position = T5Position(N, 8, 6)
     inputs = keras.Input((None, D))
     if blocks:
-        layers = [EncoderBlock(N, 8, position=position) for _ in range(2)]
+        layers = [
+            EncoderBlock(
+                num_heads=N, intermediate_dim=8, attention_position=position
+            )
+            for _ in range(2)
+        ]
         output = layers[1](layers[0](inputs))
     else:
-        layers = [MultiHeadAttention(N, H, position=position) for _ in "ab"]
+        layers = [
+            MultiHeadAttention(N, H, attention_position=position) for _ in "ab"
+        ]
         output = layers[0](inputs, inputs)
         output = layers[1](output, output)
     model = randomize(keras.Model(inputs, output))
@@ -286,23 +295,27 @@ def test_a_shared_position_travels_as_one(tmp_path, blocks):
     ids=["embedding", "name", "class"],
 )
 def test_what_is_no_position(position):
-    with pytest.raises(ValueError, match="`position` must be an AttentionPos"):
-        MultiHeadAttention(N, H, position=position)
-    with pytest.raises(ValueError, match="`position` must be an AttentionPos"):
-        EncoderBlock(N, 8, position=position)
+    with pytest.raises(ValueError, match="`attention_position` must be an Att"):
+        MultiHeadAttention(N, H, attention_position=position)
+    with pytest.raises(ValueError, match="`attention_position` must be an Att"):
+        EncoderBlock(
+            num_heads=N, intermediate_dim=8, attention_position=position
+        )
 
 
 @pytest.mark.parametrize("position", [ALiBiPosition(3), T5Position(3)])
 def test_other_heads_are_refused(position):
     message = rf"2 heads of the attention.*{type(position).__name__}.*=3"
     with pytest.raises(ValueError, match=message):
-        MultiHeadAttention(N, H, position=position)
+        MultiHeadAttention(N, H, attention_position=position)
     with pytest.raises(ValueError, match=message):
-        EncoderBlock(N, 8, position=position).build((None, None, D))
+        EncoderBlock(
+            num_heads=N, intermediate_dim=8, attention_position=position
+        ).build((None, None, D))
 
 
 def test_several_axes_are_refused():
-    layer = MultiHeadAttention(N, H, position=RotaryPosition())
+    layer = MultiHeadAttention(N, H, attention_position=RotaryPosition())
     with pytest.raises(ValueError, match=r"exactly one attention axis.*1, 2"):
         layer.build((None, 3, 4, D), (None, 3, 4, D))
 
@@ -310,13 +323,13 @@ def test_several_axes_are_refused():
 @every_position
 def test_one_axis_of_several(name):
     layer = MultiHeadAttention(
-        N, H, attention_axes=(1,), position=POSITIONS[name]()
+        N, H, attention_axes=(1,), attention_position=POSITIONS[name]()
     )
     x = normal(1, T, B, D, seed=4)
     layer.build(x.shape, x.shape)
     randomize(layer)
     output = values(layer(x, x))
-    flat = MultiHeadAttention(N, H, position=layer.position)
+    flat = MultiHeadAttention(N, H, attention_position=layer.attention_position)
     flat.build((None, None, D), (None, None, D))
     flat.set_weights(layer.get_weights())
     rows = x[0].swapaxes(0, 1)
@@ -324,7 +337,10 @@ def test_one_axis_of_several(name):
 
 
 def test_a_position_that_does_nothing():
-    layer, bare = MultiHeadAttention(N, H, position=AttentionPosition()), None
+    layer, bare = (
+        MultiHeadAttention(N, H, attention_position=AttentionPosition()),
+        None,
+    )
     layer.build((None, None, D), (None, None, D))
     randomize(layer)
     bare = make(None)

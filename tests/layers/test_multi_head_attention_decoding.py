@@ -18,14 +18,14 @@ LAYERS = [
     {"sliding_window": 3},
     {"use_gate": True, "num_key_value_heads": 1},
     # Made anew for each attention.
-    {"position": lambda: ALiBiPosition(N)},
+    {"attention_position": lambda: ALiBiPosition(N)},
 ]
 every_layer = pytest.mark.parametrize("kwargs", LAYERS)
 
 
-def make(width, position=None, **kwargs):
-    if position is not None:
-        kwargs["position"] = position()
+def make(width, attention_position=None, **kwargs):
+    if attention_position is not None:
+        kwargs["attention_position"] = attention_position()
     layer = MultiHeadAttention(N, H, **kwargs)
     layer.build((None, None, D), (None, None, width))
     return randomize(layer)
@@ -109,10 +109,10 @@ def test_hypotheses_that_go_on_from_each_other(kwargs, compile_step):
     if compile_step:
         step = compiled(step, layer.variables)
     output, cache = step(ops.convert_to_tensor(X[:, :2]), empty(layer))
-    cache = kv.branched(cache, width)
+    cache = kv.expand_beams(cache, width)
     seen = np.repeat(X[:, :2], width, axis=0)
     counts = 1, 1, 2
-    cache = kv.extended(cache, 2 + sum(counts) - kv.slots(cache))
+    cache = kv.grown(cache, 2 + sum(counts) - kv.slots(cache))
     for number, origins in enumerate([[0, 1, 2], [2, 2, 0], [1, 0, 1]]):
         rows = np.concatenate([origins, width + np.array(origins)])
         cache = kv.reorder(cache, ops.convert_to_tensor(rows.astype("int32")))
@@ -143,7 +143,7 @@ def project(layer, memory=MEMORY, positions=POSITIONS):
     keys, projected = layer.project_memory(
         ops.convert_to_tensor(memory), positions
     )
-    return kv.full([keys], [projected], positions)
+    return kv.from_projections([keys], [projected], positions)
 
 
 @pytest.mark.parametrize("kwargs", [LAYERS[0], LAYERS[2]])

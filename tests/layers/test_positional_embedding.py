@@ -19,8 +19,10 @@ COUNTED = np.int32([[-1, -1, 0, 1, 2], [0, 1, -1, 2, -1]])
 SOMEWHERE = np.int32([[7, 3, 0, -1, 1], [2, 2, 2, 5, 4]])
 
 
-def learned(max_length=8, **kwargs):
-    layer = PositionalEmbedding("learned", max_length=max_length, **kwargs)
+def learned(max_sequence_length=8, **kwargs):
+    layer = PositionalEmbedding(
+        "learned", max_sequence_length=max_sequence_length, **kwargs
+    )
     layer.build(X.shape)
     return randomize(layer)
 
@@ -145,13 +147,17 @@ def test_gradients(kind):
 
 
 def test_past_the_table():
-    layer = learned(max_length=5)
+    layer = learned(max_sequence_length=5)
     layer(X)
     longer = normal(2, 6, 6)
-    with pytest.raises(ValueError, match=r"max_length=5 rows.* 6 tokens"):
+    with pytest.raises(
+        ValueError, match=r"max_sequence_length=5 rows.* 6 tokens"
+    ):
         layer(longer)
     outside = np.int32([[0, 1, 2, 3, 5]] * 2)
-    with pytest.raises(ValueError, match=r"max_length=5 rows.*`positions`"):
+    with pytest.raises(
+        ValueError, match=r"max_sequence_length=5 rows.*`positions`"
+    ):
         layer(X, positions=outside)
 
 
@@ -159,7 +165,7 @@ def test_past_the_table():
     keras.backend.backend() == "torch", reason="compiles nothing here"
 )
 def test_past_the_table_is_nan_where_nobody_may_look():
-    layer = learned(max_length=5)
+    layer = learned(max_sequence_length=5)
     x, positions = keras.Input((5, 6)), keras.Input((5,), dtype="int32")
     model = keras.Model((x, positions), layer(x, positions=positions))
     places = np.int32([[4, 5, -1, 0, 99]] * 2)
@@ -181,7 +187,12 @@ def test_no_end_of_sinusoids():
     ("make", "trains"),
     [
         (functools.partial(PositionalEmbedding, layout="halves"), False),
-        (functools.partial(PositionalEmbedding, "learned", max_length=6), True),
+        (
+            functools.partial(
+                PositionalEmbedding, "learned", max_sequence_length=6
+            ),
+            True,
+        ),
     ],
 )
 def test_contract(make, trains):
@@ -189,7 +200,11 @@ def test_contract(make, trains):
 
 
 def test_config_names_every_argument():
-    arguments = {"kind": "learned", "layout": "halves", "max_length": 6}
+    arguments = {
+        "kind": "learned",
+        "layout": "halves",
+        "max_sequence_length": 6,
+    }
     layer = PositionalEmbedding(**arguments, initializer="ones")
     config = PositionalEmbedding.from_config(layer.get_config()).get_config()
     for name, value in arguments.items():
@@ -202,8 +217,11 @@ def test_config_names_every_argument():
     [
         ({"kind": "rotary"}, "`kind` must be one of"),
         ({"layout": "quarters"}, "`layout` must be one of"),
-        ({"kind": "learned"}, "`max_length` must be given"),
-        ({"kind": "learned", "max_length": 0}, "`max_length` must be a pos"),
+        ({"kind": "learned"}, "`max_sequence_length` must be given"),
+        (
+            {"kind": "learned", "max_sequence_length": 0},
+            "`max_sequence_length` must be a pos",
+        ),
     ],
 )
 def test_bad_arguments(arguments, message):

@@ -5,16 +5,18 @@ import numpy as np
 import pytest
 from keras import ops
 
+from keras_attn.blocks import DecoderBlock, EncoderBlock
 from keras_attn.layers import (
-    DecoderBlock,
     Dropout,
-    EncoderBlock,
     FeedForward,
     MultiHeadAttention,
     ScoredAttention,
+)
+from keras_attn.layers.dropout_seed import (
+    DropoutSeeds,
+    dropout_depth,
     dropout_seed,
 )
-from keras_attn.layers.dropout_seed import DropoutSeeds, dropout_depth
 from keras_attn.ops.mask_carriers import with_mask
 from tests.blocks.weight_gradients import layer_gradients, weighted_sum
 from tests.contract import randomize
@@ -37,9 +39,15 @@ EVERYWHERE = {
     "activation_dropout": 0.3,
 }
 LAYERS = {
-    "encoder block": lambda: EncoderBlock(2, 12, **EVERYWHERE),
-    "pre-norm": lambda: EncoderBlock(2, 12, normalize_first=True, **EVERYWHERE),
-    "decoder block": lambda: DecoderBlock(2, 12, **EVERYWHERE),
+    "encoder block": lambda: EncoderBlock(
+        num_heads=2, intermediate_dim=12, **EVERYWHERE
+    ),
+    "pre-norm": lambda: EncoderBlock(
+        num_heads=2, intermediate_dim=12, normalize_first=True, **EVERYWHERE
+    ),
+    "decoder block": lambda: DecoderBlock(
+        num_heads=2, intermediate_dim=12, **EVERYWHERE
+    ),
     "attention": lambda: MultiHeadAttention(2, 4, dropout=0.3, seed=1),
     "scored attention": lambda: ScoredAttention("general", dropout=0.3, seed=1),
     "hard attention": lambda: ScoredAttention("general", hard="gumbel", seed=1),
@@ -225,8 +233,8 @@ def test_fit_under_a_remat_scope():
     x = keras.layers.Embedding(9, 8, mask_zero=True)(ids)
     # On TensorFlow, Keras's own layers under such a scope fail in `fit`.
     with keras.RematScope("full"):
-        x = EncoderBlock(2, 12, **EVERYWHERE)(x)
-        x = DecoderBlock(2, 12, **EVERYWHERE)(x, x)
+        x = EncoderBlock(num_heads=2, intermediate_dim=12, **EVERYWHERE)(x)
+        x = DecoderBlock(num_heads=2, intermediate_dim=12, **EVERYWHERE)(x, x)
     model = keras.Model(ids, keras.layers.Dense(1)(x))
     model.compile(keras.optimizers.Adam(0.03), "mse")
     data = RANDOM.integers(1, 9, (32, 5)).astype("int32")

@@ -33,7 +33,9 @@ def rotate(position, x=X, places=FAR):
 @pytest.mark.parametrize("width", [None, 2, 6])
 @pytest.mark.parametrize("base", [10000.0, 500_000, 7.5])
 def test_equals_complex_numbers(layout, width, base):
-    position = RotaryPosition(base=base, width=width, layout=layout)
+    position = RotaryPosition(
+        max_wavelength=base, rotary_dim=width, layout=layout
+    )
     actual = rotate(position)
     assert actual.dtype == "float32"
     assert_close(actual, turned(X, FAR, base, width, layout))
@@ -55,7 +57,7 @@ def test_equals_llama(key_value_heads):
         num_key_value_heads=key_value_heads,
         use_bias=False,
         causal=True,
-        position=RotaryPosition(base=base),
+        attention_position=RotaryPosition(max_wavelength=base),
     )
     layer.build((None, None, width), (None, None, width))
     randomize(layer)
@@ -96,7 +98,7 @@ def test_equals_gpt_neox(part):
     x = torch.tensor(X).transpose(1, 2)
     cosine, sine = angles(x, torch.tensor(places, dtype=torch.long))
     expected, _ = modeling_gpt_neox.apply_rotary_pos_emb(x, x, cosine, sine)
-    position = RotaryPosition(width=int(part * H))
+    position = RotaryPosition(rotary_dim=int(part * H))
     assert_close(
         rotate(position, places=places), expected.transpose(1, 2).numpy()
     )
@@ -112,13 +114,13 @@ def test_equals_gptj(width):
         torch.tensor(X[..., :width]), sine, cosine
     )
     expected = np.concatenate([first.numpy(), X[..., width:]], axis=-1)
-    position = RotaryPosition(width=width, layout="interleaved")
+    position = RotaryPosition(rotary_dim=width, layout="interleaved")
     assert_close(rotate(position, places=places), expected)
 
 
 @every_layout
 def test_the_gradient_turns_back(layout):
-    position = RotaryPosition(layout=layout, width=4)
+    position = RotaryPosition(layout=layout, rotary_dim=4)
     upstream = normal(*X.shape, seed=3)
 
     def loss(x):
@@ -161,10 +163,16 @@ def test_one_row_of_positions_serves_all():
 @pytest.mark.parametrize(
     ("kwargs", "message"),
     [
-        ({"width": 3}, "`width` must be even.*width=3"),
-        ({"width": 0}, "`width` must be a positive integer"),
-        ({"base": 0}, "`base` must be a number > 0.*base=0"),
-        ({"base": "large"}, "`base` must be a number > 0.*'large'"),
+        ({"rotary_dim": 3}, "`rotary_dim` must be even.*rotary_dim=3"),
+        ({"rotary_dim": 0}, "`rotary_dim` must be a positive integer"),
+        (
+            {"max_wavelength": 0},
+            "`max_wavelength` must be a number > 0.*max_wavelength=0",
+        ),
+        (
+            {"max_wavelength": "large"},
+            "`max_wavelength` must be a number > 0.*'large'",
+        ),
         ({"layout": "pairs"}, "`layout` must be one of 'halves', 'inter"),
     ],
 )
@@ -175,7 +183,9 @@ def test_bad_arguments(kwargs, message):
 
 def test_heads_that_do_not_fit():
     with pytest.raises(ValueError, match=r"at most the `key_dim`.*4.*=6"):
-        MultiHeadAttention(N, 4, position=RotaryPosition(width=6))
+        MultiHeadAttention(
+            N, 4, attention_position=RotaryPosition(rotary_dim=6)
+        )
     with pytest.raises(ValueError, match=r"`key_dim` must be even.*key_dim=5"):
-        MultiHeadAttention(N, 5, position=RotaryPosition())
-    MultiHeadAttention(N, 5, position=RotaryPosition(width=4))
+        MultiHeadAttention(N, 5, attention_position=RotaryPosition())
+    MultiHeadAttention(N, 5, attention_position=RotaryPosition(rotary_dim=4))

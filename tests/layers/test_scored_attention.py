@@ -170,7 +170,7 @@ def test_additive_is_concat():
 
 
 def test_location_looks_at_the_query_alone():
-    layer = make("location", max_length=S + 3)
+    layer = make("location", max_sequence_length=S + 3)
     _, weights = layer(QUERY, VALUE, KEY, return_attention_scores=True)
     _, others = layer(QUERY, VALUE, 3 * KEY, return_attention_scores=True)
     assert_close(values(weights), values(others), 0)
@@ -317,7 +317,9 @@ def test_packed_sentences_see_only_themselves():
     segments = np.int32([[0, 0, 0, 1, 1], [0, 1, 1, 1, 2]])
     x = normal(B, S, D)
     output = values(
-        layer(x, VALUE, KEY, query_segments=segments, key_segments=segments)
+        layer(
+            x, VALUE, KEY, query_segment_ids=segments, key_segment_ids=segments
+        )
     )
     alone, _ = expected_of(
         layer, query=x[:1, 3:], value=VALUE[:1, 3:], key=KEY[:1, 3:]
@@ -388,7 +390,7 @@ def test_batches_of_any_length():
     x = keras.layers.Embedding(9, 4, mask_zero=True)(ids)
     for arguments in (
         {"score": "additive", "units": 3},
-        {"score": "location", "max_length": 7},
+        {"score": "location", "max_sequence_length": 7},
         {"score": "cosine", "local": "predictive", "window": 3},
         {"score": "general", "local": "monotonic", "window": 2},
         {"score": "scaled_dot", "hard": "gumbel"},
@@ -428,7 +430,7 @@ def test_config_names_every_argument():
     for name, value in arguments.items():
         assert config[name] == value
     assert config["kernel_initializer"]["class_name"] == "Ones"
-    others = {"score": "location", "max_length": 9, "dropout": 0.2}
+    others = {"score": "location", "max_sequence_length": 9, "dropout": 0.2}
     config = ScoredAttention(**others).get_config()
     assert {name: config[name] for name in others} == others
 
@@ -440,7 +442,10 @@ def test_config_names_every_argument():
         ({"score": None}, "`score` must be one of"),
         ({"units": 0}, "`units` must be a positive"),
         ({"score": "dot", "units": 3}, "`units` is an argument of the score"),
-        ({"max_length": 3}, "`max_length` is an argument of the score"),
+        (
+            {"max_sequence_length": 3},
+            "`max_sequence_length` is an argument of the score",
+        ),
         ({"local": "wide"}, "`local` must be one of None, 'monotonic'"),
         ({"local": "monotonic", "window": 0}, "`window` must be a positive"),
         ({"hard": True}, "`hard` must be one of None, 'reinforce', 'gumbel'"),
@@ -467,9 +472,9 @@ def test_bad_arguments(arguments, message):
         ({"score": "dot"}, [(2, 4, 6), (2, 5, 7)], "the score 'dot'"),
         ({"score": "cosine"}, [(2, 4, 6), (2, 5, 7)], "the score 'cosine'"),
         (
-            {"score": "location", "max_length": 4},
+            {"score": "location", "max_sequence_length": 4},
             [(2, 4, 6), (2, 5, 7)],
-            "max_length=4 columns",
+            "max_sequence_length=4 columns",
         ),
     ],
 )
@@ -511,7 +516,9 @@ def test_bad_calls(call, message):
 
 
 def test_a_location_that_has_no_column():
-    with pytest.raises(ValueError, match="`max_length` must be given for"):
+    with pytest.raises(
+        ValueError, match="`max_sequence_length` must be given for"
+    ):
         ScoredAttention("location")(
             keras.Input((None, 4)), keras.Input((None, 4))
         )

@@ -33,8 +33,8 @@ def packed(layer, x=X, segments=SEGMENTS, mask=MASK):
         x,
         query_mask=there,
         value_mask=there,
-        query_segments=segments,
-        key_segments=segments,
+        query_segment_ids=segments,
+        key_segment_ids=segments,
     )
 
 
@@ -102,7 +102,7 @@ def test_attention_to_another_packed_batch(name):
     memory = normal(B, 5, D + 1, seed=2)
     there = np.int32([[2, 2, 1, 1, 1], [0, 7, 7, 7, 0]])
     output = values(
-        layer(X, memory, query_segments=SEGMENTS, key_segments=there)
+        layer(X, memory, query_segment_ids=SEGMENTS, key_segment_ids=there)
     )
     everywhere = np.ones_like(MASK)
     for row, slots in sentences(everywhere):
@@ -120,13 +120,13 @@ def test_attention_to_another_packed_batch(name):
 
 def test_the_rule_is_that_of_the_reference():
     layer = make(None)
-    output = layer(X, X, query_segments=SEGMENTS, key_segments=SEGMENTS)
+    output = layer(X, X, query_segment_ids=SEGMENTS, key_segment_ids=SEGMENTS)
     expected, _ = reference.multi_head_attention(
         X,
         X,
         layer.get_weights(),
         mask=reference.visible(
-            B, T, T, query_segments=SEGMENTS, key_segments=SEGMENTS
+            B, T, T, query_segment_ids=SEGMENTS, key_segment_ids=SEGMENTS
         ),
     )
     assert_close(values(output), expected)
@@ -136,23 +136,25 @@ def test_segments_over_one_axis_of_several():
     layer = MultiHeadAttention(N, H, attention_axes=(2,))
     x = normal(1, 2, T, D, seed=4)
     segments = SEGMENTS[None]
-    output = layer(x, x, query_segments=segments, key_segments=segments)
+    output = layer(x, x, query_segment_ids=segments, key_segment_ids=segments)
     rows = MultiHeadAttention(N, H)
     rows.build((None, None, D), (None, None, D))
     rows.set_weights(layer.get_weights())
-    expected = rows(x[0], x[0], query_segments=SEGMENTS, key_segments=SEGMENTS)
+    expected = rows(
+        x[0], x[0], query_segment_ids=SEGMENTS, key_segment_ids=SEGMENTS
+    )
     assert_close(values(output)[0], values(expected))
 
 
 def test_the_contract():
     check_layer(
         lambda **kwargs: MultiHeadAttention(
-            N, H, position=POSITIONS["t5"](), **kwargs
+            N, H, attention_position=POSITIONS["t5"](), **kwargs
         ),
         (X, X),
         {
-            "query_segments": SEGMENTS,
-            "key_segments": SEGMENTS,
+            "query_segment_ids": SEGMENTS,
+            "key_segment_ids": SEGMENTS,
             "use_causal_mask": True,
         },
     )
@@ -161,14 +163,14 @@ def test_the_contract():
 @pytest.mark.parametrize(
     ("kwargs", "message"),
     [
-        ({"query_segments": SEGMENTS}, "together.*key_segments=None"),
+        ({"query_segment_ids": SEGMENTS}, "together.*key_segment_ids=None"),
         (
-            {"query_segments": X[..., 0], "key_segments": SEGMENTS},
-            "`query_segments` must hold integers",
+            {"query_segment_ids": X[..., 0], "key_segment_ids": SEGMENTS},
+            "`query_segment_ids` must hold integers",
         ),
         (
-            {"query_segments": SEGMENTS, "key_segments": SEGMENTS[:, :3]},
-            "`key_segments` must have the shape of its tensor",
+            {"query_segment_ids": SEGMENTS, "key_segment_ids": SEGMENTS[:, :3]},
+            "`key_segment_ids` must have the shape of its tensor",
         ),
     ],
 )

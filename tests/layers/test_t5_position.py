@@ -69,7 +69,7 @@ def test_borders_are_whole_numbers():
 @every_shape
 def test_equals_compute_bias(buckets, distance, bidirectional):
     position = randomize(T5Position(3, buckets, distance, bidirectional))
-    layer = MultiHeadAttention(3, 4, position=position)
+    layer = MultiHeadAttention(3, 4, attention_position=position)
     layer.build((None, None, 6), (None, None, 6))
     twin, _ = twins.t5(layer, 6)
     with torch.no_grad():
@@ -87,7 +87,7 @@ def test_equals_the_attention_of_t5(bidirectional):
         4,
         use_bias=False,
         causal=not bidirectional,
-        position=T5Position(2, 8, 6, bidirectional),
+        attention_position=T5Position(2, 8, 6, bidirectional),
     )
     layer.build((None, None, width), (None, None, width))
     randomize(layer)
@@ -114,12 +114,12 @@ def test_equals_the_attention_of_t5(bidirectional):
 
 def test_the_table_stays_float32():
     layer = MultiHeadAttention(
-        2, 4, position=T5Position(2, dtype="mixed_bfloat16")
+        2, 4, attention_position=T5Position(2, dtype="mixed_bfloat16")
     )
     layer.build((None, None, 6), (None, None, 6))
-    parameters = layer.position.bias().parameters
+    parameters = layer.attention_position.bias().parameters
     assert keras.backend.standardize_dtype(parameters.dtype) == "float32"
-    exact = randomize(layer).position
+    exact = randomize(layer).attention_position
     inside = []
 
     class Spy(keras.layers.Layer):

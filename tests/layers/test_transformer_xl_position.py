@@ -8,13 +8,9 @@ from hypothesis import strategies as st
 from keras import ops
 
 from keras_attn.layers import MultiHeadAttention, TransformerXLPosition
-from keras_attn.ops import (
-    Visibility,
-    attend,
-    describe,
-    distance_waves,
-    relative_shift,
-)
+from keras_attn.ops import Visibility, attend, relative_shift
+from keras_attn.ops.relative import relative_sinusoids
+from keras_attn.ops.visibility import make_visibility
 from tests.blocks.weight_gradients import layer_gradients, weighted_sum
 from tests.contract import randomize
 from tests.ops.cases import assert_close, assert_differs, normal, values
@@ -46,7 +42,7 @@ def test_the_waves_of_distances():
     rates = 10_000.0 ** (-np.arange(0, 8, 2) / 8)
     angles = distances[:, None].astype("float64") * rates
     expected = np.concatenate([np.sin(angles), np.cos(angles)], axis=-1)
-    found = distance_waves(ops.convert_to_tensor(distances), 8)
+    found = relative_sinusoids(ops.convert_to_tensor(distances), 8)
     assert_close(values(found), expected)
 
 
@@ -123,7 +119,7 @@ def twin_of(layer, width):
         vocab_size=8,
     )
     twin = XLNetRelativeAttention(config)
-    position = layer.position
+    position = layer.attention_position
     heads = layer.query_dense, layer.key_dense, layer.value_dense
     for name, array in (
         *zip("qkv", (dense.kernel for dense in heads), strict=True),
@@ -145,7 +141,7 @@ def test_equals_the_attention_of_xlnet(causal):
         H,
         use_bias=False,
         causal=causal,
-        position=TransformerXLPosition(N, H),
+        attention_position=TransformerXLPosition(N, H),
     )
     layer.build((None, None, width), (None, None, width))
     randomize(layer)
@@ -153,7 +149,7 @@ def test_equals_the_attention_of_xlnet(causal):
     x = normal(batch, length, width, seed=4)
     upstream = normal(batch, length, width, seed=5)
     tensor = torch.tensor(np.swapaxes(x, 0, 1).copy(), requires_grad=True)
-    waves = distance_waves(
+    waves = relative_sinusoids(
         ops.convert_to_tensor(np.arange(length, -length, -1, dtype="int32")),
         width,
     )
@@ -207,8 +203,8 @@ def test_gradients_by_slots_and_by_positions_are_equal():
     places = np.arange(5, dtype="int32")[None]
     found = []
     for see in (
-        describe(5, 5, causal=True),
-        describe(
+        make_visibility(5, 5, causal=True),
+        make_visibility(
             5, 5, causal=True, query_positions=places, key_positions=places
         ),
     ):
@@ -227,9 +223,14 @@ def test_gradients_by_slots_and_by_positions_are_equal():
 
 def test_half_precision_scores_are_float32():
     layer = MultiHeadAttention(
-        N, H, position=TransformerXLPosition(N, H), dtype="mixed_bfloat16"
+        N,
+        H,
+        attention_position=TransformerXLPosition(N, H),
+        dtype="mixed_bfloat16",
     )
-    exact = MultiHeadAttention(N, H, position=TransformerXLPosition(N, H))
+    exact = MultiHeadAttention(
+        N, H, attention_position=TransformerXLPosition(N, H)
+    )
     for one in (layer, exact):
         one.build((None, None, N * H), (None, None, N * H))
         randomize(one)
@@ -258,7 +259,9 @@ def test_bad_arguments(arguments, says):
 )
 def test_an_attention_that_it_does_not_fit(sizes, says):
     with pytest.raises(ValueError, match=says):
-        MultiHeadAttention(2, 4, position=TransformerXLPosition(*sizes))
+        MultiHeadAttention(
+            2, 4, attention_position=TransformerXLPosition(*sizes)
+        )
 
 
 def _largest(jaxpr):
@@ -283,7 +286,7 @@ def test_nothing_of_the_size_of_all_pairs_times_the_width_is_held(padded):
 
     length, width = 24, 64
     layer = MultiHeadAttention(
-        2, 32, causal=True, position=TransformerXLPosition(2, 32)
+        2, 32, causal=True, attention_position=TransformerXLPosition(2, 32)
     )
     x = normal(1, length, width)
     layer.build(x.shape, x.shape)

@@ -52,7 +52,7 @@ def t5(layer, width):
 
     It multiplies by no 1 / sqrt(H): its queries are that much smaller.
     """
-    position = layer.position
+    position = layer.attention_position
     config = T5Config(
         d_model=width,
         d_kv=layer.key_dim,

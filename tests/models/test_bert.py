@@ -31,7 +31,7 @@ PAIR = {"token_ids": IDS, "segment_ids": SEGMENTS}
 
 def bert(random=True, **kwargs):
     sizes = {"num_layers": 2, "num_heads": 2, "hidden_dim": 8}
-    calm = {"dropout": 0.0, "attention_dropout": 0.0, "max_length": 16}
+    calm = {"dropout": 0.0, "attention_dropout": 0.0, "max_sequence_length": 16}
     model = Bert(SIZE, intermediate_dim=12, **(sizes | calm | kwargs))
     return randomize(model, scale=0.3) if random else model
 
@@ -290,8 +290,10 @@ def test_answers_are_found_where_they_stand():
         (lambda: bert(num_heads=3), "`num_heads`"),
         (lambda: bert(pooler=False).pool(None, None), "a model with a pooler"),
         (
-            lambda: BertPretrainer(bert(), masked=False, next_sentence=False),
-            "`masked` or `next_sentence` must be True",
+            lambda: BertPretrainer(
+                bert(), masked_lm=False, next_sentence=False
+            ),
+            "`masked_lm` or `next_sentence` must be True",
         ),
         (
             lambda: BertPretrainer(bert(pooler=False)),
@@ -336,7 +338,10 @@ def test_bad_arguments(make, message):
             {**PAIR, "masked_positions": np.array([[1]], "int32")},
             "`masked_positions` must have 2 rows",
         ),
-        (np.ones((1, 17), "int32"), "must not be longer than max_length=16"),
+        (
+            np.ones((1, 17), "int32"),
+            "must not be longer than max_sequence_length=16",
+        ),
     ],
 )
 def test_bad_inputs(inputs, message):

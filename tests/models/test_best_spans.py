@@ -52,7 +52,11 @@ def test_an_end_before_its_start_is_none():
         (np.ones((2, 5)), {}, r"shape \(batch, 2, 1 \+ length\)"),
         (np.ones((2, 3, 5)), {}, r"shape \(batch, 2, 1 \+ length\)"),
         (np.ones((2, 2, 1)), {}, r"shape \(batch, 2, 1 \+ length\)"),
-        (np.ones((2, 2, 3)), {"max_length": 0}, "`max_length` must be"),
+        (
+            np.ones((2, 2, 3)),
+            {"max_answer_length": 0},
+            "`max_answer_length` must be",
+        ),
     ],
 )
 def test_bad_arguments(logits, options, said):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_attn.models import bio_spans, first_piece_labels
+from keras_attn.models import align_labels_with_tokens, bio_spans
 
 TAGS = ["O", "B-x", "I-x", "B-y", "I-y"]
 
@@ -40,7 +40,7 @@ def test_what_is_no_tag(tag):
 
 def test_labels_stand_on_first_pieces():
     words = [[None, 0, 0, 1, 2, 2, None], [-1, 0, -1]]
-    found = first_piece_labels(words, [[4, 0, 6], [5]], length=8)
+    found = align_labels_with_tokens(words, [[4, 0, 6], [5]], length=8)
     assert found.tolist() == [
         [-1, 4, -1, 0, 6, -1, -1, -1],
         [-1, 5, -1, -1, -1, -1, -1, -1],
@@ -59,4 +59,4 @@ def test_labels_stand_on_first_pieces():
 )
 def test_labels_that_do_not_fit(words, labels, length, message):
     with pytest.raises(ValueError, match=message):
-        first_piece_labels(words, labels, length)
+        align_labels_with_tokens(words, labels, length)

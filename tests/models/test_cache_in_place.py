@@ -8,6 +8,7 @@ import pytest
 
 import keras_attn
 from keras_attn.decoding import BeamSearch, GreedySearch
+from keras_attn.decoding.loop import run
 
 pytestmark = pytest.mark.skipif(
     keras.backend.backend() != "jax", reason="reads what JAX compiles"
@@ -35,7 +36,8 @@ def _program(strategy, rows):
     )
 
     def search(ids):
-        return tuple(strategy.search(model, ids, LENGTH)[:3])
+        found = run(strategy, model, ids, LENGTH, None, None, ())
+        return tuple(found[:3])
 
     ids = np.full((rows, 7), 5, "int32")
     return (

@@ -32,12 +32,12 @@ FORMS = {
     "pre-norm": {
         "normalize_first": True,
         "activation": "gelu",
-        "positions": "learned",
-        "max_length": 6,
+        "position_embedding": "learned",
+        "max_sequence_length": 6,
     },
-    "no positions": {"positions": None, "num_layers": 1},
+    "no positions": {"position_embedding": None, "num_layers": 1},
     "characters": {"character_vocabulary_size": 7},
-    "relative": {"positions": None, "position": "t5"},
+    "relative": {"position_embedding": None, "attention_position": "t5"},
     "segments": {"num_segments": 3, "character_vocabulary_size": 7},
 }
 
@@ -50,9 +50,9 @@ def tiny_encoder(**kwargs):
         "intermediate_dim": 12,
         "dropout": 0.0,
     }
-    if kwargs.get("position") == "t5":
+    if kwargs.get("attention_position") == "t5":
         # Not in the table of forms: a position belongs to one model.
-        kwargs["position"] = T5Position(2, 8, 6, name="relative")
+        kwargs["attention_position"] = T5Position(2, 8, 6, name="relative")
     return Encoder(11, **(sizes | kwargs))
 
 
@@ -123,15 +123,15 @@ def test_the_classifier_equals_torch(form):
 def test_the_extractor_equals_torch(form, given):
     model = randomize(extractor(**FORMS[form]))
     inputs, twin = inputs_of(form), TorchEncoder(model)
-    hidden, there = encoded(twin, inputs)
-    weights = there[..., None].double()
+    hidden, token_mask = encoded(twin, inputs)
+    weights = token_mask[..., None].double()
     none = twin.dense("no_answer", (hidden * weights).sum(1) / weights.sum(1))
     if given:
         parts = inputs if isinstance(inputs, dict) else {"token_ids": inputs}
         inputs = {**parts, "answerable": ANSWERABLE}
-        there = there & torch_twin.tensor(ANSWERABLE)
+        token_mask = token_mask & torch_twin.tensor(ANSWERABLE)
     expected = twin.dense("token", hidden)
-    expected = expected.masked_fill(~there[..., None], -1e9)
+    expected = expected.masked_fill(~token_mask[..., None], -1e9)
     expected = torch.cat([none[:, None], expected], 1).transpose(1, 2)
     torch.nn.functional.cross_entropy(
         expected.flatten(0, 1),
@@ -203,10 +203,10 @@ def test_fit_learns_to_point_and_to_say_no():
     tokens = rng.integers(1, 8, (256, 6)).astype("int32")
     start = rng.integers(0, 4, 256)
     end = np.minimum(start + rng.integers(0, 2, 256), 3)
-    there = rng.random(256) < 0.7
-    for row in np.flatnonzero(there):
+    token_mask = rng.random(256) < 0.7
+    for row in np.flatnonzero(token_mask):
         tokens[row, start[row] : end[row] + 1] = 9
-    labels = np.where(there[:, None], np.stack([start, end], 1) + 1, 0)
+    labels = np.where(token_mask[:, None], np.stack([start, end], 1) + 1, 0)
     inputs = {"token_ids": tokens, "answerable": np.arange(6)[None] < 4}
     inputs["answerable"] = np.repeat(inputs["answerable"], 256, axis=0)
     model = SpanExtractor(
@@ -215,7 +215,7 @@ def test_fit_learns_to_point_and_to_say_no():
     model.compile(keras.optimizers.Adam(0.01), SequenceCrossentropy(pad_id=-1))
     model.fit(inputs, labels, epochs=12, batch_size=16, verbose=0)
     spans = model.extract(inputs)
-    expected = np.where(there, start, -1), np.where(there, end, -1)
+    expected = np.where(token_mask, start, -1), np.where(token_mask, end, -1)
     assert (spans.start == expected[0]).mean() > 0.95
     assert (spans.end == expected[1]).mean() > 0.95
     np.testing.assert_array_equal(spans.score > 0, spans.start >= 0)
@@ -238,7 +238,7 @@ def test_mixed_precision(dtype):
         ("paper", TOKENS[0], r"`token_ids` must have shape \(batch, length\)"),
         ("paper", TOKENS + 9, r"`token_ids` must lie in \[0, 11\)"),
         ("paper", TOKENS / 2, "`token_ids` must hold integers"),
-        ("pre-norm", np.pad(TOKENS, ((0, 0), (0, 2))), "longer than max_len"),
+        ("pre-norm", np.pad(TOKENS, ((0, 0), (0, 2))), "longer than max_seq"),
         ("characters", TOKENS, "hold token_ids and character_ids"),
         (
             "paper",
@@ -291,9 +291,18 @@ def test_answerable_of_another_shape():
     "make, said",
     [
         (lambda: tiny_encoder(pad_id=11), r"`pad_id` must lie in \[0, 11\)"),
-        (lambda: tiny_encoder(positions="all"), "`positions` must be one of"),
-        (lambda: tiny_encoder(position="rotary"), "must be an AttentionPos"),
-        (lambda: tiny_encoder(position=T5Position(3)), "the 2 heads of the"),
+        (
+            lambda: tiny_encoder(position_embedding="all"),
+            "`position_embedding` must be one of",
+        ),
+        (
+            lambda: tiny_encoder(attention_position="rotary"),
+            "must be an AttentionPos",
+        ),
+        (
+            lambda: tiny_encoder(attention_position=T5Position(3)),
+            "the 2 heads of the",
+        ),
         (lambda: tiny_encoder(num_heads=3), "`num_heads` must divide"),
         (lambda: TokenClassifier(tiny_encoder(), 0), "`num_classes` must be"),
         (lambda: TokenClassifier("bert", 3), "`encoder` must be a keras_attn"),

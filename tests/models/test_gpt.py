@@ -23,10 +23,19 @@ IDS = np.array([[7, 8, 9, 4, 3], [5, 6, 10, 3, 8]], "int32")
 FORMS = {
     "GPT-2": dict,
     "GPT": lambda: {"normalize_first": False},
-    "untied": lambda: {"tie_output": False},
-    "sinusoidal": lambda: {"positions": "sinusoidal", "max_length": None},
-    "rotary": lambda: {"positions": None, "position": RotaryPosition()},
-    "ALiBi": lambda: {"positions": None, "position": ALiBiPosition(2)},
+    "untied": lambda: {"tie_word_embeddings": False},
+    "sinusoidal": lambda: {
+        "position_embedding": "sinusoidal",
+        "max_sequence_length": None,
+    },
+    "rotary": lambda: {
+        "position_embedding": None,
+        "attention_position": RotaryPosition(),
+    },
+    "ALiBi": lambda: {
+        "position_embedding": None,
+        "attention_position": ALiBiPosition(2),
+    },
 }
 every_form = pytest.mark.parametrize(
     "form",
@@ -36,7 +45,11 @@ every_form = pytest.mark.parametrize(
 
 def tiny(form="GPT-2", **kwargs):
     sizes = {"num_layers": 2, "num_heads": 2, "hidden_dim": 8}
-    settings = {"max_length": 24, "dropout": 0.0, "attention_dropout": 0.0}
+    settings = {
+        "max_sequence_length": 24,
+        "dropout": 0.0,
+        "attention_dropout": 0.0,
+    }
     model = GPT(SIZE, **(sizes | settings | FORMS[form]() | kwargs))
     randomize(model)
     for variable in model.weights:
@@ -96,14 +109,14 @@ def test_padding_changes_nothing(form, side):
     alone = to_numpy(model(IDS[1:, :3]))
     row = [0, 0, *IDS[1, :3]] if side == "left" else [*IDS[1, :3], 0, 0]
     batch = np.array([IDS[0], row], "int32")
-    there = batch[1] != 0
+    token_mask = batch[1] != 0
     found = to_numpy(model(batch))[1]
-    np.testing.assert_allclose(found[there], alone[0], atol=1e-5)
+    np.testing.assert_allclose(found[token_mask], alone[0], atol=1e-5)
     # The same said by a mask, whatever stands there.
     mask = batch != 0
     masked = {"token_ids": np.where(mask, batch, 9), "padding_mask": mask}
     found = to_numpy(model(masked))[1]
-    np.testing.assert_allclose(found[there], alone[0], atol=1e-5)
+    np.testing.assert_allclose(found[token_mask], alone[0], atol=1e-5)
 
 
 def test_no_id_is_padding():
@@ -118,33 +131,33 @@ def test_no_id_is_padding():
         to_numpy(model(ids[:, 1:2]))[:, 0],
         atol=1e-5,
     )
-    decoded = model.generate([[0, 7, 0]], max_length=5)
+    decoded = model.generate([[0, 7, 0]], max_new_tokens=5)
     length = decoded.lengths[0, 0]
     assert (decoded.tokens[0, 0, length:] == model.end_id).all()
 
 
 def test_no_id_ends_and_none_is_special():
     ids = {"pad_id": None, "start_id": None, "end_id": None}
-    model = tiny("rotary", max_length=None, **ids)
+    model = tiny("rotary", max_sequence_length=None, **ids)
     prompts = [[0, 7, 0, 1], [2]]
     rows = [list(prompt) for prompt in prompts]
     for row in rows:
         for _ in range(9):
             row.append(int(next_logits(model, row, 13).argmax()))
-    found = model.generate(prompts, max_length=9)
+    found = model.generate(prompts, max_new_tokens=9)
     for prompt, row, tokens in zip(prompts, rows, found.tokens, strict=True):
         assert tokens[0].tolist() == row[len(prompt) :]
     assert (found.lengths == 9).all()
     # Every id can be drawn, and none ends anything.
-    strategy = Sampling(temperature=50.0, num_samples=40, seed=0)
-    drawn = model.generate(prompts, max_length=9, strategy=strategy)
+    strategy = Sampling(temperature=50.0, num_return_sequences=40, seed=0)
+    drawn = model.generate(prompts, max_new_tokens=9, strategy=strategy)
     assert (drawn.lengths == 9).all()
     assert set(drawn.tokens.ravel().tolist()) == set(range(SIZE))
-    beams = model.generate(prompts, max_length=9, strategy="beam")
+    beams = model.generate(prompts, max_new_tokens=9, strategy="beam")
     assert (beams.lengths == 9).all() and np.isfinite(beams.scores).all()
-    forced = model.generate(prompts, max_length=3, prefix=[0, 1])
+    forced = model.generate(prompts, max_new_tokens=3, prefix=[0, 1])
     assert forced.tokens[:, 0, :2].tolist() == [[0, 1], [0, 1]]
-    *_, last = model.stream(prompts, max_length=9)
+    *_, last = model.stream(prompts, max_new_tokens=9)
     np.testing.assert_array_equal(last.tokens, found.tokens)
     assert type(model).from_config(model.get_config()).end_id is None
 
@@ -152,7 +165,7 @@ def test_no_id_ends_and_none_is_special():
 @pytest.mark.parametrize("form", ["GPT-2", "rotary", *once(["GPT"])])
 def test_goes_on_with_the_likeliest(form):
     model = tiny(form)
-    found = model.generate(PROMPTS, max_length=6)
+    found = model.generate(PROMPTS, max_new_tokens=6)
     expected = [[greedy(model, row, 6)] for row in PROMPTS]
     np.testing.assert_array_equal(found.tokens, expected)
     assert found.lengths.max() > 1
@@ -160,7 +173,7 @@ def test_goes_on_with_the_likeliest(form):
 
 def test_prompts_in_every_form():
     model = tiny()
-    expected = model.generate(PROMPTS, max_length=5, strategy="beam")
+    expected = model.generate(PROMPTS, max_new_tokens=5, strategy="beam")
     width = max(map(len, PROMPTS))
     left = np.array([[0] * (width - len(row)) + row for row in PROMPTS])
     right = np.array([row + [0] * (width - len(row)) for row in PROMPTS])
@@ -169,11 +182,11 @@ def test_prompts_in_every_form():
         "padding_mask": left != 0,
     }
     for prompts in (left, right, masked, [np.array(row) for row in PROMPTS]):
-        found = model.generate(prompts, max_length=5, strategy="beam")
+        found = model.generate(prompts, max_new_tokens=5, strategy="beam")
         np.testing.assert_array_equal(found.tokens, expected.tokens)
         np.testing.assert_allclose(found.scores, expected.scores, atol=1e-5)
     for number, row in enumerate(PROMPTS):
-        alone = model.generate([row], max_length=5, strategy="beam")
+        alone = model.generate([row], max_new_tokens=5, strategy="beam")
         np.testing.assert_array_equal(alone.tokens[0], expected.tokens[number])
         np.testing.assert_allclose(
             alone.scores[0], expected.scores[number], atol=1e-5
@@ -194,16 +207,16 @@ def test_a_wide_beam_finds_the_best():
         places = len(prompt) - 1 + np.arange(len(tokens))
         best = max(best, chances[places, tokens].sum())
     strategy = BeamSearch(SIZE**length, length_penalty=0.0)
-    found = model.generate([prompt], max_length=length, strategy=strategy)
+    found = model.generate([prompt], max_new_tokens=length, strategy=strategy)
     np.testing.assert_allclose(found.scores[0, 0], best, atol=1e-5)
 
 
 def test_beams_on_long_sequences_share_their_prompt():
     """More tokens than the loop begins with, after prompts of two lengths."""
     model = tiny("sinusoidal")
-    strategy = BeamSearch(3, 2, banned_tokens=[2])
+    strategy = BeamSearch(3, 2, suppress_tokens=[2])
     prompts = [PROMPTS[0], PROMPTS[2]]
-    found = model.generate(prompts, max_length=70, strategy=strategy)
+    found = model.generate(prompts, max_new_tokens=70, strategy=strategy)
     longest = max(map(len, prompts))
     for row, tokens, scores in zip(
         prompts, found.tokens, found.scores, strict=True
@@ -222,13 +235,13 @@ def test_beams_on_long_sequences_share_their_prompt():
 
 def test_samples_and_streams():
     model = tiny()
-    strategy = Sampling(seed=3, num_samples=2)
-    found = model.generate(PROMPTS, max_length=4, strategy=strategy)
-    alone = model.generate(PROMPTS[:1], max_length=4, strategy=strategy)
+    strategy = Sampling(seed=3, num_return_sequences=2)
+    found = model.generate(PROMPTS, max_new_tokens=4, strategy=strategy)
+    alone = model.generate(PROMPTS[:1], max_new_tokens=4, strategy=strategy)
     np.testing.assert_array_equal(found.tokens[:1], alone.tokens)
-    *_, last = model.stream(PROMPTS, max_length=4, strategy=strategy)
+    *_, last = model.stream(PROMPTS, max_new_tokens=4, strategy=strategy)
     np.testing.assert_array_equal(last.tokens, found.tokens)
-    forced = model.generate(PROMPTS, max_length=4, prefix=[9])
+    forced = model.generate(PROMPTS, max_new_tokens=4, prefix=[9])
     assert (forced.tokens[:, 0, 0] == 9).all()
 
 
@@ -244,7 +257,13 @@ def test_sizes_that_were_published():
 
 def test_learns_to_count_and_is_saved(tmp_path):
     model = GPT(
-        SIZE, 1, 2, 16, max_length=8, dropout=0.0, attention_dropout=0.0
+        SIZE,
+        1,
+        2,
+        16,
+        max_sequence_length=8,
+        dropout=0.0,
+        attention_dropout=0.0,
     )
     model.compile(keras.optimizers.Adam(0.02), SequenceCrossentropy())
     starts = np.arange(64)[:, None] % 8
@@ -252,7 +271,7 @@ def test_learns_to_count_and_is_saved(tmp_path):
     x, y = rows[:, :-1].astype("int32"), rows[:, 1:].astype("int32")
     history = model.fit(x, y, epochs=30, batch_size=16, verbose=0).history
     assert history["loss"][-1] < 0.1 < history["loss"][0]
-    found = model.generate([[5, 6], [9]], max_length=4)
+    found = model.generate([[5, 6], [9]], max_new_tokens=4)
     assert found.tokens[:, 0].tolist() == [[7, 8, 9, 10], [10, 3, 4, 5]]
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
@@ -280,15 +299,18 @@ def test_half_precision():
         to_numpy(exact(IDS)),
         atol=0.1,
     )
-    assert np.isfinite(model.generate(PROMPTS, max_length=3).scores).all()
+    assert np.isfinite(model.generate(PROMPTS, max_new_tokens=3).scores).all()
 
 
 @pytest.mark.parametrize(
     "arguments, message",
     [
         ({"num_heads": 3}, "`num_heads` must divide `hidden_dim`.*3.*8"),
-        ({"positions": "rotary"}, "`positions` must be one of"),
-        ({"max_length": None}, "`max_length` must be given"),
+        (
+            {"position_embedding": "rotary"},
+            "`position_embedding` must be one of",
+        ),
+        ({"max_sequence_length": None}, "`max_sequence_length` must be given"),
         ({"pad_id": SIZE}, r"`pad_id` must lie in \[0, 11\)"),
         ({"end_id": -1}, r"`end_id` must lie in \[0, 11\)"),
         ({"hidden_dim": 0}, "`hidden_dim` must be a positive integer"),
@@ -308,7 +330,10 @@ def test_bad_arguments(arguments, message):
         (IDS[0], r"`token_ids` must have shape \(batch, length\)"),
         (IDS * 1.0, "`token_ids`.*float"),
         (IDS + 9, r"`token_ids` must lie in \[0, 11\)"),
-        (np.ones((1, 25), "int32"), "max_length=24. Received: 25 tokens"),
+        (
+            np.ones((1, 25), "int32"),
+            "max_sequence_length=24. Received: 25 tokens",
+        ),
         ({"ids": IDS}, "must hold token_ids and, if need be, padding_mask"),
         (
             {"token_ids": IDS, "padding_mask": IDS[:, :2]},
@@ -322,7 +347,7 @@ def test_bad_inputs(inputs, message):
 
 
 @pytest.mark.parametrize(
-    "inputs, max_length, message",
+    "inputs, max_sequence_length, message",
     [
         ([], 4, "at least one row"),
         ([[]], 4, "a token in every row"),
@@ -337,19 +362,24 @@ def test_bad_inputs(inputs, message):
         ),
     ],
 )
-def test_bad_prompts(inputs, max_length, message):
+def test_bad_prompts(inputs, max_sequence_length, message):
     with pytest.raises(ValueError, match=message):
-        tiny().generate(inputs, max_length=max_length)
+        tiny().generate(inputs, max_new_tokens=max_sequence_length)
 
 
 def test_a_prompt_and_what_follows_may_fill_all_rows():
-    found = tiny().generate([[5] * 10], max_length=15)  # the last is not read
+    found = tiny().generate(
+        [[5] * 10], max_new_tokens=15
+    )  # the last is not read
     assert found.tokens.shape == (1, 1, 15)
 
 
 def test_a_block_knows_whether_it_has_a_memory():
     x = np.zeros((1, 3, 8), "float32")
-    alone, both = DecoderBlock(2, 12), DecoderBlock(2, 12)
+    alone, both = (
+        DecoderBlock(num_heads=2, intermediate_dim=12),
+        DecoderBlock(num_heads=2, intermediate_dim=12),
+    )
     alone.build(x.shape)
     both.build(x.shape, x.shape)
     assert alone.cross_attention is None

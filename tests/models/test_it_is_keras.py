@@ -4,7 +4,8 @@ import keras
 import numpy as np
 import pytest
 
-from keras_attn.layers import DecoderBlock, EncoderBlock, TokenEmbedding
+from keras_attn.blocks import DecoderBlock, EncoderBlock
+from keras_attn.layers import TokenEmbedding
 from keras_attn.training import SequenceCrossentropy
 from tests.contract import randomize
 from tests.helpers.arrays import to_numpy
@@ -17,9 +18,13 @@ def stack(**kwargs):
     source = keras.Input((None,), dtype="int32", name="source")
     target = keras.Input((None,), dtype="int32", name="target")
     memory = TokenEmbedding(11, 8)(source)
-    memory = EncoderBlock(2, 12, name="encoder", **kwargs)(memory)
+    memory = EncoderBlock(
+        num_heads=2, intermediate_dim=12, name="encoder", **kwargs
+    )(memory)
     x = TokenEmbedding(11, 8)(target)
-    x = DecoderBlock(2, 12, name="decoder", **kwargs)(x, memory)
+    x = DecoderBlock(
+        num_heads=2, intermediate_dim=12, name="decoder", **kwargs
+    )(x, memory)
     model = keras.Model((source, target), keras.layers.Dense(11)(x))
     return randomize(model)
 

@@ -44,7 +44,7 @@ every_kind = pytest.mark.parametrize(
 )
 STRATEGIES = {
     "greedy": "greedy",
-    "beam": BeamSearch(width=3, top=3, length_penalty=0.0),
+    "beam": BeamSearch(num_beams=3, num_return_sequences=3, length_penalty=0.0),
     "sample": Sampling(temperature=1.5, seed=3),
 }
 
@@ -138,7 +138,7 @@ def test_scores_are_those_of_a_teacher_forced_pass(form, strategy):
     twin = TorchRecurrent(model)
     decoded = model.generate(
         SOURCE,
-        max_length=5,
+        max_new_tokens=5,
         strategy=STRATEGIES[strategy],
         return_weights=model.attention is not None,
     )
@@ -177,9 +177,9 @@ def test_scores_are_those_of_a_teacher_forced_pass(form, strategy):
 def test_a_row_gets_the_answer_that_it_gets_alone(form, strategy):
     model = tiny_recurrent(**FORMS[form])
     strategy = STRATEGIES[strategy]
-    both = model.generate(SOURCE, max_length=5, strategy=strategy)
+    both = model.generate(SOURCE, max_new_tokens=5, strategy=strategy)
     # The first row: the numbers of a sample are those of its place.
-    alone = model.generate([[5, 6, 7, 2]], max_length=5, strategy=strategy)
+    alone = model.generate([[5, 6, 7, 2]], max_new_tokens=5, strategy=strategy)
     np.testing.assert_array_equal(alone.tokens[0], both.tokens[0])
     np.testing.assert_allclose(alone.scores[0], both.scores[0], atol=1e-5)
 
@@ -190,8 +190,10 @@ def test_a_wide_beam_finds_the_optimum():
     twin = TorchRecurrent(model)
     found = model.generate(
         SOURCE,
-        max_length=2,
-        strategy=BeamSearch(width=121, top=1, length_penalty=0.0),
+        max_new_tokens=2,
+        strategy=BeamSearch(
+            num_beams=121, num_return_sequences=1, length_penalty=0.0
+        ),
     )
     for row in range(2):
         source, scores = without_padding(SOURCE[row]), {}
@@ -215,7 +217,7 @@ def test_a_wide_beam_finds_the_optimum():
 def test_a_model_without_attention_has_no_alignment():
     model = tiny_recurrent(attention=None)
     with pytest.raises(ValueError, match="needs a model with attention"):
-        model.generate(SOURCE, max_length=3, return_weights=True)
+        model.generate(SOURCE, max_new_tokens=3, return_weights=True)
 
 
 def test_never_sampling_is_teacher_forcing():
@@ -295,7 +297,9 @@ def test_files(form, tmp_path):
 def test_an_attention_of_ones_own(tmp_path):
     attention = ScoredAttention("general", local="monotonic", window=1)
     model = tiny_recurrent(attention=attention)
-    found = model.generate(SOURCE, max_length=4, return_weights=True).weights
+    found = model.generate(
+        SOURCE, max_new_tokens=4, return_weights=True
+    ).weights
     far = np.abs(np.arange(4)[:, None] - np.arange(4)) > 1
     assert not found[0, 0, 0, 0][far].any()
     assert found[0, 0, 0, 0][~far].all()
@@ -308,9 +312,9 @@ def test_an_attention_of_ones_own(tmp_path):
 
 
 def test_location_needs_a_length():
-    model = tiny_recurrent(attention="location", max_length=6)
-    assert model.generate(SOURCE, max_length=4).tokens.shape == (2, 1, 4)
-    with pytest.raises(ValueError, match="`max_length` must be given"):
+    model = tiny_recurrent(attention="location", max_sequence_length=6)
+    assert model.generate(SOURCE, max_new_tokens=4).tokens.shape == (2, 1, 4)
+    with pytest.raises(ValueError, match="`max_sequence_length` must be given"):
         tiny_recurrent(attention="location")
 
 
@@ -354,7 +358,7 @@ def test_mixed_precision_with_rows_of_padding(dtype, form):
     loss = model.fit((source, target), labels, verbose=0).history["loss"]
     assert np.isfinite(loss).all()
     assert all(np.isfinite(to_numpy(w)).all() for w in model.trainable_weights)
-    assert model.generate(SOURCE, max_length=3).tokens.shape == (2, 1, 3)
+    assert model.generate(SOURCE, max_new_tokens=3).tokens.shape == (2, 1, 3)
 
 
 @pytest.mark.parametrize(

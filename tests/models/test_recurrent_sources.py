@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_attn.models import RecurrentSeq2Seq, check_ids
+from keras_attn.models import RecurrentSeq2Seq
+from keras_attn.models.input_checks import check_ids
 from keras_attn.ops import positions_from_mask
 from tests.blocks import torch_twin
 from tests.contract import randomize

@@ -26,19 +26,19 @@ torch = pytest.importorskip("torch")
 PRE_NORM = {
     "normalize_first": True,
     "activation": "gelu",
-    "positions": "learned",
-    "max_length": 6,
+    "position_embedding": "learned",
+    "max_sequence_length": 6,
 }
 FORMS = {
     "paper": {},
     "pre-norm": PRE_NORM,
     "two vocabularies": {"target_vocabulary_size": 13},
-    "untied": {"tie_output": False},
+    "untied": {"tie_word_embeddings": False},
     "pad is start": {"start_id": 0},
     "Marian's": {
         "start_id": 0,
-        "position_layout": "halves",
-        "max_length": 6,
+        "position_embedding_layout": "halves",
+        "max_sequence_length": 6,
         "scale_embedding": False,
         "output_bias": True,
         "num_decoder_layers": 1,
@@ -47,8 +47,11 @@ FORMS = {
         "target_vocabulary_size": 13,
         "output_bias": True,
     },
-    "untied and without bias": {"tie_output": False, "output_bias": False},
-    "relative": {"positions": None, "relative": True},
+    "untied and without bias": {
+        "tie_word_embeddings": False,
+        "output_bias": False,
+    },
+    "relative": {"position_embedding": None, "relative": True},
 }
 
 
@@ -120,7 +123,7 @@ def test_sizes_of_the_paper(name, millions):
     with never_drawn():
         model = getattr(Transformer, name)(37000)
     assert abs(model.count_params() / 1e6 / millions - 1) < 0.04
-    assert (model.num_layers, model.positions) == (6, "sinusoidal")
+    assert (model.num_layers, model.position_embedding) == (6, "sinusoidal")
     assert model.dropout == {"base": 0.1, "big": 0.3}[name]
 
 
@@ -179,9 +182,15 @@ def test_a_later_target_changes_nothing_before():
 
 def test_each_stack_has_a_position_of_its_own():
     rotary = RotaryPosition()
-    with pytest.raises(ValueError, match="`decoder_position` must be a posit"):
-        tiny_transformer(encoder_position=rotary, decoder_position=rotary)
-    with pytest.raises(ValueError, match="`encoder_position` must be an Att"):
-        tiny_transformer(encoder_position="rotary")
+    with pytest.raises(
+        ValueError, match="`decoder_attention_position` must be a posit"
+    ):
+        tiny_transformer(
+            encoder_attention_position=rotary, decoder_attention_position=rotary
+        )
+    with pytest.raises(
+        ValueError, match="`encoder_attention_position` must be an Att"
+    ):
+        tiny_transformer(encoder_attention_position="rotary")
     with pytest.raises(ValueError, match="the 2 heads of the"):
-        tiny_transformer(decoder_position=T5Position(3))
+        tiny_transformer(decoder_attention_position=T5Position(3))

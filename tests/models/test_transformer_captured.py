@@ -58,8 +58,8 @@ def _check(model, source=SOURCE, tolerance=1e-6):
     [
         {},
         {"normalize_first": True, "gated": True, "activation": "gelu"},
-        {"tie_output": False, "target_vocabulary_size": 12},
-        {"positions": "learned", "max_length": 16},
+        {"tie_word_embeddings": False, "target_vocabulary_size": 12},
+        {"position_embedding": "learned", "max_sequence_length": 16},
         {"dtype": "mixed_bfloat16"},
         {"dtype": "bfloat16"},
         {"dtype": "float16"},
@@ -167,7 +167,7 @@ def test_a_captured_step_and_a_plain_one_take_turns():
 def test_answers_are_those_of_the_model(strategy, captures):
     model = _model()
     found = [model.generate(SOURCE, 12, strategy) for _ in range(2)]
-    assert captures == ["`Search.start`", "`Search.turn`"]
+    assert captures == ["`Search.start`", "`Search.step`"]
     model.torch_steps = "plain"
     wanted = model.generate(SOURCE, 12, strategy)
     assert len(captures) == 2

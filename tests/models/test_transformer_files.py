@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from keras_attn.models import Transformer
-from keras_attn.models.portable import portable_compile_config
+from keras_attn.models.compile_config import portable_compile_config
 from keras_attn.training import (
     SequenceCrossentropy,
     TokenAccuracy,
@@ -19,18 +19,18 @@ FORMS = {
     "pre-norm": {
         "normalize_first": True,
         "gated": True,
-        "positions": "learned",
-        "max_length": 6,
-        "tie_output": False,
+        "position_embedding": "learned",
+        "max_sequence_length": 6,
+        "tie_word_embeddings": False,
         "target_vocabulary_size": 13,
     },
     "Marian's": {
-        "position_layout": "halves",
+        "position_embedding_layout": "halves",
         "scale_embedding": False,
         "output_bias": True,
         "num_decoder_layers": 2,
     },
-    "relative": {"positions": None, "relative": True, "num_layers": 2},
+    "relative": {"position_embedding": None, "relative": True, "num_layers": 2},
 }
 
 
@@ -85,11 +85,11 @@ def test_config_holds_every_argument():
         "gated": True,
         "normalize_first": True,
         "epsilon": 1e-3,
-        "positions": "learned",
-        "position_layout": "halves",
-        "max_length": 6,
+        "position_embedding": "learned",
+        "position_embedding_layout": "halves",
+        "max_sequence_length": 6,
         "scale_embedding": False,
-        "tie_output": False,
+        "tie_word_embeddings": False,
         "output_bias": False,
         "num_decoder_layers": 2,
         "pad_id": 4,

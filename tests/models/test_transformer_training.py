@@ -64,7 +64,7 @@ def test_predict_is_the_model(copier):
 
 def test_generates_what_it_has_learnt(copier):
     model, _, _ = copier
-    decoded = model.generate(SENTENCES, max_length=6)
+    decoded = model.generate(SENTENCES, max_new_tokens=6)
     expected = np.zeros((4, 1, 6), "int32")
     expected[:, 0, :4] = SENTENCES
     np.testing.assert_array_equal(decoded.tokens, expected)
@@ -92,7 +92,7 @@ def test_mixed_precision(policy):
     assert any(
         not np.array_equal(a, b) for a, b in zip(before, after, strict=True)
     )
-    decoded = model.generate(SOURCE, max_length=3)
+    decoded = model.generate(SOURCE, max_new_tokens=3)
     assert np.isfinite(decoded.scores).all()
     assert decoded.scores.dtype == "float32"
 

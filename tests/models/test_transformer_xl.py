@@ -125,9 +125,9 @@ def twin_of(model):
         ):
             put(getattr(theirs, name), dense.kernel)
         put(theirs.o, ops.transpose(attention.output_dense.kernel, (2, 0, 1)))
-        put(theirs.r, block.position.kernel)
-        put(theirs.r_w_bias, block.position.content_bias)
-        put(theirs.r_r_bias, block.position.distance_bias)
+        put(theirs.r, block.attention_position.kernel)
+        put(theirs.r_w_bias, block.attention_position.content_bias)
+        put(theirs.r_r_bias, block.attention_position.distance_bias)
         norms = block._around_attention._norm, block._around_network._norm
         for norm, other in zip(
             norms, (theirs.layer_norm, layer.ff.layer_norm), strict=True
@@ -162,7 +162,7 @@ def test_equals_transformers():
         for ours, theirs in zip(memory.states, mems, strict=True):
             found = values(ours)[:, M - count :]
             assert_close(found, theirs.numpy().swapaxes(0, 1)[:, -count:], 1e-4)
-    assert values(memory.there).all()
+    assert values(memory.token_mask).all()
 
 
 def test_no_gradient_goes_into_the_memory():
@@ -184,7 +184,7 @@ def test_no_gradient_goes_into_the_memory():
     _, memory = model.advance(IDS[:, :6])
     numbers = segment_memory.SegmentMemory(
         tuple(ops.convert_to_tensor(values(x)) for x in memory.states),
-        ops.convert_to_tensor(values(memory.there)),
+        ops.convert_to_tensor(values(memory.token_mask)),
     )
     _, found = layer_gradients(model, loss_behind(None))
     _, expected = layer_gradients(model, loss_behind(numbers))
@@ -201,7 +201,7 @@ def test_a_document_sees_nothing_of_the_one_before(length):
     borders = [[0, 4, 9], [2, 5]]
     for row, places in enumerate(borders):
         starts[row, places] = 1
-    found = in_segments(model, IDS, length, starts=starts)
+    found = in_segments(model, IDS, length, document_starts=starts)
     for row, places in enumerate(borders):
         for place, end in zip([*places], [*places[1:], 12], strict=True):
             alone = IDS[row : row + 1, place:end]
@@ -226,11 +226,11 @@ def test_padding_changes_nothing(form, side):
     alone = values(model(IDS[1:, :3]))
     row = [0, 0, *IDS[1, :3]] if side == "left" else [*IDS[1, :3], 0, 0]
     batch = np.array([IDS[0, :5], row], "int32")
-    there = batch[1] != 0
-    assert_close(values(model(batch))[1][there], alone[0])
+    token_mask = batch[1] != 0
+    assert_close(values(model(batch))[1][token_mask], alone[0])
     mask = batch != 0
     masked = {"token_ids": np.where(mask, batch, 9), "padding_mask": mask}
-    assert_close(values(model(masked))[1][there], alone[0])
+    assert_close(values(model(masked))[1][token_mask], alone[0])
 
 
 def test_padding_behind_a_segment_leaves_the_memory_alone():
@@ -283,7 +283,7 @@ def test_steps_equal_the_whole_pass(form):
 )
 def test_generates_as_from_whole_passes(strategy):
     model = tiny()
-    found = model.generate(PROMPTS, max_length=6, strategy=strategy)
+    found = model.generate(PROMPTS, max_new_tokens=6, strategy=strategy)
     for row, tokens, scores, lengths in zip(
         PROMPTS, found.tokens, found.scores, found.lengths, strict=True
     ):
@@ -315,7 +315,7 @@ def losses(model):
 def test_evaluate_carries_the_memory_on(jit):
     if jit and keras.backend.backend() == "torch":
         pytest.skip("torch.compile takes a minute")
-    model = tiny(carried_rows=2)
+    model = tiny(stateful_batch_size=2)
     model.compile(
         loss=SequenceCrossentropy(pad_id=-1), jit_compile=jit, run_eagerly=False
     )
@@ -330,12 +330,12 @@ def test_evaluate_carries_the_memory_on(jit):
         logits, memory = model.advance(inputs)
         logits = values(logits)
         chances = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
-        there = labels >= 0
+        token_mask = labels >= 0
         picked = np.take_along_axis(
             chances, np.maximum(labels, 0)[..., None], axis=-1
         )[..., 0]
-        total -= picked[there].sum()
-        count += there.sum()
+        total -= picked[token_mask].sum()
+        count += token_mask.sum()
     expected = total / count
     assert abs(again - found) < 1e-6
     assert abs(found - expected) < 0.05 * expected
@@ -366,7 +366,7 @@ def test_fit_carries_the_memory_and_learns(tmp_path):
             2,
             16,
             memory_length=memory,
-            carried_rows=8,
+            stateful_batch_size=8,
             dropout=0.0,
             attention_dropout=0.0,
         )
@@ -397,13 +397,13 @@ def test_a_killed_training_goes_on_with_its_memory(kill, tmp_path):
     def trained(folder, kill=None):
         data = token_streams(text, 4, 3, seed=1)
         assert int(data.cardinality()) == 8
-        model = tiny(carried_rows=3, num_layers=1)
+        model = tiny(stateful_batch_size=3, num_layers=1)
         model.compile(
             keras.optimizers.Adam(0.01),
             SequenceCrossentropy(pad_id=-1),
         )
         steps = Steps()
-        backup = TrainingBackup(folder, [steps], every=1, data=data)
+        backup = TrainingBackup(folder, [steps], save_freq=1, data=data)
         callbacks = [backup] + ([KillAfter(kill, steps)] if kill else [])
         try:
             model.fit(
@@ -422,8 +422,8 @@ def test_a_killed_training_goes_on_with_its_memory(kill, tmp_path):
 
 
 def test_a_longer_memory_than_in_training():
-    model = tiny(carried_rows=2)
-    longer = model.with_memory(12, carried_rows=2)
+    model = tiny(stateful_batch_size=2)
+    longer = model.with_memory(12, stateful_batch_size=2)
     assert (longer.memory_length, model.memory_length) == (12, M)
     whole = values(model.with_memory(0)(IDS))
     assert_close(in_segments(longer, IDS, 3), whole)
@@ -438,11 +438,11 @@ def test_a_longer_memory_than_in_training():
 
 @every_form
 def test_config_makes_the_model_again(form):
-    model = tiny(form, carried_rows=3)
+    model = tiny(form, stateful_batch_size=3)
     again = TransformerXL.from_config(model.get_config())
     again.set_weights(model.get_weights())
     assert_close(values(again(IDS)), values(model(IDS)), 0)
-    assert again.carried_rows == 3
+    assert again.stateful_batch_size == 3
 
 
 def test_half_precision():
@@ -463,7 +463,10 @@ def test_half_precision():
     ("arguments", "says"),
     [
         ({"memory_length": -1}, "`memory_length` must be a positive"),
-        ({"carried_rows": 0}, "`carried_rows` must be a positive"),
+        (
+            {"stateful_batch_size": 0},
+            "`stateful_batch_size` must be a positive",
+        ),
         ({"num_heads": 3}, "`num_heads` must divide `hidden_dim`"),
         ({"hidden_dim": 9, "num_heads": 3}, "`hidden_dim` must be even"),
     ],
@@ -477,7 +480,10 @@ def test_bad_arguments(arguments, says):
     ("inputs", "says"),
     [
         (IDS + 9, r"`token_ids` must lie in \[0, 11\)"),
-        ({"token_ids": IDS, "starts": IDS[:, :3]}, "`starts` must say of each"),
+        (
+            {"token_ids": IDS, "document_starts": IDS[:, :3]},
+            "`document_starts` must say of each",
+        ),
         ({"token_ids": IDS, "memory": 3}, "`memory` must be what `advance`"),
         (
             {"token_ids": IDS, "memory": segment_memory.empty(3, M, 2, 8)},
@@ -496,5 +502,7 @@ def test_bad_inputs(inputs, says):
 
 
 def test_starts_in_another_number_of_rows():
-    with pytest.raises(ValueError, match="carried_rows=3, 2 rows"):
-        tiny(carried_rows=3)({"token_ids": IDS, "starts": IDS * 0})
+    with pytest.raises(ValueError, match="stateful_batch_size=3, 2 rows"):
+        tiny(stateful_batch_size=3)(
+            {"token_ids": IDS, "document_starts": IDS * 0}
+        )

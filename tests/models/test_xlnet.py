@@ -210,7 +210,7 @@ def test_a_document_sees_nothing_of_the_one_before():
     model = tiny(memory_length=4)
     starts = np.int32([[0, 0, 1, 0, 0, 0]] * 2)
     _, memory = model.advance(IDS)
-    found = guesses(model, IDS, EVERY, starts=starts, memory=memory)
+    found = guesses(model, IDS, EVERY, document_starts=starts, memory=memory)
     alone = guesses(
         tiny(),
         IDS[:, 2:],
@@ -218,20 +218,20 @@ def test_a_document_sees_nothing_of_the_one_before():
         target_positions=EVERY[:, :4],
     )
     assert_close(found[:, 2:], alone)
-    without = guesses(model, IDS, EVERY, starts=starts)
+    without = guesses(model, IDS, EVERY, document_starts=starts)
     assert_differs(found[:, :2], without[:, :2])
 
 
 def test_fit_carries_the_memory():
     """From batch to batch, what the caller would carry; starts forget it."""
-    model = tiny(memory_length=4, carried_rows=2)
+    model = tiny(memory_length=4, stateful_batch_size=2)
     model.compile(keras.optimizers.SGD(0.0), SequenceCrossentropy(pad_id=-1))
     begin = np.int32([[1, 0, 0], [1, 0, 0]])
     memory = segment_memory.empty(2, 4, 2, 8)
     for starts, ids in ((begin, IDS[:, :3]), (0 * begin, IDS[:, 3:])):
         inputs = {
             "token_ids": ids,
-            "starts": starts,
+            "document_starts": starts,
             "order": ORDER[:, :3],
             "target_positions": EVERY[:, :3],
         }
@@ -239,17 +239,20 @@ def test_fit_carries_the_memory():
         _, memory = model.advance(inputs | {"memory": memory})
         carried = model._carried.read()
         for ours, theirs in zip(carried.states, memory.states, strict=True):
-            there = values(carried.there)
-            assert_close(values(ours)[there], values(theirs)[there])
-    assert values(carried.there).all()
+            token_mask = values(carried.token_mask)
+            assert_close(values(ours)[token_mask], values(theirs)[token_mask])
+    assert values(carried.token_mask).all()
     # The same batch after a start is as new.
-    model.evaluate(inputs | {"starts": begin}, ids, verbose=0)
-    assert values(model._carried.read().there)[:, 0].tolist() == [False, False]
+    model.evaluate(inputs | {"document_starts": begin}, ids, verbose=0)
+    assert values(model._carried.read().token_mask)[:, 0].tolist() == [
+        False,
+        False,
+    ]
 
 
 def test_two_directions():
     """Rows of the second half are read as if they stood in reverse."""
-    model, plain = tiny(two_directions=True), tiny()
+    model, plain = tiny(bidirectional_data=True), tiny()
     # A row alone is no second half.
     alone = guesses(model, IDS[:1], ORDER[:1])
     assert_close(alone, guesses(plain, IDS[:1], ORDER[:1]))
@@ -295,7 +298,7 @@ def test_steps_equal_the_whole_pass(form):
 )
 def test_generates(strategy):
     model = tiny()
-    found = model.generate(PROMPTS, max_length=5, strategy=strategy)
+    found = model.generate(PROMPTS, max_new_tokens=5, strategy=strategy)
     for row, tokens, scores, lengths in zip(
         PROMPTS, found.tokens, found.scores, found.lengths, strict=True
     ):
@@ -347,7 +350,7 @@ def test_pre_trains_and_is_fine_tuned(tmp_path):
     rows[:, 3:] = rows[:, :3]
     model = tiny(size=6, num_layers=1, hidden_dim=16)
     model.compile(keras.optimizers.Adam(0.01), SequenceCrossentropy(pad_id=-1))
-    drawn = permute_tokens(rows, share=0.4, seed=1)
+    drawn = permute_tokens(rows, prediction_rate=0.4, seed=1)
     inputs = {
         "token_ids": rows,
         "order": drawn.order,
@@ -409,7 +412,7 @@ def test_heads_are_the_same_beside_padding(side):
 
 def test_an_encoder_reads_a_text_by_itself():
     with pytest.raises(ValueError, match="must be a text by itself"):
-        tiny().encode({"token_ids": IDS, "starts": np.zeros_like(IDS)})
+        tiny().encode({"token_ids": IDS, "document_starts": np.zeros_like(IDS)})
     bert = Bert(
         SIZE, num_layers=1, num_heads=2, hidden_dim=8, intermediate_dim=8
     )
@@ -418,10 +421,10 @@ def test_an_encoder_reads_a_text_by_itself():
 
 
 def test_a_twin_of_a_model_that_is_partly_frozen():
-    model = tiny(memory_length=4, carried_rows=2)
+    model = tiny(memory_length=4, stateful_batch_size=2)
     freeze(model, "query_vector$")
     twin = model.with_memory(2)
-    assert twin.memory_length == 2 and twin.carried_rows is None
+    assert twin.memory_length == 2 and twin.stateful_batch_size is None
     assert_close(guesses(twin, IDS), guesses(model, IDS), 0)
     # What a program does with the twin's weights is not the model's.
     twin.compile(loss=SequenceCrossentropy(pad_id=-1))
@@ -440,11 +443,13 @@ def test_a_twin_of_a_model_that_is_partly_frozen():
 
 @every_form
 def test_config_makes_the_model_again(form):
-    model = tiny(form, two_directions=True, memory_length=3, carried_rows=2)
+    model = tiny(
+        form, bidirectional_data=True, memory_length=3, stateful_batch_size=2
+    )
     again = XLNet.from_config(model.get_config())
     again.set_weights(model.get_weights())
     assert_close(guesses(again, IDS), guesses(model, IDS), 0)
-    assert (again.carried_rows, again.output_bias) == (2, True)
+    assert (again.stateful_batch_size, again.output_bias) == (2, True)
 
 
 @pytest.mark.parametrize(

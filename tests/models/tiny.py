@@ -26,8 +26,10 @@ def tiny_transformer(random=True, relative=False, **kwargs):
     if relative:
         # Made here: a position belongs to one model.
         kwargs |= {
-            "encoder_position": T5Position(2, 8, 6, name="encoder_relative"),
-            "decoder_position": T5Position(
+            "encoder_attention_position": T5Position(
+                2, 8, 6, name="encoder_relative"
+            ),
+            "decoder_attention_position": T5Position(
                 2, 8, 6, bidirectional=False, name="decoder_relative"
             ),
         }

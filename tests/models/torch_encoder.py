@@ -30,7 +30,7 @@ class TorchEncoder:
 
     def encode(self, token_ids, character_ids=None, segment_ids=None):
         """Returns float64 (B, T, D), and bool (B, T), where tokens are."""
-        there = token_ids != self.encoder.pad_id
+        token_mask = token_ids != self.encoder.pad_id
         width = self.encoder.hidden_dim
         table = self.leaves["token_embedding/table/embeddings"]
         x = table[torch_twin.tensor(token_ids)] * width**0.5
@@ -39,16 +39,16 @@ class TorchEncoder:
             x = x + table[torch_twin.tensor(segment_ids)] * width**0.5
         if character_ids is not None:
             x = x + self._words(character_ids)
-        positions = positions_from_mask(there)
-        if self.encoder.positions == "sinusoidal":
+        positions = positions_from_mask(token_mask)
+        if self.encoder.position_embedding == "sinusoidal":
             x = x + torch_twin.tensor(sinusoid(positions, width))
-        elif self.encoder.positions == "learned":
+        elif self.encoder.position_embedding == "learned":
             rows = self.leaves["positions/table/embeddings"]
             x = x + rows[torch_twin.tensor(positions).clamp(min=0)]
         added = added_to_scores(
-            there,
+            token_mask,
             self.encoder.num_heads,
-            self.encoder.position,
+            self.encoder.attention_position,
             self.leaves.get("relative/table"),
         )
         for layer in self.layers:
@@ -61,7 +61,7 @@ class TorchEncoder:
                 self.leaves["norm/beta"],
                 self.encoder.epsilon,
             )
-        return x, torch_twin.tensor(there)
+        return x, torch_twin.tensor(token_mask)
 
     def dense(self, name, x):
         """Applies a dense layer of the model on top."""
@@ -95,10 +95,10 @@ class TorchEncoder:
 
     def _words(self, character_ids):
         rows, words, length = character_ids.shape
-        there = torch_twin.tensor(character_ids != self.encoder.pad_id)
+        token_mask = torch_twin.tensor(character_ids != self.encoder.pad_id)
         name = "character_embedding"
         x = self.leaves[f"{name}/table/embeddings"]
-        x = x[torch_twin.tensor(character_ids)] * there[..., None]
+        x = x[torch_twin.tensor(character_ids)] * token_mask[..., None]
         x = x.reshape(rows * words, length, -1).transpose(1, 2)
         parts = []
         for size in self.encoder._character_embedding.kernel_sizes:
@@ -110,8 +110,8 @@ class TorchEncoder:
                 padded, kernel.permute(2, 1, 0), bias
             ).tanh()
             found = found.reshape(rows, words, -1, length)
-            found = found.masked_fill(~there[:, :, None], -1.0)
+            found = found.masked_fill(~token_mask[:, :, None], -1.0)
             parts.append(found.amax(-1))
         y = torch.cat(parts, -1) @ self.leaves[f"{name}/output/kernel"]
         y = y + self.leaves[f"{name}/output/bias"]
-        return y * there.any(-1)[..., None]
+        return y * token_mask.any(-1)[..., None]

@@ -9,17 +9,17 @@ torch = pytest.importorskip("torch")
 from transformers.models.t5.modeling_t5 import T5Attention
 
 
-def added_to_scores(there, heads, position=None, table=None, causal=False):
+def added_to_scores(token_mask, heads, position=None, table=None, causal=False):
     """Returns float64 (B N, T, T): -inf for what is hidden, and T5's bias.
 
     Args:
-        there: bool (B, T), where tokens are: each row's first ones.
+        token_mask: bool (B, T), where tokens are: each row's first ones.
         heads: int. N.
         position: `T5Position`, or None.
         table: float64 (buckets, N), its weights.
         causal: bool. Whether later tokens are hidden.
     """
-    rows, length = there.shape
+    rows, length = token_mask.shape
     places = torch.arange(length)
     distance = places[None] - places[:, None]
     bias = torch.zeros(heads, length, length).double()
@@ -31,7 +31,7 @@ def added_to_scores(there, heads, position=None, table=None, causal=False):
             position.max_distance,
         )
         bias = table[buckets].permute(2, 0, 1)
-    hidden = torch_twin.tensor(~there)[:, None, None]
+    hidden = torch_twin.tensor(~token_mask)[:, None, None]
     if causal:
         hidden = hidden | (distance > 0)
     bias = bias[None].masked_fill(hidden, -float("inf"))

@@ -34,19 +34,19 @@ class TorchTransformer:
             self._leaf(name) for name in names
         )
         self.output, self.bias, self.tables = None, None, {}
-        if not model.tie_output:
+        if not model.tie_word_embeddings:
             self.output = self._leaf("output/kernel")
         if model.output_bias:
             names = "output/bias", f"{names[-1].split('/')[0]}/logits_bias"
-            self.bias = self._leaf(names[model.tie_output])
-        if model.positions == "learned":
+            self.bias = self._leaf(names[model.tie_word_embeddings])
+        if model.position_embedding == "learned":
             for side in ("source", "target"):
                 name = f"{side}_positions/table/embeddings"
                 self.tables[side] = self._leaf(name)
         self.relative = {
             side: self._leaf(f"{side}_relative/table")
             for side in ("encoder", "decoder")
-            if getattr(model, f"{side}_position") is not None
+            if getattr(model, f"{side}_attention_position") is not None
         }
         self.transformer = self._stacks()
 
@@ -98,24 +98,26 @@ class TorchTransformer:
         self.leaves.append((name, leaf))
         return leaf
 
-    def _embed(self, side, matrix, ids, there):
-        positions = positions_from_mask(there)
+    def _embed(self, side, matrix, ids, token_mask):
+        positions = positions_from_mask(token_mask)
         width = self.model.hidden_dim
         if side in self.tables:
             rows = torch_twin.tensor(np.maximum(positions, 0))
             added = self.tables[side][rows]
-        elif self.model.positions is None:
+        elif self.model.position_embedding is None:
             added = 0
         else:
-            table = sinusoid(positions, width, self.model.position_layout)
+            table = sinusoid(
+                positions, width, self.model.position_embedding_layout
+            )
             added = torch_twin.tensor(table)
         scale = width**0.5 if self.model.scale_embedding else 1.0
         return matrix[torch_twin.tensor(ids)] * scale + added
 
-    def _added(self, side, there, causal=False):
-        position = getattr(self.model, f"{side}_position")
+    def _added(self, side, token_mask, causal=False):
+        position = getattr(self.model, f"{side}_attention_position")
         return added_to_scores(
-            there,
+            token_mask,
             self.model.num_heads,
             position,
             self.relative.get(side),

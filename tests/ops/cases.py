@@ -54,10 +54,10 @@ CASES = {
     "causal window, right padding": _same(
         _RIGHT, padding="right", causal=True, window=2
     ),
-    "packed": {"query_segments": _SEGMENTS, "key_segments": _SEGMENTS},
+    "packed": {"query_segment_ids": _SEGMENTS, "key_segment_ids": _SEGMENTS},
     "packed, causal": {
-        "query_segments": _SEGMENTS,
-        "key_segments": _SEGMENTS,
+        "query_segment_ids": _SEGMENTS,
+        "key_segment_ids": _SEGMENTS,
         "causal": True,
     },
     "order": {"query_order": _ORDER, "key_order": _ORDER, "causal": True},
@@ -77,8 +77,8 @@ CASES = {
         "key_positions": _OTHER,
         "query_order": _ORDER,
         "key_order": _ORDER,
-        "query_segments": _PACKED,
-        "key_segments": _PACKED,
+        "query_segment_ids": _PACKED,
+        "key_segment_ids": _PACKED,
         "attention_mask": _OPEN,
         "causal": True,
         "window": 2,
@@ -113,7 +113,7 @@ def spread(case, heads=HEADS, lengths=(LENGTH, LENGTH)):
 def mutants(case):
     """Cases that a careless reader of `case` would compute instead."""
     wrong = {}
-    for what in ("positions", "order", "segments"):
+    for what in ("positions", "order", "segment_ids"):
         pair = f"query_{what}", f"key_{what}"
         if case.get(pair[0]) is case.get(pair[1]) is not None:
             wrong[f"{what} ignored"] = {**case, **dict.fromkeys(pair)}

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_attn.ops import Visibility, attend, attend_clean
+from keras_attn.ops import Visibility, attend
+from keras_attn.ops.attend import attend_sanitized
 from tests import reference
 from tests.gradients import gradient
 from tests.ops.cases import (
@@ -258,8 +259,8 @@ def test_half_precision(name, dtype, kernel):
         *(values(array) for array in arrays), spread(case)
     )
     assert_close(values(output), expected, 2e-2)
-    blind = ~weights.any(-1).swapaxes(1, 2)
-    assert (values(output)[blind] == 0).all()
+    fully_masked = ~weights.any(-1).swapaxes(1, 2)
+    assert (values(output)[fully_masked] == 0).all()
 
 
 @every_kernel
@@ -269,7 +270,7 @@ def test_kernels_and_entries_agree(name, kernel):
     see = visibility(CASES[name])
     chosen = values(attend(*arrays, see))
     assert_close(values(attend(*arrays, see, kernel=kernel)), chosen, 1e-6)
-    clean = attend_clean(*arrays, see, kernel=kernel)
+    clean = attend_sanitized(*arrays, see, kernel=kernel)
     assert_close(values(clean), chosen, 1e-6)
     weighted, _ = attend(*arrays, see, return_weights=True)
     assert_close(values(weighted), chosen, 1e-6)

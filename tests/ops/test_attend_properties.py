@@ -5,7 +5,8 @@ import numpy as np
 from hypothesis import strategies as st
 from keras import ops
 
-from keras_attn.ops import Visibility, attend, describe
+from keras_attn.ops import Visibility, attend
+from keras_attn.ops.visibility import make_visibility
 from tests import reference
 from tests.ops.cases import KERNELS, assert_close, normal, values
 
@@ -89,7 +90,7 @@ def test_padding_changes_nothing(there, causal, window, kernel):
     there = np.array(there)
     arrays = [normal(1, S, N, H, seed=seed) for seed in range(3)]
     mask = ops.convert_to_tensor(there[None])
-    see = describe(
+    see = make_visibility(
         S, S, query_mask=mask, key_mask=mask, causal=causal, window=window
     )
     poisoned = [array.copy() for array in arrays]
@@ -119,7 +120,7 @@ def test_the_future_changes_nothing(token, padded, window, kernel):
     mask = None
     if padded:
         mask = ops.convert_to_tensor([[False] + [True] * (S - 1)] * B)
-    see = describe(
+    see = make_visibility(
         S, S, query_mask=mask, key_mask=mask, causal=True, window=window
     )
     before = values(

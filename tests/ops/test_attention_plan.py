@@ -13,7 +13,6 @@ from keras_attn.ops import (
     WeightDropout,
     attend,
     attention_plan,
-    visible,
 )
 from tests import reference
 from tests.ops.cases import (
@@ -39,7 +38,7 @@ def test_the_fused_kernel_runs_where_there_is_one():
     chosen = plan()
     assert chosen.kernel == ("fused" if FUSED else "plain")
     if not FUSED:
-        assert "no fused attention" in dict(chosen.passed_over)["fused"]
+        assert "no fused attention" in dict(chosen.rejected)["fused"]
 
 
 @pytest.mark.parametrize(
@@ -48,7 +47,7 @@ def test_the_fused_kernel_runs_where_there_is_one():
 def test_some_calls_need_the_plain_kernel(request_):
     chosen = plan(**request_)
     assert chosen.kernel == "plain"
-    why = dict(chosen.passed_over)
+    why = dict(chosen.rejected)
     if FUSED:
         word = next(iter(request_)).removeprefix("return_")
         assert word in why["fused"]
@@ -87,7 +86,7 @@ def test_long_sequences_need_no_scores_held():
     windowed = long(Visibility(window=256))
     assert windowed.kernel == "blockwise"
     if FUSED:
-        assert "a mask of 4,096 x 4,096" in dict(windowed.passed_over)["fused"]
+        assert "a mask of 4,096 x 4,096" in dict(windowed.rejected)["fused"]
     assert long(Visibility(causal=True, window=256)).kernel == chosen.kernel
     seed = keras.random.SeedGenerator(1).next()
     assert long(dropout=WeightDropout(0.1, seed)).kernel == "blockwise"
@@ -141,7 +140,7 @@ def test_what_only_the_plain_kernel_does_is_plain_at_any_length():
     for kwargs in ({"return_weights": True}, {"dropout": abs}):
         chosen = long(**kwargs)
         assert chosen.kernel == "plain"
-        assert [name for name, _ in chosen.passed_over] == [
+        assert [name for name, _ in chosen.rejected] == [
             "fused",
             "blockwise",
         ]
@@ -178,16 +177,18 @@ def fused_calls(monkeypatch):
     module = importlib.import_module("keras_attn.ops.attend")
     calls = []
 
-    def fused(query, key, value, mask, blind, *, causal, scale, bias, window):
+    def fused(
+        query, key, value, mask, fully_masked, *, causal, scale, bias, window
+    ):
         calls.append({"mask": mask, "causal": causal, "window": window})
         if causal:
             see = Visibility(causal=True, window=window)
-            mask = visible(see, LENGTH, LENGTH)
+            mask = see.to_mask(LENGTH, LENGTH)
         see = Visibility(attention_mask=mask)
         return attend(query, key, value, see, scale=scale, kernel="plain")
 
     monkeypatch.setattr(
-        "keras_attn.ops.plan.fused_obstacle", lambda *args, **facts: None
+        "keras_attn.ops.plan.fused_obstacle", lambda *args, **metadata: None
     )
     monkeypatch.setattr(module, "fused_attention", fused)
     return calls

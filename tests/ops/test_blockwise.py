@@ -40,12 +40,12 @@ def tensors(arrays):
 def test_a_block_that_is_passed_over_has_nothing_to_see(name):
     """And where structure alone decides, no other block is looked at."""
     case = CASES[name]
-    facts = block_facts(visibility(case), LENGTH, LENGTH, 1, 1)
+    metadata = block_facts(visibility(case), LENGTH, LENGTH, 1, 1)
     mask = np.zeros((BATCH, HEADS, LENGTH + 1, LENGTH + 1), "bool")
     mask[..., :LENGTH, :LENGTH] = spread(case)
     needed = mask.reshape(BATCH, HEADS, 3, 2, 3, 2).any((0, 1, 3, 5))
     for spans, see in zip(
-        block_spans(facts, 2, 2), (needed, needed.T), strict=True
+        block_spans(metadata, 2, 2), (needed, needed.T), strict=True
     ):
         spans = ops.convert_to_numpy(spans)
         for (first, last), row in zip(spans, see, strict=True):
@@ -55,8 +55,8 @@ def test_a_block_that_is_passed_over_has_nothing_to_see(name):
 
 
 def test_a_window_looks_at_few_blocks():
-    facts = block_facts(Visibility(causal=True, window=8), 64, 64)
-    query, key = (ops.convert_to_numpy(x) for x in block_spans(facts, 4, 4))
+    metadata = block_facts(Visibility(causal=True, window=8), 64, 64)
+    query, key = (ops.convert_to_numpy(x) for x in block_spans(metadata, 4, 4))
     assert (query[:, 1] - query[:, 0]).max() == 3
     assert query[10].tolist() == [8, 11]
     assert key[10].tolist() == [10, 13]

@@ -5,12 +5,8 @@ import pytest
 
 import keras_attn
 from keras_attn.backend import compiled
-from keras_attn.ops import (
-    capture_weights,
-    capturing,
-    record,
-    refuse_capture,
-)
+from keras_attn.ops import capture_weights
+from keras_attn.ops.capture import capturing, record, refuse_capture
 from tests.ops.cases import assert_close, normal, values
 
 

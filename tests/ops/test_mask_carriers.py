@@ -4,9 +4,9 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_attn.layers import DecoderBlock
-from keras_attn.ops import implicit_mask
+from keras_attn.blocks import DecoderBlock
 from keras_attn.ops.mask_carriers import asked_mask, with_mask
+from keras_attn.ops.visibility import implicit_mask
 
 IDS = np.array([[0, 3, 4, 5], [3, 4, 5, 6]])
 
@@ -39,7 +39,7 @@ def test_a_decoder_block_in_fit():
     """Padding on the left, in front of real tokens: only the mask hides it."""
     ids = keras.Input((None,), dtype="int32")
     embedding = keras.layers.Embedding(9, 8, mask_zero=True)
-    block = DecoderBlock(2, 12)
+    block = DecoderBlock(num_heads=2, intermediate_dim=12)
     x = embedding(ids)
     model = keras.Model(ids, keras.layers.Dense(1)(block(x, x)))
     model.compile("sgd", "mse")

@@ -7,13 +7,9 @@ import pytest
 from hypothesis import strategies as st
 from keras import ops
 
-from keras_attn.ops import (
-    default_positions,
-    packed_positions,
-    positions_from_mask,
-    sine_and_cosine,
-    sinusoid,
-)
+from keras_attn.ops import packed_positions, positions_from_mask, sinusoid
+from keras_attn.ops.positions import default_positions
+from keras_attn.ops.sinusoids import sine_and_cosine
 from tests import reference
 from tests.ops.cases import assert_close, assert_differs, values
 

@@ -9,13 +9,12 @@ import pytest
 from hypothesis import strategies as st
 from keras import ops
 
-from keras_attn.ops import (
-    Visibility,
-    describe,
+from keras_attn.ops import Visibility
+from keras_attn.ops.visibility import (
+    has_visible_key,
     implicit_mask,
-    only_keys_hidden,
-    sees_something,
-    visible,
+    is_key_padding_only,
+    make_visibility,
 )
 from tests import reference
 from tests.ops.cases import (
@@ -33,7 +32,7 @@ TRUE = True, False
 
 
 def spread_out(see, lengths=(LENGTH, LENGTH), batch=BATCH, heads=HEADS):
-    mask = visible(see, *lengths)
+    mask = see.to_mask(*lengths)
     mask = True if mask is None else ops.convert_to_numpy(mask)
     return np.broadcast_to(mask, (batch, heads, *lengths))
 
@@ -52,7 +51,7 @@ def test_mutants_of_the_rule_differ(name, how):
 
 @pytest.mark.parametrize("name", CASES)
 def test_sees_something(name):
-    seen = sees_something(visibility(CASES[name]), LENGTH, LENGTH)
+    seen = has_visible_key(visibility(CASES[name]), LENGTH, LENGTH)
     seen = True if seen is None else ops.convert_to_numpy(seen)
     expected = spread(CASES[name]).any(axis=(1, 3))
     np.testing.assert_array_equal(
@@ -61,14 +60,14 @@ def test_sees_something(name):
 
 
 def test_some_cases_have_rows_that_see_nothing():
-    blind = [
+    fully_masked = [
         name
         for name, case in CASES.items()
         if not spread(case).any(axis=(1, 3)).all()
     ]
-    assert len(blind) > 5
-    assert "two orders" in blind
-    assert "strictly causal" in blind
+    assert len(fully_masked) > 5
+    assert "two orders" in fully_masked
+    assert "strictly causal" in fully_masked
 
 
 @pytest.mark.parametrize("case", [{}, {"causal": True}, {"window": 9}])
@@ -77,33 +76,33 @@ def test_lengths_may_differ(case):
     np.testing.assert_array_equal(
         spread_out(see, (3, 5)), spread(case, lengths=(3, 5))
     )
-    seen = sees_something(see, 3, 5)
+    seen = has_visible_key(see, 3, 5)
     assert seen is None or bool(ops.all(seen))
 
 
 def test_a_window_can_hide_every_key():
     see = Visibility(window=1)
-    seen = ops.convert_to_numpy(sees_something(see, 5, 3))
+    seen = ops.convert_to_numpy(has_visible_key(see, 5, 3))
     np.testing.assert_array_equal(seen, [[True] * 3 + [False] * 2])
 
 
 def test_nothing_to_hide_costs_nothing():
-    assert visible(Visibility(), 3, 4) is None
-    assert sees_something(Visibility(), 3, 4) is None
-    assert sees_something(Visibility(causal=True), 3, 3) is None
-    assert sees_something(Visibility(causal=True, window=1), 3, 3) is None
+    assert Visibility().to_mask(3, 4) is None
+    assert has_visible_key(Visibility(), 3, 4) is None
+    assert has_visible_key(Visibility(causal=True), 3, 3) is None
+    assert has_visible_key(Visibility(causal=True, window=1), 3, 3) is None
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_only_keys_hidden(name):
     see = visibility(CASES[name])
-    if only_keys_hidden(see):
+    if is_key_padding_only(see):
         mask = spread(CASES[name])
         np.testing.assert_array_equal(
             mask, np.broadcast_to(mask[:, :, :1], mask.shape)
         )
     hidden = [
-        name for name in CASES if only_keys_hidden(visibility(CASES[name]))
+        name for name in CASES if is_key_padding_only(visibility(CASES[name]))
     ]
     assert 0 < len(hidden) < len(CASES)
 
@@ -115,7 +114,7 @@ def test_is_frozen():
 
 def test_a_mask_becomes_positions():
     mask = np.array([[False, True, True, False, True], [True] * 5])
-    see = describe(3, 5, key_mask=ops.convert_to_tensor(mask))
+    see = make_visibility(3, 5, key_mask=ops.convert_to_tensor(mask))
     assert see.query_positions is None
     np.testing.assert_array_equal(
         ops.convert_to_numpy(see.key_positions),
@@ -126,7 +125,7 @@ def test_a_mask_becomes_positions():
 
 def test_one_mask_for_both_counts_tokens():
     mask = ops.convert_to_tensor([[False, True, False, True, True]])
-    see = describe(5, 5, query_mask=mask, key_mask=mask, window=2)
+    see = make_visibility(5, 5, query_mask=mask, key_mask=mask, window=2)
     # Two tokens next to each other, though a slot lies between them.
     assert spread_out(see, batch=1)[0, 0, 1].tolist() == [
         *(False, True, False, True, False)
@@ -136,7 +135,7 @@ def test_one_mask_for_both_counts_tokens():
 def test_differing_masks_count_slots():
     first = ops.convert_to_tensor([[True, True, True, True, True]])
     second = ops.convert_to_tensor([[False, False, True, True, True]])
-    see = describe(5, 5, query_mask=first, key_mask=second, causal=True)
+    see = make_visibility(5, 5, query_mask=first, key_mask=second, causal=True)
     expected = np.tril(np.ones((5, 5), "bool"))
     expected[:, :2] = False
     np.testing.assert_array_equal(spread_out(see, batch=1)[0, 0], expected)
@@ -145,7 +144,7 @@ def test_differing_masks_count_slots():
 def test_explicit_positions_win_and_masks_still_hide():
     mask = ops.convert_to_tensor([[True, True, True, False]])
     positions = ops.convert_to_tensor(np.int32([[7, 5, -1, 6]]))
-    see = describe(
+    see = make_visibility(
         1,
         4,
         key_mask=mask,
@@ -168,7 +167,7 @@ def test_attention_masks_of_two_to_four_axes(axes, dtype):
         {"b": BATCH, "n": HEADS, "t": 3, "s": LENGTH}[axis] for axis in axes
     ]
     mask = np.random.default_rng(0).random(shape) < 0.5
-    see = describe(3, LENGTH, attention_mask=ops.cast(mask, dtype))
+    see = make_visibility(3, LENGTH, attention_mask=ops.cast(mask, dtype))
     if axes == "bts":
         mask = mask[:, None]
     expected = np.broadcast_to(mask, (BATCH, HEADS, 3, LENGTH))
@@ -178,7 +177,7 @@ def test_attention_masks_of_two_to_four_axes(axes, dtype):
 @pytest.mark.parametrize("rank", [1, 5])
 def test_attention_masks_of_other_ranks_are_refused(rank):
     with pytest.raises(ValueError, match="`attention_mask`"):
-        describe(2, 2, attention_mask=ops.ones((2,) * rank, "bool"))
+        make_visibility(2, 2, attention_mask=ops.ones((2,) * rank, "bool"))
 
 
 def test_an_implicit_mask_is_read_and_left():
@@ -217,7 +216,7 @@ def test_masks_mean_what_keras_says(
         key_mask = np.ones_like(mask) if other is None else other
         if other is not None:
             given["key_mask"] = ops.convert_to_tensor(other)
-    see = describe(4, 4, causal=causal, window=window, **given)
+    see = make_visibility(4, 4, causal=causal, window=window, **given)
     query_places = key_places = np.broadcast_to(np.arange(4), (2, 4))
     if self_attention:
         query_places = key_places = reference.positions_from_mask(mask)
@@ -231,7 +230,7 @@ def test_masks_mean_what_keras_says(
             and (window is None or distance < window)
         )
     np.testing.assert_array_equal(spread_out(see, (4, 4)), expected)
-    seen = sees_something(see, 4, 4)
+    seen = has_visible_key(see, 4, 4)
     seen = True if seen is None else ops.convert_to_numpy(seen)
     np.testing.assert_array_equal(
         np.broadcast_to(seen, (2, 4)), expected.any(axis=(1, 3))
@@ -245,8 +244,12 @@ RESTARTING = [[0, 1, 0, 1, 2], [0, 1, 2, 3, 0]]
 @pytest.mark.parametrize("causal", TRUE)
 def test_segments_restart_the_positions(causal):
     segments = ops.convert_to_tensor(SEGMENTS)
-    see = describe(
-        5, 5, query_segments=segments, key_segments=segments, causal=causal
+    see = make_visibility(
+        5,
+        5,
+        query_segment_ids=segments,
+        key_segment_ids=segments,
+        causal=causal,
     )
     assert see.query_positions is see.key_positions
     positions = ops.convert_to_numpy(see.query_positions)
@@ -255,8 +258,8 @@ def test_segments_restart_the_positions(causal):
         2,
         5,
         5,
-        query_segments=SEGMENTS,
-        key_segments=SEGMENTS,
+        query_segment_ids=SEGMENTS,
+        key_segment_ids=SEGMENTS,
         causal=causal,
         heads=HEADS,
     )
@@ -267,13 +270,13 @@ def test_segments_and_a_mask():
     """Padding on the left, and a hole in the second sentence."""
     mask = np.array([[0, 1, 1, 0, 1], [1, 1, 1, 1, 1]], "bool")
     segments, there = (ops.convert_to_tensor(x) for x in (SEGMENTS, mask))
-    see = describe(
+    see = make_visibility(
         5,
         5,
         query_mask=there,
         key_mask=there,
-        query_segments=segments,
-        key_segments=segments,
+        query_segment_ids=segments,
+        key_segment_ids=segments,
         window=2,
     )
     np.testing.assert_array_equal(
@@ -294,12 +297,12 @@ def test_two_masks_and_segments(relative):
     """Where the distance matters, both sides count slots of the sentence."""
     mask = np.array([[0, 1, 1, 0, 1], [1, 1, 1, 1, 1]], "bool")
     segments = ops.convert_to_tensor(SEGMENTS)
-    see = describe(
+    see = make_visibility(
         5,
         5,
         key_mask=ops.convert_to_tensor(mask),
-        query_segments=segments,
-        key_segments=segments,
+        query_segment_ids=segments,
+        key_segment_ids=segments,
         relative=relative,
     )
     queries = ops.convert_to_numpy(see.query_positions)
@@ -317,11 +320,11 @@ def test_a_sentence_without_a_partner_sees_nothing(causal):
     see = Visibility(
         query_positions=positions,
         key_positions=positions,
-        query_segments=queries,
-        key_segments=keys,
+        query_segment_ids=queries,
+        key_segment_ids=keys,
         causal=causal,
     )
-    seen = ops.convert_to_numpy(sees_something(see, 5, 5))
+    seen = ops.convert_to_numpy(has_visible_key(see, 5, 5))
     assert not seen.any()
 
 
@@ -329,13 +332,13 @@ def test_given_positions_win_over_segments():
     segments, given = (
         ops.convert_to_tensor(x) for x in (SEGMENTS, SEGMENTS + 7)
     )
-    see = describe(
+    see = make_visibility(
         5,
         5,
         query_positions=given,
         key_positions=given,
-        query_segments=segments,
-        key_segments=segments,
+        query_segment_ids=segments,
+        key_segment_ids=segments,
     )
     np.testing.assert_array_equal(
         ops.convert_to_numpy(see.query_positions), SEGMENTS + 7
@@ -345,13 +348,15 @@ def test_given_positions_win_over_segments():
 @pytest.mark.parametrize("side", ["query", "key"])
 def test_segments_on_one_side_are_refused(side):
     other = {"query": "key", "key": "query"}[side]
-    with pytest.raises(ValueError, match=f"together.*{other}_segments=None"):
-        describe(5, 5, **{f"{side}_segments": ops.convert_to_tensor(SEGMENTS)})
+    with pytest.raises(ValueError, match=f"together.*{other}_segment_ids=None"):
+        make_visibility(
+            5, 5, **{f"{side}_segment_ids": ops.convert_to_tensor(SEGMENTS)}
+        )
 
 
 def test_distance_counts_slots_of_two_masks():
     mask = ops.convert_to_tensor([[False, True, True]])
-    see = describe(3, 3, key_mask=mask, relative=True)
+    see = make_visibility(3, 3, key_mask=mask, relative=True)
     assert see.query_positions is None
     keys = ops.convert_to_numpy(see.key_positions)
     assert keys.tolist() == [[-1, 1, 2]]

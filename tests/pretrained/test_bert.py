@@ -255,12 +255,12 @@ def test_a_file_of_early_days(tmp_path):
     config["architectures"] = ["BertForMaskedLM"]
     (tmp_path / "config.json").write_text(json.dumps(config))
     model = pretrained.load(tmp_path)
-    assert model.masked and model.next_sentence
+    assert model.masked_lm and model.next_sentence
     check_equal(model, theirs)
 
 
 def test_a_classifier_of_our_own_is_read_by_transformers(tmp_path):
-    encoder = models.Bert(SIZE, 1, 2, 8, 12, max_length=24)
+    encoder = models.Bert(SIZE, 1, 2, 8, 12, max_sequence_length=24)
     model = models.SequenceClassifier(encoder, num_classes=4)
     pretrained.save(model, tmp_path)
     kind = transformers.BertForSequenceClassification

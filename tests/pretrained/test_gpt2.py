@@ -154,7 +154,7 @@ def test_no_special_ids(tmp_path):
     pretrained.save(model, tmp_path / "ours")
     again = pretrained.load(tmp_path / "ours")
     assert again.end_id is None
-    assert (again.generate([[1, 2]], max_length=4).lengths == 4).all()
+    assert (again.generate([[1, 2]], max_new_tokens=4).lengths == 4).all()
 
 
 def test_a_file_of_early_days(tmp_path):
@@ -227,7 +227,7 @@ def test_greedy_search_goes_on_as_theirs(talkative):
     lengths = set()
     for theirs, weights in pairs:
         ours.set_weights(weights)
-        found = ours.generate(PROMPTS, max_length=8)
+        found = ours.generate(PROMPTS, max_new_tokens=8)
         np.testing.assert_array_equal(found.tokens, continued(theirs))
         lengths |= set(found.lengths.ravel().tolist())
     assert len(lengths) > 1
@@ -238,7 +238,7 @@ def test_beam_search_goes_on_as_theirs(talkative):
     strategy = BeamSearch(3, 2, length_penalty=0.0)
     for theirs, weights in pairs:
         ours.set_weights(weights)
-        found = ours.generate(PROMPTS, max_length=8, strategy=strategy)
+        found = ours.generate(PROMPTS, max_new_tokens=8, strategy=strategy)
         expected = continued(
             theirs,
             num_beams=3,
@@ -281,14 +281,17 @@ def test_a_config_that_does_not_fit(values, message, tmp_path):
     "arguments, message",
     [
         ({"normalize_first": False}, "normalize_first=True.*False"),
-        ({"positions": "sinusoidal"}, "positions='learned'.*'sinusoidal'"),
+        (
+            {"position_embedding": "sinusoidal"},
+            "position_embedding='learned'.*'sinusoidal'",
+        ),
         ({"gated": True}, "gated=False.*True"),
         ({"activation_dropout": 0.1}, "activation_dropout=0.0.*0.1"),
         ({"activation": "elu"}, "`activation` must be one of .*'elu'"),
     ],
 )
 def test_a_model_that_is_no_gpt2(arguments, message, tmp_path):
-    model = GPT(SIZE, 1, 2, 8, max_length=8, **arguments)
+    model = GPT(SIZE, 1, 2, 8, max_sequence_length=8, **arguments)
     with pytest.raises(ValueError, match=message):
         pretrained.save(model, tmp_path)
     assert list(tmp_path.iterdir()) == []

@@ -33,9 +33,12 @@ def test_same_four_best(number, penalty, models):
     theirs, ours = models(number)
     tokens, scores = beams(theirs, penalty, early_stopping="never")
     strategy = BeamSearch(
-        width=4, top=4, length_penalty=penalty, penalty="power"
+        num_beams=4,
+        num_return_sequences=4,
+        length_penalty=penalty,
+        length_penalty_type="power",
     )
-    found = ours.generate(SOURCES, max_length=LENGTH, strategy=strategy)
+    found = ours.generate(SOURCES, max_new_tokens=LENGTH, strategy=strategy)
     np.testing.assert_allclose(found.scores, scores, atol=1e-3)
     np.testing.assert_array_equal(found.tokens, tokens)
 
@@ -47,12 +50,14 @@ def test_a_default_search_of_theirs_finds_nothing_better(penalty, models):
     Its guess is that a hypothesis wins at its present length or not at all,
     which is right without a penalty.
     """
-    strategy = BeamSearch(width=4, length_penalty=penalty, penalty="power")
+    strategy = BeamSearch(
+        num_beams=4, length_penalty=penalty, length_penalty_type="power"
+    )
     same = []
     for number in range(len(CASES)):
         theirs, ours = models(number)
         tokens, scores = beams(theirs, penalty)
-        found = ours.generate(SOURCES, max_length=LENGTH, strategy=strategy)
+        found = ours.generate(SOURCES, max_new_tokens=LENGTH, strategy=strategy)
         assert (found.scores[:, 0] > scores[:, 0] - 1e-3).all()
         equal = (found.tokens[:, 0] == tokens[:, 0]).all(-1)
         better = found.scores[:, 0] > scores[:, 0] + 1e-3
@@ -69,9 +74,9 @@ def test_one_beam_is_greedy_search(models):
     for penalty in PENALTIES:
         found = ours.generate(
             SOURCES,
-            max_length=LENGTH,
+            max_new_tokens=LENGTH,
             strategy=BeamSearch(
-                width=1, length_penalty=penalty, penalty="power"
+                num_beams=1, length_penalty=penalty, length_penalty_type="power"
             ),
         )
         np.testing.assert_array_equal(found.tokens, expected)

@@ -13,7 +13,7 @@ def test_same_tokens_and_scores(number, models):
     expected, result = hugging_face.generated(
         theirs, num_beams=1, do_sample=False
     )
-    found = ours.generate(SOURCES, max_length=LENGTH)
+    found = ours.generate(SOURCES, max_new_tokens=LENGTH)
     np.testing.assert_array_equal(found.tokens, expected)
     logits = np.stack(result.logits, axis=1).astype("float64")
     log_probs = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
@@ -30,7 +30,7 @@ def test_transformers_forces_an_end_and_we_do_not(models):
     forced, _ = hugging_face.generated(
         theirs, num_beams=1, do_sample=False, forced_eos_token_id=END
     )
-    found = ours.generate(SOURCES, max_length=LENGTH).tokens
+    found = ours.generate(SOURCES, max_new_tokens=LENGTH).tokens
     cut = (found != END).all(-1)
     assert cut.any() and not cut.all()
     np.testing.assert_array_equal(found[~cut], forced[~cut])

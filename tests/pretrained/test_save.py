@@ -17,8 +17,8 @@ SIZES = {
     "num_heads": 2,
     "hidden_dim": 8,
     "intermediate_dim": 12,
-    "position_layout": "halves",
-    "max_length": 16,
+    "position_embedding_layout": "halves",
+    "max_sequence_length": 16,
     "output_bias": True,
 }
 
@@ -33,11 +33,20 @@ def small(**kwargs):
         ({"gated": True}, "gated=False.*True"),
         ({"normalize_first": True}, "normalize_first=False.*True"),
         ({"epsilon": 1e-6}, "epsilon=1e-05.*1e-06"),
-        ({"positions": "learned"}, "positions='sinusoidal'.*'learned'"),
-        ({"position_layout": "interleaved"}, "position_layout='halves'"),
+        (
+            {"position_embedding": "learned"},
+            "position_embedding='sinusoidal'.*'learned'",
+        ),
+        (
+            {"position_embedding_layout": "interleaved"},
+            "position_embedding_layout='halves'",
+        ),
         ({"output_bias": False}, "output_bias=True.*False"),
-        ({"max_length": None}, "a `max_length`. Received: max_length=None"),
-        ({"tie_output": False}, "tie_output=True.*False"),
+        (
+            {"max_sequence_length": None},
+            "a `max_sequence_length`. Received: max_sequence_length=None",
+        ),
+        ({"tie_word_embeddings": False}, "tie_word_embeddings=True.*False"),
         ({"activation": "elu"}, "`activation` must be one of gelu, .*'elu'"),
     ],
 )

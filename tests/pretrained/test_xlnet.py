@@ -246,7 +246,10 @@ def test_a_config_that_does_not_fit(values, message, tmp_path):
         ({"normalize_first": True}, "normalize_first=False.*True"),
         ({"gated": True}, "gated=False.*True"),
         ({"attention_dropout": 0.3}, "attention_dropout=0.1.*0.3"),
-        ({"output_bias": False, "tie_output": False}, "tie_output=True"),
+        (
+            {"output_bias": False, "tie_word_embeddings": False},
+            "tie_word_embeddings=True",
+        ),
     ],
 )
 def test_a_model_that_is_none_of_theirs(arguments, message, tmp_path):

@@ -137,7 +137,7 @@ def test_of_any_shape(count, length, share, most, whole, seed):
     ids = random.integers(0, SIZE, (count, length))
     masked = mask(
         ids,
-        share=share,
+        mask_rate=share,
         max_predictions=most,
         seed=seed,
         continuations=CONTINUES if whole else None,
@@ -159,7 +159,7 @@ def test_of_any_shape(count, length, share, most, whole, seed):
         ({"token_ids": [[SIZE]]}, r"`token_ids` must lie in \[0, 50\)"),
         ({"mask_id": SIZE}, r"`mask_id and special_ids` must lie in"),
         ({"special_ids": range(SIZE)}, "must leave ids that can be drawn"),
-        ({"share": 1.0}, r"`share` must be a number in \(0, 1\)"),
+        ({"mask_rate": 1.0}, r"`mask_rate` must be a number in \(0, 1\)"),
         ({"max_predictions": 0}, "`max_predictions` must be a positive"),
         ({"continuations": [True]}, "`continuations` must say of each of 50"),
     ],

@@ -55,7 +55,7 @@ def test_targets_and_their_order(length, share, longest, seed):
 
 def test_every_order_of_the_targets_is_as_likely():
     ids = np.tile(np.arange(5, 11, dtype="int32"), (6000, 1))
-    order, positions, _ = permute_tokens(ids, share=0.5, seed=1)
+    order, positions, _ = permute_tokens(ids, prediction_rate=0.5, seed=1)
     drawn = [tuple(row) for row in np.take_along_axis(order, positions, 1)]
     counts = [drawn.count(way) for way in itertools.permutations(range(1, 4))]
     assert sum(counts) == 6000
@@ -74,7 +74,7 @@ def test_spans():
     ids = np.tile(np.arange(5, 65, dtype="int32"), (500, 1))
 
     def runs(longest):
-        order, _, _ = permute_tokens(ids, longest=longest, seed=3)
+        order, _, _ = permute_tokens(ids, max_span_length=longest, seed=3)
         found = []
         for row in order > 0:
             groups = itertools.groupby(row)
@@ -101,9 +101,17 @@ def test_draws_come_back():
     [
         ([1, 2], {}, "`token_ids` must be integers of shape"),
         ([[0.5]], {}, "`token_ids` must be integers of shape"),
-        ([[1]], {"share": 1.0}, "`share` must be a number in"),
-        ([[1]], {"share": 0}, "`share` must be a number in"),
-        ([[1]], {"longest": 0}, "`longest` must be a positive"),
+        (
+            [[1]],
+            {"prediction_rate": 1.0},
+            "`prediction_rate` must be a number in",
+        ),
+        (
+            [[1]],
+            {"prediction_rate": 0},
+            "`prediction_rate` must be a number in",
+        ),
+        ([[1]], {"max_span_length": 0}, "`max_span_length` must be a positive"),
     ],
 )
 def test_bad_arguments(ids, kwargs, says):

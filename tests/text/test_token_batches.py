@@ -91,7 +91,7 @@ def test_the_report_counts_what_came():
     target = sum((y > 0).sum() for _, y, _ in found)
     assert (report.source_tokens, report.target_tokens) == (source, target)
     ids = sum(x.size + y.size for x, y, _ in found)
-    assert report.padding == pytest.approx(1 - (source + target) / ids)
+    assert report.padding_fraction == pytest.approx(1 - (source + target) / ids)
     line = str(report)
     assert "200 pairs in" in line and "\n" not in line
 
@@ -116,7 +116,7 @@ def test_a_batch_of_one_where_the_budget_is_small():
     ((source, target, labels),) = batches(dataset)
     assert source.tolist() == [[4, 5, 6, 7, 8, 9, 2]]
     assert target.tolist() == [[1, 4]] and labels.tolist() == [[4, 2]]
-    assert dataset.report.padding == 0
+    assert dataset.report.padding_fraction == 0
 
 
 def test_without_shuffle_pairs_stay_in_order():

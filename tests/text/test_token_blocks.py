@@ -84,7 +84,7 @@ def test_shuffled_blocks_lie_in_the_stream(extra, length, rows):
 
 def test_a_language_model_is_fitted():
     stream = 3 + np.arange(200) % 5
-    model = GPT(8, 1, 2, 8, max_length=8, pad_id=None, dropout=0.0)
+    model = GPT(8, 1, 2, 8, max_sequence_length=8, pad_id=None, dropout=0.0)
     model.compile(keras.optimizers.Adam(0.02), SequenceCrossentropy(pad_id=-1))
     history = model.fit(
         token_blocks(stream, 8, 4),

@@ -13,7 +13,8 @@ from keras_attn.text import token_streams
 def read(stream):
     """Rows of ids, starts and labels, the segments of a row put together."""
     batches = [
-        (x["token_ids"], x["starts"], y) for x, y in stream.as_numpy_iterator()
+        (x["token_ids"], x["document_starts"], y)
+        for x, y in stream.as_numpy_iterator()
     ]
     return [np.concatenate(part, axis=1) for part in zip(*batches, strict=True)]
 

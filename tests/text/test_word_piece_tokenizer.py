@@ -137,7 +137,7 @@ def test_packed_as_bert_packs(pairs, length, tokenizer, tmp_path):
 
 
 def test_packed_to_one_length(tokenizer):
-    rows = tokenizer.pack(["walking", ""], length=9, fixed=True)
+    rows = tokenizer.pack(["walking", ""], length=9, pad_to_length=True)
     assert rows["token_ids"].shape == rows["segment_ids"].shape == (2, 9)
     assert rows["token_ids"][1].tolist() == [2, 3] + [0] * 7
     assert tokenizer.pack([])["token_ids"].shape == (0, 0)
@@ -313,7 +313,7 @@ def test_the_settings_that_are_written(tokenizer, tmp_path):
         (lambda t: t.pack(["a"], ["b", "c"]), "as many rows as `first`, 1"),
         (lambda t: t.pack(["a"], length=2), "`length` must be at least 3"),
         (lambda t: t.pack(["a"], ["b"], length=4), "must be at least 5"),
-        (lambda t: t.pack(["a"], fixed=True), "`length` must be given"),
+        (lambda t: t.pack(["a"], pad_to_length=True), "`length` must be given"),
         (lambda t: t.train_from_lines("abc", 300), "an iterable of texts"),
         (lambda t: t.train_from_lines(["a"], 6), "must be at least 7 here"),
         (lambda t: t.train_from_lines([" "], 60), "must hold words"),

@@ -101,13 +101,13 @@ class Run:
     def __init__(self, directory, kill=None, seed=0, epochs=EPOCHS, **options):
         self.model = make_model(seed)
         self.steps = Steps()
-        self.average = options.pop("average", CheckpointAverage(2, every=4))
+        self.average = options.pop("average", CheckpointAverage(2, save_freq=4))
         data = options.pop("data", Rows())
         self.backup = TrainingBackup(
             directory,
             [self.steps, self.average, *options.pop("more", [])],
             data=data,
-            **{"every": 2} | options,
+            **{"save_freq": 2} | options,
         )
         callbacks = [self.backup]
         if kill:

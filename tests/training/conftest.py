@@ -9,7 +9,7 @@ import pytest
 def no_waiting_for_the_disk():
     """Leaves out fsync: hundreds of them take long where a disk is busy.
 
-    tests/test_files.py sees that it is called, and when.
+    tests/test_atomic_files.py sees that it is called, and when.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda descriptor: None)

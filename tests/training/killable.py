@@ -79,8 +79,8 @@ def train(folder, result, ballast=BALLAST, pause=0.02):
         metrics=[TokenAccuracy()],
     )
     steps = Steps(ballast, pause)
-    average = CheckpointAverage(last=3, every=5)
-    backup = TrainingBackup(folder, [steps, average], every=4, data=data)
+    average = CheckpointAverage(num_checkpoints=3, save_freq=5)
+    backup = TrainingBackup(folder, [steps, average], save_freq=4, data=data)
     history = model.fit(
         data, epochs=EPOCHS, shuffle=False, callbacks=[backup], verbose=2
     )

@@ -40,9 +40,9 @@ def test_a_finished_run_comes_back_without_training(finished):
 
 @pytest.mark.parametrize("every", ["epoch", 100])
 def test_more_epochs_go_on_as_if_asked_for_at_once(every, tmp_path):
-    Run(tmp_path / "a", every=every)
-    longer = Run(tmp_path / "a", seed=9, every=every, epochs=EPOCHS + 2)
-    calm = Run(tmp_path / "b", every=every, epochs=EPOCHS + 2)
+    Run(tmp_path / "a", save_freq=every)
+    longer = Run(tmp_path / "a", seed=9, save_freq=every, epochs=EPOCHS + 2)
+    calm = Run(tmp_path / "b", save_freq=every, epochs=EPOCHS + 2)
     assert_same(longer.end(), calm.end())
 
 
@@ -84,7 +84,7 @@ def early_stopping():
 
 
 def test_early_stopping_stops_where_it_would_have(tmp_path):
-    options = {"epochs": 30, "every": 4}
+    options = {"epochs": 30, "save_freq": 4}
     stopping = early_stopping()
     calm = Run(tmp_path / "calm", more=[stopping], **options)
     assert 2 < len(calm.history.epoch) < 30

@@ -245,7 +245,7 @@ def test_fewer_batches_from_a_generator(tmp_path):
 
     def fit(count):
         steps = Steps()
-        backup = TrainingBackup(tmp_path, [steps], every=2)
+        backup = TrainingBackup(tmp_path, [steps], save_freq=2)
         callbacks = [backup, KillAfter(5, steps)]
         make_model().fit(
             batches(count), shuffle=False, callbacks=callbacks, verbose=0
@@ -265,7 +265,7 @@ def test_a_model_is_not_left_skipping(tmp_path):
         def on_train_batch_begin(self, batch, logs=None):
             raise KeyboardInterrupt
 
-    average = CheckpointAverage(2, every=4)
+    average = CheckpointAverage(2, save_freq=4)
     for callbacks in ([Interrupt()], []):
         backup = TrainingBackup(tmp_path, [Steps(), average], data=Rows())
         try:
@@ -290,8 +290,8 @@ def test_a_model_that_is_not_built(tmp_path):
 @pytest.mark.parametrize(
     "arguments, answer",
     [
-        ({"every": 0}, "`every` must be"),
-        ({"every": 1.5}, "`every` must be"),
+        ({"save_freq": 0}, "`save_freq` must be"),
+        ({"save_freq": 1.5}, "`save_freq` must be"),
         ({"data": X}, "`data` must offer `set_epoch"),
         ({"callbacks": [1]}, "`callbacks` must be a list"),
     ],

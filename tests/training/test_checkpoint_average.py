@@ -180,7 +180,7 @@ def test_training_goes_on_after_restore():
     first = CheckpointAverage(2)
     fit(model, first, epochs=1)
     first.restore()
-    second = CheckpointAverage(2, every=3)
+    second = CheckpointAverage(2, save_freq=3)
     fit(model, second, epochs=2)
     assert second.steps == [12, 15]
     path = manual_loop()
@@ -237,7 +237,7 @@ def test_counts_optimizer_steps_under_gradient_accumulation():
     model = make_model()
     optimizer = keras.optimizers.SGD(0.1, gradient_accumulation_steps=2)
     model.compile(optimizer, "mse")
-    average = CheckpointAverage(9, every=3)
+    average = CheckpointAverage(9, save_freq=3)
     fit(model, average)
     assert average.steps == [3, 6]
 
@@ -311,7 +311,7 @@ def test_a_checkpoint_that_fails_leaves_no_file(tmp_path, monkeypatch):
 
 def test_no_checkpoint_is_said():
     model = make_model()
-    average = CheckpointAverage(every=1000)
+    average = CheckpointAverage(save_freq=1000)
     with pytest.warns(UserWarning, match="before the first checkpoint"):
         fit(model, average)
     assert_close(floats(model), manual_loop()[-1])
@@ -324,11 +324,11 @@ def test_no_checkpoint_is_said():
 @pytest.mark.parametrize(
     "arguments, name",
     [
-        ({"last": 0}, "last"),
-        ({"last": 2.0}, "last"),
-        ({"every": 0}, "every"),
-        ({"every": "step"}, "every"),
-        ({"every": True}, "every"),
+        ({"num_checkpoints": 0}, "num_checkpoints"),
+        ({"num_checkpoints": 2.0}, "num_checkpoints"),
+        ({"save_freq": 0}, "save_freq"),
+        ({"save_freq": "step"}, "save_freq"),
+        ({"save_freq": True}, "save_freq"),
     ],
 )
 def test_bad_arguments_are_named(arguments, name):

@@ -14,7 +14,14 @@ LABELS = np.array([0, 1])
 
 def classifier():
     encoder = Bert(
-        11, 2, 2, 8, 12, dropout=0.0, attention_dropout=0.0, max_length=8
+        11,
+        2,
+        2,
+        8,
+        12,
+        dropout=0.0,
+        attention_dropout=0.0,
+        max_sequence_length=8,
     )
     return randomize(SequenceClassifier(encoder, 2, dropout=0.0), scale=0.3)
 

@@ -6,10 +6,10 @@ import pytest
 
 from keras_attn.models import Bert, SequenceClassifier, Transformer
 from keras_attn.training import (
-    LayerwiseRates,
+    LayerwiseLearningRates,
     TrainingBackup,
     freeze,
-    layer_factors,
+    layerwise_lr_multipliers,
 )
 from tests.contract import randomize
 from tests.helpers.cases import once
@@ -86,11 +86,11 @@ def test_as_if_every_weight_had_a_rate_of_its_own(name):
         model.fit(X, targets, batch_size=8, epochs=2, shuffle=False, verbose=0)
         return values(model)
 
-    factors = {"kernel": 0.25, "first/": 2.0}
-    ours = trained(LayerwiseRates(OPTIMIZERS[name](0.02), factors))
+    multipliers = {"kernel": 0.25, "first/": 2.0}
+    ours = trained(LayerwiseLearningRates(OPTIMIZERS[name](0.02), multipliers))
     for path, found in ours.items():
-        factor = 0.25 if "kernel" in path else 2.0
-        theirs = trained(OPTIMIZERS[name](0.02 * factor), only=path)
+        multiplier = 0.25 if "kernel" in path else 2.0
+        theirs = trained(OPTIMIZERS[name](0.02 * multiplier), only=path)
         np.testing.assert_allclose(found, theirs[path], atol=2e-6, rtol=2e-6)
         plain = trained(OPTIMIZERS[name](0.02), only=path)
         assert np.abs(found - plain[path]).max() > 1e-3
@@ -98,7 +98,7 @@ def test_as_if_every_weight_had_a_rate_of_its_own(name):
 
 def test_a_network_against_steps_by_hand():
     model = network()
-    optimizer = LayerwiseRates(keras.optimizers.SGD(0.1), FACTORS)
+    optimizer = LayerwiseLearningRates(keras.optimizers.SGD(0.1), FACTORS)
     model.compile(optimizer, "mse")
     twin = network()
     twin.compile(keras.optimizers.SGD(0.1), "mse")
@@ -119,7 +119,7 @@ def test_a_network_against_steps_by_hand():
 
 def test_factors_of_one_change_nothing():
     found = []
-    for wrap in (lambda o: o, lambda o: LayerwiseRates(o, {"": 1.0})):
+    for wrap in (lambda o: o, lambda o: LayerwiseLearningRates(o, {"": 1.0})):
         model = network()
         schedule = keras.optimizers.schedules.CosineDecay(0.1, 6)
         inner = keras.optimizers.Adam(
@@ -135,7 +135,7 @@ def test_factors_of_one_change_nothing():
 def test_accumulated_gradients_move_nothing_before_their_step():
     model = network()
     inner = keras.optimizers.Adam(0.1, gradient_accumulation_steps=2)
-    model.compile(LayerwiseRates(inner, FACTORS), "mse")
+    model.compile(LayerwiseLearningRates(inner, FACTORS), "mse")
     before = values(model)
     model.train_on_batch(X, Y)
     for path, value in values(model).items():
@@ -145,7 +145,7 @@ def test_accumulated_gradients_move_nothing_before_their_step():
 
 
 def test_the_rate_can_be_set_and_is_scheduled():
-    optimizer = LayerwiseRates(keras.optimizers.SGD(0.1), FACTORS)
+    optimizer = LayerwiseLearningRates(keras.optimizers.SGD(0.1), FACTORS)
     assert float(optimizer.learning_rate) == pytest.approx(0.1)
     optimizer.learning_rate = 0.2
     assert float(optimizer.optimizer.learning_rate) == pytest.approx(0.2)
@@ -155,13 +155,15 @@ def test_in_half_precision():
     model = network()
     model.compile(
         keras.optimizers.LossScaleOptimizer(
-            LayerwiseRates(keras.optimizers.SGD(0.1), FACTORS),
+            LayerwiseLearningRates(keras.optimizers.SGD(0.1), FACTORS),
             initial_scale=8.0,
         ),
         "mse",
     )
     plain = network()
-    plain.compile(LayerwiseRates(keras.optimizers.SGD(0.1), FACTORS), "mse")
+    plain.compile(
+        LayerwiseLearningRates(keras.optimizers.SGD(0.1), FACTORS), "mse"
+    )
     for one in (model, plain):
         one.fit(X, Y, epochs=2, shuffle=False, verbose=0)
     for path, value in values(model).items():
@@ -170,11 +172,13 @@ def test_in_half_precision():
 
 def test_saved_and_gone_on_with(tmp_path):
     model = network()
-    model.compile(LayerwiseRates(keras.optimizers.AdamW(0.05), FACTORS), "mse")
+    model.compile(
+        LayerwiseLearningRates(keras.optimizers.AdamW(0.05), FACTORS), "mse"
+    )
     model.fit(X, Y, epochs=2, shuffle=False, verbose=0)
     model.save(tmp_path / "model.keras")
     again = keras.saving.load_model(tmp_path / "model.keras")
-    assert again.optimizer.factors == FACTORS
+    assert again.optimizer.multipliers == FACTORS
     assert int(again.optimizer.iterations) == 2
     for one in (model, again):
         one.fit(X, Y, epochs=2, shuffle=False, verbose=0)
@@ -186,11 +190,11 @@ def test_saved_and_gone_on_with(tmp_path):
 
 
 def test_a_file_names_a_class_of_every_backend():
-    optimizer = LayerwiseRates(keras.optimizers.AdamW(0.05), FACTORS)
+    optimizer = LayerwiseLearningRates(keras.optimizers.AdamW(0.05), FACTORS)
     optimizer.exclude_from_weight_decay(var_names=["bias"])
     config = optimizer.get_config()
     assert config["optimizer"]["module"] == "keras.optimizers"
-    again = LayerwiseRates.from_config(config)
+    again = LayerwiseLearningRates.from_config(config)
     assert again.get_config() == config
 
 
@@ -198,14 +202,14 @@ def test_an_optimizer_that_was_used():
     inner = keras.optimizers.SGD()
     inner.build(network().trainable_variables)
     with pytest.raises(ValueError, match="must be one that was not used"):
-        LayerwiseRates(inner, FACTORS)
+        LayerwiseLearningRates(inner, FACTORS)
 
 
 def test_a_stopped_training_goes_on(tmp_path):
     def run(folder, epochs):
         model = network()
         model.compile(
-            LayerwiseRates(keras.optimizers.Adam(0.05), FACTORS), "mse"
+            LayerwiseLearningRates(keras.optimizers.Adam(0.05), FACTORS), "mse"
         )
         model.fit(
             X,
@@ -226,7 +230,9 @@ def test_a_stopped_training_goes_on(tmp_path):
 def test_frozen_weights_stay():
     model = network()
     freeze(model, "second")
-    model.compile(LayerwiseRates(keras.optimizers.Adam(0.1), FACTORS), "mse")
+    model.compile(
+        LayerwiseLearningRates(keras.optimizers.Adam(0.1), FACTORS), "mse"
+    )
     before = values(model)
     model.fit(X, Y, verbose=0)
     for path, value in values(model).items():
@@ -234,10 +240,10 @@ def test_frozen_weights_stay():
 
 
 def test_factors_of_blocks():
-    encoder = Bert(11, 3, 2, 8, 12, max_length=8)
+    encoder = Bert(11, 3, 2, 8, 12, max_sequence_length=8)
     model = SequenceClassifier(encoder, 2)
-    optimizer = LayerwiseRates(
-        keras.optimizers.Adam(), layer_factors(model, 0.5)
+    optimizer = LayerwiseLearningRates(
+        keras.optimizers.Adam(), layerwise_lr_multipliers(model, 0.5)
     )
     expected = {
         "token_embedding/table/embeddings": 0.0625,
@@ -249,19 +255,19 @@ def test_factors_of_blocks():
         "output/kernel": 1.0,
     }
     paths = {weight.path for weight in model.weights}
-    for path, factor in expected.items():
-        assert path in paths and optimizer.factor(path) == factor
+    for path, multiplier in expected.items():
+        assert path in paths and optimizer.multiplier(path) == multiplier
 
 
 def test_factors_of_two_stacks():
     model = Transformer(9, num_layers=2, num_heads=1, hidden_dim=4)
-    optimizer = LayerwiseRates(
-        keras.optimizers.Adam(), layer_factors(model, 0.5)
+    optimizer = LayerwiseLearningRates(
+        keras.optimizers.Adam(), layerwise_lr_multipliers(model, 0.5)
     )
     for stack in ("encoder_block", "decoder_block"):
-        for place, factor in ((0, 0.25), (1, 0.5)):
+        for place, multiplier in ((0, 0.25), (1, 0.5)):
             path = f"{stack}_{place}/feed_forward/inner/kernel"
-            assert optimizer.factor(path) == factor
+            assert optimizer.multiplier(path) == multiplier
 
 
 @pytest.mark.parametrize(
@@ -270,30 +276,32 @@ def test_factors_of_two_stacks():
         (("adam", FACTORS), "`optimizer` must be a Keras optimizer"),
         ((keras.optimizers.Ftrl(), FACTORS), "proportional to its rate"),
         ((keras.optimizers.SGD(use_ema=True), FACTORS), "no moving average"),
-        ((keras.optimizers.SGD(), {}), "`factors` must be a dict"),
+        ((keras.optimizers.SGD(), {}), "`multipliers` must be a dict"),
         ((keras.optimizers.SGD(), {"a": 0}), "must be numbers above 0"),
         ((keras.optimizers.SGD(), {"a": "1"}), "must be numbers above 0"),
     ],
 )
 def test_bad_input(arguments, message):
     with pytest.raises(ValueError, match=message):
-        LayerwiseRates(*arguments)
+        LayerwiseLearningRates(*arguments)
 
 
 def test_patterns_that_are_nowhere():
     model = network()
-    optimizer = LayerwiseRates(keras.optimizers.SGD(), {"fourth": 0.5})
+    optimizer = LayerwiseLearningRates(keras.optimizers.SGD(), {"fourth": 0.5})
     model.compile(optimizer, "mse")
-    with pytest.raises(ValueError, match="`factors` must be found in a path"):
+    with pytest.raises(
+        ValueError, match="`multipliers` must be found in a path"
+    ):
         model.fit(X, Y, verbose=0)
 
 
 @pytest.mark.parametrize("decay", [0, 1.5, "x", True])
 def test_bad_decay(decay):
     with pytest.raises(ValueError, match="`decay` must be a number"):
-        layer_factors(network(), decay)
+        layerwise_lr_multipliers(network(), decay)
 
 
 def test_a_model_without_blocks():
     with pytest.raises(ValueError, match="must have numbered blocks"):
-        layer_factors(network(), 0.5)
+        layerwise_lr_multipliers(network(), 0.5)

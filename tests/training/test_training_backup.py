@@ -36,7 +36,7 @@ def undisturbed(tmp_path_factory):
 
 
 def test_the_backup_itself_changes_nothing(undisturbed, tmp_path):
-    again = Run(tmp_path, every=EPOCHS * STEPS).end()
+    again = Run(tmp_path, save_freq=EPOCHS * STEPS).end()
     assert_same(again, undisturbed)
     assert len(set(undisturbed["losses"])) == EPOCHS * STEPS
 
@@ -121,7 +121,7 @@ class Shuffled:
 
     def __init__(self, directory, kill=None, seed=0):
         self.model = make_model(seed)
-        callbacks = [TrainingBackup(directory, [steps := Steps()], every=2)]
+        callbacks = [TrainingBackup(directory, [steps := Steps()], save_freq=2)]
         if kill:
             callbacks.append(KillAfter(kill, steps))
         try:
@@ -160,7 +160,7 @@ def test_several_steps_per_execution(kill, tmp_path):
     def run(directory, kill=None, seed=0, **options):
         model = make_model(seed, **{"steps_per_execution": 4} | options)
         steps, data = Steps(), Rows()
-        callbacks = [TrainingBackup(directory, [steps], every=4, data=data)]
+        callbacks = [TrainingBackup(directory, [steps], save_freq=4, data=data)]
         if kill:
             callbacks.append(KillAfter(kill, steps))
         try:
@@ -185,8 +185,10 @@ def test_averages_kept_in_files(undisturbed, tmp_path):
             kill,
             seed,
             # Oftener than there are backups: its files run ahead of them.
-            average=CheckpointAverage(2, every=1, directory=tmp_path / "kept"),
-            every=5,
+            average=CheckpointAverage(
+                2, save_freq=1, directory=tmp_path / "kept"
+            ),
+            save_freq=5,
         )
 
     run(kill=9)
@@ -211,7 +213,7 @@ def test_a_model_in_low_precision(tmp_path):
             ]
         )
         model.compile("adam", "mse", auto_scale_loss=True)
-        average, steps = CheckpointAverage(2, every=1), Steps()
+        average, steps = CheckpointAverage(2, save_freq=1), Steps()
         callbacks = [TrainingBackup(folder, [average, steps], 2, Rows())]
         if kill:
             callbacks.append(KillAfter(kill, steps))

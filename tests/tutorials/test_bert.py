@@ -148,4 +148,4 @@ def test_batches_are_hidden_anew_and_come_back():
                 assert whole[place] == label
                 whole[place] = ids[place]
         assert ids[: len(whole)].tolist() == whole
-        assert says["next_sentence_logits"][row, 0] == (not pair.follows)
+        assert says["next_sentence_logits"][row, 0] == (not pair.is_next)

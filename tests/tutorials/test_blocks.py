@@ -10,7 +10,7 @@ import pytest
 import reversed_digits
 from reversed_digits import END, PAD, START, VOCABULARY
 
-from keras_attn.layers import DecoderBlock, EncoderBlock
+from keras_attn.blocks import DecoderBlock, EncoderBlock
 from tests.tutorials.programs import complaint, printed, runner
 
 pytestmark = pytest.mark.one_backend("torch")
@@ -112,7 +112,10 @@ def test_gradients_of_a_stack_of_matrices():
 
 
 def test_answers_to_the_exercises():
-    encoder, decoder = (kind(8, 2048) for kind in (EncoderBlock, DecoderBlock))
+    encoder, decoder = (
+        kind(num_heads=8, intermediate_dim=2048)
+        for kind in (EncoderBlock, DecoderBlock)
+    )
     width = (None, None, 512)
     encoder.build(width)
     decoder.build(width, width)

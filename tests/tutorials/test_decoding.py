@@ -129,9 +129,10 @@ def test_what_became_of_the_candidates():
 def test_every_bad_argument_has_one_sentence(ran):
     answers, printed = ran[0]["answers"], ran[1]
     expected = {
-        "top": "`top` must not exceed `width`. Received: top=3, width=2",
-        "max_length": "`max_length` must not exceed the position table of "
-        "max_length=16 rows. Received: 17 tokens",
+        "num_return_sequences": "`num_return_sequences` must not exceed "
+        "`num_beams`. Received: num_return_sequences=3, num_beams=2",
+        "max_new_tokens": "`max_new_tokens` must not exceed the position table "
+        "of max_sequence_length=16 rows. Received: 17 tokens",
         "inputs": "`inputs` must hold a token in every row. "
         "Received: nothing in row 0",
     }

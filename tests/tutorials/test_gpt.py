@@ -84,7 +84,7 @@ def small():
         num_layers=1,
         num_heads=1,
         hidden_dim=8,
-        max_length=8,
+        max_sequence_length=8,
         pad_id=None,
         start_id=None,
         end_id=None,

@@ -220,7 +220,7 @@ def test_the_choice_is_the_best_of_what_was_proposed(model, frames):
     tokens, decoder, encoder = proposed
     assert tokens.shape == (3, 5, 5) and decoder.shape == (3, 5)
     beam = model.generate(
-        rows, 5, BeamSearch(4, 4, length_penalty=0, banned_tokens=[3])
+        rows, 5, BeamSearch(4, 4, length_penalty=0, suppress_tokens=[3])
     )
     for row, spelled in enumerate(model.spell(rows)):
         np.testing.assert_array_equal(tokens[row, :4], beam.tokens[row])

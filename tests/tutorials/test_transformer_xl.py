@@ -110,7 +110,7 @@ def test_rows_are_the_text_in_order():
 @pytest.mark.parametrize("width, layers", [(16, 1), (96, 3)])
 def test_arms_have_as_many_parameters(width, layers):
     settings = transformer_xl_settings.Settings(width=width, layers=layers)
-    xl = memory_arms.build_xl(30, settings, 5, carried_rows=2)
+    xl = memory_arms.build_xl(30, settings, 5, stateful_batch_size=2)
     count = sum(int(np.prod(w.shape)) for w in xl.trainable_weights)
     gpt = memory_arms.build_gpt(30, settings, count)
     # To the nearest unit of the feed-forward networks.

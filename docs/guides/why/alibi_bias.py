@@ -29,5 +29,5 @@ else:
     scores = ops.zeros((1, HEADS, 1, LENGTH), dtype="bfloat16")
     print("theirs:", said(keras_hub.layers.AlibiBias(dtype="bfloat16")(scores)))
 layer = keras_attn.layers.ALiBiPosition(HEADS, dtype="bfloat16")
-places = keras_attn.ops.default_positions(LENGTH)
+places = keras_attn.ops.positions.default_positions(LENGTH)
 print("ours:  ", said(layer.bias().function(None, places[:, -1:], places)))

@@ -71,6 +71,6 @@ else:
         following, ops.convert_to_tensor(prompt), index=1, stop_token_ids=(END,)
     )
     print("theirs:", said(ops.convert_to_numpy(found)[0, 1:]))
-search = BeamSearch(width=2, length_penalty=0.0)
+search = BeamSearch(num_beams=2, length_penalty=0.0)
 found = generate(Model(), np.array([[3]], "int32"), LENGTH, search)
 print("ours:  ", said(found.tokens[0, 0]))

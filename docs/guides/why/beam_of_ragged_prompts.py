@@ -66,7 +66,7 @@ def ours(prompts):
     """The same; here a prompt belongs to the sequence that is scored."""
     prefix = [prompt[1:] for prompt in prompts]
     rows = np.full((len(prompts), 1), 3, "int32")
-    search = BeamSearch(width=2, length_penalty=0.0)
+    search = BeamSearch(num_beams=2, length_penalty=0.0)
     found = generate(Model(), rows, LENGTH - 1, search, prefix=prefix)
     given = np.prod([table[a, b] for a, b in itertools.pairwise(LONG)])
     return np.exp(found.scores[0, 0]) / given

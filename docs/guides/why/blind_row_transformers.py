@@ -39,7 +39,7 @@ def theirs(kernel):
 
 print("theirs: sdpa and eager", said(theirs("sdpa"), theirs("eager")))
 x = np.random.default_rng(0).normal(size=(1, 4, 16)).astype("float32")
-block = keras_attn.layers.EncoderBlock(num_heads=2, intermediate_dim=32)
+block = keras_attn.blocks.EncoderBlock(num_heads=2, intermediate_dim=32)
 usual = ops.convert_to_numpy(block(x, mask=padding))
 with keras_attn.ops.capture_weights():
     plain = ops.convert_to_numpy(block(x, mask=padding))

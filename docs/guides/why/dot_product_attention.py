@@ -4,7 +4,8 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_attn.ops import attend, describe
+from keras_attn.ops import attend
+from keras_attn.ops.visibility import make_visibility
 
 print(f"keras {keras.__version__} on {keras.backend.backend()}")
 random = np.random.default_rng(0)
@@ -41,7 +42,7 @@ def verdict(call, *args, **kwargs):
 
 def compare(title, tensors, theirs, reference, **see):
     bias = theirs.get("bias")
-    visibility = describe(3, 5, **see)
+    visibility = make_visibility(3, 5, **see)
     theirs = verdict(
         lambda: ops.dot_product_attention(*tensors, **theirs),
         *tensors,

@@ -41,6 +41,6 @@ print(
     f"handed on as {flag}{': the backend chooses' if flag is None else ''}",
 )
 kernel = asked(
-    keras_attn.layers.MultiHeadAttention, ours, "attend_clean", "kernel"
+    keras_attn.layers.MultiHeadAttention, ours, "attend_sanitized", "kernel"
 )
 print(f"ours:   flash_attention=False is the kernel {kernel!r}")

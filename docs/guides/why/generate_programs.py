@@ -18,9 +18,9 @@ came_by = []
 
 
 class Ours(keras_attn.models.GPT):
-    def start_decoding(self, inputs, max_length):
+    def start_decoding(self, inputs, max_new_tokens):
         came_by.append("ours")
-        return super().start_decoding(inputs, max_length)
+        return super().start_decoding(inputs, max_new_tokens)
 
 
 def padded(rows):
@@ -64,5 +64,5 @@ else:
         # There Python comes by in every call.
         found = "none: every call runs layer by layer"
     print("theirs:", found)
-ours = Ours(SIZE, num_layers=1, num_heads=2, hidden_dim=16, max_length=ROOM)
+ours = Ours(SIZE, num_layers=1, num_heads=2, hidden_dim=16, max_sequence_length=ROOM)
 print("ours:  ", said(lambda rows: ours.generate(rows, MORE)))

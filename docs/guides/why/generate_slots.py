@@ -51,6 +51,6 @@ else:
     # More than one would be an error here: it is the same at every token.
     (always,) = seen
     print("theirs:", said(dict.fromkeys(WHEN, always)))
-ours = Ours(SIZE, **sizes, end_id=None, max_length=PROMPT + MORE)
+ours = Ours(SIZE, **sizes, end_id=None, max_sequence_length=PROMPT + MORE)
 slots = {item.step: ours.slots for item in ours.stream(prompt, MORE)}
 print("ours:  ", said(slots))

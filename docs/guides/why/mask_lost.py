@@ -21,7 +21,7 @@ def look_twice(kind):
         _, weights = attention(query, memory, return_attention_scores=True)
         on_padding = ops.convert_to_numpy(weights)[..., 3:].sum(-1)
         shares.append(f"{on_padding.mean():.0%}")
-    kept = keras_attn.ops.implicit_mask(memory) is not None
+    kept = keras_attn.ops.visibility.implicit_mask(memory) is not None
     state = "is still there" if kept else "is gone"
     return f"{shares[0]}, then {shares[1]} on padding; the mask {state}"
 

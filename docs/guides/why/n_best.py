@@ -37,7 +37,7 @@ else:
         said(lambda: theirs.generate(batch, None, None)["token_ids"].shape),
     )
 ours = keras_attn.models.GPT(
-    SIZE, num_layers=1, num_heads=2, hidden_dim=16, max_length=ROOM
+    SIZE, num_layers=1, num_heads=2, hidden_dim=16, max_sequence_length=ROOM
 )
-search = keras_attn.decoding.BeamSearch(width=3, top=3)
+search = keras_attn.decoding.BeamSearch(num_beams=3, num_return_sequences=3)
 print("ours:  ", said(lambda: ours.generate(prompt, MORE, search).tokens.shape))

@@ -42,7 +42,7 @@ else:
     theirs.build((None, 4, 1))
     theirs.set_weights([TABLE])
     print("theirs:", said(lambda: theirs(tokens, start_index=3)))
-ours = keras_attn.layers.PositionalEmbedding("learned", max_length=4)
+ours = keras_attn.layers.PositionalEmbedding("learned", max_sequence_length=4)
 ours.build((None, 4, 1))
 ours.set_weights([TABLE])
 places = np.array([[3, 4]], "int32")

@@ -31,6 +31,6 @@ def theirs(source, target, **kwargs):
         return transformer(*pair, **kwargs).numpy()
 
 
-block = keras_attn.layers.DecoderBlock(num_heads=2, intermediate_dim=16)
+block = keras_attn.blocks.DecoderBlock(num_heads=2, intermediate_dim=16)
 print("theirs:", said(lambda s, t: theirs(s, t, tgt_is_causal=True)))
 print("ours:  ", said(lambda s, t: ops.convert_to_numpy(block(t, s))))

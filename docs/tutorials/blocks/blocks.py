@@ -51,12 +51,8 @@ from grid_plots import draw_grids
 from matplotlib.figure import Figure
 from reversed_digits import PAD, VOCABULARY
 
-from keras_attn.layers import (
-    DecoderBlock,
-    EncoderBlock,
-    FeedForward,
-    MultiHeadAttention,
-)
+from keras_attn.blocks import DecoderBlock, EncoderBlock
+from keras_attn.layers import FeedForward, MultiHeadAttention
 from keras_attn.models import Transformer
 from keras_attn.training import SequenceCrossentropy, WarmupSchedule
 
@@ -374,7 +370,9 @@ T, D, N = 6, 16, 4
 x = generator.normal(size=(T, D)).astype("float32")
 there = np.array([True] * 4 + [False] * 2)
 for pre in (True,) if QUICK else (False, True):
-    block = EncoderBlock(N, 32, normalize_first=pre, **noise)
+    block = EncoderBlock(
+        num_heads=N, intermediate_dim=32, normalize_first=pre, **noise
+    )
     found = to_numpy(block(x[None], mask=there[None]))[0]
     by_hand = encoder_block(x, numpy_of(block), pre, there[None])
     assert found.shape == by_hand.shape == (T, D)
@@ -418,7 +416,9 @@ def decoder_block(x, memory, w, pre, sees=None):
 S = 7
 memory = generator.normal(size=(S, D)).astype("float32")
 for pre in (True,) if QUICK else (False, True):
-    block = DecoderBlock(N, 32, normalize_first=pre, **noise)
+    block = DecoderBlock(
+        num_heads=N, intermediate_dim=32, normalize_first=pre, **noise
+    )
     found = to_numpy(block(x[None], memory[None]))[0]
     by_hand = decoder_block(x, memory, numpy_of(block), pre)
     assert found.shape == by_hand.shape == (T, D)
@@ -449,7 +449,7 @@ def many(tokens, count):
     return np.repeat(tokens[None], count, axis=0)
 
 
-encoder = EncoderBlock(N, 32)
+encoder = EncoderBlock(num_heads=N, intermediate_dim=32)
 depends = {
     "encoder block": moved_by(x, encoder),
     "decoder block, target": moved_by(
@@ -713,7 +713,7 @@ figure
 best = min(curves, key=lambda arm: curves[arm][-20:].mean())
 shown = int((test.sources != PAD).sum(1).argmax())
 decoded = models[best].generate(
-    test.sources[shown : shown + 1], max_length=T, return_weights=True
+    test.sources[shown : shown + 1], max_new_tokens=T, return_weights=True
 )
 said = decoded.tokens[0, 0]
 print(f"{best}: {reversed_digits.text(test.sources[shown])}", end=" -> ")

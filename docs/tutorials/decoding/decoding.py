@@ -251,7 +251,7 @@ ALPHA = 0.6
 beam = model.generate(
     rows,
     MAX_LENGTH,
-    BeamSearch(width=4, top=4, length_penalty=ALPHA),
+    BeamSearch(num_beams=4, num_return_sequences=4, length_penalty=ALPHA),
     return_weights=True,
 )
 assert beam.tokens.shape == (len(rows), 4, MAX_LENGTH)
@@ -299,7 +299,7 @@ items = list(
     model.stream(
         [rows[chosen]],
         MAX_LENGTH,
-        BeamSearch(width=2, top=2, length_penalty=ALPHA),
+        BeamSearch(num_beams=2, num_return_sequences=2, length_penalty=ALPHA),
     )
 )
 plot_beam(items, name, title=f"k = t = 2: {sources[chosen]}")
@@ -315,7 +315,7 @@ assert len(items) == len(steps)
 for item, candidates in list(zip(items, steps, strict=True))[:-1]:
     live = [c for c in candidates if c.fate == "lives"]
     assert len(candidates) == 4 and len(live) <= 2
-    shown = item.live.tokens[0, :, : item.step].tolist()
+    shown = item.active.tokens[0, :, : item.step].tolist()
     assert shown[: len(live)] == [list(c.tokens) for c in live]
 for number, candidates in enumerate(steps[:4], start=1):
     print(f"step {number}")
@@ -347,7 +347,9 @@ plot_tree(steps, name, best=found[0][1], title=f"k = 4: {sources[chosen]}")
 # A quick run has no time to compile another search.
 count, searched = (4, ALPHA) if QUICK else (8, 0)
 wide = model.generate(
-    rows, MAX_LENGTH, BeamSearch(count, top=count, length_penalty=searched)
+    rows,
+    MAX_LENGTH,
+    BeamSearch(count, num_return_sequences=count, length_penalty=searched),
 )
 log_p = wide.scores * penalty(wide.lengths, searched)
 alphas = np.linspace(0, 2, 41)
@@ -428,8 +430,8 @@ for place, panel in enumerate(figure.subplots(2, 2).flat):
         last_layer[:length, : len(columns)],
         query_tokens=tokenizer.pieces(beam.tokens[chosen, place, :length]),
         key_tokens=columns,
-        axes=panel,
-        maximum=1.0,
+        ax=panel,
+        vmax=1.0,
     )
     panel.set_title(f"no. {place + 1}: {beam.scores[chosen, place]:.3f}")
 figure
@@ -495,7 +497,7 @@ DRAWS = 50 if QUICK else 400
 
 def draw(seed, **knob):
     """Draws sentences that go on from the beginning, int (400, L)."""
-    strategy = Sampling(num_samples=DRAWS, seed=seed, **knob)
+    strategy = Sampling(num_return_sequences=DRAWS, seed=seed, **knob)
     return model.generate(
         [rows[number]], MAX_LENGTH, strategy, prefix=beginning
     ).tokens[0]
@@ -552,7 +554,9 @@ if not QUICK:
 # %%
 def measured(width, alpha):
     """Decodes all test sentences; returns what is to be compared."""
-    strategy = BeamSearch(width, top=min(width, 4), length_penalty=alpha)
+    strategy = BeamSearch(
+        width, num_return_sequences=min(width, 4), length_penalty=alpha
+    )
     found = model.generate(rows, MAX_LENGTH, strategy)
     texts = tokenizer.decode(found.tokens[:, 0])
     log_p = found.scores[:, 0] * penalty(found.lengths[:, 0], alpha)
@@ -635,9 +639,9 @@ banned = [tokenizer.encode(spanish)[-1]]
 for says, forced, limits in (
     ("free", None, {}),
     ("prefix", prefix, {}),
-    ("banned", None, {"banned_tokens": banned}),
-    ("min_length", None, {"min_length": 11}),
-    ("all", prefix, {"banned_tokens": banned, "min_length": 11}),
+    ("banned", None, {"suppress_tokens": banned}),
+    ("min_new_tokens", None, {"min_new_tokens": 11}),
+    ("all", prefix, {"suppress_tokens": banned, "min_new_tokens": 11}),
 )[-1 if QUICK else 0 :]:
     limited = model.generate(
         [cat], MAX_LENGTH, BeamSearch(**limits), prefix=forced
@@ -662,19 +666,23 @@ tiny = Transformer(
     num_heads=1,
     hidden_dim=8,
     intermediate_dim=16,
-    positions="learned",
-    max_length=16,
+    position_embedding="learned",
+    max_sequence_length=16,
 )
 unknown = tokenizer.vocabulary_size
 refused = {
-    "top": lambda: BeamSearch(width=2, top=3),  # k < t
-    "width": lambda: BeamSearch(width=0),
-    "max_length": lambda: tiny.generate([[3, 4, 2]], max_length=17),
+    "num_return_sequences": lambda: BeamSearch(
+        num_beams=2, num_return_sequences=3
+    ),  # k < t
+    "num_beams": lambda: BeamSearch(num_beams=0),
+    "max_new_tokens": lambda: tiny.generate([[3, 4, 2]], max_new_tokens=17),
     "inputs": lambda: model.generate([[]]),
     "inputs, an id": lambda: model.generate([[5, unknown, 2]]),
     "prefix": lambda: model.generate([[5, 2]], prefix=[-1]),
     "prefix, its length": lambda: model.generate([[5, 2]], 2, prefix=[5] * 3),
-    "min_length": lambda: model.generate([[5, 2]], 4, BeamSearch(min_length=5)),
+    "min_new_tokens": lambda: model.generate(
+        [[5, 2]], 4, BeamSearch(min_new_tokens=5)
+    ),
     "temperature": lambda: Sampling(temperature=0),
     "strategy": lambda: model.generate([[5, 2]], strategy="best"),
 }

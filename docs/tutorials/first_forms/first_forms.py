@@ -153,7 +153,7 @@ def build(attention):
         bidirectional=True,
         attention=attention,
         dropout=0.0,
-        max_length=LONG if attention == "location" else None,
+        max_sequence_length=LONG if attention == "location" else None,
     )
 
 

@@ -232,7 +232,7 @@ def make_model(fold):
         start_id=START,
         end_id=END,
         ctc=run.ctc,
-        encoder_position=T5Position(heads, 32, 64, name="distance"),
+        encoder_attention_position=T5Position(heads, 32, 64, name="distance"),
     )
 
 
@@ -350,8 +350,8 @@ def train(fold):
     try:
         backup = TrainingBackup(
             run.out / fold.name / "backup",
-            [log, CheckpointAverage(last=5, every=every)],
-            every=run.backup,
+            [log, CheckpointAverage(num_checkpoints=5, save_freq=every)],
+            save_freq=run.backup,
             data=batches,
             settings=program_settings.identity(
                 run, "speaker", "epochs", "minutes", "backup"

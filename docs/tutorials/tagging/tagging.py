@@ -201,8 +201,8 @@ encoder = Encoder(
     hidden_dim=run.width,
     intermediate_dim=4 * run.width,
     dropout=run.dropout,
-    positions=None,
-    position=T5Position(heads, num_buckets=16, max_distance=32),
+    position_embedding=None,
+    attention_position=T5Position(heads, num_buckets=16, max_distance=32),
     character_vocabulary_size=character_count,
 )
 model = TokenClassifier(encoder, tag_count, dropout=run.dropout)
@@ -424,7 +424,7 @@ for row, axes in enumerate(figure.subplots(2, 1)):
             for i in range(len(looks))
         ],
         key_tokens=test_words[number],
-        axes=axes,
+        ax=axes,
     )
     axes.set(title=f"{WORD}, here {kinds[row]}, looks at", ylabel="", xlabel="")
 figure.savefig(run.out / "attention.png", dpi=150)
@@ -437,7 +437,7 @@ figure
 
 # %% alt="Curves: what each head adds to its scores, by distance"
 FAR = 8
-bias = encoder.position.bias()
+bias = encoder.attention_position.bias()
 distances = np.arange(-FAR, FAR + 1)
 here, there = np.array([[FAR]]), np.arange(2 * FAR + 1)[None]
 learned = keras.ops.convert_to_numpy(

@@ -48,8 +48,8 @@ def blockwise_attention(
     value,
     *,
     bias,
-    query_facts,
-    key_facts,
+    query_metadata,
+    key_metadata,
     spans,
     mask,
     seed,
@@ -63,8 +63,8 @@ def blockwise_attention(
         value: float (B, S, K, W).
         bias: float (B, N, T, S), size-1 axes allowed; what the blocking's
             callable takes; or None.
-        query_facts: int32 (F, B, T), the batch axis may have size 1.
-        key_facts: int32 (F, B, S), likewise.
+        query_metadata: int32 (F, B, T), the batch axis may have size 1.
+        key_metadata: int32 (F, B, S), likewise.
         spans: int32 (T / t, 2) and (S / s, 2). Which blocks may see each other.
         mask: bool (B, N, T, S), size-1 axes allowed, or None.
         seed: int (2,) of the dropout, or None.
@@ -78,8 +78,8 @@ def blockwise_attention(
         key,
         value,
         bias=bias,
-        query_facts=query_facts,
-        key_facts=key_facts,
+        query_metadata=query_metadata,
+        key_metadata=key_metadata,
         spans=spans,
         mask=mask,
         seed=seed,

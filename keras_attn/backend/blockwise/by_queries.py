@@ -19,8 +19,8 @@ def by_queries(
     value,
     *,
     bias,
-    query_facts,
-    key_facts,
+    query_metadata,
+    key_metadata,
     spans,
     mask,
     seed,
@@ -39,14 +39,14 @@ def by_queries(
         )
 
         def attend(query, key, value, bias, rows=rows, columns=columns, i=i):
-            facts = query_facts[:, :, rows], key_facts[:, :, columns]
+            metadata = query_metadata[:, :, rows], key_metadata[:, :, columns]
             return _attend(
                 blocking,
                 query,
                 key,
                 value,
                 bias,
-                facts,
+                metadata,
                 mask,
                 seed,
                 (rows, columns, i),
@@ -66,29 +66,37 @@ def by_queries(
     return torch.cat(outputs, dim=1)
 
 
-def _attend(blocking, query, key, value, bias, facts, mask, seed, block):
+def _attend(blocking, query, key, value, bias, metadata, mask, seed, block):
     rows, columns, i = block
     if blocking.bias == "tensor":
         bias = _part(bias, rows, columns)
     elif blocking.bias is not None:
-        bias = blocking.bias(bias, *facts)
+        bias = blocking.bias(bias, *metadata)
     visible = None
     if blocking.rule is not None:
         part = None if mask is None else _part(mask, rows, columns)
-        visible = blocking.rule(*facts, part)
+        visible = blocking.rule(*metadata, part)
     explicit = bias is not None and (
         bias.requires_grad
         # Kernels for a GPU would take its bits for those of another dtype.
         or (bias.dtype != query.dtype and query.device.type != "cpu")
     )
     if not blocking.rate and not explicit:
-        blind = None if visible is None else ~visible.any(-1, keepdim=True)
-        output = fused_attention(
-            query, key, value, visible, blind, bias=bias, scale=blocking.scale
+        fully_masked = (
+            None if visible is None else ~visible.any(-1, keepdim=True)
         )
-        if blind is None:
+        output = fused_attention(
+            query,
+            key,
+            value,
+            visible,
+            fully_masked,
+            bias=bias,
+            scale=blocking.scale,
+        )
+        if fully_masked is None:
             return output
-        return output.masked_fill(blind.transpose(1, 2), 0)
+        return output.masked_fill(fully_masked.transpose(1, 2), 0)
     return _explicit(blocking, query, key, value, bias, visible, seed, i)
 
 

@@ -54,16 +54,16 @@ def from_query_blocks(tensor, size, key_heads):
     return ops.reshape(tensor, (-1, blocks * size, key_heads * groups, width))
 
 
-def fact_blocks(facts, size):
+def fact_blocks(metadata, size):
     """Cuts (F, B, T) into (T / t, F, B, t).
 
     Args:
-        facts: int32 (F, B, T), T a multiple of t.
+        metadata: int32 (F, B, T), T a multiple of t.
         size: int. t.
 
     Returns:
         Int32 (T / t, F, B, t).
     """
-    number, _, length = facts.shape
-    facts = ops.reshape(facts, (number, -1, length // size, size))
-    return ops.transpose(facts, (2, 0, 1, 3))
+    number, _, length = metadata.shape
+    metadata = ops.reshape(metadata, (number, -1, length // size, size))
+    return ops.transpose(metadata, (2, 0, 1, 3))

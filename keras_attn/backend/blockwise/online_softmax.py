@@ -60,8 +60,8 @@ class Operands(NamedTuple):
         value: float (J, B * K, s, W).
         bias: float (B, N, T, S), size-1 axes allowed; whatever the callable
             takes; or None.
-        query_facts: int32 (I, F, B, t), the batch axis may have size 1.
-        key_facts: int32 (J, F, B, s), likewise.
+        query_metadata: int32 (I, F, B, t), the batch axis may have size 1.
+        key_metadata: int32 (J, F, B, s), likewise.
         query_spans: int32 (I, 2). First and behind last block of keys of which
             a block of queries may see something.
         key_spans: int32 (J, 2). The same for a block of keys.
@@ -73,8 +73,8 @@ class Operands(NamedTuple):
     key: Any
     value: Any
     bias: Any
-    query_facts: Any
-    key_facts: Any
+    query_metadata: Any
+    key_metadata: Any
     query_spans: Any
     key_spans: Any
     mask: Any
@@ -245,19 +245,19 @@ def _scores(blocking, operands, i, j):
         blocking.key_block,
     )
     scores = ops.reshape(scores, shape)
-    facts = operands.query_facts[i], operands.key_facts[j]
+    metadata = operands.query_metadata[i], operands.key_metadata[j]
     if blocking.bias == "tensor":
         bias, _ = _block(operands.bias, blocking, i, j)
         scores = scores + ops.cast(bias, dtype)
     elif blocking.bias is not None:
-        bias = blocking.bias(operands.bias, *facts)
+        bias = blocking.bias(operands.bias, *metadata)
         scores = scores + ops.cast(bias, dtype)
     if blocking.rule is None:
         return scores
     mask = operands.mask
     if mask is not None:
         mask, _ = _block(mask, blocking, i, j)
-    return ops.where(blocking.rule(*facts, mask), scores, _HIDDEN)
+    return ops.where(blocking.rule(*metadata, mask), scores, _HIDDEN)
 
 
 def _drop(blocking, operands, weights, i, j):
@@ -269,11 +269,11 @@ def _drop(blocking, operands, weights, i, j):
 
 def _bias_slope(blocking, operands, total, slope, i, j, pull_back):
     if blocking.bias != "tensor":
-        facts = operands.query_facts[i], operands.key_facts[j]
+        metadata = operands.query_metadata[i], operands.key_metadata[j]
 
         def bias(parameters):
             shape = ops.shape(slope)
-            whole = ops.cast(blocking.bias(parameters, *facts), slope.dtype)
+            whole = ops.cast(blocking.bias(parameters, *metadata), slope.dtype)
             return ops.broadcast_to(whole, shape)
 
         return total + ops.cast(

@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_attn.backend.largest import of_torch
+from keras_attn.backend.top_k import of_torch
 
 if keras.backend.backend() == "torch":
     import torch
@@ -35,7 +35,7 @@ def fast_call(node):
     packet = getattr(node.target, "_overloadpacket", None)
     if packet is None:
         return node.target, args, kwargs
-    if packet is torch.ops.keras_attn.largest:
+    if packet is torch.ops.keras_attn.top_k:
         return of_torch, args, kwargs
     name = packet.__name__
     if packet is aten.to and kwargs.get("layout", torch.strided) is not None:

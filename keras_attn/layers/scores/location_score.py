@@ -3,7 +3,7 @@
 from keras import ops
 
 from keras_attn import checks
-from keras_attn.backend import concrete, take_along
+from keras_attn.backend import concrete, take_along_axis
 from keras_attn.layers.scores.score import Score, projected
 
 
@@ -15,28 +15,30 @@ class LocationScore(Score):
     at position p, so that padding moves nothing.
 
     Args:
-        max_length: int >= 1. Columns of W, in tokens; default the length of
-            the keys that the layer is built with.
+        max_sequence_length: int >= 1. Columns of W, in tokens; default the
+            length of the keys that the layer is built with.
         **kwargs: arguments of `Score`.
     """
 
-    def __init__(self, max_length=None, **kwargs):
+    def __init__(self, max_sequence_length=None, **kwargs):
         super().__init__(**kwargs)
-        self.max_length = max_length
+        self.max_sequence_length = max_sequence_length
 
     def build(self, query_shape, key_shape):
-        """Creates W (D, max_length)."""
-        self._columns = self.max_length or key_shape[1]
+        """Creates W (D, max_sequence_length)."""
+        self._columns = self.max_sequence_length or key_shape[1]
         if self._columns is None:
             raise ValueError(
-                "`max_length` must be given for the score 'location' where "
+                "`max_sequence_length` must be given for the score 'location' "
+                "where "
                 "the length of the keys is not known. "
-                f"Received: max_length=None, key of shape {tuple(key_shape)}"
+                "Received: max_sequence_length=None, key of shape "
+                f"{tuple(key_shape)}"
             )
         self._query_dense = self._dense(
             "query",
             query_shape[-1],
-            checks.positive_int("max_length", self._columns),
+            checks.positive_int("max_sequence_length", self._columns),
             use_bias=False,
         )
 
@@ -55,11 +57,11 @@ class LocationScore(Score):
         # see before, share its last column.
         places = ops.clip(key_positions, 0, self._columns - 1)
         places = ops.broadcast_to(places[:, None], (batch, queries, keys))
-        return take_along(table, places)
+        return take_along_axis(table, places)
 
     def _check(self, length, what):
         if length is not None and length > self._columns:
             raise ValueError(
-                f"The score 'location' has max_length={self._columns} "
+                f"The score 'location' has max_sequence_length={self._columns} "
                 f"columns. Received: {what} of {length} positions"
             )

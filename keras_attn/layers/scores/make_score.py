@@ -17,7 +17,7 @@ _SCORES = {
     "cosine": CosineScore,
 }
 # Which score has which argument of its own.
-_OWN = {"additive": "units", "location": "max_length"}
+_OWN = {"additive": "units", "location": "max_sequence_length"}
 
 
 def check_score(score, **own):
@@ -25,7 +25,7 @@ def check_score(score, **own):
 
     Args:
         score: name, layer or callable.
-        **own: `units` and `max_length`, int or None.
+        **own: `units` and `max_sequence_length`, int or None.
     """
     if not callable(score):
         checks.choice("score", score, tuple(_SCORES))

@@ -1,0 +1,61 @@
+"""The best finished hypotheses of each source."""
+
+from typing import Any, NamedTuple
+
+from keras import ops
+
+from keras_attn.backend import gather_rows, take_along_axis, top_k
+
+
+class Finished(NamedTuple):
+    """Holds the t best hypotheses that have ended, best first.
+
+    Args:
+        tokens: int32 (B, t, L), pad behind the end.
+        scores: float32 (B, t), normalised; -inf where there is none yet.
+        lengths: int32 (B, t), end token included.
+    """
+
+    tokens: Any
+    scores: Any
+    lengths: Any
+
+
+def none_finished(sources, top, max_new_tokens, pad_id):
+    """Returns `Finished` without a hypothesis."""
+    return Finished(
+        ops.full((sources, top, max_new_tokens), pad_id, dtype="int32"),
+        ops.full((sources, top), -float("inf"), dtype="float32"),
+        ops.zeros((sources, top), "int32"),
+    )
+
+
+def merged(finished, tokens, scores, length):
+    """Lets hypotheses of one length compete for the places.
+
+    Args:
+        finished: `Finished`. Of equal scores, those that were first stay.
+        tokens: int32 (B, k, L).
+        scores: float32 (B, k), normalised; -inf for what has not ended.
+        length: int32 (), of all of them.
+
+    Returns:
+        `Finished`.
+    """
+    top = finished.scores.shape[1]
+    lengths = ops.full_like(scores, 0, dtype="int32") + length
+    scores, places = top_k(ops.concatenate([finished.scores, scores], 1), top)
+    tokens = ops.concatenate([finished.tokens, tokens], 1)
+    lengths = ops.concatenate([finished.lengths, lengths], 1)
+    return Finished(
+        picked(tokens, places),
+        scores,
+        take_along_axis(lengths, places),
+    )
+
+
+def picked(tokens, places):
+    """Takes sequences (B, k', L) out of (B, k, L), by int32 (B, k')."""
+    sources, count, length = tokens.shape
+    rows = ops.arange(sources, dtype="int32")[:, None] * count + places
+    return gather_rows(ops.reshape(tokens, (-1, length)), rows)

@@ -1,0 +1,94 @@
+"""Base class of strategies whose sequences do not compete."""
+
+from keras import ops
+
+from keras_attn.decoding.loop import Choice
+from keras_attn.decoding.sequences import (
+    begin,
+    decoded,
+    grow,
+    lengthened,
+)
+from keras_attn.decoding.strategy import ActiveHypotheses, Strategy
+
+
+class SingleSequenceStrategy(Strategy):
+    """Base class of strategies that extend each sequence on its own.
+
+    A subclass defines `get_next_token`. The search state is a `Sequences`.
+
+    Args:
+        suppress_tokens: iterable of int. Token ids that are never generated, in
+            addition to pad and start. Default ().
+        min_new_tokens: int >= 0. Minimum number of generated tokens, end token
+            included. Default 0.
+
+    Examples:
+        >>> class SecondBest(keras_attn.decoding.SingleSequenceStrategy):
+        ...     def get_next_token(self, log_probs, step, uniforms):
+        ...         _, tokens = keras.ops.top_k(log_probs, 2)
+        ...         return keras.ops.cast(tokens[..., 1], "int32")
+        >>> model = keras_attn.models.Transformer(
+        ...     12, num_layers=1, num_heads=1, hidden_dim=4, intermediate_dim=4)
+        >>> model.generate(
+        ...     [[5, 6, 2]], max_new_tokens=4,
+        ...     strategy=SecondBest()).tokens.shape
+        (1, 1, 4)
+    """
+
+    def get_next_token(self, log_probs, step, uniforms):
+        """Returns the next token of each sequence.
+
+        Args:
+            log_probs: float32 (B, k, V), -inf where a token is not allowed.
+            step: int32 (), the number of tokens generated so far.
+            uniforms: what `draw_uniforms` returned, as a tensor, or None.
+
+        Returns:
+            Int32 (B, k).
+        """
+        raise self._undefined("get_next_token")
+
+    def init_state(self, batch_size, length, spec):
+        """Returns empty `Sequences`."""
+        return begin(batch_size, self.num_hypotheses, length, spec.pad_id)
+
+    def grow_state(self, search_state, length, spec):
+        """Returns the sequences with `length` slots for tokens."""
+        tokens = lengthened(search_state.tokens, length, spec.pad_id)
+        return search_state._replace(tokens=tokens)
+
+    def is_active(self, search_state):
+        """Returns which sequences have not ended, bool (B, k)."""
+        return search_state.growing
+
+    def choose(self, search_state, step, log_probs, uniforms, spec):
+        """Appends a token to every sequence that has not ended."""
+        picked = self.get_next_token(log_probs, step, uniforms)
+        return Choice(
+            *grow(
+                search_state, step, log_probs, picked, spec.pad_id, spec.end_id
+            )
+        )
+
+    def finalize(self, search_state, spec):
+        """Returns all sequences as `Decoded` of tensors."""
+        return decoded(
+            search_state.tokens,
+            search_state.scores,
+            search_state.lengths,
+            spec.pad_id,
+        )
+
+    def active_hypotheses(self, search_state, step, spec):
+        """Returns the sequences that have not ended."""
+        growing = ops.logical_and(
+            search_state.growing, step < spec.max_new_tokens
+        )
+        parents = ops.arange(self.num_hypotheses, dtype="int32")[None]
+        return ActiveHypotheses(
+            ops.where(growing[..., None], search_state.tokens, spec.pad_id),
+            ops.where(growing, search_state.scores, -float("inf")),
+            ops.where(growing, search_state.lengths, 0),
+            ops.tile(parents, (growing.shape[0], 1)),
+        )

@@ -1,0 +1,246 @@
+"""The base class of models that generate token sequences."""
+
+import keras
+from keras import ops
+
+from keras_attn import checks
+from keras_attn.decoding import generate, stream
+from keras_attn.decoding.prefix import forced_prefix
+from keras_attn.decoding.row_batches import fitted
+from keras_attn.decoding.token_rows import token_rows
+from keras_attn.models.input_checks import CheckedModel, check_ids
+
+
+@keras.saving.register_keras_serializable(package="keras_attn")
+class GenerativeModel(CheckedModel):
+    """Base class of models that generate token sequences.
+
+    It adds `generate` and `stream` to a model that implements the decoding
+    protocol of `keras_attn.decoding.DecodingState`:
+
+        start_decoding(inputs, max_new_tokens) -> state
+        decode_step(tokens, state) -> (logits, state)
+
+    A subclass sets `source_vocabulary_size`, the number of ids that the inputs
+    of `generate` may have, and, where they differ from the defaults, the
+    attributes below. Without token ids as inputs it also overrides
+    `read_sources`. All weights must exist before `generate` is called.
+
+    Class attributes:
+        source_vocabulary_size: int, or None if sources are not token ids.
+        target_vocabulary_size: int, or None if it is the same. Default None.
+        pad_id: int. Default 0.
+        start_id: int. Default 1.
+        end_id: int. Default 2.
+        max_sequence_length: int, rows of the learned position table; None if
+            there is none. Default None.
+
+    Args:
+        **kwargs: arguments of `keras.Model`: `name`, `dtype`, ...
+
+    Examples:
+        A language model of your own, driven by beam search:
+
+        >>> class LSTMLanguageModel(keras_attn.models.GenerativeModel):
+        ...     def __init__(self, vocabulary_size, hidden_dim, **kwargs):
+        ...         super().__init__(**kwargs)
+        ...         self.source_vocabulary_size = vocabulary_size
+        ...         self.embedding = keras.layers.Embedding(
+        ...             vocabulary_size, hidden_dim)
+        ...         self.lstm = keras.layers.LSTM(
+        ...             hidden_dim, return_sequences=True, return_state=True)
+        ...         self.output_dense = keras.layers.Dense(vocabulary_size)
+        ...     def call(self, token_ids):
+        ...         x, _, _ = self.lstm(self.embedding(token_ids))
+        ...         return self.output_dense(x)
+        ...     def start_decoding(self, inputs, max_new_tokens):
+        ...         mask = keras.ops.not_equal(inputs, self.pad_id)
+        ...         _, h, c = self.lstm(self.embedding(inputs), mask=mask)
+        ...         start = keras.ops.full_like(inputs[:, :1], self.start_id)
+        ...         return keras_attn.decoding.DecodingState((), (h, c), start)
+        ...     def decode_step(self, tokens, state):
+        ...         x, h, c = self.lstm(
+        ...             self.embedding(tokens),
+        ...             initial_state=list(state.hypothesis))
+        ...         state = state._replace(hypothesis=(h, c))
+        ...         return self.output_dense(x), state
+        >>> model = LSTMLanguageModel(20, hidden_dim=8)
+        >>> logits = model(np.array([[5, 6, 7]]))  # creates the weights
+        >>> strategy = keras_attn.decoding.BeamSearch(num_beams=3)
+        >>> model.generate([[5, 6, 7], [8]], 4, strategy).tokens.shape
+        (2, 1, 4)
+    """
+
+    source_vocabulary_size = None
+    target_vocabulary_size = None
+    pad_id = 0
+    start_id = 1
+    end_id = 2
+    max_sequence_length = None
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+
+    def generate(
+        self,
+        inputs,
+        max_new_tokens=64,
+        strategy="greedy",
+        batch_size=32,
+        prefix=None,
+        return_weights=False,
+        verbose="auto",
+    ):
+        """Generates a sequence for every row.
+
+        A large set is decoded in batches of like length, the longest first,
+        each padded to one of few lengths; the answers stand in the order of the
+        rows, and are those that each row gets alone.
+
+        Args:
+            inputs: B rows of ids: int (B, S), padded, or a list of lists or of
+                1-D arrays, of any lengths; S is then the longest.
+            max_new_tokens: int. The most tokens generated, end token included.
+            strategy: a strategy of `keras_attn.decoding`, or `"greedy"`,
+                `"beam"` or `"sample"`.
+            batch_size: int. Rows decoded together.
+            prefix: token ids that the sequences begin with: a list for all
+                rows, or one list for each row; default None. They count in
+                tokens, scores, lengths and `max_new_tokens`.
+            return_weights: bool. Whether to return the cross-attention of each
+                sequence. Default False.
+            verbose: `"auto"`, 0 or 1. Whether to show a progress bar: on a
+                terminal where there are several batches, never, or always.
+
+        Returns:
+            `Decoded`: tokens (B, t, L), scores (B, t), lengths (B, t), and
+            weights (B, t, M, N, L, S) of M layers where they are asked for.
+
+        Raises:
+            ValueError: bad ids, a row without a token, or lengths past a
+                learned position table.
+        """
+        rows, prefix = self._sources_and_prefix(inputs, max_new_tokens, prefix)
+        decoded = generate(
+            self,
+            rows,
+            max_new_tokens,
+            strategy,
+            batch_size,
+            prefix=prefix,
+            return_weights=return_weights,
+            verbose=verbose,
+        )
+        if return_weights and _are_ragged(rows):
+            padded = hasattr(inputs, "shape")
+            width = inputs.shape[1] if padded else max(map(len, inputs))
+            decoded = decoded._replace(weights=fitted(decoded.weights, width))
+        return decoded
+
+    def stream(self, inputs, max_new_tokens=64, strategy="greedy", prefix=None):
+        """Generates a sequence for every row, and shows every step.
+
+        All rows are decoded together, padded like a batch of `generate`.
+
+        Args:
+            inputs: rows of ids, as for `generate`.
+            max_new_tokens: int. The most tokens generated, end token included.
+            strategy: as for `generate`.
+            prefix: as for `generate`. Default None.
+
+        Returns:
+            Iterator that gives a `keras_attn.decoding.StreamedToken` after
+            every step, when it is asked for it: the sequences of each row so
+                far, and in `active` those that are continued. The last one
+                holds the
+            tokens, scores and lengths that `generate` returns.
+
+        Raises:
+            ValueError: what `generate` raises, at once.
+
+        Examples:
+            >>> model = keras_attn.models.Transformer(
+            ...     12, num_layers=1, num_heads=1, hidden_dim=4,
+            ...     intermediate_dim=4)
+            >>> for item in model.stream([[5, 6, 2]], max_new_tokens=3):
+            ...     token = item.tokens[0, 0, item.step - 1]
+            >>> item.tokens.shape
+            (1, 1, 3)
+        """
+        rows, prefix = self._sources_and_prefix(inputs, max_new_tokens, prefix)
+        return stream(self, rows, max_new_tokens, strategy, prefix)
+
+    def read_sources(self, inputs):
+        """Reads and checks what `generate` and `stream` are to decode.
+
+        Args:
+            inputs: as for `generate`.
+
+        Returns:
+            Rows of token ids, an object array (B,) of int32 arrays. Where
+            sources are something else: a nest of NumPy arrays with B rows each,
+            from which `start_decoding` gets its inputs.
+
+        Raises:
+            ValueError: bad ids, a row without a token, or a row longer than a
+                learned position table.
+        """
+        if not isinstance(inputs, (list, tuple)):
+            inputs = check_ids("inputs", inputs, self.source_vocabulary_size)
+            inputs = ops.convert_to_numpy(inputs)
+        rows = token_rows(inputs, self.pad_id, self.source_vocabulary_size)
+        self._check_length("inputs", max(map(len, rows)))
+        return rows
+
+    @property
+    def _sizes(self):
+        source = self.source_vocabulary_size
+        target = getattr(self, "target_vocabulary_size", None)
+        return source, source if target is None else target
+
+    def _check_special_ids(self, optional=()):
+        """Padding stands on both sides, start and end in the target only."""
+        source, target = self._sizes
+        for name, size in (
+            ("pad_id", target if source is None else min(source, target)),
+            ("start_id", target),
+            ("end_id", target),
+        ):
+            value = getattr(self, name)
+            if value is None and name in optional:
+                continue
+            if value not in range(size):
+                raise ValueError(
+                    f"`{name}` must lie in [0, {size}). "
+                    f"Received: {name}={value!r}"
+                )
+
+    def _sources_and_prefix(self, inputs, max_new_tokens, prefix):
+        """Returns what `read_sources` does, and the prefix as an array."""
+        checks.positive_int("max_new_tokens", max_new_tokens)
+        sources = self.read_sources(inputs)
+        self._check_room(sources, max_new_tokens)
+        count = len(keras.tree.flatten(sources)[0])
+        prefix = forced_prefix(
+            prefix, count, max_new_tokens, self, self._sizes[1]
+        )
+        return sources, prefix
+
+    def _check_room(self, sources, max_new_tokens):
+        """Refuses what the position table has no rows for."""
+        self._check_length("max_new_tokens", max_new_tokens)
+
+    def _check_length(self, name, length):
+        if (
+            self.max_sequence_length is not None
+            and length > self.max_sequence_length
+        ):
+            raise ValueError(
+                f"`{name}` must not exceed the position table of "
+                f"max_sequence_length={self.max_sequence_length} rows. "
+                f"Received: {length} tokens"
+            )
+
+
+def _are_ragged(sources):
+    return hasattr(sources, "dtype") and sources.dtype.hasobject

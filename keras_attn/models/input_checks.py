@@ -1,0 +1,205 @@
+"""Bad input is answered at a model's door, before any trainer runs."""
+
+import keras
+import numpy as np
+
+from keras_attn import checks
+from keras_attn.backend import concrete
+from keras_attn.layers.quantized_parts import QuantizedModelParts
+from keras_attn.models.compile_config import portable_compile_config
+
+
+def check_ids(name, ids, vocabulary_size, axes=("batch", "length"), least=0):
+    """Refuses what cannot be token ids, as far as one may look at it.
+
+    Args:
+        name: str. What the argument is called.
+        ids: NumPy array, nest of lists, tensor or symbolic tensor.
+        vocabulary_size: int. Ids must lie in [least, vocabulary_size).
+        axes: tuple of str. What their axes are; default ("batch", "length").
+        least: int. The lowest id. Default 0.
+
+    Returns:
+        The ids; lists come back as an int32 array.
+
+    Raises:
+        ValueError: ids of another rank, that are not integers, out of range,
+            or an empty batch.
+
+    Examples:
+        >>> keras_attn.models.input_checks.check_ids("source_ids", [[1, 9]], 5)
+        Traceback (most recent call last):
+        ValueError: `source_ids` must lie in [0, 5). Received: ids from 1 to 9
+    """
+    if isinstance(ids, (list, tuple)):
+        lengths = {len(row) if hasattr(row, "__len__") else 0 for row in ids}
+        if len(lengths) > 1:
+            raise ValueError(
+                f"`{name}` must have rows of equal length, padded. "
+                f"Received: lengths {sorted(lengths)}"
+            )
+        ids = np.asarray(ids)
+        if ids.size and ids.dtype.kind in "iu":
+            ids = ids.astype("int32")
+    if len(ids.shape) != len(axes):
+        raise ValueError(
+            f"`{name}` must have shape ({', '.join(axes)}). "
+            f"Received: {tuple(ids.shape)}"
+        )
+    if 0 in tuple(ids.shape):
+        raise ValueError(
+            f"`{name}` must hold at least one row and one token. "
+            f"Received: shape {tuple(ids.shape)}"
+        )
+    checks.integers(name, ids)
+    values = ids if isinstance(ids, np.ndarray) else concrete(ids)
+    if values is None:
+        return ids
+    low, high = int(values.min()), int(values.max())
+    if low < least or high >= vocabulary_size:
+        raise ValueError(
+            f"`{name}` must lie in [{least}, {vocabulary_size}). "
+            f"Received: ids from {low} to {high}"
+        )
+    return ids
+
+
+def check_mask(mask, shape, name="padding_mask", what="is one"):
+    """Refuses a mask that does not fit its tokens.
+
+    Args:
+        mask: array, nest of lists, tensor or symbolic tensor.
+        shape: tuple, that of the token ids.
+        name: str. What the argument is called.
+        what: str. What it says of a token.
+
+    Returns:
+        The mask; lists come back as an array.
+
+    Raises:
+        ValueError: another shape.
+
+    Examples:
+        >>> from keras_attn.models.input_checks import check_mask
+        >>> check_mask([[True, False]], (1, 2))
+        array([[ True, False]])
+    """
+    mask = mask if hasattr(mask, "shape") else np.asarray(mask)
+    if not checks.fits(tuple(mask.shape), tuple(shape)):
+        raise ValueError(
+            f"`{name}` must say of each token of {tuple(shape)} whether it "
+            f"{what}. Received: shape {tuple(mask.shape)}"
+        )
+    return mask
+
+
+def check_pair(inputs, sizes, max_sequence_length=None):
+    """Refuses what cannot be a source and the target that belongs to it.
+
+    Args:
+        inputs: pair of (B, S) and (B, T) ids, of any kind that `check_ids`
+            takes.
+        sizes: pair of int. Vocabularies of both.
+        max_sequence_length: int. The longest sequence, in tokens; default None.
+
+    Returns:
+        Source ids and target ids.
+
+    Raises:
+        ValueError: no pair, what `check_ids` refuses, different numbers of
+            rows, or a sequence that is too long.
+    """
+    if not isinstance(inputs, (list, tuple)) or len(inputs) != 2:
+        raise ValueError(
+            "`inputs` must be a pair (source_ids, target_ids). "
+            f"Received: {type(inputs).__name__}"
+        )
+    names = "source_ids", "target_ids"
+    source, target = map(check_ids, names, inputs, sizes)
+    if not checks.fits((source.shape[0],), (target.shape[0],)):
+        raise ValueError(
+            "`source_ids` and `target_ids` must have the same number of "
+            f"rows. Received: {source.shape[0]} and {target.shape[0]}"
+        )
+    for name, ids in zip(names, (source, target), strict=True):
+        length = ids.shape[1]
+        if (
+            max_sequence_length is not None
+            and (length or 0) > max_sequence_length
+        ):
+            raise ValueError(
+                f"`{name}` must not be longer than the position table of "
+                f"max_sequence_length={max_sequence_length} rows. Received: "
+                f"{length} tokens"
+            )
+    return source, target
+
+
+class CheckedModel(QuantizedModelParts, keras.Model):
+    """Checks arrays before Keras's trainer takes the variables.
+
+    On JAX an exception inside `predict` or `fit` leaves a model without its
+    weights. A model overrides `check_inputs` with its own checks.
+    """
+
+    def check_inputs(self, inputs):
+        """Returns the inputs, or raises ValueError. Default: no checks."""
+        return inputs
+
+    def __call__(self, *args, **kwargs):
+        """Checks, then calls."""
+        if args:
+            args = (self.check_inputs(args[0]), *args[1:])
+        elif "inputs" in kwargs:
+            kwargs["inputs"] = self.check_inputs(kwargs["inputs"])
+        return super().__call__(*args, **kwargs)
+
+    def fit(self, x=None, *args, **kwargs):
+        """Checks arrays, then calls `keras.Model.fit`."""
+        validation = kwargs.get("validation_data")
+        if isinstance(validation, tuple):
+            x_validation = self._checked(validation[0])
+            kwargs["validation_data"] = (x_validation, *validation[1:])
+        x = self._checked(x)
+        self._build_optimizer()
+        return super().fit(x, *args, **kwargs)
+
+    def evaluate(self, x=None, *args, **kwargs):
+        """Checks arrays, then calls `keras.Model.evaluate`."""
+        return super().evaluate(self._checked(x), *args, **kwargs)
+
+    def predict(self, x, *args, **kwargs):
+        """Checks arrays, then calls `keras.Model.predict`."""
+        return super().predict(self._checked(x), *args, **kwargs)
+
+    def train_on_batch(self, x, *args, **kwargs):
+        """Checks arrays, then calls `keras.Model.train_on_batch`."""
+        return super().train_on_batch(self._checked(x), *args, **kwargs)
+
+    def test_on_batch(self, x, *args, **kwargs):
+        """Checks arrays, then calls `keras.Model.test_on_batch`."""
+        return super().test_on_batch(self._checked(x), *args, **kwargs)
+
+    def predict_on_batch(self, x):
+        """Checks arrays, then calls `keras.Model.predict_on_batch`."""
+        return super().predict_on_batch(self._checked(x))
+
+    def _build_optimizer(self):
+        # TensorFlow traces a training step twice where its first trace makes
+        # variables, as those of the optimizer.
+        optimizer = getattr(self, "optimizer", None)
+        if self.built and optimizer is not None and not optimizer.built:
+            optimizer.build(self.trainable_variables)
+
+    def get_compile_config(self):
+        """Returns a compile config that every backend can load."""
+        return portable_compile_config(super().get_compile_config())
+
+    def _checked(self, x):
+        if hasattr(x, "element_spec"):
+            spec = x.element_spec
+            # (inputs, labels) or, for `predict`, (inputs,).
+            self.check_inputs(spec[0] if isinstance(spec, tuple) else spec)
+            return x
+        arrays = isinstance(x, (list, tuple, dict)) or hasattr(x, "shape")
+        return self.check_inputs(x) if arrays else x

@@ -1,0 +1,69 @@
+"""What a Transformer-XL keeps from one batch of `fit` to the next."""
+
+import keras
+from keras import ops
+
+from keras_attn.models.segment_memory import SegmentMemory
+
+
+class StatefulMemory(keras.layers.Layer):
+    """Holds a `SegmentMemory` in variables, which go into no file.
+
+    Args:
+        rows: int. B.
+        length: int. M.
+        layers: int. Blocks.
+        width: int. D.
+        **kwargs: arguments of `keras.layers.Layer`: `name`, `dtype`, ...
+
+    Examples:
+        >>> from keras_attn.models.stateful_memory import StatefulMemory
+        >>> carried = StatefulMemory(2, 5, 1, 8)
+        >>> tuple(carried.read().states[0].shape)
+        (2, 5, 8)
+    """
+
+    def __init__(self, rows, length, layers, width, **kwargs):
+        super().__init__(**kwargs)
+        self.rows = rows
+        self._states = [
+            self._variable(f"state_{i}", (rows, length, width))
+            for i in range(layers)
+        ]
+        self._token_mask = self._variable("token_mask", (rows, length), "int32")
+        self.built = True
+
+    def read(self):
+        """Returns the memory."""
+        return SegmentMemory(
+            tuple(ops.convert_to_tensor(state) for state in self._states),
+            ops.cast(ops.convert_to_tensor(self._token_mask), "bool"),
+        )
+
+    def write(self, memory):
+        """Keeps a memory in place of the one that is there."""
+        for variable, state in zip(self._states, memory.states, strict=True):
+            _assign(variable, state)
+        _assign(self._token_mask, memory.token_mask)
+
+    def save_own_variables(self, store):
+        """Writes nothing: a memory is no part of what was learned."""
+
+    def load_own_variables(self, store):
+        """Reads nothing."""
+
+    def _variable(self, name, shape, dtype=None):
+        return self.add_weight(
+            shape=shape,
+            initializer="zeros",
+            trainable=False,
+            autocast=False,
+            dtype=dtype or self.compute_dtype,
+            name=name,
+        )
+
+
+def _assign(variable, value):
+    # The number of rows may not be known where the program is compiled.
+    value = ops.reshape(ops.cast(value, variable.dtype), variable.shape)
+    variable.assign(value)

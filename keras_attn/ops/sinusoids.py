@@ -1,0 +1,115 @@
+"""The angles of sinusoidal and rotary positions, exact far out."""
+
+import functools
+
+import numpy as np
+from keras import ops
+
+from keras_attn import checks
+from keras_attn.backend import concrete
+
+_LOW = 256  # a position is _LOW * high + low
+_HIGH = 512
+_LAST = _LOW * _HIGH - 1
+
+
+def sine_and_cosine(positions, width, max_wavelength=10000.0):
+    """Computes sine and cosine of p / max_wavelength^(2i / D), for i < D / 2.
+
+    A position is split in p = 256 h + l and the two angles are put together by
+    the addition theorems, from float64 tables: sin(p w) itself, computed in
+    float32, is wrong by 5e-4 at p = 8,192.
+
+    Args:
+        positions: int32 (B, T), at most 131,071. -1 (no token) counts as 0.
+            Beyond, where a program is being compiled, the result is NaN.
+        width: int, even. D, two for each angle.
+        max_wavelength: float > 0. The waves are 2 pi to 2 pi `max_wavelength`
+            tokens long.
+
+    Returns:
+        Two float32 (B, T, D / 2).
+
+    Raises:
+        ValueError: an odd `width`; a position beyond the last one.
+
+    Examples:
+        >>> sine, cosine = keras_attn.ops.sinusoids.sine_and_cosine(
+        ...     keras.ops.convert_to_tensor([[0, 1]]), 2)
+        >>> keras.ops.convert_to_numpy(sine)[0, :, 0].round(4).tolist()
+        [0.0, 0.8414999842643738]
+    """
+    low_sin, low_cos, high_sin, high_cos = _tables(width, float(max_wavelength))
+    positions = ops.maximum(ops.cast(positions, "int32"), 0)
+    known = concrete(positions)
+    if known is not None and known.max(initial=0) > _LAST:
+        raise ValueError(
+            f"`positions` must be at most {_LAST:,}. Received: positions up to "
+            f"{known.max():,}"
+        )
+    low = ops.mod(positions, _LOW)
+    # Each backend has an answer of its own to a row that is not there.
+    high = ops.minimum(ops.floor_divide(positions, _LOW), _HIGH)
+    low_sin, low_cos = ops.take(low_sin, low, 0), ops.take(low_cos, low, 0)
+    high_sin, high_cos = (
+        ops.take(high_sin, high, 0),
+        ops.take(high_cos, high, 0),
+    )
+    sine = high_sin * low_cos + high_cos * low_sin
+    cosine = high_cos * low_cos - high_sin * low_sin
+    return sine, cosine
+
+
+def sinusoid(positions, width, layout="interleaved"):
+    """Computes the sinusoidal position encoding.
+
+        PE[p, 2i] = sin(p / 10000^(2i / D))
+        PE[p, 2i + 1] = cos(p / 10000^(2i / D))
+
+    (Vaswani et al. 2017, sec. 3.5, https://arxiv.org/abs/1706.03762). The
+    layout `"halves"` has the same columns in another order: all sines, then
+    all cosines.
+
+    Args:
+        positions: int32 (B, T), at most 131,071. -1 (no token) gives zeros.
+        width: int, even. D.
+        layout: `"interleaved"` or `"halves"`.
+
+    Returns:
+        Float32 (B, T, D).
+
+    Raises:
+        ValueError: an odd `width`, or another `layout`.
+
+    Examples:
+        >>> table = keras_attn.ops.sinusoid(
+        ...     keras.ops.convert_to_tensor([[0, 1]]), 4)
+        >>> keras.ops.convert_to_numpy(table).round(4).tolist()[0][1]
+        [0.8414999842643738, 0.5403000116348267, 0.009999999776482582, 1.0]
+    """
+    checks.choice("layout", layout, ("interleaved", "halves"))
+    sine, cosine = sine_and_cosine(positions, width)
+    there = ops.expand_dims(positions >= 0, -1)
+    if layout == "halves":
+        table = ops.concatenate([sine, cosine], axis=-1)
+    else:
+        pairs = ops.stack([sine, cosine], axis=-1)
+        table = ops.reshape(pairs, (*ops.shape(pairs)[:2], width))
+    return ops.where(there, table, 0.0)
+
+
+@functools.cache
+def _tables(width, max_wavelength):
+    if width % 2:
+        raise ValueError(
+            "A sinusoidal encoding needs an even width. "
+            f"Received: width={width}"
+        )
+    frequency = max_wavelength ** (
+        -np.arange(0, width, 2, dtype="float64") / width
+    )
+    low = np.arange(_LOW, dtype="float64")[:, None] * frequency
+    high = np.arange(_HIGH, dtype="float64")[:, None] * _LOW * frequency
+    high = np.pad(high, [(0, 1), (0, 0)], constant_values=np.nan)
+    tables = np.sin(low), np.cos(low), np.sin(high), np.cos(high)
+    return tuple(table.astype("float32") for table in tables)

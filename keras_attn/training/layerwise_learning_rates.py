@@ -1,0 +1,198 @@
+"""Learning rates of their own for parts of a model."""
+
+import math
+import re
+
+import keras
+from keras import ops
+
+from keras_attn.training.freezing import matching
+
+
+@keras.saving.register_keras_serializable(package="keras_attn")
+class LayerwiseLearningRates(keras.optimizers.Optimizer):
+    """Lets weights learn with rates that are parts of an optimizer's rate.
+
+        w <- w + f (w' - w)
+
+    with w' what the optimizer would make of the weight, and f its multiplier.
+    In all of Keras's optimizers but `Ftrl` a step is proportional to the rate,
+    so that this is training with f times the rate, decoupled weight decay
+    included. (Howard and Ruder 2018, sec. 3.2,
+    https://arxiv.org/abs/1801.06146: "discriminative fine-tuning".)
+
+    The multipliers say which weights by their paths; `layerwise_lr_multipliers`
+    makes those that fall from block to block.
+
+    Args:
+        optimizer: Keras optimizer, not built yet. Its clipping, schedule,
+            accumulation of gradients and weight decay stay what they are.
+        multipliers: dict of str to float > 0: regular expressions that are
+            looked for in the paths of weights, and their multipliers. Of
+            several that are found, the first counts; where none is, the
+            multiplier is 1.
+        name: str. Default: that of the class.
+
+    Raises:
+        ValueError: no optimizer, one that keeps moving averages of weights or
+            is not proportional to its rate, or multipliers out of range. When
+            the first step is taken: an expression that is found in no path.
+
+    Examples:
+        >>> model = keras_attn.models.Encoder(
+        ...     9, num_layers=2, num_heads=1, hidden_dim=4, intermediate_dim=4)
+        >>> optimizer = keras_attn.training.LayerwiseLearningRates(
+        ...     keras.optimizers.AdamW(1e-3),
+        ...     {"embedding": 0.1, "block_0/": 0.5})
+        >>> model.compile(optimizer, "mse")
+        >>> optimizer.multiplier("block_0/feed_forward/inner/kernel")
+        0.5
+    """
+
+    def __init__(self, optimizer, multipliers, name=None):
+        if not isinstance(optimizer, keras.optimizers.Optimizer):
+            raise ValueError(
+                "`optimizer` must be a Keras optimizer. "
+                f"Received: {optimizer!r}"
+            )
+        if isinstance(optimizer, keras.optimizers.Ftrl) or optimizer.use_ema:
+            raise ValueError(
+                "`optimizer` must take steps that are proportional to its "
+                "rate, and keep no moving average of weights. "
+                f"Received: {type(optimizer).__name__} with "
+                f"use_ema={optimizer.use_ema}"
+            )
+        if optimizer.built:
+            raise ValueError(
+                "`optimizer` must be one that was not used before. "
+                f"Received: {optimizer.name}, which was"
+            )
+        if not isinstance(multipliers, dict) or not multipliers:
+            raise ValueError(
+                "`multipliers` must be a dict of patterns to numbers. "
+                f"Received: multipliers={multipliers!r}"
+            )
+        for pattern, multiplier in multipliers.items():
+            number = isinstance(multiplier, (int, float))
+            number = number and not isinstance(multiplier, bool)
+            if not number or not 0 < multiplier < math.inf:
+                raise ValueError(
+                    "`multipliers` must be numbers above 0. "
+                    f"Received: {multiplier!r} for {pattern!r}"
+                )
+        super().__init__(learning_rate=0.0, name=name)
+        self.optimizer = optimizer
+        self.multipliers = {
+            p: float(multiplier) for p, multiplier in multipliers.items()
+        }
+
+    def multiplier(self, path):
+        """Returns the multiplier of the weight with this path."""
+        for pattern, multiplier in self.multipliers.items():
+            if re.search(pattern, path):
+                return multiplier
+        return 1.0
+
+    def build(self, variables):
+        """Builds the optimizer for some variables of a model."""
+        for pattern in self.multipliers:
+            matching("multipliers", pattern, [v.path for v in variables])
+        self.optimizer.build(variables)
+        super().build(variables)
+
+    def apply(self, grads, trainable_variables=None):
+        """Takes a step; as for any optimizer."""
+        if trainable_variables is None:
+            trainable_variables = self._trainable_variables
+        trainable_variables = list(trainable_variables)
+        if not self.built:
+            with keras.name_scope(self.name):
+                self.build(trainable_variables)
+            self.built = True
+        slowed = [
+            (variable, multiplier, ops.copy(variable))
+            for variable in trainable_variables
+            if (multiplier := self._factor_of(variable)) != 1
+        ]
+        self.optimizer.apply(grads, trainable_variables)
+        for variable, multiplier, before in slowed:
+            variable.assign(before + multiplier * (variable - before))
+
+    def stateless_apply(self, optimizer_variables, grads, trainable_variables):
+        """Takes a step without changing anything; as for any optimizer."""
+        own = len(self._variables)
+        after, inner = self.optimizer.stateless_apply(
+            optimizer_variables[own:], grads, trainable_variables
+        )
+        after = [
+            new if multiplier == 1 else old + multiplier * (new - old)
+            for old, new, multiplier in zip(
+                trainable_variables,
+                after,
+                map(self._factor_of, self._trainable_variables),
+                strict=True,
+            )
+        ]
+        # Perhaps variables themselves: `LossScaleOptimizer` hands them over.
+        unchanged = map(ops.convert_to_tensor, optimizer_variables[:own])
+        return after, [*unchanged, *inner]
+
+    def _factor_of(self, variable):
+        # What is overwritten by its gradient (scales of float8) has no rate.
+        if self._overwrite_variable_with_gradient(variable):
+            return 1.0
+        return self.multiplier(variable.path)
+
+    @property
+    def variables(self):
+        """The optimizer's own variables and those that it wraps."""
+        return self._variables + self.optimizer.variables
+
+    @property
+    def learning_rate(self):
+        """The rate of weights whose multiplier is 1."""
+        return self.optimizer.learning_rate
+
+    @learning_rate.setter
+    def learning_rate(self, learning_rate):
+        self.optimizer.learning_rate = learning_rate
+
+    @property
+    def iterations(self):
+        """How many steps were taken."""
+        return self.optimizer.iterations
+
+    def scale_loss(self, loss):
+        """Scales a loss as the wrapped optimizer does."""
+        return self.optimizer.scale_loss(loss)
+
+    def exclude_from_weight_decay(self, var_list=None, var_names=None):
+        """Leaves weights out of the weight decay."""
+        self.optimizer.exclude_from_weight_decay(var_list, var_names)
+
+    def finalize_variable_values(self, var_list):
+        """Does what the wrapped optimizer does at the end."""
+        self.optimizer.finalize_variable_values(var_list)
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        inner = keras.saving.serialize_keras_object(self.optimizer)
+        # On PyTorch, Keras names a class that only PyTorch can read.
+        if inner["module"].startswith("keras.") and hasattr(
+            keras.optimizers, inner["class_name"]
+        ):
+            inner.update(module="keras.optimizers", registered_name=None)
+        return {
+            "optimizer": inner,
+            "multipliers": self.multipliers,
+            "name": self.name,
+        }
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        """Makes the optimizer, and the one that it wraps."""
+        config = dict(config)
+        config["optimizer"] = keras.saving.deserialize_keras_object(
+            config["optimizer"], custom_objects=custom_objects
+        )
+        return cls(**config)

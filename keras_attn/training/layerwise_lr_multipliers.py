@@ -1,0 +1,59 @@
+"""Factors of learning rates that fall from block to block."""
+
+import re
+
+_BLOCK = re.compile(r"(?:^|/)((?:\w+_)?block)_(\d+)/")
+# What stands in front of the first block.
+_FRONT = "(^|/)(token_embedding|segment_embedding|positions|embedding_norm)/"
+
+
+def layerwise_lr_multipliers(model, decay):
+    """Makes factors for `LayerwiseLearningRates` that fall from block to block.
+
+        f = decay^(N - i) for block i of N,  decay^(N + 1) for embeddings
+
+    and 1 for what is behind the blocks: poolers, heads, last norms. So steps
+    are the smaller, the more general what is learned (Howard and Ruder 2018,
+    sec. 3.2, whose decay is 1 / 2.6; Clark et al. 2020, app. B,
+    https://arxiv.org/abs/2003.10555, 0.8). The blocks of an encoder and of a
+    decoder are counted apart.
+
+    Args:
+        model: Keras model, built, with numbered blocks: any of ours.
+        decay: float in (0, 1].
+
+    Returns:
+        Dict of str to float.
+
+    Raises:
+        ValueError: a decay out of range, or no numbered block.
+
+    Examples:
+        >>> model = keras_attn.models.Bert(
+        ...     9, num_layers=2, num_heads=1, hidden_dim=4, intermediate_dim=4)
+        >>> factors = keras_attn.training.layerwise_lr_multipliers(model, 0.5)
+        >>> list(factors.values())
+        [0.25, 0.5, 0.125]
+    """
+    number = isinstance(decay, (int, float)) and not isinstance(decay, bool)
+    if not number or not 0 < decay <= 1:
+        raise ValueError(
+            f"`decay` must be a number in (0, 1]. Received: decay={decay!r}"
+        )
+    paths = [weight.path for weight in model.trainable_weights]
+    found = {m.groups() for path in paths if (m := _BLOCK.search(path))}
+    if not found:
+        raise ValueError(
+            "`model` must have numbered blocks that learn. "
+            f"Received: {model.name} without"
+        )
+    counts = {}
+    for stack, place in found:
+        counts[stack] = max(counts.get(stack, 0), int(place) + 1)
+    factors = {
+        f"(^|/){stack}_{place}/": float(decay ** (counts[stack] - int(place)))
+        for stack, place in sorted(found, key=lambda b: (b[0], int(b[1])))
+    }
+    if any(re.search(_FRONT, path) for path in paths):
+        factors[_FRONT] = float(decay ** (max(counts.values()) + 1))
+    return factors

@@ -1,0 +1,167 @@
+"""Bad ids are refused in one sentence, whichever way they come in."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_attn.models import Transformer
+from keras_attn.models.input_checks import check_ids
+from keras_attn.training import SequenceCrossentropy
+from tests.models.tiny import LABELS, SIZE, SOURCE, TARGET, tiny_transformer
+
+FLOATS = SOURCE.astype("float32")
+BAD_SOURCES = {
+    "floats": (FLOATS, r"`source_ids` must hold integers.*float32"),
+    "too large": (SOURCE + 5, r"`source_ids` must lie in \[0, 11\).*5 to 13"),
+    "negative": (SOURCE - 1, r"`source_ids` must lie in \[0, 11\).*-1 to 7"),
+    "no rows": (SOURCE[:0], r"`source_ids` must hold at least one row"),
+    "no tokens": (SOURCE[:, :0], r"`source_ids` must hold at least one row"),
+    "rank 1": (SOURCE[0], r"`source_ids` must have shape \(batch, length\)"),
+    "rank 3": (SOURCE[None], r"`source_ids` must have shape .*\(1, 2, 4\)"),
+    "ragged": ([[5, 6, 7], [8]], r"`source_ids` must have rows of equal leng"),
+    "more ragged": ([[5, 6], 7], r"`source_ids` must have rows of equal leng"),
+    "too long": (
+        np.ones((2, 7), "int32"),
+        r"max_sequence_length=6 rows.*7 tokens",
+    ),
+    "too many rows": (SOURCE[[0, 1, 0]], r"same number of rows.*3 and 2"),
+}
+
+
+@pytest.fixture(scope="module")
+def model():
+    """A compiled model that has a table of six positions."""
+    model = tiny_transformer(
+        position_embedding="learned", max_sequence_length=6
+    )
+    model.compile("sgd", SequenceCrossentropy())
+    return model
+
+
+@pytest.mark.parametrize("what", BAD_SOURCES)
+def test_bad_ids_are_refused(model, what):
+    source, message = BAD_SOURCES[what]
+    weights = model.get_weights()
+    for call in (
+        model,
+        model.predict,
+        model.predict_on_batch,
+        lambda x: model.fit(x, LABELS, verbose=0),
+        lambda x: model.fit(
+            (SOURCE, TARGET), LABELS, validation_data=(x, LABELS), verbose=0
+        ),
+        lambda x: model.evaluate(x, LABELS, verbose=0),
+        lambda x: model.train_on_batch(x, LABELS),
+        lambda x: model.test_on_batch(x, LABELS),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call((source, TARGET))
+    # A trainer that had begun would have taken the weights with it on JAX.
+    for before, after in zip(weights, model.get_weights(), strict=True):
+        np.testing.assert_array_equal(before, after)
+
+
+def test_the_other_side_is_looked_at_too(model):
+    with pytest.raises(ValueError, match=r"`target_ids` must lie in"):
+        model((SOURCE, TARGET + 5))
+    with pytest.raises(ValueError, match=r"`target_ids` must hold integers"):
+        model((SOURCE, TARGET.astype("float16")))
+    for inputs in (SOURCE, (SOURCE,), {"source_ids": SOURCE}):
+        with pytest.raises(ValueError, match=r"`inputs` must be a pair"):
+            model(inputs)
+    two = tiny_transformer(target_vocabulary_size=13)
+    two((SOURCE, np.full_like(TARGET, 12)))
+    with pytest.raises(ValueError, match=r"`source_ids` must lie in \[0, 11"):
+        two((np.full_like(SOURCE, 12), TARGET))
+
+
+def test_floats_are_refused_before_autocast():
+    model = tiny_transformer(dtype="mixed_float16")
+    with pytest.raises(ValueError, match=r"integers.*of dtype float32"):
+        model((FLOATS, TARGET))
+    with pytest.raises(ValueError, match=r"integers.*of dtype float32"):
+        model((keras.ops.convert_to_tensor(FLOATS), TARGET))
+
+
+def test_tensors_and_lists_are_looked_at(model):
+    model((SOURCE.tolist(), TARGET.tolist()))
+    model((SOURCE.astype("int64"), TARGET.astype("uint8")))
+    with pytest.raises(ValueError, match=r"\[0, 11\).*5 to 13"):
+        model((keras.ops.convert_to_tensor(SOURCE + 5), TARGET))
+    with pytest.raises(ValueError, match=r"\[0, 11\).*5 to 13"):
+        model(((SOURCE + 5).tolist(), TARGET))
+
+
+@pytest.mark.parametrize(
+    "source, message",
+    [
+        (FLOATS, r"`inputs` must hold integers"),
+        (SOURCE + 5, r"`inputs` must lie in \[0, 11\)"),
+        (SOURCE[:0], r"`inputs` must hold at least one row"),
+        (SOURCE[0], r"`inputs` must have shape \(batch, length\)"),
+        ([[5, 6, 7], [11]], r"`inputs` must lie in \[0, 11\)"),
+        (
+            np.ones((2, 7), "int32"),
+            r"`inputs` must not exceed .*max_sequence_length=6.*7",
+        ),
+    ],
+)
+def test_generate_refuses_bad_ids(model, source, message):
+    with pytest.raises(ValueError, match=message):
+        model.generate(source, max_new_tokens=3)
+
+
+def test_generate_refuses_more_than_the_table(model):
+    with pytest.raises(
+        ValueError, match=r"`max_sequence_length` must not exceed .*=6.*7"
+    ):
+        model.generate(SOURCE, max_new_tokens=7)
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"num_layers": 0}, r"`num_layers`"),
+        ({"num_heads": 3}, r"`num_heads` must divide `hidden_dim`.*3.*8"),
+        ({"hidden_dim": 2.0}, r"`hidden_dim`"),
+        ({"intermediate_dim": 0}, r"`intermediate_dim`"),
+        ({"dropout": 1.0}, r"`dropout`"),
+        ({"attention_dropout": -0.1}, r"`attention_dropout`"),
+        (
+            {"position_embedding": "rotary"},
+            r"`position_embedding` must be one of",
+        ),
+        ({"position_embedding_layout": "thirds"}, r"`layout` must be one of"),
+        ({"num_decoder_layers": 0}, r"`num_decoder_layers`"),
+        (
+            {"position_embedding": "learned"},
+            r"`max_sequence_length` must be given",
+        ),
+        ({"hidden_dim": 9, "num_heads": 3}, r"even width"),
+        ({"source_vocabulary_size": "x"}, r"`source_vocabulary_size`"),
+        ({"target_vocabulary_size": 0}, r"`target_vocabulary_size`"),
+        ({"max_sequence_length": -1}, r"`max_sequence_length`"),
+        ({"pad_id": -100}, r"`pad_id` must lie in \[0, 11\).*-100"),
+        ({"end_id": 11}, r"`end_id` must lie in \[0, 11\).*11"),
+        (
+            {"target_vocabulary_size": 5, "start_id": 5},
+            r"`start_id` must lie in \[0, 5\).*5",
+        ),
+    ],
+)
+def test_bad_arguments_are_refused(arguments, message):
+    sizes = {
+        "source_vocabulary_size": SIZE,
+        "num_layers": 1,
+        "num_heads": 2,
+        "hidden_dim": 8,
+    }
+    with pytest.raises(ValueError, match=message):
+        Transformer(**(sizes | arguments))
+
+
+def test_check_ids_lets_symbols_pass():
+    symbol = keras.Input((None,), dtype="int32")
+    assert check_ids("ids", symbol, 5) is symbol
+    with pytest.raises(ValueError, match=r"`ids` must hold integers"):
+        check_ids("ids", keras.Input((None,)), 5)
