@@ -1,4 +1,4 @@
-"""Runs one table: `python -m benchmarks training_step`."""
+"""Runs one benchmark table: `python -m benchmarks training_step`."""
 
 import argparse
 import importlib
@@ -22,31 +22,35 @@ DOCS = pathlib.Path(__file__).parents[1] / "docs/benchmarks"
 
 
 def main(arguments=None):
-    """Measures a table, writes its JSON, its Markdown and a picture."""
+    """Measures a table and writes it as JSON, Markdown and a figure."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
-        epilog="QUICK=1 in the environment: tiny sizes, to see that it runs.",
+        epilog="With QUICK=1 in the environment: a smoke run on tiny sizes.",
     )
     parser.add_argument("table", choices=TABLES)
-    parser.add_argument("--rounds", type=int, help="measurements of each")
     parser.add_argument(
-        "--only", default="", help="backends, with commas; the others stay"
+        "--rounds", type=int, help="measurements per contestant"
+    )
+    parser.add_argument(
+        "--only",
+        default="",
+        help="comma-separated backends to measure; other results are kept",
     )
     parser.add_argument(
         "--cases",
         default="",
-        help="part of the names of the cases to measure; the others stay",
+        help="substring of the cases to measure; other results are kept",
     )
     parser.add_argument(
         "--out",
         type=pathlib.Path,
         default=DOCS,
-        help="folder for table, figures and picture; default: the site's",
+        help="output folder; default: docs/benchmarks",
     )
     parser.add_argument(
         "--redraw",
         action="store_true",
-        help="compare and write anew what was measured, from its JSON",
+        help="recompute ratios and outputs from the JSON, without measuring",
     )
     given = parser.parse_args(arguments)
     quick = os.environ.get("QUICK", "0") not in ("", "0")
@@ -68,10 +72,10 @@ def main(arguments=None):
         every = plan.QUICK_CASES if quick else plan.CASES
         cases = [case for case in every if given.cases in case["name"]]
         if not cases:
-            parser.error(f"no case is called anything with {given.cases!r}")
+            parser.error(f"no case name contains {given.cases!r}")
         part = (only or len(cases) < len(every)) and target.exists()
         if part:
-            # Before an hour of measuring, not behind it.
+            # Before measuring, which can take an hour.
             conditions = report.here(plan, {o.backend for o in here}, quick)
             names = [case["name"] for case in cases]
             try:
@@ -93,7 +97,7 @@ def main(arguments=None):
 
 
 def _present(contestants):
-    """Returns those that can run, and the packages that the others lack."""
+    """Returns the contestants that can run, and the missing packages."""
     absent = {
         one.needs
         for one in contestants

@@ -1,6 +1,6 @@
-"""Attention for Keras 3, on TensorFlow, JAX and PyTorch."""
+"""Attention layers and Transformer models for Keras 3."""
 
-# The layers come first: they re-export the blocks, which are made of them.
+# Import `layers` first: it re-exports the blocks, which import its modules.
 from keras_attn import layers  # isort: skip
 from keras_attn import (
     blocks,

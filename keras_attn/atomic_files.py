@@ -1,4 +1,4 @@
-"""Files that are whole or not there, whatever happens in between."""
+"""Atomic file writes."""
 
 import contextlib
 import os
@@ -10,22 +10,22 @@ _BLOCK = 1 << 20
 
 @contextlib.contextmanager
 def whole_file(path):
-    """Lets a file be written under another name, then gives it its own.
+    """Writes a file atomically: to a temporary name, then renames it.
 
-    Who reads `path` finds the old file or the new one, never a part: not after
-    an error, nor after the process was killed, nor after the power failed. A
-    killed process leaves its part behind; `clear_partial` removes it.
+    Readers of `path` find the old file or the new one, never a partial one,
+    even after an error, a killed process or a power failure. A killed process
+    leaves its temporary file; `clear_partial` removes it.
 
     Args:
-        path: path of the file, in a folder that exists. One that is there is
+        path: path of the file, in an existing folder. An existing file is
             replaced.
 
     Yields:
-        pathlib.Path: the name to write to, in the same folder, with the same
-        suffixes. It must be closed again when the context ends.
+        pathlib.Path: the temporary path to write to, in the same folder, with
+        the same suffixes. Close the file before the context ends.
 
     Raises:
-        OSError: it cannot be written. The file at `path` is as it was.
+        OSError: the file cannot be written. The file at `path` is unchanged.
 
     Examples:
         >>> import pathlib, tempfile
@@ -41,28 +41,28 @@ def whole_file(path):
     partial = path.with_name(f"{_PARTIAL}{os.getpid()}-{path.name}")
     try:
         yield partial
-        # The name must not reach the disk before what it stands for.
+        # The contents must reach the disk before the rename does.
         _sync(partial)
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
-    # Not every file system can do this; the file is whole all the same.
+    # Not every file system can sync a folder; the file is complete anyway.
     with contextlib.suppress(OSError):
         _sync(path.parent)
 
 
 def writable_folder(name, path):
-    """Makes a folder, and sees that files can be written there.
+    """Creates a folder if needed and checks that it is writable.
 
     Args:
-        name: str. The argument that names it, for the answer.
-        path: path of the folder; made if missing.
+        name: str. Name of the argument, for the error message.
+        path: path of the folder; created if missing.
 
     Returns:
         pathlib.Path: the folder.
 
     Raises:
-        ValueError: nothing can be written there.
+        ValueError: the folder is not writable.
     """
     path = pathlib.Path(path)
     try:
@@ -81,14 +81,14 @@ def writable_folder(name, path):
 
 
 def ensure_room(path, size):
-    """Sees that a file of some size can be written now.
+    """Checks that there is room on the disk for a file of a given size.
 
-    For writers that do not survive a full disk: HDF5, of which Keras makes
-    its weight files, may bring down the whole process.
+    For writers that do not survive a full disk: HDF5, which Keras uses for
+    weight files, may crash the whole process.
 
     Args:
         path: path of the file that will be written.
-        size: int. Its bytes, at most.
+        size: int. Its size in bytes, at most.
 
     Raises:
         OSError: the disk or a quota has no room for it.
@@ -108,18 +108,18 @@ def ensure_room(path, size):
 
 
 def clear_partial(folder, pattern):
-    """Removes what killed processes left of files that they were writing.
+    """Removes the temporary files that killed processes left.
 
     Args:
-        folder: path. What another process is writing there is lost.
-        pattern: str. Glob pattern of the names that the files were to have.
+        folder: path. Files that another process is writing there are lost.
+        pattern: str. Glob pattern of the final file names.
     """
     for partial in pathlib.Path(folder).glob(f"{_PARTIAL}*-{pattern}"):
         partial.unlink(missing_ok=True)
 
 
 def _sync(path):
-    """Waits until the disk holds a file, or the names in a folder."""
+    """Flushes a file, or the entries of a folder, to disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""Answers to bad input: one sentence that says what was expected and came."""
+"""Argument checks that raise ValueError with the expected and given value."""
 
 import math
 
@@ -6,7 +6,7 @@ import keras
 
 
 def positive_int(name, value):
-    """Returns `value` where it is an int >= 1, else raises ValueError."""
+    """Returns `value` if it is an int >= 1, else raises ValueError."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ValueError(
             f"The argument `{name}` must be a positive integer. "
@@ -16,7 +16,7 @@ def positive_int(name, value):
 
 
 def positive(name, value):
-    """Returns `value` where it is a finite number > 0, else raises."""
+    """Returns `value` if it is a finite number > 0, else raises ValueError."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not number or not 0 < value < math.inf:
         raise ValueError(
@@ -27,7 +27,7 @@ def positive(name, value):
 
 
 def fraction(name, value):
-    """Returns `value` where it lies in [0, 1), else raises ValueError."""
+    """Returns `value` if it is in [0, 1), else raises ValueError."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ValueError(
             f"`{name}` must be a number in [0, 1). Received: {name}={value!r}"
@@ -40,7 +40,7 @@ def fraction(name, value):
 
 
 def choice(name, value, options):
-    """Returns `value` where it is one of `options`, else raises ValueError."""
+    """Returns `value` if it is one of `options`, else raises ValueError."""
     if value not in options:
         listed = ", ".join(repr(option) for option in options)
         raise ValueError(
@@ -50,7 +50,7 @@ def choice(name, value, options):
 
 
 def rank(name, tensor, expected):
-    """Returns `tensor` where its rank is `expected`, else raises."""
+    """Returns `tensor` if its rank is `expected`, else raises ValueError."""
     if len(tensor.shape) != expected:
         raise ValueError(
             f"`{name}` must have rank {expected}. "
@@ -60,7 +60,7 @@ def rank(name, tensor, expected):
 
 
 def width(name, shape, expected):
-    """Returns `shape` where its last axis is `expected` wide, else raises."""
+    """Returns `shape` if its last axis is `expected` or None, else raises."""
     if shape[-1] not in (None, expected):
         raise ValueError(
             f"`{name}` must have {expected} features, as when the layer was "
@@ -70,7 +70,7 @@ def width(name, shape, expected):
 
 
 def fits(shape, expected):
-    """Says whether two shapes agree wherever both are known."""
+    """Whether two shapes agree wherever both are known."""
     return len(shape) == len(expected) and all(
         None in (size, other) or size == other
         for size, other in zip(shape, expected, strict=True)
@@ -78,7 +78,7 @@ def fits(shape, expected):
 
 
 def integers(name, tensor):
-    """Returns `tensor` where its dtype is an integer one, else raises."""
+    """Returns `tensor` if its dtype is an integer dtype, else raises."""
     dtype = keras.backend.standardize_dtype(tensor.dtype)
     if "int" not in dtype:
         raise ValueError(

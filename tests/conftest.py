@@ -1,4 +1,4 @@
-"""What every test has in common: a backend, a seed, a hypothesis profile."""
+"""Shared configuration of the tests: backend, seed, hypothesis profile."""
 
 import gc
 import importlib
@@ -16,7 +16,7 @@ import pytest
 from tools.gpu import gpu_seen
 from tools.site.browser import Browser, find_browser
 
-# A first example may compile, so no example has a deadline.
+# No deadline, because the first example may compile.
 hypothesis.settings.register_profile("local", deadline=None, max_examples=25)
 hypothesis.settings.register_profile(
     "ci", hypothesis.settings.get_profile("local"), derandomize=True
@@ -25,10 +25,10 @@ hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
 def pytest_configure(config):
-    """Lets JAX find what other processes of these tests have compiled.
+    """Sets up a compilation cache for JAX that all test processes share.
 
-    Much of its time goes into programs of one operation, the same ones in every
-    file. `pytest --cache-clear` forgets all of them.
+    Much of the time goes into compiling single operations, the same ones in
+    every file. `pytest --cache-clear` empties the cache.
     """
     if keras.backend.backend() != "jax" or not hasattr(config, "cache"):
         return
@@ -40,11 +40,11 @@ def pytest_configure(config):
     jax.config.update("jax_compilation_cache_dir", str(folder))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
-    # JAX 0.10.2 writes into the file that others may be reading, unless its
+    # JAX 0.10.2 writes into files that others may be reading, unless the cache
     # size is limited, and then it lists the whole folder for each program.
     LRUCache.put = _put_whole
-    # JAX 0.10.2 loads all dialects of MLIR again for each program, a quarter of
-    # the time that a program of one operation takes. A context can be shared.
+    # JAX 0.10.2 loads all MLIR dialects again for each program, a quarter of
+    # the compile time of a single operation. A context can be shared.
     context = mlir.make_ir_context()
     mlir.make_ir_context = lambda: context
 
@@ -57,22 +57,22 @@ def _put_whole(cache, key, value):
 
 
 def pytest_report_header():
-    """Names the backend that runs, and what it runs on."""
+    """Returns the backend and the device."""
     device = "GPU" if gpu_seen() else "CPU"
     return f"backend: {keras.backend.backend()} on {device}"
 
 
 def pytest_collection_finish():
-    """Takes the modules of all backends out of the garbage collector's way."""
+    """Exempts the imported modules from garbage collection."""
     gc.freeze()
 
 
 def pytest_collection_modifyitems(config, items):
-    """Takes out what another backend runs, and skips what needs a GPU.
+    """Deselects tests that run on another backend, and skips GPU tests.
 
-    `make test` names all of its backends in TEST_BACKENDS. A test marked
-    `one_backend` runs with the last of them, or with the one that the mark
-    names if that is among them.
+    `make test` lists its backends in TEST_BACKENDS. A test marked `one_backend`
+    runs with the last of them, or with the one that the mark names if that is
+    among them.
     """
     here = keras.backend.backend()
     backends = os.environ.get("TEST_BACKENDS", here).split()
@@ -101,10 +101,10 @@ def seed():
 
 @pytest.fixture(autouse=True, scope="module")
 def forget_what_stays():
-    """Takes what a file leaves behind out of the garbage collector's way.
+    """Exempts the objects that a file leaves from garbage collection.
 
-    Compiled programs stay for good, in gigabytes; and Keras lets the collector
-    look through everything each time that a layer loses a weight, as all do in
+    Compiled programs are never freed and take gigabytes; and Keras runs a full
+    collection each time a layer removes a weight, as all layers do in
     `quantize`.
     """
     yield
@@ -114,7 +114,7 @@ def forget_what_stays():
 
 @pytest.fixture
 def captures(monkeypatch):
-    """Counts the captures of a test, by the function that was captured."""
+    """Lists the names of the functions that a test captures."""
     names = []
     module = importlib.import_module("keras_attn.backend.captured_step")
     trace = module.trace
@@ -129,10 +129,9 @@ def captures(monkeypatch):
 
 @pytest.fixture(scope="session")
 def browser():
-    """A running Chromium. Where none is installed, the test is skipped.
+    """A running Chromium. If none is installed, the test is skipped.
 
-    With NEED_CHROMIUM set, as it is where `.ci/run` installs one, a missing
-    Chromium is a failure.
+    With NEED_CHROMIUM set, as by `.ci/run`, a missing Chromium is a failure.
     """
     program = find_browser()
     if program is None:

@@ -1,9 +1,8 @@
-"""The same numbers on every backend, and files that travel between them.
+"""Equal numbers on every backend, and files that load on every backend.
 
-Each backend compares what it computes with the arrays in
-`data/across_backends.npz`, which PyTorch and NumPy have computed in float64,
-and loads the `.keras` files that every backend has written. As a program this
-module writes them anew:
+Each backend compares its results with the arrays in `data/across_backends.npz`,
+computed by PyTorch and NumPy in float64, and loads the `.keras` files written
+by every backend. To regenerate the files, run this module as a program:
 
     for backend in tensorflow jax torch; do
         KERAS_BACKEND=$backend python -m tests.test_across_backends
@@ -24,20 +23,20 @@ from keras_attn.training import (
     TokenAccuracy,
     WarmupSchedule,
 )
-from tests import reference
-from tests.blocks.torch_twin import tensor
-from tests.blocks.weight_gradients import layer_gradients, weighted_sum
-from tests.contract import randomize
-from tests.decoding.brute_force import greedy
+from tests.helpers import reference
 from tests.helpers.arrays import named_arrays, to_numpy
-from tests.models.tiny import (
+from tests.helpers.brute_force import greedy
+from tests.helpers.contract import randomize
+from tests.helpers.tiny_models import (
     LABELS,
     SOURCE,
     TARGET,
     talkative_transformer,
     tiny_transformer,
 )
-from tests.models.torch_transformer import TorchTransformer
+from tests.helpers.torch_transformer import TorchTransformer
+from tests.helpers.torch_twin import tensor
+from tests.helpers.weight_gradients import layer_gradients, weighted_sum
 
 torch = pytest.importorskip("torch")
 
@@ -66,7 +65,7 @@ def translator():
 
 
 def computed():
-    """Computes all the numbers on the backend that runs."""
+    """Computes all the numbers on the current backend."""
     layer, model = attention(), tiny_transformer()
     measure = SequenceCrossentropy(label_smoothing=0.1)
     output, weights = layer(
@@ -127,7 +126,7 @@ def _expected_attention():
         for part in ("query", "key", "value")
     )
     scores = torch.einsum("btnh,bskh->bnts", query, key) / 4**0.5
-    # Tokens see themselves, so only padding sees nothing.
+    # Tokens see themselves, so only padding is fully masked.
     weights = scores.masked_fill(~seen, -1e30).softmax(-1) * seen
     heads = torch.einsum("bnts,bskh->btnh", weights, value)
     output = torch.einsum(
@@ -193,7 +192,7 @@ def assert_same_numbers(found, stored, rtol, atol):
 
 
 def stored_numbers():
-    """Returns the committed arrays, those about files left out."""
+    """Returns the committed arrays, without those for the files."""
     with np.load(NUMBERS) as arrays:
         return {
             name: array
@@ -213,8 +212,8 @@ def test_the_stored_numbers_are_the_references():
 # Files
 
 
-def travelled(backend):
-    """Returns what a file of a backend must say: arrays by name."""
+def expected_of_file(backend):
+    """Returns the expected arrays of a backend's file, by name."""
     with np.load(NUMBERS) as arrays:
         start = f"file/{backend}/"
         return {
@@ -233,13 +232,13 @@ def test_a_file_of_any_backend_loads(backend, compiled):
     assert model.compiled == compiled
     np.testing.assert_allclose(
         to_numpy(model((SOURCE, TARGET))),
-        travelled(backend)["logits"],
+        expected_of_file(backend)["logits"],
         rtol=1e-5,
         atol=1e-5,
     )
     if not compiled:
         return
-    # The optimizer is the backend's own, and has its state.
+    # The optimizer has the current backend's class, and its saved state.
     own = type(keras.optimizers.Adam())
     assert type(model.optimizer) is own
     assert int(model.optimizer.iterations) == 2
@@ -255,19 +254,19 @@ def test_a_weights_file_of_any_backend_loads(backend, tmp_path):
     model.load_weights(path)
     np.testing.assert_allclose(
         to_numpy(model((SOURCE, TARGET))),
-        travelled(backend)["logits"],
+        expected_of_file(backend)["logits"],
         rtol=1e-5,
         atol=1e-5,
     )
 
 
-def test_a_file_goes_on_training_elsewhere():
-    # PyTorch's optimizers are classes of their own; JAX compiles by default.
-    here = keras.backend.backend()
-    there = "jax" if here == "torch" else "torch"
-    model = keras.saving.load_model(DATA / f"transformer_{there}.keras")
+def test_training_continues_on_another_backend():
+    # PyTorch has its own optimizer classes; JAX compiles by default.
+    current = keras.backend.backend()
+    other = "jax" if current == "torch" else "torch"
+    model = keras.saving.load_model(DATA / f"transformer_{other}.keras")
     history = model.fit((SOURCE, TARGET), LABELS, verbose=0).history
-    expected = travelled(there)
+    expected = expected_of_file(other)
     np.testing.assert_allclose(history["loss"], expected["loss"], rtol=1e-5)
     np.testing.assert_allclose(
         to_numpy(model((SOURCE, TARGET))),
@@ -278,7 +277,7 @@ def test_a_file_goes_on_training_elsewhere():
 
 
 def write_file(backend):
-    """Trains for two steps, saves, trains on; returns what came out."""
+    """Trains for two steps, saves, trains on; returns the numbers."""
     model = tiny_transformer()
     model.compile(
         keras.optimizers.Adam(WarmupSchedule(8, 10)),
@@ -299,7 +298,7 @@ def write_file(backend):
 
 
 def _compress(path):
-    """Packs a `.keras` file anew: Keras stores its members as they are."""
+    """Compresses a `.keras` file, which Keras writes without compression."""
     packed = path.with_suffix(".packed")
     with zipfile.ZipFile(path) as old, zipfile.ZipFile(packed, "w") as new:
         for name in old.namelist():
@@ -308,7 +307,7 @@ def _compress(path):
 
 
 def main():
-    """Writes the reference numbers and the running backend's file."""
+    """Writes the reference numbers and the current backend's file."""
     DATA.mkdir(exist_ok=True)
     numbers = {}
     if NUMBERS.exists():

@@ -1,5 +1,6 @@
 """Imports go down the layers of the package; the checker finds violations."""
 
+import ast
 import pathlib
 import subprocess
 import sys
@@ -21,6 +22,20 @@ def test_every_package_has_a_layer():
     for name in ("backend", "ops", "layers", "blocks", "models"):
         assert (package / name / "__init__.py").is_file()
         assert name in LAYERS
+
+
+def test_test_folders_do_not_import_each_other():
+    wrong = []
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        folder = path.relative_to(ROOT / "tests").parts[0]
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                names = node.module.split(".")
+                own = "helpers", folder
+                if names[0] == "tests" and len(names) > 1:
+                    if names[1] not in own and "test_" not in names[1]:
+                        wrong.append(f"{path.name} imports {node.module}")
+    assert wrong == []
 
 
 def read(tmp_path, name, source):

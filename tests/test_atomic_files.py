@@ -1,4 +1,4 @@
-"""A file is whole or not there: after errors, kills, and on a full disk."""
+"""Atomic file writes: errors, killed processes, full disks."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ from keras_attn.atomic_files import (
     whole_file,
     writable_folder,
 )
-from tests.full_disk import full_disk
+from tests.helpers.full_disk import full_disk
 
 
 def write(path, content):
@@ -21,7 +21,7 @@ def write(path, content):
         partial.write_bytes(content)
 
 
-def test_the_name_comes_when_the_file_is_whole(tmp_path):
+def test_the_file_appears_when_it_is_complete(tmp_path):
     path = tmp_path / "a.weights.h5"
     with whole_file(path) as partial:
         assert partial.parent == tmp_path
@@ -34,7 +34,7 @@ def test_the_name_comes_when_the_file_is_whole(tmp_path):
     assert os.listdir(tmp_path) == ["a.weights.h5"]
 
 
-def test_the_content_reaches_the_disk_before_the_name(tmp_path, monkeypatch):
+def test_the_contents_are_synced_before_the_rename(tmp_path, monkeypatch):
     done = []
     fsync, replace = os.fsync, os.replace
 
@@ -54,19 +54,19 @@ def test_the_content_reaches_the_disk_before_the_name(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("before", [None, b"old"])
-def test_an_error_leaves_what_was_there(before, tmp_path):
+def test_an_error_leaves_the_old_file(before, tmp_path):
     path = tmp_path / "a"
     if before:
         path.write_bytes(before)
-    with pytest.raises(RuntimeError, match="in the midst"):
+    with pytest.raises(RuntimeError, match="while writing"):
         with whole_file(path) as partial:
             partial.write_bytes(b"half")
-            raise RuntimeError("in the midst")
+            raise RuntimeError("while writing")
     assert os.listdir(tmp_path) == (["a"] if before else [])
     assert not before or path.read_bytes() == before
 
 
-def test_a_full_disk_leaves_what_was_there(tmp_path):
+def test_a_full_disk_leaves_the_old_file(tmp_path):
     path = tmp_path / "a"
     write(path, b"old")
     with full_disk(1000), pytest.raises(OSError):
@@ -84,7 +84,7 @@ with whole_file(sys.argv[1]) as partial:
 """
 
 
-def test_a_kill_leaves_what_was_there_and_a_part(tmp_path):
+def test_a_kill_leaves_the_old_file_and_a_partial_one(tmp_path):
     path = tmp_path / "step-1.npz"
     write(path, b"old")
     killed = subprocess.run([sys.executable, "-c", KILLED, str(path)])
@@ -97,7 +97,7 @@ def test_a_kill_leaves_what_was_there_and_a_part(tmp_path):
     assert os.listdir(tmp_path) == ["step-1.npz"]
 
 
-def test_room_is_asked_for_before(tmp_path):
+def test_ensure_room(tmp_path):
     path = tmp_path / "a"
     ensure_room(path, 5000)
     with full_disk(5000):

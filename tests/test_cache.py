@@ -1,4 +1,4 @@
-"""The cache against NumPy arrays that are written by hand."""
+"""The cache against NumPy arrays."""
 
 import keras
 import numpy as np
@@ -7,7 +7,7 @@ from keras import ops, tree
 
 from keras_attn import cache as kv
 from keras_attn.backend import compiled
-from tests.ops.cases import normal, values
+from tests.helpers.ops_cases import normal, values
 
 ROWS, LENGTH, LAYERS, HEADS = 2, 5, 2, 3
 
@@ -52,7 +52,7 @@ def test_empty(dtype):
 
 
 def check_steps(step):
-    """Writes 2, 1 and 2 tokens, and looks at all slots after each."""
+    """Writes 2, 1 and 2 tokens and checks all slots after each write."""
     expected = [np.zeros((ROWS, LENGTH, HEADS, 4 + 6))] * LAYERS
     expected = [array.copy() for array in expected]
     cache, cursor = empty(), 0
@@ -91,7 +91,7 @@ def test_compiled_steps():
     check_steps(step)
 
 
-def test_layers_keep_apart():
+def test_layers_are_independent():
     cache = empty()
     _, cache = kv.open_slots(cache, 1)
     keys, layer_values = map(ops.convert_to_tensor, tokens(1))
@@ -101,7 +101,7 @@ def test_layers_keep_apart():
 
 
 def test_positions_count_the_tokens_of_each_row():
-    """Rows of different lengths: the slot is one, the position is not."""
+    """Rows of different lengths share slots but not positions."""
     cache = empty()
     known = np.int32([[-1, 0, -1, -1, -1], [0, 1, -1, -1, -1]])
     cache = cache._replace(
@@ -117,7 +117,7 @@ def test_positions_count_the_tokens_of_each_row():
 
 
 @pytest.mark.parametrize("rows", [[1, 0], [1, 1], [0, 1, 1, 0]])
-def test_reorder_of_unbranched_rows(rows):
+def test_reorder_before_expand_beams(rows):
     _, cache = write(empty(), 3, 1)
     before = [
         tree.map_structure(values, kv.read(cache, i, HEADS)) for i in (0, 1)
@@ -135,7 +135,7 @@ WIDTH = 3
 
 
 def histories(cache, layer, count=1):
-    """Lists what each hypothesis sees: keys and values by position."""
+    """Returns the keys and values that each hypothesis sees, by position."""
     keys, layer_values, positions = map(values, kv.read(cache, layer, HEADS))
     seen = values(kv.beam_mask(cache, count))[:, 0]
     assert seen.shape == (ROWS, WIDTH * count, keys.shape[1])
@@ -157,7 +157,7 @@ def histories(cache, layer, count=1):
 
 
 def check_reordered(step):
-    """Two tokens, then three that each go on from another hypothesis."""
+    """Writes two tokens, then three that each continue other hypotheses."""
     rng = np.random.default_rng(0)
     cache = kv.expand_beams(step(empty(), 2, 1)[1], WIDTH)
     prompt = np.concatenate(tokens(2, 1, 1), axis=-1)
@@ -189,7 +189,7 @@ def check_reordered(step):
                     )
 
 
-def test_a_prompt_with_holes():
+def test_prompt_with_padding_in_between():
     token_mask = np.array([[1, 1, 0], [0, 1, 0]], "bool")
     positions, cache = kv.open_slots(
         empty(), 3, ops.convert_to_tensor(token_mask)
@@ -204,22 +204,22 @@ def test_a_prompt_with_holes():
     ]
 
 
-def test_reordered_hypotheses_keep_what_they_have_seen():
+def test_reordered_hypotheses_keep_their_history():
     check_reordered(write)
 
 
-def test_an_unbranched_cache_hides_no_slot():
+def test_beam_mask_is_none_before_expand_beams():
     assert kv.beam_mask(empty(), 2) is None
 
 
-def test_branched_takes_any_nest():
+def test_expand_beams_accepts_any_nest():
     nest = {"node": ops.convert_to_tensor([4, 5]), "step": ops.zeros(())}
     nest = kv.expand_beams(nest, 2)
     assert values(nest["node"]).tolist() == [4, 4, 5, 5]
     assert nest["step"].shape == ()
 
 
-def test_reorder_takes_any_nest():
+def test_reorder_accepts_any_nest():
     state = {
         "recurrent": (ops.convert_to_tensor(np.eye(3)),),
         "step": ops.convert_to_tensor(7),
@@ -232,7 +232,7 @@ def test_reorder_takes_any_nest():
 
 
 @pytest.mark.parametrize("extra", [0, 3])
-def test_extended(extra):
+def test_grown(extra):
     _, cache = write(empty(), 3, 1)
     before = [
         tree.map_structure(values, kv.read(cache, i, HEADS)) for i in (0, 1)
@@ -254,7 +254,7 @@ def test_extended(extra):
         assert positions.tolist() == [[0, 1, 2] + [-1] * (2 + extra)] * ROWS
 
 
-def test_an_extended_cache_goes_on():
+def test_grown_cache_accepts_more_tokens():
     _, cache = write(empty(), LENGTH, 1)
     positions, cache = write(kv.grown(cache, 2), 2, 2)
     assert values(positions).tolist() == [[5, 6]] * ROWS
@@ -265,12 +265,12 @@ def test_an_extended_cache_goes_on():
     np.testing.assert_array_equal(found_values[:, 5:], layer_values)
 
 
-def test_a_cache_does_not_shrink():
+def test_negative_count_raises():
     with pytest.raises(ValueError, match="`count` must not be negative"):
         kv.grown(empty(), -1)
 
 
-def test_full():
+def test_from_projections():
     keys, layer_values = map(ops.convert_to_tensor, tokens(3))
     positions = ops.convert_to_tensor(np.int32([[0, 1, 2], [0, 1, -1]]))
     cache = kv.from_projections([keys], [layer_values], positions)

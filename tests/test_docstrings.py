@@ -1,4 +1,4 @@
-"""Docstrings: their examples run, and they name every argument."""
+"""Docstrings: examples run, and every argument is documented."""
 
 import doctest
 import importlib
@@ -33,7 +33,7 @@ def imported(name):
         return None
 
 
-# The ground floor is not for users: its examples run, but it need not have any.
+# `backend` is not public: its examples run, but it need not have any.
 PUBLIC_MODULES = [
     name
     for name in MODULES
@@ -51,7 +51,7 @@ OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
 def public_objects():
-    """Lists every class and function that some `__all__` names, once."""
+    """Lists every class and function in any `__all__`, once."""
     found = {}
     for name in PUBLIC_MODULES:
         module = importlib.import_module(name)
@@ -65,7 +65,7 @@ def public_objects():
 
 
 @pytest.mark.parametrize("name", spread(MODULES))
-def test_the_examples_of_a_module_run(name):
+def test_module_examples_run(name):
     module = imported(name)
     if module is None:
         pytest.skip("needs a backend that is not installed")
@@ -80,11 +80,11 @@ def test_the_examples_of_a_module_run(name):
 
 
 def arguments(value):
-    """Names of the arguments that a caller of a class or function may give."""
+    """Returns the argument names of a class or function."""
     if inspect.isclass(value) and value.__init__ is object.__init__:
         if value.__new__ is object.__new__:
             return set()
-    # `**kwargs` goes to Keras, and is Keras's to document.
+    # `**kwargs` are passed to Keras, which documents them.
     kinds = (inspect.Parameter.VAR_KEYWORD,)
     return {
         parameter.name
@@ -94,9 +94,9 @@ def arguments(value):
 
 
 def documented(docstring):
-    """Names that the section `Args:` (or `Attributes:`) of a docstring lists.
+    """Returns the names in the `Args:` or `Attributes:` of a docstring.
 
-    A line such as `width, height: int.` lists two.
+    A line such as `width, height: int.` has two.
     """
     sections = re.split(r"^(\w[\w ]*):$", docstring, flags=re.MULTILINE)
     names = set()
@@ -110,7 +110,7 @@ def documented(docstring):
 @pytest.mark.parametrize("value", public_objects())
 def test_a_public_docstring_has_examples(value):
     docstring = inspect.getdoc(value) or ""
-    # Indented, or the site shows them as running text.
+    # Indented, or the site shows them as plain text.
     assert "\nExamples:\n    " in docstring
     assert ">>> " in docstring.partition("\nExamples:\n")[2]
 
@@ -120,7 +120,7 @@ def test_a_public_docstring_names_the_arguments(value):
     assert documented(inspect.getdoc(value) or "") == arguments(value)
 
 
-def test_the_reader_of_docstrings_reads():
+def test_documented_parses_docstrings():
     docstring = """Adds.
 
     Args:

@@ -1,4 +1,4 @@
-"""The page on equations names files and tests that are there."""
+"""The page of equations refers to files and tests that exist."""
 
 import pathlib
 import re
@@ -15,13 +15,13 @@ ROWS = re.findall(
 )
 
 
-def test_every_row_is_read():
+def test_every_row_is_parsed():
     page = (ROOT / "docs/equations.md").read_text("utf-8")
-    # Two lines are the head of the table.
+    # Two lines are the header of the table.
     assert len(ROWS) == len(re.findall(r"^\|", page, re.MULTILINE)) - 2 > 20
 
 
 @pytest.mark.parametrize(("file", "test", "name"), ROWS)
-def test_file_and_test_are_there(file, test, name):
+def test_file_and_test_exist(file, test, name):
     assert (ROOT / file).is_file()
     assert f"\ndef {name}(" in (ROOT / test).read_text("utf-8")

@@ -1,4 +1,4 @@
-"""What changes on a GPU: kernels, precision and where tensors live."""
+"""GPU tests: kernels, precision and device placement."""
 
 import keras
 import numpy as np
@@ -16,8 +16,8 @@ from keras_attn.ops import (
     positions_from_mask,
 )
 from keras_attn.training import SequenceCrossentropy
-from tests.gradients import gradient
-from tests.models.tiny import (
+from tests.helpers.gradients import gradient
+from tests.helpers.tiny_models import (
     LABELS,
     SOURCE,
     TARGET,
@@ -25,7 +25,7 @@ from tests.models.tiny import (
     untrained_transformer,
 )
 
-# The numbers that are compared come with a reference in PyTorch.
+# test_across_backends has a reference in PyTorch.
 pytest.importorskip("torch")
 
 from tests.test_across_backends import (
@@ -79,34 +79,36 @@ BIAS = RNG.normal(size=(1, 4, LENGTH, LENGTH)).astype("float32")
 SLOPES = -np.array([0.5, 0.25, 0.1, 0.0], "float32")
 
 
-def seen(name):
-    there = np.arange(LENGTH) < np.array([[LENGTH], [LENGTH // 3]])
-    places = positions_from_mask(ops.convert_to_tensor(there))
+def visibility(name):
+    mask = np.arange(LENGTH) < np.array([[LENGTH], [LENGTH // 3]])
+    positions = positions_from_mask(ops.convert_to_tensor(mask))
     return {
         "causal": Visibility(causal=True),
         "window": Visibility(causal=True, window=7),
         "padded": Visibility(
-            query_positions=places, key_positions=places, padding="right"
+            query_positions=positions, key_positions=positions, padding="right"
         ),
     }[name]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("window", [7, 130, 300])
-def test_bands_of_a_causal_window(window, dtype):
-    """More than one band, values and gradients."""
+def test_sliding_window_blocks(window, dtype):
+    """Windows that span several blocks, values and gradients."""
     arrays = RNG.normal(size=(3, 2, 700, 4, 16)).astype("float32")
     cotangent = RNG.normal(size=arrays.shape[1:]).astype("float32")
-    see = Visibility(causal=True, window=window)
+    causal_window = Visibility(causal=True, window=window)
 
     def found(kernel):
         def loss(*tensors):
             tensors = [ops.cast(x, dtype) for x in tensors]
-            output = attend(*tensors, see, kernel=kernel)
+            output = attend(*tensors, causal_window, kernel=kernel)
             return ops.sum(ops.multiply(ops.cast(output, "float32"), cotangent))
 
         tensors = [ops.cast(x, dtype) for x in arrays]
-        output = ops.cast(attend(*tensors, see, kernel=kernel), "float32")
+        output = ops.cast(
+            attend(*tensors, causal_window, kernel=kernel), "float32"
+        )
         return ops.convert_to_numpy(output), *gradient(loss, *arrays)
 
     for one, other in zip(found(None), found("plain"), strict=True):
@@ -116,22 +118,22 @@ def test_bands_of_a_causal_window(window, dtype):
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 @pytest.mark.parametrize("bias", [None, BIAS, PositionBias(far, SLOPES)])
 @pytest.mark.parametrize("name", ["causal", "window", "padded"])
-def test_every_kernel_gives_what_the_plain_one_gives(name, bias, dtype):
+def test_every_kernel_matches_the_plain_kernel(name, bias, dtype):
     tensors = [ops.cast(x, dtype) for x in (QUERY, KEY, VALUE)]
     exact = [ops.cast(x, "float32") for x in tensors]
-    expected = attend(*exact, seen(name), bias=bias, kernel="plain")
+    expected = attend(*exact, visibility(name), bias=bias, kernel="plain")
     served = 0
     for kernel in ("fused", "blockwise", "plain", None):
         try:
-            attention_plan(*tensors[:2], seen(name), bias, kernel=kernel)
+            attention_plan(*tensors[:2], visibility(name), bias, kernel=kernel)
         except ValueError:
             continue
         served += 1
-        found = attend(*tensors, seen(name), bias=bias, kernel=kernel)
+        found = attend(*tensors, visibility(name), bias=bias, kernel=kernel)
         np.testing.assert_allclose(
             ops.convert_to_numpy(ops.cast(found, "float32")),
             ops.convert_to_numpy(expected),
-            # TensorFloat-32 and halves keep eight bits and more.
+            # TensorFloat-32 and half precision keep at least eight bits.
             atol=0.03,
             err_msg=str(kernel),
         )
@@ -139,7 +141,7 @@ def test_every_kernel_gives_what_the_plain_one_gives(name, bias, dtype):
 
 
 @pytest.mark.parametrize("kind", [GPT, TransformerXL, XLNet])
-def test_language_models_write_and_are_looked_into(kind):
+def test_language_models_generate_and_explain(kind):
     more = {"max_sequence_length": 16} if kind is GPT else {}
     model = kind(12, num_layers=2, num_heads=2, hidden_dim=8, **more)
     prompts = ops.convert_to_tensor(np.int32([[5, 6, 7], [8, 9, 10]]))
@@ -159,7 +161,7 @@ def test_language_models_write_and_are_looked_into(kind):
     assert found.shape == (3, 3) and np.isfinite(found).all()
 
 
-def test_a_memory_is_carried():
+def test_stateful_memory():
     model = TransformerXL(
         12,
         num_layers=2,

@@ -1,4 +1,4 @@
-"""The programs of the guides run, and print what their pages say."""
+"""The programs of the guides run and print the documented output."""
 
 import importlib.util
 import os
@@ -11,8 +11,8 @@ import sys
 import keras
 import pytest
 
-from tests.examples import blocks, run, said
 from tests.helpers.cases import spread
+from tests.helpers.examples import blocks, run, said
 
 ROOT = pathlib.Path(__file__).parents[1]
 GUIDES = ROOT / "docs" / "guides"
@@ -20,13 +20,13 @@ BACKEND = keras.backend.backend()
 
 
 def without_numbers(report):
-    """A report whose shares and widths are of no account."""
+    """Normalizes percentages and column widths of a report."""
     report = re.sub(r"(?<![<.\d] )(?<![\d.])\d[\d.e+]* %", "# %", report)
     return [re.sub(" +", " ", line.strip()) for line in report.splitlines()]
 
 
 def reports_in(page):
-    """Title and report of every section of a page that shows one."""
+    """Returns the title and report of every section of a page with a report."""
     found = re.findall(
         r"^#+ ([^\n]*)\n(?:(?!^#).)*?^```text\n(.*?)^```$",
         page,
@@ -36,7 +36,7 @@ def reports_in(page):
 
 
 def printed_by(output):
-    """Title and report of everything that the program prints."""
+    """Returns the titles and reports that the program prints."""
     parts = re.split(r"^## (.*)\n", output, flags=re.MULTILINE)[1:]
     return [
         (title, without_numbers(report.strip()))
@@ -59,7 +59,7 @@ def test_the_doctor_on_a_tutorial():
     assert reports_in(page) == printed
 
 
-def test_another_finding_is_noticed():
+def test_a_different_report_is_detected():
     page = "## Here\n\nText.\n\n```text\nmoved   12 %  a\n```\n"
     assert reports_in(page) == [("Here", ["moved # % a"])]
     assert reports_in(page) == printed_by("## Here\n\nmoved 1.2e+03 % a\n\n")
@@ -67,8 +67,7 @@ def test_another_finding_is_noticed():
     assert reports_in(page) != printed_by("## Here\n\nmoved < 0.01 % a\n\n")
 
 
-# What these show is not there: models of the reader or of a tutorial, published
-# weights.
+# These need models of the reader or of a tutorial, or published weights.
 NOT_RUN = {"doctor.md", "pretrained.md"}
 PAGES = {
     path.name: path.read_text(encoding="utf-8")
@@ -82,7 +81,7 @@ RUN = {
 
 
 def table(page, first):
-    """Rows of the table whose head begins with a word, as dicts of its head."""
+    """Returns the rows of the table with a given first column, as dicts."""
     found = re.search(rf"^\| {first} \|.*\n(?:\|.*\n)*", page, re.MULTILINE)
     head, _, *rows = (
         [cell.strip() for cell in line.strip("|\n").split("|")]
@@ -106,7 +105,7 @@ def in_a_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-# Of Keras: a layer made of others has no method to be quantised itself.
+# A warning from Keras: composite layers cannot be quantized themselves.
 @pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize`")
 @pytest.mark.parametrize(
     "name", ["kernels.md", *spread(sorted(RUN.keys() - {"kernels.md"}))]
@@ -146,11 +145,11 @@ def test_the_guide_on_maps_has_the_figures_of_the_tutorial():
     assert f"written next in {sorts} % of all cases" in guide
 
 
-def test_every_guide_is_run_or_named():
+def test_every_guide_is_run_or_listed():
     assert PAGES.keys() - RUN.keys() - NOT_RUN == {"why.md"}
 
 
-def test_what_a_block_says():
+def test_said_parses_expected_output():
     code = "print(1)  # 1\nx = 2  # no\nprint(x)\n# 2\n# 3\n    print(4)  # 4\n"
     assert said(code) == ["1", "2", "3"]
 
@@ -179,7 +178,7 @@ def test_the_list_of_failures_names_every_script():
 
 
 def shown(page, script):
-    """What a page shows of a script, by backend; None: the same on each."""
+    """Returns a script's documented output by backend; None: for all."""
     section = page.partition(f"](why/{script}.py)")[2]
     section = re.split(r"^## |\]\(why/", section, flags=re.MULTILINE)[0]
     found = {}
@@ -190,7 +189,7 @@ def shown(page, script):
 
 
 def without_versions(text):
-    """Lines without the numbers of versions, and without the backend."""
+    """Returns the lines without version numbers and backend."""
     text = re.sub(r"^([\w-]+) \d[\w.]*( on \w+)?$", r"\1", text, flags=re.M)
     return text.splitlines()
 
@@ -215,5 +214,5 @@ def test_the_page_shows_what_a_script_prints(script, capsys):
         theirs = [line.startswith("theirs:") for line in expected].index(True)
         assert printed[theirs].endswith("pip install keras-hub")
         expected[theirs] = printed[theirs]
-    assert printed == expected, "Has a newer version mended it?"
+    assert printed == expected, "Has a newer version fixed it?"
     assert any("ours:" in line for line in printed)

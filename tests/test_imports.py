@@ -12,7 +12,7 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[1]
 BACKEND = keras.backend.backend()
 
-# Everything of the extras, by the name under which it is imported.
+# All packages of the extras, by import name.
 EXTRAS = {
     "IPython",
     "hypothesis",
@@ -37,7 +37,7 @@ NEEDED = {
     "torch": {"torch"},
 }
 
-# One process answers all questions, because starting it takes seconds.
+# One process for all checks, because starting it takes seconds.
 PROGRAM = """
 import importlib, json, sys
 
@@ -86,7 +86,7 @@ print(json.dumps(answers))
 
 @pytest.fixture(scope="module")
 def bare():
-    """What the program answers where nothing but one backend is installed."""
+    """Output of the program with a single backend and no extras installed."""
     blocked = sorted(EXTRAS - NEEDED[BACKEND])
     result = subprocess.run(
         [sys.executable, "-c", PROGRAM, *blocked],
@@ -111,5 +111,5 @@ def test_a_missing_extra_is_named_in_one_line(bare, extra):
     assert f"pip install keras-attn[{extra}]" in bare[extra]
 
 
-def test_what_is_blocked_cannot_be_imported(bare):
+def test_blocked_packages_cannot_be_imported(bare):
     assert bare["absent"] == sorted(EXTRAS - NEEDED[BACKEND])

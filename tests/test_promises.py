@@ -1,7 +1,7 @@
-"""The promises of the library, end to end, each with a mutant that breaks it.
+"""The guarantees of the library, end to end, each with mutants that break it.
 
-A mutant is the library with one of its rules taken out: the check of a promise
-that does not notice would not notice a bug either.
+A mutant is the library with one of its rules removed: a check that does not
+detect it would not detect a bug either.
 """
 
 import dataclasses
@@ -26,22 +26,22 @@ from keras_attn.layers import (
     ScoredAttention,
     TokenEmbedding,
 )
-from tests.blocks.weight_gradients import layer_gradients, weighted_sum
-from tests.contract import randomize
-from tests.decoding.reference import (
+from tests.helpers.arrays import to_numpy
+from tests.helpers.contract import randomize
+from tests.helpers.decoding_reference import (
     assert_equals,
     everything,
     gnmt,
     may_follow,
 )
-from tests.decoding.tree import Tree
-from tests.helpers.arrays import to_numpy
-from tests.models.tiny import (
+from tests.helpers.tiny_models import (
     SOURCE,
     TARGET,
     talkative_transformer,
     tiny_transformer,
 )
+from tests.helpers.tree import Tree
+from tests.helpers.weight_gradients import layer_gradients, weighted_sum
 
 # By name: `keras_attn.ops.attend` is the function.
 attend = importlib.import_module("keras_attn.ops.attend")
@@ -54,7 +54,7 @@ X = RNG.normal(size=(2, 4, 8)).astype("float32")
 UPSTREAM = RNG.normal(size=X.shape).astype("float32")
 
 
-# Promise 1: a cached step-by-step decode equals the full pass.
+# Guarantee 1: a cached step-by-step decode equals the full pass.
 
 
 def check_steps_equal_the_full_pass():
@@ -75,8 +75,8 @@ def test_steps_equal_the_full_pass():
 
 
 @pytest.mark.parametrize("name", ["close_slots", "append"])
-def test_a_cache_that_forgets_is_noticed(monkeypatch, name):
-    # Slots that are written over, or never written.
+def test_a_broken_cache_is_detected(monkeypatch, name):
+    # Slots that are overwritten, or never written.
     monkeypatch.setattr(
         keras_attn.cache, name, lambda cache, *args: cache, raising=True
     )
@@ -84,10 +84,10 @@ def test_a_cache_that_forgets_is_noticed(monkeypatch, name):
         check_steps_equal_the_full_pass()
 
 
-# Promise 2: a query that is no token, or sees nothing, gives zeros.
+# Guarantee 2: padded or fully masked queries return zeros.
 
 
-def check_blind_queries_give_zeros(dtype, kernel=None):
+def check_fully_masked_queries_return_zeros(dtype, kernel=None):
     policy = dtype if dtype == "float32" else f"mixed_{dtype}"
     layer = MultiHeadAttention(
         2, 4, flash_attention={None: None, "plain": False}[kernel], dtype=policy
@@ -97,10 +97,10 @@ def check_blind_queries_give_zeros(dtype, kernel=None):
     query_mask = np.array([[1, 1, 0, 1], [1, 1, 1, 1]], "bool")
     key_mask = np.array([[0, 1, 1, 1], [0, 0, 0, 0]], "bool")
     allowed = np.ones((2, 2, 4, 4), "bool")
-    allowed[0, 0, 0] = False  # sees something in the other head
-    allowed[0, :, 1] = False  # sees nothing in either head
-    allowed[0, :, 3, 1:] = False  # sees a single key, which is no token
-    blind = np.array([[0, 1, 1, 1], [1, 1, 1, 1]], "bool")
+    allowed[0, 0, 0] = False  # fully masked in one head only
+    allowed[0, :, 1] = False  # fully masked in both heads
+    allowed[0, :, 3, 1:] = False  # sees a single key, which is padding
+    fully_masked = np.array([[0, 1, 1, 1], [1, 1, 1, 1]], "bool")
     query = np.where(query_mask[..., None], X, np.nan)
     value = np.where(key_mask[..., None], X, np.nan)
 
@@ -122,28 +122,28 @@ def check_blind_queries_give_zeros(dtype, kernel=None):
         attention_mask=allowed,
     )
     output = to_numpy(ops.cast(output, "float32"))
-    assert (output[blind] == 0).all()
-    assert (output[~blind] != 0).all() and np.isfinite(output).all()
+    assert (output[fully_masked] == 0).all()
+    assert (output[~fully_masked] != 0).all() and np.isfinite(output).all()
     (at_query, at_value), at_weights = layer_gradients(
         layer, loss, query, value
     )
-    assert (at_query[blind] == 0).all()
+    assert (at_query[fully_masked] == 0).all()
     assert (at_value[~key_mask] == 0).all()
     assert (at_value[0, 1:] != 0).any()
     for name, gradient in at_weights.items():
         assert np.isfinite(gradient).all(), name
-    # Not even the output's bias hears of them.
+    # They do not contribute to the gradient of the output bias either.
     np.testing.assert_allclose(
         at_weights["attention_output/bias"],
-        UPSTREAM[~blind].sum(0),
+        UPSTREAM[~fully_masked].sum(0),
         rtol=1e-5 if dtype == "float32" else 2e-2,
     )
 
 
 @pytest.mark.parametrize("kernel", [None, "plain"])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
-def test_blind_queries_give_zeros(dtype, kernel):
-    check_blind_queries_give_zeros(dtype, kernel)
+def test_fully_masked_queries_return_zeros(dtype, kernel):
+    check_fully_masked_queries_return_zeros(dtype, kernel)
 
 
 @pytest.mark.parametrize(
@@ -154,18 +154,16 @@ def test_blind_queries_give_zeros(dtype, kernel):
     ],
     ids=["has_visible_key", "clean"],
 )
-def test_a_layer_that_lets_them_speak_is_noticed(
-    monkeypatch, module, name, mutant
-):
+def test_unmasked_outputs_are_detected(monkeypatch, module, name, mutant):
     monkeypatch.setattr(module, name, mutant)
     with pytest.raises(AssertionError):
-        check_blind_queries_give_zeros("float32")
+        check_fully_masked_queries_return_zeros("float32")
 
 
-# Promise 3: padding never changes an answer.
+# Guarantee 3: padding never changes the outputs.
 
 
-def check_padding_changes_nothing():
+def check_padding_does_not_change_logits():
     model = tiny_transformer()
     alone = to_numpy(model((SOURCE, TARGET)))[0]
     # The first sentence, padded on the right, and on the left and in between.
@@ -180,8 +178,8 @@ def check_padding_changes_nothing():
         )
 
 
-def test_padding_changes_nothing():
-    check_padding_changes_nothing()
+def test_padding_does_not_change_logits():
+    check_padding_does_not_change_logits()
 
 
 def _without_key_mask(
@@ -204,15 +202,15 @@ def _by_index(mask):
     ],
     ids=["padding is seen", "padding is counted"],
 )
-def test_padding_that_does_is_noticed(monkeypatch, module, name, mutant):
+def test_a_padding_leak_is_detected(monkeypatch, module, name, mutant):
     monkeypatch.setattr(module, name, mutant)
     with pytest.raises(AssertionError):
-        check_padding_changes_nothing()
+        check_padding_does_not_change_logits()
 
 
-def check_padding_changes_no_translation():
+def check_padding_does_not_change_translations():
     model = talkative_transformer(seed=8, num_layers=2)
-    # Beside a row so long that the others get more padding than alone.
+    # The long row adds padding to the others.
     rows = [*SOURCE, np.arange(17) % 8 + 3]
     together = model.generate(rows, max_new_tokens=5)
     alone = model.generate(SOURCE[1:, :2], max_new_tokens=5)
@@ -223,20 +221,20 @@ def check_padding_changes_no_translation():
     )
 
 
-def test_padding_changes_no_translation():
-    check_padding_changes_no_translation()
+def test_padding_does_not_change_translations():
+    check_padding_does_not_change_translations()
 
 
-def test_a_translation_that_reads_padding_is_noticed(monkeypatch):
-    # As if the padding of the sources were words.
+def test_a_padding_leak_in_translation_is_detected(monkeypatch):
+    # Treats the padding of the sources as tokens.
     monkeypatch.setattr(
         transformer, "positions_from_mask", lambda mask: _by_index(mask | True)
     )
     with pytest.raises(AssertionError):
-        check_padding_changes_no_translation()
+        check_padding_does_not_change_translations()
 
 
-# Promise 4: beam search is exact about its rules.
+# Guarantee 4: beam search follows its rules exactly.
 
 
 def check_beam_search_finds_the_optimum():
@@ -260,19 +258,19 @@ def test_beam_search_finds_the_optimum():
     check_beam_search_finds_the_optimum()
 
 
-def _beams_that_stay(hypothesis, rows):
+def _without_reordering(hypothesis, rows):
     return hypothesis
 
 
 _merged = beam_search.merged
 
 
-def _forgets_early_ends(finished, tokens, scores, length):
+def _drops_early_ends(finished, tokens, scores, length):
     late = ops.where(ops.equal(length, 3), scores, -np.inf)
     return _merged(finished, tokens, late, length)
 
 
-def _renormalised(self, log_probs, step, alive):
+def _renormalized(self, log_probs, step, alive):
     return ops.log_softmax(_allow(self, log_probs, step, alive))
 
 
@@ -280,25 +278,23 @@ _allow = Constraints.allow
 
 
 @pytest.mark.parametrize(
-    "place, name, mutant",
+    "owner, name, mutant",
     [
-        (keras_attn.cache, "reorder", _beams_that_stay),
-        (beam_search, "merged", _forgets_early_ends),
+        (keras_attn.cache, "reorder", _without_reordering),
+        (beam_search, "merged", _drops_early_ends),
         (beam_search, "divisors", lambda length, *args: np.ones(length, "f")),
         (Constraints, "_never", lambda self, ids: ids == self.start_id),
-        (Constraints, "allow", _renormalised),
+        (Constraints, "allow", _renormalized),
     ],
-    ids=["order", "early ends", "length", "pad", "renormalised"],
+    ids=["order", "early ends", "length", "pad", "renormalized"],
 )
-def test_a_search_that_breaks_a_rule_is_noticed(
-    monkeypatch, place, name, mutant
-):
-    monkeypatch.setattr(place, name, mutant)
+def test_a_broken_search_rule_is_detected(monkeypatch, owner, name, mutant):
+    monkeypatch.setattr(owner, name, mutant)
     with pytest.raises(AssertionError):
         check_beam_search_finds_the_optimum()
 
 
-# Promise 5: every layer, model, loss, metric and schedule is registered.
+# Guarantee 5: every layer, model, loss, metric and schedule is registered.
 
 
 def public_classes():
@@ -330,7 +326,7 @@ def test_every_class_is_registered(value):
     check_is_registered(value)
 
 
-def test_a_class_that_is_not_is_noticed():
+def test_an_unregistered_class_is_detected():
     class Forgotten(keras.layers.Layer):
         pass
 
@@ -338,7 +334,7 @@ def test_a_class_that_is_not_is_noticed():
         check_is_registered(Forgotten)
 
 
-# Promise 6: bad input is answered with one sentence at the door.
+# Guarantee 6: invalid arguments raise immediately, with a one-sentence message.
 
 BAD_CALLS = {
     "a query without features": lambda: MultiHeadAttention(2, 4)(
@@ -380,7 +376,7 @@ BAD_CALLS = {
 }
 
 
-def check_is_answered_at_the_door(call):
+def check_invalid_call_raises(call):
     try:
         call()
     except ValueError as error:
@@ -389,13 +385,13 @@ def check_is_answered_at_the_door(call):
         raise AssertionError(f"raised {error!r}") from error
     else:
         raise AssertionError("raised nothing")
-    # What was expected, and what came; Keras adds lines around it.
+    # What was expected and received; Keras adds lines around it.
     assert re.search(r"^.*\S\. Received: .+$", message, re.MULTILINE), message
 
 
 @pytest.mark.parametrize("what", BAD_CALLS)
-def test_bad_input_is_answered_at_the_door(what):
-    check_is_answered_at_the_door(BAD_CALLS[what])
+def test_invalid_arguments_raise(what):
+    check_invalid_call_raises(BAD_CALLS[what])
 
 
 @pytest.mark.parametrize(
@@ -406,7 +402,7 @@ def test_bad_input_is_answered_at_the_door(what):
         ("fraction", "a probability"),
     ],
 )
-def test_an_open_door_is_noticed(monkeypatch, name, what):
+def test_a_missing_check_is_detected(monkeypatch, name, what):
     monkeypatch.setattr(checks, name, lambda name, value, *args: value)
     with pytest.raises(AssertionError):
-        check_is_answered_at_the_door(BAD_CALLS[what])
+        check_invalid_call_raises(BAD_CALLS[what])

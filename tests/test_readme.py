@@ -1,4 +1,4 @@
-"""What README and CONTRIBUTING tell their readers to type works."""
+"""Commands, examples and links of README and CONTRIBUTING."""
 
 import itertools
 import os
@@ -11,13 +11,13 @@ import tomllib
 
 import pytest
 
-from tests.examples import blocks, run
 from tests.helpers.cases import spread
+from tests.helpers.examples import blocks, run
 
 ROOT = pathlib.Path(__file__).parents[1]
-README, CONTRIBUTING = (
+README, CONTRIBUTING, INSTALL = (
     (ROOT / name).read_text(encoding="utf-8")
-    for name in ("README.md", "CONTRIBUTING.md")
+    for name in ("README.md", "CONTRIBUTING.md", "docs/install.md")
 )
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 EXTRAS = PROJECT["project"]["optional-dependencies"].keys()
@@ -26,7 +26,7 @@ MODULES = {"pytest", "venv"}
 
 COMMANDS = [
     line
-    for text in (README, CONTRIBUTING)
+    for text in (README, CONTRIBUTING, INSTALL)
     for block in blocks("sh", text)
     for line in block.splitlines()
     if line.strip() and not line.startswith("#")
@@ -34,7 +34,7 @@ COMMANDS = [
 
 
 def wrong(command):
-    """Says what is wrong with a command, or returns None."""
+    """Returns a description of an invalid command, or None."""
     words = shlex.split(command, comments=True)
     while words and re.fullmatch(r"[A-Z_]+=\S*", words[0]):
         words.pop(0)
@@ -49,7 +49,7 @@ def wrong(command):
 
 
 def _wrong_make(words):
-    # The make that runs these tests must not hand its own flags down.
+    # Do not inherit the flags of the make that runs these tests.
     clean = {k: v for k, v in os.environ.items() if not k.startswith("MA")}
     result = subprocess.run(
         ["make", "--dry-run", *words],
@@ -105,7 +105,7 @@ def test_every_command_exists(command):
 
 
 @pytest.mark.parametrize("command", ["make translate", "make test"])
-def test_the_two_commands_are_there(command):
+def test_the_main_commands_are_documented(command):
     assert any(line.split("#")[0].strip() == command for line in COMMANDS)
 
 
@@ -126,21 +126,21 @@ def test_the_two_commands_are_there(command):
         ("brew tea", "`brew` is not known"),
     ],
 )
-def test_a_wrong_command_is_found(command, expected):
+def test_a_wrong_command_is_detected(command, expected):
     skip_without_make(command)
     assert expected in wrong(command)
 
 
-# A block is one program. The line `print(...)  # text` says what it prints.
+# A block is one program. The comment in `print(...)  # text` is its output.
 @pytest.mark.parametrize("code", spread(blocks("python", README)))
-def test_every_example_prints_what_it_says(code, capsys):
+def test_every_example_prints_the_documented_output(code, capsys):
     names = {"__name__": "__main__"}
     expected, printed = run(code, names, capsys, "README.md")
     assert expected
     assert printed == expected
 
 
-def test_there_are_examples():
+def test_examples_are_found():
     assert len(blocks("python", README)) >= 2
     assert blocks("sh", "```sh\na\n```\n```python\nb\n```\n") == ["a\n"]
     assert blocks("sh", "1. b\n\n    ```sh\n    a\n    ```\n") == ["a\n"]
@@ -149,5 +149,5 @@ def test_there_are_examples():
 @pytest.mark.parametrize(
     "target", re.findall(r"\]\(([^)#]+)", README + CONTRIBUTING)
 )
-def test_every_linked_file_is_there(target):
+def test_every_linked_file_exists(target):
     assert target.startswith("http") or (ROOT / target).is_file()

@@ -1,1 +1,1 @@
-"""Small programs for those who work on the library; none is installed."""
+"""Development tools, not part of the installed package."""

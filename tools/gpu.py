@@ -1,14 +1,14 @@
-"""Says whether the running backend can see a GPU.
+"""Checks whether the current backend can see a GPU.
 
 As a program (`KERAS_BACKEND=jax python -m tools.gpu`) it prints one line that
-ends in "a GPU" or in "no GPU".
+ends in "a GPU" or "no GPU".
 """
 
 import keras
 
 
 def gpu_seen():
-    """Returns whether the running backend can see a GPU."""
+    """Returns whether the current backend can see a GPU."""
     return _SEEN[keras.backend.backend()]()
 
 

@@ -1,7 +1,7 @@
 """Hides installed packages from imports, as if they were not installed.
 
-`ALONE=1` in the environment of the tests hides the backends that do not run,
-so that one machine can see what users of a single backend see.
+With `ALONE=1` in the environment, the tests hide the other backends, which
+reproduces an installation with a single backend.
 """
 
 import os
@@ -15,8 +15,8 @@ _NEEDED = {
 }
 
 
-class _Blind:
-    """A finder of modules that does not find those of some packages."""
+class _HidingFinder:
+    """A module finder that does not find some packages."""
 
     def __init__(self, finder, packages):
         self._finder, self._packages = finder, packages
@@ -31,13 +31,15 @@ class _Blind:
 
 
 def hide(packages):
-    """Lets every later import of these packages fail.
+    """Makes every later import of these packages fail.
 
     Args:
         packages: iterable of str, names of top-level packages.
     """
     packages = frozenset(packages)
-    sys.meta_path[:] = [_Blind(finder, packages) for finder in sys.meta_path]
+    sys.meta_path[:] = [
+        _HidingFinder(finder, packages) for finder in sys.meta_path
+    ]
 
 
 def hide_other_backends():

@@ -77,16 +77,16 @@ def main(arguments):
 
 
 def find_tests(words):
-    """Files of tests, by folder, file or pattern; also ids of single tests.
+    """Returns test files by folder, file or pattern, and ids of single tests.
 
     Args:
         words: list of str, relative to the root of the checkout.
 
     Returns:
-        List of str, in the order of their names, each once.
+        List of str, sorted, without duplicates.
 
     Raises:
-        SystemExit: a word names nothing.
+        SystemExit: a word matches no file.
     """
     found = set()
     for word in words:
@@ -160,12 +160,12 @@ class Part:
 
 
 class Run:
-    """All parts on all backends, a few at a time.
+    """Runs all parts on all backends, a few at a time.
 
     Args:
         backends: list of str, in the order in which they run.
-        options: list of str, of pytest.
-        workers: int. Parts that run at a time.
+        options: list of str. Pytest options.
+        workers: int. Parts that run in parallel.
         folder: `pathlib.Path`. For logs and results.
         coverage: `pathlib.Path` of a folder, or None. For each part, the data
             of coverage.py, with a context for each test, and the seconds of
@@ -203,7 +203,7 @@ class Run:
                             return self.ended[-1].backend
                     if lines.closed:
                         del servers[pipe]
-                        # A server that died has left parts out.
+                        # A server that died has skipped parts.
                         if os.waitpid(server, 0)[1]:
                             return backend
             return ""
@@ -292,7 +292,7 @@ class Run:
 
 
 def _finish(part, status, base):
-    """Writes what became of a part, for the process that reports it."""
+    """Writes the result of a part, for the process that reports it."""
     part.status = os.waitstatus_to_exitcode(status)
     part.seconds = time.monotonic() - part.seconds
     recorded = base.with_suffix(".json")
@@ -311,13 +311,13 @@ def _take(slots):
 
 
 class _Lines:
-    """Reads whole lines from a pipe that is written bit by bit."""
+    """Reads complete lines from a pipe that is written incrementally."""
 
     def __init__(self, pipe):
         self._pipe, self._rest, self.closed = pipe, "", False
 
     def read(self):
-        """Returns the lines that are there now."""
+        """Returns the lines available now."""
         content = os.read(self._pipe, 1 << 16).decode()
         if not content:
             self.closed = True
@@ -327,7 +327,7 @@ class _Lines:
 
 
 class _Recorder:
-    """Plugin of pytest: writes how long tests took and what came of them."""
+    """Pytest plugin: writes the durations and outcomes of the tests."""
 
     def __init__(self, path, tests=None):
         self._path, self._tests = path, tests

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Puts axe, of a version to be named, where the test of the site has it:
+# Vendors a version of axe-core for the tests of the site:
 #     sh tools/vendor_axe.sh 4.14.1
-# Needs npm. It is no part of the site.
+# Needs npm.
 set -eu
 version=$1
 target=$(cd "$(dirname "$0")/.." && pwd)/tools/site/axe

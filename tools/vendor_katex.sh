@@ -1,7 +1,7 @@
 #!/bin/sh
-# Puts KaTeX, of a version to be named, where the site has it:
+# Vendors a version of KaTeX for the site:
 #     sh tools/vendor_katex.sh 0.19.1
-# Needs npm. Only the fonts that today's browsers take are kept.
+# Needs npm. Only WOFF2 fonts are kept, which all current browsers support.
 set -eu
 version=$1
 target=$(cd "$(dirname "$0")/.." && pwd)/docs/assets/katex

@@ -1,1 +1,1 @@
-"""Attention alone: the op and the layer, forward and backward."""
+"""The attention op and the attention layer, forward and backward."""

@@ -1,4 +1,4 @@
-"""`keras.ops.dot_product_attention`, with the mask that it takes."""
+"""`keras.ops.dot_product_attention`, with a dense or causal mask."""
 
 from keras import ops
 

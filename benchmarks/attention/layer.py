@@ -1,4 +1,4 @@
-"""`MultiHeadAttention` of this library or of Keras, projections included."""
+"""`MultiHeadAttention` of this library or Keras, including projections."""
 
 import keras
 from keras import ops
@@ -20,10 +20,10 @@ def prepare(case, library):
     )
     shape = case["rows"], case["length"], width
     layer.build(shape, shape)
-    there = ops.convert_to_tensor(task.tokens_there(case))
+    token_mask = ops.convert_to_tensor(task.tokens_there(case))
     call = {}
     if case["mask"] == "padded":
-        call["value_mask"] = there
+        call["value_mask"] = token_mask
     if case["mask"] in ("causal", "window"):
         call["use_causal_mask"] = True
 

@@ -1,4 +1,4 @@
-"""`keras_attn.ops.attend`, told of the mask by its structure."""
+"""`keras_attn.ops.attend`, with a structured mask (`Visibility`)."""
 
 from keras import ops
 
@@ -8,18 +8,18 @@ from keras_attn.ops import Visibility, attend, positions_from_mask
 
 def prepare(case):
     """Returns a callable that runs steps."""
-    # Made beforehand, as the masks of the peers are.
-    there = ops.convert_to_tensor(task.tokens_there(case))
-    positions = positions_from_mask(there)
+    # Computed outside the timed function, like the masks of the peers.
+    token_mask = ops.convert_to_tensor(task.tokens_there(case))
+    positions = positions_from_mask(token_mask)
 
     def function(query, key, value):
-        see = Visibility(
+        visibility = Visibility(
             causal=case["mask"] in ("causal", "window"),
             window=task.WINDOW if case["mask"] == "window" else None,
         )
         if case["mask"] == "padded":
-            # Keys only, as the peers are told.
-            see = Visibility(key_positions=positions, padding="any")
-        return attend(query, key, value, see)
+            # A key padding mask only, as for the peers.
+            visibility = Visibility(key_positions=positions, padding="any")
+        return attend(query, key, value, visibility)
 
     return task.runner(function, task.heads(case), case["backward"])

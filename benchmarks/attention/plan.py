@@ -1,4 +1,4 @@
-"""Who runs attention, on which sizes and under which masks."""
+"""Contestants, sizes and masks of the attention benchmark."""
 
 from benchmarks.attention.task import WINDOW, flops, tokens
 from benchmarks.harness.contestant import Contestant
@@ -7,10 +7,10 @@ __all__ = ["flops", "tokens"]
 
 TITLE = "Attention"
 ROUNDS = 5
-# All of them at once would need more memory than a small machine has.
+# All at once need more memory than a small machine has.
 APART = True
 
-# Batch, heads, T, width, and how many steps make a measurement.
+# Batch, heads, T, width, and steps per measurement.
 _SIZES = (
     (8, 8, 128, 64, 100),
     (4, 8, 512, 64, 10),
@@ -21,14 +21,14 @@ _MASKS = ("none", "causal", "padded", "window")
 
 
 def case(rows, heads, length, width, steps, mask, backward):
-    """Describes what is run: sizes, mask, passes, steps a measurement."""
+    """Returns a case: sizes, mask, passes and steps per measurement."""
     size = f"{rows} x {heads} x {length:,} x {width}"
     passes = "forward + backward" if backward else "forward"
     return {
         "name": f"{size}, {mask}, {passes}",
         "title": f"{size}, {passes}",
         "column": mask,
-        # Forward first, which needs less memory.
+        # Shared by both passes; forward runs first, since it needs less memory.
         "process": f"{size}, {mask}",
         "steps": steps,
         "rows": rows,
@@ -54,24 +54,24 @@ QUICK_CASES = [
 
 NOTES = [
     "Sizes are batch x heads x T x features per head, float32. *causal*: query "
-    "t sees keys 0 to t; *padded*: the keys of all rows but the first are "
-    "padded, those of the last by a half, a single row by a half; *window*: "
-    f"causal, and less than {WINDOW} keys back.",
-    "This library is told the structure of the mask, a peer what it takes: its "
-    "causal switch, a mask of booleans, or its window.",
+    "t sees keys 0 to t; *padded*: all rows but the first have padded keys, "
+    "half of the keys in the last row or in a single row; *window*: causal, "
+    f"and less than {WINDOW} keys back.",
+    "This library receives the structure of the mask; a peer receives its "
+    "causal flag, a boolean mask or its window.",
     "The op takes queries, keys and values; the layer takes one sequence and "
-    "has the four projections. Backward is the gradient in these inputs.",
+    "has the four projections. Backward computes the gradients of these "
+    "inputs.",
     "JAX under `jax.jit`; TensorFlow under `tf.function`, as Keras compiles on "
-    "a CPU (without XLA); PyTorch as it is.",
-    "Medians of 5 measurements of 100, 10, 3 and 1 steps, the longer T the "
-    "fewer (on PyTorch, 15 of 4 x 8 x 512 without a mask and of 2,048 padded "
-    "tokens, 9 of 8,192 causal ones), in processes of their own; those of one "
-    "backend take turns. MiB: "
-    "the largest memory of the process over that before its first step. "
-    "**Bold**: how many times as fast as the same of Keras on the same "
-    "backend.",
-    "On JAX and TensorFlow measured without `make`, as `python -m benchmarks "
-    "attention`, from 2026-11-21 on.",
+    "a CPU (without XLA); PyTorch in eager mode.",
+    "Medians of 5 measurements of 100, 10, 3 and 1 steps, fewer for longer T "
+    "(on PyTorch, 15 measurements of 4 x 8 x 512 without a mask and of 2,048 "
+    "padded tokens, 9 of 8,192 causal ones), each contestant in its own "
+    "process; those of one backend take turns. MiB: peak memory of the process "
+    "minus its memory before the first step. **Bold**: how many times as fast "
+    "as the Keras counterpart on the same backend.",
+    "JAX and TensorFlow were measured without `make`, with `python -m "
+    "benchmarks attention`, from 2026-11-21 on.",
 ]
 
 _LAYER = "benchmarks.attention.layer"

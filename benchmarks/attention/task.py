@@ -1,4 +1,4 @@
-"""The arrays, the masks, and how a backend runs a function of them."""
+"""Arrays and masks of attention, and steps compiled per backend."""
 
 import keras
 import numpy as np
@@ -14,7 +14,7 @@ def heads(case, count=3):
 
 
 def tokens_there(case):
-    """Returns bool (B, T): later rows are padded more, the last by a half."""
+    """Returns a token mask, bool (B, T); the last row is half padding."""
     rows, length = case["rows"], case["length"]
     lengths = length - np.arange(rows) * length // (2 * rows)
     lengths[-1] = length // 2
@@ -22,7 +22,7 @@ def tokens_there(case):
 
 
 def dense_mask(case):
-    """Returns what a peer is handed: bool, broadcastable, or None."""
+    """Returns the mask of a peer: bool, broadcastable, or None."""
     length = np.arange(case["length"])
     if case["mask"] == "window":
         near = np.abs(length[:, None] - length) < WINDOW
@@ -33,11 +33,11 @@ def dense_mask(case):
 
 
 def flops(case):
-    """Counts the multiplications and additions of attention itself.
+    """Counts the floating-point operations of attention without projections.
 
-    Half of the pairs under a causal mask, a band under a window, those of keys
-    that are there; backward two and a half times forward, as the weights are
-    computed once more. A layer's projections come on top.
+    A causal mask has half of the pairs, a window a band, padding the pairs with
+    unmasked keys. Backward costs 2.5 times forward, because the weights are
+    recomputed.
     """
     length = case["length"]
     pairs = length * length
@@ -87,14 +87,14 @@ def _jax(function, backward):
 
     if not backward:
         return jax.jit(total)
-    places = tuple(range(8))
+    argnums = tuple(range(8))
 
     @jax.jit
     def step(*tensors):
-        value, slopes = jax.value_and_grad(total, places[: len(tensors)])(
+        value, grads = jax.value_and_grad(total, argnums[: len(tensors)])(
             *tensors
         )
-        return value + sum(slope.sum() for slope in slopes)
+        return value + sum(grad.sum() for grad in grads)
 
     return step
 
@@ -109,8 +109,8 @@ def _tensorflow(function, backward):
             value = tf.reduce_sum(function(*tensors))
         if not backward:
             return value
-        slopes = tape.gradient(value, tensors)
-        return value + tf.add_n([tf.reduce_sum(slope) for slope in slopes])
+        grads = tape.gradient(value, tensors)
+        return value + tf.add_n([tf.reduce_sum(grad) for grad in grads])
 
     return step
 
@@ -124,7 +124,7 @@ def _torch(function, backward):
                 return function(*tensors).sum()
         tensors = [tensor.detach().requires_grad_() for tensor in tensors]
         value = function(*tensors).sum()
-        slopes = torch.autograd.grad(value, tensors)
-        return (value + sum(slope.sum() for slope in slopes)).detach()
+        grads = torch.autograd.grad(value, tensors)
+        return (value + sum(grad.sum() for grad in grads)).detach()
 
     return step

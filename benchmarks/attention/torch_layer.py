@@ -1,4 +1,4 @@
-"""`torch.nn.MultiheadAttention`, without weights."""
+"""`torch.nn.MultiheadAttention`, without returning weights."""
 
 import torch
 
@@ -10,11 +10,11 @@ def prepare(case):
     width = case["heads"] * case["width"]
     layer = torch.nn.MultiheadAttention(width, case["heads"], batch_first=True)
     layer.train(case["backward"])
-    there = torch.from_numpy(task.tokens_there(case))
+    token_mask = torch.from_numpy(task.tokens_there(case))
     length = case["length"]
     options = {}
     if case["mask"] == "padded":
-        options["key_padding_mask"] = ~there
+        options["key_padding_mask"] = ~token_mask
     elif case["mask"] == "causal":
         options["attn_mask"] = ~torch.ones(length, length).bool().tril()
         options["is_causal"] = True

@@ -1,1 +1,1 @@
-"""The attention layer on a sequence so long that its memory decides."""
+"""Memory of the attention layer on a long sequence."""

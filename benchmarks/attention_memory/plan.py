@@ -1,4 +1,4 @@
-"""Who trains attention on how long a sequence, for its memory."""
+"""Contestants and sizes of the benchmark of attention memory."""
 
 from benchmarks.attention import plan as attention
 from benchmarks.attention.task import flops, tokens
@@ -8,7 +8,7 @@ __all__ = ["flops", "tokens"]
 TITLE = "Memory of a long sequence"
 ROUNDS = 3
 STEPS = 1
-# One matrix of scores takes a gibibyte.
+# One score matrix takes a gibibyte.
 APART = True
 
 CASES = [
@@ -19,10 +19,10 @@ QUICK_CASES = [attention.case(1, 1, 16, 8, STEPS, "causal", True)]
 
 NOTES = [
     *attention.NOTES[:4],
-    "Medians of ROUNDS steps, in processes of their own; those of one backend "
-    "take turns. MiB: the largest memory of the process over that before its "
-    "first step. **Bold**: how many times as fast as Keras's layer on the same "
-    "backend.",
+    "Medians of ROUNDS steps, each contestant in its own process; those of one "
+    "backend take turns. MiB: peak memory of the process minus its memory "
+    "before the first step. **Bold**: how many times as fast as Keras's layer "
+    "on the same backend.",
 ]
 
 CONTESTANTS = [

@@ -1,1 +1,1 @@
-"""How fast a trained encoder-decoder Transformer generates tokens."""
+"""Generation speed of an encoder-decoder Transformer."""

@@ -1,4 +1,4 @@
-"""Greedy and beam search in JAX and nothing else: one compiled program."""
+"""Greedy and beam search in plain JAX, as one compiled program."""
 
 import functools
 import math
@@ -67,30 +67,30 @@ def _beams(case, weights, sources):
         logits, cache = model.step(
             case, weights, ids, slot, cache, memory, hidden
         )
-        # The best of a source are among the best of each of its hypotheses.
+        # The top 2k of a source are among the top 2k of each hypothesis.
         gained, chosen = _largest_log_probs(logits, beams)
         totals = scores[..., None] + gained
-        totals, places = lax.top_k(totals.reshape(rows, -1), 2 * beams)
-        origins = places // (2 * beams)
-        chosen = _take(chosen.reshape(rows, -1), places)
+        totals, indices = lax.top_k(totals.reshape(rows, -1), 2 * beams)
+        origins = indices // (2 * beams)
+        chosen = _take(chosen.reshape(rows, -1), indices)
         ended = chosen == task.END
         tokens = lax.dynamic_update_index_in_dim(
             _take(tokens, origins), chosen, slot + 1, 2
         )
         finished = jnp.where(ended, -math.inf, totals)
         won = jnp.where(ended, totals, -math.inf)[:, :beams]
-        place = won.argmax(1)[:, None]
-        won = _take(won, place)[:, 0]
+        index = won.argmax(1)[:, None]
+        won = _take(won, index)[:, 0]
         ended_tokens = jnp.where(
-            (won > best)[:, None], _take(tokens, place)[:, 0], ended_tokens
+            (won > best)[:, None], _take(tokens, index)[:, 0], ended_tokens
         )
         best = jnp.maximum(won, best)
-        scores, places = lax.top_k(finished, beams)
-        tokens = _take(tokens, places)
-        cache = _reordered(cache, _take(origins, places))
+        scores, indices = lax.top_k(finished, beams)
+        tokens = _take(tokens, indices)
+        cache = _reordered(cache, _take(origins, indices))
         return slot + 1, tokens, scores, cache, best, ended_tokens
 
-    # One hypothesis only: equal ones would have equal continuations.
+    # Start with one hypothesis: equal ones would have equal continuations.
     scores = np.full((rows, beams), -math.inf, "float32")
     scores[:, 0] = 0
     tokens = np.full((rows, beams, new + 1), task.PAD, "int32")
@@ -110,10 +110,9 @@ def _beams(case, weights, sources):
 
 
 def _first_of_largest(logits):
-    """Finds the likeliest ids: int32 (B,).
+    """Returns the most likely ids, int32 (B,).
 
-    The compiler turns a maximum and a minimum into vector code, an `argmax`
-    not.
+    XLA vectorizes a maximum and a minimum, but not an `argmax`.
     """
     most = logits.max(-1, keepdims=True)
     ids = lax.broadcasted_iota(jnp.int32, logits.shape, logits.ndim - 1)
@@ -121,14 +120,14 @@ def _first_of_largest(logits):
 
 
 def _largest_log_probs(logits, beams):
-    """Finds the 2k likeliest of (B, k, V): log-probabilities and ids."""
+    """Returns the top 2k of (B, k, V): log-probabilities and ids."""
     best, chosen = lax.top_k(logits, 2 * beams)
     return best - jax.nn.logsumexp(logits, -1, keepdims=True), chosen
 
 
-def _take(x, places):
-    places = places.reshape(*places.shape, *[1] * (x.ndim - 2))
-    return jnp.take_along_axis(x, places, axis=1)
+def _take(x, indices):
+    indices = indices.reshape(*indices.shape, *[1] * (x.ndim - 2))
+    return jnp.take_along_axis(x, indices, axis=1)
 
 
 def _reordered(cache, origins):

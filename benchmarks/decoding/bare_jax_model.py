@@ -1,4 +1,4 @@
-"""A Transformer as functions of JAX arrays, with a cache."""
+"""A Transformer with a cache, as functions of JAX arrays."""
 
 import math
 
@@ -11,11 +11,11 @@ from benchmarks.decoding import weights as drawing
 
 
 def ready(case, drawn):
-    """Returns the weights as the functions of this module take them."""
+    """Returns the weights in the form used by this module."""
     length = max(case["length"], case["new"])
     made = {
         "table": drawn["table"],
-        # Tied, but the loop would turn it round at every step.
+        # Tied, but a transpose in the loop would run at every step.
         "output": drawn["table"].T.copy(),
         "positions": drawing.positions(length, case["width"]),
         "bias": task.logits_bias(case),
@@ -32,34 +32,34 @@ def encode(case, weights, sources):
     """Encodes sources, int32 (B, S).
 
     Returns:
-        Keys and values of each decoder layer, float (B, N, S, H), and what is
-        added to their scores, float (B, 1, 1, S).
+        Keys and values of each decoder layer, float (B, N, S, H), and the mask
+        bias of their scores, float (B, 1, 1, S).
     """
     length = sources.shape[1]
-    hidden = jnp.where(sources != task.PAD, 0.0, -1e30)[:, None, None]
+    mask_bias = jnp.where(sources != task.PAD, 0.0, -1e30)[:, None, None]
     x = weights["table"][sources] * math.sqrt(case["width"])
     x += weights["positions"][:length]
     for layer in weights["encoder"]:
         part = layer["self"]
         query, key, value = _heads(case, part, x, "qkv")
-        mixed = _attend(query, key, value, hidden)
-        x = _leave(part, x, mixed.transpose(0, 2, 1, 3).reshape(x.shape))
+        mixed = _attend(query, key, value, mask_bias)
+        x = _add_and_norm(part, x, mixed.transpose(0, 2, 1, 3).reshape(x.shape))
         x = _network(layer["network"], x)
     memory = [
         _heads(case, layer["cross"], x, "kv") for layer in weights["decoder"]
     ]
-    return memory, hidden
+    return memory, mask_bias
 
 
 def caches(case, rows):
-    """Returns empty caches: keys and values, (B k N, L, H), of each layer."""
+    """Returns empty caches: keys and values, (B k N, L, H), per layer."""
     shape = rows * case["beams"] * case["heads"], case["new"]
     shape = (*shape, case["width"] // case["heads"])
     return [(jnp.zeros(shape), jnp.zeros(shape)) for _ in range(case["layers"])]
 
 
-def step(case, weights, ids, slot, cache, memory, hidden):
-    """Returns the logits behind int32 (B, k), float (B, k, V), and caches."""
+def step(case, weights, ids, slot, cache, memory, mask_bias):
+    """Returns the logits after int32 (B, k), float (B, k, V), and caches."""
     rows, beams = ids.shape
     x = weights["table"][ids.reshape(-1)] * math.sqrt(case["width"])
     x += weights["positions"][slot]
@@ -79,19 +79,19 @@ def step(case, weights, ids, slot, cache, memory, hidden):
         written.append(tuple(pair))
         query = query.reshape(-1, 1, query.shape[-1])
         mixed = _attend(query, *pair, later)
-        x = _leave(part, x, mixed.reshape(x.shape))
+        x = _add_and_norm(part, x, mixed.reshape(x.shape))
         part = layer["cross"]
-        # The hypotheses of a source are its queries: the memory is not copied.
+        # The hypotheses of a source are its queries, so memory is not copied.
         (query,) = _heads(case, part, x.reshape(rows, beams, -1), "q")
-        mixed = _attend(query, keys, values, hidden)
-        x = _leave(part, x, mixed.transpose(0, 2, 1, 3).reshape(x.shape))
+        mixed = _attend(query, keys, values, mask_bias)
+        x = _add_and_norm(part, x, mixed.transpose(0, 2, 1, 3).reshape(x.shape))
         x = _network(layer["network"], x)
     logits = x @ weights["output"] + weights["bias"]
     return logits.reshape(rows, beams, -1), written
 
 
 def _heads(case, weights, x, name):
-    """Projects (B, T, D) to as many (B, N, T, H) as there are names."""
+    """Projects (B, T, D) to (B, N, T, H) for each letter of `name`."""
     projected = _dense(x, weights, name)
     projected = projected.reshape(
         *x.shape[:2], len(name), case["heads"], -1
@@ -99,17 +99,17 @@ def _heads(case, weights, x, name):
     return list(projected)
 
 
-def _attend(query, key, value, added):
+def _attend(query, key, value, mask_bias):
     scores = jnp.einsum("...th,...sh->...ts", query, key)
-    shares = jax.nn.softmax(scores * query.shape[-1] ** -0.5 + added)
-    return jnp.einsum("...ts,...sh->...th", shares, value)
+    probabilities = jax.nn.softmax(scores * query.shape[-1] ** -0.5 + mask_bias)
+    return jnp.einsum("...ts,...sh->...th", probabilities, value)
 
 
 def _dense(x, weights, name):
     return x @ weights[name] + weights[f"{name}_bias"]
 
 
-def _leave(weights, x, mixed):
+def _add_and_norm(weights, x, mixed):
     return _norm(weights, x + _dense(mixed, weights, "o"))
 
 
@@ -126,7 +126,7 @@ def _norm(weights, x):
 
 
 def _joined(parts):
-    """Puts projections of one input together."""
+    """Concatenates the projections of one input."""
     for names in ("qkv", "kv") if "q" in parts else ():
         for end in ("", "_bias"):
             arrays = [parts[name + end] for name in names]

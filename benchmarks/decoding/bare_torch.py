@@ -1,4 +1,4 @@
-"""Greedy and beam search in PyTorch and nothing else, with a cache."""
+"""Greedy and beam search in plain PyTorch, with a cache."""
 
 import math
 
@@ -46,18 +46,18 @@ def _beams(model, sources, case):
     model.start(sources, beams)
     first = torch.arange(0, rows * beams, beams)[:, None]
     ids = torch.full((rows * beams,), task.START)
-    # One hypothesis only: equal ones would have equal continuations.
+    # Start with one hypothesis: equal ones would have equal continuations.
     scores = torch.full((rows, beams), -math.inf)
     scores[:, 0] = 0
     hypotheses = Hypotheses(rows, beams, case["new"])
     for slot in range(case["new"]):
         logits = model.step(ids, slot)
-        # The best of a source are among the best of each of its hypotheses.
+        # The top 2k of a source are among the top 2k of each hypothesis.
         best, chosen = logits.topk(2 * beams, dim=1)
         totals = (scores.reshape(-1) - logits.logsumexp(1))[:, None] + best
-        totals, places = totals.view(rows, -1).topk(2 * beams, dim=1)
-        origins = places // (2 * beams)
-        chosen = chosen.view(rows, -1).gather(1, places)
+        totals, indices = totals.view(rows, -1).topk(2 * beams, dim=1)
+        origins = indices // (2 * beams)
+        chosen = chosen.view(rows, -1).gather(1, indices)
         ended = chosen == task.END
         if ended.any():
             totals, chosen, origins = hypotheses.end(

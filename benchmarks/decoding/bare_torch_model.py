@@ -1,4 +1,4 @@
-"""A Transformer as plain PyTorch tensors, with a cache."""
+"""A Transformer with a cache, in plain PyTorch tensors."""
 
 import math
 
@@ -10,7 +10,7 @@ from benchmarks.decoding import task, weights
 
 
 class Model:
-    """A Transformer as plain tensors, and the cache of its decoder.
+    """A Transformer in plain tensors, with the cache of its decoder.
 
     Args:
         case: dict of sizes.
@@ -30,10 +30,10 @@ class Model:
         self.decoder = [_tensors(layer) for layer in drawn["decoder"]]
 
     def start(self, sources, beams):
-        """Encodes sources, int64 (B, S), and makes the caches."""
+        """Encodes sources, int64 (B, S), and allocates the caches."""
         rows, length = sources.shape
-        there = (sources != task.PAD)[:, None, None]
-        self.mask = None if there.all() else there
+        token_mask = (sources != task.PAD)[:, None, None]
+        self.mask = None if token_mask.all() else token_mask
         x = functional.embedding(sources, self.table)
         x = torch.add(self.positions[:length], x, alpha=self.scale)
         for layer in self.encoder:
@@ -44,9 +44,11 @@ class Model:
             mixed = functional.scaled_dot_product_attention(
                 *parts.permute(2, 0, 3, 1, 4), attn_mask=self.mask
             )
-            x = _leave(attention, x, mixed.transpose(1, 2).reshape(x.shape))
+            x = _add_and_norm(
+                attention, x, mixed.transpose(1, 2).reshape(x.shape)
+            )
             x = _network(layer["network"], x)
-        # (2, B, N, S, H) of each layer.
+        # (2, B, N, S, H) per layer.
         self.memory = [
             _dense(x, layer["cross"], "kv")
             .view(rows, length, 2, self.heads, -1)
@@ -54,13 +56,13 @@ class Model:
             .contiguous()
             for layer in self.decoder
         ]
-        # Slots first: what is written so far is one block of memory.
+        # Slots first, so that the written part is contiguous.
         shape = self.new, self.layers, 2, rows * beams, self.width
         self.cache, self.spare = torch.empty(shape), torch.empty(shape)
         self.beams = beams
 
     def step(self, ids, slot):
-        """Returns the logits behind int64 (R,): float (R, V)."""
+        """Returns the logits after int64 (R,): float (R, V)."""
         rows = len(ids)
         x = functional.embedding(ids, self.table)
         x = torch.add(self.positions[slot], x, alpha=self.scale)
@@ -76,7 +78,7 @@ class Model:
             )
             query = parts[:, 0].view(rows, self.heads, 1, -1)
             mixed = functional.scaled_dot_product_attention(query, keys, values)
-            x = _leave(attention, x, mixed.view(rows, -1))
+            x = _add_and_norm(attention, x, mixed.view(rows, -1))
             attention = layer["cross"]
             query = _dense(x, attention, "q").view(
                 -1, self.beams, self.heads, self.width // self.heads
@@ -86,12 +88,14 @@ class Model:
                 *self.memory[number],
                 attn_mask=self.mask,
             )
-            x = _leave(attention, x, mixed.transpose(1, 2).reshape(rows, -1))
+            x = _add_and_norm(
+                attention, x, mixed.transpose(1, 2).reshape(rows, -1)
+            )
             x = _network(layer["network"], x)
         return torch.addmm(self.bias, x, self.table.T)
 
     def reorder(self, rows, slots):
-        """Lets the hypotheses go on from int64 (R,) of the present ones."""
+        """Reorders the cache by int64 (R,) indices of hypotheses."""
         torch.index_select(self.cache[:slots], 3, rows, out=self.spare[:slots])
         self.cache, self.spare = self.spare, self.cache
 
@@ -100,7 +104,7 @@ def _dense(x, weights, name):
     return functional.linear(x, weights[name], weights[f"{name}_bias"])
 
 
-def _leave(weights, x, mixed):
+def _add_and_norm(weights, x, mixed):
     return _norm(weights, _dense(mixed, weights, "o").add_(x))
 
 
@@ -116,7 +120,7 @@ def _norm(weights, x):
 
 
 def _tensors(layer):
-    """Returns the layer as tensors, projections of one input put together."""
+    """Returns the layer as tensors, with fused projections of one input."""
     made = {}
     for sublayer, parts in layer.items():
         made[sublayer] = tensors = dict(parts)
@@ -126,6 +130,6 @@ def _tensors(layer):
                     [parts[name + end] for name in joined], axis=-1
                 )
         for name, array in tensors.items():
-            # As `linear` has its weights, (outputs, inputs).
+            # `linear` takes weights as (outputs, inputs).
             tensors[name] = torch.from_numpy(np.ascontiguousarray(array.T))
     return made

@@ -1,4 +1,4 @@
-"""CTranslate2 in float32: a runtime in C++ that does nothing but inference."""
+"""CTranslate2 in float32: an inference runtime in C++."""
 
 import tempfile
 
@@ -23,7 +23,7 @@ def decoder(case, drawn):
 
 
 def strings(sources):
-    """Returns int32 (B, S) as it takes them: lists of str, without padding."""
+    """Converts int32 (B, S) to its input: lists of str, without padding."""
     return [
         [str(token) for token in row if token != task.PAD]
         for row in sources.tolist()
@@ -31,10 +31,10 @@ def strings(sources):
 
 
 def translator(case, drawn):
-    """Returns a callable that decodes what `strings` returns.
+    """Returns a callable that decodes the output of `strings`.
 
-    One hypothesis at a time is faster on one core; batches are shared by
-    workers of one core each.
+    Batches are split among single-core workers, which is faster than more
+    threads per sentence.
     """
     workers = min(cores(), case["rows"])
     with tempfile.TemporaryDirectory() as folder:
@@ -62,9 +62,9 @@ def translator(case, drawn):
 
 
 def specification(case, drawn):
-    """Returns the model in the form that CTranslate2 saves.
+    """Returns the model as a CTranslate2 specification.
 
-    What may not be generated is ruled out by the bias of the logits.
+    The logits bias excludes the ids that may not be generated.
     """
     made = transformer_spec.TransformerSpec.from_config(
         case["layers"], case["heads"], pre_norm=False
@@ -107,7 +107,7 @@ def _attention(spec, parts, groups):
 
 
 def _linear(spec, parts, names):
-    """Sets (outputs, inputs), projections of one input put together."""
+    """Sets weights as (outputs, inputs), fusing projections of one input."""
     names = [names] if names in parts else names
     spec.weight = np.concatenate([parts[name].T for name in names])
     spec.bias = np.concatenate([parts[f"{name}_bias"] for name in names])

@@ -1,4 +1,4 @@
-"""`MarianMTModel.generate` of transformers, on PyTorch."""
+"""`transformers.MarianMTModel.generate` on PyTorch."""
 
 import numpy as np
 import torch
@@ -35,7 +35,7 @@ def decoder(case, drawn):
         "length_penalty": 0.0,
     }
     if case["beams"] == 1:
-        del options["length_penalty"]  # it would warn that nothing reads it
+        del options["length_penalty"]  # unused in greedy search, with a warning
 
     def decode(sources):
         ids = torch.from_numpy(sources).long()
@@ -50,10 +50,9 @@ def decoder(case, drawn):
 
 
 def model(case, drawn):
-    """Returns a `MarianMTModel` with the weights that were drawn.
+    """Returns a `MarianMTModel` with the given weights.
 
-    What may not be generated is ruled out by the bias of the logits, which
-    Marian adds anyway.
+    Marian's logits bias excludes the ids that may not be generated.
     """
     config = transformers.MarianConfig(
         vocab_size=case["vocabulary"],

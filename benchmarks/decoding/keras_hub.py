@@ -1,4 +1,4 @@
-"""KerasHub's encoder and decoder layers, caches and samplers."""
+"""Decoding with KerasHub's layers, caches and samplers."""
 
 import keras
 import numpy as np
@@ -46,9 +46,9 @@ class Translator(keras.Model):
     Args:
         case: dict of sizes.
         drawn: nest of arrays, from `weights.draw`.
-        lean: bool. Whether to spare what that model does needlessly: a first
-            pass over all places of the target, and a gather of what belongs to
-            the source at each step of a beam search.
+        lean: bool. Whether to skip two redundant parts of that model: the first
+            pass over all target positions, and a gather of the source tensors
+            at each step of a beam search.
     """
 
     def __init__(self, case, drawn, lean):
@@ -82,12 +82,12 @@ class Translator(keras.Model):
             self.sampler = BeamSampler(num_beams=case["beams"])
 
     def generate(self, sources):
-        """Decodes int32 (B, S) to int32 (B, 1 + new), the start in front."""
+        """Decodes int32 (B, S) to int32 (B, 1 + new), with the start token."""
         case, rows = self.case, sources.shape[0]
-        there = ops.not_equal(sources, task.PAD)
+        token_mask = ops.not_equal(sources, task.PAD)
         memory = self._embedded(sources, 0)
         for layer in self.encoder_layers:
-            memory = layer(memory, padding_mask=there)
+            memory = layer(memory, padding_mask=token_mask)
         heads = case["heads"], case["width"] // case["heads"]
         shape = rows, case["layers"], 2
         own = ops.zeros((*shape, 1 + case["new"], *heads))
@@ -97,21 +97,23 @@ class Translator(keras.Model):
         given = ops.convert_to_tensor(prompt == task.START)
         prompt = ops.convert_to_tensor(prompt)
         first = prompt[:, :1] if self.lean else prompt
-        _, own, cross = self._step(first, 0, own, cross, memory, there, True)
-        fixed = memory, there, cross
+        _, own, cross = self._step(
+            first, 0, own, cross, memory, token_mask, True
+        )
+        fixed = memory, token_mask, cross
         if self.lean:
             fixed = [ops.repeat(x, case["beams"], axis=0) for x in fixed]
 
         def following(prompt, cache, index):
             token = ops.slice(prompt, (0, index - 1), (prompt.shape[0], 1))
             if self.lean:
-                (own,), (memory, there, cross) = cache, fixed
+                (own,), (memory, token_mask, cross) = cache, fixed
             else:
-                own, memory, there, cross = cache
+                own, memory, token_mask, cross = cache
             logits, own, _ = self._step(
-                token, index - 1, own, cross, memory, there, False
+                token, index - 1, own, cross, memory, token_mask, False
             )
-            cache = (own,) if self.lean else (own, memory, there, cross)
+            cache = (own,) if self.lean else (own, memory, token_mask, cross)
             return ops.squeeze(logits, 1), None, cache
 
         return self.sampler(
@@ -124,14 +126,14 @@ class Translator(keras.Model):
             model=self,
         )
 
-    def _step(self, ids, slot, own, cross, memory, there, first):
+    def _step(self, ids, slot, own, cross, memory, token_mask, first):
         x = self._embedded(ids, slot)
         caches = []
         for number, layer in enumerate(self.decoder_layers):
             x, *pair = layer(
                 x,
                 memory,
-                encoder_padding_mask=there,
+                encoder_padding_mask=token_mask,
                 self_attention_cache=own[:, number],
                 self_attention_cache_update_index=slot,
                 cross_attention_cache=cross[:, number],

@@ -41,9 +41,9 @@ def decoder(case, drawn):
 
 
 def model(case, drawn):
-    """Returns a `Transformer` with the weights that were drawn.
+    """Returns a `Transformer` with the given weights.
 
-    What may not be generated is ruled out by the bias of its logits.
+    Its logits bias excludes the ids that may not be generated.
     """
     built = Transformer(
         case["vocabulary"],

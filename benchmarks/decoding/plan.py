@@ -1,4 +1,4 @@
-"""Who decodes, on which sizes, and what it costs at least."""
+"""Contestants and sizes of the decoding benchmark."""
 
 from benchmarks.decoding.task import flops, tokens
 from benchmarks.harness.contestant import Contestant
@@ -47,35 +47,36 @@ QUICK_CASES = [
 NOTES = [
     "Width 256, 4 heads, feed-forward width 1,024, 3 + 3 layers, vocabulary "
     "8,000 with one matrix for source, target and output, float32. Sources of "
-    "32 tokens; in batches of 32, half of the rows are padded. Everyone has "
-    "the same random weights and generates the same tokens, which a test sees.",
-    "Exactly 64 new tokens a sentence: the logits have a bias, as Marian's "
-    "have, and that of the pad, start and end token is -1e9. Everyone looks "
-    "for the end token all the same. Tokens/s counts the best sequence of each "
+    "32 tokens; in batches of 32, half of the rows are padded. All contestants "
+    "have the same random weights and generate the same tokens, which a test "
+    "checks.",
+    "Exactly 64 new tokens per sentence: the logits have a bias, as in Marian, "
+    "which is -1e9 for the pad, start and end tokens. All contestants still "
+    "check for the end token. Tokens/s counts the best sequence of each "
     "sentence, not its other hypotheses; *of peak* counts the products of all "
-    "hypotheses, with cached keys and values, whatever a contestant does.",
+    "hypotheses, with cached keys and values, for every contestant.",
     "keras_attn: `model.generate(sources, max_new_tokens=64, strategy=...)`. "
     "transformers: `MarianMTModel.generate`. CTranslate2: `translate_batch`, "
-    "one thread for a single sentence, a worker on each core for 32; it has "
-    "no backend, and its share of peak is that of PyTorch's.",
+    "one thread for a single sentence, one worker per core for 32; it has no "
+    "backend, and its *of peak* is relative to PyTorch's peak.",
     "KerasHub: its encoder and decoder layers with their caches and its "
     "`GreedySampler` or `BeamSampler`, in a step like that of its "
-    "`BartSeq2SeqLM`, but without that model's first pass over all places of "
-    "the target and without moving what belongs to the source at each step. "
-    "Compiled whole on JAX and, with XLA, on TensorFlow; *without XLA*: as "
-    "Keras's default for `jit_compile` has it on a CPU.",
-    "*Bare*: loops written by hand for this model, with the same cache, end of "
+    "`BartSeq2SeqLM`, but without that model's first pass over all target "
+    "positions and without reordering the source tensors at each step. "
+    "Compiled as one program on JAX and, with XLA, on TensorFlow; *without "
+    "XLA*: Keras's default for `jit_compile` on a CPU.",
+    "*Bare*: hand-written loops for this model, with the same cache, end of "
     "sequences and finished hypotheses; on JAX one compiled program.",
-    "*TensorFlow tutorial*: one sentence at a time, the whole model on all "
-    "tokens so far at each step, as a `tf.function`; *fixed length*: on a "
+    "*TensorFlow tutorial*: one sentence at a time; each step runs the whole "
+    "model on all tokens so far, as a `tf.function`. *Fixed length*: on a "
     "padded target, compiled with XLA.",
     "One sentence, greedy, on JAX was measured again 80 minutes after the "
     "rest, when the machine was nearly twice as fast: compare these three rows "
-    "with each other alone. The first time keras_attn had reached 0.85 of the "
-    "bare loop. The shares of peak of these three rows are of 102 GFLOP/s, "
-    "those of JAX's other rows of 106.",
-    "Medians of 5 measurements of 4 batches of one sentence, or of 1 of 32, in "
-    "processes of their own that take turns.",
+    "only with each other. In the first measurement keras_attn reached 0.85 of "
+    "the speed of the bare loop. *Of peak* is relative to 102 GFLOP/s in these "
+    "three rows and to 106 in the other JAX rows.",
+    "Medians of 5 measurements of 4 batches of one sentence, or of 1 batch of "
+    "32, each contestant in its own process, taking turns.",
 ]
 
 
@@ -126,7 +127,7 @@ def _contestants():
             f"{folder}.tensorflow_tutorial",
             {"growing": growing},
             "keras_attn on tensorflow",
-            # It knows no batches and no beams.
+            # It supports neither batches nor beams.
             cases=(_ONE,),
         )
 

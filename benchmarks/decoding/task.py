@@ -1,4 +1,4 @@
-"""The task that all contestants do: sources, what may follow, cost."""
+"""The decoding task: sources, excluded ids and cost."""
 
 import numpy as np
 
@@ -17,7 +17,7 @@ def sources(case, count=4, seed=0):
 
     Returns:
         int32 (count, rows, length). Each row ends with the end token; every
-        second one is padded behind it, by up to half of its length.
+        second row is padded after it, by up to half of its length.
     """
     rng = np.random.default_rng(seed)
     rows, length = case["rows"], case["length"]
@@ -25,30 +25,30 @@ def sources(case, count=4, seed=0):
     ids = rng.integers(END + 1, case["vocabulary"], shape).astype("int32")
     lengths = rng.integers(length // 2, length, (count, rows))
     lengths[:, ::2] = length
-    places = np.arange(length)
-    ids[places == lengths[..., None] - 1] = END
-    ids[places >= lengths[..., None]] = PAD
+    positions = np.arange(length)
+    ids[positions == lengths[..., None] - 1] = END
+    ids[positions >= lengths[..., None]] = PAD
     return ids
 
 
 def never(case):
     """Returns the ids that no contestant may generate.
 
-    The end token is one of them, so that every sequence has `new` tokens;
-    where a case says `ends`, it is not.
+    They include the end token, so that every sequence has `new` tokens, unless
+    the case sets `ends`.
     """
     return (PAD, START) if case.get("ends") else (PAD, START, END)
 
 
 def logits_bias(case, low=-1e9):
-    """Returns float32 (V,): what rules the ids of `never` out."""
+    """Returns a bias, float32 (V,), that excludes the ids of `never`."""
     bias = np.zeros(case["vocabulary"], "float32")
     bias[list(never(case))] = low
     return bias
 
 
 def runner(decode, batches):
-    """Returns a callable that decodes batches in turn.
+    """Returns a callable that cycles through batches and decodes them.
 
     Args:
         decode: callable, takes one of the batches and returns the token ids,
@@ -56,9 +56,9 @@ def runner(decode, batches):
         batches: list, the sources in the form that `decode` takes.
 
     Returns:
-        Callable of a number of steps, a batch each, which returns the mean of
-        the ids of the last: contestants that find the same tokens return the
-        same number.
+        Callable of a number of steps, one batch each. It returns the mean of
+        the ids of the last step, which is the same for contestants that
+        generate the same tokens.
     """
 
     def run(steps):
@@ -70,14 +70,14 @@ def runner(decode, batches):
 
 
 def tokens(case):
-    """Returns the tokens that a step generates, of the best sequences alone."""
+    """Returns the tokens generated per step in the best sequences."""
     return case["rows"] * case["new"]
 
 
 def flops(case):
     """Counts the floating-point operations of a step's matrix products.
 
-    With cached keys and values; a product of (n, k) and (k, m) takes 2 n k m.
+    Keys and values are cached; a product of (n, k) and (k, m) takes 2 n k m.
 
     Args:
         case: dict of sizes.

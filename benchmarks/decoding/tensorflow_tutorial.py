@@ -1,8 +1,8 @@
-"""How TensorFlow's Transformer tutorial decodes: all of it at every step.
+"""Decoding as in TensorFlow's Transformer tutorial, without a cache.
 
-https://www.tensorflow.org/text/tutorials/transformer: layers of Keras, and a
-loop that runs the whole model, encoder included, on all tokens so far, and
-keeps the last prediction. One sentence at a time, the likeliest token only.
+https://www.tensorflow.org/text/tutorials/transformer: Keras layers in a loop
+that runs the whole model, encoder included, on all tokens so far and keeps the
+last prediction. Greedy search, one sentence at a time.
 """
 
 import keras
@@ -24,8 +24,8 @@ def decoder(case, drawn, growing=True):
         case: dict of sizes.
         drawn: nest of arrays, from `weights.draw`.
         growing: bool. Whether the target grows from step to step, as in the
-            tutorial; else it has its full length from the start, so that XLA
-            can compile the loop.
+            tutorial. Otherwise it has its full length from the start, so that
+            XLA can compile the loop.
     """
     model = Transformer(case, drawn)
     search = _growing if growing else _fixed
@@ -80,7 +80,7 @@ def _fixed(model, source, new):
 
 
 class Transformer(keras.Model):
-    """The tutorial's model, with the weights that were drawn.
+    """The tutorial's model with the given weights.
 
     Args:
         case: dict of sizes.
@@ -107,12 +107,12 @@ class Transformer(keras.Model):
     def call(self, inputs):
         """Returns the logits, float (B, T, V)."""
         source, target = inputs
-        there = tf.not_equal(source, task.PAD)[:, None]
+        token_mask = tf.not_equal(source, task.PAD)[:, None]
         encoder, decoder = self.stacks
         memory = self._embedded(source)
         for layer in encoder:
             attention, norm = layer["self"]
-            mixed = attention(memory, memory, attention_mask=there)
+            mixed = attention(memory, memory, attention_mask=token_mask)
             memory = norm(memory + mixed)
             memory = _network(layer["network"], memory)
         x = self._embedded(target)
@@ -120,7 +120,7 @@ class Transformer(keras.Model):
             attention, norm = layer["self"]
             x = norm(x + attention(x, x, use_causal_mask=True))
             attention, norm = layer["cross"]
-            x = norm(x + attention(x, memory, attention_mask=there))
+            x = norm(x + attention(x, memory, attention_mask=token_mask))
             x = _network(layer["network"], x)
         return tf.matmul(x, self.table.embeddings, transpose_b=True) + self.bias
 
@@ -136,7 +136,7 @@ def _network(parts, x):
 
 
 def _sublayer(case, parts):
-    """Returns layers of Keras with the weights of a sublayer."""
+    """Returns Keras layers with the weights of a sublayer."""
     width = case["width"]
     norm = keras.layers.LayerNormalization(epsilon=1e-5)
     norm.build((None, None, width))

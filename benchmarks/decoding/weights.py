@@ -1,14 +1,13 @@
-"""One set of random weights, which every contestant gets."""
+"""Random weights shared by all contestants."""
 
 import numpy as np
 
 
 def draw(case, seed=0):
-    """Draws the weights of a post-norm Transformer with one matrix of ids.
+    """Draws the weights of a post-norm Transformer with tied embeddings.
 
-    They are larger than before a training: a model that had learned nothing
-    would say its last token again and again, and hypotheses would never change
-    places.
+    They are larger than at initialization: an untrained model would repeat its
+    last token, and beams would never be reordered.
 
     Args:
         case: dict of sizes.
@@ -18,7 +17,7 @@ def draw(case, seed=0):
         Nest of float32 arrays: `table` (V, D); `encoder`, a list of layers
         {`self`, `network`}; `decoder`, a list of {`self`, `cross`, `network`}.
         Kernels are (inputs, outputs): `q`, `k`, `v`, `o`, `in`, `out`, each
-        with a `_bias`; `scale` and `shift` are those of the layer norm behind
+        with a `_bias`; `scale` and `shift` are those of the layer norm after
         the sublayer.
     """
     rng = np.random.default_rng(seed)
@@ -34,7 +33,7 @@ def draw(case, seed=0):
         return {"scale": _float(scale), "shift": _float(shift)}
 
     def attention(gain):
-        # Sharp enough to look at some tokens more than at others.
+        # Sharp enough that attention is not uniform.
         gains = {"q": 1.5, "k": 1.5, "v": 2.0, "o": gain}
         parts = [dense(name, width, width, g) for name, g in gains.items()]
         return _joined(*parts, norm())
@@ -43,8 +42,8 @@ def draw(case, seed=0):
         parts = _joined(
             dense("in", width, inner, 1.5), dense("out", inner, width, 1.5)
         )
-        # What a ReLU lets through has a mean; unopposed, it would be most of
-        # what the layers say.
+        # ReLU outputs have a positive mean, which would dominate the output of
+        # the layers if the bias did not remove it.
         mean = 1.5 * (2 * np.pi) ** -0.5
         parts["out_bias"] -= mean * parts["out"].sum(0)
         return _joined(parts, norm())
@@ -59,7 +58,7 @@ def draw(case, seed=0):
         "decoder": [
             {
                 "self": attention(1.0),
-                # The same at every step, so less of it than of what changes.
+                # Smaller, because it is nearly the same at every step.
                 "cross": attention(0.5),
                 "network": network(),
             }
@@ -78,7 +77,7 @@ def count(weights):
 
 
 def positions(length, width):
-    """Returns the sinusoids, float32 (length, D), sine beside cosine."""
+    """Returns sinusoids, float32 (length, D), sine and cosine interleaved."""
     angles = np.arange(length)[:, None] * 10000.0 ** (
         -np.arange(0, width, 2) / width
     )
@@ -87,9 +86,9 @@ def positions(length, width):
 
 
 def halves(weights):
-    """Moves the features of the model, so that all sines come first.
+    """Permutes the features of the model so that all sines come first.
 
-    The same model for those who add the sinusoids in that order.
+    The model is equivalent for libraries with sinusoids in that order.
     """
     width = weights["table"].shape[1]
     order = np.r_[0:width:2, 1:width:2]

@@ -1,1 +1,1 @@
-"""Runs contestants beside each other, and writes down what was seen."""
+"""Runs contestants side by side and writes reports of the measurements."""

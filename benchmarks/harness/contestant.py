@@ -1,21 +1,21 @@
-"""What a plan says of a contestant."""
+"""The description of a contestant in a plan."""
 
 from typing import NamedTuple
 
 
 class Contestant(NamedTuple):
-    """One line of a table.
+    """One row of a table.
 
     Args:
-        name: str. As the table shows it.
+        name: str. Its name in the table.
         backend: str. `tensorflow`, `jax` or `torch`.
         module: str. Its `prepare(case, **options)` returns a callable that
-            takes a number of steps and, when they are done, returns the loss.
-        options: dict, for `prepare`; default none.
-        against: str. The name of a contestant that it is compared with.
-        needs: str. A package that it imports and that may be missing.
-        cases: tuple of str. The names of the cases that it takes part in;
-            default all.
+            takes a number of steps, runs them and returns the loss.
+        options: dict of arguments of `prepare`. Default: none.
+        against: str. The name of the contestant it is compared with.
+        needs: str. An optional package that it imports.
+        cases: tuple of str. The names of the cases that it takes part in.
+            Default: all.
     """
 
     name: str

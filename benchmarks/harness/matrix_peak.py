@@ -1,4 +1,4 @@
-"""How fast a backend multiplies large matrices: the ceiling of a step."""
+"""The peak rate of large matrix products on a backend."""
 
 import time
 
@@ -21,14 +21,14 @@ def prepare(case, size=_SIZE):
     def run(steps):
         for _ in range(steps):
             keras.ops.matmul(first, second)
-        # Both queues are in order: the last product is the end of all.
+        # Products run in order, so the last one ends after all others.
         keras.ops.convert_to_numpy(keras.ops.matmul(first, second)[:1, :1])
 
     return run
 
 
 def measure(repeats=12):
-    """Returns the best rate seen, in GFLOP/s."""
+    """Returns the best measured rate, in GFLOP/s."""
     run = prepare(None)
     run(2)
     rates = []

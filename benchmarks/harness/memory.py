@@ -1,4 +1,4 @@
-"""The largest resident memory of this process."""
+"""Peak resident memory of this process."""
 
 import contextlib
 import ctypes
@@ -8,9 +8,9 @@ import sys
 
 
 def peak_mib():
-    """Returns the largest resident memory so far, in MiB."""
+    """Returns the peak resident memory so far, in MiB."""
     with contextlib.suppress(OSError):
-        # Not `getrusage`, which knows of the process that started this one.
+        # Not `getrusage`, whose value is inherited from the parent process.
         status = pathlib.Path("/proc/self/status").read_text()
         (line,) = (x for x in status.splitlines() if x.startswith("VmHWM:"))
         return int(line.split()[1]) / (1 << 10)
@@ -19,10 +19,10 @@ def peak_mib():
 
 
 def forget_peak():
-    """Starts `peak_mib` anew from what is in use now, where Linux allows it.
+    """Resets `peak_mib` to the memory in use now, where Linux allows it.
 
-    What was only needed to start is given back first, or what comes later
-    could hide in it.
+    Free memory is returned to the system first, or later allocations could
+    reuse it unnoticed.
     """
     with contextlib.suppress(AttributeError, OSError):
         # glibc only.

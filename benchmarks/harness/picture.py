@@ -1,4 +1,4 @@
-"""From a report to a picture: how many times as fast, and as small."""
+"""Figures of a report: speed and memory relative to the peers."""
 
 import hashlib
 import io
@@ -14,12 +14,12 @@ _OURS, _PEER = "#4051b5", "#b0b4c8"
 
 
 def draw(result):
-    """Draws what a report says.
+    """Draws a report.
 
-    Cases that are columns of one table are marks in one panel, where each
-    contestant stands at its ratio to its peer, in time and in memory; what is
-    right of the line is won. Other cases are a panel of bars each, as long as
-    the tokens in a second.
+    Cases that are columns of one table share a panel: each contestant is
+    marked at its ratio to its peer, in time and in memory, and is better than
+    the peer to the right of the line. Other cases have one panel of bars each,
+    in tokens per second.
 
     Args:
         result: dict, from `report.complete` or `report.read`.
@@ -34,13 +34,13 @@ def draw(result):
 
 
 def fingerprint(result):
-    """Returns a name of what a report says, str; another report has another."""
+    """Returns a digest of the results of a report, str."""
     text = json.dumps(result["results"], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def png(result):
-    """Returns the picture as bytes, which name the figures that it shows."""
+    """Returns the figure as PNG bytes, with the digest of its results."""
     target = io.BytesIO()
     metadata = {"Software": None, "Description": fingerprint(result)}
     draw(result).savefig(target, dpi=110, format="png", metadata=metadata)
@@ -48,10 +48,10 @@ def png(result):
 
 
 def times_as_small(entry, contestants):
-    """Returns how many times the memory of an entry its peer takes, or None.
+    """Returns the peer's memory divided by that of an entry, or None.
 
-    None is said of those without a peer, and where the peer takes so little
-    that the measure is noise.
+    It is None without a peer, and where the peer takes so little memory that
+    the measurement is noise.
     """
     peers = [one for one in contestants if one["name"] == entry.get("against")]
     taken = [one["peak_mib"] - one["base_mib"] for one in (entry, *peers)]
@@ -70,7 +70,7 @@ def _ratios(found):
             if "ratio" in entry
         )
     )
-    places = {name: -number for number, name in enumerate(names)}
+    rows_of = {name: -number for number, name in enumerate(names)}
     figure = Figure(
         figsize=(10, len(found) * (1 + 0.25 * len(names))), layout="constrained"
     )
@@ -87,10 +87,10 @@ def _ratios(found):
             for entry in one["contestants"]:
                 if "ratio" not in entry:
                     continue
-                fast.append((entry["ratio"], places[entry["name"]]))
+                fast.append((entry["ratio"], rows_of[entry["name"]]))
                 times = times_as_small(entry, one["contestants"])
                 if times is not None:
-                    small.append((times, places[entry["name"]]))
+                    small.append((times, rows_of[entry["name"]]))
             for panel, points in zip(row, (fast, small), strict=True):
                 if points:
                     panel.plot(
@@ -100,7 +100,7 @@ def _ratios(found):
                         alpha=0.7,
                         label=one["case"]["column"],
                     )
-        row[0].set_yticks(list(places.values()), names, fontsize=8)
+        row[0].set_yticks(list(rows_of.values()), names, fontsize=8)
         row[0].set_title(title, fontsize=9)
         row[0].legend(fontsize=7)
         row[1].set_title(
@@ -114,7 +114,7 @@ def _ratios(found):
 
 
 def _plain(panel):
-    """Writes 2 and 50 instead of powers of ten."""
+    """Labels ticks as 2 and 50 instead of powers of ten."""
     low, high = panel.get_xlim()
     low, high = min(low, 0.45), max(high, 2.2)
     panel.set_xlim(low, high)
@@ -146,11 +146,11 @@ def _bars(found):
             rates,
             color=[_OURS if own else _PEER for own in ours],
         )
-        for place, entry in enumerate(contestants):
-            said = f" {entry['tokens_per_second']:,.0f}"
+        for index, entry in enumerate(contestants):
+            label = f" {entry['tokens_per_second']:,.0f}"
             if "ratio" in entry:
-                said += f" ({entry['ratio']:.2f} x {entry['against']})"
-            panel.text(rates[place], place, said, va="center", fontsize=7)
+                label += f" ({entry['ratio']:.2f} x {entry['against']})"
+            panel.text(rates[index], index, label, va="center", fontsize=7)
         panel.set_yticks(
             range(len(rates)), [e["name"] for e in contestants], fontsize=8
         )

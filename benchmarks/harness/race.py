@@ -1,4 +1,4 @@
-"""Lets contestants run in turn, and keeps every time that was measured."""
+"""Runs contestants in alternation and records every measured time."""
 
 import contextlib
 import json
@@ -12,11 +12,11 @@ ROOT = pathlib.Path(__file__).parents[2]
 
 
 class Runner:
-    """Holds the process of one contestant.
+    """The process of one contestant.
 
     Args:
-        contestant: `plan.Contestant`.
-        case: dict. The sizes, as the contestant's `prepare` wants them.
+        contestant: `Contestant`.
+        case: dict. The sizes, passed to the contestant's `prepare`.
     """
 
     def __init__(self, contestant, case):
@@ -40,19 +40,20 @@ class Runner:
         )
 
     def ready(self):
-        """Waits until the process has prepared what it is to run.
+        """Waits until the process has prepared its case.
 
         Raises:
-            RuntimeError: it has ended, with the last lines that it printed.
+            RuntimeError: the process has ended. The message has the last lines
+                that it printed.
         """
         self._answer()
 
     def prepare(self, case):
-        """Turns to another case, in the same process."""
+        """Prepares another case in the same process."""
         self._send(case=case)
 
     def run(self, steps):
-        """Runs steps; returns what the worker measured, as a dict."""
+        """Runs steps and returns the worker's measurements as a dict."""
         self._send(steps=steps)
         return self._answer()
 
@@ -63,8 +64,8 @@ class Runner:
         self._process.wait()
         self._errors.close()
 
-    def _send(self, **what):
-        print(json.dumps(what), file=self._process.stdin)
+    def _send(self, **request):
+        print(json.dumps(request), file=self._process.stdin)
         self._process.stdin.flush()
 
     def _answer(self):
@@ -83,35 +84,36 @@ def run(plan, cases, contestants, rounds, log=None):
     """Measures contestants in cases of a plan.
 
     In each case all contestants are started, warmed up one after another, and
-    then take turns: a machine that slows down slows all of them down. Only
+    then take turns, so that a machine that slows down affects all of them. Only
     one computes at a time; the others wait for their next line of input.
-    Neighbours of one `process` share processes: starting them takes longer
-    than a short case. Of these each must need more memory than the one before.
-    Where a plan is `APART`, only contestants of one backend are there at a
-    time, which needs less memory, too.
+    Consecutive cases with the same `process` share processes, because starting
+    them takes longer than a short case; each must need more memory than the one
+    before. If the plan sets `APART`, only the contestants of one backend run at
+    a time, which needs less memory.
 
     Args:
-        plan: module with `STEPS`, steps in a measurement, and perhaps `APART`.
-        cases: list of dicts; a case may have `steps` of its own.
+        plan: module with `STEPS`, steps per measurement, and optionally
+            `APART`.
+        cases: list of dicts; `steps` in a case overrides `STEPS`.
         contestants: list of `Contestant`.
-        rounds: int. Measurements of each contestant.
-        log: file that is told of the progress, or None.
+        rounds: int. Measurements per contestant.
+        log: file for progress messages, or None.
 
     Returns:
-        List of dicts, one a case: `case` and `contestants`, each with its
+        List of dicts, one per case: `case` and `contestants`, each with its
         name, backend, first step and times, in seconds, last loss and memory.
     """
-    fields = [
+    field_of_each = [
         one.backend if getattr(plan, "APART", False) else ""
         for one in contestants
     ]
     results = []
     for group in _groups(cases):
         entries = {}
-        for field in dict.fromkeys(fields):
+        for field in dict.fromkeys(field_of_each):
             here = [
                 c
-                for c, f in zip(contestants, fields, strict=True)
+                for c, f in zip(contestants, field_of_each, strict=True)
                 if f == field
             ]
             entries |= _raced(plan, group, here, rounds, log)
@@ -126,7 +128,7 @@ def run(plan, cases, contestants, rounds, log=None):
 
 
 def _raced(plan, group, contestants, rounds, log):
-    """Entries by the names of case and contestant."""
+    """Returns entries by the names of case and contestant."""
     entries = {}
     with contextlib.ExitStack() as stack:
         started = {}
@@ -172,7 +174,7 @@ def _measured(runners, case, steps, rounds, log):
         contestant = runner.contestant
         _say(log, f"{case['name']}: {contestant.name} warms up")
         first = runner.run(1)
-        # Twice: what a compiler or an allocator learns from the first steps.
+        # Twice, for compilers and allocators that adapt to the first steps.
         for _ in range(2):
             runner.run(steps)
         entries.append(

@@ -1,4 +1,4 @@
-"""From times to a report: medians, ratios, and the machine they hold for."""
+"""Reports of measured times: medians, ratios and the machine."""
 
 import datetime
 import importlib.metadata
@@ -18,12 +18,13 @@ _SETTINGS = ("MALLOC_", "OMP_", "TF_ENABLE_", "TF_NUM_", "XLA_FLAGS")
 
 
 def complete(results, plan, name, quick):
-    """Adds to what `race.run` saw all that a reader needs to judge it.
+    """Adds statistics and the conditions of the run to measurements.
 
     Args:
         results: list, from `race.run`.
-        plan: module, with `TITLE`, `NOTES`, `CONTESTANTS`, `flops(case)` and
-            `tokens(case)`; perhaps with `PACKAGES` whose versions matter, too.
+        plan: module with `TITLE`, `NOTES`, `CONTESTANTS`, `flops(case)` and
+            `tokens(case)`; optionally `PACKAGES`, more packages whose versions
+            are reported.
         name: str. The table.
         quick: bool.
 
@@ -50,9 +51,9 @@ def complete(results, plan, name, quick):
     return {
         "table": name,
         "title": plan.TITLE,
-        # Notes speak of the sizes of a whole run.
+        # The notes describe the sizes of a full run.
         "notes": [] if quick else _notes(plan.NOTES, results),
-        # `make` sets what else counts, too: how memory is taken and given back.
+        # `make` also sets environment variables, such as those of malloc.
         "command": f"make benchmarks TABLE={name}"
         if "MAKELEVEL" in os.environ
         else f"python -m benchmarks {name}",
@@ -64,22 +65,22 @@ def complete(results, plan, name, quick):
 
 
 def _notes(notes, results):
-    """Says how many rounds there were, which `--rounds` may have set."""
+    """Fills in the number of rounds, which `--rounds` may have set."""
     rounds = {len(e["seconds"]) for o in results for e in o["contestants"]}
-    said = " to ".join(str(n) for n in sorted({min(rounds), max(rounds)}))
-    return [note.replace("ROUNDS", said) for note in notes]
+    shown = " to ".join(str(n) for n in sorted({min(rounds), max(rounds)}))
+    return [note.replace("ROUNDS", shown) for note in notes]
 
 
 def compare(results):
     """Compares each contestant with the one that it is `against`.
 
-    A ratio is the median, over the rounds, of the times of both in one round,
-    which lie next to each other: where a machine slows down for a while, the
-    medians of two contestants may be of different whiles.
+    The ratio is the median over the rounds of the peer's time divided by the
+    contestant's. Both times of a round are measured right after each other, so
+    a machine that slows down for a while does not change the ratio.
 
     Args:
-        results: list, from `race.run` or `read`. Entries gain a `ratio`, those
-            whose peer is there, how many times the peer takes as long.
+        results: list, from `race.run` or `read`. Entries whose peer was
+            measured gain a `ratio`.
     """
     for result in results:
         times = {
@@ -95,10 +96,11 @@ def compare(results):
 
 
 def here(plan, backends, quick):
-    """Returns under which conditions a run would measure.
+    """Returns the conditions of a run on this machine.
 
     Args:
-        plan: module, perhaps with `PACKAGES` whose versions matter, too.
+        plan: module, optionally with `PACKAGES`, more packages whose versions
+            are reported.
         backends: list of str.
         quick: bool.
 
@@ -128,18 +130,18 @@ def here(plan, backends, quick):
 
 
 def check_alike(old, conditions, cases):
-    """Sees to it that a part of a table is measured as the rest was.
+    """Checks that part of a table is measured under the same conditions.
 
-    Only those of one backend are compared with each other: a backend that is
-    measured anew in all cases may have other settings than it had.
+    Settings are compared per backend: a backend that is measured again in all
+    cases may have new settings.
 
     Args:
         old: dict, from `read`.
         conditions: dict, from `here`.
-        cases: list of str. The names of what is measured.
+        cases: list of str. The names of the cases to measure.
 
     Raises:
-        ValueError: another machine, other versions or settings.
+        ValueError: the machine, the versions or the settings differ.
     """
     before, now = (
         {
@@ -167,13 +169,14 @@ def check_alike(old, conditions, cases):
 
 
 def merged(old, new, names):
-    """Puts what was measured again in the place of the old.
+    """Replaces the results that were measured again.
 
-    In a case that was measured again those of other backends stay.
+    Contestants of other backends keep their results.
 
     Args:
         old: dict, from `read`.
-        new: dict, from `complete`, measured as `check_alike` wants it.
+        new: dict, from `complete`, measured under conditions that passed
+            `check_alike`.
         names: list of str. The cases of the table, in order.
 
     Returns:
@@ -198,7 +201,7 @@ def merged(old, new, names):
 
 
 def write(result, path):
-    """Writes a report as JSON; a failed write leaves the old file."""
+    """Writes a report as JSON, atomically."""
     replace(path, json.dumps(result, indent=1) + "\n")
 
 
@@ -208,7 +211,7 @@ def read(path):
 
 
 def replace(path, content):
-    """Writes a file, of a str or bytes, under another name first."""
+    """Writes str or bytes to a file atomically."""
     path = pathlib.Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.partial")

@@ -1,4 +1,4 @@
-"""From a report to a Markdown table."""
+"""Markdown tables of a report."""
 
 
 def markdown(result):
@@ -8,7 +8,7 @@ def markdown(result):
         result: dict, from `report.complete`.
 
     Returns:
-        str, with a heading for each case.
+        str, with a heading per case.
     """
     machine, versions = result["machine"], result["versions"]
     lines = [
@@ -22,7 +22,7 @@ def markdown(result):
         + ".",
     ]
     if result["quick"]:
-        lines += ["", "**A quick run, to see that it runs: no figures.**"]
+        lines += ["", "**Quick run on tiny sizes: the numbers mean nothing.**"]
     for title, entries in tables(result["results"]):
         lines += ["", f"### {title}", ""]
         if "column" in entries[0]["case"]:
@@ -39,37 +39,39 @@ def markdown(result):
             for name, rate in machine["matrix_gflops"].items()
         )
         lines += [
-            "- *Of peak*: the step's matrix products, counted by formula, per "
-            "second, over what the backend reaches in products of 2,048 x "
-            f"2,048 float32 matrices on this machine (GFLOP/s: {peaks})."
+            "- *Of peak*: floating-point operations per second in the step's "
+            "matrix products, counted by formula, relative to products of "
+            "2,048 x 2,048 float32 matrices with the same backend on this "
+            f"machine (GFLOP/s: {peaks})."
         ]
     lines += _settings(result["environment"])
     return "\n".join(lines) + "\n"
 
 
 def _settings(environment):
-    """Says what was set, for all backends or each."""
+    """Lists the environment variables, for all backends or each."""
     backends = {}
     for backend, settings in environment.items():
         text = ", ".join(f"`{k}={v}`" for k, v in settings.items())
         backends.setdefault(text, []).append(backend)
     if len(backends) == 1:
-        return [f"- Set for all contestants alike: {t}." for t in backends if t]
+        return [
+            f"- Environment variables: {text}." for text in backends if text
+        ]
     return [
-        f"- Set for all contestants on {' and '.join(names)}: "
-        f"{text or 'nothing'}."
+        f"- Environment variables on {' and '.join(names)}: {text or 'none'}."
         for text, names in backends.items()
     ]
 
 
 def tables(results):
-    """Groups cases by their title: those of one title are one table.
+    """Groups cases by their title: one table per title.
 
     Args:
         results: list, the `results` of a report.
 
     Returns:
-        Pairs (title, list of results), in the order in which they stand.
+        Pairs (title, list of results), in the order of `results`.
     """
     tables = {}
     for entry in results:
@@ -78,7 +80,7 @@ def tables(results):
 
 
 def _grid(entries):
-    """One row a contestant, one column a case."""
+    """One row per contestant, one column per case."""
     columns = [entry["case"]["column"] for entry in entries]
     rows = [
         f"| | {' | '.join(columns)} |",
@@ -103,7 +105,7 @@ def _cell(entry):
 
 def _rows(contestants):
     rows = [
-        "| | backend | ms a step | tokens/s | of peak | first step, s | "
+        "| | backend | ms per step | tokens/s | of peak | first step, s | "
         "peak MiB | times as fast as |",
         "| --- | --- | ---: | ---: | ---: | ---: | ---: | --- |",
     ]

@@ -1,10 +1,10 @@
-"""One contestant in a process of its own.
+"""Runs one contestant in its own process.
 
-It reads one JSON object a line from standard input and answers each with one:
-`{"steps": 6}` runs six steps and gives back the seconds, and the loss, by which
-a reader can see that all learn the same. `{"case": {...}}` prepares another
-case. What the libraries print goes to standard error, so that the answers stay
-alone.
+It reads one JSON object per line from standard input and answers each with one:
+`{"steps": 6}` runs six steps and returns the seconds and the loss, which shows
+that all contestants learn the same. `{"case": {...}}` prepares another case.
+Output of the libraries is redirected to standard error, so that standard output
+has the answers only.
 """
 
 import importlib
@@ -31,12 +31,12 @@ def main():
     base = peak_mib()
     answer(ready=True)
     for line in sys.stdin:
-        asked = json.loads(line)
-        if "case" in asked:
-            prepared = contestant.prepare(asked["case"], **options)
+        request = json.loads(line)
+        if "case" in request:
+            prepared = contestant.prepare(request["case"], **options)
             answer(ready=True)
             continue
-        steps = asked["steps"]
+        steps = request["steps"]
         started = time.perf_counter()
         loss = prepared(steps)
         seconds = time.perf_counter() - started

@@ -1,1 +1,1 @@
-"""Queries, keys and values of one sequence: one product or three."""
+"""Projections of queries, keys and values in one matrix product or three."""

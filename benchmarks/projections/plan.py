@@ -1,4 +1,4 @@
-"""Who projects queries, keys and values, and how many tokens of them."""
+"""Contestants and sizes of the projection benchmark."""
 
 from benchmarks.harness.contestant import Contestant
 
@@ -26,12 +26,13 @@ QUICK_CASES = [_case(6, 8, 2)]
 
 NOTES = [
     "x W + b for queries, keys and values of a self-attention, and the "
-    "gradients in x, W and b, float32. *One product*: the three matrices, "
-    "which are variables of their own, are put side by side at each step; "
-    "`MultiHeadAttention` takes three.",
-    "JAX under `jax.jit`; TensorFlow under `tf.function`; PyTorch as it is.",
-    "Medians of ROUNDS measurements of 60, 30 and 15 steps, in processes of "
-    "their own that take turns. **Bold**: how many times as fast as three "
+    "gradients of x, W and b, float32. *One product*: the three matrices are "
+    "separate variables, concatenated at each step; `MultiHeadAttention` "
+    "computes three products.",
+    "JAX under `jax.jit`; TensorFlow under `tf.function`; PyTorch in eager "
+    "mode.",
+    "Medians of ROUNDS measurements of 60, 30 and 15 steps, each contestant in "
+    "its own process, taking turns. **Bold**: how many times as fast as three "
     "products on the same backend.",
 ]
 
@@ -56,7 +57,7 @@ CONTESTANTS = list(_contestants())
 
 
 def flops(case):
-    """Counts the multiplications and additions of the products."""
+    """Counts the floating-point operations of the products."""
     return 3 * 3 * 2 * case["tokens"] * case["width"] ** 2
 
 

@@ -24,7 +24,7 @@ def prepare(case, together):
                 ops.matmul(x, matrix) + bias
                 for matrix, bias in zip(matrices, biases, strict=True)
             ]
-        # Each part goes its own way, as in attention.
+        # Each projection is used separately, as in attention.
         return ops.stack([ops.mean(part * part) for part in parts])
 
     return runner(function, arrays, backward=True)

@@ -1,1 +1,1 @@
-"""What reading a text costs with a memory, and by windows."""
+"""Cost of reading a text with segment memory and with windows."""

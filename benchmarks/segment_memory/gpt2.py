@@ -1,4 +1,4 @@
-"""GPT-2 of transformers, which reads by windows."""
+"""`transformers.GPT2LMHeadModel`, which reads overlapping windows."""
 
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
@@ -7,7 +7,7 @@ from benchmarks.segment_memory import task
 
 
 def prepare(case):
-    """Returns a callable that reads the text so many times.
+    """Returns a callable that reads the text a number of times.
 
     Args:
         case: dict of sizes.

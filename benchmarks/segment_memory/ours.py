@@ -1,4 +1,4 @@
-"""`TransformerXL`, which reads with a memory or without one."""
+"""`keras_attn.models.TransformerXL`, with or without memory."""
 
 import numpy as np
 
@@ -7,12 +7,12 @@ from keras_attn.models import TransformerXL
 
 
 def prepare(case, way="memory"):
-    """Returns a callable that reads the text so many times.
+    """Returns a callable that reads the text a number of times.
 
     Args:
         case: dict of sizes.
-        way: str. `"memory"`: the model remembers; `"segment"`, `"token"`: it
-            reads a window for each of these.
+        way: str. `"memory"`: the model carries its memory; `"segment"` or
+            `"token"`: it reads one window per segment or token.
     """
     remembers = way == "memory"
     model = TransformerXL(

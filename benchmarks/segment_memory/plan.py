@@ -1,4 +1,4 @@
-"""Who reads a text with a memory, who reads it again and again."""
+"""Contestants and sizes of the segment memory benchmark."""
 
 from benchmarks.harness.contestant import Contestant
 from benchmarks.segment_memory.task import flops, tokens
@@ -8,13 +8,13 @@ __all__ = ["flops", "tokens"]
 TITLE = "Reading with a memory"
 ROUNDS = 3
 STEPS = 1
-# Only those of one backend are compared.
+# Contestants of different backends are not compared.
 APART = True
 PACKAGES = ("transformers",)
 
 
 def case(memory, layers=4, heads=4, width=128, segment=64, rows=4, read=64):
-    """Describes what is read: sizes, and how many tokens a row."""
+    """Returns a case: sizes, and the number of tokens per row."""
     return {
         "name": f"memory {memory}",
         "title": f"{rows} x {read} tokens, {layers} blocks of width {width}, "
@@ -34,19 +34,19 @@ CASES = [case(memory) for memory in (64, 256, 1024)]
 QUICK_CASES = [case(8, 1, 2, 16, 4, 2, 8)]
 
 NOTES = [
-    "Every token is scored with M tokens before it at least. *With a memory*: "
-    "`TransformerXL` reads segments, each once, and carries its memory on. *A "
-    "window a segment*: the same weights without a memory read M tokens more "
-    "for each segment. *A window a token*: they read M tokens more for each "
-    "token, as a model does that gives no token less context than another.",
-    "Four rows at a time in all of them, float32, `predict_on_batch`; GPT-2 of "
-    "transformers, of the same sizes, called as it is, with windows a token. "
-    "It and the windows see M tokens; what is remembered has seen M more in "
-    "each block below.",
-    "Medians of ROUNDS measurements, in processes of their own; those of one "
-    "backend take turns. MiB: the largest memory of the process over that "
-    "before its first step. **Bold**: how many times as fast as a window a "
-    "token on the same backend.",
+    "Every token is scored with at least M tokens of context. *With a memory*: "
+    "`TransformerXL` reads each segment once and carries its memory. *A window "
+    "a segment*: the same weights without memory read M more tokens per "
+    "segment. *A window a token*: they read M more tokens per token, which "
+    "gives every token the same context.",
+    "Batches of four rows, float32, `predict_on_batch`; GPT-2 of transformers "
+    "has the same sizes, is called directly and reads one window per token. "
+    "GPT-2 and the windows see M tokens of context; with a memory, each block "
+    "adds M more.",
+    "Medians of ROUNDS measurements, each contestant in its own process; those "
+    "of one backend take turns. MiB: peak memory of the process minus its "
+    "memory before the first step. **Bold**: how many times as fast as a "
+    "window a token on the same backend.",
 ]
 
 _OURS = "benchmarks.segment_memory.ours"

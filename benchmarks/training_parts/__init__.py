@@ -1,1 +1,1 @@
-"""Where the time of our training step goes."""
+"""Time spent in the parts of the training step."""

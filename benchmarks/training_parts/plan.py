@@ -1,4 +1,4 @@
-"""Our training step with one thing left out at a time."""
+"""Ablations of the training step."""
 
 from benchmarks.harness.contestant import Contestant
 from benchmarks.training_step import plan as step
@@ -14,15 +14,15 @@ QUICK_CASES = step.QUICK_CASES
 
 NOTES = [
     "The step of the table *Training step* (our default), and the same step "
-    "with one thing left out: what is saved is what that thing costs.",
+    "without one of its parts; the difference is the cost of that part.",
     "*Without Adam*: plain gradient descent, which is one pass over the "
-    "weights. *Without the vocabulary*: 256 classes and not 8,000, so without "
-    "the largest product, the loss over it and most of the optimizer's work.",
-    "*Products alone*: the matrix products of the step and nothing else, of "
-    "the same shapes, forward and backward.",
-    "*Of peak* counts the products of the whole step in every line.",
-    "Medians of ROUNDS measurements of 6 steps each, in processes of their "
-    "own that take turns.",
+    "weights. *Without the vocabulary*: 256 classes instead of 8,000, that is, "
+    "without the largest product, its loss and most of the optimizer's work.",
+    "*Products alone*: only the matrix products of the step, with the same "
+    "shapes, forward and backward.",
+    "*Of peak* counts the products of the whole step in every row.",
+    "Medians of ROUNDS measurements of 6 steps each, each contestant in its "
+    "own process, taking turns.",
 ]
 
 _OURS = "benchmarks.training_step.ours"

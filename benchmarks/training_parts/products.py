@@ -1,4 +1,4 @@
-"""The matrix products of a training step, in sequence, and nothing else."""
+"""The matrix products of a training step alone, in sequence."""
 
 import keras
 import numpy as np
@@ -14,9 +14,9 @@ def shapes(case):
         case: dict of sizes.
 
     Returns:
-        List of (times, batch, n, k, m): so many products of (batch, n, k) and
-        (batch, k, m) forward; backward come those of (n, m) and (m, k), and of
-        (k, n) and (n, m).
+        List of (times, batch, n, k, m): the number of products of (batch, n, k)
+        and (batch, k, m) in the forward pass. The backward pass has a product
+        of (n, m) and (m, k), and one of (k, n) and (n, m), for each.
     """
     rows, length, width = case["rows"], case["length"], case["width"]
     count, heads = task.tokens(case), case["heads"]
@@ -32,7 +32,7 @@ def shapes(case):
 
 
 def prepare(case):
-    """Returns a callable that runs the products of so many steps."""
+    """Returns a callable that runs the products of a number of steps."""
     rng = np.random.default_rng(0)
 
     def draw(*shape):
@@ -43,11 +43,11 @@ def prepare(case):
         for _, b, n, k, m in shapes(case)
     ]
 
-    def three(left, right, slope):
+    def three(left, right, grad):
         return (
             ops.matmul(left, right),
-            ops.matmul(slope, ops.transpose(right, (0, 2, 1))),
-            ops.matmul(ops.transpose(left, (0, 2, 1)), slope),
+            ops.matmul(grad, ops.transpose(right, (0, 2, 1))),
+            ops.matmul(ops.transpose(left, (0, 2, 1)), grad),
         )
 
     programs = [_compiled(three) for _ in operands]

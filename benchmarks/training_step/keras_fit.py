@@ -1,4 +1,4 @@
-"""How a Keras model is run: in `fit`, on batches that are ready."""
+"""Trains a Keras model with `fit` on batches in memory."""
 
 import keras
 import numpy as np
@@ -7,11 +7,11 @@ from benchmarks.training_step import task
 
 
 class Ready(keras.utils.PyDataset):
-    """Batches in memory, over and over.
+    """Batches in memory, repeated.
 
     Args:
         data: three int32 (count, rows, length).
-        length: int. Batches in an epoch.
+        length: int. Batches per epoch.
     """
 
     def __init__(self, data, length):
@@ -30,14 +30,14 @@ class Ready(keras.utils.PyDataset):
 
 
 def ready(data, length):
-    """Returns the batches in the form that the backend reads fastest."""
+    """Returns the batches in the fastest form for the backend."""
     batches = Ready(data, length)
     if keras.backend.backend() != "tensorflow":
         return batches
     import tensorflow as tf
 
     options = tf.data.Options()
-    # Its thread sleeps longer and longer, and the end of `fit` waits for it.
+    # The autotuning thread sleeps ever longer, and `fit` waits for it to end.
     options.autotune.enabled = False
     order = np.arange(length) % len(data[0])
     sources, targets, labels = (part[order] for part in data)
@@ -46,7 +46,7 @@ def ready(data, length):
 
 
 def runner(model, loss, case, optimizer="adam"):
-    """Compiles a model and returns a callable that trains it for some steps.
+    """Compiles a model and returns a callable that trains it.
 
     Args:
         model: keras.Model of (source_ids, target_ids).

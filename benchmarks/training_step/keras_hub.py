@@ -1,4 +1,4 @@
-"""A Transformer of KerasHub's encoder and decoder layers."""
+"""A Transformer built from KerasHub's encoder and decoder layers."""
 
 import keras
 from keras_hub.layers import (

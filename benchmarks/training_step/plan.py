@@ -1,4 +1,4 @@
-"""Who runs the training step, on which sizes, and what it costs at least."""
+"""Contestants and sizes of the training step benchmark."""
 
 from benchmarks.harness.contestant import Contestant
 from benchmarks.training_step.task import flops, tokens
@@ -46,19 +46,19 @@ NOTES = [
     "float32. Source and target have the same length; half of the rows are "
     "padded, by a quarter on average, and the padding is masked. Tokens/s "
     "counts the target, padding included.",
-    "On TensorFlow the batches come from `tf.data` without autotuning: its "
-    "thread can hold up the end of `fit` for as long as `fit` took.",
+    "On TensorFlow the batches come from `tf.data` without autotuning, whose "
+    "thread can delay the end of `fit` by as long as `fit` took.",
     "Keras models run in `fit`, with Keras's default for `jit_compile`; "
-    "`torch.nn.Transformer` and bare JAX in a loop written by hand.",
-    "Dropout on the output of sublayers and on embeddings everywhere. KerasHub "
-    "and bare JAX also drop attention weights, `torch.nn.Transformer` these "
-    "and the features between the feed-forward layers; so does the line of "
-    "keras_attn that is compared with it. *Our default* drops neither, as "
-    "the paper.",
-    "Labels are smoothed by 0.1, except in KerasHub: Keras's sparse "
-    "cross-entropy cannot.",
-    "Medians of ROUNDS measurements of 6 steps each, in processes of their "
-    "own that take turns.",
+    "`torch.nn.Transformer` and bare JAX run in a hand-written loop.",
+    "All contestants apply dropout to embeddings and sublayer outputs. "
+    "KerasHub and bare JAX also apply it to attention weights, "
+    "`torch.nn.Transformer` to these and between the feed-forward layers; so "
+    "does the row of keras_attn that is compared with each. *Our default* does "
+    "neither, as in the paper.",
+    "Label smoothing is 0.1, except in KerasHub: Keras's sparse cross-entropy "
+    "does not support it.",
+    "Medians of ROUNDS measurements of 6 steps each, each contestant in its "
+    "own process, taking turns.",
 ]
 
 _OURS = "benchmarks.training_step.ours"

@@ -1,4 +1,4 @@
-"""The task that all contestants do: data, sizes, cost."""
+"""The training task: data and cost."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ RATE = 1e-4
 
 
 def batches(case, count=6, seed=0):
-    """Draws batches of ids.
+    """Draws random batches of token ids.
 
     Args:
         case: dict of sizes.
@@ -31,7 +31,7 @@ def batches(case, count=6, seed=0):
 
 
 def tokens(case):
-    """Returns the target tokens of a step, padding included."""
+    """Returns the target tokens per step, padding included."""
     return case["rows"] * case["length"]
 
 

@@ -1,4 +1,4 @@
-"""`torch.nn.Transformer` in a training loop written by hand."""
+"""`torch.nn.Transformer` in a hand-written training loop."""
 
 import math
 
@@ -9,7 +9,7 @@ from benchmarks.training_step import task
 
 
 class Model(nn.Module):
-    """Embedding, sinusoids, `nn.Transformer`, and the embedding once more.
+    """Embedding, sinusoids, `nn.Transformer` and tied output embedding.
 
     Args:
         case: dict of sizes.
@@ -81,7 +81,7 @@ def prepare(case, **options):
 
 
 def _sinusoid(length, width):
-    places = torch.arange(length)[:, None]
+    positions = torch.arange(length)[:, None]
     rates = 10000.0 ** (-torch.arange(0, width, 2) / width)
-    angles = places * rates
+    angles = positions * rates
     return torch.stack([angles.sin(), angles.cos()], -1).flatten(1)

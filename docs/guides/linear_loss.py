@@ -1,8 +1,8 @@
-"""How many steps of a training go wrong where its loss is linear.
+"""Counts the incorrect training steps of a model with a linear loss.
 
-24 dense layers without biases make one step of plain gradient descent at a rate
-of 1, again and again from the same weights; NumPy says where it has to end. On
-TensorFlow, whatever KERAS_BACKEND says:
+24 dense layers without biases take one step of plain gradient descent with a
+learning rate of 1, repeatedly from the same weights. NumPy computes the
+expected result. The backend is TensorFlow, whatever KERAS_BACKEND is:
 
     python docs/guides/linear_loss.py
 """
@@ -16,7 +16,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-# A GPU rounds otherwise than NumPy does.
+# A GPU rounds differently than NumPy.
 tf.config.set_visible_devices([], "GPU")
 
 WIDTH, DEPTH, STEPS = 64, 24, 60
@@ -30,7 +30,7 @@ kernels = [
 
 
 class Sum(keras.losses.Loss):
-    """The sum of y * prediction, or of the squares of their differences."""
+    """The sum of y * prediction, or of their squared differences."""
 
     def __init__(self, squared):
         super().__init__(reduction="sum")
@@ -48,15 +48,15 @@ def by_numpy(squared):
     for kernel in kernels:
         outputs.append(outputs[-1] @ kernel)
     gradient = 2 * (outputs[-1] - y) if squared else y
-    moved = []
+    updated = []
     for kernel, inputs in zip(kernels[::-1], outputs[-2::-1], strict=True):
-        moved.append(kernel - inputs.T @ gradient)
+        updated.append(kernel - inputs.T @ gradient)
         gradient = gradient @ kernel.T
-    return moved[::-1]
+    return updated[::-1]
 
 
 def wrong_steps(squared=False, **how):
-    """Returns how many steps end elsewhere than NumPy's."""
+    """Returns the number of steps whose result differs from NumPy's."""
     dense = [keras.layers.Dense(WIDTH, use_bias=False) for _ in kernels]
     model = keras.Sequential([keras.Input((WIDTH,)), *dense])
     model.compile(keras.optimizers.SGD(1.0), Sum(squared), **how)
@@ -78,4 +78,6 @@ for name, how in {
     "linear, eager": {"run_eagerly": True},
     "squares, as a graph": {"jit_compile": False, "squared": True},
 }.items():
-    print(f"{name:20} {wrong_steps(**how):2} of {STEPS} steps wrong", flush=True)
+    print(
+        f"{name:20} {wrong_steps(**how):2} of {STEPS} steps wrong", flush=True
+    )

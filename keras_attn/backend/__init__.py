@@ -1,4 +1,4 @@
-"""F0: the only place that asks which backend runs."""
+"""Backend-specific code; no other package checks the Keras backend."""
 
 from keras_attn.backend.add_and_norm import add_and_norm
 from keras_attn.backend.batched_matmul import batched_matmul

@@ -1,4 +1,4 @@
-"""Layer norm of a residual sum, dropout on the way."""
+"""Layer normalization of a residual sum, with dropout."""
 
 import keras
 from keras import ops
@@ -13,15 +13,14 @@ if keras.backend.backend() == "tensorflow":
 def add_and_norm(x, output, norm, dropout=None):
     """Computes LayerNorm(x + Dropout(output)).
 
-    In a TensorFlow graph all of it is one compiled program each way: as twenty
-    operations it takes a tenth of a training step.
+    In a TensorFlow graph, the forward and the backward pass are one compiled
+    program each: as twenty operations they take a tenth of a training step.
 
     Args:
         x: float (..., D).
         output: float (..., D).
         norm: built `keras.layers.LayerNormalization` over the last axis.
-        dropout: `keras_attn.layers.Dropout` with a rate above 0, to be applied;
-            or None.
+        dropout: `keras_attn.layers.Dropout` with a rate above 0, or None.
 
     Returns:
         Float (..., D).
@@ -58,16 +57,16 @@ def _normed(x, output, gain, offset, seed, rate, epsilon):
 
 @one_program
 def _slopes(x, output, gain, upstream, seed, rate, epsilon):
-    # Written out: automatic differentiation would have the program above hand
-    # over all of its intermediate arrays.
+    # Written out: with automatic differentiation, the forward program would
+    # have to return all of its intermediate arrays.
     total = _sum(x, output, seed, rate)
     wide = "float64" if total.dtype == "float64" else "float32"
     total = ops.cast(total, wide)
     mean = ops.mean(total, axis=-1, keepdims=True)
-    centred = total - mean
-    variance = ops.mean(ops.square(centred), axis=-1, keepdims=True)
+    centered = total - mean
+    variance = ops.mean(ops.square(centered), axis=-1, keepdims=True)
     inverse = ops.rsqrt(variance + epsilon)
-    normed = centred * inverse
+    normed = centered * inverse
     upstream = ops.cast(upstream, wide)
     slope = upstream * ops.cast(gain, wide)
     along = ops.mean(slope * normed, axis=-1, keepdims=True)

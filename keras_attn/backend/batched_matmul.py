@@ -1,14 +1,14 @@
-"""The product of two matrices for each head of each row."""
+"""Matrix product per row and head."""
 
 import keras
 from keras import ops
 
 
 def batched_matmul(left, right):
-    """Multiplies the matrices of each head of each row.
+    """Multiplies matrices, per row and head.
 
-    XLA gets them on one axis, as a cache has them: with two, it would write a
-    cache's buffer anew at each step to look at it with two axes.
+    For XLA, rows and heads are merged into one axis, as in a cache: with two
+    axes, it would copy the cache's buffer at each step.
 
     Args:
         left: float (B, K, M, L).

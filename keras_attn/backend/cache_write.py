@@ -1,4 +1,4 @@
-"""Writing into a preallocated buffer, in place where that is possible."""
+"""Writes into a preallocated buffer, in place where possible."""
 
 import keras
 from keras import ops
@@ -8,20 +8,20 @@ if keras.backend.backend() == "torch":
 
 
 def write_rows(buffer, update, start, axis=1):
-    """Writes `update` into `buffer` from slot `start` of an axis on.
+    """Writes `update` into `buffer`, starting at slot `start` of an axis.
 
-    The buffer that was passed in must not be used again: PyTorch writes into
-    it, because its `slice_update` would copy the whole buffer for every token.
+    The buffer passed in must not be used again: on PyTorch it is written in
+    place, because `slice_update` would copy the whole buffer for every token.
 
     Args:
         buffer: tensor with L slots along the axis.
-        update: tensor of its shape, but with T <= L slots, cast to the
+        update: tensor of the same shape except for T <= L slots; cast to the
             buffer's dtype.
         start: int32 scalar. The first slot written.
         axis: int. Default 1.
 
     Returns:
-        The written tensor, of the buffer's shape.
+        The updated buffer.
     """
     update = ops.cast(update, buffer.dtype)
     if keras.backend.backend() == "torch" and not torch.is_grad_enabled():

@@ -1,4 +1,4 @@
-"""One step of a loop, captured once and replayed without Keras's layers."""
+"""Captures one step of a loop as a graph that runs without Keras's layers."""
 
 import operator
 import threading
@@ -23,23 +23,22 @@ _lock = threading.RLock()
 
 
 class Capturing:
-    """Captures the functions that make up a loop, for one run of it.
+    """Captures the step functions of a loop, for one run of the loop.
 
-    On PyTorch Keras's layers take ten times as long as the operations that
-    they call. A function is run once on tensors without values, which leaves a
-    graph of its operations; replayed, nothing of Keras is left. One graph
-    serves all runs, for each set of shapes, dtypes and devices of the
-    arguments. JAX and TensorFlow compile the loop, and get the function as it
-    is.
+    On PyTorch, Keras's layers take ten times as long as the operations that
+    they call. A function is traced once on fake tensors; the resulting graph
+    runs without Keras. One graph per combination of shapes, dtypes and devices
+    of the arguments is shared by all runs. JAX and TensorFlow compile the whole
+    loop, so there the function is returned unchanged.
 
-    Weights are those that the variables hold when a run makes its first step:
-    every `assign`, training step or load before that counts. A layer that was
-    quantized, got LoRA or another dtype policy is captured anew. What else is
-    no tensor, such as an attribute of a layer, is fixed by the first capture,
-    as in any compiled program.
+    A run uses the weights that the variables hold at its first step, including
+    every earlier `assign`, training step or load. A layer that is quantized or
+    gets LoRA or another dtype policy is captured again. Any other Python state,
+    such as an attribute of a layer, is fixed by the first capture, as in any
+    compiled program.
 
     Args:
-        owner: object with which the graphs live and die.
+        owner: object whose lifetime the graphs have.
         variables: list of `keras.Variable` that the functions read.
     """
 
@@ -49,28 +48,28 @@ class Capturing:
         self.signature = None
 
     def step(self, function, key, way="captured", fixed=0):
-        """Prepares one function.
+        """Prepares one step function.
 
-        Tensors into which it writes are the caller's, written in place; each
-        must be given once. It runs without gradients.
+        Arguments that the function writes into are modified in place, and each
+        must be passed only once. Runs without gradients.
 
         Args:
             function: takes nests of tensors, returns a nest of tensors.
-            key: hashable. Functions of one owner and one key are the same.
-            way: `"captured"`; `"compiled"`: `torch.compile` makes a program of
-                the graph, which takes a minute and a C++ compiler; `"plain"`:
-                the function as it is.
-            fixed: int. How many of the last arguments are the same objects in
-                every call of a run. Default 0.
+            key: hashable. Identifies the function among those of the owner.
+            way: `"captured"`; `"compiled"`: the graph is compiled by
+                `torch.compile`, which takes a minute and needs a C++ compiler;
+                `"plain"`: the function itself.
+            fixed: int. Number of trailing arguments that are the same objects
+                in every call of a run. Default 0.
 
         Returns:
             A callable with the arguments and results of `function`, for one
-            run: what depends on the weights and on fixed arguments alone is
+            run: whatever depends only on the weights and the fixed arguments is
             computed in its first call.
 
         Raises:
-            RuntimeError: from the callable, where the function looks at the
-                values of tensors, draws random numbers or uses a tensor that is
+            RuntimeError: from the callable, if the function reads the values
+                of tensors, draws random numbers or uses a tensor that is
                 neither an argument nor a variable.
         """
         if keras.backend.backend() != "torch" or way == "plain":
@@ -84,12 +83,12 @@ class Capturing:
 
 
 class _Captures:
-    """Keeps the graphs of one function while its variables are the same.
+    """Graphs of one function, valid while its variables are the same.
 
     Args:
         signature: tuple. What a graph depends on besides its arguments.
-        variables: list of `keras.Variable`, kept: a freed one would lend its
-            identity to another.
+        variables: list of `keras.Variable`. Referenced, because the `id` of a
+            freed variable could be reused.
     """
 
     def __init__(self, signature, variables):
@@ -108,7 +107,7 @@ class _Run:
         self.given = ()
         self.flatten = flattener(None)
         self.steps = {}
-        # Of the last call, where it may be followed by one of its own kind.
+        # State of the last call, if its result may be the next call's argument.
         self.step = self.made = self.flat = None
 
     def __call__(self, *args):
@@ -125,7 +124,7 @@ class _Run:
             return self._look(args[:moving], given)
 
     def _look(self, args, given):
-        """Takes a step with arguments of kinds that are not known yet."""
+        """Runs a step after looking up its graph by the arguments' kinds."""
         leaves = self.flatten(args)
         if leaves is None:
             self.given = given
@@ -146,7 +145,7 @@ class _Run:
         return made
 
     def _bound(self, args):
-        """Returns the graph for such arguments, with the weights of now."""
+        """Returns the graph for these arguments, bound to current weights."""
         args = (*args, *self.given)
         given = flattener(self.given)(self.given)
         leaves = flattener(args)(args)
@@ -187,7 +186,7 @@ class _Run:
 
 
 def _compile(module, moving):
-    """Lets `torch.compile` make a program of a graph, like `write`."""
+    """Compiles a graph with `torch.compile`; same interface as `write`."""
     module.recompile()
     program = torch.compile(module, dynamic=False)
 

@@ -1,4 +1,4 @@
-"""Turning a function of tensors into one compiled program."""
+"""Compiles a function of tensors for inference."""
 
 import weakref
 
@@ -16,19 +16,20 @@ _programs = weakref.WeakKeyDictionary()
 
 
 def compiled(function, variables, owner=None, key=None):
-    """Compiles `function` for inference, once for every shape it meets.
+    """Compiles `function` for inference, once per input shape.
 
-    JAX hands the variables to the program as arguments: in a closure they
-    would be frozen, and `assign` would go unseen. PyTorch runs the function as
-    it is, without gradients; `torch.compile` takes minutes to start.
+    On JAX, variables are passed to the program as arguments: in a closure their
+    values would be constants, and `assign` would have no effect. On PyTorch the
+    function runs uncompiled, without gradients; `torch.compile` takes minutes
+    to start.
 
     Args:
         function: takes a nest of tensors, returns a nest of tensors.
         variables: list of `keras.Variable` that the function reads.
-        owner: object with which the program is kept, for as long as these are
-            its variables; the function must not hold it. Default None: the
-            caller keeps the program.
-        key: hashable. Functions of one owner and one key are the same.
+        owner: object whose lifetime the cached program has, while these are
+            its variables; the function must not reference it. Default None: the
+            program is not cached.
+        key: hashable. Identifies the function among those of the owner.
 
     Returns:
         A callable with the arguments and results of `function`.
@@ -56,7 +57,7 @@ def _compiled(function, variables):
         return lambda *args: program([v.value for v in variables], *args)
     if name == "tensorflow":
         traced = tf.function(function, autograph=False, jit_compile=True)
-        # A program for every shape is what is wanted here; a plain call would
-        # warn of it.
+        # One program per shape is intended; a plain call would warn about
+        # retracing.
         return lambda *args: traced.get_concrete_function(*args)(*args)
     return function

@@ -1,4 +1,4 @@
-"""A dense layer as one product that adds its bias on the way."""
+"""Dense layers as one fused product and bias."""
 
 import math
 
@@ -9,31 +9,30 @@ if keras.backend.backend() == "torch":
 elif keras.backend.backend() == "tensorflow":
     import tensorflow as tf
 
-# Tokens of a row from which XLA's own way is as fast: beyond the steps of a
-# decoder, all hypotheses of a source in one row.
+# Tokens per row from which calling the layer is as fast on XLA. Decoding steps
+# have fewer, with all hypotheses of a source in one row.
 _FEW = 17
 
 
 def apply_dense(layer, x, contracted=1):
     """Applies a built `Dense` or `EinsumDense` whose kernel is one matrix.
 
-    y = f(x W + b). On PyTorch, which runs what it is told one thing at a time,
-    this is one `addmm`, on TensorFlow one product of two matrices, to which the
-    graph adds the bias: Keras's layers transpose, multiply and add in three
-    steps, and each call of a layer takes as long as a small product. On JAX,
-    and for a layer that is quantized, it is a call of the layer; but where
-    heads are contracted in a step of a decoder, XLA would turn the kernel at
-    each of them.
+    y = f(x W + b). On PyTorch, which executes eagerly, this is one `addmm`, on
+    TensorFlow a matrix product and a bias addition: Keras's layers transpose,
+    multiply and add in three steps, and the overhead of a layer call is as
+    large as a small product. On JAX, and for a quantized layer, the layer is
+    called; except where a decoding step contracts heads, since XLA would
+    transpose the kernel at each step.
 
-    Queries, keys and values of one sequence are three products: to put their
-    matrices side by side at each step costs more than one product saves, on
-    every backend (`make benchmarks TABLE=projections`).
+    Queries, keys and values of one sequence are three products: concatenating
+    their matrices at each step costs more than a single product saves, on every
+    backend (`make benchmarks TABLE=projections`).
 
     Args:
         layer: `keras.layers.Dense` or `keras.layers.EinsumDense`, with a
-            kernel (inputs..., features...) and a bias (features...) or none.
+            kernel (inputs..., features...) and an optional bias (features...).
         x: float (..., inputs...).
-        contracted: int. How many axes the inputs have.
+        contracted: int. Number of input axes.
 
     Returns:
         Float (..., features...).
@@ -52,7 +51,7 @@ def apply_dense(layer, x, contracted=1):
 
 
 def is_plain(layer, dtype):
-    """Says whether a layer multiplies and adds in this dtype, no more."""
+    """Returns whether a layer only multiplies and adds, in this dtype."""
     return (
         layer.quantization_mode is None
         and layer.activity_regularizer is None
@@ -65,13 +64,13 @@ def weights_of(layer, dtype, contracted):
 
     Args:
         layer: as for `apply_dense`.
-        dtype: of what is returned.
-        contracted: int. How many axes of the kernel are inputs.
+        dtype: dtype of the result.
+        contracted: int. Number of input axes of the kernel.
 
     Returns:
         Float (D, F), and float (F,) or None.
     """
-    # The property, not the variable: it has LoRA's part in it.
+    # The property, not the variable: it includes LoRA's update.
     kernel = keras.ops.cast(layer.kernel, dtype)
     features = math.prod(kernel.shape[contracted:])
     matrix = keras.ops.reshape(kernel, (-1, features))

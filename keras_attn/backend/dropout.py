@@ -1,8 +1,8 @@
-"""Dropout whose random numbers do not cost a quarter of a training step.
+"""Dropout with cheap random numbers.
 
-A float of 24 random bits an element is what backends draw, and all that is
-asked of it is one comparison. Sixteen bits are drawn here: the share that is
-dropped is off by at most 2^-17, and the scale is that of the true share.
+Backends draw a float with 24 random bits per element, for a single comparison,
+and spend a quarter of a training step on it. Here 16 bits are drawn: the rate
+is off by at most 2^-17, and the scale is that of the actual rate.
 """
 
 import keras
@@ -24,10 +24,10 @@ def dropout(x, rate, seed_generator, seeded):
     Args:
         x: float, any shape.
         rate: float in (0, 1). Probability that an element is dropped.
-        seed_generator: `keras.random.SeedGenerator`, from which a seed is
-            drawn.
-        seeded: bool. Whether the user gave that seed. If not, PyTorch's own
-            generator is asked, as Keras does.
+        seed_generator: `keras.random.SeedGenerator` that the seed is drawn
+            from.
+        seeded: bool. Whether the user set the seed. If not, PyTorch's own
+            generator is used, as in Keras.
 
     Returns:
         Float in the shape and dtype of `x`.
@@ -36,11 +36,11 @@ def dropout(x, rate, seed_generator, seeded):
 
 
 def drawn_seed(seed_generator, seeded):
-    """Draws a seed, or None where PyTorch's own generator is to be asked.
+    """Draws a seed, or returns None to use PyTorch's own generator.
 
     Args:
         seed_generator: `keras.random.SeedGenerator`.
-        seeded: bool. Whether the user gave that seed.
+        seeded: bool. Whether the user set the seed.
 
     Returns:
         Int (2,), or None.
@@ -51,7 +51,7 @@ def drawn_seed(seed_generator, seeded):
 
 
 def kept_seed(seed):
-    """Returns a seed that gives the same twice, drawn anew for None.
+    """Returns a reproducible seed, newly drawn if None is given.
 
     Args:
         seed: int (2,), or None, from `drawn_seed`.
@@ -63,22 +63,22 @@ def kept_seed(seed):
 
 
 def seeded_dropout(x, rate, seed, block=0):
-    """Does what `dropout` does, the same way each time for the same seed.
+    """Applies dropout, deterministically for a given seed.
 
     Args:
         x: float, any shape.
         rate: float in (0, 1). Probability that an element is dropped.
         seed: int (2,), from `keras.random.SeedGenerator.next()`; or None on
-            PyTorch, whose own generator is asked, never twice the same.
-        block: int or int32 scalar. Which part of a larger tensor `x` is: parts
-            are dropped independently.
+            PyTorch to use its own generator, not reproducible.
+        block: int or int32 scalar. Index of `x` in a larger tensor. Blocks are
+            dropped independently.
 
     Returns:
         Float in the shape and dtype of `x`.
     """
     if seed is None:
         if x.device.type not in ("cpu", "meta"):
-            # One fused kernel, whose generator is cheap there.
+            # One fused kernel; random numbers are cheap on a GPU.
             return torch.nn.functional.dropout(x, rate)
         return _dropped(x, rate, None)
     if keras.backend.backend() == "torch":
@@ -91,9 +91,9 @@ def seeded_dropout(x, rate, seed, block=0):
 
 
 def hashed_dropout(x, rate, seed):
-    """Drops by a hash of the element's index, which fuses into any pass over x.
+    """Drops by a hash of the element's index, which fuses into other passes.
 
-    Threefry and Philox cost ten times that pass on a CPU.
+    On a CPU, Threefry and Philox take ten times as long as a pass over `x`.
 
     Args:
         x: float, any shape.
@@ -115,7 +115,7 @@ def hashed_dropout(x, rate, seed):
 
 
 def _mixed(bits):
-    """The 32-bit finaliser of MurmurHash3: each bit depends on every other.
+    """Applies the 32-bit finalizer of MurmurHash3, which mixes all bits.
 
     Appleby 2011, https://github.com/aappleby/smhasher/wiki/MurmurHash3
     """
@@ -147,18 +147,18 @@ def _torch(x, dropped, seed):
         return torch.empty_like(x)
     generator = None
     if seed is not None:
-        # PyTorch's CPU generator looks at 32 bits of a seed: these must hold
-        # all parts of this one.
+        # PyTorch's CPU generator uses 32 bits of a seed, so all parts of this
+        # one are hashed into them.
         parts = [int(part) % (1 << 32) for part in seed]
         (word,) = np.random.SeedSequence(parts).generate_state(1)
         generator = torch.Generator(device=x.device)
         generator.manual_seed(int(word))
     words = torch.empty(-(-x.numel() // 4), dtype=torch.int64, device=x.device)
-    # Sixty-four bits are drawn at once: the generator is not parallel.
+    # 64 bits are drawn at once, because the generator is not parallel.
     words.random_(-(1 << 63), None, generator=generator)
     bits = words.view(torch.int16)[: x.numel()].view(x.shape)
-    # Of every bit set or of none, in three passes over short integers: a
-    # boolean mask, and to select by it, takes five times as long on a CPU.
+    # All bits set or none, in three passes over short integers: a boolean mask
+    # and a selection take five times as long on a CPU.
     least = dropped - _LEVELS // 2
     keep = bits.clamp_(least - 1, least).sub_(least - 1).neg_()
     return _TorchDropout.apply(x, keep, _LEVELS / (_LEVELS - dropped))
@@ -168,7 +168,7 @@ if keras.backend.backend() == "torch":
     _INTEGERS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 
     class _TorchDropout(torch.autograd.Function):
-        """Two passes forward and two backward; autograd takes six."""
+        """Takes two passes forward and two backward; autograd takes six."""
 
         @staticmethod
         def forward(ctx, x, keep, scale):
@@ -184,7 +184,7 @@ if keras.backend.backend() == "torch":
 
         @staticmethod
         def kept(x, keep, scale):
-            # Bit by bit: what is dropped is 0 even where it was NaN.
+            # Bitwise: dropped elements are 0 even if they were NaN.
             integers = _INTEGERS[x.element_size()]
             bits = x.contiguous().view(integers).bitwise_and(keep.to(integers))
             return bits.view(x.dtype).mul_(scale)

@@ -1,4 +1,4 @@
-"""The backend's own fused attention kernel, where it has one that serves."""
+"""The backend's fused attention kernel, where it has one."""
 
 import keras
 from keras import ops
@@ -11,8 +11,8 @@ elif keras.backend.backend() == "jax":
     import jax
 
 _CUDNN_WIDTH = 128
-# Queries from which on PyTorch is faster with the rows of a head one behind the
-# other, the copy included.
+# Number of queries from which PyTorch is faster with contiguous heads, the copy
+# included.
 _COPY_FROM = 512
 
 
@@ -26,17 +26,18 @@ def fused_obstacle(
     weights=False,
     dropout=False,
 ):
-    """Says why the fused kernel cannot serve a call, or None where it can.
+    """Returns why the fused kernel cannot run a call, or None if it can.
 
     Args:
         query: float (B, T, N, H), or anything with its `shape` and `dtype`.
         value_width: int. W.
-        bias: float tensor that is added to the scores, or from which what is
-            added is computed, or None.
-        bias_dtype: str. The dtype of what is added, or None.
-        masked: bool. Something but the causal order hides keys, a window too.
-        weights: bool. The caller wants the weights back.
-        dropout: bool. Attention weights are dropped in this call.
+        bias: float tensor added to the scores, or the parameters that the bias
+            is computed from, or None.
+        bias_dtype: str. The dtype of the bias, or None.
+        masked: bool. Keys are masked by more than the causal order; a window
+            counts.
+        weights: bool. The attention weights are returned.
+        dropout: bool. Dropout is applied to the attention weights.
 
     Returns:
         A str with the reason, or None.
@@ -71,7 +72,10 @@ def fused_obstacle(
 
 
 def _rounds(query, bias_dtype):
-    """Only PyTorch's kernel for the CPU takes a bias of another dtype."""
+    """Returns why a bias of this dtype does not fit, or None.
+
+    Only PyTorch's CPU kernel takes a bias of another dtype than the query's.
+    """
     device = getattr(query, "device", None)
     if bias_dtype is None or device is None or device.type == "cpu":
         return None
@@ -92,7 +96,7 @@ def fused_attention(
     bias=None,
     window=None,
 ):
-    """Computes softmax(scale Q K^T + bias) V in the backend's fused kernel.
+    """Computes softmax(scale Q K^T + bias) V with the backend's fused kernel.
 
     Args:
         query: float (B, T, N, H).
@@ -100,15 +104,14 @@ def fused_attention(
         value: float (B, S, K, W).
         mask: bool broadcastable to (B, N, T, S), rank 4, or None.
         fully_masked: bool broadcastable to (B, N, T, 1), rank 4: the rows in
-            which the mask is False everywhere, or None where there are none.
-            They come out finite, as do their gradients; of the kernels some
-            would give NaN.
-        causal: bool. Query t sees keys 0..t; only where T == S.
+            which the mask is False everywhere, or None if there are none. Their
+            outputs and gradients are finite; some kernels would return NaN.
+        causal: bool. Query t sees keys 0..t; requires T == S.
         scale: float. Factor on the scores.
-        bias: float broadcastable to (B, N, T, S), rank 4, or None; without
-            gradient on PyTorch, and in the dtype of `query` but on a CPU.
-        window: int or None. With `causal` and neither mask nor bias, on
-            PyTorch: query t sees keys t - window + 1..t.
+        bias: float broadcastable to (B, N, T, S), rank 4, or None. On PyTorch
+            it has no gradient, and on a GPU it must have the dtype of `query`.
+        window: int or None. Query t sees keys t - window + 1..t. PyTorch only,
+            with `causal` and neither mask nor bias.
 
     Returns:
         Float (B, T, N, W).
@@ -139,14 +142,14 @@ def _torch(query, key, value, mask, causal, scale, bias, window):
         output = fused_bands(query, key, value, window, **options)
         return output.transpose(1, 2)
     if key_heads == 1:
-        # Shared heads are served for several of them only.
+        # `enable_gqa` does not support a single key head.
         key, value = (x.expand(-1, heads, -1, -1) for x in (key, value))
     added = bias
     if mask is not None:
-        # Not a boolean one, of which PyTorch makes a mask of the size T x S,
-        # whatever its strides are.
-        hidden = torch.full((), -torch.inf, device=mask.device)
-        added = torch.where(mask, 0.0 if bias is None else bias, hidden)
+        # Not a boolean mask, which PyTorch expands to size T x S in memory,
+        # whatever its strides.
+        masked = torch.full((), -torch.inf, device=mask.device)
+        added = torch.where(mask, 0.0 if bias is None else bias, masked)
     if added is not None:
         dtype = query.dtype if bias is None else torch.float32
         added = added.to(torch.promote_types(dtype, query.dtype))

@@ -1,4 +1,4 @@
-"""Dense layers of one input as one product."""
+"""Fuses dense layers of one input into one product."""
 
 import math
 
@@ -9,19 +9,19 @@ from keras_attn.backend.dense import is_plain, product, weights_of
 
 
 def fused_qkv(layers):
-    """Puts the weights of dense layers side by side.
+    """Concatenates the weights of dense layers.
 
-    At each step of a training that costs more than one product saves
-    (`make benchmarks TABLE=projections`); a loop of many steps does it once.
+    In a training step this costs more than a single product saves
+    (`make benchmarks TABLE=projections`); a decoding loop does it only once.
 
     Args:
         layers: list of built `keras.layers.Dense` or `keras.layers.EinsumDense`
-            of one input axis D, all with a bias or none.
+            of one input axis D, all with or all without a bias.
 
     Returns:
         Float (D, F), and float (F,) or None, in the compute dtype, for the F
-        features of all of them; or (), where a layer does more than to multiply
-        and add.
+        features of all layers; or (), if a layer does more than multiply and
+        add.
     """
     dtype = layers[0].compute_dtype
     if not all(is_plain(x, dtype) and _linear(x) for x in layers):
@@ -34,15 +34,15 @@ def fused_qkv(layers):
 
 
 def apply_joined(joined, layers, x):
-    """Applies them all.
+    """Applies fused dense layers.
 
     Args:
-        joined: what `fused_qkv` made of them.
+        joined: result of `fused_qkv`.
         layers: list of layers.
         x: float (..., D).
 
     Returns:
-        List, one float (..., features...) a layer.
+        List of float (..., features...), one per layer.
     """
     matrix, bias = joined
     y = product(ops.reshape(x, (-1, matrix.shape[0])), matrix, bias)

@@ -1,4 +1,4 @@
-"""Taking entries by indices that are known to be in range."""
+"""Gathers entries by indices that are known to be in range."""
 
 import keras
 from keras import ops
@@ -8,17 +8,17 @@ if keras.backend.backend() == "torch":
 
 
 def gather_rows(x, rows):
-    """Takes rows of the first axis.
+    """Gathers along the first axis.
 
-    `keras.ops.take` also reads negative indices, which on PyTorch are four
-    more operations each time.
+    `keras.ops.take` also supports negative indices, which takes four more
+    operations per call on PyTorch.
 
     Args:
         x: tensor (N, ...).
         rows: int tensor of any shape, in [0, N).
 
     Returns:
-        Tensor, the shape of `rows` and behind it that of a row.
+        Tensor (*rows.shape, ...).
     """
     if keras.backend.backend() != "torch":
         return ops.take(x, rows, axis=0)
@@ -27,11 +27,11 @@ def gather_rows(x, rows):
 
 
 def take_along_axis(x, places):
-    """Takes entries of the last axis, others in each row.
+    """Gathers along the last axis, by separate indices in each row.
 
     Args:
         x: tensor (..., N).
-        places: int (..., M), in [0, N).
+        places: int (..., M), in [0, N). Indices.
 
     Returns:
         Tensor (..., M).

@@ -1,4 +1,4 @@
-"""Looking at the values of a tensor, where that is possible and free."""
+"""Reads the values of a tensor, where that is possible and free."""
 
 import keras
 
@@ -11,11 +11,11 @@ elif keras.backend.backend() == "tensorflow":
 
 
 def concrete(tensor, anywhere=False):
-    """Returns the values as a NumPy array, or None where nobody may look.
+    """Returns the values as a NumPy array, or None if they cannot be read.
 
     Args:
-        tensor: a tensor of the running backend, a symbolic one, or a spec.
-        anywhere: bool. Look at tensors on accelerators too. Default False.
+        tensor: a tensor of the current backend, a symbolic one, or a spec.
+        anywhere: bool. Read tensors on accelerators too. Default False.
 
     Returns:
         A NumPy array, or None.
@@ -25,14 +25,14 @@ def concrete(tensor, anywhere=False):
 
 
 def is_concrete(tensor, anywhere=False):
-    """Says whether a decision may be taken on the values of a tensor.
+    """Returns whether Python code may branch on the values of a tensor.
 
-    Nobody may look while a program is being traced; and looking at a tensor on
-    an accelerator would stop the program until it has caught up.
+    Values cannot be read during tracing, and reading them from an accelerator
+    would block until it has caught up.
 
     Args:
-        tensor: a tensor of the running backend, a symbolic one, or a spec.
-        anywhere: bool. Look at tensors on accelerators too. Default False.
+        tensor: a tensor of the current backend, a symbolic one, or a spec.
+        anywhere: bool. Read tensors on accelerators too. Default False.
 
     Returns:
         Bool.
@@ -42,7 +42,7 @@ def is_concrete(tensor, anywhere=False):
         return False
     if name == "torch":
         return (
-            # Not a subclass: the tensors of a capture have no values.
+            # No subclasses: the fake tensors of a capture have no values.
             type(tensor) in (torch.Tensor, torch.nn.Parameter)
             and (tensor.device.type == "cpu" or anywhere)
             and tensor.device.type != "meta"

@@ -1,4 +1,4 @@
-"""Zeros where no token stands."""
+"""Zeroing of padding rows."""
 
 import keras
 from keras import ops
@@ -8,24 +8,24 @@ from keras_attn.backend.inspection import is_concrete
 if keras.backend.backend() == "torch":
     import torch
 
-# Numbers of this size can be multiplied by any in use and stay finite.
+# Numbers up to this size stay finite when multiplied by weights or activations.
 _HARMLESS = 1e6
 
 
 def zero_masked(x, token_mask):
-    """Puts zeros into rows where no token stands.
+    """Zeros the rows of padding tokens.
 
-    On PyTorch's CPU the tensor comes back as it is where nobody could tell:
-    what is hidden is a number of ordinary size, so that its weight of 0 makes
-    0 of it, and no sequence is without any token. Finding this out takes a
+    On a CPU with PyTorch, `x` is returned unchanged if that makes no
+    difference: all values are finite and of ordinary size, so that a weight of
+    0 removes the masked ones, and no sequence is empty. The check takes a
     twentieth of the time of a copy.
 
     Args:
         x: float (B, T, ...).
-        token_mask: bool (B, T), True where there is a token.
+        token_mask: bool (B, T), True for tokens, False for padding.
 
     Returns:
-        Like `x`.
+        Float, in the shape and dtype of `x`.
     """
     if keras.backend.backend() == "torch" and _harmless(x, token_mask):
         return x
@@ -34,27 +34,28 @@ def zero_masked(x, token_mask):
 
 
 def is_statically_false(x):
-    """Says whether a mask is known to be False everywhere.
+    """Returns whether a mask is known to be False everywhere.
 
-    Only PyTorch's CPU is asked, where what follows from it is saved at once.
+    Checked only on a CPU with PyTorch, where the values can be read and the
+    masking can be skipped.
 
     Args:
         x: bool tensor.
 
     Returns:
-        Bool; False where nobody may look.
+        Bool; False if the values cannot be read.
     """
     if keras.backend.backend() != "torch" or not is_concrete(x):
         return False
-    return _seen(lambda: not x.any())
+    return _evaluate(lambda: not x.any())
 
 
 def _harmless(x, token_mask):
     if not (is_concrete(x) and is_concrete(token_mask) and x.is_contiguous()):
         return False
     flat = x.detach().reshape(-1)
-    return _seen(
-        # One NaN or infinity anywhere, and so is the sum.
+    return _evaluate(
+        # A single NaN or infinity makes the sum NaN or infinite.
         lambda: (
             torch.dot(flat, flat) <= _HARMLESS**2
             and token_mask.any(dim=1).all()
@@ -62,9 +63,9 @@ def _harmless(x, token_mask):
     )
 
 
-def _seen(question):
+def _evaluate(condition):
     try:
-        return bool(question())
+        return bool(condition())
     except RuntimeError:
-        # `torch.func.vmap` lets nobody look.
+        # Values cannot be read under `torch.func.vmap`.
         return False

@@ -1,4 +1,4 @@
-"""Calls of which nobody asks a gradient."""
+"""Disables gradient recording."""
 
 import contextlib
 
@@ -6,9 +6,9 @@ import keras
 
 
 def no_gradients():
-    """Returns a scope in which nothing is kept for gradients.
+    """Returns a scope in which no gradients are recorded.
 
-    Only PyTorch keeps anything unless it is told not to.
+    Only PyTorch records them by default.
 
     Returns:
         Context manager.

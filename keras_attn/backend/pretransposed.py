@@ -1,4 +1,4 @@
-"""A matrix that a loop multiplies by, turned once before the loop."""
+"""Transposes a matrix once, before a loop that multiplies by it."""
 
 import keras
 from keras import ops
@@ -7,8 +7,8 @@ from keras import ops
 def pretransposed(matrix):
     """Transposes a matrix for many products with it.
 
-    Where the right side of a product is transposed, XLA turns it anew at every
-    step of a loop. PyTorch reads it either way, and gets nothing.
+    XLA transposes the right operand of a product again at every step of a loop.
+    PyTorch multiplies by either layout, so nothing is prepared there.
 
     Args:
         matrix: float (V, D).

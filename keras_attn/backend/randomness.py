@@ -1,4 +1,4 @@
-"""The random numbers that no layer keeps: those of the whole process."""
+"""State of the process's global random number generators."""
 
 import random
 
@@ -12,9 +12,9 @@ if keras.backend.backend() == "torch":
 def random_state():
     """Returns the state of the process's random number generators.
 
-    They are Python's, NumPy's, and PyTorch's own where it is the backend: data
-    are shuffled with them, and unseeded dropout draws from PyTorch's. Layers
-    keep the state of a `keras.random.SeedGenerator` in their variables.
+    These are Python's, NumPy's and, on the PyTorch backend, PyTorch's. They
+    shuffle data, and unseeded dropout draws from PyTorch's. The state of a
+    `keras.random.SeedGenerator` is in a layer's variables instead.
 
     Returns:
         Nest of dict, tuple, int, float, str, None and NumPy arrays.
@@ -25,7 +25,7 @@ def random_state():
     }
     if keras.backend.backend() == "torch":
         state["torch"] = torch.get_rng_state().numpy()
-        # Nothing was drawn on a device that was never used.
+        # If CUDA was never used, its generators have drawn nothing.
         if torch.cuda.is_initialized():
             state["cuda"] = [
                 device.numpy() for device in torch.cuda.get_rng_state_all()
@@ -34,11 +34,11 @@ def random_state():
 
 
 def set_random_state(state):
-    """Sets the generators to what `random_state` returned.
+    """Restores the generators from `random_state`.
 
     Args:
-        state: as returned, on this backend or another: what only the other has
-            is left out.
+        state: as returned by `random_state`, on this backend or another.
+            Generators that this backend does not have are skipped.
     """
     random.setstate(state["python"])
     np.random.set_state(state["numpy"])  # noqa: NPY002 (Keras's)

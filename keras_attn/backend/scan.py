@@ -1,4 +1,4 @@
-"""A recurrence over time: each step hands a state to the next."""
+"""Scan: a recurrence over the time axis."""
 
 import keras
 from keras import ops, tree
@@ -8,19 +8,19 @@ if keras.backend.backend() == "tensorflow":
 
 
 def scan(step, state, inputs):
-    """Applies a step to each time in turn, as one loop of the program.
+    """Applies a step to each time step in order, as one compiled loop.
 
-    `keras.ops.scan` wants outputs of the state's own structure on TensorFlow.
+    On TensorFlow, `keras.ops.scan` requires outputs of the state's structure.
     Here they may be any nest.
 
     Args:
-        step: takes a state and the inputs of one time; returns the next state,
-            of the same structure, shapes and dtypes, and the time's outputs.
+        step: takes a state and the inputs of a time step; returns the next
+            state, of the same structure, shapes and dtypes, and the outputs.
         state: nest of tensors.
         inputs: nest of tensors (T, ...), T >= 1.
 
     Returns:
-        The last state, and the nest of outputs, (T, ...) each.
+        The last state and the nest of stacked outputs, each (T, ...).
     """
     if keras.backend.backend() == "jax":
         return ops.scan(step, state, inputs)
@@ -41,7 +41,7 @@ def _by_arrays(step, state, inputs):
     def at(time):
         return tree.pack_sequence_as(inputs, [x[time] for x in flat])
 
-    # The first step tells the structure of the outputs.
+    # The first step determines the structure of the outputs.
     state, first = step(state, at(0))
     if isinstance(count, int) and count == 1:
         return state, tree.map_structure(lambda x: x[None], first)

@@ -1,4 +1,4 @@
-"""A causal window in PyTorch's fused kernel, band by band."""
+"""Causal sliding-window attention with PyTorch's fused kernel, in bands."""
 
 import keras
 
@@ -9,13 +9,13 @@ if keras.backend.backend() == "torch":
 def fused_bands(query, key, value, window, **options):
     """Computes attention under a causal window, in time linear in the sequence.
 
-    Query t sees keys t - window + 1 to t. A band of queries is handed to the
-    kernel with the keys that some of it may see, so that no mask has the size
-    T x T. Where there is a gradient the keys are copied, no more than six times
-    over.
+    Query t sees keys t - window + 1 to t. The kernel is called per band of
+    queries, with the keys that some query of the band may see, so that no mask
+    has size T x T. If gradients are recorded, keys and values are copied, at
+    most six times over.
 
     Args:
-        query: float tensor of PyTorch (B, N, T, H).
+        query: PyTorch float tensor (B, N, T, H).
         key: float (B, K, T, H).
         value: float (B, K, T, W).
         window: int >= 1.
@@ -25,8 +25,8 @@ def fused_bands(query, key, value, window, **options):
     Returns:
         Float (B, N, T, W).
     """
-    # A narrow window hides more of narrow bands; the kernel likes wide ones,
-    # and under a wide window each key belongs to few of them.
+    # A narrow window masks less of narrow bands. The kernel is faster on wide
+    # bands, and with a wide window each key is in fewer of them.
     band = 128 if window <= 256 else max(256, 128 * -(-window // 512))
     back = -(-(window - 1) // band)
     heads = query.shape[1]
@@ -34,21 +34,21 @@ def fused_bands(query, key, value, window, **options):
     learns = torch.is_grad_enabled() and (
         key.requires_grad or value.requires_grad
     )
-    stretches = _joined if learns else _cut
+    slices = _copies if learns else _views
     outputs = []
     for number, (queries, keys, values) in enumerate(
         zip(
             query.split(band, 2),
-            stretches(key, band, back),
-            stretches(value, band, back),
+            slices(key, band, back),
+            slices(value, band, back),
             strict=True,
         )
     ):
-        hidden = None
+        mask = None
         if number or window < band:
             first = max(back - number, 0) * band
-            hidden = added[: queries.shape[2], first : first + keys.shape[2]]
-            hidden = hidden.expand(query.shape[0], 1, -1, -1)
+            mask = added[: queries.shape[2], first : first + keys.shape[2]]
+            mask = mask.expand(query.shape[0], 1, -1, -1)
         if key.shape[1] == 1:
             keys, values = (x.expand(-1, heads, -1, -1) for x in (keys, values))
         outputs.append(
@@ -56,8 +56,8 @@ def fused_bands(query, key, value, window, **options):
                 queries,
                 keys,
                 values,
-                attn_mask=hidden,
-                is_causal=hidden is None,
+                attn_mask=mask,
+                is_causal=mask is None,
                 **options,
             )
         )
@@ -65,22 +65,22 @@ def fused_bands(query, key, value, window, **options):
 
 
 def _band_mask(query, window, band, back):
-    """What is added to the scores of a band and of the keys up to its end."""
-    place = torch.arange((back + 1) * band, device=query.device)
-    distance = place[back * band :, None] - place
-    seen = (distance >= 0) & (distance < window)
-    hidden = torch.full((), -torch.inf, device=query.device, dtype=query.dtype)
-    return torch.where(seen, torch.zeros_like(hidden), hidden)
+    """Returns the additive mask of a band, for the keys up to its end."""
+    position = torch.arange((back + 1) * band, device=query.device)
+    distance = position[back * band :, None] - position
+    visible = (distance >= 0) & (distance < window)
+    masked = torch.full((), -torch.inf, device=query.device, dtype=query.dtype)
+    return torch.where(visible, torch.zeros_like(masked), masked)
 
 
-def _cut(x, band, back):
-    """For each band its own and the bands before it, without a copy."""
+def _views(x, band, back):
+    """Returns, per band, a view of itself and the `back` bands before it."""
     ends = range(band, x.shape[2] + band, band)
     return [x[:, :, max(0, end - (back + 1) * band) : end] for end in ends]
 
 
-def _joined(x, band, back):
-    """The same in copies: the gradient of a cut is as long as the whole."""
+def _copies(x, band, back):
+    """Same as `_views`, copied: a view's gradient is as long as all of `x`."""
     bands = x.split(band, 2)
     return [
         torch.cat(bands[max(0, number - back) : number + 1], 2)

@@ -1,8 +1,8 @@
-"""Cross-entropy of many classes, with a gradient in one pass.
+"""Label-smoothed cross-entropy over many classes, with a closed-form gradient.
 
-Automatic differentiation goes over the largest array of a language model's
-training step, (tokens, vocabulary), about ten times. The gradient is known in
-closed form and needs three passes.
+Automatic differentiation passes over the largest array of a language model's
+training step, (tokens, vocabulary), about ten times. The closed form needs
+three passes.
 """
 
 import keras
@@ -23,9 +23,9 @@ elif keras.backend.backend() == "tensorflow":
 def smoothed_nll(logits, labels, visible, smoothing=0.0):
     """Computes -(1 - e) log p(y) - e mean_v log p(v), p = softmax(z).
 
-    Its gradient in z is (p - e / V - (1 - e) one_hot(y)) times the gradient
-    of the loss. Where `visible` is False both are exactly zero, whatever the
-    logits are. In float32 for logits of any dtype; the gradient has theirs.
+    Its gradient with respect to z is (p - e / V - (1 - e) one_hot(y)) times the
+    upstream gradient. Where `visible` is False, both are exactly zero, whatever
+    the logits. Computed in float32; the gradient has the dtype of the logits.
 
     On PyTorch and TensorFlow the gradient can be differentiated again, on JAX
     in reverse mode.
@@ -45,10 +45,10 @@ def smoothed_nll(logits, labels, visible, smoothing=0.0):
 
 
 def _smoothed(scores, log_total, labels, visible, smoothing):
-    """Losses from scores, less their maximum or not, and their log-sum."""
+    """Computes losses from scores, shifted or not, and their log-sum-exp."""
     target = _picked(scores, labels)
     if smoothing:
-        # Only when smoothed: 0 times the mean is NaN where a logit is -inf.
+        # Only if smoothed: 0 * mean is NaN if a logit is -inf.
         mean = ops.mean(scores, axis=-1)
         target = (1 - smoothing) * target + smoothing * mean
     return ops.where(visible, log_total - target, 0.0)
@@ -70,21 +70,21 @@ def _torch(logits, labels, visible, smoothing):
 def _tensorflow(logits, labels, visible, smoothing):
     @tf.custom_gradient
     def nll(logits):
-        losses, *normaliser = _tensorflow_losses(
+        losses, *normalizer = _tensorflow_losses(
             logits, labels, visible, smoothing
         )
 
         @tf.custom_gradient
         def gradient(upstream, logits=logits):
-            def again(direction):
+            def second_gradient(direction):
                 return _tensorflow_curved(
                     logits, labels, visible, upstream, direction, smoothing
                 )
 
             full = _tensorflow_slope(
-                logits, *normaliser, labels, visible, upstream, smoothing
+                logits, *normalizer, labels, visible, upstream, smoothing
             )
-            return full, again
+            return full, second_gradient
 
         return losses, lambda upstream: gradient(upstream, logits)
 
@@ -104,7 +104,7 @@ if keras.backend.backend() == "jax":
         return _jax_forward(smoothing, logits, labels, visible)[0]
 
     def _jax_forward(smoothing, logits, labels, visible):
-        # Written out, XLA fuses it into two passes; `log_softmax` takes four.
+        # Written out, XLA fuses this into two passes; `log_softmax` takes four.
         z = logits.astype("float32")
         shifted = z - jax.lax.stop_gradient(jax.numpy.max(z, -1, keepdims=True))
         log_total = jax.numpy.log(jax.numpy.sum(jax.numpy.exp(shifted), -1))
@@ -115,8 +115,8 @@ if keras.backend.backend() == "jax":
         logits, labels, visible = kept
         p = jax.nn.softmax(logits.astype("float32"))
         classes = jax.numpy.arange(logits.shape[-1], dtype=labels.dtype)
-        wanted = jax.numpy.where(classes == labels[:, None], 1 - smoothing, 0.0)
-        full = (p - smoothing / logits.shape[-1] - wanted) * upstream[:, None]
+        target = jax.numpy.where(classes == labels[:, None], 1 - smoothing, 0.0)
+        full = (p - smoothing / logits.shape[-1] - target) * upstream[:, None]
         full = jax.numpy.where(visible[:, None], full, 0.0)
         return full.astype(logits.dtype), None, None
 
@@ -137,7 +137,7 @@ if keras.backend.backend() == "torch":
             logits, labels, visible = ctx.saved_tensors
             upstream = torch.where(visible, upstream, 0.0)[:, None]
             full = torch.softmax(logits, -1, dtype=torch.float32)
-            if torch.is_grad_enabled():  # this gradient is differentiated too
+            if torch.is_grad_enabled():  # for second derivatives
                 full = full * upstream
             else:
                 full.mul_(upstream)
@@ -165,7 +165,7 @@ if keras.backend.backend() == "tensorflow":
         logits, highest, log_total, labels, visible, upstream, smoothing
     ):
         p = tf.exp(tf.cast(logits, tf.float32) - highest - log_total)
-        full = (p - _wanted(logits, labels, smoothing)) * upstream[:, None]
+        full = (p - _target(logits, labels, smoothing)) * upstream[:, None]
         full = tf.where(visible[:, None], full, 0.0)
         return tf.cast(full, logits.dtype)
 
@@ -179,13 +179,14 @@ if keras.backend.backend() == "tensorflow":
         mean = tf.reduce_sum(p * direction, axis=-1, keepdims=True)
         curved = p * (direction - mean) * upstream[:, None]
         curved = tf.where(visible[:, None], curved, 0.0)
-        slope = p - _wanted(logits, labels, smoothing)
+        slope = p - _target(logits, labels, smoothing)
         along = tf.reduce_sum(slope * direction, axis=-1)
         along = tf.where(visible, along, 0.0)
         return along, tf.cast(curved, logits.dtype)
 
-    def _wanted(logits, labels, smoothing):
-        # Classes that are places of a row are counted when the program runs.
+    def _target(logits, labels, smoothing):
+        # The number of classes may be known only at run time, as where they are
+        # positions in a row.
         size = tf.shape(logits)[-1]
         classes = tf.range(tf.cast(size, labels.dtype))
         hit = tf.where(classes == labels[:, None], 1 - smoothing, 0.0)

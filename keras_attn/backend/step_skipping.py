@@ -1,4 +1,4 @@
-"""Steps of a running `fit` that read their batches and train on nothing."""
+"""Skips training steps of a running `fit`, still reading their batches."""
 
 import itertools
 
@@ -6,19 +6,18 @@ import keras
 
 
 def skip_steps(model, batches, logs, then):
-    """Lets the next steps of a running `fit` pass without training.
+    """Skips the next training steps of a running `fit`.
 
-    The loop of `fit` counts them and reads their batches as ever, so that the
-    steps after them are those of a `fit` that has trained on all.
+    `fit` still counts them and reads their batches, so that later steps are the
+    same as in a `fit` that trained on all batches.
 
     Args:
         model: compiled `keras.Model` whose `fit` has begun, before the first
             step of an epoch.
-        batches: int >= 1. How many batches to pass over, in whole executions
-            of `steps_per_execution`.
-        logs: dict of str to float. What these steps report.
-        then: function of a batch, called with the last one passed over.
-
+        batches: int >= 1. Number of batches to skip, rounded up to whole
+            executions of `steps_per_execution`.
+        logs: dict of str to float. Logs that the skipped steps return.
+        then: function of a batch, called with the last skipped batch.
     """
     train = model.train_function
     read = _READERS[keras.backend.backend()]
@@ -38,22 +37,22 @@ def skip_steps(model, batches, logs, then):
 
 
 def stop_skipping(model):
-    """Lets the next steps of a model train again, if they do not already."""
+    """Resumes training, if the steps of a model are being skipped."""
     train = getattr(model.train_function, "skipped", None)
     if train is not None:
         model.train_function = train
 
 
 def _from_iterator(iterator, count):
-    # A StopIteration of the first is the loop's to catch; after it, the epoch
-    # ends within this execution.
+    # StopIteration from the first `next` is caught by the loop of `fit`; later
+    # ones mean that the epoch ends within this execution.
     batch = next(iterator)
     for other in itertools.islice(iterator, count - 1):
         batch = other
     return batch
 
 
-# What the loops of the backends hand to a step, and what they want back.
+# Arguments and results of the train function, per backend.
 _READERS = {
     "jax": lambda arguments, count, logs: (
         _from_iterator(arguments[1], count),

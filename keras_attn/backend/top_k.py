@@ -1,4 +1,4 @@
-"""The largest entries of each row, the same ones on every backend."""
+"""Top-k with the same order of ties on every backend."""
 
 import math
 
@@ -8,42 +8,43 @@ from keras import ops
 if keras.backend.backend() == "torch":
     import torch
 
-_WORTH_IT = 8  # entries in a piece
+_WORTH_IT = 8  # smallest chunk size
 
 
 def top_k(x, count):
-    """Finds the largest entries along the last axis, in falling order.
+    """Finds the largest entries along the last axis, in descending order.
 
-    Among equals the one of the lower index comes first. PyTorch's own `topk`
-    promises no order, so that the backends would disagree wherever two entries
-    tie. Which entries of -inf are taken stays open: they are nobody's choice.
+    Ties are broken by the lower index. PyTorch's `topk` guarantees no order, so
+    without this the backends would disagree on ties. Which of several entries
+    of -inf are returned is unspecified, since decoding never selects them.
 
     Args:
         x: float32 (..., N), without NaN.
         count: int, 1 <= count <= N.
 
     Returns:
-        The entries, float32 (..., count), and their indices, int32, likewise.
+        The entries, float32 (..., count), and their indices, int32
+        (..., count).
     """
     if keras.backend.backend() != "torch":
-        return _of_program(x, count)
+        return _chunked_top_k(x, count)
     return torch.ops.keras_attn.top_k(x, count)
 
 
 def of_torch(x, count):
-    """Finds them on PyTorch; a graph calls it, since it looks at values."""
-    # One more than is wanted: it may tie with the last that is.
+    """Computes `top_k` on PyTorch; an operator, because it reads values."""
+    # One more entry than requested: it may tie with the last one.
     values, indices = torch.topk(x, min(count + 1, x.shape[-1]), dim=-1)
     after, before = values[..., 1:], values[..., :-1]
     if ((after == before) & (after > -float("inf"))).any():
         values, indices = _settled(x, count)
-    # As the shapes below say: what is compiled relies on the strides.
+    # Contiguous, as in `_shapes`: compiled code relies on the strides.
     indices = indices[..., :count].to(torch.int32)
     return values[..., :count].contiguous(), indices.contiguous()
 
 
 def argmax_first(x):
-    """Finds the first of the largest entries along the last axis.
+    """Finds the first maximum along the last axis.
 
     Args:
         x: float32 (..., N).
@@ -53,39 +54,40 @@ def argmax_first(x):
     """
     if keras.backend.backend() == "torch":
         return ops.cast(ops.argmax(x, axis=-1), "int32")
-    # A maximum and a minimum become vector code, an `argmax` does not.
-    places = ops.arange(x.shape[-1], dtype="int32")
+    # XLA vectorizes a maximum and a minimum, but not `argmax`.
+    indices = ops.arange(x.shape[-1], dtype="int32")
     most = ops.max(x, axis=-1, keepdims=True)
-    found = ops.where(x == most, places, x.shape[-1] - 1)
+    found = ops.where(x == most, indices, x.shape[-1] - 1)
     return ops.min(found, axis=-1)
 
 
-def _of_program(x, count):
-    """Looks at whole pieces of a long row first, which is vector code.
+def _chunked_top_k(x, count):
+    """Reduces a long row to its chunks' maxima first, which is vectorized.
 
-    The `count` largest lie in the `count` pieces with the largest maxima, of
-    equal ones the first: each other piece has as many entries before its own.
+    The `count` largest entries lie in the `count` chunks with the largest
+    maxima, ties broken by the lower index: each of these chunks has an entry
+    that precedes all entries of the other chunks.
     """
     size = x.shape[-1]
-    piece = math.isqrt(size // count)
-    if piece < _WORTH_IT:
+    chunk = math.isqrt(size // count)
+    if chunk < _WORTH_IT:
         return _top(x, count)
-    near = sorted(range(piece // 2 + 1, 2 * piece), key=lambda n: -size % n)
-    piece = near[0]
-    missing = -size % piece
+    near = sorted(range(chunk // 2 + 1, 2 * chunk), key=lambda n: -size % n)
+    chunk = near[0]
+    missing = -size % chunk
     if missing:
-        # They are the last of all, so that they are never taken.
+        # At the end and -inf, so they are never picked.
         ends = [(0, 0)] * (len(x.shape) - 1) + [(0, missing)]
         x = ops.pad(x, ends, constant_values=-float("inf"))
     leading = ops.shape(x)[:-1]
-    pieces = ops.reshape(x, (*leading, (size + missing) // piece, piece))
-    _, chosen = _top(ops.max(pieces, axis=-1), count)
+    chunks = ops.reshape(x, (*leading, (size + missing) // chunk, chunk))
+    _, chosen = _top(ops.max(chunks, axis=-1), count)
     chosen = ops.sort(chosen, axis=-1)[..., None]
-    within = ops.take_along_axis(pieces, chosen, axis=-2)
-    values, places = _top(ops.reshape(within, (*leading, -1)), count)
-    indices = chosen * piece + ops.arange(piece, dtype="int32")
+    within = ops.take_along_axis(chunks, chosen, axis=-2)
+    values, ranks = _top(ops.reshape(within, (*leading, -1)), count)
+    indices = chosen * chunk + ops.arange(chunk, dtype="int32")
     indices = ops.reshape(indices, (*leading, -1))
-    return values, ops.take_along_axis(indices, places, axis=-1)
+    return values, ops.take_along_axis(indices, ranks, axis=-1)
 
 
 def _top(x, count):
@@ -96,15 +98,15 @@ def _top(x, count):
 
 
 def _settled(x, count):
-    """Ranks whole numbers that hold both the entry and its index.
+    """Breaks ties by ranking integers that encode the entry and its index.
 
-    A stable sort would do the same, a row of a vocabulary at a time.
+    A stable sort would give the same result but sort the whole vocabulary.
     """
-    # As whole numbers, floats keep their order, but for the signs.
+    # Float bits compare like integers, except for the sign.
     bits = (x + 0.0).view(torch.int32)  # no -0.0
     ranks = (bits ^ ((bits >> 31) & 0x7FFFFFFF)).to(torch.int64)
-    behind = torch.arange(x.shape[-1] - 1, -1, -1, device=x.device)
-    keys = torch.topk((ranks << 32) | behind, count, dim=-1).values
+    reversed_index = torch.arange(x.shape[-1] - 1, -1, -1, device=x.device)
+    keys = torch.topk((ranks << 32) | reversed_index, count, dim=-1).values
     indices = x.shape[-1] - 1 - (keys & 0xFFFFFFFF)
     return torch.gather(x, -1, indices), indices
 
@@ -115,7 +117,7 @@ def _shapes(x, count):
 
 
 if keras.backend.backend() == "torch":
-    # An operation of its own stays one in a graph that is taken without values.
+    # A custom operator is one node in a captured graph, which has no values.
     torch.library.define(
         "keras_attn::top_k", "(Tensor x, int count) -> (Tensor, Tensor)"
     )

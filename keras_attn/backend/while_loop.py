@@ -1,4 +1,4 @@
-"""A loop over tensors: one program where programs are compiled."""
+"""While loop over tensors, compiled on JAX and TensorFlow."""
 
 import keras
 from keras import ops
@@ -6,21 +6,21 @@ from keras import ops
 if keras.backend.backend() == "torch":
     import torch
 
-# A GPU would have to catch up with the program before each look.
-_LOOK_EVERY = 8
+# Reading the condition waits until a GPU has caught up.
+_CHECK_EVERY = 8
 
 
 def while_loop(function, going, loop, times):
-    """Applies a function again and again while there is anything to do.
+    """Applies a function repeatedly while a condition holds.
 
     Args:
         function: takes a nest of tensors and returns the next, of the same
-            structure, shapes and dtypes. Once nothing is going it must make no
-            difference any more: on an accelerator PyTorch looks at every eighth
-            step only.
-        going: takes the nest and returns bool (): whether to go on.
+            structure, shapes and dtypes. Once `going` is False, further calls
+            must have no effect: on an accelerator, PyTorch checks the condition
+            only at every eighth step.
+        going: takes the nest and returns bool (): whether to continue.
         loop: nest of tensors, a tuple.
-        times: int. How often at most.
+        times: int. Maximum number of iterations.
 
     Returns:
         The last nest.
@@ -35,7 +35,7 @@ def while_loop(function, going, loop, times):
         )
         return kind(*loop)
     with torch.inference_mode():
-        every = 1 if going(loop).device.type == "cpu" else _LOOK_EVERY
+        every = 1 if going(loop).device.type == "cpu" else _CHECK_EVERY
         for number in range(times):
             if number % every == 0 and not going(loop):
                 break

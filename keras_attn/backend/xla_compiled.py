@@ -1,4 +1,4 @@
-"""Many small steps over a large array, compiled to few passes over it."""
+"""Compiles elementwise code inside TensorFlow graphs with XLA."""
 
 import functools
 
@@ -9,13 +9,13 @@ if keras.backend.backend() == "tensorflow":
 
 
 def one_program(function):
-    """Lets XLA compile a function inside a TensorFlow graph.
+    """Compiles a function with XLA inside a TensorFlow graph.
 
-    A graph on a CPU takes one pass over memory for each operation; compiled,
-    the steps between two products share one. Compiled once for each shape.
-    Outside of a graph, where every new shape would wait for the compiler, and
-    on other backends, the function stays as it is: JAX compiles all, PyTorch
-    nothing.
+    On a CPU, a TensorFlow graph makes one pass over memory per operation; when
+    compiled, the operations between two products share one pass. Compiled once
+    per shape. In eager mode, where every new shape would wait for the compiler,
+    and on other backends, the function is unchanged: JAX compiles everything,
+    PyTorch nothing.
 
     Args:
         function: takes and returns tensors; other arguments must be hashable.

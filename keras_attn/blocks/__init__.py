@@ -1,4 +1,4 @@
-"""F4: encoder and decoder blocks: sublayer + residual + norm."""
+"""Transformer blocks: sublayers with residual connection and layer norm."""
 
 from keras_attn.blocks.decoder_block import DecoderBlock
 from keras_attn.blocks.encoder_block import EncoderBlock

@@ -1,4 +1,4 @@
-"""What encoder and decoder blocks share: their arguments and sublayers."""
+"""Base class of the Transformer blocks."""
 
 import keras
 from keras import ops
@@ -19,9 +19,9 @@ from keras_attn.ops.visibility import implicit_mask
 
 
 class Block(QuantizedParts, Rematerialized):
-    """Holds the configuration of a block and makes its sublayers.
+    """Base class with the configuration of a block and its sublayers.
 
-    Abstract: `EncoderBlock` and `DecoderBlock` say what is computed, and
+    Abstract: `EncoderBlock` and `DecoderBlock` define the computation and
     document the arguments.
     """
 
@@ -82,8 +82,9 @@ class Block(QuantizedParts, Rematerialized):
     ):
         if self.key_dim is None and width % self.num_heads:
             raise ValueError(
-                "`num_heads` must divide the width of the inputs, or `key_dim` "
-                f"be given. Received: num_heads={self.num_heads}, width {width}"
+                "`num_heads` must divide the width of the inputs if `key_dim` "
+                "is not given. Received: "
+                f"num_heads={self.num_heads}, width {width}"
             )
         attention = MultiHeadAttention(
             self.num_heads,
@@ -134,7 +135,7 @@ class Block(QuantizedParts, Rematerialized):
 
     @staticmethod
     def _prepare_inputs(name, inputs, mask, positions, segment_ids):
-        """Cleans the inputs and says where their tokens stand."""
+        """Zeros the padding of the inputs and returns their positions."""
         checks.rank(name, inputs, 3)
         for what, given in (
             ("positions", positions),
@@ -190,5 +191,5 @@ class Block(QuantizedParts, Rematerialized):
 
     @classmethod
     def from_config(cls, config):
-        """Makes the block, and its position with it."""
+        """Creates the block and its attention position."""
         return super().from_config(with_position(config))

@@ -1,4 +1,4 @@
-"""The Transformer's decoder block."""
+"""Transformer decoder block."""
 
 import keras
 
@@ -7,27 +7,27 @@ from keras_attn.blocks.block import Block
 
 @keras.saving.register_keras_serializable(package="keras_attn")
 class DecoderBlock(Block):
-    """Causal self-attention, attention to a memory, feed-forward network.
+    """Transformer decoder block.
 
         x = LayerNorm(x + Dropout(CausalMultiHead(x, x, x)))
         x = LayerNorm(x + Dropout(MultiHead(x, memory, memory)))
         y = LayerNorm(x + Dropout(FFN(x)))
 
     Vaswani et al. 2017, sec. 3.1, https://arxiv.org/abs/1706.03762. With
-    `normalize_first` the norms move to the front of the sublayers (Xiong et
-    al. 2020, https://arxiv.org/abs/2002.04745); a stack then wants one more
-    layer norm behind its last block.
+    `normalize_first` the layer norms precede the sublayers (Xiong et al. 2020,
+    https://arxiv.org/abs/2002.04745); a stack then needs another layer norm
+    after its last block.
 
-    Without a memory the second sublayer is not there: the block of a language
-    model, as in GPT (Radford et al. 2018). What the block is built with, by its
-    first call or by `build`, decides.
+    Without a memory there is no cross-attention: a language model's block, as
+    in GPT (Radford et al. 2018). Whether a memory is passed when the block is
+    built, by its first call or by `build`, decides.
 
     Args:
         num_heads: int >= 1. N.
         intermediate_dim: int >= 1. Width inside the feed-forward network.
         key_dim: int >= 1. Features per head; default D / N.
-        num_key_value_heads: int dividing N. Heads of keys and values that the
-            query heads share; default N.
+        num_key_value_heads: int dividing N. Key-value heads shared by the query
+            heads; default N.
         dropout: float in [0, 1). On the output of each sublayer.
         attention_dropout: float in [0, 1). On the attention weights.
         activation_dropout: float in [0, 1). Inside the feed-forward network.
@@ -36,8 +36,8 @@ class DecoderBlock(Block):
         normalize_first: bool. Pre-norm instead of post-norm. Default False.
         epsilon: float. Added to the variance in the layer norms.
         use_bias: bool. Biases in projections and dense layers. Default True.
-        sliding_window: int >= 1. Keys this far or further are hidden from the
-            self-attention; default None, no window.
+        sliding_window: int >= 1. The self-attention masks keys at this distance
+            or further; default None, no window.
         kernel_initializer: initializer of the kernels.
         bias_initializer: initializer of the biases.
         attention_position: `AttentionPosition`, such as `RotaryPosition`, of
@@ -46,29 +46,30 @@ class DecoderBlock(Block):
 
     Call arguments:
         inputs: float (B, T, D).
-        memory: float (B, S, D'), the encoder's output; default None, there is
-            none.
-        mask: bool (B, T), True where there is a token; default the implicit
-            Keras mask.
-        memory_mask: bool (B, S), likewise.
-        attention_mask: bool, (T, T), (B, T, T) or (B, N, T, T), ANDed to the
-            causal mask of the self-attention.
-        positions: int32 (B, T), in tokens from 0; -1 = no token. Default: the
-            count of tokens before.
-        memory_positions: int32 (B, S), likewise.
-        training: bool. Whether dropout acts.
-        segment_ids: int32 (B, T), an id for each sentence of a packed row: it
+        memory: float (B, S, D'), the encoder's output; default None, no
+            cross-attention.
+        mask: bool (B, T), True for tokens, False for padding; default: the
+            implicit Keras mask.
+        memory_mask: bool (B, S), the same for the memory.
+        attention_mask: bool, (T, T), (B, T, T) or (B, N, T, T), combined with
+            the causal mask of the self-attention by AND.
+        positions: int32 (B, T), in tokens from 0; -1 for padding. Default: the
+            number of preceding tokens.
+        memory_positions: int32 (B, S), the same for the memory.
+        training: bool. Whether to apply dropout.
+        segment_ids: int32 (B, T), one id per segment of a packed row. A segment
             sees only itself, and its positions count from 0.
-        memory_segment_ids: int32 (B, S). A sentence sees the part of the memory
-            that has its id; default: all of it.
+        memory_segment_ids: int32 (B, S). A segment sees the part of the memory
+            with the same id; default: all of it.
 
     Returns:
         Float (B, T, D).
 
     Raises:
-        ValueError: an argument out of range, inputs not of rank 3, heads that
-            do not divide their width, a position that does not fit them, or a
-            memory that a block built without one is given, and the reverse.
+        ValueError: if an argument is out of range, the inputs are not of rank
+            3, the number of heads does not divide their width, the attention
+            position does not fit the heads, or a memory is passed to a block
+            built without one, or the reverse.
 
     Examples:
         >>> block = keras_attn.blocks.DecoderBlock(
@@ -111,7 +112,7 @@ class DecoderBlock(Block):
         """Applies the block; the class docstring lists the arguments."""
         if segment_ids is None and memory_segment_ids is not None:
             raise ValueError(
-                "`memory_segment_ids` must come with `segment_ids`. "
+                "`memory_segment_ids` requires `segment_ids`. "
                 "Received: segment_ids=None"
             )
         self._check_memory(memory is not None)
@@ -155,7 +156,7 @@ class DecoderBlock(Block):
 
     @property
     def cross_attention(self):
-        """The attention to the memory, a `MultiHeadAttention`, or None."""
+        """The cross-attention, a `MultiHeadAttention`, or None."""
         return self._cross_attention
 
     def project_memory(self, memory, positions):
@@ -163,7 +164,7 @@ class DecoderBlock(Block):
 
         Args:
             memory: float (B, S, D').
-            positions: int32 (B, S), -1 = no token.
+            positions: int32 (B, S), -1 for padding.
 
         Returns:
             Keys (B, S, K, H) and values (B, S, K, H).
@@ -171,7 +172,7 @@ class DecoderBlock(Block):
         return self._cross_attention.project_memory(memory, positions)
 
     def prepare_weights(self):
-        """Returns what `decode_step` takes as `weights`."""
+        """Returns the `weights` for `decode_step`."""
         return self._self_attention.prepare_weights()
 
     def decode_step(self, inputs, positions, cache, memory, layer, weights=()):
@@ -181,10 +182,10 @@ class DecoderBlock(Block):
             inputs: float (R, T, D), the new tokens.
             positions: int32 (R, T), from `keras_attn.cache.open_slots`.
             cache: `KVCache` of the hypotheses, consumed.
-            memory: `KVCache` of the projected memory, read only; () where there
-                is none.
-            layer: int. Which layer of both caches this block is.
-            weights: what `prepare_weights` returned, or ().
+            memory: `KVCache` of the projected memory, read-only; () without a
+                memory.
+            layer: int. Index of this block in both caches.
+            weights: result of `prepare_weights`, or ().
 
         Returns:
             Float (R, T, D) and the cache of the hypotheses.
@@ -208,7 +209,7 @@ class DecoderBlock(Block):
     def _check_memory(self, given):
         if given != (self._cross_attention is not None):
             raise ValueError(
-                "`memory` must be given to every call of a block that was "
-                "built with one, and to none of one that was built without. "
+                "`memory` must be given in every call if the block was built "
+                "with one, and in no call otherwise. "
                 f"Received: {'a memory' if given else 'none'}"
             )

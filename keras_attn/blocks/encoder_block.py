@@ -1,4 +1,4 @@
-"""The Transformer's encoder block."""
+"""Transformer encoder block."""
 
 import keras
 
@@ -7,22 +7,22 @@ from keras_attn.blocks.block import Block
 
 @keras.saving.register_keras_serializable(package="keras_attn")
 class EncoderBlock(Block):
-    """Self-attention and a feed-forward network, each with its residual.
+    """Transformer encoder block.
 
         x = LayerNorm(x + Dropout(MultiHead(x, x, x)))
         y = LayerNorm(x + Dropout(FFN(x)))
 
     Vaswani et al. 2017, sec. 3.1, https://arxiv.org/abs/1706.03762. With
-    `normalize_first` the norms move to the front of the sublayers (Xiong et
-    al. 2020, https://arxiv.org/abs/2002.04745); a stack then wants one more
-    layer norm behind its last block.
+    `normalize_first` the layer norms precede the sublayers (Xiong et al. 2020,
+    https://arxiv.org/abs/2002.04745); a stack then needs another layer norm
+    after its last block.
 
     Args:
         num_heads: int >= 1. N.
         intermediate_dim: int >= 1. Width inside the feed-forward network.
         key_dim: int >= 1. Features per head; default D / N.
-        num_key_value_heads: int dividing N. Heads of keys and values that the
-            query heads share; default N.
+        num_key_value_heads: int dividing N. Key-value heads shared by the query
+            heads; default N.
         dropout: float in [0, 1). On the output of each sublayer.
         attention_dropout: float in [0, 1). On the attention weights.
         activation_dropout: float in [0, 1). Inside the feed-forward network.
@@ -31,8 +31,8 @@ class EncoderBlock(Block):
         normalize_first: bool. Pre-norm instead of post-norm. Default False.
         epsilon: float. Added to the variance in the layer norms.
         use_bias: bool. Biases in projections and dense layers. Default True.
-        sliding_window: int >= 1. Keys this far or further are hidden; default
-            None, no window.
+        sliding_window: int >= 1. Keys at this distance or further are masked;
+            default None, no window.
         kernel_initializer: initializer of the kernels.
         bias_initializer: initializer of the biases.
         attention_position: `AttentionPosition`, such as `RotaryPosition`, of
@@ -41,21 +41,22 @@ class EncoderBlock(Block):
 
     Call arguments:
         inputs: float (B, T, D).
-        mask: bool (B, T), True where there is a token; default the implicit
-            Keras mask.
+        mask: bool (B, T), True for tokens, False for padding; default: the
+            implicit Keras mask.
         attention_mask: bool, (T, T), (B, T, T) or (B, N, T, T).
-        positions: int32 (B, T), in tokens from 0; -1 = no token. Default: the
-            count of tokens before.
-        training: bool. Whether dropout acts.
-        segment_ids: int32 (B, T), an id for each sentence of a packed row: it
+        positions: int32 (B, T), in tokens from 0; -1 for padding. Default: the
+            number of preceding tokens.
+        training: bool. Whether to apply dropout.
+        segment_ids: int32 (B, T), one id per segment of a packed row. A segment
             sees only itself, and its positions count from 0.
 
     Returns:
         Float (B, T, D).
 
     Raises:
-        ValueError: an argument out of range, inputs not of rank 3, heads that
-            do not divide their width, or a position that does not fit them.
+        ValueError: if an argument is out of range, the inputs are not of rank
+            3, the number of heads does not divide their width, or the attention
+            position does not fit the heads.
 
     Examples:
         >>> block = keras_attn.blocks.EncoderBlock(

@@ -1,4 +1,4 @@
-"""Residual connection, dropout and layer norm around any sublayer."""
+"""Residual connection with dropout and layer norm."""
 
 import keras
 
@@ -9,7 +9,7 @@ from keras_attn.layers.dropout import Dropout
 
 @keras.saving.register_keras_serializable(package="keras_attn")
 class Residual(keras.layers.Layer):
-    """Wraps dropout, the residual sum and the layer norm around a sublayer.
+    """Residual connection, dropout and layer norm around a sublayer.
 
         y = LayerNorm(x + Dropout(f(x)))
 
@@ -20,8 +20,8 @@ class Residual(keras.layers.Layer):
 
     Pre-norm (Xiong et al. 2020, https://arxiv.org/abs/2002.04745).
 
-    The sublayer itself stays with the block: call `pre` on x, the sublayer
-    on what comes back, and `post` on x and the sublayer's output.
+    The sublayer itself belongs to the block: call `pre` on x, the sublayer on
+    the result, and `post` on x and the sublayer's output.
 
     Args:
         dropout: float in [0, 1). Probability that a feature is dropped.
@@ -56,11 +56,11 @@ class Residual(keras.layers.Layer):
         self.built = True
 
     def pre(self, x):
-        """Returns what the sublayer is to see of x."""
+        """Returns the input of the sublayer."""
         return self._norm(x) if self.normalize_first else x
 
     def post(self, x, output, training=None):
-        """Adds the sublayer's output to x."""
+        """Adds the sublayer's output to x, with dropout and post-norm."""
         dropout = self._dropout_layer if self.dropout and training else None
         if not self.normalize_first:
             return add_and_norm(x, output, self._norm, dropout)

@@ -1,4 +1,4 @@
-"""Transformer-XL's block: a decoder block that remembers earlier segments."""
+"""Transformer-XL block with segment-level recurrence."""
 
 import keras
 from keras import ops
@@ -10,25 +10,25 @@ from keras_attn.ops.visibility import implicit_mask
 
 @keras.saving.register_keras_serializable(package="keras_attn")
 class SegmentBlock(DecoderBlock):
-    """Causal self-attention to a segment and to what came before it.
+    """Transformer-XL block: causal attention to a segment and its past.
 
         h = [past; x]
         x = LayerNorm(x + Dropout(CausalMultiHead(x, h, h)))
         y = LayerNorm(x + Dropout(FFN(x)))
 
-    Dai et al. 2019, sec. 3.2, https://arxiv.org/abs/1901.02860. The past are
-    the inputs that this block had for the tokens before, through which no
-    gradient should go (`keras.ops.stop_gradient`). Slots are one sequence, the
-    past in front; distances are those of the slots, so padding belongs in front
-    of the past or behind the segment. As published, the projections of the
-    attention have no biases.
+    Dai et al. 2019, sec. 3.2, https://arxiv.org/abs/1901.02860. `past` are this
+    block's inputs for the preceding tokens; stop their gradient with
+    `keras.ops.stop_gradient`. The past and the segment form one sequence of
+    slots. Distances are between slots, so padding belongs before the past or
+    after the segment. As in the paper, the attention's projections have no
+    biases.
 
     Args:
         num_heads: int >= 1. N.
         intermediate_dim: int >= 1. Width inside the feed-forward network.
         key_dim: int >= 1. Features per head; default D / N.
-        num_key_value_heads: int dividing N. Heads of keys and values that the
-            query heads share; default N.
+        num_key_value_heads: int dividing N. Key-value heads shared by the query
+            heads; default N.
         dropout: float in [0, 1). On the output of each sublayer.
         attention_dropout: float in [0, 1). On the attention weights.
         activation_dropout: float in [0, 1). Inside the feed-forward network.
@@ -37,32 +37,33 @@ class SegmentBlock(DecoderBlock):
         normalize_first: bool. Pre-norm instead of post-norm. Default False.
         epsilon: float. Added to the variance in the layer norms.
         use_bias: bool. Biases in the dense layers. Default True.
-        sliding_window: int >= 1. Keys this far or further are hidden; default
-            None, no window.
+        sliding_window: int >= 1. Keys at this distance or further are masked;
+            default None, no window.
         kernel_initializer: initializer of the kernels.
         bias_initializer: initializer of the biases.
-        attention_position: `AttentionPosition`, as a rule a
+        attention_position: `AttentionPosition`, usually a
             `TransformerXLPosition`; default None.
         **kwargs: arguments of `keras.layers.Layer`: `name`, `dtype`, ...
 
     Call arguments:
         inputs: float (B, T, D).
-        past: float (B, M, D), the inputs of the M tokens before; default None,
-            there are none.
-        mask: bool (B, T), True where there is a token; default the implicit
-            Keras mask.
-        past_mask: bool (B, M), likewise; default: everywhere.
-        segment_ids: int32 (B, T). A token sees those with its id; default: all.
-        past_segment_ids: int32 (B, M), likewise; given with `segment_ids` or
-            not at all.
-        training: bool. Whether dropout acts.
+        past: float (B, M, D), the inputs of the M preceding tokens; default
+            None, no past.
+        mask: bool (B, T), True for tokens, False for padding; default: the
+            implicit Keras mask.
+        past_mask: bool (B, M), the same for the past; default: no padding.
+        segment_ids: int32 (B, T). Tokens see tokens with the same id; default:
+            all tokens.
+        past_segment_ids: int32 (B, M), the same for the past; required with
+            `segment_ids`.
+        training: bool. Whether to apply dropout.
 
     Returns:
         Float (B, T, D).
 
     Raises:
-        ValueError: an argument out of range, inputs or a past not of rank 3, or
-            segments of one of them only.
+        ValueError: if an argument is out of range, the inputs or the past are
+            not of rank 3, or only one of them has segment ids.
 
     Examples:
         >>> position = keras_attn.layers.TransformerXLPosition(2, 4)
@@ -91,14 +92,14 @@ class SegmentBlock(DecoderBlock):
         """Applies the block; the class docstring lists the arguments."""
         checks.rank("inputs", inputs, 3)
         mask = implicit_mask(inputs) if mask is None else mask
-        x = keys = _cleaned(inputs, mask)
+        x = keys = _zero_padding(inputs, mask)
         before, token_mask, key_segment_ids = 0, mask, segment_ids
         if past is not None:
             checks.rank("past", past, 3)
             _check_segment_ids(segment_ids, past_segment_ids)
             before = ops.shape(past)[1]
-            keys = ops.concatenate([_cleaned(past, past_mask), x], axis=1)
-            token_mask = _joined(past, past_mask, inputs, mask)
+            keys = ops.concatenate([_zero_padding(past, past_mask), x], axis=1)
+            token_mask = _joint_mask(past, past_mask, inputs, mask)
             if segment_ids is not None:
                 key_segment_ids = ops.concatenate(
                     [past_segment_ids, segment_ids], 1
@@ -126,14 +127,14 @@ class SegmentBlock(DecoderBlock):
         )
 
 
-def _cleaned(x, mask):
+def _zero_padding(x, mask):
     if mask is None:
         return x
     return ops.where(ops.cast(mask, "bool")[..., None], x, 0)
 
 
-def _joined(past, past_mask, inputs, mask):
-    """Says where there is a token in both; None where there is everywhere."""
+def _joint_mask(past, past_mask, inputs, mask):
+    """Returns the token mask of past and inputs; None without padding."""
     if past_mask is None and mask is None:
         return None
     masks = [
@@ -149,7 +150,6 @@ def _check_segment_ids(segment_ids, past_segment_ids):
     if (segment_ids is None) != (past_segment_ids is None):
         missing = "segment_ids" if segment_ids is None else "past_segment_ids"
         raise ValueError(
-            "`segment_ids` and `past_segment_ids` must be given together where "
-            "there "
-            f"is a `past`. Received: {missing}=None"
+            "`segment_ids` and `past_segment_ids` must be given together if "
+            f"`past` is given. Received: {missing}=None"
         )

@@ -1,4 +1,4 @@
-"""XLNet's block: one stream that knows its tokens, one that must guess them."""
+"""XLNet block with two-stream attention."""
 
 import dataclasses
 
@@ -13,24 +13,24 @@ from keras_attn.ops.visibility import implicit_mask
 
 @keras.saving.register_keras_serializable(package="keras_attn")
 class TwoStreamBlock(SegmentBlock):
-    """Attention of two streams to what one of them holds.
+    """XLNet block: content and query streams that attend to the content.
 
         k = [past; h]
         h' = LayerNorm(h + Dropout(MultiHead(h, k, k)))     content
         g' = LayerNorm(g + Dropout(MultiHead(g, k, k)))     queries
-        y = LayerNorm(x + Dropout(FFN(x))),                 of both
+        y = LayerNorm(x + Dropout(FFN(x))),                 both
 
-    Yang et al. 2019, sec. 2.3, https://arxiv.org/abs/1906.08237. Both streams
-    share all weights, and only the content is ever looked at. Who sees whom is
-    described outside, once for all blocks: a content token sees itself, a query
-    does not see what stands at its place.
+    Yang et al. 2019, sec. 2.3, https://arxiv.org/abs/1906.08237. The streams
+    share all weights, and keys and values come from the content only. The
+    caller passes the visibility, which is the same for all blocks: a content
+    token sees itself; a query does not see the token at its own position.
 
     Args:
         num_heads: int >= 1. N.
         intermediate_dim: int >= 1. Width inside the feed-forward network.
         key_dim: int >= 1. Features per head; default D / N.
-        num_key_value_heads: int dividing N. Heads of keys and values that the
-            query heads share; default N.
+        num_key_value_heads: int dividing N. Key-value heads shared by the query
+            heads; default N.
         dropout: float in [0, 1). On the output of each sublayer.
         attention_dropout: float in [0, 1). On the attention weights.
         activation_dropout: float in [0, 1). Inside the feed-forward network.
@@ -39,32 +39,33 @@ class TwoStreamBlock(SegmentBlock):
         normalize_first: bool. Pre-norm instead of post-norm. Default False.
         epsilon: float. Added to the variance in the layer norms.
         use_bias: bool. Biases in the dense layers. Default True.
-        sliding_window: int >= 1. Keys this far or further are hidden; default
-            None, no window.
+        sliding_window: int >= 1. Keys at this distance or further are masked;
+            default None, no window.
         kernel_initializer: initializer of the kernels.
         bias_initializer: initializer of the biases.
-        attention_position: `AttentionPosition`, as a rule an `XLNetPosition`;
+        attention_position: `AttentionPosition`, usually an `XLNetPosition`;
             default None.
         **kwargs: arguments of `keras.layers.Layer`: `name`, `dtype`, ...
 
     Call arguments:
         inputs: float (B, T, D), the content.
-        queries: float (B, P, D); default None, there are none.
-        past: float (B, M, D), the content of the M tokens before; default None.
+        queries: float (B, P, D); default None, no query stream.
+        past: float (B, M, D), the content of the M preceding tokens; default
+            None.
         content_visibility: `keras_attn.ops.Visibility` of the content, whose
-            keys are the past and the content. Default: all of it, but for what
-            the implicit Keras mask hides.
-        query_visibility: `keras_attn.ops.Visibility` of the queries, of the
-            same keys.
-        training: bool. Whether dropout acts.
+            keys are the past and the content. Default: only padding, by the
+            implicit Keras mask, is masked.
+        query_visibility: `keras_attn.ops.Visibility` of the queries, for the
+            same keys. Required with `queries`.
+        training: bool. Whether to apply dropout.
 
     Returns:
         Float (B, T, D), the content; with queries a pair of it and float
         (B, P, D).
 
     Raises:
-        ValueError: an argument out of range, inputs not of rank 3, or queries
-            of which nothing is said.
+        ValueError: if an argument is out of range, the inputs are not of rank
+            3, or `queries` are given without `query_visibility`.
 
     Examples:
         >>> block = keras_attn.blocks.TwoStreamBlock(
@@ -94,20 +95,20 @@ class TwoStreamBlock(SegmentBlock):
             before = ops.shape(past)[1]
             keys = ops.concatenate([past, inputs], axis=1)
         if content_visibility is None:
-            content_visibility = _everything(inputs, before)
+            content_visibility = _padding_visibility(inputs, before)
         keys = self._around_attention.pre(keys)
         streams = [(keys[:, before:], content_visibility)]
         if queries is not None:
             checks.rank("queries", queries, 3)
             if query_visibility is None:
                 raise ValueError(
-                    "`query_visibility` must say what `queries` see. "
+                    "`query_visibility` is required with `queries`. "
                     "Received: query_visibility=None"
                 )
             streams.append(
                 (self._around_attention.pre(queries), query_visibility)
             )
-        streams = [(x, self._near(see)) for x, see in streams]
+        streams = [(x, self._windowed(see)) for x, see in streams]
         mixed = self._self_attention.attend_streams(keys, streams, training)
         content, *rest = [
             self._apply_network(
@@ -118,14 +119,14 @@ class TwoStreamBlock(SegmentBlock):
         return (content, *rest) if rest else content
 
     def decode_queries(self, queries, positions, order, cache, layer):
-        """Applies the block to queries behind written tokens.
+        """Applies the block to queries that attend to cached tokens.
 
         Args:
             queries: float (R, T, D).
-            positions: int32 (R, T), where they stand.
-            order: int32 (R, T), the last positions that they see.
-            cache: `KVCache`, read only.
-            layer: int. Which layer of the cache this block is.
+            positions: int32 (R, T), the positions of the queries.
+            order: int32 (R, T), the last position that each query sees.
+            cache: `KVCache`, read-only.
+            layer: int. Index of this block in the cache.
 
         Returns:
             Float (R, T, D).
@@ -140,13 +141,13 @@ class TwoStreamBlock(SegmentBlock):
         x = self._around_attention.post(queries, mixed)
         return self._apply_network(x, training=False)
 
-    def _near(self, visibility):
+    def _windowed(self, visibility):
         if self.sliding_window is None:
             return visibility
         return dataclasses.replace(visibility, window=self.sliding_window)
 
 
-def _everything(inputs, before):
+def _padding_visibility(inputs, before):
     length = before + ops.shape(inputs)[1]
     positions = ops.arange(length, dtype="int32")[None]
     mask = implicit_mask(inputs)

@@ -1,4 +1,4 @@
-"""F2: what a decoder keeps from step to step, and all that touches it."""
+"""Key-value cache for decoding."""
 
 from keras_attn.cache.kv_cache import (
     KVCache,

@@ -1,4 +1,4 @@
-"""F2: the keys and values a decoder keeps, as plain tensors."""
+"""Key-value cache as a named tuple of tensors."""
 
 from typing import Any, NamedTuple
 
@@ -19,29 +19,29 @@ from keras_attn.ops import positions_from_mask
 
 
 class KVCache(NamedTuple):
-    """Holds projected keys and values of every layer, one slot a token.
+    """Projected keys and values of every layer, one slot per token.
 
-    A plain nest of tensors: it goes through compiled loops as it is. Only the
-    functions of this module touch its fields. Each of them consumes the cache
-    it is given: the old one must not be used again.
+    A nest of tensors, which can be carried through compiled loops. Only the
+    functions of this package access its fields. They consume the cache that
+    they are given: it must not be used again.
 
-    Where a source has k hypotheses, R = B k rows, each of its L slots is k
-    slots side by side, one of each. What a hypothesis has written stays where
-    it is: when a search goes on from another one, only the table of who wrote
-    what changes, and the hypotheses of a source are queries to all its k L
-    slots.
+    If each source has k hypotheses, R = B k rows in all, each of its L slots is
+    k adjacent slots, one per hypothesis. Written keys and values never move:
+    when a beam continues another hypothesis, only `origins` changes. The
+    hypotheses of a source are queries to all of its k L slots.
 
-    Each head of a row is a matrix, just as products take it: otherwise a
-    compiler copies or turns the whole cache at every step.
+    Each head of a row is stored as a matrix, as products need it: otherwise XLA
+    would copy or transpose the whole cache at every step.
 
     Args:
-        keys: tuple, one float (B K, H, k L) a layer; on PyTorch
+        keys: tuple of float (B K, H, k L), one per layer; on PyTorch
             (B K, k L, H).
-        values: tuple, one float (B K, k L, W) a layer.
-        positions: int32 (B, k L), -1 where no token is written.
-        origins: int32 (B, k, L). Which of the k hypotheses of the source wrote
-            what this one sees in a slot; (): there is one of each source.
-        cursor: int32 scalar. The next free of the L slots.
+        values: tuple of float (B K, k L, W), one per layer.
+        positions: int32 (B, k L), -1 in empty slots and for padding.
+        origins: int32 (B, k, L). Index of the hypothesis that wrote the entry
+            that this hypothesis sees in a slot; () with one hypothesis per
+            source.
+        cursor: int32 scalar. Index of the next free of the L slots.
 
     Examples:
         >>> cache = keras_attn.cache.empty(2, 8, 3, 4, 16, 16, "float32")
@@ -57,19 +57,20 @@ class KVCache(NamedTuple):
 
 
 def empty(rows, length, layers, heads, key_dim, value_dim, dtype):
-    """Allocates a cache in which nothing is written.
+    """Allocates an empty cache.
 
     Args:
-        rows: int. B, sequences.
-        length: int. L, the slots of each.
-        layers: int. Layers whose keys and values are kept.
-        heads: int. K, heads of keys and values.
-        key_dim: int. H, features of a key.
-        value_dim: int. W, features of a value.
-        dtype: str. Of keys and values: "float32", "float16" or "bfloat16".
+        rows: int. B, number of sequences.
+        length: int. L, number of slots per sequence.
+        layers: int. Number of layers.
+        heads: int. K, number of key-value heads.
+        key_dim: int. H, features per key.
+        value_dim: int. W, features per value.
+        dtype: str. Dtype of keys and values: "float32", "float16" or
+            "bfloat16".
 
     Returns:
-        `KVCache`, its cursor at 0 and no slot with a position.
+        `KVCache` with its cursor at 0 and all positions -1.
 
     Examples:
         >>> cache = keras_attn.cache.empty(2, 8, 3, 4, 16, 16, "float32")
@@ -91,15 +92,15 @@ def empty(rows, length, layers, heads, key_dim, value_dim, dtype):
 
 
 def from_projections(keys, values, positions):
-    """Wraps keys and values that are all there: the memory of a decoder.
+    """Creates a full cache, such as a decoder's projected memory.
 
     Args:
-        keys: list, one float (B, L, K, H) a layer.
-        values: list, one float (B, L, K, W) a layer.
-        positions: int32 (B, L), -1 = no token.
+        keys: list of float (B, L, K, H), one per layer.
+        values: list of float (B, L, K, W), one per layer.
+        positions: int32 (B, L), -1 for padding.
 
     Returns:
-        `KVCache`, all of whose slots are written.
+        `KVCache` in which all slots are written.
 
     Examples:
         >>> keys, values = np.ones((2, 5, 4, 16)), np.ones((2, 5, 4, 8))
@@ -121,13 +122,13 @@ def from_projections(keys, values, positions):
 
 
 def slots(cache):
-    """Says how many slots a cache has for each hypothesis.
+    """Returns the number of slots per hypothesis.
 
     Args:
         cache: `KVCache`.
 
     Returns:
-        int. L, those that are written and those that are not.
+        int. L, written and free slots.
 
     Examples:
         >>> cache = keras_attn.cache.empty(2, 8, 3, 4, 16, 16, "float32")
@@ -138,14 +139,14 @@ def slots(cache):
 
 
 def sources(cache):
-    """Says how many sources a cache serves.
+    """Returns the number of sources.
 
     Args:
         cache: `KVCache`.
 
     Returns:
-        int, or an int32 scalar where it is known at run time only. B, however
-        many hypotheses each has.
+        int, or an int32 scalar if it is known only at run time. B, regardless
+        of the number of hypotheses.
 
     Examples:
         >>> cache = keras_attn.cache.empty(2, 8, 3, 4, 16, 16, "float32")
@@ -157,18 +158,17 @@ def sources(cache):
 
 
 def open_slots(cache, count, token_mask=None):
-    """Gives the next `count` slots to tokens that follow the written ones.
+    """Assigns the next `count` slots to new tokens.
 
     Args:
         cache: `KVCache`, consumed.
         count: int. T.
-        token_mask: bool (R, T), False where there is no token, as in the
-            prompts of a batch that are shorter than the longest. Default: all
-            there.
+        token_mask: bool (R, T), True for tokens, False for padding, as in
+            prompts shorter than the longest. Default: no padding.
 
     Returns:
-        The positions of the new tokens, int32 (R, T), -1 where there is none,
-        and the cache.
+        The positions of the new tokens, int32 (R, T), -1 for padding, and the
+        cache.
 
     Examples:
         >>> cache = keras_attn.cache.empty(2, 8, 1, 4, 16, 16, "float32")
@@ -180,7 +180,7 @@ def open_slots(cache, count, token_mask=None):
     width = hypotheses(cache)
     used = cache.positions >= 0
     if width > 1:
-        used = ops.logical_and(used[:, None], _seen(cache))
+        used = ops.logical_and(used[:, None], _visible_slots(cache))
     written = ops.sum(ops.cast(used, "int32"), axis=-1)
     if token_mask is None:
         fresh = written[..., None] + ops.arange(count, dtype="int32")
@@ -189,7 +189,7 @@ def open_slots(cache, count, token_mask=None):
         fresh = positions_from_mask(token_mask)
         before = ops.reshape(written, (-1, 1))
         fresh = ops.where(fresh >= 0, before + fresh, -1)
-    added = _side_by_side(ops.reshape(fresh, (-1, width * count)), width)
+    added = _interleave_beams(ops.reshape(fresh, (-1, width * count)), width)
     positions = write_rows(cache.positions, added, cache.cursor * width)
     if width > 1:
         own = ops.arange(width, dtype="int32")[None, :, None]
@@ -205,7 +205,7 @@ def append(cache, layer, keys, values):
     Args:
         cache: `KVCache`, consumed.
         layer: int.
-        keys: float (B, k T, K, H), the T tokens of each of the k hypotheses.
+        keys: float (B, k T, K, H), T tokens per hypothesis.
         values: float (B, k T, K, W).
 
     Returns:
@@ -230,7 +230,7 @@ def append(cache, layer, keys, values):
         buffer = write_rows(buffers[layer], fresh, start, axis)
         return (*buffers[:layer], buffer, *buffers[layer + 1 :])
 
-    keys, values = (_side_by_side(fresh, width) for fresh in (keys, values))
+    keys, values = (_interleave_beams(fresh, width) for fresh in (keys, values))
     return cache._replace(
         keys=written(cache.keys, keys_by_head(keys), KEY_SLOTS_AXIS),
         values=written(cache.values, values_by_head(values), VALUE_SLOTS_AXIS),
@@ -238,11 +238,11 @@ def append(cache, layer, keys, values):
 
 
 def close_slots(cache, count):
-    """Moves the cursor past the slots that every layer has now written.
+    """Advances the cursor after every layer has written the open slots.
 
     Args:
         cache: `KVCache`, consumed.
-        count: int. T, the tokens that were appended.
+        count: int. T, the number of appended tokens.
 
     Returns:
         The cache.
@@ -256,15 +256,15 @@ def close_slots(cache, count):
 
 
 def read(cache, layer, heads):
-    """Returns one layer's keys, values and the positions of its slots.
+    """Returns the keys, values and positions of one layer.
 
-    In a `expand_beams` cache these are the slots of all hypotheses of a source:
-    what one of them may see says `beam_mask`.
+    After `expand_beams` these are the slots of all hypotheses of a source;
+    `beam_mask` returns which of them a hypothesis may see.
 
     Args:
         cache: `KVCache`.
         layer: int.
-        heads: int. K, of the keys and values in it.
+        heads: int. K, number of key-value heads.
 
     Returns:
         Float (B, k L, K, H), float (B, k L, K, W) and int32 (B, k L).
@@ -283,14 +283,14 @@ def read(cache, layer, heads):
 
 
 def beam_mask(cache, count):
-    """Says which slots of a source are part of a hypothesis.
+    """Returns which slots of a source belong to each hypothesis.
 
     Args:
         cache: `KVCache`.
-        count: int. T, tokens of each hypothesis.
+        count: int. T, number of query tokens per hypothesis.
 
     Returns:
-        Bool (B, 1, k T, k L), or None: all of them.
+        Bool (B, 1, k T, k L), or None with one hypothesis per source.
 
     Examples:
         >>> cache = keras_attn.cache.empty(1, 2, 1, 4, 16, 16, "float32")
@@ -303,24 +303,24 @@ def beam_mask(cache, count):
     """
     if hypotheses(cache) == 1:
         return None
-    return ops.repeat(_seen(cache), count, axis=1)[:, None]
+    return ops.repeat(_visible_slots(cache), count, axis=1)[:, None]
 
 
 def hypotheses(cache):
-    """Returns how many hypotheses each source of a cache has, int: k."""
+    """Returns the number of hypotheses per source, k, an int."""
     return 1 if isinstance(cache.origins, tuple) else cache.origins.shape[1]
 
 
-def _seen(cache):
-    """Says whether a hypothesis sees what stands in a slot, (B, k, k L)."""
+def _visible_slots(cache):
+    """Returns the slots that each hypothesis sees, bool (B, k, k L)."""
     rows, width, length = ops.shape(cache.origins)
     writers = ops.arange(width, dtype="int32")
     seen = ops.equal(cache.origins[..., None], writers)
     return ops.reshape(seen, (rows, width, length * width))
 
 
-def _side_by_side(fresh, width):
-    """Puts the k hypotheses of each of T tokens together: (B, k T, ...)."""
+def _interleave_beams(fresh, width):
+    """Reorders (B, k T, ...), making the k hypotheses of a token adjacent."""
     if fresh.shape[1] == width:
         return fresh
     rows, count, *rest = ops.shape(fresh)

@@ -1,4 +1,4 @@
-"""F2: nests of decoding state, row by row: branched, reordered, extended."""
+"""Expands, reorders and grows nests of decoding state."""
 
 from keras import ops, tree
 
@@ -7,16 +7,16 @@ from keras_attn.cache.kv_cache import KVCache, hypotheses, sources
 
 
 def expand_beams(hypothesis, width):
-    """Gives each source k hypotheses instead of its one.
+    """Expands each source to k hypotheses.
 
     Args:
         hypothesis: nest of tensors with B rows each, such as a `KVCache`,
-            consumed. What has no axis is shared by all rows and stays.
+            consumed. Scalars are shared by all rows and unchanged.
         width: int. k.
 
     Returns:
-        The nest, with R = B k rows, those of a source side by side; but a
-        `KVCache` keeps its B rows and has k L slots in each.
+        The nest with R = B k rows, those of a source adjacent; a `KVCache`
+        keeps its B rows, with k L slots each.
 
     Examples:
         >>> tokens = keras.ops.convert_to_tensor([[5], [7]])
@@ -27,7 +27,7 @@ def expand_beams(hypothesis, width):
 
     def grown(part):
         if not isinstance(part, KVCache):
-            # The parts of a nest, then.
+            # None makes `traverse` descend into the nest.
             return None if tree.is_nested(part) else repeated(part, 0)
         if width == 1:
             return part
@@ -43,27 +43,27 @@ def expand_beams(hypothesis, width):
     def repeated(tensor, axis):
         if len(tensor.shape) == 0:
             return tensor
-        # Not `ops.repeat`: one slot PyTorch would only read several times, and
-        # a cache is written.
+        # Not `ops.repeat`: on PyTorch it may return a view with stride 0, and a
+        # cache is written in place.
         count = ops.shape(tensor)[axis] * width
-        places = ops.arange(count, dtype="int32") // width
-        return ops.take(tensor, places, axis=axis)
+        indices = ops.arange(count, dtype="int32") // width
+        return ops.take(tensor, indices, axis=axis)
 
     return tree.traverse(grown, hypothesis)
 
 
 def reorder(hypothesis, rows):
-    """Takes the given rows, int32 (R',): beam search keeps some hypotheses.
+    """Gathers rows, such as the hypotheses that beam search keeps.
 
     Args:
-        hypothesis: nest of tensors with R rows each, or of a `KVCache` that
-            serves R, consumed. What has no axis is shared by all and stays.
-        rows: int32 (R',), in [0, R); a row may be taken more than once. Of a
-            `expand_beams` cache R' = R, each row is one of the same source, and
-            nothing changes but who sees what.
+        hypothesis: nest of tensors with R rows each, or of a `KVCache` for R
+            rows, consumed. Scalars are shared by all rows and unchanged.
+        rows: int32 (R',), in [0, R), may repeat. For a cache after
+            `expand_beams`, R' = R, each row must come from the same source, and
+            only the visibility of slots changes.
 
     Returns:
-        The nest, with R' rows.
+        The nest with R' rows.
 
     Examples:
         >>> tokens = keras.ops.convert_to_tensor([[5], [6], [7]])
@@ -77,8 +77,8 @@ def reorder(hypothesis, rows):
         if isinstance(part, KVCache):
             return _reordered(part, taken)
         if tree.is_nested(part):
-            return None  # its parts, then
-        # Not the shape itself: TensorFlow's is true where it is known.
+            return None  # descends into the nest
+        # `len`, because a known TensorFlow shape is truthy even if empty.
         scalar = len(part.shape) == 0
         return part if scalar else gather_rows(part, rows)
 
@@ -86,21 +86,21 @@ def reorder(hypothesis, rows):
 
 
 def grown(hypothesis, count):
-    """Gives the caches in a nest more slots, in which nothing is written.
+    """Adds empty slots to the caches in a nest.
 
-    A step costs what all slots cost, those that are not written included: a
-    loop that may become long begins with few of them.
+    The cost of a step grows with the number of slots, written or not, so a loop
+    that may become long starts with few of them.
 
     Args:
-        hypothesis: nest of tensors that holds `KVCache`s, consumed. What is no
-            part of one stays.
-        count: int >= 0. How many slots each cache gets.
+        hypothesis: nest of tensors that contains `KVCache`s, consumed. Other
+            tensors are unchanged.
+        count: int >= 0. Number of slots added to each cache.
 
     Returns:
         The nest.
 
     Raises:
-        ValueError: a negative number.
+        ValueError: if `count` is negative.
 
     Examples:
         >>> cache = keras_attn.cache.empty(2, 8, 3, 4, 16, 16, "float32")
@@ -110,13 +110,13 @@ def grown(hypothesis, count):
     """
     if count < 0:
         raise ValueError(
-            "`count` must not be negative, a cache does not shrink. "
+            "`count` must not be negative, since a cache cannot shrink. "
             f"Received: count={count}"
         )
 
     def grown(part):
         if not isinstance(part, KVCache):
-            return None  # its parts, then
+            return None  # descends into the nest
         if count == 0:
             return part
         copies = hypotheses(part)
@@ -150,7 +150,7 @@ def _reordered(cache, taken):
 
     def heads_taken(tensor):
         ends = ops.shape(tensor)[1:]
-        # The heads of a row lie one after the other.
+        # The heads of a row are adjacent.
         by_row = taken(ops.reshape(tensor, (rows, -1, *ends)))
         return ops.reshape(by_row, (-1, *ends))
 

@@ -1,4 +1,4 @@
-"""The arguments that every search takes, as callers give them."""
+"""Checks of the arguments of `generate` and `stream`."""
 
 import keras
 import numpy as np
@@ -16,23 +16,23 @@ _BY_NAME = {"greedy": GreedySearch, "beam": BeamSearch, "sample": Sampling}
 
 
 def search_arguments(model, inputs, max_new_tokens, strategy, prefix):
-    """Reads and checks what `generate` takes.
+    """Checks the arguments of `generate` and prepares the arrays of a search.
 
     Args:
-        model: what offers the decoding protocol.
-        inputs: nest of arrays with one row a source, or a list of rows of token
-            ids, of any lengths.
+        model: object that implements the decoding protocol.
+        inputs: nest of arrays with one row per source, or a list of rows of
+            token ids, of any lengths.
         max_new_tokens: int >= 1. L.
         strategy: a strategy object, or its name.
         prefix: as for `generate`.
 
     Returns:
-        The strategy, and the arrays of a search, with one row a source:
-        inputs, in which ragged rows are an object array; prefix, int32 (B, L)
-        or None; and what the strategy's `draw_uniforms` returns.
+        The strategy, and the arrays of a search, with one row per source:
+        inputs (ragged rows as an object array); prefix, int32 (B, L) or None;
+        and what the strategy's `draw_uniforms` returns.
 
     Raises:
-        ValueError: what is no strategy, no set of rows, or no prefix.
+        ValueError: an invalid strategy, invalid inputs or an invalid prefix.
     """
     strategy = _strategy(strategy, max_new_tokens)
     inputs = _arrays(inputs, fill_id(model))
@@ -63,7 +63,7 @@ def _strategy(strategy, max_new_tokens):
 
 
 def _arrays(inputs, pad_id):
-    """Returns a nest of NumPy arrays with equally many rows."""
+    """Returns a nest of NumPy arrays with the same number of rows."""
     if are_token_rows(inputs):
         return token_rows(inputs, pad_id)
     inputs = keras.tree.map_structure(
@@ -78,7 +78,8 @@ def _arrays(inputs, pad_id):
     counts = {len(leaf) if leaf.ndim else 0 for leaf in leaves}
     if len(counts) != 1 or 0 in counts:
         raise ValueError(
-            "`inputs` must hold at least one row, and as many in every array. "
+            "`inputs` must hold at least one row, the same number in each "
+            "array. "
             f"Received: arrays of {sorted(counts)} rows"
         )
     return inputs

@@ -1,4 +1,4 @@
-"""Beam search: the k likeliest beginnings, until no other can win."""
+"""Beam search."""
 
 from typing import Any, NamedTuple
 
@@ -20,52 +20,53 @@ from keras_attn.decoding.strategy import ActiveHypotheses, Strategy, real
 
 
 class _Beams(NamedTuple):
-    tokens: Any  # int32 (B, k, L), of the live hypotheses
-    scores: Any  # float32 (B, k), their log-probabilities; -inf: not alive
-    parents: Any  # int32 (B, k), the hypothesis of the step before
+    tokens: Any  # int32 (B, k, L), of the active hypotheses
+    scores: Any  # float32 (B, k), log-probabilities; -inf: not active
+    parents: Any  # int32 (B, k), indices in the previous step
     finished: Any  # Finished
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
 class BeamSearch(Strategy):
-    """Keeps the k likeliest beginnings, and returns the t best sequences.
+    """Beam search: keeps the k most likely prefixes, returns the t best.
 
         score(y) = log p(y | x) / lp(|y|)
 
     with lp of Wu et al. 2016, eq. 14, https://arxiv.org/abs/1609.08144, without
     the coverage penalty cp that is added there, and |y| in tokens, the end
-    token included. The log-probability is the one under the model, not
-    renormalised over the tokens that are allowed.
+    token included. The log-probability is the model's, not renormalized over
+    the allowed tokens.
 
-    Each step looks at the 2k likeliest continuations of the live hypotheses of
-    a source. Those among the first k that end are finished: they are kept
-    apart, and compared by their own score. The first k that do not end live on.
-    A source is done when none of them, however it went on, could get a better
-    score than the t-th finished one. Hypotheses of `max_new_tokens` tokens
-    count as they are: among the last k, they are ranked with the finished ones
-    by the same score. Of equal ones the lower id, the likelier beginning and
-    the earlier end come first. With a width of at least V^L nothing is ever cut
-    off, and the result is the optimum.
+    Each step considers the 2k most likely continuations of the active
+    hypotheses of a source. Those among the first k that end are finished: they
+    are stored separately and ranked by their score. The first k that do not end
+    stay active. A source is done when no continuation of an active hypothesis
+    could score better than the t-th finished one. Hypotheses that reach
+    `max_new_tokens` are ranked with the finished ones, by the same score. Ties
+    go to the lower id, the more likely prefix and the hypothesis that ended
+    earlier. With at least V^L beams nothing is pruned, and the result is the
+    optimum.
 
-    A search of width 1 has one hypothesis, and is done when it ends: it is
+    With `num_beams=1` the search is done when its only hypothesis ends: it is
     greedy search, whatever the length penalty.
 
-    Where fewer than t sequences are possible, what is left has score -inf and
-    length 0.
+    If fewer than t sequences are possible, the remaining results have score
+    -inf and length 0.
 
     Args:
-        num_beams: int >= 1. k, hypotheses alive of each source. Default 4.
+        num_beams: int >= 1. k, active hypotheses per source. Default 4.
         num_return_sequences: int in [1, `num_beams`]. t, sequences returned,
             best first. Default 1.
-        length_penalty: float. alpha; above 0 long sequences gain, with 0 the
-            score is the log-probability. Default 0.6, that of Vaswani et al.
-            2017, sec. 6.1, https://arxiv.org/abs/1706.03762.
+        length_penalty: float. alpha; values above 0 favor long sequences, and
+            with 0 the score is the log-probability. Default 0.6, as in Vaswani
+            et al. 2017, sec. 6.1, https://arxiv.org/abs/1706.03762.
         length_penalty_type: `"gnmt"`: lp(n) = ((5 + n) / 6)^alpha, the default,
             or `"power"`: lp(n) = n^alpha.
         early_stopping: bool. Whether a source is done as soon as t hypotheses
-            have ended, though a live one might still win. Default False.
+            have ended, even if an active one could still score better. Default
+            False.
         suppress_tokens: iterable of int. Ids that are never generated.
-        min_new_tokens: int >= 0. The fewest tokens of a sequence, its end token
+        min_new_tokens: int >= 0. Minimum number of generated tokens, end token
             included.
 
     Raises:
@@ -118,7 +119,7 @@ class BeamSearch(Strategy):
 
     def init_state(self, batch_size, length, spec):
         """Returns a search state with one empty hypothesis per source."""
-        # One only: k equal ones would have equal continuations.
+        # A single one: k equal ones would have equal continuations.
         scores = np.full((1, self.num_beams), -np.inf, "float32")
         scores[:, 0] = 0
         parents = np.arange(self.num_beams, dtype="int32")[None]
@@ -149,45 +150,47 @@ class BeamSearch(Strategy):
         return search_state.scores > -float("inf")
 
     def choose(self, search_state, step, log_probs, uniforms, spec):
-        """Ends and continues hypotheses, as the class says."""
+        """Finishes or extends hypotheses; see the class docstring."""
         width, length = self.num_beams, spec.max_new_tokens
-        of_length = divisors(
+        penalties = divisors(
             length, self.length_penalty, self.length_penalty_type
         )
-        # The largest divisor that is still ahead of a hypothesis: since scores
-        # are not positive and only fall, the best it can hope for.
-        ahead = np.maximum.accumulate(of_length[::-1])[::-1]
-        ahead = np.append(ahead[1:], of_length[-1:])
+        # The largest divisor that a hypothesis can still reach. Scores are not
+        # positive and only fall, so it gives the best attainable score.
+        best_penalties = np.maximum.accumulate(penalties[::-1])[::-1]
+        best_penalties = np.append(best_penalties[1:], penalties[-1:])
         tokens, scores, chosen, parents = _candidates(
             search_state, step, log_probs
         )
         last = ops.equal(step + 1, length)
         ended = ops.logical_or(ops.equal(chosen, spec.end_id), last)
-        normalised = scores / _at(of_length, step)
+        normalized = scores / _at(penalties, step)
         finished = merged(
             search_state.finished,
             tokens[:, :width],
-            ops.where(ended, normalised, -float("inf"))[:, :width],
+            ops.where(ended, normalized, -float("inf"))[:, :width],
             step + 1,
         )
-        scores, places = top_k(ops.where(ended, -float("inf"), scores), width)
-        best_attainable_score = scores[:, 0] / _at(ahead, step)
+        scores, indices = top_k(ops.where(ended, -float("inf"), scores), width)
+        best_attainable_score = scores[:, 0] / _at(best_penalties, step)
         scores = ops.where(
             self._done(finished, best_attainable_score)[:, None],
             -float("inf"),
             scores,
         )
-        chosen = take_along_axis(chosen, places)
-        parents = take_along_axis(parents, places)
-        search_state = _Beams(picked(tokens, places), scores, parents, finished)
+        chosen = take_along_axis(chosen, indices)
+        parents = take_along_axis(parents, indices)
+        search_state = _Beams(
+            picked(tokens, indices), scores, parents, finished
+        )
         return Choice(search_state, chosen, parents if width > 1 else None)
 
     def finalize(self, search_state, spec):
-        """Returns the t best that have ended, as `Decoded` of tensors."""
+        """Returns the t best finished hypotheses as `Decoded` of tensors."""
         return decoded(*search_state.finished, spec.pad_id)
 
     def active_hypotheses(self, search_state, step, spec):
-        """Returns the hypotheses that are continued, as `ActiveHypotheses`."""
+        """Returns the hypotheses that are still extended."""
         lengths = ops.zeros_like(search_state.parents) + step
         tokens, scores, lengths, _ = decoded(
             search_state.tokens, search_state.scores, lengths, spec.pad_id
@@ -205,7 +208,7 @@ class BeamSearch(Strategy):
         }
 
     def _done(self, finished, best_attainable_score):
-        """Says of which sources no live hypothesis matters, bool (B,)."""
+        """Returns which sources are done, bool (B,)."""
         worst = finished.scores[:, -1]
         if self.early_stopping or self.num_beams == 1:
             return worst > -float("inf")
@@ -213,19 +216,19 @@ class BeamSearch(Strategy):
 
 
 def _candidates(beams, step, log_probs):
-    """Returns the 2k likeliest continuations of each source, likeliest first.
+    """Returns the 2k most likely continuations of each source, best first.
 
     Returns:
         Tokens, int32 (B, 2k, L); scores, float32 (B, 2k); the new tokens and
-        the hypotheses that they continue, int32 (B, 2k).
+        the indices of the hypotheses that they extend, int32 (B, 2k).
     """
     sources, width, size = log_probs.shape
     totals = beams.scores[..., None] + log_probs
     totals = ops.reshape(totals, (sources, width * size))
-    # Each hypothesis has one end, so at least k of them go on, where so many
-    # exist.
-    scores, places = top_k(totals, min(2 * width, width * size))
-    parents, chosen = places // size, places % size
+    # A hypothesis can end in one way only, so at least k of the 2k do not end,
+    # if that many exist.
+    scores, indices = top_k(totals, min(2 * width, width * size))
+    parents, chosen = indices // size, indices % size
     tokens = put(picked(beams.tokens, parents), step, chosen)
     return tokens, scores, chosen, parents
 

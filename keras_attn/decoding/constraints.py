@@ -1,4 +1,4 @@
-"""What no strategy may choose: pad, start, and what the caller rules out."""
+"""Constraints on the tokens that a strategy may choose."""
 
 from typing import Any, NamedTuple
 
@@ -7,21 +7,21 @@ from keras import ops
 
 
 class Constraints(NamedTuple):
-    """Says which tokens may stand where.
+    """Constraints on the tokens of each step.
 
-    Pad and start are never generated, and neither are banned tokens; the end
-    token does not come before `min_new_tokens`. Where a prefix is forced,
-    nothing else stands, and nothing of that forbids it. An end token that is
-    also the pad or the start token can be generated.
+    Pad, start and suppressed tokens are never generated, and the end token not
+    before `min_new_tokens`. At the positions of a forced prefix only its token
+    is allowed, even if another rule forbids it. An end token that is also the
+    pad or the start token can be generated.
 
     Args:
         pad_id: int.
         start_id: int.
         end_id: int.
         suppress_tokens: tuple of int. Never generated.
-        min_new_tokens: int. The fewest tokens of a sequence, its end included.
+        min_new_tokens: int. Minimum number of generated tokens, end included.
         prefix: int32 (B, L), the tokens that each sequence begins with, and
-            `pad_id` behind them; None: nothing is forced.
+            `pad_id` after them; None: no prefix.
     """
 
     pad_id: int
@@ -31,41 +31,43 @@ class Constraints(NamedTuple):
     min_new_tokens: int = 0
     prefix: Any = None
 
-    def allow(self, log_probs, step, alive):
-        """Gives what is ruled out a log-probability of -inf.
+    def allow(self, log_probs, step, active):
+        """Sets the log-probability of forbidden tokens to -inf.
 
-        The others keep theirs: they are not renormalised. What a model says
-        about a sequence that is not continued counts for nothing, NaN included.
+        The others are not renormalized. All tokens of sequences that are not
+        active get -inf, even if the model returned NaN.
 
         Args:
             log_probs: float32 (B, k, V), of the next token.
-            step: int32 (), how many tokens there are already.
-            alive: bool (B, k), which sequences are continued.
+            step: int32 (), the number of tokens generated so far.
+            active: bool (B, k), which sequences are still extended.
 
         Returns:
             Float32 (B, k, V).
 
         Raises:
-            ValueError: a banned token is out of range, or none is left.
+            ValueError: a suppressed token is out of range, or no token is left.
         """
         ids = np.arange(log_probs.shape[-1])
-        hidden = ops.convert_to_tensor(self._never(ids))
+        forbidden = ops.convert_to_tensor(self._never(ids))
         if self.min_new_tokens > 1:
             early = ops.less(step + 1, self.min_new_tokens)
-            hidden = hidden | (
+            forbidden = forbidden | (
                 ops.convert_to_tensor(ids == self.end_id) & early
             )
-        hidden = hidden[None, None]
+        forbidden = forbidden[None, None]
         if self.prefix is not None:
             forced = ops.take(self.prefix, step, axis=1)[:, None, None]
             ids = ops.convert_to_tensor(ids.astype("int32"))
-            hidden = ops.where(
+            forbidden = ops.where(
                 ops.equal(forced, self.pad_id),
-                hidden,
+                forbidden,
                 ops.not_equal(ids[None, None], forced),
             )
-        hidden = ops.logical_or(hidden, ops.logical_not(alive)[..., None])
-        return ops.where(hidden, -float("inf"), log_probs)
+        forbidden = ops.logical_or(
+            forbidden, ops.logical_not(active)[..., None]
+        )
+        return ops.where(forbidden, -float("inf"), log_probs)
 
     def _never(self, ids):
         outside = [v for v in self.suppress_tokens if not 0 <= v < len(ids)]
@@ -75,10 +77,10 @@ class Constraints(NamedTuple):
                 f"Received: {outside}"
             )
         never = {self.pad_id, self.start_id} - {self.end_id}
-        hidden = np.isin(ids, [*never, *self.suppress_tokens])
-        if hidden.all():
+        forbidden = np.isin(ids, [*never, *self.suppress_tokens])
+        if forbidden.all():
             raise ValueError(
                 "`suppress_tokens` must leave a token to be generated, besides "
                 f"pad and start. Received: all of [0, {len(ids)})"
             )
-        return hidden
+        return forbidden

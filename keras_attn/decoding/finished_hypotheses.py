@@ -8,11 +8,11 @@ from keras_attn.backend import gather_rows, take_along_axis, top_k
 
 
 class Finished(NamedTuple):
-    """Holds the t best hypotheses that have ended, best first.
+    """The t best finished hypotheses of each source, best first.
 
     Args:
-        tokens: int32 (B, t, L), pad behind the end.
-        scores: float32 (B, t), normalised; -inf where there is none yet.
+        tokens: int32 (B, t, L), padded after the end.
+        scores: float32 (B, t), normalized; -inf if there is none yet.
         lengths: int32 (B, t), end token included.
     """
 
@@ -31,31 +31,31 @@ def none_finished(sources, top, max_new_tokens, pad_id):
 
 
 def merged(finished, tokens, scores, length):
-    """Lets hypotheses of one length compete for the places.
+    """Merges newly finished hypotheses into the t best.
 
     Args:
-        finished: `Finished`. Of equal scores, those that were first stay.
+        finished: `Finished`. Wins ties against the new ones.
         tokens: int32 (B, k, L).
-        scores: float32 (B, k), normalised; -inf for what has not ended.
-        length: int32 (), of all of them.
+        scores: float32 (B, k), normalized; -inf if not finished.
+        length: int32 (), of all new hypotheses.
 
     Returns:
         `Finished`.
     """
     top = finished.scores.shape[1]
     lengths = ops.full_like(scores, 0, dtype="int32") + length
-    scores, places = top_k(ops.concatenate([finished.scores, scores], 1), top)
+    scores, indices = top_k(ops.concatenate([finished.scores, scores], 1), top)
     tokens = ops.concatenate([finished.tokens, tokens], 1)
     lengths = ops.concatenate([finished.lengths, lengths], 1)
     return Finished(
-        picked(tokens, places),
+        picked(tokens, indices),
         scores,
-        take_along_axis(lengths, places),
+        take_along_axis(lengths, indices),
     )
 
 
-def picked(tokens, places):
-    """Takes sequences (B, k', L) out of (B, k, L), by int32 (B, k')."""
+def picked(tokens, indices):
+    """Gathers sequences (B, k', L) from (B, k, L) by int32 (B, k')."""
     sources, count, length = tokens.shape
-    rows = ops.arange(sources, dtype="int32")[:, None] * count + places
+    rows = ops.arange(sources, dtype="int32")[:, None] * count + indices
     return gather_rows(ops.reshape(tokens, (-1, length)), rows)

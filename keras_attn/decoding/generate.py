@@ -1,4 +1,4 @@
-"""Runs a strategy over a whole set of inputs, as compiled programs."""
+"""Decoding of a whole data set with compiled programs."""
 
 import weakref
 
@@ -32,40 +32,41 @@ def generate(
 ):
     """Decodes every row of `inputs` with one strategy.
 
-    Rows go through in batches, each compiled once for its shape; the last one
-    is filled up with copies of its last row. Token ids may be ragged: then rows
-    of like length share a batch, the longest come first, and a batch is padded
-    to one of few lengths (16, 32, 96, 320, 1024, ...). A row's answer is the
-    one that it gets alone, and stands where the row stood.
+    Rows are decoded in batches, and the search is compiled once per batch
+    shape; the last batch is filled with copies of its last row. Token ids may
+    be ragged: rows of similar length then share a batch, the longest come
+    first, and each batch is padded to one of a few lengths (16, 32, 96, 320,
+    1024, ...). The result of a row does not depend on the other rows, and
+    results are in the order of the inputs.
 
     Args:
-        model: what offers the decoding protocol.
-        inputs: nest of NumPy arrays for its `start_decoding`, one row a source;
-            such as int32 (B, S). Or a list of B rows of token ids, each a list
-            or a 1-D array, of any lengths. (Of several 1-D arrays make a tuple
-            or a dict: a list of them is read as rows.)
-        max_new_tokens: int >= 1. The most tokens generated, end included.
-        strategy: a strategy object, or `"greedy"`, `"beam"` or `"sample"`: one
-            with its default arguments.
+        model: object that implements the decoding protocol.
+        inputs: nest of NumPy arrays for its `start_decoding`, one row per
+            source, such as int32 (B, S); or a list of B rows of token ids, each
+            a list or a 1-D array, of any lengths. (Pass several 1-D arrays as a
+            tuple or a dict: a list of them is read as rows.)
+        max_new_tokens: int >= 1. Maximum number of generated tokens, end
+            included.
+        strategy: a strategy object, or `"greedy"`, `"beam"` or `"sample"` for
+            one with default arguments.
         batch_size: int >= 1. Rows decoded together.
-        prefix: token ids that the sequences begin with: a list for all rows, or
-            one list for each row; or an int array, (P,) or (B, P), with
-            `pad_id` behind shorter ones. They are part of the sequences, of
-            their scores and lengths. Default None.
-        return_weights: bool. Whether to return the weights of the model's
-            `align`; those of ragged rows are zero behind the row. Default
-            False.
+        prefix: token ids that the sequences begin with: one list for all rows,
+            or one list per row; or an int array, (P,) or (B, P), with shorter
+            rows padded with `pad_id`. They count in the scores and lengths.
+            Default None.
+        return_weights: bool. Whether to return the attention weights of the
+            model's `align`; those of ragged rows are zero after the row.
+            Default False.
         verbose: `"auto"`, 0 or 1. Whether to show a progress bar: on a terminal
-            where there are several batches, never, or always. Default
-            `"auto"`.
+            if there are several batches, never, or always. Default `"auto"`.
 
     Returns:
         `Decoded` of NumPy arrays.
 
     Raises:
-        ValueError: arguments out of range, no row, arrays of different numbers
-            of rows, an unknown strategy, a prefix that cannot be generated, or
-            weights of a model without `align`.
+        ValueError: arguments out of range, no rows, arrays with different
+            numbers of rows, an unknown strategy, an invalid prefix, or
+            `return_weights` with a model without `align`.
         RuntimeError: inside `capture_weights`.
 
     Examples:
@@ -93,7 +94,7 @@ def generate(
     count = len(leaves[0])
     size = min(batch_size, count)
     batches = row_batches(arguments[0], size)
-    # Keras gathers them layer by layer, which takes as long as a step.
+    # Once: Keras collects them layer by layer, which takes as long as a step.
     variables = model.variables
     search = _program(model, variables, strategy, max_new_tokens)
     if return_weights:
@@ -118,14 +119,14 @@ def generate(
 
 
 def _program(model, variables, strategy, max_new_tokens):
-    """Returns the compiled program of a task.
+    """Returns the compiled program of a search.
 
-    The task is a search, or, without a strategy, the alignment of its results.
+    With `strategy=None`, that of the alignment of its results.
     """
     config = repr(strategy and strategy.program_config())
     key = type(strategy), config, max_new_tokens
     owner = model
-    # Not the model itself: the program would keep its owner alive for ever.
+    # A proxy: the program would keep its owner alive forever.
     model = weakref.proxy(model)
 
     def search(inputs, prefix, uniforms, weights):

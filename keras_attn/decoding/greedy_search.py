@@ -1,4 +1,4 @@
-"""Greedy search: the likeliest token, step after step."""
+"""Greedy search."""
 
 import keras
 
@@ -8,19 +8,19 @@ from keras_attn.decoding.single_sequence_strategy import SingleSequenceStrategy
 
 @keras.saving.register_keras_serializable(package="keras_attn")
 class GreedySearch(SingleSequenceStrategy):
-    """Takes the likeliest token at every step until the end token.
+    """Greedy search: chooses the most likely token at each step.
 
         y_t = argmax_v log p(v | y_<t, x)
         score = sum_t log p(y_t | y_<t, x)
 
-    with v neither pad nor start token. The score is the one under the model,
-    not renormalised over the tokens that are allowed. Of equally likely tokens
-    the one of the lowest id is taken. Where none is allowed, there is no
-    sequence: its score is -inf, its length 0.
+    with v neither pad nor start token. The score is the model's
+    log-probability, not renormalized over the allowed tokens. Ties go to the
+    lowest id. If no token is allowed, there is no sequence: its score is -inf,
+    its length 0.
 
     Args:
         suppress_tokens: iterable of int. Ids that are never generated.
-        min_new_tokens: int >= 0. The fewest tokens of a sequence, its end token
+        min_new_tokens: int >= 0. Minimum number of generated tokens, end token
             included.
 
     Raises:
@@ -37,5 +37,5 @@ class GreedySearch(SingleSequenceStrategy):
     """
 
     def get_next_token(self, log_probs, step, uniforms):
-        """Picks the likeliest tokens, int32 (B, 1)."""
+        """Returns the most likely tokens, int32 (B, 1)."""
         return argmax_first(log_probs)

@@ -1,4 +1,4 @@
-"""The one loop of all strategies: a step of the model, a choice, and so on."""
+"""The decoding loop that all strategies share."""
 
 from typing import Any, NamedTuple
 
@@ -13,10 +13,11 @@ FIRST_LENGTH = 64
 
 
 class SearchSpec(NamedTuple):
-    """Holds what a search has to know of its model and its end.
+    """Length limit and special tokens of a search.
 
     Args:
-        max_new_tokens: int. L, the most tokens generated, end included.
+        max_new_tokens: int. L, maximum number of generated tokens, end
+            included.
         pad_id: int.
         start_id: int.
         end_id: int.
@@ -29,13 +30,13 @@ class SearchSpec(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """Holds what a strategy made of one step.
+    """The choice of a strategy in one step.
 
     Args:
-        search_state: nest of tensors, the strategy's next.
-        tokens: int32 (B, k), what each sequence goes on with.
-        parents: int32 (B, k), which of the k sequences of its source each goes
-            on from; None: each from itself.
+        search_state: nest of tensors, the next search state.
+        tokens: int32 (B, k), the next token of each sequence.
+        parents: int32 (B, k), the index of the hypothesis of its source that
+            each sequence extends; None: itself.
     """
 
     search_state: Any
@@ -44,14 +45,14 @@ class Choice(NamedTuple):
 
 
 class Loop(NamedTuple):
-    """Holds what one turn of the loop hands to the next.
+    """State of the loop between two steps.
 
     Args:
-        step: int32 (), tokens generated so far.
-        going: bool (), whether any sequence is continued.
-        state: `DecodingState` without `memory` and `weights`, its `tokens`
-            those of the next step.
-        search_state: nest of tensors in which the strategy keeps its sequences.
+        step: int32 (), the number of tokens generated so far.
+        going: bool (), whether any sequence is still extended.
+        state: `DecodingState` without `memory` and `weights`, with the `tokens`
+            of the next step.
+        search_state: nest of tensors, the strategy's state.
     """
 
     step: Any
@@ -61,13 +62,13 @@ class Loop(NamedTuple):
 
 
 class LoopConstants(NamedTuple):
-    """Holds what is the same in all turns of one run.
+    """Values that are the same in all steps of a run.
 
     Args:
-        memory: nest with one row a source, that of the model's state.
+        memory: nest with one row per source, from the model's state.
         prefix: int32 (B, L), the tokens that each sequence begins with; or
             None.
-        uniforms: what the strategy drew, with one row a source, or None.
+        uniforms: what `draw_uniforms` returned, one row per source, or None.
         weights: what the model's `prepare_weights` returned, or ().
     """
 
@@ -78,18 +79,19 @@ class LoopConstants(NamedTuple):
 
 
 class Search:
-    """A strategy, a model and a length: the parts of a loop, as functions.
+    """The functions of the loop, for a strategy, a model and a length.
 
-    The sequences of one source stand side by side: R = B k rows of the state's
-    `hypothesis`, against B rows of its `memory`, which is never copied.
+    The sequences of one source are adjacent rows: the state's `hypothesis` has
+    R = B k rows, and its `memory`, which is never copied, has B.
 
-    The loop begins with few slots for tokens, since a step costs what all slots
-    cost, those that are not used yet included, and gets more in between.
+    The loop starts with few slots for tokens and adds slots as it goes, because
+    the cost of a step grows with the number of slots, used or not.
 
     Args:
         strategy: `Strategy`.
-        model: what offers the decoding protocol.
-        max_new_tokens: int. L, the most tokens generated, end included.
+        model: object that implements the decoding protocol.
+        max_new_tokens: int. L, maximum number of generated tokens, end
+            included.
     """
 
     def __init__(self, strategy, model, max_new_tokens):
@@ -103,7 +105,7 @@ class Search:
         )
 
     def lengths(self):
-        """Returns how many slots there are in turn, up to L."""
+        """Returns the increasing numbers of slots, up to L."""
         found, length = [], FIRST_LENGTH
         while length < self.spec.max_new_tokens:
             found.append(length)
@@ -117,7 +119,7 @@ class Search:
             inputs: nest of tensors for the model's `start_decoding`.
 
         Returns:
-            The first `Loop`, with the first of `lengths`; the memory.
+            The first `Loop`, with `lengths()[0]` slots; the memory.
         """
         width, length = self.strategy.num_hypotheses, self.lengths()[0]
         state = self.model.start_decoding(inputs, length)
@@ -138,8 +140,7 @@ class Search:
     def lengthened(self, loop, present, length):
         """Returns a loop with slots for `length` tokens instead of `present`.
 
-        A model may have more of them than tokens are generated, such as those
-        of a prompt.
+        The model's caches may have further slots, such as those of a prompt.
         """
         state = loop.state
         return loop._replace(
@@ -152,7 +153,7 @@ class Search:
         )
 
     def step(self, loop, constants):
-        """Adds one token.
+        """Adds one token to each active sequence.
 
         Args:
             loop: `Loop`, consumed.
@@ -188,7 +189,7 @@ class Search:
         return Loop(loop.step + 1, going, state, choice.search_state)
 
     def step_and_read(self, loop, constants):
-        """Adds one token and shows what there is.
+        """Adds one token and returns the results so far.
 
         Args:
             loop: as for `step`.
@@ -206,40 +207,41 @@ class Search:
         return loop, tuple(found[:3]), live
 
     def captured(self, step_fn):
-        """Returns `start` and one of the turns as the backend has them best.
+        """Returns `start` and a step function, captured if the backend can.
 
-        For one run: on PyTorch its weights are those of its first turn.
+        For one run: on PyTorch the weights are fixed at the first step.
         """
         model = self.model
-        way = getattr(model, "torch_steps", "captured")
-        checks.choice("torch_steps", way, ("captured", "compiled", "plain"))
-        # Not the model itself, of which this may be a proxy.
+        mode = getattr(model, "torch_steps", "captured")
+        checks.choice("torch_steps", mode, ("captured", "compiled", "plain"))
+        # `model` may be a proxy; this is the model itself.
         owner = getattr(model.decode_step, "__self__", model)
         capturing = Capturing(owner, model.variables)
-        # To compile what runs once would not pay.
-        once = "plain" if way == "plain" else "captured"
+        # `start` runs once: compiling it would not pay off.
+        once = "plain" if mode == "plain" else "captured"
         return (
             capturing.step(self.start, self.key("start"), once),
-            capturing.step(step_fn, self.key(step_fn.__name__), way, fixed=1),
+            capturing.step(step_fn, self.key(step_fn.__name__), mode, fixed=1),
         )
 
     def key(self, name):
-        """Returns what one of these functions depends on, hashable."""
+        """Returns a hashable key of all that a step function depends on."""
         strategy = self.strategy
         config = repr(strategy.program_config())
         return name, type(strategy), config, self.spec
 
 
 def run(strategy, model, inputs, max_new_tokens, prefix, uniforms, weights):
-    """Runs a model until nothing is alive, as a function of tensors.
+    """Decodes until no sequence is active, as a function of tensors.
 
     Args:
         strategy: `Strategy`.
-        model: what offers the decoding protocol.
+        model: object that implements the decoding protocol.
         inputs: nest of tensors for its `start_decoding`.
-        max_new_tokens: int. L, the most tokens generated, end included.
+        max_new_tokens: int. L, maximum number of generated tokens, end
+            included.
         prefix: int32 (B, L), or None.
-        uniforms: what the strategy drew, as a tensor, or None.
+        uniforms: what `draw_uniforms` returned, as a tensor, or None.
         weights: what `prepared_weights` returned, or ().
 
     Returns:
@@ -259,7 +261,7 @@ def run(strategy, model, inputs, max_new_tokens, prefix, uniforms, weights):
         )
         if len(lengths) == 1:
             return loop.search_state
-        # What is done needs no longer caches.
+        # A finished search needs no larger caches.
         return ops.cond(
             loop.going,
             lambda: rest(

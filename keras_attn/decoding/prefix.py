@@ -1,4 +1,4 @@
-"""The tokens that a sequence has to begin with, as one array."""
+"""Forced prefixes: the tokens that a sequence must begin with."""
 
 import numpy as np
 
@@ -6,23 +6,23 @@ from keras_attn.decoding.protocol import fill_id
 
 
 def forced_prefix(prefix, rows, max_new_tokens, model, vocabulary_size=None):
-    """Refuses what cannot be a prefix, and brings the others to one shape.
+    """Checks prefixes and pads them to one array.
 
     Args:
-        prefix: list of int for all rows, or one list of int for each row, of
-            any lengths; or an array, int (P,) or (B, P), with `pad_id` behind
-            shorter ones. None: nothing is forced.
+        prefix: list of int for all rows, or one list of int per row, of any
+            lengths; or an array, int (P,) or (B, P), with shorter rows padded
+            with `pad_id`. None: no prefix.
         rows: int. B.
         max_new_tokens: int. L.
-        model: what has `pad_id`, `start_id` and `end_id`.
-        vocabulary_size: int. Ids must be less; None: not known.
+        model: object with `pad_id`, `start_id` and `end_id`.
+        vocabulary_size: int. Exclusive upper bound of the ids; None: unknown.
 
     Returns:
-        NumPy int32 (B, L), `pad_id` behind the prefix; or None.
+        NumPy int32 (B, L), `pad_id` after the prefix; or None.
 
     Raises:
         ValueError: a prefix of another form, not of integers, longer than
-            `max_new_tokens`, or with ids that cannot stand in it.
+            `max_new_tokens`, or with ids that are not allowed in it.
     """
     if prefix is None:
         return None
@@ -31,9 +31,9 @@ def forced_prefix(prefix, rows, max_new_tokens, model, vocabulary_size=None):
             "`prefix` must be a list of token ids, or one for each row. "
             f"Received: {prefix!r}"
         )
-    one_for_each = len(prefix) > 0 and np.ndim(prefix[0]) > 0
-    given = [_row(row) for row in (prefix if one_for_each else [prefix])]
-    if len(given) not in (1, rows) or (one_for_each and len(given) != rows):
+    one_per_row = len(prefix) > 0 and np.ndim(prefix[0]) > 0
+    given = [_row(row) for row in (prefix if one_per_row else [prefix])]
+    if len(given) not in (1, rows) or (one_per_row and len(given) != rows):
         raise ValueError(
             f"`prefix` must have one row for all, or one for each of the {rows}"
             f" rows of `inputs`. Received: {len(given)} rows"
@@ -41,8 +41,8 @@ def forced_prefix(prefix, rows, max_new_tokens, model, vocabulary_size=None):
     pad_id = fill_id(model)
     forced = np.full((len(given), max_new_tokens), pad_id, "int32")
     for row, tokens in zip(forced, given, strict=True):
-        there = np.flatnonzero(tokens != pad_id)
-        tokens = tokens[: there[-1] + 1 if there.size else 0]
+        real = np.flatnonzero(tokens != pad_id)
+        tokens = tokens[: real[-1] + 1 if real.size else 0]
         _check(tokens, max_new_tokens, model, vocabulary_size)
         row[: len(tokens)] = tokens
     return np.repeat(forced, rows // len(forced), axis=0)
@@ -76,6 +76,6 @@ def _check(tokens, max_new_tokens, model, vocabulary_size):
     wrong = sorted(special.intersection(tokens.tolist()))
     if wrong:
         raise ValueError(
-            "`prefix` must hold no end token, no start token, and pad only "
-            f"behind it. Received: the ids {wrong}"
+            "`prefix` must hold no end token, no start token, and padding only "
+            f"after it. Received: the ids {wrong}"
         )

@@ -1,4 +1,4 @@
-"""The weights of a model, in the form in which steps read them fastest."""
+"""Weights of a model in the form that decoding steps read fastest."""
 
 import weakref
 
@@ -6,15 +6,15 @@ from keras_attn.backend import cached_until_update
 
 
 def prepared_weights(model, variables):
-    """Returns what a model's `prepare_weights` makes, () where it has none.
+    """Returns the model's `prepare_weights()`, or () if it has none.
 
     Args:
-        model: what offers the decoding protocol.
+        model: object that implements the decoding protocol.
         variables: list, its variables.
     """
     if not hasattr(model, "prepare_weights"):
         return ()
-    # Not the model itself: what is kept for it would keep it alive for ever.
+    # A proxy: the cached weights would keep their owner alive forever.
     owner, model = model, weakref.proxy(model)
     return cached_until_update(
         lambda: model.prepare_weights(), variables, owner, "prepared_weights"

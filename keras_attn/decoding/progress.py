@@ -1,4 +1,4 @@
-"""Says how far a long decoding is."""
+"""Progress bar of decoding."""
 
 import sys
 import time
@@ -7,16 +7,16 @@ import keras
 
 
 def progress(verbose, count, batches):
-    """Opens a progress bar, where one is wanted.
+    """Starts a progress bar if requested.
 
     Args:
-        verbose: `"auto"`: where there are several batches and the output is a
+        verbose: `"auto"`: if there are several batches and the output is a
             terminal; 1: always; 0: never.
-        count: int. How many sentences there are.
-        batches: int. In how many batches they are decoded.
+        count: int. Number of sentences.
+        batches: int. Number of batches.
 
     Returns:
-        Callable that takes how many sentences are done.
+        Callable that takes the number of sentences done so far.
     """
     if verbose == "auto":
         terminal = getattr(sys.stdout, "isatty", bool)()

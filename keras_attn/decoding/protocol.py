@@ -1,53 +1,52 @@
-"""The one decoding protocol: what a model offers and a strategy drives."""
+"""The decoding protocol between models and strategies."""
 
 from typing import Any, NamedTuple
 
 
 class DecodingState(NamedTuple):
-    """Holds everything a model needs to take its next step.
+    """State of a model between two decoding steps, a nest of tensors.
 
-    A plain nest of tensors. A model that can decode offers
+    A model that can decode implements
 
         start_decoding(inputs, length) -> DecodingState
         decode_step(tokens, state) -> (logits, state)
 
-    with tokens int32 (R, T) and logits float (R, T, V); `decode_step` consumes
-    its state, the old one must not be used again. The state of a start has room
-    for `length` tokens. A search that goes on beyond them gives every `KVCache`
-    in `hypothesis` more slots (`keras_attn.cache.grown`); nothing else in
-    the state may depend on the length. The state of a start has one
-    row a source, R = B. A search that keeps k hypotheses of each source gives
-    `hypothesis` and `tokens` R = B k rows, those of one source side by side,
-    and `memory` stays as it is. Where hypotheses go on from each other, a
-    `KVCache` keeps B rows instead, each with the slots of all k
-    (`keras_attn.cache.expand_beams`): attention to it takes the hypotheses as
-    queries of one row and hides what `keras_attn.cache.beam_mask` hides, as
-    `MultiHeadAttention.decode_step` does. The model also has `pad_id`,
-    `start_id`, `end_id` (ints; a `pad_id` that is None: no id is padding, and
-    `end_id` stands behind what has ended; a `start_id` or an `end_id` that is
-    None: there is none, and all sequences are as long as may be) and, like
-    every Keras model, `variables`.
+    with tokens int32 (R, T) and logits float (R, T, V). `decode_step` consumes
+    its state: the old one must not be used again. `start_decoding` returns a
+    state with slots for `length` tokens and one row per source, R = B. A search
+    that needs more slots adds them to every `KVCache` in `hypothesis`
+    (`keras_attn.cache.grown`); nothing else in the state may depend on the
+    length. A search with k hypotheses per source expands `hypothesis` and
+    `tokens` to R = B k rows, those of one source adjacent, and leaves `memory`
+    as it is. If hypotheses can extend each other, a `KVCache` keeps B rows
+    instead, each with the slots of all k (`keras_attn.cache.expand_beams`):
+    attention then treats the hypotheses as queries of one row and applies
+    `keras_attn.cache.beam_mask`, as `MultiHeadAttention.decode_step` does.
 
-    On PyTorch the steps are captured once, as a graph, and replayed. So
-    `decode_step` must not look at the values of tensors nor draw random
-    numbers, as in any compiled program. A model may say otherwise in an
-    attribute `torch_steps`: `"plain"`, its steps run as they are, which takes
-    several times as long; or `"compiled"`, `torch.compile` makes a program of
-    the graph, which takes a minute before the first step and a C++ compiler.
-    Default `"captured"`. Other backends compile the steps, TensorFlow with XLA,
-    which lacks some operations, such as those on strings.
+    The model also has `variables`, like every Keras model, and `pad_id`,
+    `start_id` and `end_id`, ints or None. If `pad_id` is None, no id is
+    padding, and `end_id` fills finished sequences. If `end_id` is None,
+    sequences have the maximum length.
 
-    A model whose steps would read weights faster in another form, such as a
-    matrix the other way round, may make that form once for many searches:
+    On PyTorch the steps are captured once, as a graph, and replayed. As in any
+    compiled program, `decode_step` must not read the values of tensors or draw
+    random numbers. A model can change this with an attribute `torch_steps`:
+    `"plain"` runs the steps eagerly, which takes several times as long;
+    `"compiled"` compiles the graph with `torch.compile`, which needs a C++
+    compiler and a minute before the first step. Default `"captured"`. Other
+    backends compile the steps, TensorFlow with XLA, which does not support some
+    operations, such as those on strings.
+
+    A model whose steps read weights faster in another form, such as a
+    transposed matrix, can prepare that form once for many searches:
 
         prepare_weights() -> weights
 
-    a nest of tensors that depends on its variables alone. Searches hand it to
-    `decode_step` as `state.weights`; who takes steps by hand may leave it out,
-    and then it is ().
+    a nest of tensors that depends on its variables only. Searches pass it to
+    `decode_step` as `state.weights`, which is () by default.
 
-    A model that attends to its source may say where each generated token
-    looked:
+    A model that attends to its source can return the attention weights of each
+    generated token:
 
         align(inputs, tokens, lengths) -> weights
 
@@ -55,11 +54,11 @@ class DecodingState(NamedTuple):
     (B, t, M, N, L, S), of M layers.
 
     Args:
-        memory: nest with one row a source, or of what all sources share. Steps
-            only read it.
-        hypothesis: nest with one row a hypothesis; beam search reorders it.
-            What has no axis is shared by all rows.
-        tokens: int32 (R, 1), the tokens that the first step takes.
+        memory: nest with one row per source, or of values that all sources
+            share. Read-only.
+        hypothesis: nest with one row per hypothesis; beam search reorders it.
+            Scalars are shared by all rows.
+        tokens: int32 (R, 1), the input of the first step.
         weights: what `prepare_weights` returned, or ().
 
     Examples:
@@ -74,18 +73,18 @@ class DecodingState(NamedTuple):
 
 
 class Decoded(NamedTuple):
-    """Holds the t best sequences of each source, as NumPy arrays.
+    """The t best sequences of each source, as NumPy arrays.
 
     Args:
         tokens: int32 (B, t, L), `pad_id` after the end token.
         scores: float32 (B, t), total log-probability in nats, or the
-            normalised score of the strategy, best first (samples: as drawn).
+            normalized score of the strategy, best first (samples: as drawn).
             -inf: there is no such sequence.
-        lengths: int32 (B, t), in tokens, the end token included; 0 where there
-            is no sequence.
-        weights: float32 (B, t, M, N, L, S) when asked for, else None: how M
-            layers looked at the source when they chose each token; zeros
-            behind the end.
+        lengths: int32 (B, t), in tokens, the end token included; 0 if there is
+            no sequence.
+        weights: float32 (B, t, M, N, L, S) if requested, else None: attention
+            weights of M layers from each generated token to the source; zeros
+            after the end.
 
     Examples:
         >>> keras_attn.decoding.Decoded(None, None, None)._fields
@@ -99,18 +98,17 @@ class Decoded(NamedTuple):
 
 
 def fill_id(model):
-    """Returns the id that stands behind a sequence.
+    """Returns the id that fills the positions after a sequence.
 
     Args:
-        model: what offers the decoding protocol.
+        model: object that implements the decoding protocol.
 
     Returns:
-        Its `pad_id`; the `end_id` of a model in which no id is padding; -1
-        where none ends a sequence either.
+        Its `pad_id`; its `end_id` if `pad_id` is None; -1 if both are None.
     """
     return id_or_none(model.end_id if model.pad_id is None else model.pad_id)
 
 
 def id_or_none(number):
-    """Returns an id as it is, and -1, which no token has, for None."""
+    """Returns an id unchanged, and -1, which is no token, for None."""
     return -1 if number is None else number

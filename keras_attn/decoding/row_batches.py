@@ -1,4 +1,4 @@
-"""Which rows are decoded together: those of like length."""
+"""Batches of rows of similar length."""
 
 import keras
 import numpy as np
@@ -9,17 +9,17 @@ from keras_attn.decoding.token_rows import padded
 def row_batches(inputs, size):
     """Splits rows into batches of equal size, the longest rows first.
 
-    So a batch holds little padding, the first one needs the most memory, and
-    the last one, which is filled up with copies of its last row, costs least.
-    Rows of equal length stay in order.
+    Batches then contain little padding, the first one needs the most memory,
+    and the last one, filled with copies of its last row, costs least. Rows of
+    equal length stay in order.
 
     Args:
-        inputs: nest of arrays with one row a source, of which those of token
-            rows are object arrays.
-        size: int in [1, B]. Rows of a batch.
+        inputs: nest of arrays with one row per source; token rows are object
+            arrays.
+        size: int in [1, B]. Rows per batch.
 
     Returns:
-        List of NumPy int (size,), the numbers of the rows.
+        List of NumPy int (size,), the row indices.
     """
     leaves = keras.tree.flatten(inputs)
     count = len(leaves[0])
@@ -28,22 +28,23 @@ def row_batches(inputs, size):
         if leaf.dtype == object:
             lengths = np.maximum(lengths, [len(row) for row in leaf])
     order = np.argsort(-lengths, kind="stable")
-    # Past the end, the last row again.
-    places = np.minimum(np.arange(-(-count // size) * size), count - 1)
-    return list(order[places].reshape(-1, size))
+    # The last row fills the last batch.
+    indices = np.minimum(np.arange(-(-count // size) * size), count - 1)
+    return list(order[indices].reshape(-1, size))
 
 
 def taken(inputs, chosen, pad_id, limit=None):
-    """Takes rows out of a nest, as tensors.
+    """Gathers rows of a nest as tensors.
 
     Args:
         inputs: nest of arrays, as for `row_batches`, or None.
-        chosen: int (size,), numbers of rows.
-        pad_id: int. What is put behind token rows.
-        limit: int. The most tokens of a source. Default None: any.
+        chosen: int (size,), row indices.
+        pad_id: int. Fills token rows at the end.
+        limit: int. Maximum number of tokens of a source. Default None: no
+            limit.
 
     Returns:
-        The same nest of tensors with `size` rows.
+        A nest of tensors of the same structure, with `size` rows.
     """
 
     def take(array):
@@ -58,16 +59,16 @@ def taken(inputs, chosen, pad_id, limit=None):
 
 
 def in_order(parts, batches, count):
-    """Joins what the batches gave, in the order of the rows.
+    """Joins the results of batches in the order of the rows.
 
     Args:
-        parts: list, one item a batch, of tuples of arrays with `size` rows.
-        batches: list of int (size,), as `row_batches` returned it.
+        parts: list of tuples of arrays with `size` rows, one tuple per batch.
+        batches: list of int (size,), as returned by `row_batches`.
         count: int. B.
 
     Returns:
-        List of NumPy arrays with B rows. Where the last axes of parts differ,
-        there are zeros behind the shorter ones.
+        List of NumPy arrays with B rows. Last axes of different sizes are
+        padded with zeros.
     """
     back = np.argsort(np.concatenate(batches)[:count])
     return [
@@ -77,7 +78,7 @@ def in_order(parts, batches, count):
 
 
 def fitted(array, width):
-    """Cuts the last axis to `width`, or fills it up with zeros."""
+    """Truncates or zero-pads the last axis to `width`."""
     array = array[..., :width]
     missing = width - array.shape[-1]
     if not missing:

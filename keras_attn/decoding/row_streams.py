@@ -1,4 +1,4 @@
-"""Random numbers that belong to a row, not to its place in a batch."""
+"""Random numbers that depend on a row, not on its batch."""
 
 import hashlib
 
@@ -7,18 +7,18 @@ from keras import tree
 
 
 def uniform_rows(inputs, count, length, seed, pad_id):
-    """Draws numbers for every row, from a stream of the row's own.
+    """Draws uniform numbers for every row from its own random stream.
 
-    The stream is found from the seed and from what the row holds without its
-    padding. So a row draws the same alone and in any batch, on any backend,
-    and another row draws something else.
+    The stream depends on the seed and on the row's content without padding. A
+    row thus draws the same numbers alone and in any batch, on any backend, and
+    different rows draw different numbers.
 
     Args:
-        inputs: nest of NumPy arrays with one row a source.
+        inputs: nest of NumPy arrays with one row per source.
         count: int. n, sequences to draw for.
-        length: int. L. A longer draw begins with the shorter one.
+        length: int. L. A longer draw starts with the numbers of a shorter one.
         seed: int >= 0.
-        pad_id: int. The id that does not count.
+        pad_id: int. Ids that are ignored.
 
     Returns:
         Float32 (B, n, L) in [0, 1).
@@ -41,6 +41,6 @@ def _fingerprint(leaves, pad_id):
         elif leaf.dtype.kind == "b":
             leaf = leaf[leaf]
         content = np.ascontiguousarray(leaf).tobytes()
-        # With its length, so that two leaves cannot trade their ends.
+        # The length separates leaves: (1, 2), (3) must differ from (1), (2, 3).
         digest.update(len(content).to_bytes(8, "little") + content)
     return int.from_bytes(digest.digest(), "little")

@@ -1,4 +1,4 @@
-"""Sampling: tokens are drawn with the probabilities that the model gives."""
+"""Sampling with temperature, top-k and top-p."""
 
 import random
 
@@ -15,31 +15,30 @@ from keras_attn.decoding.strategy import real, whole
 
 @keras.saving.register_keras_serializable(package="keras_attn")
 class Sampling(SingleSequenceStrategy):
-    """Draws every token from the model's distribution, or from a part of it.
+    """Samples each token from the model's distribution, optionally truncated.
 
-        y_t ~ p(v | y_<t, x)^(1 / temperature) / Z,  v in the part
+        y_t ~ p(v | y_<t, x)^(1 / temperature) / Z,  v in the candidates
 
-    The part: what the constraints allow; of that the `top_k` likeliest tokens;
-    of these the fewest likeliest that together have at least `top_p` of what
-    is left (Holtzman et al. 2019, https://arxiv.org/abs/1904.09751). The score
-    is the log-probability under the model, of temperature 1 and not
-    renormalised.
+    Candidates are the `top_k` most likely allowed tokens, and of these the
+    smallest set of most likely tokens whose probability is at least `top_p` of
+    their total (Holtzman et al. 2019, https://arxiv.org/abs/1904.09751). The
+    score is the model's log-probability at temperature 1, not renormalized.
 
-    Each row draws from a stream of its own, which the seed and the row's
-    content determine: its answer is the same alone and in any batch, padded or
-    not, on every backend. Equal rows therefore get equal answers;
-    `num_return_sequences` gives several for one row, in the order in which they
-    were drawn.
+    Each row has its own random stream, determined by the seed and the row's
+    content: its samples are the same alone and in any batch, padded or not, on
+    every backend. Equal rows therefore get equal samples; use
+    `num_return_sequences` for several samples per row, in the order in which
+    they were drawn.
 
     Args:
-        temperature: float > 0. Below 1 likely tokens get likelier.
+        temperature: float > 0. Values below 1 sharpen the distribution.
         top_k: int >= 1, or None: all tokens.
         top_p: float in (0, 1], or None: the same as 1, all tokens.
-        seed: int >= 0. None: another one for every call, from Python's
-            `random`, which `keras.utils.set_random_seed` sets.
-        num_return_sequences: int >= 1. t, sequences drawn for each source.
+        seed: int >= 0. None: a new seed for every call, from Python's `random`,
+            which `keras.utils.set_random_seed` seeds.
+        num_return_sequences: int >= 1. t, samples per source.
         suppress_tokens: iterable of int. Ids that are never generated.
-        min_new_tokens: int >= 0. The fewest tokens of a sequence, its end token
+        min_new_tokens: int >= 0. Minimum number of generated tokens, end token
             included.
 
     Raises:
@@ -89,10 +88,10 @@ class Sampling(SingleSequenceStrategy):
         self.num_return_sequences = num_return_sequences
 
     def draw_uniforms(self, inputs, max_new_tokens, pad_id):
-        """Draws one uniform number for every token, before the search.
+        """Draws one uniform number per token before the search.
 
         Args:
-            inputs: nest of NumPy arrays, one row a source.
+            inputs: nest of NumPy arrays, one row per source.
             max_new_tokens: int. L.
             pad_id: int.
 
@@ -106,7 +105,7 @@ class Sampling(SingleSequenceStrategy):
 
     @property
     def num_hypotheses(self):
-        """How many sequences of each source there are."""
+        """Number of sequences per source."""
         return self.num_return_sequences
 
     def get_next_token(self, log_probs, step, uniforms):
@@ -114,7 +113,7 @@ class Sampling(SingleSequenceStrategy):
 
         Args:
             log_probs: float32 (B, t, V), -inf where a token is not allowed.
-            step: int32 (), how many tokens there are already.
+            step: int32 (), the number of tokens generated so far.
             uniforms: float32 (B, t, L), from `draw_uniforms`.
 
         Returns:
@@ -123,7 +122,7 @@ class Sampling(SingleSequenceStrategy):
         return self._drawn(log_probs, ops.take(uniforms, step, axis=-1))
 
     def program_config(self):
-        """Returns the config without the seed: it only makes the draws."""
+        """Returns the config without the seed, which no program reads."""
         return self.get_config() | {"seed": None}
 
     def get_config(self):
@@ -137,7 +136,7 @@ class Sampling(SingleSequenceStrategy):
         }
 
     def _drawn(self, log_probs, uniform):
-        """Draws tokens, int32 (B, t), from float32 (B, t, V) and (B, t)."""
+        """Samples tokens, int32 (B, t), given (B, t, V) and uniforms (B, t)."""
         if self.top_k is None and self.top_p is None:
             return _inverse(_powers(log_probs, self.temperature), uniform)
         size = log_probs.shape[-1]
@@ -146,33 +145,33 @@ class Sampling(SingleSequenceStrategy):
         if self.top_p is not None:
             before = ops.cumsum(powers, axis=-1) - powers
             total = ops.sum(powers, axis=-1, keepdims=True)
-            # The first always stays: nothing is before it.
+            # The first always stays, even if rounding says otherwise.
             inside = before < self.top_p * total
             first = np.arange(powers.shape[-1]) == 0
             inside = inside | ops.convert_to_tensor(first)
             powers = ops.where(inside, powers, 0.0)
-        place = _inverse(powers, uniform)
-        return take_along_axis(ids, place[..., None])[..., 0]
+        index = _inverse(powers, uniform)
+        return take_along_axis(ids, index[..., None])[..., 0]
 
 
 def _powers(log_probs, temperature):
-    """Returns p^(1 / temperature), the largest of a row being 1."""
+    """Returns p^(1 / temperature), scaled to a maximum of 1 per row."""
     most = ops.max(log_probs, axis=-1, keepdims=True)
-    # A row of nothing but -inf has no token; -inf - -inf would be NaN.
+    # In a row of only -inf, -inf - -inf would be NaN.
     most = ops.where(most > -float("inf"), most, 0.0)
     return ops.exp((log_probs - most) / temperature)
 
 
 def _inverse(weights, uniform):
-    """Inverts the distribution function: (B, t, V), (B, t) -> int32 (B, t).
+    """Inverse transform sampling: (B, t, V), (B, t) -> int32 (B, t).
 
-    Rounded sums may step down a little, so that tokens of weight 0 are left
-    out by name.
+    Rounded cumulative sums may decrease slightly, so tokens of weight 0 are
+    excluded explicitly.
     """
     possible = weights > 0
     sums = ops.cumsum(weights, axis=-1)
     total = ops.max(ops.where(possible, sums, 0.0), axis=-1, keepdims=True)
-    # A product that is rounded up to the total is passed by no sum.
+    # No sum exceeds a product that is rounded up to the total.
     reached = (sums > uniform[..., None] * total) | ops.equal(sums, total)
     reached = ops.logical_and(possible, reached)
     return ops.cast(ops.argmax(ops.cast(reached, "int32"), axis=-1), "int32")

@@ -1,4 +1,4 @@
-"""Sequences that grow alone, a token a step: greedy search and sampling."""
+"""Independent sequences, for greedy search and sampling."""
 
 from typing import Any, NamedTuple
 
@@ -9,14 +9,14 @@ from keras_attn.decoding.protocol import Decoded
 
 
 class Sequences(NamedTuple):
-    """Holds k sequences of each source, which know nothing of each other.
+    """k independent sequences per source.
 
     Args:
-        tokens: int32 (B, k, L), pad where there is none.
-        scores: float32 (B, k), sum of log-probabilities; -inf where no token
+        tokens: int32 (B, k, L), padded at the end.
+        scores: float32 (B, k), sum of log-probabilities; -inf if no token
             was allowed.
         lengths: int32 (B, k), end token included.
-        growing: bool (B, k).
+        growing: bool (B, k), which sequences have not ended.
     """
 
     tokens: Any
@@ -26,7 +26,7 @@ class Sequences(NamedTuple):
 
 
 def begin(sources, width, max_new_tokens, pad_id):
-    """Returns `Sequences` without a token."""
+    """Returns empty `Sequences`."""
     return Sequences(
         ops.full((sources, width, max_new_tokens), pad_id, dtype="int32"),
         ops.zeros((sources, width), "float32"),
@@ -36,15 +36,15 @@ def begin(sources, width, max_new_tokens, pad_id):
 
 
 def grow(sequences, step, log_probs, chosen, pad_id, end_id):
-    """Adds one token to all that are growing.
+    """Appends one token to each sequence that has not ended.
 
     Args:
         sequences: `Sequences`.
         step: int32 (). The slot of the new token.
         log_probs: float32 (B, k, V), -inf where a token is not allowed.
-        chosen: int32 (B, k). A token of -inf stands for: there is none.
-        pad_id: int. What the others go on with.
-        end_id: int. What ends a sequence.
+        chosen: int32 (B, k). A token with -inf means that none is allowed.
+        pad_id: int. Next token of the others.
+        end_id: int. Token that ends a sequence.
 
     Returns:
         `Sequences`, and int32 (B, k), the tokens of the next step.
@@ -62,13 +62,13 @@ def grow(sequences, step, log_probs, chosen, pad_id, end_id):
 
 
 def put(tokens, step, chosen):
-    """Puts tokens (B, k) into slot `step` of tokens (B, k, L)."""
+    """Writes tokens (B, k) into slot `step` of tokens (B, k, L)."""
     slot = ops.arange(tokens.shape[-1], dtype="int32") == step
     return ops.where(slot[None, None], chosen[..., None], tokens)
 
 
 def lengthened(tokens, length, pad_id):
-    """Gives tokens (..., L') as many as `length` slots, the new ones pad."""
+    """Pads tokens (..., L') to `length` slots."""
     extra = length - tokens.shape[-1]
     if not extra:
         return tokens
@@ -77,14 +77,14 @@ def lengthened(tokens, length, pad_id):
 
 
 def decoded(tokens, scores, lengths, pad_id):
-    """Returns `Decoded`, in which what is no sequence is empty.
+    """Returns `Decoded`, with sequences of score -inf emptied.
 
-    A score of -inf says so: everything that could have followed was ruled
-    out, or fewer sequences exist than were asked for.
+    Their score is -inf if no token was allowed, or if fewer sequences exist
+    than were requested.
     """
-    there = scores > -float("inf")
+    exists = scores > -float("inf")
     return Decoded(
-        ops.where(there[..., None], tokens, pad_id),
+        ops.where(exists[..., None], tokens, pad_id),
         scores,
-        ops.where(there, lengths, 0),
+        ops.where(exists, lengths, 0),
     )

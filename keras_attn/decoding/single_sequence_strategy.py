@@ -1,4 +1,4 @@
-"""Base class of strategies whose sequences do not compete."""
+"""Base class of strategies with independent sequences."""
 
 from keras import ops
 

@@ -43,14 +43,14 @@ class Strategy:
         active_hypotheses(search_state, step, spec) -> ActiveHypotheses
 
     A strategy whose hypotheses do not compete, such as greedy search or
-    sampling, subclasses `SingleSequenceStrategy` (or one of them) and defines
-    `get_next_token` only. A strategy with constructor arguments also defines
-    `get_config`: compiled programs are cached by class and config.
+    sampling, subclasses `SingleSequenceStrategy` (or one of the two) and
+    defines only `get_next_token`. A strategy with constructor arguments also
+    defines `get_config`: compiled programs are cached by class and config.
 
     Set `reorders = True` if hypotheses can extend other hypotheses of their
     source (`Choice.parents`). They then share the slots of one cache, and
-    nothing is copied when they are reordered. Otherwise each hypothesis has a
-    cache of its own.
+    nothing is copied when they are reordered. Otherwise each hypothesis has its
+    own cache.
 
     Args:
         suppress_tokens: iterable of int. Token ids that are never generated, in
@@ -62,7 +62,7 @@ class Strategy:
         ValueError: an argument out of range.
 
     Examples:
-        A strategy of your own: sampling whose temperature falls with the step.
+        A custom strategy: sampling with a temperature that falls at each step.
 
         >>> class CoolingSampling(keras_attn.decoding.Sampling):
         ...     def get_next_token(self, log_probs, step, uniforms):

@@ -1,4 +1,4 @@
-"""Decoding that shows what it has after every step."""
+"""Decoding that returns the results after every step."""
 
 import weakref
 from typing import Any, NamedTuple
@@ -17,24 +17,24 @@ from keras_attn.ops.capture import refuse_capture
 
 
 class StreamedToken(NamedTuple):
-    """Holds what there is after one step of the decoding.
+    """Results after one decoding step.
 
-    Of greedy search and sampling `tokens`, `scores` and `lengths` are the
-    sequences so far, growing ones and ended ones in their places; of beam
-    search the t best that have ended, best first. In the last item they are
-    what `generate` returns.
+    With greedy search and sampling, `tokens`, `scores` and `lengths` are all
+    sequences so far, whether or not they have ended; with beam search, the t
+    best finished ones, best first. In the last item they are what `generate`
+    returns.
 
     Args:
-        step: int. How many tokens were chosen; 1 in the first item.
-        tokens: NumPy int32 (B, t, L), `pad_id` behind what there is.
+        step: int. Number of tokens generated; 1 in the first item.
+        tokens: NumPy int32 (B, t, L), padded with `pad_id`.
         scores: NumPy float32 (B, t), as in `Decoded`; -inf: there is no such
             sequence yet.
-        lengths: NumPy int32 (B, t), in tokens; 0 where there is no sequence.
-        active: `ActiveHypotheses` of NumPy arrays, the k sequences of each
-            source that are continued. `active.parents` says which of the k live
-            ones of the item before each of them continues: those that nobody
-            continues have ended, or were given up. In the last item none is
-            alive.
+        lengths: NumPy int32 (B, t), in tokens; 0 if there is no sequence.
+        active: `ActiveHypotheses` of NumPy arrays, the k sequences per source
+            that are still extended. `active.parents` are the indices of the
+            hypotheses of the previous item that they extend; the other
+            hypotheses of that item have ended or were pruned. The last item has
+            no active hypotheses.
 
     Examples:
         >>> keras_attn.decoding.StreamedToken._fields
@@ -49,21 +49,22 @@ class StreamedToken(NamedTuple):
 
 
 def stream(model, inputs, max_new_tokens, strategy, prefix=None):
-    """Decodes all rows of `inputs` together, and shows every step.
+    """Decodes all rows of `inputs` together and yields every step.
 
     Args:
-        model: what offers the decoding protocol.
+        model: object that implements the decoding protocol.
         inputs: as for `generate`.
-        max_new_tokens: int >= 1. The most tokens generated, end included.
+        max_new_tokens: int >= 1. Maximum number of generated tokens, end
+            included.
         strategy: as for `generate`.
         prefix: as for `generate`. Default None.
 
     Returns:
-        Iterator of `StreamedToken`. A step is computed when its item is asked
-        for; an iterator that is given up computes no more.
+        Iterator of `StreamedToken`. Each step is computed when its item is
+        requested.
 
     Raises:
-        ValueError: what `generate` raises, at once and not at the first item.
+        ValueError: as for `generate`, at the call and not at the first item.
         RuntimeError: inside `capture_weights`.
 
     Examples:
@@ -84,7 +85,7 @@ def stream(model, inputs, max_new_tokens, strategy, prefix=None):
     count = len(keras.tree.flatten(arguments[0])[0])
     limit = getattr(model, "max_sequence_length", None)
     arguments = taken(arguments, np.arange(count), fill_id(model), limit)
-    # Not the model itself: the programs would keep it alive.
+    # A proxy: the programs would keep the model alive.
     search = Search(strategy, weakref.proxy(model), max_new_tokens)
     variables = model.variables
     start, step_fn = (
@@ -126,5 +127,5 @@ def _steps(model, variables, search, start, step_fn, inputs, prefix, uniforms):
 
 
 def _array(tensor):
-    # A copy: PyTorch's array would be its tensor's memory.
+    # A copy: on PyTorch the array would share the tensor's memory.
     return np.array(keras.ops.convert_to_numpy(tensor))

@@ -1,29 +1,30 @@
-"""Rows of token ids that need not be equally long, and how they are padded."""
+"""Ragged rows of token ids, and their padding."""
 
 import numpy as np
 from keras import ops
 
-# To these lengths rows are padded: few, since each is one more program to be
-# compiled, and close together where sentences are.
+# Rows are padded to these lengths: few, since each one compiles another
+# program, and densest at typical sentence lengths.
 _LENGTHS = (16, 32, 96, 320, 1024)
 _GROWTH = 3
 
 
 def token_rows(inputs, pad_id, vocabulary_size=None):
-    """Reads rows of token ids, and takes off the padding behind them.
+    """Converts rows of token ids to arrays without trailing padding.
 
     Args:
         inputs: list of rows of any lengths, each a list or an array of ints;
-            or int (B, S), array or tensor, with `pad_id` behind shorter rows.
-        pad_id: int. The id that is no token.
-        vocabulary_size: int. Ids must be less; None: not known.
+            or int (B, S), array or tensor, with shorter rows padded with
+            `pad_id`.
+        pad_id: int. Padding id.
+        vocabulary_size: int. Exclusive upper bound of the ids; None: unknown.
 
     Returns:
-        NumPy object array (B,), each of its items an int32 array (length,).
+        NumPy object array (B,) of int32 arrays (length,).
 
     Raises:
-        ValueError: rows that are no lists of ids, ids out of range, a row
-            without a token, or no row at all.
+        ValueError: rows that are not lists of ids, ids out of range, a row
+            without a token, or no rows.
     """
     if not isinstance(inputs, (list, tuple)):
         inputs = ops.convert_to_numpy(inputs)
@@ -48,7 +49,7 @@ def token_rows(inputs, pad_id, vocabulary_size=None):
 
 
 def are_token_rows(inputs):
-    """Says whether `inputs` is a list of rows, and no other nest of arrays."""
+    """Returns whether `inputs` is a list of token rows."""
     return isinstance(inputs, list) and all(
         np.ndim(row) == 1 if hasattr(row, "shape") else _is_list_of_ids(row)
         for row in inputs
@@ -56,12 +57,12 @@ def are_token_rows(inputs):
 
 
 def padded(rows, pad_id, limit=None):
-    """Puts rows into one array of one of few lengths.
+    """Pads rows to one array, of one of a few lengths.
 
     Args:
-        rows: object array (n,), as `token_rows` returns it.
+        rows: object array (n,), as returned by `token_rows`.
         pad_id: int.
-        limit: int >= the longest row. The array is not longer. Default: none.
+        limit: int >= the longest row. Maximum length. Default: no limit.
 
     Returns:
         NumPy int32 (n, length).
@@ -103,11 +104,11 @@ def _row(number, row, pad_id):
             "`inputs` must hold integers (int32). "
             f"Received: dtype {row.dtype} in row {number}"
         )
-    there = np.flatnonzero(row != pad_id)
-    if not there.size:
+    real = np.flatnonzero(row != pad_id)
+    if not real.size:
         came = "nothing but padding" if row.size else "nothing"
         raise ValueError(
             "`inputs` must hold a token in every row. "
             f"Received: {came} in row {number}"
         )
-    return row[: there[-1] + 1]
+    return row[: real[-1] + 1]

@@ -1,4 +1,4 @@
-"""Looking inside: maps, saliency, pictures, and where padding leaks."""
+"""Attention maps, saliency, plots, and the padding leak detector."""
 
 from keras_attn.explain.attention_maps import AttentionMap, attention_maps
 from keras_attn.explain.doctor import doctor

@@ -1,4 +1,4 @@
-"""attention_maps: where the layers of a model look, layer by layer."""
+"""attention_maps: the attention weights of a model's layers."""
 
 import contextlib
 import operator
@@ -13,14 +13,14 @@ from keras_attn.ops import capture_weights
 
 
 class AttentionMap(NamedTuple):
-    """Holds how one layer looked, in one of its calls.
+    """Attention weights of one call of a layer.
 
     Args:
         layer: str. The path of the layer, such as
             `"decoder_block_0/cross_attention"`.
-        call: int. Which of its calls, from 0. XLNet's layers are called twice:
-            for the content, then for the guesses.
-        heads: tuple of int. The numbers of the N heads.
+        call: int. The number of the call, from 0. XLNet's layers are called
+            twice: for the content stream, then for the query stream.
+        heads: tuple of int. The indices of the N heads.
         weights: float32 (B, N, T, S).
         query_tokens: list of B lists of at most T str, or None.
         key_tokens: list of B lists of at most S str, or None.
@@ -42,14 +42,14 @@ class AttentionMap(NamedTuple):
     key_tokens: Any = None
 
     def of(self, row):
-        """Returns one row: what `plot_attention` draws.
+        """Returns one row, for `plot_attention`.
 
         Args:
             row: int in [0, B).
 
         Returns:
-            Float32 (N, t, s), and the tokens of its queries and keys, or None;
-            where there are tokens, what stands behind them is left out.
+            Float32 (N, t, s), and the query and key tokens, or None; where
+            there are tokens, the weights are cropped to them.
         """
         weights = self.weights[row]
         queries, keys = (
@@ -68,39 +68,38 @@ def attention_maps(
 ):
     """Returns the attention weights of a model's layers.
 
-    The model is called once, without training. Only the layers that were
-    chosen are computed in the way that has weights to show; the others run as
-    ever, and so does the model afterwards.
+    The model is called once, with `training=False`. Only the selected layers
+    use the unfused path that materializes the weights; the other layers, and
+    later calls of the model, are not affected.
 
-    A sequence that was generated is read again as a whole, but for its last
-    token. How the model looked when it wrote a token is the row of the token
-    before that; of an `XLNet`, the row of the token itself in the second call
-    of a layer, that of the guesses.
+    A generated sequence is passed to the model as a whole, without its last
+    token. The weights with which a token was predicted are in the row of the
+    token before it; for an `XLNet`, in the row of the token itself in the
+    second call of a layer, the query stream.
 
     Args:
-        model: a model of ours, or any Keras model with attention layers of
-            ours.
-        inputs: what the model is called with; where `decoded` is given, what
-            `generate` was called with.
-        layers: str or list of str. Regular expressions, of which one is found
-            in the path of a layer that is shown. Default None: all.
-        heads: int or list of int. The heads that are shown. Default None: all.
-        tokens: callable of a list of ids that returns a list of their names,
-            such as `SubwordTokenizer.pieces`; or a list of B lists of str, a
-            name for each token; or a pair of either, where a model reads a
-            source and a target: a list must be one, a callable may stand for
-            both. Default None: no names.
+        model: a keras_attn model, or any Keras model with keras_attn attention
+            layers.
+        inputs: inputs of the model; if `decoded` is given, the inputs of
+            `generate`.
+        layers: str or list of str. Regular expressions; a layer is selected if
+            one of them matches in its path. Default None: all.
+        heads: int or list of int. Indices of the heads. Default None: all.
+        tokens: callable that takes a list of ids and returns a list of their
+            names, such as `SubwordTokenizer.pieces`; or a list of B lists of
+            str, a name for each token; or a pair of either, for models with a
+            source and a target (a single callable is used for both; lists must
+            be a pair). Default None: no names.
         decoded: `keras_attn.decoding.Decoded` that `generate` returned for
             these inputs. The maps then have a row for each of the t sequences
-            of each source, B t in all, those of a source side by side.
+            of each source, B t in all, those of a source adjacent.
 
     Returns:
         List of `AttentionMap`, in the order of the calls.
 
     Raises:
-        ValueError: no layer is found; a head that a layer does not have;
-            tokens that do not fit; or a model that cannot generate, where
-            `decoded` is given.
+        ValueError: no layer matches; a head that a layer does not have; tokens
+            that do not fit; or `decoded` with a model that cannot generate.
 
     Examples:
         >>> model = keras_attn.models.GPT(
@@ -117,15 +116,15 @@ def attention_maps(
     names = TokenNames(tokens, inputs, model)
     with contextlib.ExitStack() as around:
         if getattr(model, "built", False):
-            # What a model carries from call to call stays as it was.
+            # Do not change the model's state.
             around.enter_context(keras.StatelessScope())
         around.enter_context(no_gradients())
         captured = around.enter_context(capture_weights(layers))
         model(inputs, training=False)
     if not captured:
-        wanted = "" if layers is None else f" whose path has {layers!r} in it"
+        path = "" if layers is None else f" whose path matches {layers!r}"
         raise ValueError(
-            f"`model` must have an attention layer of ours{wanted}. Received: "
+            f"`model` must have a keras_attn attention layer{path}. Received: "
             f"{type(model).__name__} {model.name!r}"
         )
     found = []

@@ -1,4 +1,4 @@
-"""What became of every hypothesis of a beam search, read from its stream."""
+"""The hypotheses of a beam search, reconstructed from its stream."""
 
 from typing import NamedTuple
 
@@ -6,16 +6,16 @@ import numpy as np
 
 
 class Hypothesis(NamedTuple):
-    """One hypothesis at the step that gave it its last token.
+    """A hypothesis at the step that added its last token.
 
     Args:
         tokens: tuple of int. All its tokens.
-        score: float. Its log-probability in nats; where it has ended, its
-            score as a result, which length has normalised.
-        fate: `"continued"`: a hypothesis of the next step goes on from it;
-            `"given up"`: none does; `"returned"`: it has ended, and is among
-            the results; `"surpassed"`: it has ended, and is not.
-        place: int. Its place among the results, from 1; 0: it has none.
+        score: float. Its log-probability in nats; if finished, its
+            length-normalized score.
+        fate: `"continued"`: a hypothesis of the next step extends it; `"given
+            up"`: none does; `"returned"`: it is finished and among the results;
+            `"surpassed"`: it is finished and not among them.
+        place: int. Its rank among the results, from 1; 0 if it is not one.
     """
 
     tokens: tuple
@@ -25,18 +25,19 @@ class Hypothesis(NamedTuple):
 
 
 def beam_growth(items, row=0):
-    """Reads the hypotheses of one source.
+    """Returns the hypotheses of one source, step by step.
 
     Args:
         items: iterable of `keras_attn.decoding.StreamedToken`, all of a stream.
         row: int in [0, B). The source.
 
     Returns:
-        List with one item a step, each a list of `Hypothesis`: those alive, the
-        likeliest first, then those that ended at this step, the best first.
+        List with one item per step, each a list of `Hypothesis`: the active
+        ones, most likely first, then those that finished at this step, best
+        first.
 
     Raises:
-        ValueError: no item, or `row` out of range.
+        ValueError: no items, or `row` out of range.
     """
     items = list(items)
     if not items or not hasattr(items[0], "active"):
@@ -72,13 +73,13 @@ def beam_growth(items, row=0):
             + [_ended(*pair, results) for pair in _best_first(ended)]
         )
     while growth and not growth[-1]:
-        # The steps that other sources needed.
+        # Steps that only other sources needed.
         growth.pop()
     return growth
 
 
 def _of_step(item, row):
-    """Returns what is alive and what ended: dicts of tokens to score."""
+    """Returns active and newly finished hypotheses: {tokens: score} each."""
     active, _ = _sequences(item.active, row)
     found, lengths = _sequences(item, row)
     ended = {
@@ -107,5 +108,5 @@ def _best_first(scores):
 def _ended(tokens, score, results):
     if tokens not in results:
         return Hypothesis(tokens, score, "surpassed")
-    place = list(results).index(tokens) + 1
-    return Hypothesis(tokens, score, "returned", place)
+    rank = list(results).index(tokens) + 1
+    return Hypothesis(tokens, score, "returned", rank)

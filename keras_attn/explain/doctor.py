@@ -12,49 +12,49 @@ from keras_attn.explain.leak_detector import Judge, PadNoise, Recorder, Scale
 from keras_attn.explain.padded_batch import PaddedBatch
 from keras_attn.explain.report import Leak, Probe, Report
 
-# What rounding does to a share of the largest value, and a good deal more.
+# Relative to the largest value; well above rounding errors.
 _TOLERANCES = {"float16": 1e-2, "bfloat16": 5e-2}
 _TOLERANCE = 1e-4
-# Positions by which sequences are lengthened.
+# Number of padded positions that are appended to sequences.
 _MORE = 3
 
 
 def doctor(model, inputs, mask=None, pad_id=0, tolerance=None):
-    """Finds where padding leaks into a Keras model, ours or any other.
+    """Finds where padding leaks into a Keras model.
 
-    A sentence must mean the same whatever pads it, however long the padding is
-    and whoever else is in the batch. Each of these is changed in turn, and the
-    outputs of the model, and of every layer on the way, are compared with what
-    they were, at real positions only. A layer is to blame where it moves while
-    what it is called with stands still: what an earlier layer let in is put
-    right before the next one sees it, so each answers for itself.
+    The outputs at real positions must not depend on the padded contents, the
+    length of the padding or the other rows of the batch. `doctor` changes each
+    of these separately and compares the outputs of the model and of every layer
+    at real positions. A layer is reported if its outputs change although its
+    inputs do not: changes from earlier layers are undone before the next layer
+    is called, so each layer is tested separately.
 
-    The model is called eagerly, without training; its weights, seeds and all
-    other variables are as before afterwards. Every change costs two calls, and
-    there is one for each row: a few short rows will do. Freshly made weights
-    show a leak as trained ones do, unless they are zeros.
+    The model is called eagerly, with `training=False`; its weights, seeds and
+    all other variables are restored. Every change takes two calls, and there is
+    one change per row, so use a few short rows. Untrained weights show leaks
+    as well as trained ones, unless they are zeros.
 
     Args:
-        model: `keras.Model`, or a layer: functional, sequential or subclassed.
-        inputs: what it is called with, in arrays or tensors: integer ids
-            (B, T), float features (B, T, ...), or a dict, list or tuple of
-            such. Some row must be padded.
-        mask: bool (B, T), True where there is a token, or a nest of such like
-            `inputs`; given to the model as implicit Keras masks. Default None:
-            read from the tensors, from boolean inputs and those whose names
-            end in "mask", and, where there is none, from `pad_id`.
-        pad_id: int. The id that is no token. Default 0.
-        tolerance: float. How far a real position may move, as a share of the
-            largest value. Default 1e-4 in float32, 1e-2 in float16, 5e-2 in
-            bfloat16.
+        model: `keras.Model` or a layer: functional, sequential or subclassed.
+        inputs: inputs of the model, arrays or tensors: integer ids (B, T),
+            float features (B, T, ...), or a dict, list or tuple of these. At
+            least one row must be padded.
+        mask: bool (B, T), True where there is a token, or a nest of these with
+            the structure of `inputs`; passed to the model as implicit Keras
+            masks. Default None: taken from the tensors, from boolean inputs and
+            those whose names end in "mask", and otherwise from `pad_id`.
+        pad_id: int. The padding id. Default 0.
+        tolerance: float. Largest accepted change at a real position, relative
+            to the largest value. Default 1e-4 in float32, 1e-2 in float16, 5e-2
+            in bfloat16.
 
     Returns:
-        `keras_attn.explain.Report`: true where no leak was found. Its `leaks`
-        are the names of the layers, and `print` shows it as a table.
+        `keras_attn.explain.Report`: true if no leak was found. `leaks` are the
+        names of the layers, and `print` shows a table.
 
     Raises:
-        ValueError: `model` is no Keras model or layer, or gives another answer
-            each time; `inputs` are no arrays, or nothing in them is padding.
+        ValueError: `model` is not a Keras model or layer, or is not
+            deterministic; `inputs` are not arrays or have no padding.
 
     Examples:
         >>> ids = keras.Input((None,), dtype="int32")
@@ -96,7 +96,7 @@ class _Examination:
     def report(self):
         before = _State(self.model)
         try:
-            # The first call may build the model.
+            # This call may build the model.
             self._run(self.batch, Watcher())
             before.restore()
             self.state = _State(self.model)
@@ -135,7 +135,7 @@ class _Examination:
     def _run(self, batch, watcher):
         """Returns the outputs of the model; a list of tensors."""
         with watched(watcher), warnings.catch_warnings():
-            # The report says what comes of it.
+            # The report covers lost masks.
             warnings.filterwarnings(
                 "ignore", "Layer .* was passed an input with a mask"
             )
@@ -143,34 +143,34 @@ class _Examination:
         return tree.flatten(outputs)
 
     def _again(self, batch, watcher):
-        """Runs the model from the state in which it was first run."""
+        """Runs the model from the state of the first run."""
         self.state.restore()
         return self._run(batch, watcher)
 
     def _attempt(self, change, batch, watcher):
-        """Returns the outputs, or None where the model refuses the batch."""
+        """Returns the outputs, or None if the model rejects the batch."""
         try:
             return self._again(batch, watcher)
-        # A model may refuse a batch that is longer, or of a single row, with
-        # any error there is; the report says which.
+        # A model may reject a longer or a single-row batch with any error; the
+        # report lists it.
         except Exception as error:
             said = (str(error).strip() or "no reason given").splitlines()[0]
             self.refused.append(f"{change}: {type(error).__name__}: {said}")
             return None
 
     def _moved(self, outputs, rows=slice(None)):
-        """How far real positions of the model's outputs are from the first.
+        """Compares the model's outputs at real positions with the first run.
 
         Returns:
-            The largest difference, and whether one is past its tolerance.
+            The largest difference, and whether any exceeds its tolerance.
         """
         worst, past = 0.0, False
         for number, output in enumerate(outputs):
             array = keras.ops.convert_to_numpy(
                 keras.ops.cast(output, "float32")
             )
-            key, place = (id(self.model), 0), ("outputs", number)
-            moved, known = self.scale.moved(key, place, array, rows)
+            key, slot = (id(self.model), 0), ("outputs", number)
+            moved, known = self.scale.moved(key, slot, array, rows)
             worst = max(worst, moved)
             past |= moved > self._tolerance(output.dtype)
             note = f"output {number} of the model: it has no real positions"
@@ -182,13 +182,13 @@ class _Examination:
         moved, past = self._moved(self._again(self.batch, Watcher()))
         if past:
             raise ValueError(
-                "`model` must give the same answer to the same inputs when it "
-                "is not in training. Received: a model whose output moved by "
+                "`model` must return the same outputs for the same inputs with "
+                "training=False. Received: a model whose output changed by "
                 f"{moved:.2g} of its largest value"
             )
 
     def _learn_axes(self):
-        """Lengthens each sequence; returns the batches that were taken."""
+        """Lengthens each sequence; returns the batches the model accepted."""
         longer = []
         for number, sequences in enumerate(self.batch.sequences):
             change = f"{sequences.name}: {_MORE} more padded positions"
@@ -261,7 +261,7 @@ class _Examination:
         self._again(batch, wrap(judge))
         moved, past = self._moved(outputs, rows)
         if past and not judge.leaks:
-            # Many layers, each of them by less than is held against it.
+            # Many layers, each of them below its tolerance.
             order = len(self.scale.calls)
             judge.leaks.append(
                 Leak(self.model.name, "all layers together", moved, order)
@@ -281,7 +281,7 @@ class _State:
         self._random = random_state()
 
     def restore(self):
-        """Puts back what has changed."""
+        """Restores variables that have changed."""
         for variable, before in self._variables:
             now = keras.ops.convert_to_numpy(variable)
             if not np.array_equal(

@@ -1,4 +1,4 @@
-"""What a picture of attention shows: maps by layer, and their labels."""
+"""Maps and labels of `plot_attention`, by layer."""
 
 from typing import Any, NamedTuple
 
@@ -9,7 +9,7 @@ from keras_attn.explain.attention_maps import AttentionMap
 
 
 class DrawnLayer(NamedTuple):
-    """Holds what is drawn of one layer.
+    """The maps and labels of one layer.
 
     Args:
         title: str, or None.
@@ -27,7 +27,7 @@ class DrawnLayer(NamedTuple):
 
 
 def drawn_layers(weights, query_tokens, key_tokens, head, row):
-    """Reads and checks what `plot_attention` is given.
+    """Checks and converts the arguments of `plot_attention`.
 
     Args:
         weights: array, `AttentionMap` or list of these, as there.
@@ -40,7 +40,7 @@ def drawn_layers(weights, query_tokens, key_tokens, head, row):
         List of `DrawnLayer`.
 
     Raises:
-        ValueError: what `plot_attention` refuses of these.
+        ValueError: invalid arguments.
     """
     several = isinstance(weights, (list, tuple)) and not isinstance(
         weights, AttentionMap
@@ -48,7 +48,7 @@ def drawn_layers(weights, query_tokens, key_tokens, head, row):
     if several and weights and isinstance(weights[0], AttentionMap):
         if len(weights) > 1 and not query_tokens is key_tokens is None:
             raise ValueError(
-                "Tokens of several layers must stand in their maps. "
+                "Tokens of several layers must be given in their maps. "
                 "Received: `query_tokens` or `key_tokens`"
             )
         return [
@@ -97,8 +97,8 @@ def _maps(weights, head, numbers=None):
     array = array.astype("float32")
     if not np.all(np.isfinite(array)) or array.min() < 0:
         raise ValueError(
-            "`weights` must be finite and none of them negative (weights come "
-            "after the softmax, scores before it). Received: values from "
+            "`weights` must be finite and not negative (weights come after the "
+            "softmax, scores before it). Received: values from "
             f"{array.min()} to {array.max()}"
         )
     count = len(array)
@@ -117,8 +117,8 @@ def _maps(weights, head, numbers=None):
             else f"be one of {known}, the heads of the map"
         )
         raise ValueError(f"`head` must {allowed}. Received: head={head}")
-    place = known.index(head)
-    return array[place : place + 1], [f"head {head}"]
+    index = known.index(head)
+    return array[index : index + 1], [f"head {head}"]
 
 
 def _labels(name, tokens, count):
@@ -138,7 +138,7 @@ def _labels(name, tokens, count):
             f"`{name}` must name the {count} positions of `weights`. "
             f"Received: {len(tokens)} tokens"
         )
-    # A line break in a label would tear the layout apart.
+    # A line break in a label would break the layout.
     return [
         "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(token))
         for token in tokens

@@ -1,4 +1,4 @@
-"""What a head does, as a number: how spread, how far, how much on padding."""
+"""Metrics of attention heads: entropy, distance, attention to padding."""
 
 import keras
 import numpy as np
@@ -7,18 +7,18 @@ from keras_attn.explain.rollout import weights_of
 
 
 def head_entropy(weights):
-    """Returns how spread each head looks.
+    """Returns the entropy of each head's attention weights.
 
-        H = - sum_s w[t, s] log w[t, s], the mean over queries that see
-        something
+        H = - sum_s w[t, s] log w[t, s], the mean over queries that are not
+        fully masked
 
-    From 0, one key each, to log S.
+    It is 0 if each query attends to one key, and at most log S.
 
     Args:
         weights: `AttentionMap`, or float (B, N, T, S).
 
     Returns:
-        Float32 (B, N), nats; 0 where no query sees anything.
+        Float32 (B, N), nats; 0 if all queries are fully masked.
 
     Raises:
         ValueError: weights of another shape, or below 0.
@@ -34,18 +34,19 @@ def head_entropy(weights):
 
 
 def head_distance(weights):
-    """Returns how far each head looks, in tokens.
+    """Returns the mean attention distance of each head, in tokens.
 
-        d = sum_s w[t, s] |t - s|, the mean over queries that see something
+        d = sum_s w[t, s] |t - s|, the mean over queries that are not fully
+        masked
 
-    Keys in front of the queries, as those of a memory, count as further back:
-    the last key stands where the last query stands.
+    If there are more keys than queries, such as with a memory, the last key has
+    the position of the last query.
 
     Args:
         weights: `AttentionMap` of self-attention, or float (B, N, T, S).
 
     Returns:
-        Float32 (B, N), tokens; 0 where no query sees anything.
+        Float32 (B, N), tokens; 0 if all queries are fully masked.
 
     Raises:
         ValueError: weights of another shape, or below 0.
@@ -57,15 +58,15 @@ def head_distance(weights):
     """
     weights = weights_of(weights).astype("float64")
     queries, keys = weights.shape[2:]
-    places = np.arange(queries)[:, None] + keys - queries
-    apart = np.abs(places - np.arange(keys))
-    return _over_queries((weights * apart).sum(axis=-1), weights)
+    positions = np.arange(queries)[:, None] + keys - queries
+    distances = np.abs(positions - np.arange(keys))
+    return _over_queries((weights * distances).sum(axis=-1), weights)
 
 
 def padding_attention(weights, padding_mask):
-    """Returns the share of each head's attention that lies on padding.
+    """Returns the fraction of each head's attention that is on padding.
 
-    It must be 0, and in models of ours it is.
+    It should be 0, and is in keras_attn models.
 
     Args:
         weights: `AttentionMap`, or float (B, N, T, S).
@@ -89,7 +90,7 @@ def padding_attention(weights, padding_mask):
     expected = weights.shape[0], weights.shape[3]
     if mask.shape != expected:
         raise ValueError(
-            f"`padding_mask` must have shape {expected}, a place for each key. "
+            f"`padding_mask` must have shape {expected}, (B, S). "
             f"Received: {mask.shape}"
         )
     on_padding = np.where(mask[:, None, None], 0, weights).sum(axis=-1)
@@ -97,7 +98,7 @@ def padding_attention(weights, padding_mask):
 
 
 def _over_queries(numbers, weights):
-    """Returns the mean over queries that see something, (B, N)."""
-    sees = weights.sum(axis=-1) > 0
-    count = np.maximum(sees.sum(axis=-1), 1)
-    return (np.where(sees, numbers, 0).sum(axis=-1) / count).astype("float32")
+    """Returns the mean over queries that are not fully masked, (B, N)."""
+    valid = weights.sum(axis=-1) > 0
+    count = np.maximum(valid.sum(axis=-1), 1)
+    return (np.where(valid, numbers, 0).sum(axis=-1) / count).astype("float32")

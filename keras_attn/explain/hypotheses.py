@@ -1,4 +1,4 @@
-"""What a model reads to see again how it wrote what it wrote."""
+"""Model inputs that reproduce the decoding of generated sequences."""
 
 import keras
 import numpy as np
@@ -8,28 +8,28 @@ from keras_attn.models.causal_lm import CausalLM
 
 
 def hypothesis_inputs(model, inputs, decoded):
-    """Returns what a model is called with to read all that was generated.
+    """Returns model inputs that contain the generated sequences.
 
-    The last token of a sequence is left out: nothing was chosen behind it.
+    The last token of a sequence is left out: no token was predicted after it.
 
     Args:
-        model: a model that generates.
-        inputs: what `generate` was called with, B sources or prompts.
-        decoded: `keras_attn.decoding.Decoded`, of t sequences a source.
+        model: a generative model.
+        inputs: the inputs of `generate`, B sources or prompts.
+        decoded: `keras_attn.decoding.Decoded`, of t sequences per source.
 
     Returns:
-        For B t rows, those of a source side by side: a dict of prompts with
-        what was added, `"token_ids"` and `"padding_mask"`, and for an `XLNet`
-        the order from left to right and the places that were guessed; or a
-        pair of sources and targets, these with the start token in front.
+        For B t rows, those of a source adjacent: a dict of `"token_ids"`, the
+        prompts and generated tokens, and `"padding_mask"`, and for an `XLNet`
+        the left-to-right order and the target positions; or a pair of sources
+        and targets, the targets after the start token.
 
     Raises:
-        ValueError: a model that cannot generate, or other sources than those
-            of `decoded`.
+        ValueError: a model that cannot generate, or a number of sources other
+            than that of `decoded`.
     """
     if not hasattr(model, "start_decoding"):
         raise ValueError(
-            "`model` must be one that generates where `decoded` is given. "
+            "`model` must be a generative model if `decoded` is given. "
             f"Received: {type(model).__name__}"
         )
     tokens = np.asarray(decoded.tokens)
@@ -45,7 +45,7 @@ def hypothesis_inputs(model, inputs, decoded):
     if isinstance(model, CausalLM):
         prompts = _repeated(read["token_ids"], sources, count)
         if isinstance(model, XLNet):
-            return _guesses(model, prompts, written)
+            return _xlnet_inputs(model, prompts, written)
         return _rows(
             model,
             [
@@ -64,26 +64,26 @@ def hypothesis_inputs(model, inputs, decoded):
     )
 
 
-def _guesses(model, prompts, written):
-    """Returns the inputs of an XLNet, a guess for each token written."""
+def _xlnet_inputs(model, prompts, written):
+    """Returns the inputs of an XLNet, a target for each generated token."""
     pairs = list(zip(prompts, written, strict=True))
     inputs = _rows(model, [np.concatenate(pair) for pair in pairs])
     rows, length = inputs["token_ids"].shape
-    places = np.full((rows, max(1, *map(len, written))), -1, "int32")
-    for row, (prompt, text) in zip(places, pairs, strict=True):
+    targets = np.full((rows, max(1, *map(len, written))), -1, "int32")
+    for row, (prompt, text) in zip(targets, pairs, strict=True):
         row[: len(text)] = len(prompt) + np.arange(len(text))
     order = np.tile(np.arange(length, dtype="int32"), (rows, 1))
-    return inputs | {"order": order, "target_positions": places}
+    return inputs | {"order": order, "target_positions": targets}
 
 
 def _rows(model, texts):
-    """Returns rows with padding behind, and where there are tokens."""
+    """Returns right-padded rows and their padding mask."""
     lengths = np.array([len(text) for text in texts])
-    there = np.arange(lengths.max()) < lengths[:, None]
+    mask = np.arange(lengths.max()) < lengths[:, None]
     fill = 0 if model.pad_id is None else model.pad_id
-    ids = np.full(there.shape, fill, "int32")
-    ids[there] = np.concatenate(texts)
-    return {"token_ids": ids, "padding_mask": there}
+    ids = np.full(mask.shape, fill, "int32")
+    ids[mask] = np.concatenate(texts)
+    return {"token_ids": ids, "padding_mask": mask}
 
 
 def _repeated(rows, sources, count):

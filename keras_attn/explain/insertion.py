@@ -1,4 +1,4 @@
-"""deletion_and_insertion: is what a map points at what matters?"""
+"""deletion_and_insertion: evaluation of saliency maps."""
 
 from typing import Any, NamedTuple
 
@@ -10,14 +10,16 @@ from keras_attn.explain.rise import answers
 
 
 class DeletionInsertion(NamedTuple):
-    """Holds how an answer falls and rises as places go and come.
+    """Deletion and insertion curves of a saliency map.
 
     Args:
-        fractions: float (K + 1,). The share of the places that was changed.
-        deletion: float (K + 1,). The score with the first ones hidden.
-        insertion: float (K + 1,). The score with only the first ones seen.
-        deletion_area: float. The area below, small for a good map.
-        insertion_area: float. The area below, large for a good map.
+        fractions: float (K + 1,). The fraction of the positions that was
+            changed.
+        deletion: float (K + 1,). The score with the most salient ones hidden.
+        insertion: float (K + 1,). The score with only the most salient ones
+            visible.
+        deletion_area: float. Area under the curve, small for a good map.
+        insertion_area: float. Area under the curve, large for a good map.
 
     Examples:
         >>> keras_attn.explain.DeletionInsertion._fields[-2:]
@@ -34,28 +36,28 @@ class DeletionInsertion(NamedTuple):
 def deletion_and_insertion(
     function, inputs, saliency, masks, steps=None, batch_size=32
 ):
-    """Hides what a map says matters most, first; and shows it, first.
+    """Computes deletion and insertion curves of a saliency map.
 
-    Petsiuk et al. 2018, sec. 4.1, https://arxiv.org/abs/1806.07421. A map that
-    points at what the model uses makes its answer fall at once where these
-    places are hidden, and rise at once where they alone are seen. Any map can
-    be compared: of RISE, of gradients, of attention, a random one.
+    The positions are hidden (deletion) or shown (insertion) in order of
+    saliency (Petsiuk et al. 2018, sec. 4.1, https://arxiv.org/abs/1806.07421).
+    If the map marks what the model uses, the score falls quickly under deletion
+    and rises quickly under insertion. Maps from any method can be compared:
+    RISE, gradients, attention, or a random map.
 
     Args:
-        function: as for `rise`, but one score a row, float (B,).
+        function: as for `rise`, but one score per row, float (B,).
         inputs: array of one input.
-        saliency: float (*places). Where two are equal the earlier comes first.
-        masks: as for `rise`; says what stands in the place of what is hidden.
-        steps: int >= 1. K, in how many steps all places are changed; default
-            one for each place.
-        batch_size: int >= 1. Inputs that are asked about together.
+        saliency: float (*positions). Ties are broken by position.
+        masks: as for `rise`; defines what replaces hidden positions.
+        steps: int >= 1. K, the number of steps. Default: one per position.
+        batch_size: int >= 1. Inputs per call of `function`.
 
     Returns:
         `DeletionInsertion`.
 
     Raises:
         ValueError: a map that does not fit, or a function that returns more
-            than one score a row.
+            than one score per row.
 
     Examples:
         >>> def second_is_seven(ids):
@@ -68,14 +70,14 @@ def deletion_and_insertion(
     """
     inputs = keras.ops.convert_to_numpy(inputs)
     saliency = keras.ops.convert_to_numpy(saliency).astype("float64")
-    places = inputs.shape[: masks.axes]
-    if saliency.shape != places:
+    shape = inputs.shape[: masks.axes]
+    if saliency.shape != shape:
         raise ValueError(
-            f"`saliency` must have a number for each place, {places}. "
+            f"`saliency` must have one value per position, shape {shape}. "
             f"Received: shape {saliency.shape}"
         )
     if np.isnan(saliency).any():
-        raise ValueError("`saliency` must be numbers. Received: NaN among them")
+        raise ValueError("`saliency` must not contain NaN. Received: NaN")
     count = saliency.size
     steps = count if steps is None else steps
     checks.positive_int("steps", steps)
@@ -83,7 +85,7 @@ def deletion_and_insertion(
     rank = np.empty(count, int)
     rank[np.argsort(-saliency.ravel(), kind="stable")] = np.arange(count)
     changed = np.round(np.linspace(0, count, steps + 1)).astype(int)
-    first = (rank < changed[:, None]).reshape(-1, *places)
+    first = (rank < changed[:, None]).reshape(-1, *shape)
     curves = [
         _scores(function, inputs, masks, seen.astype("float32"), batch_size)
         for seen in (~first, first)

@@ -1,21 +1,22 @@
-"""Fonts that labels can be written in, whatever their script."""
+"""Fonts for labels in any script."""
 
 import functools
 
 
 def label_fonts(texts):
-    """Finds fonts that have the characters of some labels.
+    """Returns fonts that cover the characters of some labels.
 
-    Matplotlib's own font has Latin, Greek, Cyrillic and some more. For what it
-    lacks the fonts of the machine are searched, those that have most of it
-    first. What none of them has is drawn as a box, and matplotlib warns of it.
+    Matplotlib's default font covers Latin, Greek, Cyrillic and a few more. For
+    other characters the installed fonts are searched, those with the best
+    coverage first. Characters in none of them are drawn as boxes, with a
+    warning from matplotlib.
 
     Args:
         texts: iterable of str.
 
     Returns:
-        List of str, names of font families: matplotlib takes each character
-        from the first that has it.
+        List of str, font family names; matplotlib draws each character with
+        the first font that has it.
     """
     from matplotlib import font_manager
 

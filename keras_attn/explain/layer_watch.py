@@ -1,4 +1,4 @@
-"""Watching every layer of a model during one eager call."""
+"""Hooks on every layer call of a model during one eager call."""
 
 import contextlib
 import functools
@@ -8,9 +8,9 @@ import keras
 
 from keras_attn.layers import MultiHeadAttention, ScoredAttention
 
-# Layers that are judged as a whole. What runs inside recurrent ones is not laid
-# out as the batch is: one time step at a time, or backwards. Of an attention
-# nobody asks whether its softmax or its last projection is to blame.
+# Layers that are tested as a whole. Inside recurrent layers the data are not
+# laid out like the batch: one time step at a time, or reversed. Inside
+# attention layers, which sublayer leaks is of no interest.
 _CLOSED = (
     keras.layers.Bidirectional,
     keras.layers.GroupQueryAttention,
@@ -21,14 +21,14 @@ _CLOSED = (
     ScoredAttention,
 )
 
-# Two threads that replace one method would each put back what the other left.
+# Two threads that patch one method would each restore the other's patch.
 _one_at_a_time = threading.RLock()
 
 
 class Watcher:
-    """Sees, and may change, what goes into layers and what comes out.
+    """Observes, and may change, the inputs and outputs of layers.
 
-    Abstract: `entered` and `left` are for subclasses.
+    Base class: subclasses override `entered` and `left`.
     """
 
     def __init__(self):
@@ -36,11 +36,11 @@ class Watcher:
         self._calls = {}
 
     def entered(self, key, layer, args, kwargs):
-        """Returns the arguments that a layer is to be called with.
+        """Returns the arguments to call a layer with.
 
         Args:
             key: (int, int), the layer's identity and the number of this call.
-            layer: the layer. `stack` holds those around it.
+            layer: the layer. `stack` holds the enclosing layers.
             args: positional arguments.
             kwargs: keyword arguments.
 
@@ -50,7 +50,7 @@ class Watcher:
         return args, kwargs
 
     def left(self, key, layer, outputs):
-        """Returns what a layer is to return; see `entered`."""
+        """Returns the outputs that a layer returns; see `entered`."""
         return outputs
 
     def call(self, layer, function, args, kwargs):
@@ -69,7 +69,7 @@ class Watcher:
         return self.left(key, layer, outputs)
 
     def counts(self):
-        """Returns how often each layer was called, by its identity."""
+        """Returns the number of calls of each layer, by its identity."""
         return dict(self._calls)
 
 
@@ -79,11 +79,11 @@ def _closed(layer):
 
 @contextlib.contextmanager
 def watched(watcher):
-    """Lets a watcher see every layer that this thread calls in the scope.
+    """Context in which a watcher sees every layer call of this thread.
 
-    A layer's `__call__` is looked up on its class, so it is replaced there,
-    and put back when the scope ends, however it ends. Another thread that wants
-    to watch waits for that; one that only calls layers does not.
+    Python looks up `__call__` on the class, so it is patched there and restored
+    when the scope ends. Another thread that enters `watched` waits until then;
+    threads that only call layers do not.
 
     Args:
         watcher: `Watcher`.

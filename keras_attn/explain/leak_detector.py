@@ -1,4 +1,4 @@
-"""Whether the real positions of layers stand still, call by call."""
+"""Detection of layers whose outputs at real positions depend on padding."""
 
 import dataclasses
 
@@ -14,14 +14,14 @@ from keras_attn.explain.report import Leak
 
 @dataclasses.dataclass
 class Call:
-    """What went into one call of a layer, and what came out.
+    """The inputs and outputs of one layer call.
 
     Args:
         order: int. Its number among all calls.
-        inputs: list of NumPy array or None (what is no number, or unknown).
-        outputs: list, likewise; None until the call is over.
-        unmasked_since: tuple of str. Where masks were last seen that this call
-            was made without.
+        inputs: list of NumPy array or None (not numeric, or unknown).
+        outputs: list of the same; None until the call returns.
+        unmasked_since: tuple of str. Where the masks that this call is missing
+            were last seen.
     """
 
     order: int
@@ -31,56 +31,56 @@ class Call:
 
 
 class Recorder(Watcher):
-    """Writes every call down."""
+    """Records every call."""
 
     def __init__(self):
         super().__init__()
         self.calls = {}
-        # Who gave the last mask of each shape (B, T).
-        self._givers = {}
+        # The source of the last mask of each shape (B, T).
+        self._mask_sources = {}
 
     def entered(self, key, layer, args, kwargs):
-        """Writes the inputs down."""
+        """Records the inputs."""
         leaves = tree.flatten((args, kwargs))
         if not self.stack:
             self._note_masks(leaves, "the inputs")
         call = Call(len(self.calls), [_array(x) for x in leaves])
         if not _is_given_a_mask(args, kwargs):
-            call.unmasked_since = self._givers_of_missing(leaves)
+            call.unmasked_since = self._missing_mask_sources(leaves)
         self.calls[key] = call
         return args, kwargs
 
     def left(self, key, layer, outputs):
-        """Writes the outputs down."""
+        """Records the outputs."""
         leaves = tree.flatten(outputs)
         self._note_masks(leaves, f"`{layer.name}`")
         self.calls[key].outputs = [_array(x) for x in leaves]
         return outputs
 
-    def _note_masks(self, leaves, giver):
+    def _note_masks(self, leaves, source):
         for leaf in leaves:
             mask = getattr(leaf, "_keras_mask", None)
             if mask is not None:
-                self._givers[tuple(mask.shape)] = giver
+                self._mask_sources[tuple(mask.shape)] = source
 
-    def _givers_of_missing(self, leaves):
-        """Who gave the last masks for features (B, T, ...) without one."""
-        givers = [
-            self._givers.get(tuple(leaf.shape[:2]))
+    def _missing_mask_sources(self, leaves):
+        """Returns the sources of the masks that features (B, T, ...) lack."""
+        sources = [
+            self._mask_sources.get(tuple(leaf.shape[:2]))
             for leaf in leaves
             if len(getattr(leaf, "shape", ())) > 2
             and getattr(leaf, "_keras_mask", None) is None
         ]
-        return tuple(dict.fromkeys(filter(None, givers)))
+        return tuple(dict.fromkeys(filter(None, sources)))
 
 
 class Scale:
-    """Where the real positions of each array of each call are.
+    """Knows the real positions of each array of each call.
 
     Args:
         batch: `PaddedBatch`.
         calls: dict of `Call`, of that batch.
-        counts: dict, how often each layer was called.
+        counts: dict, the number of calls of each layer.
     """
 
     def __init__(self, batch, calls, counts):
@@ -92,18 +92,18 @@ class Scale:
         self._unknown = list(range(len(batch.sequences)))
 
     def learn(self, sequence, more, calls, counts):
-        """Learns which axes count positions: those that grew with them.
+        """Finds the position axes: those that grew with a sequence.
 
         Args:
-            sequence: int. Which of the batch's sequences was lengthened.
-            more: int. By how many positions.
+            sequence: int. Index of the lengthened sequence.
+            more: int. Number of added positions.
             calls: dict of `Call`, of the lengthened batch.
-            counts: dict, how often each layer was called.
+            counts: dict, the number of calls of each layer.
         """
         first = len(self._unknown) == len(self.batch.sequences)
         self._unknown.remove(sequence)
         length = self.batch.sequences[sequence].length
-        # A layer that is called once a position sees one position at a time.
+        # A layer that is called once per position sees one position at a time.
         self._per_step |= {
             layer
             for layer, count in self._counts.items()
@@ -111,14 +111,14 @@ class Scale:
         }
         for key, call in self.calls.items():
             if key in calls:
-                # Sequences of one length are told apart where one is longer.
+                # Lengthening one tells sequences of equal length apart.
                 now = calls[key].unmasked_since
                 call.unmasked_since = tuple(
-                    giver
-                    for giver in now
-                    if first or giver in call.unmasked_since
+                    source
+                    for source in now
+                    if first or source in call.unmasked_since
                 )
-            for place, array, longer in _side_by_side(call, calls.get(key)):
+            for slot, array, longer in _side_by_side(call, calls.get(key)):
                 if array is None or longer is None:
                     continue
                 if array.ndim != longer.ndim:
@@ -129,26 +129,26 @@ class Scale:
                     if size == now:
                         continue
                     fits = axis > 0 and (size, now) == (length, length + more)
-                    axes = self._axes.setdefault((key, place), {})
-                    # Neither positions nor anything that stays: not comparable.
+                    axes = self._axes.setdefault((key, slot), {})
+                    # Neither positions nor constant: not comparable.
                     axes[axis] = sequence if fits else None
 
-    def moved(self, key, place, array, base_rows=slice(None)):
-        """Returns how far an array is from that of the unchanged batch.
+    def moved(self, key, slot, array, base_rows=slice(None)):
+        """Compares an array with that of the unchanged batch.
 
         Args:
-            key: which call.
-            place: ("inputs" or "outputs", number).
+            key: identifies the call.
+            slot: ("inputs" or "outputs", number).
             array: NumPy array.
             base_rows: slice. The rows of the batch that the array is of.
 
         Returns:
-            The largest difference at real positions, as a share of the largest
-            value there, and `array` with the real positions as they should be;
-            (0, None) where the two cannot be compared.
+            The largest difference at real positions, relative to the largest
+            value there, and `array` with the real positions restored; (0, None)
+            if the two cannot be compared.
         """
-        base = getattr(self.calls[key], place[0])[place[1]]
-        selected = self._selected(key, place, base)
+        base = getattr(self.calls[key], slot[0])[slot[1]]
+        selected = self._selected(key, slot, base)
         if selected is None:
             return 0.0, None
         base, selected = base[base_rows], selected[base_rows]
@@ -161,23 +161,23 @@ class Scale:
         now, before = array[inner][selected], base[selected]
         if not now.size:
             return 0.0, None
-        healed = array.copy()
-        healed[inner] = np.where(selected, base, array[inner])
-        return _distance(now, before), healed
+        restored = array.copy()
+        restored[inner] = np.where(selected, base, array[inner])
+        return _distance(now, before), restored
 
-    def _selected(self, key, place, base):
-        """The real positions of an array, bool in its shape, or None."""
+    def _selected(self, key, slot, base):
+        """Returns the real positions of an array, bool, or None."""
         if base is None or base.ndim == 0 or len(base) != self.batch.rows:
             return None
         if key[0] in self._per_step:
             return None
-        axes = dict(self._axes.get((key, place), {}))
+        axes = dict(self._axes.get((key, slot), {}))
         if None in axes.values():
             return None
         selected = np.broadcast_to(
             self.batch.whole.reshape(-1, *[1] * (base.ndim - 1)), base.shape
         )
-        pairs = [*axes.items(), *self._guessed(base, axes)]
+        pairs = [*axes.items(), *self._axes_by_length(base, axes)]
         for axis, sequence in pairs:
             real = self.batch.sequences[sequence].real
             shape = [1] * base.ndim
@@ -185,24 +185,24 @@ class Scale:
             selected = selected & real.reshape(shape)
         return selected
 
-    def _guessed(self, base, known):
-        """Axes by their length only, of sequences that cannot be lengthened."""
+    def _axes_by_length(self, base, known):
+        """Yields axes by length alone, for sequences not lengthened."""
         for sequence in self._unknown:
             length = self.batch.sequences[sequence].length
             if 1 not in known and base.ndim > 1 and base.shape[1] == length:
                 yield 1, sequence
             elif base.ndim == 4:
-                # Weights of attention, (B, N, T, S).
+                # Attention weights, (B, N, T, S).
                 for axis in (2, 3):
                     if axis not in known and base.shape[axis] == length:
                         yield axis, sequence
 
 
 class Judge(Watcher):
-    """Compares every call with that of the unchanged batch, and heals it.
+    """Compares every call with that of the unchanged batch, and restores it.
 
-    Real positions that have moved are put back before the next layer sees
-    them, so that each layer answers for itself only.
+    Real positions that have changed are restored before the next layer sees
+    them, so that each layer is tested separately.
 
     Args:
         scale: `Scale`.
@@ -218,10 +218,10 @@ class Judge(Watcher):
         self._rows = rows
 
     def entered(self, key, layer, args, kwargs):
-        """Whoever calls the layer answers for what it is called with."""
+        """Compares the inputs; a change is a leak in the calling layer."""
         if not self.stack:
             return args, kwargs
-        return self._healed(
+        return self._restored(
             key,
             "inputs",
             (args, kwargs),
@@ -230,10 +230,10 @@ class Judge(Watcher):
         )
 
     def left(self, key, layer, outputs):
-        """The layer answers for what it returns."""
-        return self._healed(key, "outputs", outputs, [*self.stack, layer], "")
+        """Compares the outputs; a change is a leak in this layer."""
+        return self._restored(key, "outputs", outputs, [*self.stack, layer], "")
 
-    def _healed(self, key, kind, nest, stack, detail):
+    def _restored(self, key, kind, nest, stack, detail):
         call = self._scale.calls.get(key)
         leaves = tree.flatten(nest)
         if call is None or len(leaves) != len(getattr(call, kind)):
@@ -243,15 +243,15 @@ class Judge(Watcher):
             array = _array(leaf)
             if array is None:
                 continue
-            moved, healed = self._scale.moved(
+            moved, restored = self._scale.moved(
                 key, (kind, number), array, self._rows
             )
-            if healed is None:
+            if restored is None:
                 continue
             if moved > self._tolerance(leaf.dtype):
                 worst = max(worst, moved)
             if moved:
-                leaves[number] = like(healed, leaf)
+                leaves[number] = like(restored, leaf)
         if worst:
             names = [around.name for around in stack]
             where = "/".join(names[1:]) or names[0]
@@ -263,14 +263,14 @@ class Judge(Watcher):
 
 
 class PadNoise(Watcher):
-    """Puts noise where padding was embedded, in front of another watcher.
+    """Replaces the embeddings of padding by noise, before another watcher.
 
-    Where padding is an id, it has no other contents; but what an id becomes
-    has: the first layer that makes floats of it.
+    A padding id has no other contents to try, so the noise replaces the output
+    of the first layer that turns ids into floats.
 
     Args:
-        watcher: `Watcher` that sees what comes then.
-        ids: list of int (B, T), as the model is given them.
+        watcher: `Watcher` that sees the result.
+        ids: list of int (B, T), inputs of the model.
         real: bool (B, T).
         random: `numpy.random.Generator`.
     """
@@ -284,12 +284,12 @@ class PadNoise(Watcher):
         self._random = random
 
     def call(self, layer, function, args, kwargs):
-        """Calls a layer, and changes what it returns where it embeds."""
+        """Calls a layer and adds noise to its output if it embeds the ids."""
 
         def changed(layer, *args, **kwargs):
             done = self.done
             outputs = function(layer, *args, **kwargs)
-            # An inner layer has done it.
+            # An inner layer has already done it.
             if self.done > done or not self._reads_ids(args, kwargs):
                 return outputs
             return tree.map_structure(self._noisy, outputs)
@@ -321,7 +321,7 @@ class PadNoise(Watcher):
 
 
 def like(array, tensor):
-    """Returns a tensor of a NumPy array, with the dtype and mask of another."""
+    """Converts a NumPy array to a tensor with another's dtype and mask."""
     new = ops.convert_to_tensor(array)
     new = ops.cast(new, tensor.dtype)
     mask = getattr(tensor, "_keras_mask", None)
@@ -341,18 +341,18 @@ def _is_given_a_mask(args, kwargs):
 
 
 def _array(x):
-    """The numbers of a tensor as NumPy array; None where there are none."""
+    """Returns a numeric tensor as a NumPy array, else None."""
     if not hasattr(x, "dtype") or not hasattr(x, "shape"):
         return None
     array = x if isinstance(x, np.ndarray) else concrete(x, anywhere=True)
     if array is None or array.dtype == bool:
         return None
-    # NumPy has no bfloat16 of its own.
+    # NumPy has no bfloat16.
     return array if array.dtype.kind in "iuf" else array.astype("float32")
 
 
 def _side_by_side(call, other):
-    """Yields (place, array, array of the other call)."""
+    """Yields (slot, array, array of the other call)."""
     if other is None:
         return
     for kind in ("inputs", "outputs"):
@@ -363,7 +363,7 @@ def _side_by_side(call, other):
 
 
 def _distance(now, before):
-    """The largest difference, as a share of the largest value."""
+    """Returns the largest difference, relative to the largest value."""
     now, before = now.astype("float64"), before.astype("float64")
     finite = np.isfinite(before)
     largest = np.abs(before[finite]).max(initial=0.0) or 1.0

@@ -1,4 +1,4 @@
-"""A batch with padding: which positions are real, and batches made from it."""
+"""A padded batch, its real positions, and modified copies of it."""
 
 import dataclasses
 
@@ -6,7 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
-# Integer inputs that say something of every token, and are no ids themselves.
+# Integer inputs with one value per token that are not token ids.
 _COMPANIONS = ("segment", "token_type", "position")
 _MASK_SUFFIXES = ("padding_mask", "attention_mask", "mask")
 
@@ -16,10 +16,10 @@ class Leaf:
     """One array of a batch.
 
     Args:
-        name: str. How a reader finds it: "inputs", "inputs[0]", "token_ids".
+        name: str, such as "inputs", "inputs[0]" or "token_ids".
         array: NumPy array.
-        dtype: str. Of the tensor that the model is given.
-        implicit_mask: bool (B, T) array that the tensor carries, or None.
+        dtype: str. Dtype of the tensor that the model receives.
+        implicit_mask: bool (B, T) array, the tensor's Keras mask, or None.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Leaf:
         """Returns a new tensor, with its implicit mask."""
         tensor = ops.convert_to_tensor(self.array, dtype=self.dtype)
         if self.implicit_mask is not None:
-            # A copy of its own: a layer may delete what a tensor carries.
+            # A fresh copy: a layer may delete a tensor's mask.
             tensor._keras_mask = ops.convert_to_tensor(self.implicit_mask)
         return tensor
 
@@ -41,11 +41,11 @@ class Sequences:
     """Inputs that share their positions, such as ids and their mask.
 
     Args:
-        name: str. Name of the first.
+        name: str. Name of the first input.
         real: bool (B, T). True where there is a token.
         ids: list of int. Leaves whose padding is the pad id.
-        contents: list of int. Leaves that hold something at padded positions.
-        masks: list of int. Leaves that say where tokens are.
+        contents: list of int. Leaves with arbitrary values at padded positions.
+        masks: list of int. Leaves that are padding masks.
     """
 
     name: str
@@ -65,13 +65,13 @@ class PaddedBatch:
 
     Args:
         inputs: nest (dict, list, tuple) of arrays or tensors.
-        mask: bool (B, T), or a nest of them like `inputs`; None: the implicit
-            masks, masks among the inputs, and `pad_id` say it.
+        mask: bool (B, T), or a nest of them like `inputs`; None: taken from
+            implicit masks, masks among the inputs, and `pad_id`.
         pad_id: int.
 
     Raises:
-        ValueError: what is given is no batch of arrays, or a mask that fits no
-            input, or nothing in it is padding.
+        ValueError: inputs that are not a batch of arrays, a mask that fits no
+            input, or no padding.
     """
 
     def __init__(self, inputs, mask=None, pad_id=0):
@@ -81,14 +81,14 @@ class PaddedBatch:
         _visit(inputs, "inputs", lambda name, x: self._add(name, x))
         if len({len(leaf.array) for leaf in self.leaves}) != 1:
             raise ValueError(
-                "`inputs` must hold arrays with one number of rows. Received: "
+                "`inputs` must be arrays with equal batch sizes. Received: "
                 f"{[leaf.array.shape for leaf in self.leaves]}"
             )
         self._attach(mask)
         self.sequences = _sequences(self.leaves, pad_id)
         if all(sequence.real.all() for sequence in self.sequences):
             raise ValueError(
-                "`inputs` must hold padding in at least one row, or there is "
+                "`inputs` must have padding in at least one row, or there is "
                 "nothing to probe: give ids with the pad id, a mask among the "
                 f"inputs, or `mask`. Received: pad_id={pad_id} and inputs of "
                 f"shapes {[leaf.array.shape for leaf in self.leaves]}"
@@ -105,7 +105,7 @@ class PaddedBatch:
         return np.all([x.real.any(axis=1) for x in self.sequences], axis=0)
 
     def tensors(self):
-        """Returns the inputs for a call, of new tensors."""
+        """Returns the inputs for a call, as new tensors."""
         leaves = iter(self.leaves)
         return _visit(self.structure, "", lambda name, x: next(leaves).tensor())
 
@@ -135,7 +135,7 @@ class PaddedBatch:
         )
 
     def other_contents(self, sequences, random):
-        """Returns this batch with other contents where there is no token."""
+        """Returns this batch with other contents at padded positions."""
 
         def other(leaf):
             array = leaf.array.copy()
@@ -190,7 +190,7 @@ class PaddedBatch:
         if "float" in dtype:
             x = ops.cast(x, "float32") if dtype == "bfloat16" else x
         if dtype == "int64":
-            dtype = "int32"  # what every backend has
+            dtype = "int32"  # supported by every backend
         self.leaves.append(Leaf(name, ops.convert_to_numpy(x), dtype, mask))
 
     def _attach(self, mask):
@@ -200,7 +200,7 @@ class PaddedBatch:
         _visit(mask, "inputs", masks.__setitem__)
         leaves = {leaf.name: leaf for leaf in self.leaves}
         if list(masks) == ["inputs"]:
-            # One mask for the one sequence there is.
+            # One mask for the only sequence.
             (array,) = masks.values()
             names = [x.name for x in self.leaves if _is_sequence(x.array)]
             masks = dict.fromkeys(names[:1], array)
@@ -211,7 +211,7 @@ class PaddedBatch:
             leaf = leaves.get(name)
             if leaf is None or leaf.array.shape[:2] != array.shape:
                 raise ValueError(
-                    "`mask` must be of shape (B, T), or a nest of such like "
+                    "`mask` must be of shape (B, T), or a nest of these like "
                     f"`inputs`. Received: a mask of shape {array.shape} for "
                     f"{name}, and inputs "
                     f"{ {x.name: x.array.shape for x in self.leaves} }"
@@ -220,7 +220,7 @@ class PaddedBatch:
 
 
 def noise_like(array, random):
-    """Returns other contents: noise ten times as large as `array`.
+    """Returns Gaussian noise with ten times the RMS of `array`.
 
     Args:
         array: float, any shape.
@@ -234,7 +234,7 @@ def noise_like(array, random):
 
 
 def _visit(nest, name, function):
-    """Calls a function on every leaf; returns the nest of what it returns."""
+    """Maps a function over the leaves of a nest, with their names."""
     if isinstance(nest, dict):
         outer = "" if name in ("", "inputs") else f"{name}/"
         return {
@@ -249,7 +249,7 @@ def _visit(nest, name, function):
 
 
 def _is_sequence(array):
-    """Ids (B, T), or features (B, T, ...)."""
+    """Whether an array is ids (B, T) or features (B, T, ...)."""
     if array.dtype.kind in "iu":
         return array.ndim == 2
     return array.dtype.kind == "f" and array.ndim > 2
@@ -264,7 +264,7 @@ def _is_mask(leaf):
 
 
 def _growing(leaf, length):
-    """The axes of an array that count positions."""
+    """Returns the position axes of an array."""
     if leaf.array.dtype == bool and leaf.array.ndim > 2:
         return [
             a
@@ -275,7 +275,7 @@ def _growing(leaf, length):
 
 
 def _sequences(leaves, pad_id):
-    """Sorts the leaves into groups that share their positions."""
+    """Groups the leaves that share their positions."""
     masks = [i for i, leaf in enumerate(leaves) if _is_mask(leaf)]
     companions, found = [], []
     for index, leaf in enumerate(leaves):
@@ -317,13 +317,13 @@ def _group(found, real):
 
 
 def _common(first, second):
-    """How many letters two names begin with in common."""
+    """Returns the length of the common prefix of two names."""
     same = [a == b for a, b in zip(first, second, strict=False)]
     return [*same, False].index(False)
 
 
 def _mask_of(index, leaves, masks):
-    """The mask among the leaves that belongs to one of them, or None."""
+    """Returns the index of the leaf that is another's mask, or None."""
     leaf = leaves[index]
     fitting = [
         i for i in masks if leaves[i].array.shape == leaf.array.shape[:2]
@@ -331,7 +331,7 @@ def _mask_of(index, leaves, masks):
     for i in fitting:
         stem = leaves[i].name
         if stem.startswith("inputs["):
-            # No names: a mask stands behind what it is the mask of.
+            # No names: a mask follows the input that it masks.
             before = [
                 j
                 for j in range(i)

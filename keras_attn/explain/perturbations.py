@@ -1,4 +1,4 @@
-"""What may be hidden of an input, and what stands in its place."""
+"""Random masks for RISE: images, audio and tokens."""
 
 import numpy as np
 
@@ -6,18 +6,18 @@ from keras_attn import checks
 
 
 class PatchMasks:
-    """Hides parts of images softly: small random grids, enlarged and shifted.
+    """Smooth random masks for images: upsampled and shifted binary grids.
 
-    Petsiuk et al. 2018, sec. 3.2, https://arxiv.org/abs/1806.07421: a grid of
-    zeros and ones, enlarged bilinearly by one cell more than the image needs,
-    and cut out at a random place. What is hidden fades into `baseline`:
+    Petsiuk et al. 2018, sec. 3.2, https://arxiv.org/abs/1806.07421: a random
+    binary grid, upsampled bilinearly to one cell more than the image, and
+    cropped at a random offset. Hidden parts blend into `baseline`:
 
         x' = M x + (1 - M) baseline
 
     Args:
         grid: int >= 1, or a pair of them. Cells along the height and the
             width. Default 7.
-        probability: float in (0, 1). That a cell is seen. Default 0.5.
+        probability: float in (0, 1), that a cell is visible. Default 0.5.
         baseline: float, or float broadcastable to (H, W, C). Default 0.
 
     Examples:
@@ -39,7 +39,7 @@ class PatchMasks:
         for cells in grid:
             checks.positive_int("grid", cells)
         self.grid = grid
-        self.probability = _chance(probability)
+        self.probability = _checked_probability(probability)
         self.baseline = baseline
 
     def draw(self, random, shape, count):
@@ -47,11 +47,11 @@ class PatchMasks:
 
         Args:
             random: `numpy.random.Generator`.
-            shape: tuple of int. That of one input.
+            shape: tuple of int. Shape of one input.
             count: int.
 
         Returns:
-            Float32 (count, *places) in [0, 1], 1 where the input is seen.
+            Float32 (count, *positions) in [0, 1], 1 where the input is visible.
         """
         sizes = shape[: self.axes]
         cells = [min(c, size) for c, size in zip(self.grid, sizes, strict=True)]
@@ -60,15 +60,15 @@ class PatchMasks:
         for axis, (number, size) in enumerate(zip(cells, sizes, strict=True)):
             step = -(-size // number)
             shifts = random.integers(step, size=count)
-            masks = _enlarged(masks, axis + 1, number, size, step, shifts)
+            masks = _upsampled(masks, axis + 1, number, size, step, shifts)
         return masks
 
     def apply(self, inputs, masks):
-        """Returns a batch of one input under each mask.
+        """Applies each mask to one input.
 
         Args:
             inputs: array of one input.
-            masks: float (B, *places).
+            masks: float (B, *positions).
 
         Returns:
             Array (B, *shape of the input).
@@ -81,15 +81,15 @@ class PatchMasks:
 
 
 class FrameMasks(PatchMasks):
-    """Hides stretches of time, of audio frames (T, F) or samples (T,).
+    """Random masks over time, for audio frames (T, F) or samples (T,).
 
     As `PatchMasks` along one axis.
 
     Args:
-        grid: int >= 1. Stretches. Default 7.
-        probability: float in (0, 1). That a stretch is heard. Default 0.5.
+        grid: int >= 1. Number of time segments. Default 7.
+        probability: float in (0, 1), that a segment is audible. Default 0.5.
         baseline: float, or float broadcastable to (T, F). Default 0, which is
-            silence for samples, not for logarithms of energies.
+            silence for samples, but not for log energies.
 
     Examples:
         >>> masks = keras_attn.explain.FrameMasks(grid=4)
@@ -105,14 +105,14 @@ class FrameMasks(PatchMasks):
 
 
 class TokenMasks:
-    """Hides tokens, each by itself: another id stands in their place.
+    """Random token masks: hidden tokens are replaced by another id.
 
     Args:
-        mask_id: int. The id of what stands there, such as that of `[MASK]` or
-            of an unknown token.
-        probability: float in (0, 1). That a token is seen. Default 0.5.
+        mask_id: int. The replacement id, such as that of `[MASK]` or of the
+            unknown token.
+        probability: float in (0, 1), that a token is visible. Default 0.5.
         keep_ids: iterable of int. Ids that are never hidden, such as padding
-            and the token that ends a text. Default: 0.
+            and the end token. Default: 0.
 
     Examples:
         >>> masks = keras_attn.explain.TokenMasks(mask_id=1)
@@ -125,16 +125,16 @@ class TokenMasks:
 
     def __init__(self, mask_id, probability=0.5, keep_ids=(0,)):
         self.mask_id = mask_id
-        self.probability = _chance(probability)
+        self.probability = _checked_probability(probability)
         self.keep_ids = tuple(keep_ids)
 
     def draw(self, random, shape, count):
-        """Draws masks; `PatchMasks.draw` says of what."""
+        """Draws masks; see `PatchMasks.draw`."""
         seen = random.random((count, *shape[:1])) < self.probability
         return seen.astype("float32")
 
     def apply(self, inputs, masks):
-        """Returns a batch of one row of ids under each mask."""
+        """Applies each mask to one row of ids."""
         inputs = np.asarray(inputs)
         may = ~np.isin(inputs, self.keep_ids)
         return np.where((masks < 0.5) & may, self.mask_id, inputs).astype(
@@ -142,7 +142,7 @@ class TokenMasks:
         )
 
 
-def _chance(probability):
+def _checked_probability(probability):
     if not 0 < probability < 1:
         raise ValueError(
             "`probability` must lie in (0, 1). "
@@ -151,25 +151,25 @@ def _chance(probability):
     return float(probability)
 
 
-def _enlarged(masks, axis, cells, size, step, shifts):
-    """Enlarges an axis bilinearly by `step`, and cuts `size` out of it.
+def _upsampled(masks, axis, cells, size, step, shifts):
+    """Upsamples an axis bilinearly by `step`, and crops it to `size`.
 
-    The enlarged grid is one cell longer than the input; each mask begins at a
-    shift of its own within the first cell.
+    The upsampled grid is one cell longer than the input; each mask is cropped
+    at its own shift within the first cell.
     """
-    places = shifts[:, None] + np.arange(size)  # (count, size)
-    # Centres of the cells of a grid of `cells` on (cells + 1) * step places.
+    positions = shifts[:, None] + np.arange(size)  # (count, size)
+    # Half-pixel centers: `cells` cells resized to (cells + 1) * step positions.
     scale = cells / ((cells + 1) * step)
-    at = np.clip((places + 0.5) * scale - 0.5, 0, cells - 1)
+    at = np.clip((positions + 0.5) * scale - 0.5, 0, cells - 1)
     low = np.floor(at).astype(int)
     high = np.minimum(low + 1, cells - 1)
-    part = (at - low).astype("float32")
+    fraction = (at - low).astype("float32")
     shape = [len(masks)] + [1] * (masks.ndim - 1)
     shape[axis] = size
-    low, high, part = (x.reshape(shape) for x in (low, high, part))
+    low, high, fraction = (x.reshape(shape) for x in (low, high, fraction))
     wide = list(masks.shape)
     wide[axis] = size
     low, high = (np.broadcast_to(x, wide) for x in (low, high))
     below = np.take_along_axis(masks, low, axis)
     above = np.take_along_axis(masks, high, axis)
-    return below + part * (above - below)
+    return below + fraction * (above - below)

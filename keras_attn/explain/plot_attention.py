@@ -7,8 +7,8 @@ from keras_attn.explain.label_fonts import label_fonts
 
 # Inches per token, at least and at most.
 _SMALLEST_CELL, _LARGEST_CELL = 0.02, 0.5
-# Inches of a map's longer side, inches per token that labels need, and inches
-# at most: short sentences fill the first, the next lets 60 tokens be read.
+# Inches: a map's longer side, per token for readable labels, and maximum. Short
+# sentences fill the first; the second keeps 60 tokens readable.
 _PANEL = {"single": (3.6, 0.24, 16.0), "grid": (2.2, 0.125, 9.0)}
 _POINTS_PER_INCH = 72
 
@@ -27,33 +27,33 @@ def plot_attention(
     """Draws which keys each query attends to.
 
     One row per query, from the top; one column per key. All maps of a figure
-    share one colour scale, from 0 to `vmax`. The figure belongs to no
-    display and no global state: save it with `figure.savefig(path)`.
+    share one color scale, from 0 to `vmax`. The figure is independent of
+    pyplot: save it with `figure.savefig(path)`.
 
-    Labels may be of any script that a font of the machine has; those that run
-    from right to left are set as matplotlib sets them.
+    Labels may be in any script for which a font is installed; right-to-left
+    text is drawn as matplotlib draws it.
 
     Args:
         weights: float (T, S), (N, T, S) or (1, N, T, S), array or tensor.
-            Attention weights, none of them negative, of N heads. Or an
-            `AttentionMap`, which brings its tokens and the numbers of its
-            heads along; or a list of them, drawn below each other, the heads
-            of a layer side by side.
+            Attention weights of N heads, not negative. Or an `AttentionMap`,
+            which includes its tokens and head indices; or a list of them, drawn
+            below each other, the heads of a layer side by side.
         query_tokens: list of T str. Labels of the rows. Default: those of the
             map, else positions.
-        key_tokens: list of S str. Labels of the columns, likewise.
-        head: int. The one head to draw. Default None: all heads, in a grid.
+        key_tokens: list of S str. Labels of the columns. Default: same as for
+            the rows.
+        head: int. The only head to draw. Default None: all heads, in a grid.
         title: str, above the figure. Default: none.
         ax: `matplotlib.axes.Axes` to draw a single map into, or a list or
             array of N of them. Default: a new figure, large enough to read
             the labels.
-        cmap: str, a name that matplotlib knows. Default "Blues".
-        vmax: float > 0. Weight of the darkest colour. Default: the largest
+        cmap: str, a matplotlib colormap. Default "Blues".
+        vmax: float > 0. Weight of the darkest color. Default: the largest
             weight drawn.
-        row: int in [0, B). Which row of the batch of an `AttentionMap`.
+        row: int in [0, B). Batch row of an `AttentionMap`.
 
     Returns:
-        The `matplotlib.figure.Figure`, that of `ax` where these are given.
+        The `matplotlib.figure.Figure`, that of `ax` if given.
 
     Raises:
         ImportError: matplotlib is not installed.
@@ -105,10 +105,10 @@ def plot_attention(
     panels = [panel for panels in grid for panel in panels]
     if title is not None:
         figure.suptitle(title, fontfamily=label_fonts([title]))
-    _colour_bar(figure, panels, image)
+    _color_bar(figure, panels, image)
     if ax is None:
-        # The layout learns where titles stand only as it draws them; without
-        # this first pass the figure's title lies on those of the heads.
+        # Constrained layout measures titles only when drawing them; without
+        # this first pass the figure's title overlaps those of the heads.
         figure.draw_without_rendering()
     return figure
 
@@ -149,7 +149,7 @@ def _grid(figure_class, layers, title):
             [layer.columns for layer in layers],
         )
     )
-    # Each layer may have keys of its own, and says which layer it is.
+    # Each layer may have its own keys, and is labeled with its name.
     tops = top * (1 if len(layers) == 1 else high)
     left += 0.25 * (len(layers) > 1)
     figure = figure_class(
@@ -206,9 +206,9 @@ def _font(cell):
 
 
 def _label(panel, rows, columns, cell):
-    """Puts keys at the top and queries at the left of the figure."""
+    """Labels keys at the top and queries at the left of the figure."""
     font = _font(cell)
-    # Where even the smallest font does not fit, every n-th token is named.
+    # If even the smallest font does not fit, only every n-th token is labeled.
     stride = int(np.ceil(font / (0.95 * cell * _POINTS_PER_INCH)))
     panel.tick_params(
         top=True, labeltop=True, bottom=False, labelbottom=False, labelsize=font
@@ -218,10 +218,10 @@ def _label(panel, rows, columns, cell):
         if labels is None:
             axis.get_major_locator().set_params(integer=True)
             continue
-        places = range(0, len(labels), stride)
-        axis.set_ticks(places, [labels[place] for place in places])
+        ticks = range(0, len(labels), stride)
+        axis.set_ticks(ticks, [labels[tick] for tick in ticks])
         for tick in axis.get_major_ticks():
-            # A token may hold dollar signs.
+            # A token may contain dollar signs.
             for text in (tick.label1, tick.label2):
                 text.set_parse_math(False)
                 text.set_fontfamily(label_fonts(labels))
@@ -232,7 +232,7 @@ def _label(panel, rows, columns, cell):
 
 
 def _label_row(panels, layer, above):
-    """Names a layer beside its heads, and its keys where they are new."""
+    """Labels a layer, and its keys unless they are those of the layer above."""
     for number, panel in enumerate(panels):
         panel.set_xlabel("")
         panel.set_ylabel("" if number else layer.title, color="black")
@@ -242,8 +242,8 @@ def _label_row(panels, layer, above):
             panel.tick_params(labeltop=False)
 
 
-def _colour_bar(figure, panels, image):
-    """Adds a bar of the same width, in inches, to a figure of any size."""
+def _color_bar(figure, panels, image):
+    """Adds a color bar of constant width in inches."""
     if len(panels) == 1:
         space = panels[0].get_window_extent().width / figure.dpi
     else:

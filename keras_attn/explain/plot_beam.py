@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 from keras_attn.explain.beam_growth import beam_growth
 
-# Inches: the height of a box and of a row of boxes, the space inside a box and
-# between two columns, the narrowest box, and what stands above and below.
+# Inches: height of a box and of a row, padding inside a box, gap between
+# columns, minimum box width; then header, title, footer and margin.
 _BOX, _ROW, _INSIDE, _BETWEEN, _NARROW = 0.4, 0.52, 0.08, 0.34, 0.42
 _ABOVE, _TITLE, _BELOW, _MARGIN = 0.34, 0.34, 0.5, 0.12
 _TOKEN, _SCORE = 10, 8  # points
@@ -17,7 +17,7 @@ class _Look(NamedTuple):
     edge: str
     text: str
     line: str  # the style of the box's outline
-    says: str  # what the legend says
+    label: str  # the legend's text
 
 
 _LOOKS = {
@@ -31,15 +31,15 @@ _LOOKS = {
 
 
 def plot_beam(items, token_names=None, row=0, title=None):
-    """Draws which hypotheses of a beam search go on, end, or are given up.
+    """Draws the hypotheses of a beam search, step by step.
 
-    One column a step. A box is a hypothesis: its last token, and below it its
-    log-probability in nats, or, where it has ended, its score as a result and
-    its place among the results. The likeliest hypothesis that is alive stands
-    at the top; those that ended at the step stand below the ones that are
-    alive. Lines lead from a hypothesis to those that continue it; the thick one
-    leads to the best result. The figure belongs to no display and no global
-    state: save it with `figure.savefig(path)`.
+    One column per step. A box is a hypothesis: its last token, and below it its
+    log-probability in nats or, if it is finished, its rank and score among the
+    results. Active hypotheses are sorted by probability, most likely at the
+    top; those that finished at the step are below them. Lines connect a
+    hypothesis to those that continue it; the thick line leads to the best
+    result. The figure is independent of pyplot: save it with
+    `figure.savefig(path)`.
 
     Args:
         items: iterable of `keras_attn.decoding.StreamedToken`: all that
@@ -76,7 +76,7 @@ def plot_beam(items, token_names=None, row=0, title=None):
     height = _BELOW + rows * _ROW + _ABOVE + top
     figure = figure_class(figsize=(width, height))
     axes = figure.add_axes((0, 0, 1, 1))
-    # One unit is one inch: what is measured to fit does.
+    # One data unit is one inch, so that the measured widths apply.
     axes.set(xlim=(0, width), ylim=(-_BELOW, height - _BELOW))
     axes.axis("off")
     if title is not None:
@@ -85,7 +85,7 @@ def plot_beam(items, token_names=None, row=0, title=None):
     for (left, end), fate in zip(legend, _fates(growth), strict=True):
         look = _LOOKS[fate]
         _box(axes, left, end, -0.29, 0.22, look)
-        _text(axes, (left + end) / 2, -0.29, look.says, _SCORE, look)
+        _text(axes, (left + end) / 2, -0.29, look.label, _SCORE, look)
     return figure
 
 
@@ -121,8 +121,8 @@ def _names(token_names, growth):
 
 
 def _fates(growth):
-    there = {h.fate for step in growth for h in step}
-    return [fate for fate in _LOOKS if fate in there]
+    present = {h.fate for step in growth for h in step}
+    return [fate for fate in _LOOKS if fate in present]
 
 
 def _second_line(hypothesis):
@@ -133,7 +133,7 @@ def _second_line(hypothesis):
 
 
 def _columns(growth, names):
-    """Returns left and right of the start and of every step, in inches."""
+    """Returns the left and right edges of each column, in inches."""
     texts = [[("start", _TOKEN)]]
     for number, step in enumerate(growth, start=1):
         texts.append([(f"step {number}", _SCORE)])
@@ -149,12 +149,12 @@ def _columns(growth, names):
 
 
 def _legend(looks):
-    places, left = [], _MARGIN
+    edges, left = [], _MARGIN
     for look in looks:
-        end = left + _width(look.says, _SCORE) + 2 * _INSIDE
-        places.append((left, end))
+        end = left + _width(look.label, _SCORE) + 2 * _INSIDE
+        edges.append((left, end))
         left = end + 0.15
-    return places
+    return edges
 
 
 def _title_width(title):
@@ -162,7 +162,7 @@ def _title_width(title):
 
 
 def _width(text, points):
-    """Returns how wide a text is, in inches."""
+    """Returns the width of a text, in inches."""
     from matplotlib.textpath import TextPath
 
     if not text.strip():
@@ -174,9 +174,9 @@ def _width(text, points):
 def _draw(axes, growth, names, columns, top):
     best = next((h.tokens for step in growth for h in step if h.place == 1), ())
     start = _Look("#ffffff", "#1f4e9c", "#10264d", "-", "")
-    places = {(): top - _ROW / 2}
-    _box(axes, *columns[0], places[()], _BOX, start)
-    _text(axes, sum(columns[0]) / 2, places[()], "start", _TOKEN, start)
+    heights = {(): top - _ROW / 2}
+    _box(axes, *columns[0], heights[()], _BOX, start)
+    _text(axes, sum(columns[0]) / 2, heights[()], "start", _TOKEN, start)
     for number, step in enumerate(growth):
         left, right = columns[number + 1]
         middle = (left + right) / 2
@@ -184,11 +184,11 @@ def _draw(axes, growth, names, columns, top):
         _text(axes, middle, top + 0.12, heading, _SCORE, _LOOKS["given up"])
         for rank, hypothesis in enumerate(step):
             tokens, look = hypothesis.tokens, _LOOKS[hypothesis.fate]
-            y = places[tokens] = top - (rank + 0.5) * _ROW
+            y = heights[tokens] = top - (rank + 0.5) * _ROW
             thick = tokens == best[: number + 1]
             axes.plot(
                 [columns[number][1], left],
-                [places[tokens[:-1]], y],
+                [heights[tokens[:-1]], y],
                 color=_LOOKS["returned"].edge if thick else look.edge,
                 linewidth=2.2 if thick else 0.9,
                 linestyle="-" if thick else look.line,

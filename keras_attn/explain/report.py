@@ -1,22 +1,22 @@
-"""What `doctor` found, as an object and as a table."""
+"""The report of `doctor`."""
 
 import dataclasses
 
 
 @dataclasses.dataclass(frozen=True)
 class Leak:
-    """A layer whose real positions moved while its inputs stood still.
+    """A layer whose real positions changed although its inputs did not.
 
     Args:
         layer: str. Its name.
-        location: str. The names of the layers around it and its own, joined by
-            "/", and where in its own code, if that is known.
-        max_change: float. The largest change at a real position, as a share of
+        location: str. The names of the enclosing layers and its own, joined by
+            "/", and the location in its own code, if known.
+        max_change: float. The largest change at a real position, relative to
             the largest value there.
         order: int. The number of its call among all calls of the model.
         unmasked_since: str. Where a mask for the layer's positions was last
-            seen, if the layer was called without one: it was lost between the
-            two, as in a sum `x + y`. Default "": none was missing.
+            seen, if the layer was called without one: the mask was lost in
+            between, for example by a sum `x + y`. Default "": none was missing.
 
     Examples:
         >>> leak = keras_attn.explain.Leak("pool", "encoder/pool", 0.5, 3)
@@ -33,12 +33,12 @@ class Leak:
 
 @dataclasses.dataclass(frozen=True)
 class Probe:
-    """One change that should not have changed anything.
+    """A change of the padding that should not affect the outputs.
 
     Args:
-        change: str. What was changed.
-        max_change: float. How far the real positions of the model's output
-            moved, as a share of the largest value there.
+        change: str. Description of the change.
+        max_change: float. The largest change at a real position of the model's
+            output, relative to the largest value there.
         leaks: tuple of `Leak`, in the order of the calls.
 
     Examples:
@@ -52,12 +52,12 @@ class Probe:
 
 
 class Report:
-    """What `doctor` found. It is true where no leak was found.
+    """The result of `doctor`. It is true if no leak was found.
 
     Args:
         probes: list of `Probe`.
-        refused: list of str. Changes that the model would not take, and why.
-        tolerance: float. What moves further than this has moved.
+        refused: list of str. Changes that the model rejected, and why.
+        tolerance: float. Smaller changes are ignored.
 
     Examples:
         >>> leak = keras_attn.explain.Leak("pool", "pool", 0.5, 3)
@@ -82,7 +82,7 @@ class Report:
 
     @property
     def leaks(self):
-        """Names of the layers that let padding in, the first one first."""
+        """Names of the layers that leak padding, in the order of the calls."""
         return list(dict.fromkeys(leak.layer for leak in self._leaks()))
 
     def __bool__(self):
@@ -125,7 +125,7 @@ class Report:
         return _percent(max_change)
 
     def _lost_masks(self):
-        """Lines on layers that were called without a mask that there was."""
+        """Lines on layers that were called after a mask was lost."""
         since = {
             leak.location: leak.unmasked_since
             for leak in self._leaks()

@@ -1,4 +1,4 @@
-"""rise: which parts of an input matter, by hiding parts of it at random."""
+"""rise: saliency from random masking of the input."""
 
 import sys
 
@@ -20,39 +20,39 @@ def rise(
     seed=0,
     verbose=1,
 ):
-    """Returns how much each part of an input matters for what is said of it.
+    """Computes a RISE saliency map of one input.
 
         S(x) = sum_i f(M_i(input)) M_i(x) / (E[M] N)
 
     Petsiuk et al. 2018, https://arxiv.org/abs/1806.07421, equation 6: the mean
-    of what is said where a part is seen, N random masks M. Nothing is asked of
-    the model but its answers, so it may be any callable; its gradients, and
-    whether it has any attention, do not matter.
+    output over the masks that show a position, N random masks M. Only the
+    outputs of the model are used, so it may be any callable; it needs neither
+    gradients nor attention.
 
-    A part that does not matter has the mean answer, not zero. With N masks of
-    half of the parts each, the standard error is about the size of f over the
-    square root of N.
+    An irrelevant position has the mean output, not zero. With N masks that show
+    half of the positions each, the standard error is about the size of f over
+    the square root of N.
 
     Args:
-        function: `keras.Model` or callable of a batch of inputs, an array
-            (B, ...), returning float (B, *outputs): a probability or a score
-            of each output. A model is called without training.
-        inputs: array of one input, without an axis for a batch.
+        function: `keras.Model` or callable that takes a batch of inputs, an
+            array (B, ...), and returns float (B, *outputs), a probability or
+            score per output. A model is called with `training=False`.
+        inputs: array of one input, without a batch axis.
         masks: `PatchMasks` for images, `FrameMasks` for audio, `TokenMasks`
-            for ids; or an object with `draw`, `apply` and `probability` as
-            they have.
+            for ids; or an object with the same `draw`, `apply`, `axes` and
+            `probability`.
         num_masks: int >= 1. N.
-        batch_size: int >= 1. Masked inputs that are asked about together.
-        seed: int >= 0. Of the masks.
-        verbose: int. 1: progress is printed, on standard error; 0: nothing.
+        batch_size: int >= 1. Masked inputs per call of `function`.
+        seed: int >= 0. Seed of the masks.
+        verbose: int. 1: progress is printed to standard error; 0: silent.
 
     Returns:
-        Float32 (*outputs, *places), for each output how much each place
-        matters; places are (H, W) of an image, (T,) of tokens or frames.
+        Float32 (*outputs, *positions), the saliency of each position for each
+        output; positions are (H, W) of an image, (T,) of tokens or frames.
 
     Raises:
-        ValueError: numbers out of range, an input that has too few axes, or a
-            function that does not return a score a row.
+        ValueError: arguments out of range, an input with too few axes, or a
+            function that does not return one score per row.
 
     Examples:
         >>> def second_is_seven(ids):
@@ -68,7 +68,7 @@ def rise(
     inputs = keras.ops.convert_to_numpy(inputs)
     if inputs.ndim < masks.axes:
         raise ValueError(
-            f"`inputs` must have {masks.axes} axes at least, those of one "
+            f"`inputs` must have at least {masks.axes} axes, those of one "
             f"input. Received: shape {inputs.shape}"
         )
     total, done = 0.0, 0
@@ -82,12 +82,12 @@ def rise(
 
 
 def _batches(masks, shape, count, batch_size, seed):
-    """Yields batches of masks, the same masks whatever the size of a batch."""
+    """Yields batches of masks; the masks do not depend on the batch size."""
     random = np.random.default_rng(seed)
     waiting, drawn = [], 0
     while drawn < count or waiting:
         while drawn < count and sum(map(len, waiting)) < batch_size:
-            # As many at once whatever the batch.
+            # In fixed chunks, so that the draws do not depend on `batch_size`.
             more = masks.draw(random, shape, min(_DRAWN, count - drawn))
             waiting.append(more)
             drawn += len(more)
@@ -98,7 +98,7 @@ def _batches(masks, shape, count, batch_size, seed):
 
 
 def answers(function, batch):
-    """Returns what a model or callable says of a batch.
+    """Returns the outputs of a model or callable for a batch.
 
     Args:
         function: `keras.Model` or callable.
@@ -108,7 +108,8 @@ def answers(function, batch):
         Float64 (B, *outputs).
 
     Raises:
-        ValueError: it does not return one score, or one array of them, a row.
+        ValueError: it does not return one score, or one array of scores, per
+            row.
     """
     with no_gradients():
         if isinstance(function, keras.layers.Layer):

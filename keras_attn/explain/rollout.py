@@ -1,4 +1,4 @@
-"""rollout: attention through all layers at once."""
+"""rollout: attention rollout through all layers."""
 
 import keras
 import numpy as np
@@ -7,14 +7,14 @@ from keras_attn.explain.attention_maps import AttentionMap
 
 
 def rollout(maps, residual=0.5):
-    """Returns how attention hands tokens on, through all layers.
+    """Computes the attention rollout through all layers.
 
         R_0 = I,   R_l = (r I + (1 - r) A_l) R_(l-1)
 
     Abnar and Zuidema 2020, https://arxiv.org/abs/2005.00928, with A_l the mean
-    of the heads of layer l, and r the share of a token that the residual
-    connection keeps, as if values were never changed on the way. A token that
-    sees nothing stays what it is.
+    over the heads of layer l, and r the weight of the residual connection. The
+    value projections and other transformations are ignored. A fully masked
+    token keeps only itself.
 
     Args:
         maps: list of `AttentionMap` of one stack of self-attention, from the
@@ -22,12 +22,12 @@ def rollout(maps, residual=0.5):
         residual: float in [0, 1]. r. Default 0.5, as published.
 
     Returns:
-        Float32 (B, T, T): how much of what stands at a row's place at the end
-        came from a column's token. Rows sum to 1.
+        Float32 (B, T, T): the contribution of each column's token to the final
+        state at each row's position. Rows sum to 1.
 
     Raises:
         ValueError: no maps; weights that are not square or differ in shape; or
-            a share out of range.
+            `residual` out of range.
 
     Examples:
         >>> weights = np.tril(np.ones((1, 1, 3, 3))) / [[1], [2], [3]]
@@ -42,11 +42,11 @@ def rollout(maps, residual=0.5):
     shapes = {layer.shape[:1] + layer.shape[2:] for layer in layers}
     if len(shapes) != 1 or layers[0].shape[2] != layers[0].shape[3]:
         raise ValueError(
-            "`maps` must be of layers of self-attention of the same tokens. "
+            "`maps` must be from self-attention layers over the same tokens. "
             f"Received: shapes {[layer.shape for layer in layers]}"
         )
     rows, _, length, _ = layers[0].shape
-    handed_on = np.broadcast_to(np.eye(length), (rows, length, length))
+    rolled_out = np.broadcast_to(np.eye(length), (rows, length, length))
     for layer in layers:
         mean = layer.mean(axis=1, dtype="float64")
         mixed = residual * np.eye(length) + (1 - residual) * mean
@@ -54,12 +54,12 @@ def rollout(maps, residual=0.5):
         mixed = np.where(total > 0, mixed / np.where(total, total, 1), 0)
         fully_masked = layer.sum(axis=(1, 3)) == 0
         mixed = np.where(fully_masked[..., None], np.eye(length), mixed)
-        handed_on = mixed @ handed_on
-    return handed_on.astype("float32")
+        rolled_out = mixed @ rolled_out
+    return rolled_out.astype("float32")
 
 
 def weights_of(one):
-    """Returns the weights of an `AttentionMap`, or of an array, as NumPy's.
+    """Returns the weights of an `AttentionMap` or array, as a NumPy array.
 
     Args:
         one: `AttentionMap`, or float (B, N, T, S).
@@ -68,13 +68,13 @@ def weights_of(one):
         Float (B, N, T, S).
 
     Raises:
-        ValueError: another number of axes, or weights below 0.
+        ValueError: weights of another rank, or below 0.
     """
     weights = one.weights if isinstance(one, AttentionMap) else one
     weights = keras.ops.convert_to_numpy(weights)
     if weights.ndim != 4 or not (weights >= 0).all():
         raise ValueError(
-            "Weights must be of shape (B, N, T, S), and none below 0. "
+            "Weights must be of shape (B, N, T, S) and not negative. "
             f"Received: shape {weights.shape}"
         )
     return weights

@@ -1,4 +1,4 @@
-"""Names of the tokens along both axes of a layer's weights."""
+"""Token names for both axes of a layer's weights."""
 
 import keras
 import numpy as np
@@ -11,8 +11,8 @@ class TokenNames:
         tokens: None; a callable of a list of ids that returns their names, or
             a list of B lists of str; or a pair of either, for models that read
             a source and a target.
-        inputs: what the model is called with.
-        model: the model, which may say with `pad_id` what is no token.
+        inputs: the inputs of the model.
+        model: the model; its `pad_id`, if any, marks padding.
     """
 
     def __init__(self, tokens, inputs, model):
@@ -20,9 +20,9 @@ class TokenNames:
         if tokens is None:
             return
         sides = list(inputs) if _is_pair(inputs) else [inputs]
-        self._guessed = None
+        self._target_positions = None
         if isinstance(inputs, dict) and "target_positions" in inputs:
-            self._guessed = _numpy(inputs["target_positions"])
+            self._target_positions = _numpy(inputs["target_positions"])
         if not isinstance(tokens, tuple):
             if len(sides) == 2 and not callable(tokens):
                 tokens = (tokens,)
@@ -35,18 +35,16 @@ class TokenNames:
             )
         self._names, self._lengths = [], []
         for number, (names, side) in enumerate(zip(tokens, sides, strict=True)):
-            ids, there = _ids(side, model)
+            ids, mask = _ids(side, model)
             start = getattr(model, "start_id", None)
             if number == 1 and start is not None:
-                # A start that is also what pads, as in Marian, is a token.
-                there = there | (
-                    (np.arange(ids.shape[1]) == 0) & (ids == start)
-                )
-            self._names.append(_named(names, ids, there))
+                # A start token with the padding id, as in Marian, is a token.
+                mask = mask | ((np.arange(ids.shape[1]) == 0) & (ids == start))
+            self._names.append(_named(names, ids, mask))
             self._lengths.append(ids.shape[1])
 
     def of(self, path, call, shape):
-        """Returns the names of a layer's queries and keys, each may be None.
+        """Returns the names of a layer's queries and keys; each may be None.
 
         Args:
             path: str. The path of the layer.
@@ -61,22 +59,24 @@ class TokenNames:
         elif path.endswith("cross_attention") or path == "decoder/attention":
             key_side = 0
         queries, keys = self._names[query_side], self._names[key_side]
-        if call and self._guessed is not None:
+        if call and self._target_positions is not None:
             queries = [
-                [row[place] if 0 <= place < len(row) else "" for place in asked]
-                for row, asked in zip(queries, self._guessed, strict=True)
+                [row[i] if 0 <= i < len(row) else "" for i in targets]
+                for row, targets in zip(
+                    queries, self._target_positions, strict=True
+                )
             ]
         elif self._lengths[query_side] != shape[2]:
             queries = None
         before = shape[3] - self._lengths[key_side]
         if keys is not None and before:
-            # What is remembered of earlier segments stands in front.
+            # The keys start with the memory of earlier segments.
             keys = [[""] * before + row for row in keys] if before > 0 else None
         return queries, keys
 
 
 def _is_pair(inputs):
-    """Says whether inputs are two arrays, and not two rows of one."""
+    """Whether inputs are two arrays, and not two rows of one."""
     return (
         isinstance(inputs, tuple | list)
         and len(inputs) == 2
@@ -93,17 +93,17 @@ def _numpy(array):
 
 
 def _ids(side, model):
-    """Returns the ids of one side, (rows, T), and where there are tokens."""
+    """Returns the ids of one side, (rows, T), and their token mask."""
     mask = None
     if isinstance(side, dict):
         if "token_ids" not in side:
             raise ValueError(
-                "`tokens` can be given where the model reads token_ids. "
+                "`tokens` can only be given for models with token_ids. "
                 f"Received: inputs of {' and '.join(map(str, side))}"
             )
         side, mask = side["token_ids"], side.get("padding_mask")
     ids = _numpy(side)
-    # Several choices a row are rows of their own, as in `MultipleChoice`.
+    # The choices of `MultipleChoice` are separate rows.
     ids = ids.reshape(-1, ids.shape[-1]) if ids.dtype.kind in "iu" else ids
     if mask is not None:
         return ids, _numpy(mask).astype(bool).reshape(ids.shape)
@@ -115,15 +115,15 @@ def _ids(side, model):
     return ids, ids != pad_id
 
 
-def _named(tokens, ids, there):
-    """Returns a name for each place of each row up to its last token."""
+def _named(tokens, ids, mask):
+    """Returns a name for each position of each row up to its last token."""
     if tokens is None:
         return None
     if not callable(tokens):
         return _given(tokens, ids)
     rows = []
-    for row, seen in zip(ids, there, strict=True):
-        given = [int(i) for i in row[seen]]
+    for row, real in zip(ids, mask, strict=True):
+        given = [int(i) for i in row[real]]
         names = tokens(given)
         if isinstance(names, str) or len(names) != len(given):
             raise ValueError(
@@ -131,8 +131,8 @@ def _named(tokens, ids, there):
                 f"{len(given)} ids. Received: {names!r}"
             )
         names = iter(names)
-        last = len(row) - int(seen[::-1].argmax()) if seen.any() else 0
-        rows.append([str(next(names)) if s else "" for s in seen[:last]])
+        last = len(row) - int(real[::-1].argmax()) if real.any() else 0
+        rows.append([str(next(names)) if s else "" for s in real[:last]])
     return rows
 
 

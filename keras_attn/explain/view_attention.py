@@ -1,4 +1,4 @@
-"""view_attention: attention to walk through, in a notebook or on a page."""
+"""view_attention: interactive attention maps in HTML."""
 
 import base64
 import html
@@ -12,12 +12,12 @@ from keras_attn.explain.view_parts import BODY, PAGE, SCRIPT, STYLE
 
 
 class AttentionView:
-    """Holds a piece of HTML that shows attention, and needs nothing else.
+    """A self-contained HTML view of attention weights.
 
-    A notebook shows it where it is the last value of a cell.
+    A notebook displays it if it is the last value of a cell.
 
     Args:
-        html: str. The piece: no page around it, nothing to load.
+        html: str. An HTML fragment without external resources.
         title: str.
 
     Examples:
@@ -33,10 +33,10 @@ class AttentionView:
         return self.html
 
     def save(self, path):
-        """Writes it as a page of its own.
+        """Writes a complete HTML page.
 
         Args:
-            path: path of an HTML file; a failed write leaves the old one.
+            path: path of an HTML file; a failed write leaves the old file.
         """
         path = pathlib.Path(path)
         page = PAGE.format(title=html.escape(self.title), body=self.html)
@@ -46,25 +46,24 @@ class AttentionView:
 
 
 def view_attention(maps, row=0, title="Attention"):
-    """Makes attention to walk through: choose a layer, a head and a token.
+    """Creates an interactive view: select a layer, a head and a token.
 
-    One token at a time, with the weight of everything that it looks at; or, for
-    a token that is looked at, of everything that looks at it. By mouse, finger
-    or keyboard, light and dark, without a connection. Weights are shown to
-    1/255.
+    For a query, it shows the weight of every key; for a key, its weight in
+    every query. It works with mouse, touch or keyboard, in light and dark
+    themes, and offline. Weights are rounded to 1/255.
 
     Args:
-        maps: list of `AttentionMap`, as `attention_maps` returns them. Where
-            they have no tokens, places are numbered.
-        row: int in [0, B). Which row of the batch is shown.
-        title: str. What stands above it.
+        maps: list of `AttentionMap`, as `attention_maps` returns them. Without
+            tokens, positions are numbered.
+        row: int in [0, B). Row of the batch.
+        title: str. Title above the view.
 
     Returns:
-        `AttentionView`: a notebook shows it, `save(path)` writes a page, `html`
-        is the piece to put into another page.
+        `AttentionView`: a notebook displays it, `save(path)` writes a page,
+        `html` is a fragment to embed in another page.
 
     Raises:
-        ValueError: no maps, or a row that they do not have.
+        ValueError: no maps, or `row` out of range.
 
     Examples:
         >>> maps = [keras_attn.explain.AttentionMap(
@@ -84,7 +83,7 @@ def view_attention(maps, row=0, title="Attention"):
         )
     data = json.dumps([_packed(one, row) for one in maps], ensure_ascii=False)
     name = f"keras-attn-{secrets.token_hex(4)}"
-    # Nothing in a token may end the script.
+    # A token must not be able to close the script element.
     data = data.replace("<", "\\u003c")
     body = BODY.format(name=name, title=html.escape(title))
     script = SCRIPT.replace("NAME", name).replace("DATA", data)
@@ -94,19 +93,19 @@ def view_attention(maps, row=0, title="Attention"):
 
 def _packed(one, row):
     weights, queries, keys = one.of(row)
-    _, asking, looked_at = weights.shape
+    _, num_queries, num_keys = weights.shape
     name = one.layer if not one.call else f"{one.layer}, call {one.call}"
     rounded = np.clip(np.round(255 * weights), 0, 255).astype("uint8")
     return {
         "name": name,
         "heads": list(one.heads),
-        "queries": _names(queries, asking),
-        "keys": _names(keys, looked_at),
+        "queries": _names(queries, num_queries),
+        "keys": _names(keys, num_keys),
         "weights": base64.b64encode(rounded.tobytes()).decode(),
     }
 
 
 def _names(tokens, count):
     if tokens is None:
-        return [str(place) for place in range(count)]
+        return [str(position) for position in range(count)]
     return [token or "·" for token in tokens]

@@ -1,4 +1,4 @@
-"""What `view_attention` is made of: style, elements, program, page."""
+"""HTML, CSS and JavaScript of `view_attention`."""
 
 PAGE = """<!doctype html>
 <html lang="en">
@@ -14,8 +14,8 @@ PAGE = """<!doctype html>
 </html>
 """
 
-# Colours follow the page: what the system prefers, or what Material and Jupyter
-# say of theirs.
+# Colors follow the system's color scheme, or the theme of MkDocs Material or
+# Jupyter.
 STYLE = """<style>
 #NAME { --ink: 63, 81, 181; --line: rgba(128, 128, 128, .5);
   font-family: inherit; line-height: 1.4; max-width: 60rem }

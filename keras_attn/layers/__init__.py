@@ -1,4 +1,4 @@
-"""Attention layers, positions and embeddings, one layer per file."""
+"""Attention, position encoding and embedding layers."""
 
 from keras_attn.layers.alibi_position import ALiBiPosition
 from keras_attn.layers.attention_position import AttentionPosition

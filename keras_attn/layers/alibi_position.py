@@ -13,26 +13,27 @@ from keras_attn.ops import PositionBias
 
 @keras.saving.register_keras_serializable(package="keras_attn")
 class ALiBiPosition(AttentionPosition):
-    """Lowers each score by the distance of query and key, per head.
+    """Linear attention bias (ALiBi), proportional to the distance, per head.
 
         bias[n, t, s] = -m_n |p_t - p_s|
         m_n = 2^(-8 n / N), 1 <= n <= N, where N is a power of two
 
     Press et al. 2022, sec. 3, https://arxiv.org/abs/2108.12409. For other N,
-    with P the power of two below, the slopes are those of P heads, and then
-    the first, third, fifth, ... of those of 2 P heads, as in the authors' code.
+    with P the next lower power of two, the slopes are those of P heads,
+    followed by every other slope of 2 P heads, starting with the first, as in
+    the authors' code.
 
-    The form is symmetric: an encoder sees both sides alike, and in a causal
-    attention, where p_s <= p_t, it is that of the paper. (BLOOM and MPT add
-    m_n p_s, which the softmax cannot tell from it.) There are no weights.
+    The bias is symmetric, so it also works in encoders; in causal attention,
+    where p_s <= p_t, it equals that of the paper. (BLOOM and MPT add m_n p_s,
+    which is equivalent under the softmax.) There are no weights.
 
     Args:
-        num_heads: int >= 1. N, that of the attention.
+        num_heads: int >= 1. N of the attention layer.
         **kwargs: arguments of `keras.layers.Layer`: `name`, `dtype`, ...
 
     Raises:
-        ValueError: `num_heads` is not a positive int, or not that of the
-            attention.
+        ValueError: `num_heads` is not a positive int or differs from that of
+            the attention layer.
 
     Examples:
         >>> position = keras_attn.layers.ALiBiPosition(num_heads=2)
@@ -48,12 +49,12 @@ class ALiBiPosition(AttentionPosition):
         self.num_heads = num_heads
 
     def check(self, num_heads, key_dim):
-        """Raises ValueError where the attention has other heads."""
+        """Raises ValueError if `num_heads` differs from the attention layer."""
         self._check_heads(num_heads)
 
     def bias(self):
-        """Returns the `PositionBias` of all heads, in float32."""
-        return PositionBias(_Lines(_slopes(self.num_heads)))
+        """Returns the float32 `PositionBias` of all heads."""
+        return PositionBias(_LinearBias(_slopes(self.num_heads)))
 
     def get_config(self):
         """Returns the constructor's arguments."""
@@ -61,8 +62,8 @@ class ALiBiPosition(AttentionPosition):
 
 
 @dataclasses.dataclass(frozen=True)
-class _Lines:
-    """The bias as a function; equal slopes make equal functions."""
+class _LinearBias:
+    """Bias as a function that compares equal if its slopes are equal."""
 
     slopes: tuple
 
@@ -73,12 +74,12 @@ class _Lines:
                 ops.cast(key_positions, "int32")[:, None, None, :],
             )
         )
-        falling = -np.array(self.slopes, dtype="float32")[:, None, None]
-        return ops.multiply(ops.cast(distance, "float32"), falling)
+        slopes = -np.array(self.slopes, dtype="float32")[:, None, None]
+        return ops.multiply(ops.cast(distance, "float32"), slopes)
 
 
 def _slopes(num_heads):
-    below = 2 ** (num_heads.bit_length() - 1)
-    slopes = [2.0 ** (-8 * n / below) for n in range(1, below + 1)]
-    between = [2.0 ** (-4 * n / below) for n in range(1, 2 * below + 1, 2)]
+    power = 2 ** (num_heads.bit_length() - 1)
+    slopes = [2.0 ** (-8 * n / power) for n in range(1, power + 1)]
+    between = [2.0 ** (-4 * n / power) for n in range(1, 2 * power + 1, 2)]
     return tuple([*slopes, *between][:num_heads])

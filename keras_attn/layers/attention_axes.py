@@ -1,4 +1,4 @@
-"""Folding any attention axes into the one length axis that kernels know."""
+"""Folding of attention axes into the single length axis of the kernels."""
 
 import math
 
@@ -10,15 +10,15 @@ from keras_attn import checks
 class AttentionAxes:
     """Moves tensors between a caller's axes and (batch, length, ...).
 
-    Axes that are attended over are laid side by side into one length axis, all
-    others before the last into one batch axis.
+    The attention axes are flattened into one length axis, all other axes
+    except the last into one batch axis.
 
     Args:
-        rank: int. Rank of the caller's query and value, features included.
-        axes: tuple of int >= 1, the axes attended over.
+        rank: int. Rank of the caller's query and value, including features.
+        axes: tuple of int >= 1. The attention axes.
 
     Raises:
-        ValueError: an axis that is the batch or the features, or beyond.
+        ValueError: an axis is the batch axis, the feature axis or out of range.
 
     Examples:
         >>> axes = AttentionAxes(rank=4, axes=(1,))
@@ -59,23 +59,23 @@ class AttentionAxes:
         order = (*self.others, *self.axes)
         trailing = ops.shape(x)[2:]
         x = ops.reshape(x, (*[sizes[axis] for axis in order], *trailing))
-        back = [order.index(axis) for axis in range(len(order))]
+        inverse = [order.index(axis) for axis in range(len(order))]
         return ops.transpose(
-            x, (*back, *range(len(order), len(order) + len(trailing)))
+            x, (*inverse, *range(len(order), len(order) + len(trailing)))
         )
 
-    def fold_there(self, name, there, like):
+    def fold_there(self, name, x, like):
         """Mask or positions of `like`, (caller's axes) -> (batch, length)."""
-        if there is None:
+        if x is None:
             return None
         expected = tuple(like.shape[:-1])
-        if not checks.fits(there.shape, expected):
+        if not checks.fits(x.shape, expected):
             raise ValueError(
                 f"`{name}` must have the shape of its tensor without the "
-                f"features, {expected}. "
-                f"Received: {name} of shape {tuple(there.shape)}"
+                f"feature axis, {expected}. "
+                f"Received: {name} of shape {tuple(x.shape)}"
             )
-        return self.fold(there)
+        return self.fold(x)
 
     def fold_mask(self, mask):
         """(others, query axes, key axes) -> (batch, T, S)."""
@@ -85,8 +85,8 @@ class AttentionAxes:
         batch, count = len(self.others), len(self.axes)
         if len(shape) != batch + 2 * count:
             raise ValueError(
-                "`attention_mask` must have the batch axes, the query's and "
-                f"the key's attention axes, {batch + 2 * count} in all. "
+                f"`attention_mask` must have rank {batch + 2 * count}, for the "
+                "batch axes and the attention axes of query and key. "
                 f"Received: {tuple(mask.shape)}"
             )
         return ops.reshape(

@@ -1,4 +1,4 @@
-"""Reading what a caller of an attention layer hands over."""
+"""Preparation of the inputs of an attention layer."""
 
 from keras import ops
 
@@ -19,22 +19,22 @@ def read_inputs(
     counted=False,
     **rule,
 ):
-    """Turns the arguments of an attention's call into what it computes with.
+    """Prepares the call arguments of an attention layer.
 
     Args:
         axes: `AttentionAxes`.
         inputs: query, value and key, with the caller's axes.
-        masks: their masks, bool, or None: their implicit ones.
-        positions: int32 positions of queries and of keys, each or None.
-        segments: int32 segments of queries and of keys, each or None.
+        masks: bool masks of query, value and key. None means the implicit mask.
+        positions: int32 positions of the queries and of the keys, or None.
+        segments: int32 segment ids of the queries and of the keys, or None.
         attention_mask: as for the layer, or None.
-        counted: bool. Tokens stand where they are counted, even where query
-            and key are two sequences and `rule` asks for order or distance.
+        counted: bool. Positions count the tokens that are not masked, even if
+            query and key are different sequences.
         **rule: `causal`, `window` and `relative` of `make_visibility`.
 
     Returns:
-        Query, value and key, each (batch, length, features), with zeros where
-        there is no token; and the `Visibility`.
+        Query, value and key, each (batch, length, features), zero at masked
+        positions, and the `Visibility`.
     """
     query_mask, value_mask, key_mask = (
         axes.fold_there(name, mask, like)
@@ -79,8 +79,8 @@ def read_inputs(
         attention_mask=axes.fold_mask(attention_mask),
         **rule,
     )
-    # Before the projections: in the gradient of their kernels too, 0 x NaN
-    # is NaN.
+    # Before the projections, because 0 * NaN is NaN in the gradient of their
+    # kernels too.
     query = clean(query, visibility.query_positions)
     one_mask = visibility.query_positions is visibility.key_positions
     if inputs[1] is inputs[0] and one_mask:
@@ -95,17 +95,18 @@ def read_inputs(
 
 
 def integers(name, tensor):
-    """Returns positions or segments where they are integers, or None."""
+    """Checks that positions or segment ids are integers; passes None."""
     return None if tensor is None else checks.integers(name, tensor)
 
 
 def filled_masks(inputs, masks):
-    """Fills in the implicit masks; a mask that says nothing new is None."""
+    """Fills in the implicit masks; a redundant key mask becomes None."""
     query_mask, value_mask, key_mask = (
         implicit_mask(x) if mask is None else mask
         for x, mask in zip(inputs, masks, strict=True)
     )
-    # Of one tensor the implicit mask counts once, and not beside a given one.
+    # If value and key are one tensor, its implicit mask applies once, and not
+    # in addition to an explicit mask.
     shared = inputs[2] is inputs[1] and key_mask is implicit_mask(inputs[2])
     if shared or key_mask is value_mask:
         key_mask = None
@@ -113,14 +114,14 @@ def filled_masks(inputs, masks):
 
 
 def both(first, second):
-    """Returns the mask of what two masks leave there; None is everything."""
+    """Computes the logical and of two masks; None masks nothing."""
     if first is None or second is None:
         return second if first is None else first
     return ops.logical_and(ops.cast(first, "bool"), ops.cast(second, "bool"))
 
 
 def clean(x, positions):
-    """Puts zeros where there is no token."""
+    """Zeros the positions without a token."""
     if positions is None:
         return x
     return zero_masked(x, positions >= 0)

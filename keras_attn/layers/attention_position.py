@@ -1,21 +1,20 @@
-"""What a position handed to an attention layer has to offer."""
+"""Base class of position encodings inside attention."""
 
 import keras
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
 class AttentionPosition(keras.layers.Layer):
-    """Tells an attention where its queries and keys stand.
+    """Base class of position encodings that act on queries, keys or scores.
 
         score[t, s] = rotate(q_t, p_t) . rotate(k_s, p_s) / sqrt(H)
                       + bias(p_t, p_s)
 
-    Abstract: a subclass overrides `rotate`, or `bias`, or `relate` where the
-    bias depends on the queries too, and `check` where not every attention will
-    do. It is not called itself; the attention
-    asks it, each time with explicit positions, so that a full pass, a cached
-    step, a padded row and a packed one agree. One object may serve several
-    layers, which then share its weights.
+    Abstract: a subclass overrides `rotate`, `bias`, or, if the bias depends on
+    the queries, `relate`; and `check` if it does not fit every attention layer.
+    It is not called itself: the attention layer calls these methods with
+    explicit positions, so that full passes, cached steps, padded rows and
+    packed rows agree. Layers that are given the same object share its weights.
 
     Args:
         **kwargs: arguments of `keras.layers.Layer`: `name`, `dtype`, ...
@@ -32,35 +31,35 @@ class AttentionPosition(keras.layers.Layer):
 
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
-        # Nothing depends on the shape of an input: all weights are made in the
-        # constructor, before a file is read.
+        # No weight depends on an input shape: all are created in the
+        # constructor, before a file is loaded.
         self.built = True
 
     def check(self, num_heads, key_dim):
-        """Raises ValueError where the position does not fit an attention.
+        """Raises ValueError if the position does not fit an attention layer.
 
         Args:
-            num_heads: int. N of the attention.
-            key_dim: int. H of the attention.
+            num_heads: int. N of the attention layer.
+            key_dim: int. H of the attention layer.
 
         Raises:
-            ValueError: never here; where a subclass says so.
+            ValueError: only in subclasses.
         """
 
     def rotate(self, x, positions):
-        """Turns projected queries or keys; here it leaves them alone.
+        """Rotates projected queries or keys. Default: returns them unchanged.
 
         Args:
             x: float (B, T, N, H).
             positions: int32 (B, T), a size-1 batch axis allowed; -1 = no token.
 
         Returns:
-            Float (B, T, N, H), in the dtype of `x`, finite where `x` is.
+            Float (B, T, N, H), in the dtype of `x`, finite where `x` is finite.
         """
         return x
 
     def bias(self):
-        """Returns what is added to the scores: here nothing.
+        """Returns the bias added to the scores. Default: None.
 
         Returns:
             A `keras_attn.ops.PositionBias`, or None.
@@ -68,18 +67,18 @@ class AttentionPosition(keras.layers.Layer):
         return None
 
     def relate(self, query, visibility, keys):
-        """Prepares the queries of an attention; here it leaves them alone.
+        """Prepares the queries and the bias. Default: queries unchanged.
 
         Args:
-            query: float (B, T, N, H), behind `rotate`.
-            visibility: `keras_attn.ops.Visibility`, in which the positions of
-                queries and keys stand.
+            query: float (B, T, N, H), after `rotate`.
+            visibility: `keras_attn.ops.Visibility`, with the positions of
+                queries and keys.
             keys: int or scalar tensor. S.
 
         Returns:
-            The queries (B, T, N, H) to be compared with the keys, and what is
+            The queries (B, T, N, H) to score against the keys, and the bias
             added to the scores: a `PositionBias`, a float tensor (B, N, T, S)
-            or None; here what `bias` returns.
+            or None. Default: the result of `bias`.
         """
         return query, self.bias()
 
@@ -94,7 +93,7 @@ class AttentionPosition(keras.layers.Layer):
 
 
 def check_position(position, name="attention_position"):
-    """Returns `position` where it is an `AttentionPosition`, else raises."""
+    """Returns `position`, or raises if it is not an `AttentionPosition`."""
     if not isinstance(position, AttentionPosition):
         raise ValueError(
             f"`{name}` must be an AttentionPosition, such as "
@@ -104,22 +103,22 @@ def check_position(position, name="attention_position"):
 
 
 def serialized_position(position):
-    """Returns what a config holds of the position of a layer, or None."""
+    """Returns the config entry for the position of a layer, or None."""
     if position is None:
         return None
-    # Twice: in a file, Keras marks what several layers share from its second
-    # time on, and marks the first time afterwards, in a dict of which the file
-    # has got a copy by then.
+    # Serialized twice: Keras marks an object shared by several layers only from
+    # its second occurrence on, and marks the first one afterwards, in a dict
+    # that has been copied by then.
     keras.saving.serialize_keras_object(position)
     return keras.saving.serialize_keras_object(position)
 
 
 def with_position(config, *names):
-    """Returns a config in which the positions are layers again.
+    """Returns a config with deserialized positions.
 
     Args:
         config: dict.
-        *names: str. What is a position in it; default `"attention_position"`.
+        *names: str. Keys of the positions. Default: `"attention_position"`.
     """
     restored = {
         name: keras.saving.deserialize_keras_object(config[name])

@@ -1,4 +1,4 @@
-"""Attention of single steps, to what a cache or a memory holds."""
+"""Incremental attention to a key-value cache or an encoder output."""
 
 from keras import ops
 
@@ -10,14 +10,14 @@ from keras_attn.ops import Visibility
 
 
 class CachedAttention(ProjectedAttention):
-    """Attends from new tokens to those that were projected before.
+    """Attends from new tokens to cached keys and values.
 
-    Abstract: `MultiHeadAttention` says in `_attend` what is made of queries,
-    keys and values, and documents the arguments.
+    Abstract: `MultiHeadAttention` implements `_attend` and documents the
+    arguments.
     """
 
     def project_memory(self, memory, positions):
-        """Projects keys and values once, for every step of a decoder.
+        """Projects keys and values once for all steps of a decoder.
 
         Args:
             memory: float (B, S, D').
@@ -30,14 +30,14 @@ class CachedAttention(ProjectedAttention):
         return self._keys_and_values(memory, memory, positions)
 
     def decode_step(self, inputs, positions, cache, layer, weights=()):
-        """Attends from new tokens to all written ones, themselves included.
+        """Attends from new tokens to all cached ones, including themselves.
 
         Args:
             inputs: float (R, T, D), the new tokens.
             positions: int32 (R, T), from `keras_attn.cache.open_slots`.
             cache: `KVCache`, consumed.
-            layer: int. Whose keys and values in the cache these are.
-            weights: what `prepare_weights` returned, or ().
+            layer: int. Index of the layer in the cache.
+            weights: result of `prepare_weights`, or ().
 
         Returns:
             Float (R, T, D) and the cache.
@@ -53,14 +53,14 @@ class CachedAttention(ProjectedAttention):
         return output, cache
 
     def attend_to_cache(self, inputs, positions, order, cache, layer):
-        """Attends from queries that write nothing to all written tokens.
+        """Attends to cached tokens without appending to the cache.
 
         Args:
             inputs: float (R, T, D).
-            positions: int32 (R, T), where the queries stand.
+            positions: int32 (R, T), positions of the queries.
             order: int32 (R, T). A query sees the tokens up to this position.
             cache: `KVCache`, read only.
-            layer: int. Whose keys and values in the cache to attend to.
+            layer: int. Index of the layer in the cache.
 
         Returns:
             Float (R, T, D).
@@ -76,28 +76,30 @@ class CachedAttention(ProjectedAttention):
         return ops.reshape(output, (rows, length, *ops.shape(output)[2:]))
 
     def attend_memory(self, inputs, memory, layer, positions=None):
-        """Attends from new tokens to a memory projected before.
+        """Attends from new tokens to a projected memory.
 
-        The memory has one row a source. Where the inputs have several rows a
-        source, its beams, these become its queries: nothing is copied.
+        The memory has one row per source. If the inputs have several rows per
+        source (its beams), these become queries of that row: the memory is not
+        copied.
 
         Args:
             inputs: float (R, T, D), R a multiple of the memory's rows B.
             memory: `KVCache` of the memory, read only.
-            layer: int. Whose keys and values in the memory these are.
-            positions: int32 (R, T), where the new tokens stand. Needed where
-                the layer has a position.
+            layer: int. Index of the layer in the memory.
+            positions: int32 (R, T), positions of the new tokens. Required if
+                the layer has an `attention_position`.
 
         Returns:
             Float (R, T, D).
 
         Raises:
-            ValueError: a layer with a position, and no positions.
+            ValueError: the layer has an `attention_position` and `positions`
+                is None.
         """
         if self.attention_position is not None and positions is None:
             raise ValueError(
-                "`positions` must be given to a step of an attention that has "
-                "an `attention_position`. Received: positions=None"
+                "`positions` must be given if the attention layer has an "
+                "`attention_position`. Received: positions=None"
             )
         keys, values, key_positions = kv.read(
             memory, layer, self.num_key_value_heads
@@ -117,7 +119,7 @@ class CachedAttention(ProjectedAttention):
     def _attend_cache(
         self, inputs, query, positions, cache, layer, length, order=None
     ):
-        """Attends to written tokens, up to a position of each query's own."""
+        """Attends to cached tokens, up to a position per query."""
         keys, values, key_positions = kv.read(
             cache, layer, self.num_key_value_heads
         )
@@ -135,7 +137,7 @@ class CachedAttention(ProjectedAttention):
         return output
 
     def _by_source(self, cache, inputs, positions):
-        """Makes the hypotheses of a source queries of one row."""
+        """Folds the hypotheses of each source into one row of queries."""
         sources = kv.sources(cache)
         rows, length, width = ops.shape(inputs)
         queries = rows // sources * length

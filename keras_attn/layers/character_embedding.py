@@ -1,4 +1,4 @@
-"""From the characters of a word to its vector."""
+"""Word vectors computed from characters."""
 
 import keras
 from keras import ops
@@ -9,40 +9,39 @@ from keras_attn.layers.quantized_parts import QuantizedParts
 
 @keras.saving.register_keras_serializable(package="keras_attn")
 class CharacterEmbedding(QuantizedParts, keras.layers.Layer):
-    """Makes a vector of each word out of its characters.
+    """Computes word vectors from characters by convolution (CharCNN).
 
         f[w] = max_i tanh(K[w] c[i : i + w] + b[w])
         y = concat(f[w] for w in kernel_sizes) W + b
 
-    with c the vectors of a word's characters: a convolution for each size of
-    window, and of each of its filters the largest answer (Kim et al. 2016,
-    sec. 2.1, https://arxiv.org/abs/1508.06615). Beyond the ends of the word
-    there are zeros, so that short words have windows too. A word that was never
-    seen has a vector like those of the words that it looks like.
+    with c the character vectors of a word: one convolution per kernel size,
+    then the maximum of each filter over the word (Kim et al. 2016, sec. 2.1,
+    https://arxiv.org/abs/1508.06615). Words are zero-padded at both ends, so
+    words shorter than the kernel work too. Unseen words get vectors similar to
+    those of words with similar spelling.
 
     Args:
-        vocabulary_size: int >= 1. How many characters there are, `pad_id`
-            included.
-        hidden_dim: int >= 1. D, the width of the result.
-        character_dim: int >= 1. Width of a character's vector. Default 32.
-        kernel_sizes: tuple of int >= 1. Windows, in characters. Default
+        vocabulary_size: int >= 1. Number of characters, including `pad_id`.
+        hidden_dim: int >= 1. D, the width of the output.
+        character_dim: int >= 1. Width of the character vectors. Default 32.
+        kernel_sizes: tuple of int >= 1. Kernel sizes, in characters. Default
             (2, 3, 4).
-        filters: int >= 1. Filters of each size. Default 64.
-        pad_id: int. The id that is no character. Default 0.
+        filters: int >= 1. Filters per kernel size. Default 64.
+        pad_id: int. The padding id. Default 0.
         **kwargs: arguments of `keras.layers.Layer`: `name`, `dtype`, ...
 
     Call arguments:
-        character_ids: int32 (B, T, C), the C first characters of each of T
-            words, `pad_id` behind them.
+        character_ids: int32 (B, T, C), the first C characters of each of T
+            words, padded with `pad_id`.
 
     Returns:
-        Float (B, T, D), with an implicit Keras mask that is False where there
-        is no character; the vector of no word is 0. How far words are padded
-        changes nothing.
+        Float (B, T, D), with an implicit Keras mask that is False for words
+        without characters, whose vectors are 0. The amount of padding does not
+        affect the result.
 
     Raises:
-        ValueError: arguments out of range, or ids of another rank or not
-            integers.
+        ValueError: an argument is out of range, or `character_ids` are not
+            integers of rank 3.
 
     Examples:
         >>> layer = keras_attn.layers.CharacterEmbedding(30, 8)
@@ -74,7 +73,7 @@ class CharacterEmbedding(QuantizedParts, keras.layers.Layer):
             checks.positive_int("kernel_sizes", size)
         if len(set(kernel_sizes)) < len(kernel_sizes):
             raise ValueError(
-                "`kernel_sizes` must be different sizes. "
+                "`kernel_sizes` must not repeat a size. "
                 f"Received: kernel_sizes={kernel_sizes!r}"
             )
         super().__init__(**kwargs)
@@ -87,7 +86,7 @@ class CharacterEmbedding(QuantizedParts, keras.layers.Layer):
         self.pad_id = pad_id
 
     def build(self, character_ids_shape=None):
-        """Creates the characters' vectors, the filters and W."""
+        """Creates the character embedding, the filters and W."""
         dtype = self.dtype_policy
         self._table = keras.layers.Embedding(
             self.vocabulary_size, self.character_dim, dtype=dtype, name="table"
@@ -118,21 +117,25 @@ class CharacterEmbedding(QuantizedParts, keras.layers.Layer):
         """Embeds words; the class docstring lists the arguments."""
         checks.rank("character_ids", character_ids, 3)
         checks.integers("character_ids", character_ids)
-        there = ops.not_equal(character_ids, self.pad_id)[..., None]
+        token_mask = ops.not_equal(character_ids, self.pad_id)[..., None]
         x = self._table(character_ids)
-        x = ops.where(there, x, 0)
+        x = ops.where(token_mask, x, 0)
         rows, words, length = ops.shape(character_ids)
         x = ops.reshape(x, (rows * words, length, self.character_dim))
-        least = -1.0  # tanh has no less
+        lowest = -1.0  # lower bound of tanh
         parts = []
         for window in self._windows:
-            found = ops.reshape(window(x), (rows, words, length, self.filters))
-            parts.append(ops.max(ops.where(there, found, least), axis=2))
+            features = window(x)
+            features = ops.reshape(
+                features, (rows, words, length, self.filters)
+            )
+            features = ops.where(token_mask, features, lowest)
+            parts.append(ops.max(features, axis=2))
         y = self._output_dense(ops.concatenate(parts, axis=-1))
-        return ops.where(ops.any(there, axis=2), y, 0)
+        return ops.where(ops.any(token_mask, axis=2), y, 0)
 
     def compute_mask(self, character_ids, previous_mask=None):
-        """Returns bool (B, T), False where a word has no character."""
+        """Returns bool (B, T), False for words without characters."""
         return ops.any(ops.not_equal(character_ids, self.pad_id), axis=-1)
 
     def compute_output_shape(self, character_ids_shape):

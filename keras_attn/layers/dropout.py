@@ -1,4 +1,4 @@
-"""Dropout at a fraction of the cost."""
+"""Dropout with fewer random bits."""
 
 import keras
 
@@ -11,30 +11,30 @@ from keras_attn.layers.dropout_seed import (
 
 @keras.saving.register_keras_serializable(package="keras_attn")
 class Dropout(keras.layers.Dropout):
-    """Does what `keras.layers.Dropout` does, with fewer random bits.
+    """Dropout layer that draws fewer random bits than Keras's.
 
     y = x m / (1 - p), m = 0 with probability p and 1 otherwise
     (Srivastava et al. 2014, https://jmlr.org/papers/v15/srivastava14a.html).
-    The random numbers of Keras's layer are a quarter of a Transformer's
-    training step on a CPU. This one draws 16 bits an element and rounds p to a
-    multiple of 2^-16, and scales by the rounded one.
+    On a CPU, random numbers for Keras's layer take a quarter of a Transformer's
+    training step. This layer draws 16 bits per element, rounds p to a multiple
+    of 2^-16 and uses the rounded p in the scale too.
 
     Args:
         rate: float in [0, 1]. p.
-        noise_shape: shape of the mask, where it is shared along axes; such a
-            layer is Keras's own. Default None: an element each.
+        noise_shape: shape of a mask that is shared along some axes, in which
+            case Keras's implementation is used. Default None: not shared.
         seed: int. Default None: drawn from the global seed.
         **kwargs: arguments of `keras.layers.Layer`: `name`, `dtype`, ...
 
     Call arguments:
         inputs: float, any shape.
-        training: bool. Whether anything is dropped.
+        training: bool. Whether to apply dropout.
 
     Returns:
-        Float in the shape of `inputs`.
+        Float, same shape as `inputs`.
 
     Raises:
-        ValueError: `rate` outside [0, 1].
+        ValueError: `rate` is outside [0, 1].
 
     Examples:
         >>> layer = keras_attn.layers.Dropout(0.5, seed=0)
@@ -46,11 +46,11 @@ class Dropout(keras.layers.Dropout):
     def __init__(self, rate, noise_shape=None, seed=None, **kwargs):
         super().__init__(rate, noise_shape, seed, **kwargs)
         if self.rate > 0:
-            # Keras's layer is closed for another one by now.
+            # Keras has built the layer and accepts no new generator.
             self.seed_generator.__class__ = DropoutSeeds
 
     def rematerialized_call(self, layer_call, *args, **kwargs):
-        """Returns `layer_call`: what is dropped must not be drawn twice."""
+        """Returns `layer_call`: the mask must not be drawn again."""
         return layer_call
 
     def call(self, inputs, training=False):
@@ -64,6 +64,6 @@ class Dropout(keras.layers.Dropout):
         return backend.seeded_dropout(inputs, self.rate, self.draw())
 
     def draw(self):
-        """Draws a seed; None where PyTorch's own generator is to be asked."""
+        """Draws a seed, or None to use PyTorch's own generator."""
         seeded = self.seed is not None or dropout_depth() > 0
         return backend.drawn_seed(self.seed_generator, seeded)

@@ -1,4 +1,4 @@
-"""One seed for all dropout of a scope, so that it can be drawn again."""
+"""A shared, reproducible seed for all dropout in a scope."""
 
 import contextlib
 import threading
@@ -7,7 +7,7 @@ import keras
 from keras import ops
 
 _state = threading.local()
-# Odd, its bits far apart: the seeds of two layers share nothing.
+# Odd, with well-spread bits, so that the seeds of layers are unrelated.
 _STRIDE = 0x61C88647
 _PERIOD = 1 << 31
 
@@ -20,8 +20,8 @@ class _Scope:
 
     def next(self):
         seed = ops.convert_to_tensor(self.seed)
-        # A scope in a scope takes steps of its own length, or the second seed
-        # it hands out would be the next one of the scope around it.
+        # Nested scopes use different strides, or the second seed of the inner
+        # scope would be the next seed of the outer one.
         step = self.count * pow(_STRIDE, self.depth, _PERIOD) % _PERIOD
         step = ops.convert_to_tensor([0, step])
         self.count += 1
@@ -30,21 +30,21 @@ class _Scope:
 
 @contextlib.contextmanager
 def dropout_seed(seed, depth=1):
-    """Lets every dropout in the scope draw from one seed that is given.
+    """Derives the seeds of all dropout layers in the scope from `seed`.
 
-    `keras.remat` computes twice, and where a layer draws its own seed, the
-    second time drops something else than the first: the gradients are wrong,
-    without a word. Draw the seed outside, pass it in as an argument, and open
-    this scope inside: all layers of this library then drop the same both times.
-    (Blocks, `MultiHeadAttention` and `FeedForward` do so by themselves where
-    they are made under a `keras.RematScope`.) Implicit masks do not get
-    through `keras.remat` either: pass them as arguments.
+    `keras.remat` runs a function twice. If a layer draws its own seed, the
+    second run uses a different dropout mask, and the gradients are silently
+    wrong. Draw the seed outside, pass it as an argument, and open this scope
+    inside: all layers of this library then use the same mask in both runs.
+    (Blocks, `MultiHeadAttention` and `FeedForward` do this automatically if
+    they are created under a `keras.RematScope`.) Implicit masks are lost in
+    `keras.remat` too: pass them as arguments.
 
     Args:
         seed: int (2,), from `keras.random.SeedGenerator.next()`.
-        depth: int >= 1. For a seed that another such scope handed out: one more
-            than that scope's, found out outside of what is computed twice, for
-            the second time no scope may be open around it. Default 1.
+        depth: int >= 1. If `seed` comes from another such scope: one more than
+            its depth, determined outside of the rematerialized function,
+            because the outer scope may be closed in the second run. Default 1.
 
     Examples:
         >>> block = keras_attn.blocks.EncoderBlock(
@@ -59,7 +59,7 @@ def dropout_seed(seed, depth=1):
         (2, 5, 8)
     """
     outer = getattr(_state, "scope", None)
-    # The count starts anew with every run of what is computed twice.
+    # The count restarts in every run of a rematerialized function.
     _state.scope = _Scope(seed, depth)
     try:
         yield
@@ -68,18 +68,18 @@ def dropout_seed(seed, depth=1):
 
 
 def dropout_depth():
-    """Returns the depth of the open `dropout_seed` scope, 0 where none is."""
+    """Returns the depth of the open `dropout_seed` scope, or 0."""
     scope = getattr(_state, "scope", None)
     return 0 if scope is None else scope.depth
 
 
 class DropoutSeeds(keras.random.SeedGenerator):
-    """A seed generator that obeys `dropout_seed`."""
+    """Seed generator that respects `dropout_seed`."""
 
     def next(self, ordered=True):
-        """Returns the next seed: that of the scope, or its own."""
+        """Returns the next seed, from the scope if one is open."""
         scope = getattr(_state, "scope", None)
         if scope is None:
             return super().next(ordered)
-        # JAX refuses a seed of another dtype than its own.
+        # JAX requires a seed of the generator's dtype.
         return ops.cast(scope.next(), self.state.dtype)

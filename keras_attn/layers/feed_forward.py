@@ -1,4 +1,4 @@
-"""The position-wise feed-forward sublayer."""
+"""Position-wise feed-forward layer."""
 
 import keras
 
@@ -22,11 +22,11 @@ class FeedForward(QuantizedParts, Rematerialized):
     (Shazeer 2020, https://arxiv.org/abs/2002.05202).
 
     Args:
-        intermediate_dim: int >= 1. Width between the two layers.
+        intermediate_dim: int >= 1. Width of the hidden layer.
         activation: name or callable, f. Default `"relu"`.
         gated: bool. Use the gated form. Default False.
-        dropout: float in [0, 1). Probability that a feature between the layers
-            is dropped.
+        dropout: float in [0, 1). Dropout probability of the hidden features.
+            Default 0.0.
         use_bias: bool. Default True.
         kernel_initializer: initializer of the kernels.
         bias_initializer: initializer of the biases.
@@ -34,13 +34,13 @@ class FeedForward(QuantizedParts, Rematerialized):
 
     Call arguments:
         inputs: float (..., D).
-        training: bool. Whether dropout acts.
+        training: bool. Whether to apply dropout.
 
     Returns:
         Float (..., D).
 
     Raises:
-        ValueError: a width or a probability out of range.
+        ValueError: a width or a probability is out of range.
 
     Examples:
         >>> layer = keras_attn.layers.FeedForward(32, "gelu", gated=True)
@@ -72,7 +72,7 @@ class FeedForward(QuantizedParts, Rematerialized):
         self.bias_initializer = keras.initializers.get(bias_initializer)
 
     def build(self, inputs_shape):
-        """Creates the two (gated: three) dense layers."""
+        """Creates the two dense layers, or three if gated."""
         self._width = width = inputs_shape[-1]
         self._inner = self._dense("inner", width, self.intermediate_dim)
         self._gate = None

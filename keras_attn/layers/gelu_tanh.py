@@ -1,23 +1,23 @@
-"""GELU in the form that GPT computes it."""
+"""GELU with the tanh approximation."""
 
 import keras
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
 def gelu_tanh(x):
-    """Multiplies x by nearly the probability that a normal number is less.
+    """Computes the tanh approximation of GELU.
 
         y = x/2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))
 
-    the approximation of Hendrycks and Gimpel 2016, sec. 2,
-    https://arxiv.org/abs/1606.08415. GPT and GPT-2 have it; Keras's `"gelu"`
-    and BERT have the exact x P(X <= x).
+    Hendrycks and Gimpel 2016, sec. 2, https://arxiv.org/abs/1606.08415. Used by
+    GPT and GPT-2; Keras's `"gelu"` and BERT use the exact x P(X <= x), X
+    standard normal.
 
     Args:
         x: float tensor of any shape.
 
     Returns:
-        Float, the shape of `x`.
+        Float, same shape as `x`.
 
     Examples:
         >>> from keras_attn.layers.gelu_tanh import gelu_tanh

@@ -1,4 +1,4 @@
-"""A look at an image: sharp in the middle, coarse around it."""
+"""Multi-resolution glimpses of an image."""
 
 import keras
 from keras import ops
@@ -8,21 +8,21 @@ from keras_attn import checks
 
 @keras.saving.register_keras_serializable(package="keras_attn")
 class GlimpseSensor(keras.layers.Layer):
-    """Cuts patches of several resolutions out of an image, at a location.
+    """Extracts patches of several resolutions at a location of an image.
 
     Patch j, j = 0 ... k - 1, is a square of 2^j g pixels around the location,
-    each of its g x g outputs the mean of 2^j x 2^j pixels. What lies outside
-    of the image is 0. The retina of Mnih et al. 2014, sec. 3.1,
+    averaged over 2^j x 2^j pixels to g x g outputs. Pixels outside the image
+    are 0. This is the retina of Mnih et al. 2014, sec. 3.1,
     https://arxiv.org/abs/1406.6247, without weights; their glimpse network
-    stands behind it.
+    is applied after it.
 
-    A location (x, y) is (0, 0) in the middle of the image, (-1, -1) at its top
-    left corner and (1, 1) at its bottom right one. Patches lie on whole pixels,
-    so that there is no gradient at the location: where to look is learned by
-    `Reinforce`. There is one at the image.
+    Location (x, y) = (0, 0) is the center of the image, (-1, -1) its top left
+    corner and (1, 1) its bottom right corner. Patches are aligned to whole
+    pixels, so the location has no gradient and is learned with `Reinforce`. The
+    image has a gradient.
 
     Args:
-        patch_size: int >= 1. g, in outputs (in pixels for the first patch).
+        patch_size: int >= 1. g, outputs per side (pixels for the first patch).
         num_patches: int >= 1. k. Default 3.
         **kwargs: arguments of `keras.layers.Layer`: `name`, `dtype`, ...
 
@@ -31,10 +31,10 @@ class GlimpseSensor(keras.layers.Layer):
         locations: float (B, 2), x and y.
 
     Returns:
-        Float (B, k, g, g, C), the sharpest patch first.
+        Float (B, k, g, g, C), from the finest to the coarsest patch.
 
     Raises:
-        ValueError: an argument out of range, or other ranks or shapes.
+        ValueError: an argument is out of range, or a shape does not match.
 
     Examples:
         >>> sensor = keras_attn.layers.GlimpseSensor(4, num_patches=2)
@@ -47,36 +47,36 @@ class GlimpseSensor(keras.layers.Layer):
     def __init__(self, patch_size, num_patches=3, **kwargs):
         checks.positive_int("patch_size", patch_size)
         checks.positive_int("num_patches", num_patches)
-        # A location in half precision would be pixels off.
+        # In half precision, a location would be off by whole pixels.
         super().__init__(autocast=False, **kwargs)
         self.patch_size = patch_size
         self.num_patches = num_patches
 
     def build(self, images_shape, locations_shape):
-        """Checks the shapes: there is no weight."""
+        """Checks the shapes; there are no weights."""
         self._check_shapes(images_shape, locations_shape)
 
     def call(self, images, locations):
-        """Cuts; the class docstring lists the arguments."""
+        """Extracts patches; the class docstring lists the arguments."""
         self._check_shapes(images.shape, locations.shape)
         images = ops.cast(images, self.compute_dtype)
         locations = ops.cast(locations, "float32")
         _, height, width, _ = ops.shape(images)
         patches = []
         for patch in range(self.num_patches):
-            rows = self._means(locations[:, 1], height, 2**patch)
-            columns = self._means(locations[:, 0], width, 2**patch)
+            rows = self._averaging_weights(locations[:, 1], height, 2**patch)
+            columns = self._averaging_weights(locations[:, 0], width, 2**patch)
             # (B, g, H) (B, H, W, C) (B, g, W) -> (B, g, g, C)
             patches.append(
                 ops.einsum("bih,bhwc,bjw->bijc", rows, images, columns)
             )
         return ops.stack(patches, axis=1)
 
-    def _means(self, centres, length, factor):
-        """The mean of each output over the pixels of one axis, (B, g, axis)."""
+    def _averaging_weights(self, centers, length, factor):
+        """Averaging weights of the outputs along one axis, (B, g, length)."""
         pixels = ops.arange(length, dtype="int32")
-        centres = (centres + 1) / 2 * ops.cast(length, "float32")
-        first = ops.floor(centres - self.patch_size * factor / 2 + 0.5)
+        centers = (centers + 1) / 2 * ops.cast(length, "float32")
+        first = ops.floor(centers - self.patch_size * factor / 2 + 0.5)
         offset = pixels - ops.cast(first, "int32")[:, None]
         outputs = ops.arange(self.patch_size, dtype="int32") * factor
         offset = offset[:, None] - outputs[:, None]
@@ -109,6 +109,6 @@ class GlimpseSensor(keras.layers.Layer):
         if not checks.fits(locations_shape, (images_shape[0], 2)):
             raise ValueError(
                 f"`locations` must have shape {(images_shape[0], 2)}, x and y "
-                "for each image. "
+                "per image. "
                 f"Received: locations of shape {locations_shape}"
             )

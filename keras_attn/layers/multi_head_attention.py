@@ -1,4 +1,4 @@
-"""Multi-head attention: many small attentions side by side."""
+"""Multi-head attention."""
 
 import keras
 from keras import ops
@@ -14,33 +14,33 @@ from keras_attn.ops.visibility import has_visible_key, make_visibility
 
 @keras.saving.register_keras_serializable(package="keras_attn")
 class MultiHeadAttention(CachedAttention):
-    """Mixes values by softmax similarity of queries and keys, per head.
+    """Multi-head scaled dot-product attention layer.
 
         head_n = softmax(Q W_n^Q (K W_n^K)^T / sqrt(H)) V W_n^V
         output = [head_1; ...; head_N] W^O
 
     Vaswani et al. 2017, sec. 3.2, https://arxiv.org/abs/1706.03762. Their h,
-    d_k, d_model are N, H, D here. Departure from the paper: biases are on.
+    d_k, d_model are N, H, D here. Unlike the paper, biases are on by default.
 
-    Constructor, call and weights are those of
-    `keras.layers.MultiHeadAttention`, whose `get_weights()` load here and give
-    the same output on every row that sees something. Different on purpose:
-    every mask given is obeyed on every path, the caller's tensors keep their
-    masks, and a query that is no token or sees nothing gives exact zeros.
+    Constructor, call and weights match `keras.layers.MultiHeadAttention`: its
+    `get_weights()` load here and give the same output in every row that is not
+    fully masked. Intentional differences: every code path applies every mask,
+    the input tensors keep their masks, and padding or fully masked queries
+    return exact zeros.
 
     Args:
         num_heads: int >= 1. N.
         key_dim: int >= 1. H, features per head (not in total).
-        value_dim: int >= 1. W, value features per head; default `key_dim`.
-        dropout: float in [0, 1). Probability that a weight is dropped.
-        use_bias: bool. Biases on the projections. Default True.
-        output_shape: int or tuple of int. Features of the output; default D.
-        attention_axes: int or tuple of int. Axes attended over; default all
-            between the batch and the features.
-        sliding_window: int >= 1. Keys this far from the query or further are
-            hidden; default None, no window.
-        flash_attention: bool. True forces the fused kernel and raises where it
-            cannot serve, False the plain one; default None: the fastest.
+        value_dim: int >= 1. W, value features per head. Default `key_dim`.
+        dropout: float in [0, 1). Dropout probability of the attention weights.
+        use_bias: bool. Whether the projections have biases. Default True.
+        output_shape: int or tuple of int. Features of the output. Default D.
+        attention_axes: int or tuple of int. Axes to attend over. Default: all
+            between the batch and the feature axis.
+        sliding_window: int >= 1. Keys at this distance from the query or more
+            are masked. Default None: no window.
+        flash_attention: bool. True forces the fused kernel and raises if it is
+            not applicable, False the plain kernel. Default None: the fastest.
         kernel_initializer: initializer of the kernels.
         bias_initializer: initializer of the biases.
         kernel_regularizer: regularizer of the kernels.
@@ -48,50 +48,50 @@ class MultiHeadAttention(CachedAttention):
         activity_regularizer: regularizer of the projections' outputs.
         kernel_constraint: constraint on the kernels.
         bias_constraint: constraint on the biases.
-        use_gate: bool. Multiply the heads by sigmoid(query W^G) first.
+        use_gate: bool. Multiply the heads by sigmoid(query W^G) before W^O.
         seed: int. Seed of the dropout.
-        num_key_value_heads: int dividing N. Heads of keys and values that the
-            query heads share; default N (1 is multi-query attention).
-        causal: bool. Always hide keys at later positions. Default False.
+        num_key_value_heads: int dividing N. Key and value heads, shared by
+            groups of query heads. Default N (1 is multi-query attention).
+        causal: bool. Always mask keys at later positions. Default False.
         attention_position: `AttentionPosition`, such as `RotaryPosition`,
-            `ALiBiPosition` or `T5Position`. What the scores know of where
-            query and key stand; default None: nothing.
+            `ALiBiPosition` or `T5Position`. Position encoding of the scores.
+            Default None.
         **kwargs: arguments of `keras.layers.Layer`: `name`, `dtype`, ...
 
     Call arguments:
         query: float (B, T, D).
         value: float (B, S, D').
         key: float (B, S, D''). Default `value`.
-        query_mask: bool (B, T), True where there is a token; default the
-            implicit Keras mask of `query`.
-        value_mask: bool (B, S), likewise.
-        key_mask: bool (B, S), likewise.
+        query_mask: bool (B, T), True for tokens, False for padding. Default:
+            the implicit Keras mask of `query`.
+        value_mask: bool (B, S), same for `value`.
+        key_mask: bool (B, S), same for `key`.
         attention_mask: anything castable to bool, (T, S), (B, T, S) or
             (B, N, T, S), True = may attend.
-        return_attention_scores: bool. Return the weights too (Keras calls
-            them scores).
-        training: bool. Whether dropout acts.
-        use_causal_mask: bool. Hide later keys in this call.
+        return_attention_scores: bool. Also return the attention weights (Keras
+            calls them scores).
+        training: bool. Whether to apply dropout.
+        use_causal_mask: bool. Mask later keys in this call.
         query_positions: int32 (B, T), in tokens from 0; -1 = no token.
-            Default: the count of tokens before.
-        key_positions: int32 (B, S), likewise.
-        query_segment_ids: int32 (B, T), an id for each sentence of a packed
-            row: it sees only itself, and its positions count from 0.
-        key_segment_ids: int32 (B, S), likewise.
+            Default: the number of preceding tokens.
+        key_positions: int32 (B, S), same for keys.
+        query_segment_ids: int32 (B, T), an id per sequence of a packed row.
+            Each sequence attends only to itself; its positions count from 0.
+        key_segment_ids: int32 (B, S), same for keys.
 
     Returns:
-        Float (B, T, D), zero where nothing is visible; with
-        `return_attention_scores` a pair of it and the weights (B, N, T, S),
-        which are those before dropout.
+        Float (B, T, D), zero for fully masked queries. With
+        `return_attention_scores`, a pair of the output and the weights before
+        dropout, (B, N, T, S).
 
     Raises:
-        ValueError: arguments out of range, `num_heads` not a multiple of
-            `num_key_value_heads`, ranks or widths that do not fit, causal
-            attention or a position over more than one axis, or a position
-            that does not fit the heads.
+        ValueError: an argument is out of range, `num_heads` is not a multiple
+            of `num_key_value_heads`, ranks or widths do not match, causal
+            attention or a position is used with more than one attention axis,
+            or the position does not fit the heads.
 
-    Masking: reads implicit Keras masks and passes the query's on.
-    Cost: 2 B N T S H multiply-adds; (T, S) is held by the plain kernel only.
+    Masking: reads implicit Keras masks and propagates that of the query.
+    Cost: 2 B N T S H multiply-adds; only the plain kernel stores (T, S).
 
     Examples:
         >>> x = keras.random.normal((2, 5, 16), seed=0)
@@ -166,20 +166,20 @@ class MultiHeadAttention(CachedAttention):
         key_segment_ids=None,
         offset=None,
     ):
-        """Does the work of a call for a block that stands at the door itself.
+        """Applies the layer to inputs that a block has already prepared.
 
-        A block has cleaned its inputs and knows where their tokens stand; to
-        do both again would be waste.
+        Blocks zero masked inputs and compute positions themselves; this method
+        skips both.
 
         Args:
-            query: float (B, T, D), finite at hidden rows.
-            value: float (B, S, D'), likewise; also the keys.
-            query_positions: int32 (B, T), -1 = no token, or None: all there.
-            key_positions: int32 (B, S), likewise.
+            query: float (B, T, D), finite in masked rows.
+            value: float (B, S, D'), finite in masked rows; also the keys.
+            query_positions: int32 (B, T), -1 = no token, or None: no padding.
+            key_positions: int32 (B, S), same for keys.
             attention_mask: bool, (T, S), (B, T, S) or (B, N, T, S), or None.
-            training: bool. Whether dropout acts.
+            training: bool. Whether to apply dropout.
             query_segment_ids: int32 (B, T), as in a call, or None.
-            key_segment_ids: int32 (B, S), likewise.
+            key_segment_ids: int32 (B, S), same for keys.
             offset: int. As in `keras_attn.ops.Visibility`, or None.
 
         Returns:
@@ -203,16 +203,16 @@ class MultiHeadAttention(CachedAttention):
     def attend_streams(self, value, streams, training=None):
         """Attends from several streams of queries to the same keys.
 
-        What `attend_tokens` does, for a block that has described who sees whom.
+        Like `attend_tokens`, with the visibility given by the caller.
 
         Args:
-            value: float (B, S, D'), finite at hidden rows; also the keys.
-            streams: list of pairs: float (B, T, D), likewise, and its
-                `Visibility`. The positions of the keys are the same in each.
-            training: bool. Whether dropout acts.
+            value: float (B, S, D'), finite in masked rows; also the keys.
+            streams: list of pairs of queries, float (B, T, D), finite in masked
+                rows, and their `Visibility`. All have the same key positions.
+            training: bool. Whether to apply dropout.
 
         Returns:
-            List of float (B, T, D), a stream each.
+            List of float (B, T, D), one per stream.
         """
         _, first = streams[0]
         memory = self._keys_and_values(value, value, first.key_positions)
@@ -232,7 +232,7 @@ class MultiHeadAttention(CachedAttention):
         training=False,
         return_weights=False,
     ):
-        """Clean inputs and what is projected of them -> output and weights."""
+        """Computes output and weights from sanitized inputs and their heads."""
         query, key, value = heads
         bias = None
         if self.attention_position is not None:
@@ -255,7 +255,8 @@ class MultiHeadAttention(CachedAttention):
             dropout=dropout,
             return_weights=return_weights or captured,
             kernel=kernel,
-            # Zeros would not stay zeros behind the output's bias.
+            # Without an attention mask, rows are masked in all heads alike and
+            # are zeroed below, after the output bias.
             zero_fully_masked=visibility.attention_mask is not None,
         )
         if return_weights or captured:
@@ -281,7 +282,7 @@ class MultiHeadAttention(CachedAttention):
         return_attention_scores=False,
         **kwargs,
     ):
-        """Returns the symbolic output, and weights where they are asked."""
+        """Returns the symbolic output, and the weights if requested."""
         shape = self.compute_output_shape(
             query.shape, value.shape, None if key is None else key.shape
         )

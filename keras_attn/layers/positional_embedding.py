@@ -1,4 +1,4 @@
-"""Positions added to embeddings: sinusoidal or learned."""
+"""Sinusoidal and learned positional embeddings."""
 
 import keras
 import numpy as np
@@ -13,7 +13,7 @@ from keras_attn.ops.visibility import implicit_mask
 
 @keras.saving.register_keras_serializable(package="keras_attn")
 class PositionalEmbedding(keras.layers.Layer):
-    """Adds to each embedding a vector that says where the token stands.
+    """Adds a positional embedding to the inputs.
 
         PE[p, 2i] = sin(p / 10000^(2i / D))
         PE[p, 2i + 1] = cos(p / 10000^(2i / D))
@@ -24,29 +24,29 @@ class PositionalEmbedding(keras.layers.Layer):
 
     Args:
         kind: `"sinusoidal"` or `"learned"`.
-        layout: `"interleaved"`, sine and cosine in turn as in the formula, or
-            `"halves"`, all sines and then all cosines.
-        max_sequence_length: int. Rows of the learned table, in tokens;
-            sinusoidal positions need none.
+        layout: `"interleaved"`, alternating sine and cosine as in the formula,
+            or `"halves"`, all sines followed by all cosines.
+        max_sequence_length: int. Rows of the learned table, in tokens. Not
+            needed for sinusoidal positions.
         initializer: initializer of the learned table.
         **kwargs: arguments of `keras.layers.Layer`: `name`, `dtype`, ...
 
     Call arguments:
         inputs: float (B, T, D).
-        mask: bool (B, T), True where there is a token; default the implicit
-            Keras mask.
+        mask: bool (B, T), True for tokens, False for padding. Default: the
+            implicit Keras mask.
         positions: int32 (B, T), in tokens from 0; -1 = no token, to which
-            nothing is added. Default: the count of tokens before.
+            nothing is added. Default: the number of preceding tokens.
 
     Returns:
-        Float (B, T, D): `inputs` + positions. The sum is rounded once, so
-        positions stay apart in bfloat16 too.
+        Float (B, T, D): `inputs` + positional embedding. The sum is rounded
+        once, so positions remain distinct in bfloat16 too.
 
     Raises:
-        ValueError: a learned table without `max_sequence_length`, an odd width
-            of a sinusoidal one, inputs of another rank or width, positions that
-            are not integers, or, as far as one may look, past the table (inside
-            a compiled program nobody may: there such rows are NaN).
+        ValueError: a learned table has no `max_sequence_length`, a sinusoidal
+            encoding has an odd width, `inputs` have another rank or width, or
+            positions are not integers or exceed the table. (In a compiled
+            function, whose values are not known, rows past the table are NaN.)
 
     Examples:
         >>> layer = keras_attn.layers.PositionalEmbedding()
@@ -84,8 +84,8 @@ class PositionalEmbedding(keras.layers.Layer):
         """Creates the learned table."""
         self._width = width = inputs_shape[-1]
         if self.kind == "learned":
-            # An Embedding and not a weight of our own: a sublayer is autocast
-            # in a decode step too.
+            # An Embedding instead of a weight of this layer, because sublayers
+            # are autocast in a decode step too.
             self._table = keras.layers.Embedding(
                 self.max_sequence_length,
                 width,
@@ -131,32 +131,32 @@ class PositionalEmbedding(keras.layers.Layer):
                     f"max_sequence_length={self.max_sequence_length} "
                     f"rows. Received: `positions` up to {known.max()}"
                 )
-            places = positions[..., None]
+            rows = positions[..., None]
             last = self.max_sequence_length - 1
             encoding = self._table(ops.clip(positions, 0, last))
-            # Compiled, where nobody may look, the backends would each have an
-            # answer of its own.
-            encoding = ops.where(places > last, np.nan, encoding)
-            encoding = ops.where(places < 0, 0, encoding)
+            # In a compiled function positions cannot be checked, and backends
+            # differ in out-of-range lookups.
+            encoding = ops.where(rows > last, np.nan, encoding)
+            encoding = ops.where(rows < 0, 0, encoding)
         return _sum(inputs, encoding)
 
     def decode_step(self, inputs, positions, length):
-        """Adds positions to new tokens only.
+        """Adds positional embeddings to new tokens.
 
         Args:
             inputs: float (R, T, D), the new tokens.
             positions: int32 (R, T), as in a call.
-            length: int. Positions are less. A decoder steps through all of
-                them, so that sinusoids are looked up in a table.
+            length: int. Upper bound of the positions, exclusive. Sinusoids are
+                looked up in a table of this length.
 
         Returns:
             Float (R, T, D).
         """
         if self.kind == "learned":
             return self(inputs, positions=positions)
-        # Row 0 is that of no token.
-        places = ops.arange(length + 1, dtype="int32")[None] - 1
-        table = sinusoid(places, inputs.shape[-1], self.layout)[0]
+        # Row 0 is for position -1, no token.
+        table_positions = ops.arange(length + 1, dtype="int32")[None] - 1
+        table = sinusoid(table_positions, inputs.shape[-1], self.layout)[0]
         return _sum(inputs, gather_rows(table, positions + 1))
 
     def compute_output_shape(self, inputs_shape):

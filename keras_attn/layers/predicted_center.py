@@ -1,4 +1,4 @@
-"""Where a query wants to look, before it has seen a key."""
+"""Predicted window center of local attention."""
 
 import keras
 from keras import ops
@@ -8,7 +8,7 @@ from keras_attn.ops.scores import widened
 
 
 class PredictedCentre(keras.layers.Layer):
-    """Predicts a place as a fraction of the length.
+    """Predicts a position as a fraction of the sequence length.
 
         p / S = sigmoid(v . tanh(q W))
 
@@ -22,8 +22,8 @@ class PredictedCentre(keras.layers.Layer):
         query: float (B, T, D).
 
     Returns:
-        Float (B, T), in (0, 1), float32 at least: a hundredth of a long
-        sequence is a token or more.
+        Float (B, T), in (0, 1), at least float32: half-precision rounding
+        errors would exceed a token in long sequences.
     """
 
     def __init__(self, initializer="glorot_uniform", **kwargs):
@@ -32,7 +32,7 @@ class PredictedCentre(keras.layers.Layer):
         self.initializer = keras.initializers.get(initializer)
 
     def build(self, query_shape):
-        """Creates W and v, as wide as the query."""
+        """Creates W and v, of the width of the query."""
         width = query_shape[-1]
         self._query_dense = built_dense(
             self, "query", width, width, activation="tanh", use_bias=False
@@ -42,7 +42,7 @@ class PredictedCentre(keras.layers.Layer):
         )
 
     def call(self, query):
-        """Returns the fraction, (B, T)."""
+        """Returns the fractions, (B, T)."""
         hidden = projected(self._query_dense, query)
         return ops.sigmoid(
             ops.matmul(hidden, widened(self.scale)[:, None])[..., 0]

@@ -1,4 +1,4 @@
-"""Local attention around a centre that the query predicts (local-p)."""
+"""Local attention with a predicted window center (local-p)."""
 
 import dataclasses
 
@@ -8,14 +8,14 @@ from keras_attn.ops.positions import default_positions
 
 
 def predictive_window(fraction, visibility, lengths, window):
-    """Hides what is out of the window, and says how near the rest is.
+    """Masks keys outside the window and weights the others by distance.
 
         p = S fraction
         nearness[s] = exp(-2 (s - p)^2 / D^2),    |s - p| <= D
 
-    S being one more than the last position that the query may see. The
-    standard deviation is half of the window (Luong et al. 2015, sec. 3.2, eq.
-    10, https://arxiv.org/abs/1508.04025).
+    where S is one more than the last position visible to the query. The
+    standard deviation is half the window (Luong et al. 2015, sec. 3.2, eq. 10,
+    https://arxiv.org/abs/1508.04025).
 
     Args:
         fraction: float (B, T), from `PredictedCentre`.
@@ -24,18 +24,20 @@ def predictive_window(fraction, visibility, lengths, window):
         window: int. D, in tokens.
 
     Returns:
-        The `Visibility` of the window, and float (B, T, S) of the dtype of
-        `fraction`.
+        The `Visibility` of the window, and the nearness, float (B, T, S) in
+        the dtype of `fraction`.
     """
-    places = visibility.key_positions
-    if places is None:
-        places = default_positions(lengths[1])
-    places = places[:, None]
+    positions = visibility.key_positions
+    if positions is None:
+        positions = default_positions(lengths[1])
+    positions = positions[:, None]
     mask = visibility.to_mask(*lengths)
-    seen = places if mask is None else ops.where(mask[:, 0], places, -1)
-    end = ops.cast(ops.max(seen, axis=-1) + 1, fraction.dtype)
-    centre = (end * fraction)[..., None]
-    distance = ops.cast(places, fraction.dtype) - centre
+    visible = positions
+    if mask is not None:
+        visible = ops.where(mask[:, 0], positions, -1)
+    end = ops.cast(ops.max(visible, axis=-1) + 1, fraction.dtype)
+    center = (end * fraction)[..., None]
+    distance = ops.cast(positions, fraction.dtype) - center
     near = (ops.abs(distance) <= window)[:, None]
     if visibility.attention_mask is not None:
         near = ops.logical_and(visibility.attention_mask, near)

@@ -1,4 +1,4 @@
-"""The projections of an attention layer, and their configuration."""
+"""Projections of an attention layer and their configuration."""
 
 import keras
 from keras import ops
@@ -18,11 +18,11 @@ from keras_attn.ops.positions import default_positions
 
 
 class ProjectedAttention(QuantizedParts, Rematerialized):
-    """Projects queries, keys and values to heads, and heads to an output.
+    """Projects queries, keys and values to heads, and heads to the output.
 
-    Abstract: `MultiHeadAttention` says what happens between the projections,
-    and documents the arguments. Attributes and names of the projections are
-    those of `keras.layers.MultiHeadAttention`, so that its weights load.
+    Abstract: `MultiHeadAttention` implements the attention between the
+    projections and documents the arguments. The projections have the attributes
+    and names of `keras.layers.MultiHeadAttention`, so that its weights load.
     """
 
     def __init__(
@@ -89,8 +89,8 @@ class ProjectedAttention(QuantizedParts, Rematerialized):
         self.bias_initializer = keras.initializers.get(bias_initializer)
         self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
         self.bias_regularizer = keras.regularizers.get(bias_regularizer)
-        # Not the attribute that Keras reads: the projections regularize their
-        # outputs, and the layer would add its own once more.
+        # Not the attribute that Keras reads: the projections already regularize
+        # their outputs.
         self._activity_regularizer = keras.regularizers.get(
             activity_regularizer
         )
@@ -104,10 +104,10 @@ class ProjectedAttention(QuantizedParts, Rematerialized):
 
     @property
     def attention_axes(self):
-        """The axes attended over, counted from the front once built."""
+        """The attention axes, non-negative once the layer is built."""
         return self._attention_axes
 
-    # Under these four names Keras's layer writes its weights into files.
+    # Keras's layer saves its weights under these four names.
     @property
     def query_dense(self):
         """The projection of the queries."""
@@ -128,7 +128,7 @@ class ProjectedAttention(QuantizedParts, Rematerialized):
         """The projection of the heads."""
         return self._output_dense
 
-    # What subclasses and tests of Keras's layer read.
+    # Read by subclasses and tests of Keras's layer.
     @property
     def _sliding_window(self):
         return self.sliding_window
@@ -158,7 +158,7 @@ class ProjectedAttention(QuantizedParts, Rematerialized):
         self._key_dense = self._projection(
             "key", key_shape[-1], self.num_key_value_heads, self.key_dim
         )
-        # The gate stands before the value, as in Keras's `get_weights()`.
+        # The gate precedes the value, as in Keras's `get_weights()`.
         if self.use_gate:
             self._gate_dense = self._projection(
                 "gate",
@@ -191,16 +191,16 @@ class ProjectedAttention(QuantizedParts, Rematerialized):
         return (*query_shape[:-1], *features)
 
     def _heads(self, query, key, value, query_positions, key_positions):
-        """Queries, keys and values by head."""
+        """Returns queries, keys and values by head."""
         query = apply_dense(self._query_dense, query)
         key, value = self._keys_and_values(key, value, key_positions)
         return self._rotated(query, query_positions), key, value
 
     def prepare_weights(self):
-        """Returns the projections of a self-attention side by side, for steps.
+        """Returns the joined projections of self-attention, for decode steps.
 
         Returns:
-            What `decode_step` takes as `weights`: float (D, F) and (F,), or ().
+            `weights` of `decode_step`: float (D, F) and (F,), or ().
         """
         return fused_qkv(self._projections)
 
@@ -209,7 +209,7 @@ class ProjectedAttention(QuantizedParts, Rematerialized):
         return [self._query_dense, self._key_dense, self._value_dense]
 
     def _own_heads(self, inputs, positions, joined):
-        """Queries, keys and values by head, of one sequence."""
+        """Returns queries, keys and values by head, for self-attention."""
         if not joined:
             return self._heads(inputs, inputs, inputs, positions, positions)
         query, key, value = apply_joined(joined, self._projections, inputs)
@@ -251,7 +251,7 @@ class ProjectedAttention(QuantizedParts, Rematerialized):
             dtype=self.dtype_policy,
             name=name,
         )
-        # The mask is this layer's business; Keras would warn that it is lost.
+        # This layer handles the mask; Keras would warn that it is lost.
         dense.supports_masking = True
         return dense
 
@@ -292,7 +292,7 @@ class ProjectedAttention(QuantizedParts, Rematerialized):
 
     @classmethod
     def from_config(cls, config):
-        """Makes the layer, and its position with it."""
+        """Creates the layer, including its position."""
         return super().from_config(with_position(config))
 
     def _check_shapes(self, query_shape, value_shape, key_shape):

@@ -1,21 +1,21 @@
-"""Quantised sublayers that are quantised again when a file is loaded.
+"""Saving and loading of quantized sublayers.
 
-Keras saves the dtype policy of a layer that it makes from a config. Of
-sublayers that another layer makes it knows nothing: without this they come back
-in float32, and the file does not fit.
+Keras saves the dtype policy of layers that it creates from a config, but not of
+sublayers created by another layer. Without these mixins they would be restored
+in float32, and the saved weights would not match.
 """
 
 import keras
 
 
 class QuantizedParts:
-    """Mixed into a layer that makes its sublayers in `build`.
+    """Mixin for a layer that creates its sublayers in `build`.
 
-    Its build config says which of them are quantised, and how.
+    The build config lists the quantized sublayers and their modes.
     """
 
     def get_build_config(self):
-        """Returns the build config, with the modes of quantised sublayers."""
+        """Returns the build config, with the modes of quantized sublayers."""
         config = super().get_build_config()
         quantized = quantized_parts(self)
         if quantized:
@@ -23,7 +23,7 @@ class QuantizedParts:
         return config
 
     def build_from_config(self, config):
-        """Builds, then quantises what was quantised."""
+        """Builds the layer and quantizes its sublayers again."""
         rest = dict(config or {})
         quantized = rest.pop("quantized", {})
         super().build_from_config(rest)
@@ -31,14 +31,14 @@ class QuantizedParts:
 
 
 class QuantizedModelParts:
-    """Mixed into a model that makes its layers in its constructor.
+    """Mixin for a model that creates its layers in its constructor.
 
-    Its config says which of them are quantised, and how: to a model that is
-    built Keras hands no build config.
+    The config lists the quantized layers and their modes, because Keras does
+    not pass a build config to a built model.
     """
 
     def get_config(self):
-        """Returns the config, with the modes of quantised layers."""
+        """Returns the config, with the modes of quantized layers."""
         config = super().get_config()
         quantized = quantized_parts(self)
         if quantized:
@@ -47,7 +47,7 @@ class QuantizedModelParts:
 
     @classmethod
     def from_config(cls, config):
-        """Makes the model, then quantises what was quantised."""
+        """Creates the model and quantizes its layers again."""
         rest = dict(config)
         quantized = rest.pop("quantized", {})
         model = super().from_config(rest)
@@ -56,41 +56,41 @@ class QuantizedModelParts:
 
 
 def quantized_parts(layer):
-    """Says which innermost sublayers are quantised.
+    """Returns the modes of the quantized innermost sublayers.
 
     Args:
         layer: `keras.layers.Layer`.
 
     Returns:
-        Dict of plain data: mode and config by the number of the sublayer.
+        Serializable dict from sublayer index to mode and config.
     """
     return {
-        str(number): {
+        str(index): {
             "mode": part.quantization_mode,
             "config": keras.saving.serialize_keras_object(
                 part.quantization_config
             ),
         }
-        for number, part in enumerate(_parts(layer))
+        for index, part in enumerate(_parts(layer))
         if part.quantization_mode is not None
     }
 
 
 def quantize_parts(layer, quantized):
-    """Quantises the innermost sublayers of a built layer.
+    """Quantizes the innermost sublayers of a built layer.
 
     Args:
         layer: `keras.layers.Layer`, built.
         quantized: dict, from `quantized_parts`.
     """
     parts = _parts(layer)
-    for number, how in quantized.items():
-        config = keras.saving.deserialize_keras_object(how["config"])
-        parts[int(number)].quantize(how["mode"], config=config)
+    for index, entry in quantized.items():
+        config = keras.saving.deserialize_keras_object(entry["config"])
+        parts[int(index)].quantize(entry["mode"], config=config)
 
 
 def _parts(layer):
-    """Sublayers without sublayers, in the order in which they are made."""
+    """Returns sublayers without sublayers, in order of creation."""
     parts = []
     for inner in layer._layers:
         parts += _parts(inner) if inner._layers else [inner]

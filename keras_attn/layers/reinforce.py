@@ -1,4 +1,4 @@
-"""What a choice at random learns from: the loss that came of it."""
+"""REINFORCE loss for sampled choices."""
 
 import keras
 from keras import ops
@@ -9,54 +9,54 @@ from keras_attn.ops.visibility import implicit_mask
 
 @keras.saving.register_keras_serializable(package="keras_attn")
 class Reinforce(keras.layers.Layer):
-    """Lets choices that have no gradient learn from the loss they led to.
+    """Adds a REINFORCE loss for sampled choices without a gradient.
 
-    For the loss l_i of example i, and log p_i, the log-probability of all
-    choices made for it, it adds to the loss of the model
+    With the loss l_i of example i and the log-probability log p_i of all
+    choices made for it, the layer adds to the loss of the model
 
         1/B sum_i stop_gradient(l_i - b) log p_i
 
-    whose gradient is, in expectation over the choices, what the gradient of
-    the loss itself leaves out (Williams 1992,
-    https://doi.org/10.1007/BF00992696). The baseline b changes no
-    expectation, only the variance:
+    In expectation over the choices, its gradient is the part that the gradient
+    of the loss itself misses (Williams 1992,
+    https://doi.org/10.1007/BF00992696). The baseline b reduces the variance
+    without changing the expectation:
 
         b <- momentum b + (1 - momentum) 1/B sum_i l_i
 
-    Xu et al. 2015, sec. 4.1, https://arxiv.org/abs/1502.03044, whose reward is
-    -l_i; their entropy term is left out.
+    This is the method of Xu et al. 2015, sec. 4.1,
+    https://arxiv.org/abs/1502.03044, with reward -l_i and without their entropy
+    term.
 
-    A layer with `hard="reinforce"` cannot know what loss its choice will lead
-    to. So this one stands at the end of the model, where the targets are an
-    input, and returns the prediction as it is. The loss of `compile` stays
-    what it was; give both the same one. The model that predicts needs neither
-    this layer nor the targets, and shares its layers with the one that learns.
-    The loss that `fit` shows contains the term above, that of `evaluate` does
-    not.
+    A layer with `hard="reinforce"` does not know the loss that results from its
+    choice. Therefore this layer is the last one of the training model, which
+    takes the targets as an input, and returns the prediction unchanged. Pass
+    the same loss to `compile`. The model for inference shares the other layers
+    and needs neither this layer nor the targets. The loss reported by `fit`
+    includes the term above, that of `evaluate` does not.
 
     Args:
-        loss: name, function or `keras.losses.Loss`, whose losses are averaged
-            over each example.
-        momentum: float in [0, 1). Of the baseline. Default 0.9, as in Xu et
-            al.; 0: the loss of the batch before.
+        loss: name, function or `keras.losses.Loss`. Its losses are averaged
+            per example.
+        momentum: float in [0, 1). Momentum of the baseline; 0: the loss of the
+            previous batch. Default 0.9, as in Xu et al.
         **kwargs: arguments of `keras.layers.Layer`: `name`, `dtype`, ...
 
     Call arguments:
-        prediction: float (B, ...), what the model predicts; its implicit Keras
-            mask says which losses count.
-        target: (B, ...), what it ought to predict.
-        log_probability: float (B, ...), from `ScoredAttention`; all of an
-            example are summed up. That of several layers: their sum.
-        sample_weight: float (B,), or of the shape of the losses. Factor on
+        prediction: float (B, ...), output of the model. Losses masked by its
+            implicit Keras mask are ignored.
+        target: (B, ...).
+        log_probability: float (B, ...), from `ScoredAttention`; summed per
+            example. For several layers, pass the sum.
+        sample_weight: float (B,), or of the shape of the losses. Weight of
             each loss, 0 for padding.
-        training: bool. Whether anything is added, and the baseline moves.
+        training: bool. Whether to add the loss and update the baseline.
 
     Returns:
-        `prediction`, as it is.
+        `prediction`, unchanged.
 
     Raises:
-        ValueError: `momentum` out of range, another batch in one argument than
-            in the others, or a loss that leaves no batch axis.
+        ValueError: `momentum` is out of range, the batch sizes differ, or the
+            loss has no batch axis.
 
     Examples:
         >>> memory = keras.Input((4, 3))
@@ -87,7 +87,7 @@ class Reinforce(keras.layers.Layer):
                 "`loss` must be a name, a function or a keras.losses.Loss. "
                 "Received: loss=None"
             )
-        # The log-probabilities would lose their fraction in half precision.
+        # Log-probabilities would lose their fractional part in half precision.
         super().__init__(autocast=False, **kwargs)
         self.supports_masking = True
         self.loss = loss
@@ -123,14 +123,14 @@ class Reinforce(keras.layers.Layer):
         log_probability = ops.sum(log_probability, axis=1)
         baseline = ops.convert_to_tensor(self.baseline)
         self.add_loss(ops.mean((losses - baseline) * log_probability))
-        # After its use: a baseline that knew this choice would be a bias.
+        # After its use: a baseline that depends on the choice adds a bias.
         self.baseline.assign(
             self.momentum * baseline + (1 - self.momentum) * ops.mean(losses)
         )
         return prediction
 
     def _losses_of(self, prediction, target, sample_weight):
-        """The loss of each example, float32 (B,), whose mean Keras takes."""
+        """Returns the loss per example, float32 (B,), as averaged by Keras."""
         loss = self.loss
         if isinstance(loss, keras.losses.Loss):
             loss = loss.call
@@ -138,7 +138,7 @@ class Reinforce(keras.layers.Layer):
         rank = len(losses.shape)
         if not rank:
             raise ValueError(
-                "`loss` must leave the batch axis. Received: a loss of shape "
+                "`loss` must keep the batch axis. Received: a loss of shape "
                 f"() for `prediction` of shape {tuple(prediction.shape)}"
             )
         if sample_weight is not None:
@@ -147,9 +147,9 @@ class Reinforce(keras.layers.Layer):
             losses = losses * weight[(..., *missing)]
         mask = implicit_mask(prediction)
         if mask is not None and len(mask.shape) == rank:
-            # A mean over what counts, in the whole batch, as Keras takes it.
-            share = ops.mean(ops.cast(mask, "float32"))
-            losses = ops.where(mask, losses / ops.maximum(share, 1e-7), 0)
+            # Like Keras, average over the unmasked losses of the batch.
+            fraction = ops.mean(ops.cast(mask, "float32"))
+            losses = ops.where(mask, losses / ops.maximum(fraction, 1e-7), 0)
         return ops.mean(_by_example(losses), axis=1)
 
     def _check_batches(self, prediction, target, log_probability):
@@ -180,5 +180,5 @@ class Reinforce(keras.layers.Layer):
 
 
 def _by_example(x):
-    """(B, ...) -> (B, the rest side by side)."""
+    """Flattens all axes after the batch: (B, ...) -> (B, F)."""
     return ops.reshape(x, (ops.shape(x)[0], -1))

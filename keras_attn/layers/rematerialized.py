@@ -1,4 +1,4 @@
-"""What a layer with dropout needs so that Keras may compute it twice."""
+"""Rematerialization of layers with dropout."""
 
 import contextlib
 import inspect
@@ -17,15 +17,15 @@ from keras_attn.ops.visibility import implicit_mask
 
 
 class Rematerialized(keras.layers.Layer):
-    """A layer that a `keras.RematScope` may compute twice.
+    """Base class of layers that support `keras.RematScope`.
 
-    Abstract. Three things do not survive the second computation, and go in as
-    arguments: the seed of what it draws, implicit masks, and, on TensorFlow,
-    whatever was given by keyword.
+    Abstract. Three things are lost in the recomputation and are passed as
+    arguments instead: the dropout seed, implicit masks and, on TensorFlow,
+    keyword arguments.
     """
 
     def rematerialized_call(self, layer_call, *args, **kwargs):
-        """Returns `layer_call`, made to be computed twice."""
+        """Returns `layer_call`, wrapped for rematerialization."""
         remat = super().rematerialized_call
         generators = [
             layer.seed_generator
@@ -35,8 +35,8 @@ class Rematerialized(keras.layers.Layer):
 
         def call(*args, **kwargs):
             leaves = tree.flatten((args, kwargs))
-            places = [n for n, x in enumerate(leaves) if ops.is_tensor(x)]
-            tensors = [leaves[n] for n in places]
+            indices = [n for n, x in enumerate(leaves) if ops.is_tensor(x)]
+            tensors = [leaves[n] for n in indices]
             masks = [implicit_mask(x) for x in tensors]
             masked = [n for n, mask in enumerate(masks) if mask is not None]
             given = inspect.signature(self.call).bind_partial(*args, **kwargs)
@@ -44,32 +44,33 @@ class Rematerialized(keras.layers.Layer):
             seeds = [generators[0].next()] if drops else []
             depth = dropout_depth() + 1
 
-            def twice(*given):
+            def recomputable(*given):
                 given = [
                     ops.cast(x, "bool") if was_bool else x
                     for x, was_bool in zip(given, booleans, strict=True)
                 ]
-                given, rest = given[: len(places)], given[len(places) :]
+                given, rest = given[: len(indices)], given[len(indices) :]
                 for n, mask in zip(masked, rest, strict=False):
                     given[n] = with_mask(given[n], mask)
                 filled = list(leaves)
-                for place, tensor in zip(places, given, strict=True):
-                    filled[place] = tensor
+                for index, tensor in zip(indices, given, strict=True):
+                    filled[index] = tensor
                 inner = tree.pack_sequence_as((args, kwargs), filled)
-                with contextlib.ExitStack() as around:
+                with contextlib.ExitStack() as stack:
                     if seeds:
-                        around.enter_context(dropout_seed(rest[-1], depth))
-                    if computed_twice:
-                        around.enter_context(forbid_capture("a RematScope"))
+                        stack.enter_context(dropout_seed(rest[-1], depth))
+                    if recomputed:
+                        stack.enter_context(forbid_capture("a RematScope"))
                     return layer_call(*inner[0], **inner[1])
 
-            # Keras decides whether the scope is for this layer.
-            function = remat(twice, *args, **kwargs)
-            computed_twice = (
-                function is not twice and self._remat_mode.mode != "activations"
+            # Keras decides whether the scope applies to this layer.
+            function = remat(recomputable, *args, **kwargs)
+            recomputed = (
+                function is not recomputable
+                and self._remat_mode.mode != "activations"
             )
             given = [*tensors, *(masks[n] for n in masked), *seeds]
-            # TensorFlow cannot take the derivative at a boolean.
+            # TensorFlow cannot differentiate with respect to a boolean.
             booleans = [
                 keras.backend.standardize_dtype(x.dtype) == "bool"
                 for x in given

@@ -1,4 +1,4 @@
-"""Rotary positions: queries and keys turn as they move."""
+"""Rotary position embeddings (RoPE)."""
 
 import keras
 from keras import ops
@@ -10,33 +10,33 @@ from keras_attn.ops.sinusoids import sine_and_cosine
 
 @keras.saving.register_keras_serializable(package="keras_attn")
 class RotaryPosition(AttentionPosition):
-    """Turns each pair of features by an angle that grows with the position.
+    """Rotates each pair of features by an angle proportional to the position.
 
         (x_a, x_b) -> (x_a cos(p w_i) - x_b sin(p w_i),
                        x_b cos(p w_i) + x_a sin(p w_i))
         w_i = max_wavelength^(-2i / R), 0 <= i < R / 2
 
     Su et al. 2021, sec. 3.2.2, eq. 14 and 15,
-    https://arxiv.org/abs/2104.09864; R is their d. A dot product of a turned
-    query and a turned key depends on the distance of the two alone.
+    https://arxiv.org/abs/2104.09864; R is their d. The dot product of a rotated
+    query and a rotated key depends on their positions only by the distance.
 
     Pair i is (a, b) = (i, i + R / 2) in the layout `"halves"` (Llama, GPT-NeoX)
     and (2i, 2i + 1) in the layout `"interleaved"` (the paper, GPT-J). Angles
-    are exact up to position 131,071, the last one: one beyond is refused, or,
-    in a program that is being compiled, NaN. The product is computed in
-    float32, in half precision too.
+    are exact up to position 131,071, the maximum: larger positions raise, or
+    give NaN in a compiled function. The rotation is computed in float32, in
+    half precision too.
 
     Args:
-        max_wavelength: float > 0. The waves are 2 pi to 2 pi `max_wavelength`
-            tokens long.
-        rotary_dim: int, even. R, the features that turn, the first of each
-            head; default None: all of them.
+        max_wavelength: float > 0. Wavelengths range from 2 pi to 2 pi
+            `max_wavelength` tokens.
+        rotary_dim: int, even. R, the first features of each head, which are
+            rotated. Default None: all.
         layout: `"halves"` or `"interleaved"`.
         **kwargs: arguments of `keras.layers.Layer`: `name`, `dtype`, ...
 
     Raises:
-        ValueError: arguments out of range, an odd rotary_dim, or one that is
-            more than the `key_dim` of the attention.
+        ValueError: an argument is out of range, or `rotary_dim` is odd or
+            exceeds the `key_dim` of the attention layer.
 
     Examples:
         >>> layer = keras_attn.layers.MultiHeadAttention(
@@ -68,19 +68,17 @@ class RotaryPosition(AttentionPosition):
         self.layout = layout
 
     def check(self, num_heads, key_dim):
-        """Raises ValueError where the heads are too narrow, or odd."""
+        """Raises ValueError if the heads are too narrow or of odd width."""
         if self.rotary_dim is None:
             _check_even("key_dim", key_dim)
         elif self.rotary_dim > key_dim:
             raise ValueError(
-                "`rotary_dim` of a rotary position must be at most the "
-                "`key_dim` of "
-                f"the attention, {key_dim}. Received: "
-                f"rotary_dim={self.rotary_dim}"
+                "`rotary_dim` must be at most the `key_dim` of the attention "
+                f"layer, {key_dim}. Received: rotary_dim={self.rotary_dim}"
             )
 
     def rotate(self, x, positions):
-        """Turns queries or keys (B, T, N, H) that stand at `positions`."""
+        """Rotates queries or keys (B, T, N, H) at `positions` (B, T)."""
         rotary_dim = x.shape[-1] if self.rotary_dim is None else self.rotary_dim
         sine, cosine = (
             wave[:, :, None]
@@ -90,24 +88,24 @@ class RotaryPosition(AttentionPosition):
         )
         dtype = keras.backend.result_type(x.dtype, "float32")
         sine, cosine = ops.cast(sine, dtype), ops.cast(cosine, dtype)
-        turning = ops.cast(x[..., :rotary_dim], dtype)
+        pairs = ops.cast(x[..., :rotary_dim], dtype)
         if self.layout == "halves":
-            first = turning[..., : rotary_dim // 2]
-            second = turning[..., rotary_dim // 2 :]
+            first = pairs[..., : rotary_dim // 2]
+            second = pairs[..., rotary_dim // 2 :]
         else:
-            first, second = turning[..., 0::2], turning[..., 1::2]
-        turned = (
+            first, second = pairs[..., 0::2], pairs[..., 1::2]
+        rotated = (
             first * cosine - second * sine,
             second * cosine + first * sine,
         )
         if self.layout == "halves":
-            turned = ops.concatenate(turned, axis=-1)
+            rotated = ops.concatenate(rotated, axis=-1)
         else:
-            turned = ops.reshape(ops.stack(turned, axis=-1), ops.shape(turning))
-        turned = ops.cast(turned, x.dtype)
+            rotated = ops.reshape(ops.stack(rotated, axis=-1), ops.shape(pairs))
+        rotated = ops.cast(rotated, x.dtype)
         if rotary_dim == x.shape[-1]:
-            return turned
-        return ops.concatenate([turned, x[..., rotary_dim:]], axis=-1)
+            return rotated
+        return ops.concatenate([rotated, x[..., rotary_dim:]], axis=-1)
 
     def get_config(self):
         """Returns the constructor's arguments."""
@@ -122,6 +120,6 @@ class RotaryPosition(AttentionPosition):
 def _check_even(name, rotary_dim):
     if rotary_dim % 2:
         raise ValueError(
-            f"A rotary position turns pairs, so `{name}` must be even. "
+            f"`{name}` must be even, because features are rotated in pairs. "
             f"Received: {name}={rotary_dim}"
         )

@@ -1,4 +1,4 @@
-"""Attention by any score, soft or hard, over all keys or over a window."""
+"""Attention with a choice of scores, soft or hard, global or local."""
 
 import keras
 from keras import ops
@@ -28,7 +28,7 @@ _AXES = AttentionAxes(rank=3, axes=(1,))
 
 @keras.saving.register_keras_serializable(package="keras_attn")
 class ScoredAttention(QuantizedParts, Rematerialized):
-    """Mixes values by how well each query fits each key, by a chosen score.
+    """Attention layer with a selectable score function.
 
         output[t] = sum_s weight[t, s] value[s]
         weight[t] = softmax(score[t])             over the visible keys
@@ -39,7 +39,7 @@ class ScoredAttention(QuantizedParts, Rematerialized):
     - `"scaled_dot"`: q . k / sqrt(D)
     - `"general"`: q W k
     - `"additive"`: v . tanh(q W + k U), also called concat
-    - `"location"`: (q W)[p], which does not look at the key
+    - `"location"`: (q W)[p], independent of the key
     - `"cosine"`: softplus(q w + c) q . k / (|q| |k|)
 
     Dot, general, location: Luong et al. 2015, sec. 3.1,
@@ -48,90 +48,90 @@ class ScoredAttention(QuantizedParts, Rematerialized):
     dot: Vaswani et al. 2017, sec. 3.2.1, https://arxiv.org/abs/1706.03762.
     Cosine: Graves et al. 2014, sec. 3.3.1, https://arxiv.org/abs/1410.5401;
     their key strength comes from the controller, here from the query. As in
-    the papers there is no bias (but c), and neither values nor output are
+    the papers, there is no bias except c, and neither values nor output are
     projected.
 
-    *Local* (Luong et al. 2015, sec. 3.2): a query sees the keys s with
-    |s - p_t| <= D only. `"monotonic"` (local-m): p_t = t. `"predictive"`
+    *Local* (Luong et al. 2015, sec. 3.2): a query attends only to keys s with
+    |s - p_t| <= D. `"monotonic"` (local-m): p_t = t. `"predictive"`
     (local-p):
 
         p_t = S sigmoid(v_p . tanh(q_t W_p))
         weight[t, s] = softmax(score[t])[s] exp(-2 (s - p_t)^2 / D^2)
 
-    S being one more than the last position that the query may see. Weights of
-    local-p do not add up to 1, as in the paper. Positions count tokens.
+    where S is one more than the last position visible to the query. As in the
+    paper, the weights of local-p do not sum to 1. Positions count tokens.
 
     *Hard* (Xu et al. 2015, sec. 4.1, https://arxiv.org/abs/1502.03044): the
-    weight of one key is 1. In training it is drawn with the probability that
-    is its soft weight, which is so the expectation of the hard one; else it
-    is the key of the largest score. `"reinforce"`: the choice has no gradient.
-    Ask for its log-probability (`return_log_probability`) and hand that to
-    `Reinforce`, the layer that knows the loss. `"gumbel"`: the gradient is
-    that of the softmax of (score + Gumbel noise) / `temperature` (Jang et al.
-    2017, sec. 2.2, https://arxiv.org/abs/1611.01144), and nothing else is
-    needed.
+    weight of one key is 1. In training, the key is sampled with its soft weight
+    as the probability, so the soft weights are the expectation of the hard
+    ones; in inference, it is the key with the largest score. `"reinforce"`: the
+    choice has no gradient; pass its log-probability (`return_log_probability`)
+    to the `Reinforce` layer. `"gumbel"`: the gradient is that of the softmax of
+    (score + Gumbel noise) / `temperature` (Jang et al. 2017, sec. 2.2,
+    https://arxiv.org/abs/1611.01144); no other layer is needed.
 
     Args:
         score: `"dot"`, `"scaled_dot"`, `"general"`, `"additive"`,
             `"location"`, `"cosine"`, or a layer or a callable that takes query
             (B, T, D) and key (B, S, D') and returns (B, T, S). Default
             `"additive"`.
-        units: int >= 1. Features of the tanh of the additive score; default
-            D, that of the query.
-        max_sequence_length: int >= 1. Most keys that the location score may
-            have, in tokens; default S, the length it is built with.
-        local: None, all keys; `"monotonic"` or `"predictive"`. Default None.
+        units: int >= 1. Width of the tanh layer of the additive score. Default:
+            D of the query.
+        max_sequence_length: int >= 1. Maximum number of keys of the location
+            score, in tokens. Default: S at build time.
+        local: None (all keys), `"monotonic"` or `"predictive"`. Default None.
         window: int >= 1. D of local attention, in tokens. Default 10, as in
             the paper.
-        hard: None, soft weights; `"reinforce"` or `"gumbel"`. Default None.
-        temperature: float > 0. Of the softmax that is the gradient of
+        hard: None (soft weights), `"reinforce"` or `"gumbel"`. Default None.
+        temperature: float > 0. Temperature of the softmax in the gradient of
             `"gumbel"`. Default 1.0.
-        dropout: float in [0, 1). Probability that a weight is dropped; soft
-            attention only. Default 0.0.
+        dropout: float in [0, 1). Dropout probability of the attention weights;
+            soft attention only. Default 0.0.
         kernel_initializer: initializer of all kernels.
-        seed: int. Seed of the dropout and of the choices; default None: drawn
-            from the global seed.
+        seed: int. Seed of dropout and sampling. Default None: drawn from the
+            global seed.
         **kwargs: arguments of `keras.layers.Layer`: `name`, `dtype`, ...
 
     Call arguments:
         query: float (B, T, D).
         value: float (B, S, W).
         key: float (B, S, D'). Default `value`.
-        query_mask: bool (B, T), True where there is a token; default the
-            implicit Keras mask of `query`.
-        value_mask: bool (B, S), likewise.
-        key_mask: bool (B, S), likewise.
+        query_mask: bool (B, T), True for tokens, False for padding. Default:
+            the implicit Keras mask of `query`.
+        value_mask: bool (B, S), same for `value`.
+        key_mask: bool (B, S), same for `key`.
         attention_mask: anything castable to bool, (T, S), (B, T, S) or
             (B, 1, T, S), True = may attend.
-        return_attention_scores: bool. Return the weights too (Keras calls
-            them scores).
-        return_log_probability: bool. Return the log-probability of each
-            choice too; `hard="reinforce"` only.
-        training: bool. Whether dropout acts, and whether hard attention
-            draws.
-        use_causal_mask: bool. Hide later keys in this call.
+        return_attention_scores: bool. Also return the attention weights (Keras
+            calls them scores).
+        return_log_probability: bool. Also return the log-probability of each
+            choice; `hard="reinforce"` only.
+        training: bool. Whether to apply dropout and to sample in hard
+            attention.
+        use_causal_mask: bool. Mask later keys in this call.
         query_positions: int32 (B, T), in tokens from 0; -1 = no token.
-            Default: the count of tokens before.
-        key_positions: int32 (B, S), likewise.
-        query_segment_ids: int32 (B, T), an id for each sentence of a packed
-            row: it sees only itself, and its positions count from 0.
-        key_segment_ids: int32 (B, S), likewise.
+            Default: the number of preceding tokens.
+        key_positions: int32 (B, S), same for keys.
+        query_segment_ids: int32 (B, T), an id per sequence of a packed row.
+            Each sequence attends only to itself; its positions count from 0.
+        key_segment_ids: int32 (B, S), same for keys.
 
     Returns:
-        Float (B, T, W), zero where nothing is visible. With
+        Float (B, T, W), zero for fully masked queries. With
         `return_attention_scores` also the weights (B, T, S) before dropout,
-        of hard attention those that chose; with `return_log_probability` also
-        float32 (B, T), 0 where nothing is visible.
+        one-hot for hard attention; with `return_log_probability` also float32
+        (B, T), 0 for fully masked queries.
 
     Raises:
-        ValueError: arguments out of range or that do not go together, ranks,
-            lengths or widths that do not fit, a `score` that returns another
-            shape, or, as far as one may look, keys past `max_sequence_length`.
+        ValueError: an argument is out of range, arguments cannot be combined,
+            ranks, lengths or widths do not match, `score` returns another
+            shape, or (where positions are concrete) a key is past
+            `max_sequence_length`.
 
-    Masking: reads implicit Keras masks and passes the query's on. Of a layer
-    handed over as `score` Keras asks `supports_masking` where inputs have
+    Masking: reads implicit Keras masks and propagates that of the query. Keras
+    requires `supports_masking` of a layer passed as `score` if its inputs have
     masks.
-    Cost: the additive score holds (B, T, S, units) in float32.
+    Cost: the additive score stores (B, T, S, units) in float32.
 
     Examples:
         >>> query = keras.random.normal((2, 3, 8), seed=0)
@@ -168,13 +168,13 @@ class ScoredAttention(QuantizedParts, Rematerialized):
         checks.fraction("dropout", dropout)
         if hard and local == "predictive":
             raise ValueError(
-                "`hard` attention needs weights that add up to 1, which those "
-                f"of local='predictive' do not. Received: hard={hard!r}"
+                "`hard` attention needs weights that sum to 1, but those of "
+                f"local='predictive' do not. Received: hard={hard!r}"
             )
         if hard and dropout:
             raise ValueError(
-                "`dropout` must be 0 where attention is hard: there is one "
-                f"weight. Received: hard={hard!r}, dropout={dropout}"
+                "`dropout` must be 0 for hard attention. "
+                f"Received: hard={hard!r}, dropout={dropout}"
             )
         super().__init__(**kwargs)
         self.supports_masking = True
@@ -191,7 +191,7 @@ class ScoredAttention(QuantizedParts, Rematerialized):
         self.seed_generator = DropoutSeeds(seed) if hard else None
 
     def build(self, query_shape, value_shape, key_shape=None):
-        """Creates the weights of the score and of the predicted centre."""
+        """Creates the weights of the score and of the predicted center."""
         key_shape = value_shape if key_shape is None else key_shape
         self._check_shapes(query_shape, value_shape, key_shape)
         self._widths = query_shape[-1], value_shape[-1], key_shape[-1]
@@ -267,9 +267,9 @@ class ScoredAttention(QuantizedParts, Rematerialized):
         if training and self.dropout:
             drop = WeightDropout(self.dropout, self._dropout_layer.draw())
             used = drop(weights[:, None])[:, 0]
-        # A query that sees nothing has nothing but weights of 0.
+        # All weights of a fully masked query are 0.
         output = ops.matmul(ops.cast(used, value.dtype), value)
-        # Keras's product of float64 is float32 on PyTorch.
+        # `keras.ops.matmul` of float64 returns float32 on PyTorch.
         outputs = [ops.cast(output, value.dtype)]
         if return_attention_scores:
             outputs.append(ops.cast(weights, self.compute_dtype))
@@ -303,7 +303,7 @@ class ScoredAttention(QuantizedParts, Rematerialized):
         return_log_probability=False,
         **kwargs,
     ):
-        """Returns the symbolic output, and what else is asked for."""
+        """Returns the symbolic output and other requested outputs."""
         self._check_returns(return_log_probability)
         shape = self.compute_output_shape(
             query.shape, value.shape, None if key is None else key.shape
@@ -341,7 +341,7 @@ class ScoredAttention(QuantizedParts, Rematerialized):
 
     @classmethod
     def from_config(cls, config):
-        """Makes the layer, and its score with it."""
+        """Creates the layer, including its score."""
         if isinstance(config.get("score"), dict):
             score = keras.saving.deserialize_keras_object(config["score"])
             config = {**config, "score": score}
@@ -384,8 +384,8 @@ def _one_head(attention_mask):
     if attention_mask is not None and len(attention_mask.shape) == 4:
         if attention_mask.shape[1] != 1:
             raise ValueError(
-                "`attention_mask` must have one head, (B, 1, T, S): this "
-                "attention has no more. "
+                "`attention_mask` must have one head, (B, 1, T, S), like this "
+                "layer. "
                 f"Received: {tuple(attention_mask.shape)}"
             )
     return attention_mask

@@ -1,4 +1,4 @@
-"""T5's positions: a learned bias for each bucket of distances."""
+"""T5 relative position bias."""
 
 import dataclasses
 import functools
@@ -14,31 +14,31 @@ from keras_attn.ops import PositionBias
 
 @keras.saving.register_keras_serializable(package="keras_attn")
 class T5Position(AttentionPosition):
-    """Adds to each score a learned number for the distance, per head.
+    """Learned relative position bias per bucket of distances and head (T5).
 
         bias[n, t, s] = table[bucket(p_s - p_t), n]
         bucket(d) = d,                                            d < E
         bucket(d) = min(E + floor((M - E) log(d / E) / log(X / E)), M - 1)
 
     Raffel et al. 2020, sec. 2.1, https://arxiv.org/abs/1910.10683. X is
-    `max_distance`, E = M / 2 the distances that have a bucket of their own.
-    Bidirectional, one half of the buckets is for keys before the query, one for
-    keys behind it (M = `num_buckets` / 2 each); else all are for keys before
-    it (M = `num_buckets`), and keys behind it share bucket 0.
+    `max_distance`; distances below E = M / 2 have one bucket each. If
+    bidirectional, half of the buckets are for keys before the query and half
+    for keys after it (M = `num_buckets` / 2 each). Otherwise, all are for keys
+    before it (M = `num_buckets`), and keys after it share bucket 0.
 
-    T5's layers share one table: hand the same object to all of them.
+    To share one table between layers, as in T5, pass them the same object.
 
     Args:
-        num_heads: int >= 1. N, that of the attention.
-        num_buckets: int >= 2, or an even int >= 4 where bidirectional.
-        max_distance: int > E. From here on all distances share a bucket.
+        num_heads: int >= 1. N of the attention layer.
+        num_buckets: int >= 2, or an even int >= 4 if bidirectional.
+        max_distance: int > E. All larger distances share a bucket with it.
         bidirectional: bool. True for encoders, False for causal attention.
         initializer: initializer of the table.
         **kwargs: arguments of `keras.layers.Layer`: `name`, `dtype`, ...
 
     Raises:
-        ValueError: an argument out of range, or a `num_heads` that is not that
-            of the attention.
+        ValueError: an argument is out of range, or `num_heads` differs from
+            that of the attention layer.
 
     Examples:
         >>> position = keras_attn.layers.T5Position(num_heads=2)
@@ -65,15 +65,15 @@ class T5Position(AttentionPosition):
             bidirectional and (num_buckets < 4 or num_buckets % 2)
         ):
             raise ValueError(
-                "`num_buckets` must be at least 2, and an even number from 4 "
-                "on where `bidirectional` is True. "
+                "`num_buckets` must be at least 2, or an even number >= 4 if "
+                "`bidirectional` is True. "
                 f"Received: num_buckets={num_buckets}"
             )
         exact = num_buckets // (4 if bidirectional else 2)
         if max_distance <= exact:
             raise ValueError(
-                f"`max_distance` must be more than {exact}, the distances that "
-                "have a bucket of their own. "
+                f"`max_distance` must be more than {exact}, the number of "
+                "distances with their own bucket. "
                 f"Received: max_distance={max_distance}"
             )
         super().__init__(**kwargs)
@@ -82,7 +82,7 @@ class T5Position(AttentionPosition):
         self.max_distance = max_distance
         self.bidirectional = bidirectional
         self.initializer = keras.initializers.get(initializer)
-        # Not autocast: it is added to scores, which are float32.
+        # Not autocast, because it is added to float32 scores.
         self.table = self.add_weight(
             shape=(num_buckets, num_heads),
             initializer=self.initializer,
@@ -92,11 +92,11 @@ class T5Position(AttentionPosition):
         )
 
     def check(self, num_heads, key_dim):
-        """Raises ValueError where the attention has other heads."""
+        """Raises ValueError if `num_heads` differs from the attention layer."""
         self._check_heads(num_heads)
 
     def bias(self):
-        """Returns the `PositionBias`, whose parameters are the table."""
+        """Returns the `PositionBias`, with the table as its parameters."""
         buckets = _Buckets(
             self.num_buckets, self.max_distance, self.bidirectional
         )
@@ -116,7 +116,7 @@ class T5Position(AttentionPosition):
 
 @dataclasses.dataclass(frozen=True)
 class _Buckets:
-    """The bias as a function; equal buckets make equal functions."""
+    """Bias as a function that compares equal if its buckets are equal."""
 
     num_buckets: int
     max_distance: int
@@ -128,38 +128,37 @@ class _Buckets:
             ops.cast(key_positions, "int32")[:, None, :],
             ops.cast(query_positions, "int32")[:, :, None],
         )
-        # One row a distance first: the large gather is then the only one.
+        # One row per distance first, so that only one gather is large.
         rows = ops.take(table, self.of_distances(), axis=0)
         bias = ops.take(rows, ops.clip(gap, -far, far) + far, axis=0)
         return ops.transpose(bias, (0, 3, 1, 2))
 
     def of_distances(self):
-        """Buckets of the distances -max_distance ... max_distance, int32."""
+        """Returns int32 buckets of distances -max_distance..max_distance."""
         distances = np.arange(self.max_distance + 1)
         if self.bidirectional:
             half = self.num_buckets // 2
             sizes = _bucket(half, self.max_distance)
-            before, behind = sizes[:0:-1], half + sizes[1:]
+            before, after = sizes[:0:-1], half + sizes[1:]
         else:
             sizes = _bucket(self.num_buckets, self.max_distance)
-            before, behind = sizes[:0:-1], 0 * distances[1:]
-        return np.concatenate([before, sizes[:1], behind]).astype("int32")
+            before, after = sizes[:0:-1], 0 * distances[1:]
+        return np.concatenate([before, sizes[:1], after]).astype("int32")
 
 
 @functools.cache
 def _bucket(count, far):
-    """Buckets of the distances 0 ... `far`, all of one direction.
+    """Computes the buckets of the distances 0..`far` in one direction.
 
-    The border of bucket E + j is the first d with
-    (d / E)^(M - E) >= (X / E)^j. Whole numbers decide it: where the border is
-    one, a logarithm would have to round to the right side.
+    Bucket E + j starts at the first d with (d / E)^(M - E) >= (X / E)^j.
+    Computed in integers, because a logarithm may round to the wrong side if
+    both are equal.
     """
     exact = count // 2
     wide = count - exact
     buckets = np.minimum(np.arange(far + 1), exact)
     for step in range(1, wide):
         border = far**step * exact ** (wide - step)
-        # Distances only grow, so the first one across the border decides.
         distance = exact
         while distance**wide < border:
             distance += 1

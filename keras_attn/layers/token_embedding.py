@@ -1,4 +1,4 @@
-"""Token ids to vectors, and, with the same matrix, vectors to logits."""
+"""Token embedding with tied logits."""
 
 import keras
 from keras import ops
@@ -10,21 +10,21 @@ from keras_attn.layers.quantized_parts import QuantizedParts
 
 @keras.saving.register_keras_serializable(package="keras_attn")
 class TokenEmbedding(QuantizedParts, keras.layers.Layer):
-    """Looks up a vector for each token id, scaled by the square root of D.
+    """Token embedding scaled by sqrt(D), with tied logits.
 
         embed(x) = sqrt(D) E[x]
         logits(h) = h E^T + b
 
-    the second tied to the first (Vaswani et al. 2017, sec. 3.4,
+    with the same matrix E (Vaswani et al. 2017, sec. 3.4,
     https://arxiv.org/abs/1706.03762; Press and Wolf 2017,
-    https://arxiv.org/abs/1608.05859). The bias b is there on request.
+    https://arxiv.org/abs/1608.05859). The bias b is optional.
 
     Args:
         vocabulary_size: int >= 1. V.
         hidden_dim: int >= 1. D.
         scale: bool. Multiply by sqrt(D). Default True.
-        pad_id: int. The id that is no token; None: every id is one.
-        initializer: initializer of E; default normal with a standard deviation
+        pad_id: int. The padding id, or None for no padding. Default 0.
+        initializer: initializer of E. Default: normal with a standard deviation
             of 1 / sqrt(D), so that the scaled vectors have unit variance.
         logits_bias: bool. Whether the logits have a bias b. Default False, as
             in the paper.
@@ -37,7 +37,7 @@ class TokenEmbedding(QuantizedParts, keras.layers.Layer):
         Float (B, T, D), with an implicit Keras mask that is False at `pad_id`.
 
     Raises:
-        ValueError: ids that are not integers.
+        ValueError: `token_ids` are not integers.
 
     Examples:
         >>> layer = keras_attn.layers.TokenEmbedding(10, 4)
@@ -77,13 +77,13 @@ class TokenEmbedding(QuantizedParts, keras.layers.Layer):
             self.vocabulary_size,
             self.hidden_dim,
             embeddings_initializer=self.initializer,
-            # Else the matrix stays float32 inside a model in mixed precision,
-            # and so do the largest product and the logits.
+            # Otherwise the logits, the largest matmul, would be float32 in
+            # mixed precision.
             reverse_dtype=self.compute_dtype,
             dtype=self.dtype_policy,
             name="table",
         )
-        # Vectors with a mask come back for their logits.
+        # The inputs of `logits` may have an implicit mask.
         self._table.supports_masking = True
         self._table.build()
         self._bias = None
@@ -93,7 +93,7 @@ class TokenEmbedding(QuantizedParts, keras.layers.Layer):
             )
 
     def call(self, token_ids):
-        """Embeds; the class docstring lists the arguments."""
+        """Embeds token ids; the class docstring lists the arguments."""
         checks.integers("token_ids", token_ids)
         vectors = self._table(token_ids)
         if self.scale:
@@ -104,28 +104,28 @@ class TokenEmbedding(QuantizedParts, keras.layers.Layer):
         """Returns E^T for the logits of many steps.
 
         Returns:
-            Float (D, V) in the compute dtype; (), where `logits` are as fast
-            without it, or where the layer is quantized.
+            Float (D, V) in the compute dtype, or () if it does not speed up
+            `logits` or the layer is quantized.
         """
         if self._table.quantization_mode is not None:
             return ()
-        # The property, not the variable: it has LoRA's part in it.
+        # The property, not the variable, because it includes LoRA weights.
         return pretransposed(
             ops.cast(self._table.embeddings, self.compute_dtype)
         )
 
     def logits(self, hidden, matrix=()):
-        """Scores every token of the vocabulary with the same matrix.
+        """Computes the logits of all tokens with the embedding matrix.
 
         Args:
             hidden: float (B, T, D).
-            matrix: what `output_matrix` returned; default (): E is read anew.
+            matrix: result of `output_matrix`. Default (): E is used directly.
 
         Returns:
             Float (B, T, V).
 
         Raises:
-            ValueError: vectors of another width.
+            ValueError: `hidden` has another width.
         """
         checks.width("hidden", hidden.shape, self.hidden_dim)
         if isinstance(matrix, tuple):
@@ -133,7 +133,7 @@ class TokenEmbedding(QuantizedParts, keras.layers.Layer):
         else:
             logits = ops.matmul(ops.cast(hidden, matrix.dtype), matrix)
         if self._bias is not None:
-            # Cast by hand: a decode step comes here outside `__call__`.
+            # Cast explicitly, because decode steps do not use `__call__`.
             logits = logits + ops.cast(self._bias, logits.dtype)
         return logits
 

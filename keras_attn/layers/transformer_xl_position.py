@@ -1,4 +1,4 @@
-"""Transformer-XL's positions: scores of distances beside those of keys."""
+"""Transformer-XL relative positions."""
 
 import keras
 from keras import ops
@@ -14,36 +14,35 @@ from keras_attn.ops.visibility import slot_offset
 
 @keras.saving.register_keras_serializable(package="keras_attn")
 class TransformerXLPosition(AttentionPosition):
-    """Scores keys by what they are and, apart from it, by how far away.
+    """Relative position scores of Transformer-XL.
 
         score[t, s] = ((q_t + u) . k_s + (q_t + v) . W R[p_t - p_s]) / sqrt(H)
 
-    Dai et al. 2019, sec. 3.3, https://arxiv.org/abs/1901.02860; W is W_{k,R}
-    there, R the sinusoids of the distance, of both signs. Multiplied out these
-    are their four terms: (a) q_t . k_s, (b) q_t . W R, (c) u . k_s and (d) v .
-    W R; the root of H is that of the authors' code. The weights are `kernel`
-    (W), `content_bias` (u) and `distance_bias` (v). Nothing of the size T x S x
-    D is held. Where distances are those of the slots, as without padding, W R
-    is computed for each distance once and shifted into place (appendix B
-    there). Anywhere else, as in a cached step, the addition theorems take R[p_t
-    - p_s] apart:
+    Dai et al. 2019, sec. 3.3, https://arxiv.org/abs/1901.02860. W is their
+    W_{k,R}, R the sinusoids of the signed distance. Expanded, this gives their
+    four terms: (a) q_t . k_s, (b) q_t . W R, (c) u . k_s and (d) v . W R; the
+    factor 1 / sqrt(H) is from the authors' code. The weights are `kernel` (W),
+    `content_bias` (u) and `distance_bias` (v). No tensor of size T x S x D is
+    stored. If distances equal index differences, as without padding, W R is
+    computed once per distance and shifted (their appendix B). Otherwise, as in
+    a cached step, the angle addition formulas factor R[p_t - p_s]:
 
         (q_t + v) . W R[p_t - p_s] = f(q_t, p_t) . R[p_s]
 
-    with f a rotation of W^T (q_t + v) by p_t: T S D multiply-adds a head
-    instead of T S H.
+    where f rotates W^T (q_t + v) by p_t: T S D multiply-adds per head instead
+    of T S H.
 
     Args:
-        num_heads: int >= 1. N, that of the attention.
-        key_dim: int >= 1. H, that of the attention.
-        hidden_dim: int, even. D, width of the sinusoids; default N H.
+        num_heads: int >= 1. N of the attention layer.
+        key_dim: int >= 1. H of the attention layer.
+        hidden_dim: int, even. D, width of the sinusoids. Default N H.
         initializer: initializer of W.
         bias_initializer: initializer of u and v. Default zeros.
         **kwargs: arguments of `keras.layers.Layer`: `name`, `dtype`, ...
 
     Raises:
-        ValueError: an argument out of range, an odd width, or heads or a width
-            of them that are not those of the attention.
+        ValueError: an argument is out of range, `hidden_dim` is odd, or
+            `num_heads` or `key_dim` differs from the attention layer.
 
     Examples:
         >>> position = keras_attn.layers.TransformerXLPosition(2, 4)
@@ -70,7 +69,7 @@ class TransformerXLPosition(AttentionPosition):
         checks.positive_int("hidden_dim", hidden_dim)
         if hidden_dim % 2:
             raise ValueError(
-                "`hidden_dim` must be even, half of it are sines. "
+                "`hidden_dim` must be even, for sines and cosines. "
                 f"Received: hidden_dim={hidden_dim}"
             )
         super().__init__(**kwargs)
@@ -91,26 +90,29 @@ class TransformerXLPosition(AttentionPosition):
         )
 
     def check(self, num_heads, key_dim):
-        """Raises ValueError where the attention has other heads."""
+        """Raises ValueError if the heads differ from the attention layer."""
         self._check_heads(num_heads)
         if self.key_dim != key_dim:
             raise ValueError(
-                "`attention_position` must have the `key_dim` of the "
-                "attention, "
-                f"{key_dim}. Received: key_dim={self.key_dim}"
+                "`attention_position` must have the `key_dim` of the attention "
+                f"layer, {key_dim}. Received: key_dim={self.key_dim}"
             )
 
     def relate(self, query, visibility, keys):
-        """Returns q + u, and the scores of the distances as a bias."""
+        """Returns q + u, and the distance scores as a bias."""
         dtype = keras.backend.result_type(query.dtype, "float32")
-        asking = ops.cast(query, dtype) + ops.cast(self.distance_bias, dtype)
-        asking = asking * self.key_dim**-0.5
+        biased_query = ops.cast(query, dtype) + ops.cast(
+            self.distance_bias, dtype
+        )
+        biased_query = biased_query * self.key_dim**-0.5
         kernel = ops.cast(self.kernel, dtype)
         offset = slot_offset(visibility)
         if offset is None:
-            bias = self._by_positions(asking, kernel, visibility, keys)
+            bias = self._by_positions(biased_query, kernel, visibility, keys)
         else:
-            bias = self._by_slots(asking, kernel, visibility, keys, offset)
+            bias = self._by_slots(
+                biased_query, kernel, visibility, keys, offset
+            )
         return query + ops.cast(self.content_bias, query.dtype), bias
 
     def get_config(self):
@@ -131,32 +133,32 @@ class TransformerXLPosition(AttentionPosition):
             shape=shape, initializer=initializer.clone(), name=name
         )
 
-    def _by_slots(self, asking, kernel, visibility, keys, offset):
-        """Scores every distance once; slot s is t + offset - s away."""
-        queries = ops.shape(asking)[1]
+    def _by_slots(self, biased_query, kernel, visibility, keys, offset):
+        """Scores each distance once; key s is at distance t + offset - s."""
+        queries = ops.shape(biased_query)[1]
         if visibility.causal and visibility.query_order is None:
-            # Keys behind the query are hidden: no distance is negative.
+            # Keys after the query are masked: no distance is negative.
             count = _larger(keys, queries + offset)
         else:
             count = keys + queries - 1
-        places = ops.arange(count, dtype="int32")
-        distances = queries - 1 + offset - places
+        steps = ops.arange(count, dtype="int32")
+        distances = queries - 1 + offset - steps
         waves = relative_sinusoids(distances, self.hidden_dim)
         relative = ops.einsum(
             "rd,dnh->rnh", ops.cast(waves, kernel.dtype), kernel
         )
-        scores = ops.einsum("btnh,rnh->bntr", asking, relative)
+        scores = ops.einsum("btnh,rnh->bntr", biased_query, relative)
         return relative_shift(scores, keys)
 
-    def _by_positions(self, asking, kernel, visibility, keys):
-        """Turns queries by their positions, to meet those of the keys."""
-        queries = ops.shape(asking)[1]
+    def _by_positions(self, biased_query, kernel, visibility, keys):
+        """Rotates queries by their positions, to match the key sinusoids."""
+        queries = ops.shape(biased_query)[1]
         query_waves = self._waves(visibility.query_positions, queries)
         sine, cosine = (wave[:, :, None] for wave in query_waves)
-        asking = ops.einsum("btnh,dnh->btnd", asking, kernel)
+        biased_query = ops.einsum("btnh,dnh->btnd", biased_query, kernel)
         half = self.hidden_dim // 2
-        of_sine, of_cosine = asking[..., :half], asking[..., half:]
-        turned = ops.concatenate(
+        of_sine, of_cosine = biased_query[..., :half], biased_query[..., half:]
+        rotated = ops.concatenate(
             [
                 of_cosine * sine - of_sine * cosine,
                 of_cosine * cosine + of_sine * sine,
@@ -165,8 +167,8 @@ class TransformerXLPosition(AttentionPosition):
         )
         key_waves = self._waves(visibility.key_positions, keys)
         waves = ops.transpose(ops.concatenate(key_waves, axis=-1), (0, 2, 1))
-        turned = ops.transpose(turned, (0, 2, 1, 3))
-        return ops.matmul(turned, ops.cast(waves, turned.dtype)[:, None])
+        rotated = ops.transpose(rotated, (0, 2, 1, 3))
+        return ops.matmul(rotated, ops.cast(waves, rotated.dtype)[:, None])
 
     def _waves(self, positions, length):
         if positions is None:

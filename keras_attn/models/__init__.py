@@ -1,4 +1,4 @@
-"""Whole models."""
+"""Complete models."""
 
 from keras_attn.models.align_labels_with_tokens import align_labels_with_tokens
 from keras_attn.models.bert import Bert

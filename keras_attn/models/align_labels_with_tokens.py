@@ -1,4 +1,4 @@
-"""The labels of words, on the first piece of each."""
+"""Aligning word labels with subword tokens."""
 
 import numpy as np
 
@@ -8,19 +8,19 @@ _NONE = -1
 
 
 def align_labels_with_tokens(words, labels, length=None):
-    """Lays the labels of words on pieces of words, for a `TokenClassifier`.
+    """Aligns word labels with word pieces, for a `TokenClassifier`.
 
-    The first piece of a word has its label; the others, and what is no word,
-    have -1, which `SequenceCrossentropy(pad_id=-1)` passes over (Devlin et al.
-    2019, sec. 5.3, https://arxiv.org/abs/1810.04805). Whoever decodes takes the
-    answers at the same places: where this is not -1.
+    The first piece of each word gets the word's label. All other pieces,
+    special tokens and padding get -1, which `SequenceCrossentropy(pad_id=-1)`
+    ignores (Devlin et al. 2019, sec. 5.3, https://arxiv.org/abs/1810.04805).
+    At inference, read the predictions where this is not -1.
 
     Args:
-        words: B rows of int: for each piece the number of its word in the row,
+        words: B rows of int: for each piece the index of its word in the row,
             from 0, or -1 (or None) for `[CLS]`, `[SEP]` and padding.
-        labels: B rows of int >= 0, one a word.
-        length: int. T, to which rows are filled up with -1; default: the
-            longest.
+        labels: B rows of int >= 0, one per word.
+        length: int. T, to which rows are padded with -1. Default: the length
+            of the longest row.
 
     Returns:
         NumPy int32 (B, T).
@@ -36,7 +36,8 @@ def align_labels_with_tokens(words, labels, length=None):
     """
     if len(words) != len(labels) or not len(words):
         raise ValueError(
-            "`words` and `labels` must have as many rows, at least one. "
+            "`words` and `labels` must have the same number of rows, "
+            "at least one. "
             f"Received: {len(words)} and {len(labels)}"
         )
     longest = max(map(len, words))
@@ -48,17 +49,19 @@ def align_labels_with_tokens(words, labels, length=None):
             f"`words` must not be longer than length={length}. "
             f"Received: a row of {longest} pieces"
         )
-    laid = np.full((len(words), length), _NONE, "int32")
-    for row, numbers, known in zip(laid, words, labels, strict=True):
-        before = _NONE
-        for place, number in enumerate(numbers):
-            number = _NONE if number is None else int(number)
-            if number >= len(known):
+    aligned = np.full((len(words), length), _NONE, "int32")
+    for row, word_indices, row_labels in zip(
+        aligned, words, labels, strict=True
+    ):
+        previous = _NONE
+        for position, index in enumerate(word_indices):
+            index = _NONE if index is None else int(index)
+            if index >= len(row_labels):
                 raise ValueError(
-                    "`labels` must have one for each word. "
-                    f"Received: {len(known)} labels, and word {number}"
+                    "`labels` must have one label per word. "
+                    f"Received: {len(row_labels)} labels, and word {index}"
                 )
-            if number not in (_NONE, before):
-                row[place] = known[number]
-            before = number
-    return laid
+            if index not in (_NONE, previous):
+                row[position] = row_labels[index]
+            previous = index
+    return aligned

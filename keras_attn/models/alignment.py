@@ -1,4 +1,4 @@
-"""Where each generated token looked: one pass over what was generated."""
+"""Cross-attention weights of generated sequences."""
 
 from keras import ops
 
@@ -7,25 +7,26 @@ from keras_attn.ops import capture_weights
 
 
 def cross_attention_weights(model, layers, inputs, tokens, lengths):
-    """Runs one teacher-forced pass, and keeps its cross-attention.
+    """Computes cross-attention weights in one teacher-forced pass.
 
-    The sequences of one source are queries of one memory, which is not copied.
+    All sequences of one source attend to the same memory, which is not copied.
 
     Args:
-        model: what offers the decoding protocol.
-        layers: list of the M attention layers to look at, called once a step.
-        inputs: what `start_decoding` takes, B sources.
+        model: a model that implements the decoding protocol.
+        layers: list of the M attention layers to capture, each called once per
+            step.
+        inputs: B sources, as for `start_decoding`.
         tokens: int32 (B, t, L), as generated.
-        lengths: int32 (B, t). Tokens behind them get zeros.
+        lengths: int32 (B, t). Weights past the end of a sequence are zeros.
 
     Returns:
-        Float32 (B, t, M, N, L, S): row l is how the model looked at the source
-        when it chose token l.
+        Float32 (B, t, M, N, L, S): row l has the attention weights over the
+        source at the step that chose token l.
     """
     sources, count, length = tokens.shape
-    taken, state = teacher_forced(model, inputs, tokens)
+    fed_tokens, state = teacher_forced(model, inputs, tokens)
     with capture_weights() as captured:
-        model.decode_step(taken, state)
+        model.decode_step(fed_tokens, state)
     weights = ops.stack([captured[layer.path, 0] for layer in layers], axis=1)
     _, depth, heads, _, size = weights.shape
     weights = ops.reshape(weights, (sources, depth, heads, count, length, size))
@@ -34,21 +35,21 @@ def cross_attention_weights(model, layers, inputs, tokens, lengths):
 
 
 def teacher_forced(model, inputs, tokens):
-    """Returns what one step takes that reads all generated sequences.
+    """Returns the inputs of one step that reads all generated sequences.
 
     Args:
-        model: what offers the decoding protocol.
-        inputs: what `start_decoding` takes, B sources.
+        model: a model that implements the decoding protocol.
+        inputs: B sources, as for `start_decoding`.
         tokens: int32 (B, t, L), as generated.
 
     Returns:
-        Tokens, int32 (B t, L), the start in front and the last left out, and
-        `DecodingState`.
+        Tokens, int32 (B t, L), with the start token prepended and the last
+        token dropped, and `DecodingState`.
     """
     sources, count, length = tokens.shape
     state = model.start_decoding(inputs, length)
     rows = ops.repeat(ops.arange(sources, dtype="int32"), count)
-    taken = ops.concatenate(
+    fed_tokens = ops.concatenate(
         [
             ops.take(state.tokens, rows, axis=0),
             ops.reshape(tokens, (-1, length))[:, :-1],
@@ -56,11 +57,11 @@ def teacher_forced(model, inputs, tokens):
         axis=1,
     )
     hypothesis = kv.reorder(state.hypothesis, rows)
-    return taken, state._replace(hypothesis=hypothesis)
+    return fed_tokens, state._replace(hypothesis=hypothesis)
 
 
 def up_to_the_end(weights, lengths):
-    """Puts zeros behind the ends.
+    """Zeros the weights past the end of each sequence.
 
     Args:
         weights: float32 (B, t, M, N, L, S).
@@ -69,7 +70,7 @@ def up_to_the_end(weights, lengths):
     Returns:
         Float32 (B, t, M, N, L, S).
     """
-    lengths = ops.convert_to_tensor(lengths)  # NumPy's, from outside `generate`
+    lengths = ops.convert_to_tensor(lengths)  # NumPy outside of `generate`
     token_mask = (
         ops.arange(weights.shape[4], dtype="int32") < lengths[..., None]
     )

@@ -1,28 +1,28 @@
-"""BERT: an encoder whose tokens see both sides."""
+"""BERT, the bidirectional encoder."""
 
 import keras
 
 from keras_attn.models.encoder import Encoder
 from keras_attn.models.encoder_parts import first_tokens
 
-# As published; an argument of the same name says otherwise.
+# As published; keyword arguments override them.
 _DEFAULTS = {
     "position_embedding": "learned",
     "scale_embedding": False,
     "normalize_embedding": True,
 }
-_SPREAD = 0.02  # of the first weights, as published
+_INITIAL_STDDEV = 0.02  # as published
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
 class Bert(Encoder):
-    """Gives every token a vector that depends on all others, and one to all.
+    """BERT encoder with per-token outputs and a pooled output.
 
         h = Blocks(LayerNorm(E[x] + P + G[segment]))
         pooled = tanh(h[0] W + b)
 
     Devlin et al. 2019, https://arxiv.org/abs/1810.04805: an `Encoder` with
-    learned positions, a layer norm behind the sum of its embeddings, and a
+    learned positions, a layer norm after the sum of its embeddings, and a
     pooler on the first token, `[CLS]`. The defaults are those of the base
     model.
 
@@ -32,33 +32,34 @@ class Bert(Encoder):
         num_heads: int. N, dividing `hidden_dim`.
         hidden_dim: int. D.
         intermediate_dim: int. Width inside the feed-forward networks.
-        dropout: float in [0, 1). On embeddings and on sublayers' outputs.
+        dropout: float in [0, 1). On embeddings and on sublayer outputs.
         attention_dropout: float in [0, 1). On attention weights.
-        activation: name or callable. Default `"gelu"`, the exact one.
+        activation: name or callable. Default `"gelu"`, without
+            the tanh approximation.
         epsilon: float. Added to the variance in layer norms.
         max_sequence_length: int. The longest sequence, in tokens: rows of the
-            table of positions.
-        num_segments: int. How many segments there are.
+            position table.
+        num_segments: int. Number of segment ids.
         pooler: bool. Whether there is a pooled output. Default True.
-        initializer: initializer of kernels and tables; default a truncated
-            normal one with a spread of 0.02.
-        **kwargs: other arguments of `Encoder`, among them `pad_id`, `name` and
+        initializer: initializer of kernels and embedding tables. Default: a
+            truncated normal with a standard deviation of 0.02.
+        **kwargs: other arguments of `Encoder`, such as `pad_id`, `name` and
             `dtype`.
 
     Call arguments:
         inputs: int32 (B, T) token ids, or a dict with them as `"token_ids"`
-            and, if need be, int32 (B, T) as `"segment_ids"`, default zeros, and
-            bool (B, T) as `"padding_mask"`, True where there is a token,
-            default everywhere but at `pad_id`. Positions count tokens, so that
-            padding may stand on either side.
-        training: bool. Whether dropout acts.
+            and, optionally, int32 (B, T) as `"segment_ids"`, default zeros, and
+            bool (B, T) as `"padding_mask"`, True at tokens, default True
+            except at `pad_id`. Positions count tokens only, so padding may be
+            on either side.
+        training: bool. Whether to apply dropout.
 
     Returns:
         Dict of float (B, T, D) as `"sequence_output"` and, with a pooler, float
         (B, D) as `"pooled_output"`.
 
     Raises:
-        ValueError: what an `Encoder` raises.
+        ValueError: as for `Encoder`.
 
     Examples:
         >>> model = keras_attn.models.Bert(
@@ -91,7 +92,9 @@ class Bert(Encoder):
         **kwargs,
     ):
         if initializer is None:
-            initializer = keras.initializers.TruncatedNormal(stddev=_SPREAD)
+            initializer = keras.initializers.TruncatedNormal(
+                stddev=_INITIAL_STDDEV
+            )
         super().__init__(
             vocabulary_size,
             num_layers=num_layers,
@@ -127,17 +130,17 @@ class Bert(Encoder):
         return outputs
 
     def pool(self, x, positions):
-        """Makes one vector of the first token's.
+        """Returns the pooled output, computed from the first token.
 
         Args:
             x: float (B, T, D), from `encode`.
-            positions: int32 (B, T), likewise.
+            positions: int32 (B, T), from `encode`.
 
         Returns:
             Float (B, D).
 
         Raises:
-            ValueError: a model without a pooler.
+            ValueError: the model has no pooler.
         """
         if not self.pooler:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""The two tasks on which BERT is trained first."""
+"""BERT pretraining: masked LM and next-sentence prediction."""
 
 import keras
 from keras import ops
@@ -14,34 +14,35 @@ from keras_attn.models.input_checks import CheckedModel, check_ids
 
 @keras.saving.register_keras_serializable(package="keras_attn")
 class BertPretrainer(CheckedModel):
-    """Guesses what is behind masks, and whether one sentence follows another.
+    """BERT with the heads of both pretraining tasks.
 
         token logits = LayerNorm(f(h[p] W + b)) E^T + c,   p a masked position
         next sentence logits = pooled W' + b'
 
-    with the encoder's activation f and its matrix E of token embeddings (Devlin
-    et al. 2019, sec. 3.1 and A.2, https://arxiv.org/abs/1810.04805). Class 0 of
-    the second task: the second sentence follows the first.
+    with the encoder's activation f and token embedding matrix E (Devlin et al.
+    2019, sec. 3.1 and A.2, https://arxiv.org/abs/1810.04805). Class 0 of
+    next-sentence prediction: the second sentence follows the first.
 
     Args:
-        encoder: `Bert`; with a pooler, if the next sentence is to be told.
-        masked_lm: bool. Whether there is the first task. Default True.
-        next_sentence: bool. Whether there is the second. Default True.
+        encoder: `Bert`, with a pooler if `next_sentence` is True.
+        masked_lm: bool. Whether to predict masked tokens. Default True.
+        next_sentence: bool. Whether to predict if the second sentence follows
+            the first. Default True.
         **kwargs: arguments of `keras.Model`: `name`, `dtype`, ...
 
     Call arguments:
         inputs: as for the encoder; as a dict, it may have int32 (B, P) as
-            `"masked_positions"`, the places in [0, T) that are to be guessed:
-            to guess all is waste where few are asked for. Default: all.
-        training: bool. Whether dropout acts.
+            `"masked_positions"`, the positions in [0, T) to predict, which
+            avoids computing logits at all the others. Default: all positions.
+        training: bool. Whether to apply dropout.
 
     Returns:
         Dict: float (B, P, V), or (B, T, V), as `"token_logits"`; float (B, 2)
         as `"next_sentence_logits"`.
 
     Raises:
-        ValueError: what the encoder raises, no task at all, an encoder without
-            a pooler, or places that are no places.
+        ValueError: as for the encoder; no task; `next_sentence` with an encoder
+            without a pooler; or masked positions out of range.
 
     Examples:
         >>> encoder = keras_attn.models.Bert(
@@ -70,11 +71,12 @@ class BertPretrainer(CheckedModel):
         check_encoder(encoder)
         if not (masked_lm or next_sentence):
             raise ValueError(
-                "`masked_lm` or `next_sentence` must be True. Received: neither"
+                "`masked_lm` or `next_sentence` must be True. "
+                "Received: False for both"
             )
         if next_sentence and not getattr(encoder, "pooler", False):
             raise ValueError(
-                "`encoder` must have a pooler where `next_sentence` is True. "
+                "`encoder` must have a pooler if `next_sentence` is True. "
                 f"Received: {encoder!r}"
             )
         super().__init__(**kwargs)
@@ -109,54 +111,57 @@ class BertPretrainer(CheckedModel):
 
     @property
     def token_bias(self):
-        """The bias c of the logits of masked_lm words."""
+        """The bias c of the masked-LM logits."""
         return self._bias
 
     def call(self, inputs, training=None):
         """Applies the model; the class docstring lists the arguments."""
-        inputs, places = _parts(self.check_inputs(inputs))
+        inputs, masked_positions = _parts(self.check_inputs(inputs))
         x, positions = self.encoder.encode(inputs, training=training)
         outputs = {}
         if self.masked_lm:
-            outputs["token_logits"] = self._token_logits(x, places)
+            outputs["token_logits"] = self._token_logits(x, masked_positions)
         if self.next_sentence:
             pooled = self.encoder.pool(x, positions)
             outputs["next_sentence_logits"] = self._next_dense(pooled)
         return outputs
 
-    def _token_logits(self, x, places):
-        if places is not None:
-            x = ops.take_along_axis(x, places[..., None], axis=1)
+    def _token_logits(self, x, masked_positions):
+        if masked_positions is not None:
+            x = ops.take_along_axis(x, masked_positions[..., None], axis=1)
         x = self._norm(self._transform_dense(x))
         logits = self.encoder.token_logits(x)
         return logits + ops.cast(self._bias, logits.dtype)
 
     def check_inputs(self, inputs):
         """Returns the inputs, or raises ValueError."""
-        rest, places = _parts(inputs)
+        rest, masked_positions = _parts(inputs)
         rest = self.encoder.check_inputs(rest)
-        if places is None:
+        if masked_positions is None:
             return rest
         rows, length = rest["token_ids"].shape
-        places = check_ids(
-            "masked_positions", places, length or 2**31, ("batch", "masked_lm")
+        masked_positions = check_ids(
+            "masked_positions",
+            masked_positions,
+            length or 2**31,
+            ("batch", "count"),
         )
-        if not checks.fits((places.shape[0],), (rows,)):
+        if not checks.fits((masked_positions.shape[0],), (rows,)):
             raise ValueError(
                 f"`masked_positions` must have {rows} rows. "
-                f"Received: shape {tuple(places.shape)}"
+                f"Received: shape {tuple(masked_positions.shape)}"
             )
-        return {**rest, "masked_positions": places}
+        return {**rest, "masked_positions": masked_positions}
 
     def compute_output_shape(self, inputs_shape):
         """Returns the shapes of the outputs."""
-        inputs_shape, places = _parts(inputs_shape)
+        inputs_shape, masked_positions = _parts(inputs_shape)
         rows, length = encoded_shape(self.encoder, inputs_shape)[:2]
         shapes = {}
         if self.masked_lm:
-            guessed = length if places is None else places[1]
+            count = length if masked_positions is None else masked_positions[1]
             size = self.encoder.vocabulary_size
-            shapes["token_logits"] = (rows, guessed, size)
+            shapes["token_logits"] = (rows, count, size)
         if self.next_sentence:
             shapes["next_sentence_logits"] = (rows, 2)
         return shapes
@@ -171,14 +176,14 @@ class BertPretrainer(CheckedModel):
 
     @classmethod
     def from_config(cls, config):
-        """Makes the model, and its encoder with it."""
+        """Creates the model and its encoder."""
         return super().from_config(with_encoder(config))
 
 
 def _parts(inputs):
-    """Returns what is the encoder's, and the places to guess, or None."""
+    """Returns the encoder's inputs, and the masked positions or None."""
     if not isinstance(inputs, dict):
         return inputs, None
     rest = dict(inputs)
-    places = rest.pop("masked_positions", None)
-    return rest, places
+    masked_positions = rest.pop("masked_positions", None)
+    return rest, masked_positions

@@ -1,4 +1,4 @@
-"""From the logits of starts and ends to the best legal answer."""
+"""Answer spans from start and end logits."""
 
 from typing import Any, NamedTuple
 
@@ -9,14 +9,14 @@ from keras_attn import checks
 
 
 class Spans(NamedTuple):
-    """Holds the best answer of each row, as NumPy arrays.
+    """The best answer of each row, as NumPy arrays.
 
     Args:
-        start: int32 (B,). The place of its first token; -1: no answer.
-        end: int32 (B,). The place of its last token; -1: no answer.
-        score: float32 (B,), in nats: the log-probability of both places, as if
-            one did not depend on the other, less that of "no answer". Where it
-            is not above 0, there is no answer.
+        start: int32 (B,). Position of the first token; -1: no answer.
+        end: int32 (B,). Position of the last token; -1: no answer.
+        score: float32 (B,), in nats: the log-probability of the start and the
+            end, taken as independent, minus that of "no answer". A score <= 0
+            means no answer.
 
     Examples:
         >>> keras_attn.models.Spans(None, None, None)._fields
@@ -29,22 +29,22 @@ class Spans(NamedTuple):
 
 
 def best_spans(logits, max_answer_length=None):
-    """Finds the likeliest answer of every row that ends behind its start.
+    """Finds the most likely valid answer span of each row.
 
         argmax  start[i] + end[j]    over i <= j < i + max_answer_length
 
-    against start[0] + end[0], which stand for "no answer".
+    compared with start[0] + end[0], the score of "no answer".
 
     Args:
         logits: float (B, 2, 1 + T), as `SpanExtractor` returns them.
-        max_answer_length: int >= 1. The longest answer, in tokens; default
-            None, no limit.
+        max_answer_length: int >= 1. The longest answer, in tokens. Default:
+            no limit.
 
     Returns:
         `Spans`.
 
     Raises:
-        ValueError: logits of another shape, or a length that is no length.
+        ValueError: logits of another shape, or an invalid length.
 
     Examples:
         >>> logits = np.log([[[.1, .2, .7], [.1, .8, .1]]])
@@ -65,8 +65,8 @@ def best_spans(logits, max_answer_length=None):
     length = starts.shape[1]
     totals = starts[:, :, None] + ends[:, None, :]
     i, j = np.arange(length)[:, None], np.arange(length)
-    legal = (i <= j) & (j - i < (max_answer_length or length))
-    totals = np.where(legal, totals, -np.inf).reshape(len(logits), -1)
+    valid = (i <= j) & (j - i < (max_answer_length or length))
+    totals = np.where(valid, totals, -np.inf).reshape(len(logits), -1)
     best = totals.argmax(1)
     score = totals[np.arange(len(logits)), best] - none
     found = score > 0

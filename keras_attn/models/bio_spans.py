@@ -1,15 +1,15 @@
-"""The entities that a row of BIO tags stands for."""
+"""Entity spans from BIO tags."""
 
 from typing import NamedTuple
 
 
 class Entity(NamedTuple):
-    """Holds a stretch of words, and what it is.
+    """A labeled span of words.
 
     Args:
-        label: str. What stands behind `B-` or `I-`.
-        start: int. The first word.
-        end: int. The last word.
+        label: str. The label after `B-` or `I-`.
+        start: int. Index of the first word.
+        end: int. Index of the last word.
 
     Examples:
         >>> keras_attn.models.Entity("person", 1, 2).end
@@ -22,41 +22,43 @@ class Entity(NamedTuple):
 
 
 def bio_spans(tags):
-    """Reads the entities out of tags, legal or not.
+    """Returns the entities of a BIO tag sequence, well-formed or not.
 
-    `B-x` begins an entity x, `I-x` goes on with it, `O` is none. An `I-x` with
-    nothing of its kind in front begins one all the same, as in the program by
-    which CoNLL-2000 was judged (Tjong Kim Sang and Buchholz 2000,
-    https://aclanthology.org/W00-0726): what a model says wrong is counted, not
-    thrown away.
+    `B-x` begins an entity x, `I-x` continues it, `O` is outside of entities. An
+    `I-x` that does not follow a tag of the same label also begins an entity, as
+    in the evaluation script of CoNLL-2000 (Tjong Kim Sang and Buchholz 2000,
+    https://aclanthology.org/W00-0726), so that malformed predictions count
+    as errors instead of being dropped.
 
     Args:
-        tags: list of str, one a word.
+        tags: list of str, one per word.
 
     Returns:
-        List of `Entity`, in order.
+        List of `Entity`, in order of position.
 
     Raises:
-        ValueError: something that is no such tag.
+        ValueError: a tag of another form.
 
     Examples:
         >>> keras_attn.models.bio_spans(["O", "B-city", "I-city"])
         [Entity(label='city', start=1, end=2)]
     """
-    found = []
-    for place, tag in enumerate(tags):
-        mark, _, label = tag.partition("-")
-        if tag != "O" and (mark not in ("B", "I") or not label):
+    entities = []
+    for index, tag in enumerate(tags):
+        prefix, _, label = tag.partition("-")
+        if tag != "O" and (prefix not in ("B", "I") or not label):
             raise ValueError(
-                "`tags` must be O, or B- or I- with a kind behind it. "
+                "`tags` must be O, or B- or I- followed by a label. "
                 f"Received: {tag!r}"
             )
         if tag == "O":
             continue
-        before = found[-1] if found else None
-        goes_on = before and before.end == place - 1 and before.label == label
-        if mark == "I" and goes_on:
-            found[-1] = before._replace(end=place)
+        previous = entities[-1] if entities else None
+        continues = (
+            previous and previous.end == index - 1 and previous.label == label
+        )
+        if prefix == "I" and continues:
+            entities[-1] = previous._replace(end=index)
         else:
-            found.append(Entity(label, place, place))
-    return found
+            entities.append(Entity(label, index, index))
+    return entities

@@ -1,6 +1,6 @@
-"""What a model of blocks hands on to each of them."""
+"""Constructor arguments that models pass on to their blocks."""
 
-# Arguments that models and blocks name alike, and that a config holds as is.
+# Arguments with the same name in models and blocks, stored in configs as is.
 BLOCK_OPTIONS = (
     "num_heads",
     "intermediate_dim",
@@ -14,10 +14,10 @@ BLOCK_OPTIONS = (
 
 
 def block_options(model):
-    """Returns the arguments of a model's blocks.
+    """Returns the arguments of the blocks of a model.
 
     Args:
-        model: has each of `BLOCK_OPTIONS` as an attribute, and `activation`.
+        model: has `activation` and each of `BLOCK_OPTIONS` as attributes.
 
     Returns:
         Dict of keyword arguments for `EncoderBlock` or `DecoderBlock`.

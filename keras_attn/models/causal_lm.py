@@ -1,4 +1,4 @@
-"""The decoding protocol of a language model that reads from left to right."""
+"""The decoding protocol of causal language models."""
 
 import numpy as np
 from keras import ops
@@ -11,9 +11,9 @@ from keras_attn.models.prompts import prompt_rows
 
 
 class CausalLM(GPTParts):
-    """Reads prompts and takes steps behind them.
+    """Implements the decoding protocol for prompts and cached steps.
 
-    Abstract: `GPT`, `TransformerXL` and `XLNet` say how a whole text is read.
+    Abstract: `GPT`, `TransformerXL` and `XLNet` define the forward pass.
     """
 
     def read_sources(self, inputs):
@@ -29,28 +29,28 @@ class CausalLM(GPTParts):
             `"lengths"`, int32 (B,).
 
         Raises:
-            ValueError: bad ids, or a row without a token.
+            ValueError: invalid ids, or a row without tokens.
         """
         rows = prompt_rows(inputs, self.pad_id, self.vocabulary_size)
         lengths = [len(row) for row in rows]
         return {"token_ids": rows, "lengths": np.array(lengths, "int32")}
 
     def start_decoding(self, inputs, max_new_tokens):
-        """Reads the prompts.
+        """Reads the prompts into a cache.
 
         Args:
             inputs: int32 (B, S) prompts, or a dict with them as `"token_ids"`
-                and what else a call takes, or int32 (B,) `"lengths"`.
-            max_new_tokens: int. The most tokens that will be generated.
+                and either the other inputs of a call or int32 (B,) `"lengths"`.
+            max_new_tokens: int. The maximum number of generated tokens.
 
         Returns:
-            `DecodingState`, with room for `max_new_tokens` tokens behind each
+            `DecodingState`, with room for `max_new_tokens` tokens after each
             prompt.
         """
         token_ids, token_mask = self._prompts(inputs)
         rows, length = ops.shape(token_ids)
-        places = ops.arange(length, dtype="int32")
-        last = ops.max(ops.where(token_mask, places, 0), axis=1, keepdims=True)
+        indices = ops.arange(length, dtype="int32")
+        last = ops.max(ops.where(token_mask, indices, 0), axis=1, keepdims=True)
         tokens = ops.take_along_axis(token_ids, last, axis=1)
         heads = self.num_heads
         cache = kv.empty(
@@ -63,22 +63,22 @@ class CausalLM(GPTParts):
             self.compute_dtype,
         )
         if length > 1:
-            # The last token is taken by the first step.
-            before = ops.logical_and(token_mask, places < last)[:, :-1]
+            # The first step reads the last token.
+            before = ops.logical_and(token_mask, indices < last)[:, :-1]
             _, cache = self._advance(
                 token_ids[:, :-1], cache, self._unprepared(), before
             )
         return DecodingState((), cache, tokens)
 
     def prepare_weights(self):
-        """Returns weights in the form that steps read fastest."""
+        """Returns weights in the layout that decoding steps read fastest."""
         tied = self._output_dense is None
         return DecodingWeights.of(
             self._blocks, self._token_embedding if tied else None
         )
 
     def decode_step(self, tokens, state):
-        """Takes the next tokens of every hypothesis.
+        """Reads the next tokens of every hypothesis.
 
         Args:
             tokens: int32 (R, T), R rows of hypotheses.
@@ -108,13 +108,13 @@ class CausalLM(GPTParts):
         return x, kv.close_slots(cache, count)
 
     def _prompts(self, inputs):
-        """Returns token ids (B, S), and bool (B, S): where there is one."""
+        """Returns token ids (B, S) and their token mask, bool (B, S)."""
         if isinstance(inputs, dict) and "lengths" in inputs:
             token_ids = inputs["token_ids"]
-            places = ops.arange(ops.shape(token_ids)[1], dtype="int32")
-            # Where no id is padding, and none ends, -1 fills rows up.
+            indices = ops.arange(ops.shape(token_ids)[1], dtype="int32")
+            # Rows are padded with -1 if `pad_id` and `end_id` are both None.
             token_ids = ops.maximum(token_ids, 0)
-            return token_ids, places < inputs["lengths"][:, None]
+            return token_ids, indices < inputs["lengths"][:, None]
         token_ids, token_mask = self._parts(self.check_inputs(inputs))
         if token_mask is None:
             token_mask = ops.ones_like(token_ids, dtype="bool")
@@ -125,7 +125,7 @@ class CausalLM(GPTParts):
 
     def _check_room(self, sources, max_new_tokens):
         longest = int(sources["lengths"].max())
-        # The last token that is generated is not read.
+        # The last generated token is never read.
         if self.max_sequence_length is not None and (
             longest + max_new_tokens - 1 > self.max_sequence_length
         ):

@@ -1,19 +1,19 @@
-"""A compile config that means the same on every backend."""
+"""Backend-independent compile configs."""
 
 
 def portable_compile_config(config):
-    """Takes out of a compile config what only one backend understands.
+    """Removes backend-specific entries from a compile config.
 
-    Keras on PyTorch writes the module of its own subclass of the optimizer,
-    which no other backend can import; Keras on JAX writes `jit_compile=True`,
-    which would start `torch.compile` on PyTorch. Here the optimizer is named
-    by its public module and `jit_compile` is `"auto"` again.
+    Keras on PyTorch writes the module of its own optimizer subclass, which no
+    other backend can import; Keras on JAX writes `jit_compile=True`, which
+    would run `torch.compile` on PyTorch. This replaces the module with the
+    public one of the optimizer and resets `jit_compile` to `"auto"`.
 
     Args:
         config: what `keras.Model.get_compile_config` returns, or None.
 
     Returns:
-        The config, changed in a copy.
+        A changed copy of the config.
 
     Examples:
         >>> from keras_attn.models.compile_config import portable_compile_config

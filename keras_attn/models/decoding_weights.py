@@ -1,13 +1,13 @@
-"""The weights of a decoder in the form that its steps read fastest."""
+"""Decoder weights prepared for fast decoding steps."""
 
 from typing import Any, NamedTuple
 
 
 class DecodingWeights(NamedTuple):
-    """Holds what a decoder of blocks prepares once for many steps.
+    """Weights that a stack of decoder blocks prepares once for many steps.
 
     Args:
-        blocks: tuple, for each block of the decoder what it prepares.
+        blocks: tuple, the prepared weights of each decoder block.
         output_matrix: float (D, V), or (), from `TokenEmbedding`.
 
     Examples:
@@ -21,16 +21,16 @@ class DecodingWeights(NamedTuple):
 
     @classmethod
     def of(cls, blocks, embedding):
-        """Prepares the weights of a stack and of its output.
+        """Prepares the weights of a stack of blocks and of its output.
 
         Args:
             blocks: list of `DecoderBlock`.
-            embedding: `TokenEmbedding` whose matrix makes the logits, or None.
+            embedding: `TokenEmbedding` whose matrix gives the logits, or None.
         """
         matrix = () if embedding is None else embedding.output_matrix()
         return cls(tuple(block.prepare_weights() for block in blocks), matrix)
 
     @classmethod
     def unprepared(cls, count):
-        """Returns what stands for the weights of `count` blocks as they are."""
+        """Returns placeholders for `count` blocks with unprepared weights."""
         return cls(((),) * count, ())

@@ -1,4 +1,4 @@
-"""The encoder alone: from tokens to vectors that know their surroundings."""
+"""The Transformer encoder."""
 
 import keras
 from keras import ops
@@ -29,16 +29,17 @@ _MASK = "padding_mask"
 
 @keras.saving.register_keras_serializable(package="keras_attn")
 class Encoder(CheckedModel):
-    """Gives every token a vector that depends on the whole sequence.
+    """Transformer encoder: a contextual vector for every token.
 
         h = Blocks((E[x] + G[segment]) sqrt(D) + f(characters of x) + PE)
 
-    the encoder of Vaswani et al. 2017, https://arxiv.org/abs/1706.03762; with
-    `character_vocabulary_size` the vector of a word is the sum of one that is
-    looked up and one that its characters make (`CharacterEmbedding`), which
-    words that were never seen have as well. With `num_segments` it knows of
-    every token where it comes from, as BERT does (Devlin et al. 2019,
-    https://arxiv.org/abs/1810.04805): from the question or from the passage.
+    the encoder of Vaswani et al. 2017, https://arxiv.org/abs/1706.03762. With
+    `character_vocabulary_size` the embedding of a word is the sum of its entry
+    in the table and a vector computed from its characters
+    (`CharacterEmbedding`), which also covers unknown words. With `num_segments`
+    it adds segment embeddings, as in BERT (Devlin et al. 2019,
+    https://arxiv.org/abs/1810.04805), for example to tell a question from a
+    passage.
 
     Args:
         vocabulary_size: int. V.
@@ -46,39 +47,39 @@ class Encoder(CheckedModel):
         num_heads: int. N, dividing `hidden_dim`.
         hidden_dim: int. D.
         intermediate_dim: int. Width inside the feed-forward networks.
-        dropout: float in [0, 1). On embeddings and on sublayers' outputs.
+        dropout: float in [0, 1). On embeddings and on sublayer outputs.
         attention_dropout: float in [0, 1). On attention weights.
         activation_dropout: float in [0, 1). Inside feed-forward networks.
         activation: name or callable. Default `"relu"`.
         gated: bool. Gated feed-forward networks. Default False.
-        normalize_first: bool. Pre-norm blocks, and a layer norm behind them.
+        normalize_first: bool. Pre-norm blocks, and a layer norm after them.
         epsilon: float. Added to the variance in layer norms.
-        position_embedding: what is added to embeddings: `"sinusoidal"`,
-            `"learned"`, or None, nothing.
-        attention_position: `AttentionPosition`, such as `RotaryPosition`, that
-            the self-attentions of all blocks share; default None.
+        position_embedding: `"sinusoidal"`, `"learned"`, or None: the position
+            embedding added to token embeddings.
+        attention_position: `AttentionPosition`, such as `RotaryPosition`,
+            shared by the self-attention layers of all blocks. Default None.
         max_sequence_length: int. The longest sequence, in tokens; a learned
             table has as many rows. None: no limit.
-        character_vocabulary_size: int. How many characters there are, if words
-            come with theirs; default None, they do not.
-        num_segments: int. How many segments there are, if tokens come with
-            theirs; default None, they do not.
+        character_vocabulary_size: int. Number of character ids, if the inputs
+            include characters. Default None: they do not.
+        num_segments: int. Number of segment ids, if the inputs include
+            segments. Default None: they do not.
         scale_embedding: bool. Whether embeddings are multiplied by sqrt(D).
-            Default True, as in the paper; BERT's are not.
-        normalize_embedding: bool. A layer norm behind the sum of embeddings and
-            positions, as in BERT. Default False.
-        initializer: initializer of kernels and tables; default None: those of
-            the layers.
-        pad_id: int. The id that is no token, and no character.
+            Default True, as in the paper; BERT does not scale.
+        normalize_embedding: bool. Whether to apply a layer norm to the sum of
+            embeddings and positions, as in BERT. Default False.
+        initializer: initializer of kernels and embedding tables. Default: the
+            layers' own.
+        pad_id: int. The id of padding tokens and padding characters.
         **kwargs: arguments of `keras.Model`: `name`, `dtype`, ...
 
     Call arguments:
         inputs: int32 (B, T) token ids, or a dict with them as `"token_ids"`;
-            if words come with their characters, int32 (B, T, C) as
-            `"character_ids"`; if tokens come with their segments, int32 (B, T)
-            as `"segment_ids"`. A dict may have bool (B, T) as `"padding_mask"`,
-            True where there is a token; default: everywhere but at `pad_id`.
-        training: bool. Whether dropout acts.
+            with `character_vocabulary_size`, int32 (B, T, C) as
+            `"character_ids"`; with `num_segments`, int32 (B, T) as
+            `"segment_ids"`. A dict may have bool (B, T) as `"padding_mask"`,
+            True at tokens. Default: True except at `pad_id`.
+        training: bool. Whether to apply dropout.
 
     Returns:
         Float (B, T, D).
@@ -86,7 +87,7 @@ class Encoder(CheckedModel):
     Raises:
         ValueError: arguments out of range; ids of another rank, not integers,
             or out of range; sequences longer than `max_sequence_length`;
-            characters or segments that are missing, or that no one asked for.
+            characters or segments that are missing or unexpected.
 
     Examples:
         >>> model = keras_attn.models.Encoder(
@@ -96,7 +97,7 @@ class Encoder(CheckedModel):
         (1, 4, 16)
     """
 
-    # Parts of the inputs for which there is a default.
+    # Inputs that have a default.
     _may_be_missing = frozenset()
 
     def __init__(
@@ -174,15 +175,15 @@ class Encoder(CheckedModel):
         return self.encode(inputs, training=training)[0]
 
     def encode(self, inputs, training=None):
-        """Encodes, and says which positions hold a token.
+        """Encodes the inputs, and returns the token positions too.
 
         Args:
             inputs: as in a call.
-            training: bool. Whether dropout acts.
+            training: bool. Whether to apply dropout.
 
         Returns:
-            Float (B, T, D), and int32 (B, T): positions in tokens, -1 where
-            there is none.
+            Float (B, T, D), and int32 (B, T): positions, counted in tokens, -1
+            at padding.
         """
         parts = self.check_inputs(inputs)
         parts = parts if isinstance(parts, dict) else {"token_ids": parts}
@@ -211,7 +212,7 @@ class Encoder(CheckedModel):
         return x, positions
 
     def token_logits(self, x):
-        """Scores every token of the vocabulary with the matrix of embeddings.
+        """Computes logits over the vocabulary with the embedding matrix.
 
         Args:
             x: float (B, T, D).
@@ -232,7 +233,7 @@ class Encoder(CheckedModel):
         needed = sizes.keys() - self._may_be_missing
         if needed - parts.keys() or parts.keys() - sizes.keys() - {_MASK}:
             raise ValueError(
-                f"`inputs` must hold {' and '.join(sizes)}. "
+                f"`inputs` must contain {' and '.join(sizes)}. "
                 f"Received: {' and '.join(parts)}"
             )
         axes = "batch", "length", "characters"
@@ -298,7 +299,7 @@ class Encoder(CheckedModel):
 
     @classmethod
     def from_config(cls, config):
-        """Makes the model, and its position with it."""
+        """Creates the model and its attention position."""
         return super().from_config(with_position(config))
 
     def _make_embeddings(self):
@@ -340,7 +341,7 @@ class Encoder(CheckedModel):
             size,
             self.hidden_dim,
             scale=self.scale_embedding,
-            pad_id=None,  # the model hands positions on, not masks
+            pad_id=None,  # the model passes positions on, not masks
             dtype=self.dtype_policy,
             name=name,
             **self._initializers("initializer"),
@@ -372,7 +373,7 @@ class Encoder(CheckedModel):
         return norm
 
     def _initializers(self, name):
-        """Returns keyword arguments of a layer; none: its own default."""
+        """Returns keyword arguments of a layer; {} keeps its own default."""
         if self.initializer is None:
             return {}
         return {name: self.initializer.clone()}

@@ -1,22 +1,22 @@
-"""What models that stand on an encoder want of it."""
+"""Helpers of models that are built on an encoder."""
 
 import keras
 from keras import ops
 
 
 def check_encoder(encoder):
-    """Returns `encoder` where it is one, else raises ValueError."""
-    wanted = "encode", "check_inputs", "hidden_dim"
-    if not all(hasattr(encoder, name) for name in wanted):
+    """Returns `encoder`; raises ValueError if it is not one."""
+    required = "encode", "check_inputs", "hidden_dim"
+    if not all(hasattr(encoder, name) for name in required):
         raise ValueError(
-            "`encoder` must be a keras_attn.models.Encoder, or offer what it "
-            f"does ({', '.join(wanted)}). Received: {encoder!r}"
+            "`encoder` must be a keras_attn.models.Encoder, or have its "
+            f"attributes {', '.join(required)}. Received: {encoder!r}"
         )
     return encoder
 
 
 def with_encoder(config):
-    """Returns a config in which the encoder is a model again."""
+    """Returns a config with the encoder deserialized."""
     encoder = config["encoder"]
     if not isinstance(encoder, dict):
         return config
@@ -25,11 +25,11 @@ def with_encoder(config):
 
 
 def first_tokens(x, positions):
-    """Takes the vector of the first token of every row, wherever it stands.
+    """Returns the vector of the first token of every row, after any padding.
 
     Args:
         x: float (B, T, D).
-        positions: int32 (B, T), -1 where there is no token.
+        positions: int32 (B, T), -1 at padding.
 
     Returns:
         Float (B, D).
@@ -39,11 +39,11 @@ def first_tokens(x, positions):
 
 
 def last_tokens(x, positions):
-    """Takes the vector of the last token of every row, wherever it stands.
+    """Returns the vector of the last token of every row, before any padding.
 
     Args:
         x: float (B, T, D).
-        positions: int32 (B, T), -1 where there is no token.
+        positions: int32 (B, T), -1 at padding.
 
     Returns:
         Float (B, D).
@@ -54,6 +54,6 @@ def last_tokens(x, positions):
 
 
 def encoded_shape(encoder, inputs_shape):
-    """Returns the shape of an encoder's vectors, whatever else it returns."""
+    """Returns the shape of the sequence output of an encoder."""
     shape = encoder.compute_output_shape(inputs_shape)
     return shape["sequence_output"] if isinstance(shape, dict) else shape

@@ -39,7 +39,7 @@ class GenerativeModel(CheckedModel):
         **kwargs: arguments of `keras.Model`: `name`, `dtype`, ...
 
     Examples:
-        A language model of your own, driven by beam search:
+        A custom language model with beam search:
 
         >>> class LSTMLanguageModel(keras_attn.models.GenerativeModel):
         ...     def __init__(self, vocabulary_size, hidden_dim, **kwargs):
@@ -93,31 +93,32 @@ class GenerativeModel(CheckedModel):
     ):
         """Generates a sequence for every row.
 
-        A large set is decoded in batches of like length, the longest first,
-        each padded to one of few lengths; the answers stand in the order of the
-        rows, and are those that each row gets alone.
+        Large inputs are decoded in batches of similar length, the longest
+        first, each padded to one of a few lengths. The results are in the order
+        of the rows and equal those of decoding each row alone.
 
         Args:
             inputs: B rows of ids: int (B, S), padded, or a list of lists or of
                 1-D arrays, of any lengths; S is then the longest.
-            max_new_tokens: int. The most tokens generated, end token included.
+            max_new_tokens: int. The maximum number of generated tokens,
+                including the end token.
             strategy: a strategy of `keras_attn.decoding`, or `"greedy"`,
                 `"beam"` or `"sample"`.
             batch_size: int. Rows decoded together.
             prefix: token ids that the sequences begin with: a list for all
-                rows, or one list for each row; default None. They count in
+                rows, or one list per row; default None. The prefix counts in
                 tokens, scores, lengths and `max_new_tokens`.
             return_weights: bool. Whether to return the cross-attention of each
                 sequence. Default False.
-            verbose: `"auto"`, 0 or 1. Whether to show a progress bar: on a
-                terminal where there are several batches, never, or always.
+            verbose: `"auto"`, 0 or 1. Whether to show a progress bar. `"auto"`
+                shows one on a terminal if there are several batches.
 
         Returns:
             `Decoded`: tokens (B, t, L), scores (B, t), lengths (B, t), and
-            weights (B, t, M, N, L, S) of M layers where they are asked for.
+            with `return_weights`, weights (B, t, M, N, L, S) of M layers.
 
         Raises:
-            ValueError: bad ids, a row without a token, or lengths past a
+            ValueError: invalid ids, a row without tokens, or lengths past the
                 learned position table.
         """
         rows, prefix = self._sources_and_prefix(inputs, max_new_tokens, prefix)
@@ -138,25 +139,25 @@ class GenerativeModel(CheckedModel):
         return decoded
 
     def stream(self, inputs, max_new_tokens=64, strategy="greedy", prefix=None):
-        """Generates a sequence for every row, and shows every step.
+        """Generates a sequence for every row, and yields every step.
 
         All rows are decoded together, padded like a batch of `generate`.
 
         Args:
             inputs: rows of ids, as for `generate`.
-            max_new_tokens: int. The most tokens generated, end token included.
+            max_new_tokens: int. The maximum number of generated tokens,
+                including the end token.
             strategy: as for `generate`.
             prefix: as for `generate`. Default None.
 
         Returns:
-            Iterator that gives a `keras_attn.decoding.StreamedToken` after
-            every step, when it is asked for it: the sequences of each row so
-                far, and in `active` those that are continued. The last one
-                holds the
+            Iterator that yields a `keras_attn.decoding.StreamedToken` after
+            every step, computed on demand: the sequences of each row so far,
+            and in `active` those that are continued. The last one has the
             tokens, scores and lengths that `generate` returns.
 
         Raises:
-            ValueError: what `generate` raises, at once.
+            ValueError: as for `generate`, before the first step.
 
         Examples:
             >>> model = keras_attn.models.Transformer(
@@ -171,19 +172,19 @@ class GenerativeModel(CheckedModel):
         return stream(self, rows, max_new_tokens, strategy, prefix)
 
     def read_sources(self, inputs):
-        """Reads and checks what `generate` and `stream` are to decode.
+        """Reads and checks the inputs of `generate` and `stream`.
 
         Args:
             inputs: as for `generate`.
 
         Returns:
-            Rows of token ids, an object array (B,) of int32 arrays. Where
-            sources are something else: a nest of NumPy arrays with B rows each,
-            from which `start_decoding` gets its inputs.
+            Rows of token ids, an object array (B,) of int32 arrays. For
+            sources that are not token ids: a nest of NumPy arrays with B rows
+            each, from which `start_decoding` gets its inputs.
 
         Raises:
-            ValueError: bad ids, a row without a token, or a row longer than a
-                learned position table.
+            ValueError: invalid ids, a row without tokens, or a row longer than
+                the learned position table.
         """
         if not isinstance(inputs, (list, tuple)):
             inputs = check_ids("inputs", inputs, self.source_vocabulary_size)
@@ -199,7 +200,10 @@ class GenerativeModel(CheckedModel):
         return source, source if target is None else target
 
     def _check_special_ids(self, optional=()):
-        """Padding stands on both sides, start and end in the target only."""
+        """Checks the special ids.
+
+        Both sides have padding, only the target has start and end tokens.
+        """
         source, target = self._sizes
         for name, size in (
             ("pad_id", target if source is None else min(source, target)),
@@ -216,7 +220,7 @@ class GenerativeModel(CheckedModel):
                 )
 
     def _sources_and_prefix(self, inputs, max_new_tokens, prefix):
-        """Returns what `read_sources` does, and the prefix as an array."""
+        """Returns the result of `read_sources`, and the prefix as an array."""
         checks.positive_int("max_new_tokens", max_new_tokens)
         sources = self.read_sources(inputs)
         self._check_room(sources, max_new_tokens)
@@ -227,7 +231,7 @@ class GenerativeModel(CheckedModel):
         return sources, prefix
 
     def _check_room(self, sources, max_new_tokens):
-        """Refuses what the position table has no rows for."""
+        """Raises ValueError for lengths past the position table."""
         self._check_length("max_new_tokens", max_new_tokens)
 
     def _check_length(self, name, length):

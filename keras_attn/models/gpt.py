@@ -1,4 +1,4 @@
-"""The language model that reads from left to right."""
+"""GPT, the causal language model."""
 
 import keras
 
@@ -16,17 +16,17 @@ _SIZES = {
 
 @keras.saving.register_keras_serializable(package="keras_attn")
 class GPT(CausalLM):
-    """Says of every token which one comes next.
+    """GPT causal language model: predicts the next token.
 
         h = Blocks(E[x] + P)
         logits = LayerNorm(h) E^T
 
-    each block a causal self-attention and a feed-forward network. Pre-norm as
-    written: GPT-2 (Radford et al. 2019, "Language Models are Unsupervised
-    Multitask Learners"). With `normalize_first=False` post-norm and without
-    the last norm: GPT (Radford et al. 2018, "Improving Language Understanding
-    by Generative Pre-Training"). `GPT.gpt` and `GPT.gpt2` make the published
-    sizes.
+    Each block is a causal self-attention and a feed-forward network. The
+    equation is GPT-2, pre-norm (Radford et al. 2019, "Language Models are
+    Unsupervised Multitask Learners"). `normalize_first=False` gives GPT,
+    post-norm without the final norm (Radford et al. 2018, "Improving Language
+    Understanding by Generative Pre-Training"). `GPT.gpt` and `GPT.gpt2` create
+    the published sizes.
 
     Args:
         vocabulary_size: int. V.
@@ -35,39 +35,39 @@ class GPT(CausalLM):
         hidden_dim: int. D.
         intermediate_dim: int. Width inside the feed-forward networks; default
             4 D.
-        dropout: float in [0, 1). On embeddings and on sublayers' outputs.
+        dropout: float in [0, 1). On embeddings and on sublayer outputs.
         attention_dropout: float in [0, 1). On attention weights.
         activation_dropout: float in [0, 1). Inside feed-forward networks.
         activation: name or callable. Default `gelu_tanh`.
         gated: bool. Gated feed-forward networks. Default False.
-        normalize_first: bool. Pre-norm blocks, and a layer norm behind them.
+        normalize_first: bool. Pre-norm blocks, and a layer norm after them.
             Default True.
         epsilon: float. Added to the variance in layer norms.
-        position_embedding: what is added to embeddings: `"learned"`,
-            `"sinusoidal"`, or None, nothing.
-        attention_position: `AttentionPosition`, such as `RotaryPosition`, that
-            the self-attentions of all blocks share; default None.
-        max_sequence_length: int. The longest sequence, in tokens, a prompt and
-            what is generated together; a learned table has as many rows. None,
-            but not with learned positions: no limit.
+        position_embedding: `"learned"`, `"sinusoidal"`, or None: the position
+            embedding added to token embeddings.
+        attention_position: `AttentionPosition`, such as `RotaryPosition`,
+            shared by the self-attention layers of all blocks. Default None.
+        max_sequence_length: int. The longest sequence, in tokens, prompt and
+            generated tokens together; a learned table has as many rows. None:
+            no limit, not allowed with learned positions.
         tie_word_embeddings: bool. Whether the output uses the embedding's
             matrix. Default True.
-        pad_id: int. The id that is no token; None: every id is one, as in
-            GPT-2, and `end_id` stands behind sequences that have ended.
-        start_id: int. Never generated; None: there is none.
-        end_id: int. What a sequence ends with; None: none ends, as where tokens
-            are the characters of one long text.
+        pad_id: int. The id of padding tokens. None: there is no padding id, as
+            in GPT-2, and finished sequences are padded with `end_id`.
+        start_id: int. Never generated. None: there is none.
+        end_id: int. Ends a sequence. None: sequences never end, for example
+            when tokens are the characters of one long text.
         **kwargs: arguments of `keras.Model`: `name`, `dtype`, ...
 
     Call arguments:
         inputs: int32 (B, T) token ids, or a dict with them as `"token_ids"`
-            and, if need be, bool (B, T) as `"padding_mask"`, True where there
-            is a token; default: everywhere but at `pad_id`. Padding may stand
-            on either side: positions count tokens.
-        training: bool. Whether dropout acts.
+            and, optionally, bool (B, T) as `"padding_mask"`, True at tokens.
+            Default: True except at `pad_id`. Padding may be on either side:
+            positions count tokens only.
+        training: bool. Whether to apply dropout.
 
     Returns:
-        Float (B, T, V): logits of the token after each.
+        Float (B, T, V): logits of the next token at each position.
 
     Raises:
         ValueError: arguments out of range; ids of another rank, not integers,
@@ -86,7 +86,7 @@ class GPT(CausalLM):
 
     @classmethod
     def gpt(cls, vocabulary_size=40478, **kwargs):
-        """Returns a model of the size of GPT: 117 M parameters."""
+        """Returns a model with the size of GPT: 117 M parameters."""
         return cls(
             vocabulary_size,
             **{"normalize_first": False, "max_sequence_length": 512, **kwargs},
@@ -94,7 +94,7 @@ class GPT(CausalLM):
 
     @classmethod
     def gpt2(cls, size="small", vocabulary_size=50257, **kwargs):
-        """Returns a model of the size of a GPT-2.
+        """Returns a model with one of the sizes of GPT-2.
 
         Args:
             size: `"small"`, 124 M parameters, `"medium"`, 355 M, `"large"`,
@@ -119,16 +119,16 @@ class GPT(CausalLM):
         return self._logits(x)
 
     def encode(self, inputs, training=None):
-        """Returns the vectors that the logits are made of.
+        """Returns the hidden states from which the logits are computed.
 
         Args:
             inputs: as in a call.
-            training: bool. Whether dropout acts.
+            training: bool. Whether to apply dropout.
 
         Returns:
-            Float (B, T, D), behind the last norm where there is one; and int32
-            (B, T), positions in tokens, -1 where there is none, or None: there
-            is a token everywhere.
+            Float (B, T, D), after the final norm if there is one; and int32
+            (B, T), positions, counted in tokens, -1 at padding, or None if
+            there is no padding.
         """
         token_ids, token_mask = self._parts(self.check_inputs(inputs))
         positions = (

@@ -1,4 +1,4 @@
-"""The parts of a GPT, and their configuration."""
+"""Layers and configuration of the causal language models."""
 
 import keras
 from keras import ops
@@ -16,14 +16,14 @@ from keras_attn.models.block_options import BLOCK_OPTIONS, block_options
 from keras_attn.models.generative_model import GenerativeModel
 from keras_attn.models.input_checks import check_ids, check_mask
 
-_SPREAD = 0.02  # of the first weights, as published
+_INITIAL_STDDEV = 0.02  # as published
 
 
 class GPTParts(GenerativeModel):
-    """Makes embeddings, positions, a stack of blocks and the output.
+    """Creates embeddings, positions, a stack of blocks and the output.
 
-    Abstract: `GPT`, `TransformerXL` and `XLNet` say how they are put together,
-    and document the arguments.
+    Abstract: `GPT`, `TransformerXL` and `XLNet` define the forward pass and
+    document the arguments.
     """
 
     output_bias = False
@@ -91,13 +91,13 @@ class GPTParts(GenerativeModel):
         self.start_id = start_id
         self.end_id = end_id
         self._check_special_ids(optional=("pad_id", "start_id", "end_id"))
-        self._make_ends()
+        self._make_embeddings_and_output()
         self._make_blocks()
         self.built = True
 
     @property
     def source_vocabulary_size(self):
-        """V, in which the ids of prompts lie."""
+        """V, the vocabulary size of prompts."""
         return self.vocabulary_size
 
     def check_inputs(self, inputs):
@@ -108,7 +108,7 @@ class GPTParts(GenerativeModel):
             "padding_mask",
         }:
             raise ValueError(
-                "`inputs` must hold token_ids and, if need be, padding_mask. "
+                "`inputs` must contain token_ids, and optionally padding_mask. "
                 f"Received: {' and '.join(parts)}"
             )
         ids = check_ids("token_ids", parts["token_ids"], self.vocabulary_size)
@@ -161,11 +161,11 @@ class GPTParts(GenerativeModel):
 
     @classmethod
     def from_config(cls, config):
-        """Makes the model, and its position with it."""
+        """Creates the model and its attention position."""
         return super().from_config(with_position(config))
 
     def _parts(self, inputs):
-        """Returns token ids, and where there are tokens: None, everywhere."""
+        """Returns token ids and the token mask, None if all are tokens."""
         if not isinstance(inputs, dict):
             inputs = {"token_ids": inputs}
         token_ids, token_mask = inputs["token_ids"], inputs.get("padding_mask")
@@ -183,15 +183,15 @@ class GPTParts(GenerativeModel):
             return self._output_dense(x)
         return self._token_embedding.logits(x, output_matrix)
 
-    def _make_ends(self):
-        """Makes embeddings, positions, the last norm and the output."""
+    def _make_embeddings_and_output(self):
+        """Creates embeddings, positions, the final norm and the output."""
         dtype = self.dtype_policy
         width = (None, None, self.hidden_dim)
         self._token_embedding = TokenEmbedding(
             self.vocabulary_size,
             self.hidden_dim,
             scale=False,
-            pad_id=None,  # the model hands positions on, not masks
+            pad_id=None,  # the model passes positions on, not masks
             initializer=self._first_weights(),
             logits_bias=self.output_bias and self.tie_word_embeddings,
             dtype=dtype,
@@ -240,4 +240,4 @@ class GPTParts(GenerativeModel):
 
     @staticmethod
     def _first_weights():
-        return keras.initializers.RandomNormal(stddev=_SPREAD)
+        return keras.initializers.RandomNormal(stddev=_INITIAL_STDDEV)

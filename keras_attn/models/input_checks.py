@@ -1,4 +1,4 @@
-"""Bad input is answered at a model's door, before any trainer runs."""
+"""Input validation at the API boundary, before any trainer runs."""
 
 import keras
 import numpy as np
@@ -10,21 +10,21 @@ from keras_attn.models.compile_config import portable_compile_config
 
 
 def check_ids(name, ids, vocabulary_size, axes=("batch", "length"), least=0):
-    """Refuses what cannot be token ids, as far as one may look at it.
+    """Checks token ids; the values only if they are concrete.
 
     Args:
-        name: str. What the argument is called.
+        name: str. Name of the argument, for error messages.
         ids: NumPy array, nest of lists, tensor or symbolic tensor.
         vocabulary_size: int. Ids must lie in [least, vocabulary_size).
-        axes: tuple of str. What their axes are; default ("batch", "length").
+        axes: tuple of str. Names of their axes. Default ("batch", "length").
         least: int. The lowest id. Default 0.
 
     Returns:
         The ids; lists come back as an int32 array.
 
     Raises:
-        ValueError: ids of another rank, that are not integers, out of range,
-            or an empty batch.
+        ValueError: ids of the wrong rank, not integers or out of range, or an
+            empty batch.
 
     Examples:
         >>> keras_attn.models.input_checks.check_ids("source_ids", [[1, 9]], 5)
@@ -35,7 +35,7 @@ def check_ids(name, ids, vocabulary_size, axes=("batch", "length"), least=0):
         lengths = {len(row) if hasattr(row, "__len__") else 0 for row in ids}
         if len(lengths) > 1:
             raise ValueError(
-                f"`{name}` must have rows of equal length, padded. "
+                f"`{name}` must have padded rows of equal length. "
                 f"Received: lengths {sorted(lengths)}"
             )
         ids = np.asarray(ids)
@@ -64,20 +64,20 @@ def check_ids(name, ids, vocabulary_size, axes=("batch", "length"), least=0):
     return ids
 
 
-def check_mask(mask, shape, name="padding_mask", what="is one"):
-    """Refuses a mask that does not fit its tokens.
+def check_mask(mask, shape, name="padding_mask", what="at tokens"):
+    """Checks the shape of a token mask.
 
     Args:
         mask: array, nest of lists, tensor or symbolic tensor.
-        shape: tuple, that of the token ids.
-        name: str. What the argument is called.
-        what: str. What it says of a token.
+        shape: tuple, the expected shape.
+        name: str. Name of the argument, for error messages.
+        what: str. Where the mask is True, for error messages.
 
     Returns:
         The mask; lists come back as an array.
 
     Raises:
-        ValueError: another shape.
+        ValueError: the wrong shape.
 
     Examples:
         >>> from keras_attn.models.input_checks import check_mask
@@ -87,27 +87,27 @@ def check_mask(mask, shape, name="padding_mask", what="is one"):
     mask = mask if hasattr(mask, "shape") else np.asarray(mask)
     if not checks.fits(tuple(mask.shape), tuple(shape)):
         raise ValueError(
-            f"`{name}` must say of each token of {tuple(shape)} whether it "
-            f"{what}. Received: shape {tuple(mask.shape)}"
+            f"`{name}` must have shape {tuple(shape)}, True {what}. "
+            f"Received: shape {tuple(mask.shape)}"
         )
     return mask
 
 
 def check_pair(inputs, sizes, max_sequence_length=None):
-    """Refuses what cannot be a source and the target that belongs to it.
+    """Checks a pair of source ids and target ids.
 
     Args:
-        inputs: pair of (B, S) and (B, T) ids, of any kind that `check_ids`
-            takes.
-        sizes: pair of int. Vocabularies of both.
-        max_sequence_length: int. The longest sequence, in tokens; default None.
+        inputs: pair of (B, S) and (B, T) ids, of any type that `check_ids`
+            accepts.
+        sizes: pair of int. The vocabulary sizes.
+        max_sequence_length: int. The longest sequence, in tokens. Default None.
 
     Returns:
         Source ids and target ids.
 
     Raises:
-        ValueError: no pair, what `check_ids` refuses, different numbers of
-            rows, or a sequence that is too long.
+        ValueError: not a pair, ids that `check_ids` rejects, different numbers
+            of rows, or a sequence that is too long.
     """
     if not isinstance(inputs, (list, tuple)) or len(inputs) != 2:
         raise ValueError(
@@ -136,18 +136,18 @@ def check_pair(inputs, sizes, max_sequence_length=None):
 
 
 class CheckedModel(QuantizedModelParts, keras.Model):
-    """Checks arrays before Keras's trainer takes the variables.
+    """Model that checks arrays before Keras's trainer takes the variables.
 
     On JAX an exception inside `predict` or `fit` leaves a model without its
-    weights. A model overrides `check_inputs` with its own checks.
+    weights. Subclasses override `check_inputs` with their own checks.
     """
 
     def check_inputs(self, inputs):
-        """Returns the inputs, or raises ValueError. Default: no checks."""
+        """Returns the inputs, or raises ValueError. No checks by default."""
         return inputs
 
     def __call__(self, *args, **kwargs):
-        """Checks, then calls."""
+        """Checks the inputs, then calls the model."""
         if args:
             args = (self.check_inputs(args[0]), *args[1:])
         elif "inputs" in kwargs:
@@ -185,8 +185,8 @@ class CheckedModel(QuantizedModelParts, keras.Model):
         return super().predict_on_batch(self._checked(x))
 
     def _build_optimizer(self):
-        # TensorFlow traces a training step twice where its first trace makes
-        # variables, as those of the optimizer.
+        # TensorFlow traces a training step twice if its first trace creates
+        # variables, such as those of the optimizer.
         optimizer = getattr(self, "optimizer", None)
         if self.built and optimizer is not None and not optimizer.built:
             optimizer.build(self.trainable_variables)

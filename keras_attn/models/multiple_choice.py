@@ -1,4 +1,4 @@
-"""Which of several sequences it is."""
+"""Multiple-choice classification."""
 
 import keras
 import numpy as np
@@ -9,12 +9,12 @@ from keras_attn.models.input_checks import CheckedModel
 
 @keras.saving.register_keras_serializable(package="keras_attn")
 class MultipleChoice(CheckedModel):
-    """Scores each of C choices, and lets a softmax choose.
+    """Scores C choices, which compete in one softmax.
 
         logits[c] = v . Dropout(pooled[c])
 
-    each choice a sequence of its own, such as the beginning of a story and one
-    of four ends: SWAG in Devlin et al. 2019, sec. 4.4,
+    Each choice is one sequence, such as a sentence and one of four
+    continuations: SWAG in Devlin et al. 2019, sec. 4.4,
     https://arxiv.org/abs/1810.04805.
 
     Args:
@@ -22,16 +22,16 @@ class MultipleChoice(CheckedModel):
         **kwargs: arguments of `keras.Model`: `name`, `dtype`, ...
 
     Call arguments:
-        inputs: what the classifier takes, with an axis more: int32 (B, C, T)
-            token ids, or a dict of arrays (B, C, T).
-        training: bool. Whether dropout acts.
+        inputs: the inputs of the classifier with an additional axis: int32
+            (B, C, T) token ids, or a dict of arrays (B, C, T).
+        training: bool. Whether to apply dropout.
 
     Returns:
         Float (B, C), logits.
 
     Raises:
-        ValueError: a classifier of several classes, inputs of another rank, or
-            what the classifier raises.
+        ValueError: a classifier with several classes, inputs of the wrong rank,
+            or as for the classifier.
 
     Examples:
         >>> encoder = keras_attn.models.Bert(
@@ -98,7 +98,7 @@ class MultipleChoice(CheckedModel):
 
     @classmethod
     def from_config(cls, config):
-        """Makes the model, and its classifier with it."""
+        """Creates the model and its classifier."""
         classifier = config["classifier"]
         if isinstance(classifier, dict):
             classifier = keras.saving.deserialize_keras_object(classifier)

@@ -1,4 +1,4 @@
-"""Who sees whom where tokens are guessed in an order of their own."""
+"""Visibility under a permuted prediction order (XLNet)."""
 
 from typing import Any, NamedTuple
 
@@ -8,11 +8,11 @@ from keras_attn.ops import Visibility
 
 
 class ContentAndQueryVisibility(NamedTuple):
-    """Holds what the content and the queries of an XLNet see.
+    """Visibility of both streams of an XLNet.
 
     Args:
-        content: `Visibility` of the tokens.
-        queries: `Visibility` of the targets, or None: there are none.
+        content: `Visibility` of the content stream.
+        queries: `Visibility` of the query stream; None without targets.
 
     Examples:
         >>> from keras_attn.models import permutation_order
@@ -29,89 +29,98 @@ class ContentAndQueryVisibility(NamedTuple):
 def content_and_query_visibility(
     parts, token_mask, memory=(), bidirectional_data=False, documents=None
 ):
-    """Describes who sees whom, once for all blocks.
+    """Computes the visibility of both streams, once for all blocks.
 
-    With o[t] the order, that is, when token t comes, token t of the content
-    sees s where o[s] <= o[t], and the query for t sees s where o[s] < o[t]. One
-    rule, `causal`, serves both: tokens are at 2 o, and content looks from 2 o +
-    1, a query from 2 o - 1. The z of the paper is the inverse: o = argsort(z).
+    Let o[t] be the step at which token t is predicted. Token t of the content
+    stream sees s if o[s] <= o[t]; the query for t sees s if o[s] < o[t]. Both
+    use the same `causal` rule: keys have order 2 o, content tokens have query
+    order 2 o + 1, queries 2 o - 1. The z of the paper is the inverse:
+    o = argsort(z).
 
     Args:
-        parts: dict of what an `XLNet` is called on.
-        token_mask: bool (B, T), where there is a token; None: everywhere.
+        parts: dict of the inputs of an `XLNet` call.
+        token_mask: bool (B, T), True at tokens; None: no padding.
         memory: `SegmentMemory` of M slots, or ().
         bidirectional_data: bool. Whether the second half of the rows is read
             from right to left.
-        documents: pair of int32 (B, T) and (B, M), numbers of documents, which
-            do not see each other; None, or a pair of None: all is one.
+        documents: pair of int32 (B, T) and (B, M), document ids; attention does
+            not cross documents. None, or a pair of None: one document.
 
     Returns:
         `ContentAndQueryVisibility`.
     """
     token_ids = parts["token_ids"]
     rows, length = ops.shape(token_ids)
-    before = ops.shape(memory.token_mask)[1] if memory else 0
-    slots = ops.arange(before + length, dtype="int32")[None]
-    places = slots
+    memory_length = ops.shape(memory.token_mask)[1] if memory else 0
+    slots = ops.arange(memory_length + length, dtype="int32")[None]
+    slot_positions = slots
     if bidirectional_data:
-        # Half of the rows count down, so that distances change their sign.
-        turned = ops.arange(rows, dtype="int32")[:, None] >= (rows + 1) // 2
-        places = ops.where(turned, before + length - 1 - slots, slots)
-    keys_there = _keys_there(token_mask, memory, rows, length)
-    key_positions = places
-    if keys_there is not None:
-        key_positions = ops.where(keys_there, places, -1)
+        # Half of the rows count down, which flips the sign of distances.
+        is_reversed = (
+            ops.arange(rows, dtype="int32")[:, None] >= (rows + 1) // 2
+        )
+        slot_positions = ops.where(
+            is_reversed, memory_length + length - 1 - slots, slots
+        )
+    key_mask = _key_mask(token_mask, memory, rows, length)
+    key_positions = slot_positions
+    if key_mask is not None:
+        key_positions = ops.where(key_mask, slot_positions, -1)
     common = {
         "key_positions": key_positions,
         "padding": "any",
-        **_keys(parts, memory, documents, rows, before),
+        **_key_ids(parts, memory, documents, rows, memory_length),
     }
     order, mask = parts.get("order"), parts.get("permutation_mask")
     if order is not None:
         order = 2 * ops.cast(order, "int32")
         common |= {
             "causal": True,
-            "key_order": _behind(order, before, rows, -2),
+            "key_order": _prepend_memory(order, memory_length, rows, -2),
         }
     if mask is not None:
-        mask = _behind(ops.cast(mask, "bool"), before, rows, True)
-    own = _own(parts, documents)
+        mask = _prepend_memory(
+            ops.cast(mask, "bool"), memory_length, rows, True
+        )
+    query_ids = _query_ids(parts, documents)
     content = Visibility(
-        query_positions=key_positions[:, before:],
+        query_positions=key_positions[:, memory_length:],
         query_order=None if order is None else order + 1,
-        attention_mask=None if mask is None else _with_itself(mask, before),
-        # Slots are places, unless half of the rows are turned.
-        offset=None if bidirectional_data else before,
-        **own,
+        attention_mask=None
+        if mask is None
+        else _allow_self(mask, memory_length),
+        # Slots are positions unless half of the rows are reversed.
+        offset=None if bidirectional_data else memory_length,
+        **query_ids,
         **common,
     )
     targets = _targets(parts)
     if targets is None:
         return ContentAndQueryVisibility(content, None)
-    chosen = ops.maximum(targets, 0)
+    indices = ops.maximum(targets, 0)
 
     def at_targets(array):
         if array is None:
             return None
         array = array + ops.zeros_like(token_ids[:, :1], dtype=array.dtype)
-        return ops.take_along_axis(array, chosen, axis=1)
+        return ops.take_along_axis(array, indices, axis=1)
 
     positions = ops.where(
-        targets >= 0, at_targets(key_positions[:, before:]), -1
+        targets >= 0, at_targets(key_positions[:, memory_length:]), -1
     )
     if mask is not None:
-        mask = ops.take_along_axis(mask, chosen[..., None], axis=1)[:, None]
+        mask = ops.take_along_axis(mask, indices[..., None], axis=1)[:, None]
     queries = Visibility(
         query_positions=positions,
         query_order=None if order is None else at_targets(order) - 1,
         attention_mask=mask,
-        **{name: at_targets(array) for name, array in own.items()},
+        **{name: at_targets(array) for name, array in query_ids.items()},
         **common,
     )
     return ContentAndQueryVisibility(content, queries)
 
 
-def _keys_there(token_mask, memory, rows, length):
+def _key_mask(token_mask, memory, rows, length):
     if not memory:
         return token_mask
     if token_mask is None:
@@ -119,34 +128,36 @@ def _keys_there(token_mask, memory, rows, length):
     return ops.concatenate([memory.token_mask, token_mask], axis=1)
 
 
-def _keys(parts, memory, documents, rows, before):
-    """What is known of the keys, those of the memory among them."""
-    found = {}
-    sides = parts.get("segment_ids")
-    if sides is not None:
-        # A memory is of the first text, as in transformers.
-        sides = ops.cast(sides, "int32")
-        found["key_token_type_ids"] = _behind(sides, before, rows, 0)
+def _key_ids(parts, memory, documents, rows, memory_length):
+    """Returns the ids of the keys, including those of the memory."""
+    ids = {}
+    token_types = parts.get("segment_ids")
+    if token_types is not None:
+        # The memory belongs to the first text, as in transformers.
+        token_types = ops.cast(token_types, "int32")
+        ids["key_token_type_ids"] = _prepend_memory(
+            token_types, memory_length, rows, 0
+        )
     if documents is not None and documents[0] is not None:
-        numbers = documents[0]
+        document_ids = documents[0]
         if memory:
-            numbers = ops.concatenate([documents[1], numbers], axis=1)
-        found["key_segment_ids"] = numbers
-    return found
+            document_ids = ops.concatenate([documents[1], document_ids], axis=1)
+        ids["key_segment_ids"] = document_ids
+    return ids
 
 
-def _own(parts, documents):
-    """What is known of the tokens themselves."""
-    found = {}
+def _query_ids(parts, documents):
+    """Returns the ids of the queries."""
+    ids = {}
     if parts.get("segment_ids") is not None:
-        found["query_token_type_ids"] = ops.cast(parts["segment_ids"], "int32")
+        ids["query_token_type_ids"] = ops.cast(parts["segment_ids"], "int32")
     if documents is not None and documents[0] is not None:
-        found["query_segment_ids"] = documents[0]
-    return found
+        ids["query_segment_ids"] = documents[0]
+    return ids
 
 
 def _targets(parts):
-    """Returns the places that are guessed, int32 (B, P), -1 none; or None."""
+    """Returns the target positions, int32 (B, P), -1 for none; or None."""
     targets, mapping = (
         parts.get("target_positions"),
         parts.get("target_mapping"),
@@ -155,22 +166,22 @@ def _targets(parts):
         return ops.cast(targets, "int32")
     if mapping is None:
         return None
-    places = ops.cast(ops.argmax(mapping, axis=-1), "int32")
-    return ops.where(ops.any(mapping > 0, axis=-1), places, -1)
+    positions = ops.cast(ops.argmax(mapping, axis=-1), "int32")
+    return ops.where(ops.any(mapping > 0, axis=-1), positions, -1)
 
 
-def _behind(array, before, rows, value):
-    """Puts `before` slots of a memory in front of the last axis."""
-    if isinstance(before, int) and before == 0:
+def _prepend_memory(array, memory_length, rows, value):
+    """Prepends `memory_length` slots of `value` along the last axis."""
+    if isinstance(memory_length, int) and memory_length == 0:
         return array
-    shape = (rows, *ops.shape(array)[1:-1], before)
+    shape = (rows, *ops.shape(array)[1:-1], memory_length)
     memory = ops.full(shape, value, dtype=array.dtype)
     return ops.concatenate([memory, array], axis=-1)
 
 
-def _with_itself(mask, before):
-    """Lets every token see itself; (B, 1, T, M + T)."""
+def _allow_self(mask, memory_length):
+    """Returns the mask with self-attention allowed, (B, 1, T, M + T)."""
     length = ops.shape(mask)[1]
-    slots = ops.arange(before + length, dtype="int32")
-    own = slots[before:, None] == slots[None]
-    return ops.logical_or(mask, own[None])[:, None]
+    slots = ops.arange(memory_length + length, dtype="int32")
+    query_ids = slots[memory_length:, None] == slots[None]
+    return ops.logical_or(mask, query_ids[None])[:, None]

@@ -1,4 +1,4 @@
-"""The prompts of a language model: rows of tokens without any padding."""
+"""Prompts of a language model as rows of tokens without padding."""
 
 import keras
 import numpy as np
@@ -9,21 +9,21 @@ _NO_ID = -1
 
 
 def prompt_rows(inputs, pad_id, vocabulary_size):
-    """Reads prompts, wherever their padding stands.
+    """Reads prompts and removes padding on either side.
 
     Args:
         inputs: list of rows of any lengths, each a list or an array of ids;
             int (B, S), padded on either side; or a dict with such an array as
             `"token_ids"` and bool (B, S), True at tokens, as `"padding_mask"`.
-        pad_id: int, the id that is no token; None: every id is one.
-        vocabulary_size: int. Ids must be less.
+        pad_id: int, the id of padding tokens; None: there is none.
+        vocabulary_size: int. Ids must be less than this.
 
     Returns:
         NumPy object array (B,), each of its items an int32 array (length,).
 
     Raises:
-        ValueError: what is no such input, ids out of range, a row without a
-            token, or no row at all.
+        ValueError: inputs of another form, ids out of range, a row without
+            tokens, or no rows.
 
     Examples:
         >>> from keras_attn.models.prompts import prompt_rows
@@ -35,15 +35,16 @@ def prompt_rows(inputs, pad_id, vocabulary_size):
         inputs, pad_id = _unmasked(inputs), None
     pad_id = _NO_ID if pad_id is None else pad_id
     rows = token_rows(inputs, pad_id, vocabulary_size)
-    for number, row in enumerate(rows):
-        rows[number] = row[row != pad_id]
+    for index, row in enumerate(rows):
+        rows[index] = row[row != pad_id]
     return rows
 
 
 def _unmasked(inputs):
     if set(inputs) != {"token_ids", "padding_mask"}:
         raise ValueError(
-            "`inputs` must hold token_ids and padding_mask, or be rows of ids. "
+            "`inputs` must contain token_ids and padding_mask, or be rows of "
+            "ids. "
             f"Received: {' and '.join(inputs)}"
         )
     ids, token_mask = (
@@ -52,7 +53,7 @@ def _unmasked(inputs):
     )
     if ids.ndim != 2 or ids.shape != token_mask.shape:
         raise ValueError(
-            "`token_ids` and `padding_mask` must have one shape (batch, "
+            "`token_ids` and `padding_mask` must have the same shape (batch, "
             f"length). Received: {ids.shape} and {token_mask.shape}"
         )
     return [

@@ -1,4 +1,4 @@
-"""Which arguments of a recurrent model go together."""
+"""Checks of the argument combinations of a recurrent model."""
 
 from keras_attn.layers import ScoredAttention
 
@@ -6,17 +6,17 @@ from keras_attn.layers import ScoredAttention
 def check_together(
     attention, input_feeding, scheduled_sampling, max_sequence_length
 ):
-    """Raises ValueError where arguments do not go together.
+    """Raises ValueError for incompatible arguments.
 
     Args:
         attention: as for `RecurrentSeq2Seq`.
-        input_feeding: likewise.
-        scheduled_sampling: likewise.
-        max_sequence_length: likewise.
+        input_feeding: as for `RecurrentSeq2Seq`.
+        scheduled_sampling: as for `RecurrentSeq2Seq`.
+        max_sequence_length: as for `RecurrentSeq2Seq`.
     """
     if attention is None and input_feeding:
         raise ValueError(
-            "`input_feeding` feeds what attention found. "
+            "`input_feeding` needs attention. "
             "Received: input_feeding=True with attention=None"
         )
     if attention == "location" and max_sequence_length is None:
@@ -41,13 +41,13 @@ def check_together(
         )
     if attention.hard == "reinforce":
         raise ValueError(
-            "`attention` must have a gradient: RecurrentSeq2Seq has no "
+            "`attention` must be differentiable: RecurrentSeq2Seq has no "
             'Reinforce layer. Received: hard="reinforce"'
         )
-    steps = input_feeding or scheduled_sampling is not None
-    if steps and (attention.hard or attention.dropout):
+    stepwise = input_feeding or scheduled_sampling is not None
+    if stepwise and (attention.hard or attention.dropout):
         raise ValueError(
-            "`attention` must draw nothing where steps are taken one by one, "
-            "with `input_feeding` or `scheduled_sampling`. Received: "
+            "`attention` must be deterministic with `input_feeding` or "
+            "`scheduled_sampling`, which run step by step. Received: "
             f"hard={attention.hard!r}, dropout={attention.dropout}"
         )

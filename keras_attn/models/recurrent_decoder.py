@@ -1,4 +1,4 @@
-"""The target side of a recurrent model: cells, attention and output."""
+"""Decoder of a recurrent model: cells, attention and output."""
 
 from typing import Any, NamedTuple
 
@@ -12,14 +12,14 @@ CELLS = {"lstm": keras.layers.LSTMCell, "gru": keras.layers.GRUCell}
 
 
 class Hypothesis(NamedTuple):
-    """Holds what a recurrent decoder remembers of its tokens so far.
+    """State of a recurrent decoder after the tokens so far.
 
     Args:
         states: tuple, for each layer a tuple of float (R, D): h, and c of an
             LSTM.
-        fed: float (R, D), what attention made of the step before, where it is
-            fed to the next; else ().
-        step: int32 (), how many tokens there were.
+        fed: float (R, D), with input feeding the attentional output of the
+            previous step; else ().
+        step: int32 (), the number of tokens so far.
     """
 
     states: Any
@@ -27,23 +27,24 @@ class Hypothesis(NamedTuple):
     step: Any
 
 
-class Chance(NamedTuple):
-    """Holds the random numbers of scheduled sampling.
+class SamplingDraws(NamedTuple):
+    """Random numbers of scheduled sampling.
 
     Args:
-        coins: bool (R, T), where the model reads its own token.
-        places: float32 (R, T) in [0, 1), which one: the token at this place of
-            its cumulated probabilities.
+        use_prediction: bool (R, T), True where the model reads a token that it
+            has sampled.
+        uniforms: float32 (R, T) in [0, 1), the uniforms for inverse transform
+            sampling of that token.
     """
 
-    coins: Any
-    places: Any
+    use_prediction: Any
+    uniforms: Any
 
 
 class RecurrentDecoder(keras.layers.Layer):
-    """Reads target tokens and a memory, and scores the next token.
+    """Computes the logits of the next token from target tokens and a memory.
 
-    `RecurrentSeq2Seq` says what is computed, and documents the arguments.
+    `RecurrentSeq2Seq` documents the equations and the arguments.
     """
 
     def __init__(
@@ -106,100 +107,108 @@ class RecurrentDecoder(keras.layers.Layer):
         fed = ops.zeros_like(states[0][0]) if self.input_feeding else ()
         return Hypothesis(states, fed, ops.zeros((), "int32"))
 
-    def read(self, ids, hypothesis, memory, training=False, chance=None):
-        """Reads tokens one after the other.
+    def read(self, ids, hypothesis, memory, training=False, sampling=None):
+        """Reads tokens in sequence.
 
         Args:
             ids: int32 (R, T).
             hypothesis: `Hypothesis` of R rows.
-            memory: float (B, S, D) and positions, int32 (B, S): of B sources,
-                the R / B rows of each side by side; () without attention.
-            training: bool. Whether dropout acts.
-            chance: `Chance`, or None: the tokens are those of `ids`.
+            memory: float (B, S, D) and positions, int32 (B, S), of B sources
+                with R / B adjacent rows each; () without attention.
+            training: bool. Whether to apply dropout.
+            sampling: `SamplingDraws`, or None: read the tokens of `ids`.
 
         Returns:
             Logits, float (R, T, V); weights (R, T, S), or (); `Hypothesis`.
         """
         count = ops.shape(ids)[1]
         steps = hypothesis.step + ops.arange(count, dtype="int32")
-        # Drawn here: a loop cannot draw.
-        kept = [self._kept(ids, training) for _ in range(2)]
+        # Sampled here, because a backend loop cannot draw random numbers.
+        dropout_masks = [self._dropout_mask(ids, training) for _ in range(2)]
         state = hypothesis.states, hypothesis.fed
-        if self.input_feeding or chance is not None:
-            state, logits, weights = self._one_by_one(
-                ids, state, steps, kept, memory, training, chance
+        if self.input_feeding or sampling is not None:
+            state, logits, weights = self._read_stepwise(
+                ids, state, steps, dropout_masks, memory, training, sampling
             )
         else:
-            x = self._kept_part(self._embedding(ids), kept[0])
+            x = self._apply_dropout_mask(self._embedding(ids), dropout_masks[0])
             states, x = self._cells_over_time(x, state[0])
             x, weights = self._attend(x, steps, memory, training)
-            logits = self._output_dense(self._kept_part(x, kept[1]))
+            logits = self._output_dense(
+                self._apply_dropout_mask(x, dropout_masks[1])
+            )
             state = states, ()
         return logits, weights, Hypothesis(*state, hypothesis.step + count)
 
-    def _one_by_one(self, ids, state, steps, kept, memory, training, chance):
-        """Where a step needs what the step before it ended with."""
-        inputs = {"ids": ids, "chance": () if chance is None else chance}
-        inputs["kept"] = kept
+    def _read_stepwise(
+        self, ids, state, steps, dropout_masks, memory, training, sampling
+    ):
+        """Reads tokens where each step needs the result of the previous one."""
+        inputs = {"ids": ids, "sampling": () if sampling is None else sampling}
+        inputs["dropout_masks"] = dropout_masks
         inputs = keras.tree.map_structure(_time_first, inputs)
         inputs["step"] = steps
-        # What the model would have said; before the first token nothing.
-        said = ops.zeros_like(ids[:, 0])
+        # The token sampled at the previous step; unused at the first.
+        sampled = ops.zeros_like(ids[:, 0])
 
-        def step(carried, now):
-            states, fed, said = carried
+        def step(carry, now):
+            states, fed, sampled = carry
             token = now["ids"]
-            if chance is not None:
-                own = ops.logical_and(now["chance"].coins, now["step"] > 0)
-                token = ops.where(own, said, token)
-            x = self._kept_part(self._embedding(token), now["kept"][0])
+            if sampling is not None:
+                own = ops.logical_and(
+                    now["sampling"].use_prediction, now["step"] > 0
+                )
+                token = ops.where(own, sampled, token)
+            x = self._apply_dropout_mask(
+                self._embedding(token), now["dropout_masks"][0]
+            )
             if self.input_feeding:
                 x = ops.concatenate([x, fed], axis=-1)
-            states, x = self._cells_at_once(x, states)
+            states, x = self._cells_step(x, states)
             x, weights = self._attend(
                 x[:, None], now["step"][None], memory, training
             )
             fed = x[:, 0] if self.input_feeding else ()
-            x = self._kept_part(x[:, 0], now["kept"][1])
-            # Outside of the loop the product is one large one.
-            scored = x if chance is None else self._output_dense(x)
-            if chance is not None:
-                said = _drawn(scored, now["chance"].places)
+            x = self._apply_dropout_mask(x[:, 0], now["dropout_masks"][1])
+            # Without scheduled sampling one matmul after the loop is faster.
+            scored = x if sampling is None else self._output_dense(x)
+            if sampling is not None:
+                sampled = _sample(scored, now["sampling"].uniforms)
             weights = keras.tree.map_structure(lambda x: x[:, 0], weights)
-            return (states, fed, said), (scored, weights)
+            return (states, fed, sampled), (scored, weights)
 
-        (*state, _), (scored, weights) = scan(step, (*state, said), inputs)
+        (*state, _), (scored, weights) = scan(step, (*state, sampled), inputs)
         scored = _time_first(scored)
-        logits = scored if chance is not None else self._output_dense(scored)
+        logits = scored if sampling is not None else self._output_dense(scored)
         weights = keras.tree.map_structure(_time_first, weights)
         return tuple(state), logits, weights
 
     def _cells_over_time(self, x, states):
         states, x = scan(
-            lambda states, now: self._cells_at_once(now, states),
+            lambda states, now: self._cells_step(now, states),
             states,
             _time_first(x),
         )
         return states, _time_first(x)
 
-    def _cells_at_once(self, x, states):
-        following = []
+    def _cells_step(self, x, states):
+        new_states = []
         for cell, state in zip(self._cells, states, strict=True):
             x, state = cell(x, list(state))
-            following.append(tuple(state))
-        return tuple(following), x
+            new_states.append(tuple(state))
+        return tuple(new_states), x
 
     def _attend(self, x, steps, memory, training):
-        """Attends, and mixes what was found with what asked for it."""
+        """Attends to the memory and mixes the context with the query."""
         if self._attention is None:
             return x, ()
         encoded, positions = memory
         rows, count = ops.shape(x)[0], ops.shape(x)[1]
         sources = ops.shape(encoded)[0]
-        # The hypotheses of a source are queries of one memory.
+        # All hypotheses of a source attend to the same memory.
         query = ops.reshape(x, (sources, -1, self.hidden_dim))
         steps = ops.broadcast_to(steps[None], (rows, count))
-        found, weights = self._attention(
+        context, weights = self._attention(
             query,
             encoded,
             query_positions=ops.reshape(steps, (sources, -1)),
@@ -207,13 +216,13 @@ class RecurrentDecoder(keras.layers.Layer):
             return_attention_scores=True,
             training=training,
         )
-        found = ops.reshape(found, (rows, count, self.hidden_dim))
+        context = ops.reshape(context, (rows, count, self.hidden_dim))
         weights = ops.reshape(weights, (rows, count, ops.shape(encoded)[1]))
-        mixed = self._mixing_dense(ops.concatenate([found, x], axis=-1))
+        mixed = self._mixing_dense(ops.concatenate([context, x], axis=-1))
         return mixed, weights
 
-    def _kept(self, ids, training):
-        """Draws what dropout multiplies (R, T, D) by; () where it does not."""
+    def _dropout_mask(self, ids, training):
+        """Samples the dropout multipliers (R, T, D); () without dropout."""
         if not training or not self._dropout_layer.rate:
             return ()
         shape = (*ops.shape(ids), self.hidden_dim)
@@ -221,19 +230,19 @@ class RecurrentDecoder(keras.layers.Layer):
         return self._dropout_layer(ones, training=True)
 
     @staticmethod
-    def _kept_part(x, kept):
-        return x if isinstance(kept, tuple) else x * kept
+    def _apply_dropout_mask(x, mask):
+        return x if isinstance(mask, tuple) else x * mask
 
 
 def _time_first(x):
-    """Swaps rows and times."""
+    """Swaps the batch axis and the time axis."""
     return ops.swapaxes(x, 0, 1)
 
 
-def _drawn(logits, places):
-    """Draws a token of each row: the one that lies at its place in [0, 1)."""
-    shares = ops.softmax(ops.cast(logits, "float32"))
-    passed = ops.cumsum(shares, axis=-1) <= places[:, None]
+def _sample(logits, uniforms):
+    """Samples a token per row by inverse transform of uniforms."""
+    probabilities = ops.softmax(ops.cast(logits, "float32"))
+    passed = ops.cumsum(probabilities, axis=-1) <= uniforms[:, None]
     last = logits.shape[-1] - 1
     token = ops.sum(ops.cast(passed, "int32"), axis=-1)
     return ops.minimum(token, last)

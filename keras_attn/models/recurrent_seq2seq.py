@@ -1,4 +1,4 @@
-"""The recurrent encoder-decoder, with and without attention."""
+"""Recurrent encoder-decoder, with or without attention."""
 
 import keras
 from keras import ops
@@ -12,8 +12,8 @@ from keras_attn.models.input_checks import check_pair
 from keras_attn.models.recurrent_checks import check_together
 from keras_attn.models.recurrent_decoder import (
     CELLS,
-    Chance,
     RecurrentDecoder,
+    SamplingDraws,
 )
 from keras_attn.ops import positions_from_mask
 
@@ -22,60 +22,63 @@ _LAYERS = {"lstm": keras.layers.LSTM, "gru": keras.layers.GRU}
 
 @keras.saving.register_keras_serializable(package="keras_attn")
 class RecurrentSeq2Seq(GenerativeModel):
-    """Reads a source token by token, and writes a target token by token.
+    """Recurrent encoder-decoder with optional attention.
 
         h[j] = RNN(h[j - 1], E[x[j]])                 the source
         s[i] = RNN(s[i - 1], [E[y[i]]; m[i - 1]])     s[-1]: the last h
-        c[i] = sum_j weight[i, j] h[j]                what attention finds
+        c[i] = sum_j weight[i, j] h[j]                the context
         m[i] = tanh([c[i]; s[i]] W)
         logits[i] = m[i] W' + b
 
-    Sutskever et al. 2014, https://arxiv.org/abs/1409.3215, without attention:
-    m = s, and all that the decoder knows of the source is the last h, however
-    long the source is. With attention Luong et al. 2015, sec. 3,
-    https://arxiv.org/abs/1508.04025, by any score, that of Bahdanau et al.
-    2014, https://arxiv.org/abs/1409.0473, among them (`"additive"`). The step
-    reads m of the step before with `input_feeding` only (Luong, sec. 3.3).
+    Without attention this is Sutskever et al. 2014,
+    https://arxiv.org/abs/1409.3215: m = s, and the last h is all the decoder
+    gets of the source, whatever its length. With attention it is Luong et al.
+    2015, sec. 3, https://arxiv.org/abs/1508.04025, with any score, including
+    `"additive"` of Bahdanau et al. 2014, https://arxiv.org/abs/1409.0473. The
+    decoder reads m[i - 1] only with `input_feeding` (Luong, sec. 3.3).
 
     Args:
-        source_vocabulary_size: int. V of the source. None: the sources are
-            something else, such as pictures, and a subclass reads them: it
-            defines `encode`, `read_sources` and `check_inputs`.
-        target_vocabulary_size: int. V of the target; None: as many. Each side
-            has a matrix E of its own.
+        source_vocabulary_size: int. V of the source. None: the sources are not
+            token ids but, for example, images, and a subclass overrides
+            `encode`, `read_sources` and `check_inputs`.
+        target_vocabulary_size: int. V of the target. None: same as the source.
+            Each side has its own matrix E.
         cell: `"lstm"` or `"gru"`.
         num_layers: int. Recurrent layers on each side.
         hidden_dim: int. D, the width of embeddings, states and memory.
-        bidirectional: bool. Whether the source is read from both ends, half of
-            the D features each. Default False.
-        attention: None; the name of a score of `ScoredAttention`; or such a
-            layer, for local or hard attention. Default `"additive"`.
-        input_feeding: bool. Default False.
-        scheduled_sampling: float in [0, 1], or None. With this probability the
-            decoder reads in training, in place of a token, one that it draws
-            itself (Bengio et al. 2015, https://arxiv.org/abs/1506.03099). It
-            starts `sampling_probability`, a variable, which a callback may
-            raise. Default None: never.
-        dropout: float in [0, 1). On embeddings, between the encoder's layers
-            and in front of the output.
-        max_sequence_length: int. The longest sequence, in tokens; the location
-            score needs one. Default None: no limit.
-        pad_id: int. The id that is no token.
-        start_id: int. Id in front of every target.
-        end_id: int. Id behind every sequence.
+        bidirectional: bool. Whether the source is read in both directions, with
+            D / 2 features each. Default False.
+        attention: None, the name of a score of `ScoredAttention`, or a
+            `ScoredAttention` layer, for local or hard attention. Default
+            `"additive"`.
+        input_feeding: bool. Whether each step reads m of the previous one.
+            Default False.
+        scheduled_sampling: float in [0, 1], or None. The probability with which
+            the decoder, in training, reads a token it has sampled instead of
+            the target token (Bengio et al. 2015,
+            https://arxiv.org/abs/1506.03099). It is the initial value of the
+            variable `sampling_probability`, which a callback may raise. Default
+            None: no scheduled sampling.
+        dropout: float in [0, 1). On embeddings, between encoder layers and
+            before the output layer.
+        max_sequence_length: int. The longest sequence, in tokens; required by
+            the location score. Default None: no limit.
+        pad_id: int. The id of padding tokens.
+        start_id: int. First id of every target.
+        end_id: int. Last id of every sequence.
         **kwargs: arguments of `keras.Model`: `name`, `dtype`, ...
 
     Call arguments:
         inputs: pair of int32 (B, S) source ids and int32 (B, T) target ids,
             the target beginning with `start_id`.
-        training: bool. Whether dropout and scheduled sampling act.
+        training: bool. Whether to apply dropout and scheduled sampling.
 
     Returns:
         Float (B, T, V): logits of the token after each target token.
 
     Raises:
-        ValueError: arguments out of range, or that do not go together; ids of
-            another rank, not integers, or out of range; sequences longer than
+        ValueError: arguments out of range or incompatible; ids of the wrong
+            rank, not integers, or out of range; sequences longer than
             `max_sequence_length`.
 
     Examples:
@@ -121,7 +124,7 @@ class RecurrentSeq2Seq(GenerativeModel):
             checks.positive_int("max_sequence_length", max_sequence_length)
         if bidirectional and hidden_dim % 2:
             raise ValueError(
-                "`hidden_dim` must be even where `bidirectional`. "
+                "`hidden_dim` must be even if `bidirectional` is True. "
                 f"Received: hidden_dim={hidden_dim}"
             )
         check_together(
@@ -167,27 +170,27 @@ class RecurrentSeq2Seq(GenerativeModel):
             self._decoder.start(states),
             self._memory_of(memory),
             training=bool(training),
-            chance=self._chance(target_ids) if training else None,
+            sampling=self._sampling_draws(target_ids) if training else None,
         )
         return logits
 
     def encode(self, source_ids, training=None):
-        """Reads the source.
+        """Encodes the source.
 
-        A model that reads something else than token ids defines this anew, and
-        `read_sources` and `check_inputs` with it.
+        A model whose sources are not token ids overrides this method,
+        `read_sources` and `check_inputs`.
 
         Args:
             source_ids: int32 (B, S).
-            training: bool. Whether dropout acts.
+            training: bool. Whether to apply dropout.
 
         Returns:
-            Memory: float (B, S, D), and positions, int32 (B, S); and the last
+            Memory: float (B, S, D), and positions, int32 (B, S); and the final
             states, for each layer a tuple of float (B, D).
         """
         token_mask = ops.not_equal(source_ids, self.pad_id)
         x = self._source_embedding(source_ids)
-        found = []
+        final_states = []
         for layer in self._encoder_layers:
             x = self._dropout_layer(x, training=training)
             x, *states = layer(x, mask=token_mask, training=training)
@@ -197,15 +200,15 @@ class RecurrentSeq2Seq(GenerativeModel):
                     ops.concatenate(pair, axis=-1)
                     for pair in zip(states[:half], states[half:], strict=True)
                 ]
-            found.append(tuple(states))
-        return (x, positions_from_mask(token_mask)), tuple(found)
+            final_states.append(tuple(states))
+        return (x, positions_from_mask(token_mask)), tuple(final_states)
 
     def start_decoding(self, inputs, max_new_tokens):
-        """Reads the source.
+        """Encodes the source.
 
         Args:
             inputs: int32 (B, S) source ids.
-            max_new_tokens: int. The most tokens that will be generated.
+            max_new_tokens: int. The maximum number of generated tokens.
 
         Returns:
             `DecodingState`.
@@ -218,7 +221,7 @@ class RecurrentSeq2Seq(GenerativeModel):
         )
 
     def decode_step(self, tokens, state):
-        """Takes the next tokens of every hypothesis.
+        """Reads the next tokens of every hypothesis.
 
         Args:
             tokens: int32 (R, T), R rows of hypotheses.
@@ -233,7 +236,7 @@ class RecurrentSeq2Seq(GenerativeModel):
         return logits, state._replace(hypothesis=hypothesis)
 
     def align(self, inputs, tokens, lengths):
-        """Says where each generated token looked in the source.
+        """Returns the attention weights of generated tokens over the source.
 
         Args:
             inputs: int32 (B, S) source ids.
@@ -241,8 +244,8 @@ class RecurrentSeq2Seq(GenerativeModel):
             lengths: int32 (B, t).
 
         Returns:
-            Float32 (B, t, 1, 1, L, S): the weights of the one attention, zeros
-            behind the end.
+            Float32 (B, t, 1, 1, L, S): the weights of the single attention
+            layer, zeros past the end.
 
         Raises:
             ValueError: the model has no attention.
@@ -252,9 +255,9 @@ class RecurrentSeq2Seq(GenerativeModel):
                 "`return_weights` needs a model with attention. "
                 "Received: attention=None"
             )
-        taken, state = teacher_forced(self, inputs, tokens)
+        fed_tokens, state = teacher_forced(self, inputs, tokens)
         _, weights, _ = self._decoder.read(
-            taken, state.hypothesis, state.memory
+            fed_tokens, state.hypothesis, state.memory
         )
         shape = (*tokens.shape[:2], 1, 1, tokens.shape[2], weights.shape[-1])
         weights = ops.reshape(ops.cast(weights, "float32"), shape)
@@ -296,7 +299,7 @@ class RecurrentSeq2Seq(GenerativeModel):
 
     @classmethod
     def from_config(cls, config):
-        """Makes the model, and its attention with it."""
+        """Creates the model and its attention layer."""
         attention = config["attention"]
         if isinstance(attention, dict):
             attention = keras.saving.deserialize_keras_object(attention)
@@ -307,7 +310,7 @@ class RecurrentSeq2Seq(GenerativeModel):
         self._source_embedding = TokenEmbedding(
             self.source_vocabulary_size,
             width,
-            pad_id=None,  # the mask is handed over by hand
+            pad_id=None,  # the mask is passed explicitly
             dtype=dtype,
             name="source_embedding",
         )
@@ -332,10 +335,12 @@ class RecurrentSeq2Seq(GenerativeModel):
     def _make_decoder(self):
         attention = self.attention
         if isinstance(attention, str):
-            place = attention == "location"
+            is_location = attention == "location"
             attention = ScoredAttention(
                 attention,
-                max_sequence_length=self.max_sequence_length if place else None,
+                max_sequence_length=self.max_sequence_length
+                if is_location
+                else None,
                 dtype=self.dtype_policy,
                 name="attention",
             )
@@ -353,14 +358,14 @@ class RecurrentSeq2Seq(GenerativeModel):
         self._decoder.build()
 
     def _memory_of(self, memory):
-        """Returns what the decoder sees of the memory."""
+        """Returns the memory of the decoder, () without attention."""
         return () if self.attention is None else memory
 
-    def _chance(self, target_ids):
+    def _sampling_draws(self, target_ids):
         if self.sampling_probability is None:
             return None
-        coins, places = (
+        coins, uniforms = (
             keras.random.uniform(ops.shape(target_ids), seed=self._draws)
             for _ in range(2)
         )
-        return Chance(coins < self.sampling_probability, places)
+        return SamplingDraws(coins < self.sampling_probability, uniforms)

@@ -1,4 +1,4 @@
-"""The memory of segments: what every block has seen of the tokens before."""
+"""Memory of earlier segments: the block inputs of previous tokens."""
 
 from typing import Any, NamedTuple
 
@@ -6,13 +6,13 @@ from keras import ops
 
 
 class SegmentMemory(NamedTuple):
-    """Holds the inputs that each block had for the last M tokens.
+    """The inputs of each block for the last M tokens.
 
-    A plain nest of tensors. Tokens stand at the end of each row, side by side.
+    A nest of tensors. The tokens of each row are contiguous, at its end.
 
     Args:
-        states: tuple, one float (B, M, D) a block.
-        token_mask: bool (B, M), False where there is no token.
+        states: tuple, one float (B, M, D) per block.
+        token_mask: bool (B, M), True at tokens.
 
     Examples:
         >>> memory = keras_attn.models.segment_memory.empty(2, 5, 1, 8)
@@ -25,7 +25,7 @@ class SegmentMemory(NamedTuple):
 
 
 def empty(rows, length, layers, width, dtype="float32"):
-    """Returns a memory of `length` slots in which there is no token."""
+    """Returns a memory of `length` slots without tokens."""
     return SegmentMemory(
         tuple(ops.zeros((rows, length, width), dtype) for _ in range(layers)),
         ops.zeros((rows, length), "bool"),
@@ -33,43 +33,45 @@ def empty(rows, length, layers, width, dtype="float32"):
 
 
 def update(memory, states, token_mask, padded):
-    """Returns the memory behind a segment: its last tokens, as many as before.
+    """Returns the memory after a segment, with the same number of slots.
 
     Args:
         memory: `SegmentMemory` of M slots.
-        states: list, one float (B, T, D) a block, of the segment.
-        token_mask: bool (B, M + T). Where a token stands that will still be
-            seen.
-        padded: bool. Whether the segment may have padding behind its tokens.
+        states: list, one float (B, T, D) per block, of the segment.
+        token_mask: bool (B, M + T). True at tokens that later segments may
+            attend to.
+        padded: bool. Whether the segment may have padding after its tokens.
 
     Returns:
-        `SegmentMemory` of M slots, through which no gradient goes.
+        `SegmentMemory` of M slots, without gradients.
     """
     length = ops.shape(memory.token_mask)[1]
-    whole = ops.shape(token_mask)[1]
+    total = ops.shape(token_mask)[1]
     if padded:
         # The last M slots up to the last token of each row.
-        slots = ops.arange(whole, dtype="int32")
+        slots = ops.arange(total, dtype="int32")
         end = ops.max(
             ops.where(token_mask, slots + 1, 0), axis=1, keepdims=True
         )
-        places = end - length + ops.arange(length, dtype="int32")
-        inside = places >= 0
-        places = ops.maximum(places, 0)
-        kept = ops.logical_and(
-            ops.take_along_axis(token_mask, places, axis=1), inside
+        slot_indices = end - length + ops.arange(length, dtype="int32")
+        inside = slot_indices >= 0
+        slot_indices = ops.maximum(slot_indices, 0)
+        new_token_mask = ops.logical_and(
+            ops.take_along_axis(token_mask, slot_indices, axis=1), inside
         )
 
-    def last(before, state):
-        both = ops.concatenate([before, ops.cast(state, before.dtype)], axis=1)
+    def last(previous, state):
+        both = ops.concatenate(
+            [previous, ops.cast(state, previous.dtype)], axis=1
+        )
         if not padded:
-            return both[:, whole - length :]
-        return ops.take_along_axis(both, places[..., None], axis=1)
+            return both[:, total - length :]
+        return ops.take_along_axis(both, slot_indices[..., None], axis=1)
 
     return SegmentMemory(
         tuple(
-            ops.stop_gradient(last(before, state))
-            for before, state in zip(memory.states, states, strict=True)
+            ops.stop_gradient(last(previous, state))
+            for previous, state in zip(memory.states, states, strict=True)
         ),
-        kept if padded else token_mask[:, whole - length :],
+        new_token_mask if padded else token_mask[:, total - length :],
     )

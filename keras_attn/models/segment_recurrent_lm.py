@@ -1,4 +1,4 @@
-"""What models that remember earlier segments share: the memory."""
+"""Base class of models with segment recurrence."""
 
 from keras import ops, tree
 
@@ -12,10 +12,11 @@ from keras_attn.models.stateful_memory import StatefulMemory
 
 
 class SegmentRecurrentLM(CausalLM):
-    """Takes a memory from the caller, or carries one between batches.
+    """Causal language model with a memory of earlier segments.
 
-    Abstract: `TransformerXL` and `XLNet` say in `_read` how a segment is read,
-    of which blocks and positions they are made, and document the arguments.
+    The caller passes the memory, or the model carries it between batches.
+    Abstract: `TransformerXL` and `XLNet` define the forward pass in `_read`,
+    their block and position classes, and document the arguments.
     """
 
     _fixed = "position_embedding", "attention_position", "max_sequence_length"
@@ -54,15 +55,15 @@ class SegmentRecurrentLM(CausalLM):
         return logits
 
     def advance(self, inputs, training=None):
-        """Applies the model, and returns the memory behind the segment.
+        """Applies the model, and returns the memory after the segment.
 
         Args:
             inputs: as in a call.
-            training: bool. Whether dropout acts.
+            training: bool. Whether to apply dropout.
 
         Returns:
-            What a call returns, and a `SegmentMemory` for the `"memory"` of the
-            next one; without any M it is ().
+            The result of a call, and a `SegmentMemory` for the `"memory"` of
+            the next call, () if M is 0.
         """
         parts = self._as_parts(inputs)
         memory = parts.get("memory", ())
@@ -79,38 +80,39 @@ class SegmentRecurrentLM(CausalLM):
         return self._read(parts, memory, training)
 
     def with_memory(self, memory_length, stateful_batch_size=None):
-        """Returns a model of the same weights with another memory.
+        """Returns a copy of the model with another memory length.
 
         Args:
             memory_length: int >= 0. M.
             stateful_batch_size: int. B, or None.
 
         Returns:
-            A model of the same class, whose weights are copies.
+            A model of the same class with copies of the weights.
 
         Raises:
-            ValueError: a memory that cannot be, or weights that the
-                constructor does not make: adapters, or quantised ones.
+            ValueError: an invalid memory length, or weights that the
+                constructor does not create, such as adapters or quantized
+                weights.
         """
         config = self.get_config() | {
             "memory_length": memory_length,
             "stateful_batch_size": stateful_batch_size,
         }
-        twin = type(self).from_config(config)
-        theirs, own = (
+        copy = type(self).from_config(config)
+        copied, own = (
             {w.path: w for w in model.weights if not _is_carried(w)}
-            for model in (twin, self)
+            for model in (copy, self)
         )
-        if theirs.keys() != own.keys():
-            other = sorted(theirs.keys() ^ own.keys())
+        if copied.keys() != own.keys():
+            other = sorted(copied.keys() ^ own.keys())
             raise ValueError(
-                "`with_memory` needs a model whose weights are those that its "
-                f"constructor makes. Received: {', '.join(other[:3])}"
+                "`with_memory` needs a model with only the weights that its "
+                f"constructor creates. Received: {', '.join(other[:3])}"
             )
         for path, weight in own.items():
-            # JAX would share the array, and delete it in the next `predict`.
-            theirs[path].assign(ops.copy(weight.value))
-        return twin
+            # JAX would share the array and delete it in the next `predict`.
+            copied[path].assign(ops.copy(weight.value))
+        return copy
 
     def check_inputs(self, inputs):
         """Returns the inputs, or raises ValueError."""
@@ -121,7 +123,7 @@ class SegmentRecurrentLM(CausalLM):
         }
         inputs = {n: x for n, x in inputs.items() if n not in own}
         if isinstance(own.get("memory"), tuple) and not own["memory"]:
-            del own["memory"]  # what `advance` returns where M is 0
+            del own["memory"]  # returned by `advance` if M is 0
         checked = super().check_inputs(inputs)
         shape = tuple(checked["token_ids"].shape)
         if "document_starts" in own:
@@ -129,15 +131,15 @@ class SegmentRecurrentLM(CausalLM):
                 own["document_starts"],
                 shape,
                 "document_starts",
-                "starts a document",
+                "where a document starts",
             )
             if self.stateful_batch_size is not None and not checks.fits(
                 shape[:1], (self.stateful_batch_size,)
             ):
                 raise ValueError(
-                    "`token_ids` must have `stateful_batch_size` rows where "
-                    "`document_starts` "
-                    "are given: their memory is carried. Received: "
+                    "`token_ids` must have `stateful_batch_size` rows if "
+                    "`document_starts` is given, because the memory is "
+                    "carried. Received: "
                     f"stateful_batch_size={self.stateful_batch_size}, "
                     f"{shape[0]} rows"
                 )
@@ -156,18 +158,18 @@ class SegmentRecurrentLM(CausalLM):
         }
 
     def _documents(self, parts, memory):
-        """Numbers of the documents of tokens, and of those of the memory."""
+        """Returns the document ids of the tokens and of the memory."""
         if "document_starts" not in parts:
             return None, None
-        numbers = ops.cumsum(
+        document_ids = ops.cumsum(
             ops.cast(parts["document_starts"], "int32"), axis=1
         )
         if not memory:
-            return numbers, None
-        return numbers, ops.zeros_like(memory.token_mask, dtype="int32")
+            return document_ids, None
+        return document_ids, ops.zeros_like(memory.token_mask, dtype="int32")
 
     def _remembered(self, memory, states, token_ids, token_mask, documents):
-        """Returns the memory behind a segment.
+        """Returns the memory after a segment.
 
         Args:
             memory: `SegmentMemory` before it, or ().
@@ -178,19 +180,21 @@ class SegmentRecurrentLM(CausalLM):
         """
         if not memory:
             return ()
-        seen = (
+        visible = (
             ops.ones_like(token_ids, dtype="bool")
             if token_mask is None
             else token_mask
         )
-        seen = ops.concatenate([memory.token_mask, seen], axis=1)
-        numbers, before = documents
-        if numbers is not None:
-            # What stood before the last start is seen by nobody any more.
-            every = ops.concatenate([before, numbers], axis=1)
-            seen = ops.logical_and(seen, ops.equal(every, every[:, -1:]))
+        visible = ops.concatenate([memory.token_mask, visible], axis=1)
+        document_ids, memory_ids = documents
+        if document_ids is not None:
+            # Later segments do not attend past the last document start.
+            all_ids = ops.concatenate([memory_ids, document_ids], axis=1)
+            visible = ops.logical_and(
+                visible, ops.equal(all_ids, all_ids[:, -1:])
+            )
         return segment_memory.update(
-            memory, states, seen, padded=token_mask is not None
+            memory, states, visible, padded=token_mask is not None
         )
 
     def _as_parts(self, inputs):
@@ -231,15 +235,16 @@ class SegmentRecurrentLM(CausalLM):
             len(memory.states) == self.num_layers
         )
         if fits:
-            places = tuple(memory.token_mask.shape)
-            fits = checks.fits(places[:1], (rows,)) and all(
-                checks.fits(tuple(x.shape), (*places, self.hidden_dim))
+            slots = tuple(memory.token_mask.shape)
+            fits = checks.fits(slots[:1], (rows,)) and all(
+                checks.fits(tuple(x.shape), (*slots, self.hidden_dim))
                 for x in memory.states
             )
         if not fits:
             raise ValueError(
-                "`memory` must be what `advance` returned for as many rows, "
-                f"with {self.num_layers} states of width {self.hidden_dim}. "
+                "`memory` must be returned by `advance` for the same number "
+                f"of rows, with {self.num_layers} states of width "
+                f"{self.hidden_dim}. "
                 f"Received: {type(memory).__name__} for {rows} rows"
             )
 

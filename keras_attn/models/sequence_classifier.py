@@ -1,4 +1,4 @@
-"""A class, or a number, for a whole sequence."""
+"""Sequence classification and regression."""
 
 import keras
 
@@ -18,37 +18,36 @@ _TOKENS = {"first": first_tokens, "last": last_tokens}
 
 @keras.saving.register_keras_serializable(package="keras_attn")
 class SequenceClassifier(CheckedModel):
-    """Says what a sentence, or a pair of them, is.
+    """Classifies a sentence or a sentence pair.
 
         logits = Dropout(pooled) W + b
 
-    with the pooled output of a `Bert`; another encoder's first token, or its
-    last one as in XLNet, goes through a pooler of the classifier's own,
-    tanh(h[0] W' + b'). A pair is one sequence with two segments (Devlin et al.
-    2019, sec. 4.1, https://arxiv.org/abs/1810.04805).
+    with the pooled output of a `Bert`. For other encoders the classifier adds a
+    pooler, tanh(h[0] W' + b'), on the first token, or on the last as in XLNet.
+    A pair is one sequence with two segments (Devlin et al. 2019, sec. 4.1,
+    https://arxiv.org/abs/1810.04805).
 
-    With one output it is a regression, as for the likeness of two sentences in
-    STS-B, to be trained with `"mse"`.
+    With one output it is a regression model, trained with `"mse"`, for example
+    on sentence similarity (STS-B).
 
     Args:
-        encoder: `Bert`, `Encoder`, or a model that offers what they do:
-            `encode`, `check_inputs` and `hidden_dim`.
+        encoder: `Bert`, `Encoder`, or another model with `encode`,
+            `check_inputs` and `hidden_dim`.
         num_classes: int >= 1. C.
         dropout: float in [0, 1). On the pooled output. Default 0.1.
-        pooled_token: str. `"first"` or `"last"`: which token stands for the
-            sequence, where the encoder has no pooler of its own. Default
-            `"first"`.
+        pooled_token: str. `"first"` or `"last"`: which token represents the
+            sequence if the encoder has no pooler. Default `"first"`.
         **kwargs: arguments of `keras.Model`: `name`, `dtype`, ...
 
     Call arguments:
         inputs: as for the encoder.
-        training: bool. Whether dropout acts.
+        training: bool. Whether to apply dropout.
 
     Returns:
         Float (B, C), logits.
 
     Raises:
-        ValueError: what the encoder raises, or arguments out of range.
+        ValueError: as for the encoder, or arguments out of range.
 
     Examples:
         >>> encoder = keras_attn.models.Bert(
@@ -74,7 +73,7 @@ class SequenceClassifier(CheckedModel):
         has_pooler = getattr(encoder, "pooler", False)
         if has_pooler and pooled_token != "first":
             raise ValueError(
-                "`pooled_token` must be 'first' where the encoder has a "
+                "`pooled_token` must be 'first' if the encoder has a "
                 f"pooler. Received: pooled_token={pooled_token!r}"
             )
         super().__init__(**kwargs)
@@ -105,8 +104,8 @@ class SequenceClassifier(CheckedModel):
         if self._pooler_dense is None:
             pooled = self.encoder.pool(x, positions)
         else:
-            taken = _TOKENS[self.pooled_token](x, positions)
-            pooled = self._pooler_dense(taken)
+            token = _TOKENS[self.pooled_token](x, positions)
+            pooled = self._pooler_dense(token)
         return self._output_dense(
             self._dropout_layer(pooled, training=training)
         )
@@ -131,5 +130,5 @@ class SequenceClassifier(CheckedModel):
 
     @classmethod
     def from_config(cls, config):
-        """Makes the model, and its encoder with it."""
+        """Creates the model and its encoder."""
         return super().from_config(with_encoder(config))

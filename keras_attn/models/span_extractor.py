@@ -1,4 +1,4 @@
-"""The part of a text that answers a question, or that there is none."""
+"""Extractive question answering."""
 
 import keras
 import numpy as np
@@ -15,46 +15,46 @@ from keras_attn.models.encoder_parts import (
 from keras_attn.models.input_checks import CheckedModel
 from keras_attn.ops.scores import widened
 
-_HIDDEN = -1e9
+_MASKED_LOGIT = -1e9
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
 class SpanExtractor(CheckedModel):
-    """Points at the first and the last token of an answer.
+    """Predicts the first and the last token of an answer.
 
         start, end = Dropout(Encoder(x)) W,    p(i) = softmax(start)[i]
 
-    over the tokens that an answer may hold, and over one more place in front
-    of them, "no answer", whose two logits come from the mean of the tokens.
-    With `no_answer="first"` there is no such place: the first token, BERT's
-    `[CLS]`, has that part, and stands in front of every row (Devlin et al.
-    2019, sec. 4.2 and 4.3, https://arxiv.org/abs/1810.04805).
+    over the tokens that an answer may contain and one additional first
+    position, "no answer", whose two logits are computed from the mean of the
+    tokens. With `no_answer="first"` there is no additional position: the first
+    token of every row, BERT's `[CLS]`, takes this role (Devlin et al. 2019,
+    sec. 4.2 and 4.3, https://arxiv.org/abs/1810.04805).
 
     Trained with `SequenceCrossentropy(pad_id=-1)` on labels int32 (B, 2): the
-    places of the first and of the last token, counted from 1, or, with
-    `no_answer="first"`, from 0; (0, 0) where there is no answer.
+    positions of the first and of the last token, counted from 1, or, with
+    `no_answer="first"`, from 0; (0, 0) for "no answer".
 
     Args:
-        encoder: `Encoder`, or a model that offers what it does: `encode`,
-            `check_inputs` and `hidden_dim`.
+        encoder: `Encoder`, or another model with `encode`, `check_inputs` and
+            `hidden_dim`.
         dropout: float in [0, 1). On the encoder's outputs. Default 0.1.
-        no_answer: `"mean"` or `"first"`: what stands for "no answer".
+        no_answer: `"mean"` or `"first"`: how "no answer" is represented.
         **kwargs: arguments of `keras.Model`: `name`, `dtype`, ...
 
     Call arguments:
         inputs: as for the encoder; as a dict, it may have bool (B, T) as
-            `"answerable"`: True where an answer may lie. Default: everywhere
-            but at padding.
-        training: bool. Whether dropout acts.
+            `"answerable"`: True at tokens that an answer may contain. Default:
+            all except padding.
+        training: bool. Whether to apply dropout.
 
     Returns:
-        Float32 (B, 2, 1 + T): the logits of the starts and of the ends, those
-        of "no answer" in front; -1e9 where no answer may lie. With
-        `no_answer="first"` (B, 2, T).
+        Float32 (B, 2, 1 + T): start and end logits, those of "no answer" first;
+        -1e9 at tokens that no answer may contain. With `no_answer="first"`
+        (B, 2, T).
 
     Raises:
-        ValueError: what the encoder raises, arguments out of range, or an
-            `"answerable"` of another shape.
+        ValueError: as for the encoder; arguments out of range; or an
+            `"answerable"` mask of the wrong shape.
 
     Examples:
         >>> encoder = keras_attn.models.Encoder(
@@ -91,13 +91,13 @@ class SpanExtractor(CheckedModel):
         inputs, answerable = self._parts(inputs)
         x, positions = self.encoder.encode(inputs, training=training)
         x = self._dropout_layer(x, training=training)
-        may = token_mask = positions >= 0
+        allowed = token_mask = positions >= 0
         if answerable is not None:
-            may = ops.logical_and(token_mask, ops.cast(answerable, "bool"))
+            allowed = ops.logical_and(token_mask, ops.cast(answerable, "bool"))
             if self.no_answer == "first":
-                may = ops.logical_or(may, positions == 0)
+                allowed = ops.logical_or(allowed, positions == 0)
         logits = widened(self._token_dense(x))
-        logits = ops.where(may[..., None], logits, _HIDDEN)
+        logits = ops.where(allowed[..., None], logits, _MASKED_LOGIT)
         if self._none_dense is not None:
             none = self._none_dense(self._mean(x, token_mask))
             logits = ops.concatenate([widened(none)[:, None], logits], axis=1)
@@ -105,7 +105,7 @@ class SpanExtractor(CheckedModel):
 
     @staticmethod
     def _mean(x, token_mask):
-        # In float32: bfloat16 counts to 256.
+        # In float32: bfloat16 represents integers exactly only up to 256.
         tokens = ops.where(token_mask[..., None], widened(x), 0)
         count = ops.sum(
             ops.cast(token_mask, tokens.dtype), axis=1, keepdims=True
@@ -117,8 +117,8 @@ class SpanExtractor(CheckedModel):
 
         Args:
             inputs: as for a call, arrays of B rows.
-            max_answer_length: int >= 1. The longest answer, in tokens; default
-                None, no limit.
+            max_answer_length: int >= 1. The longest answer, in tokens.
+                Default: no limit.
             batch_size: int. Rows encoded together.
             verbose: as for `keras.Model.predict`.
 
@@ -129,7 +129,7 @@ class SpanExtractor(CheckedModel):
         spans = best_spans(logits, max_answer_length)
         if self.no_answer == "mean":
             return spans
-        # Places count from the token behind the first one.
+        # `best_spans` counts from the token after the first one.
         start, end = (
             np.where(part >= 0, part + 1, part)
             for part in (spans.start, spans.end)
@@ -148,8 +148,8 @@ class SpanExtractor(CheckedModel):
         )[:2]
         if not checks.fits(tuple(answerable.shape), tuple(expected)):
             raise ValueError(
-                f"`answerable` must say of each token of {tuple(expected)} "
-                "whether an answer may hold it. "
+                f"`answerable` must have shape {tuple(expected)}, True at "
+                "tokens that an answer may contain. "
                 f"Received: shape {tuple(answerable.shape)}"
             )
         return {**rest, "answerable": answerable}
@@ -174,12 +174,12 @@ class SpanExtractor(CheckedModel):
 
     @classmethod
     def from_config(cls, config):
-        """Makes the model, and its encoder with it."""
+        """Creates the model and its encoder."""
         return super().from_config(with_encoder(config))
 
     @staticmethod
     def _parts(inputs):
-        """Returns what is the encoder's, and where an answer may lie."""
+        """Returns the encoder's inputs, and the answerable mask or None."""
         if not isinstance(inputs, dict):
             return inputs, None
         rest = dict(inputs)

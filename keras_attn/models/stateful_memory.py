@@ -1,4 +1,4 @@
-"""What a Transformer-XL keeps from one batch of `fit` to the next."""
+"""Memory carried between batches of `fit` and `evaluate`."""
 
 import keras
 from keras import ops
@@ -7,7 +7,7 @@ from keras_attn.models.segment_memory import SegmentMemory
 
 
 class StatefulMemory(keras.layers.Layer):
-    """Holds a `SegmentMemory` in variables, which go into no file.
+    """`SegmentMemory` in variables that are not saved to files.
 
     Args:
         rows: int. B.
@@ -41,13 +41,13 @@ class StatefulMemory(keras.layers.Layer):
         )
 
     def write(self, memory):
-        """Keeps a memory in place of the one that is there."""
+        """Replaces the memory."""
         for variable, state in zip(self._states, memory.states, strict=True):
             _assign(variable, state)
         _assign(self._token_mask, memory.token_mask)
 
     def save_own_variables(self, store):
-        """Writes nothing: a memory is no part of what was learned."""
+        """Writes nothing: the memory is not a learned weight."""
 
     def load_own_variables(self, store):
         """Reads nothing."""
@@ -64,6 +64,6 @@ class StatefulMemory(keras.layers.Layer):
 
 
 def _assign(variable, value):
-    # The number of rows may not be known where the program is compiled.
+    # The number of rows may be unknown at compile time.
     value = ops.reshape(ops.cast(value, variable.dtype), variable.shape)
     variable.assign(value)

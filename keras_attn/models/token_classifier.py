@@ -1,4 +1,4 @@
-"""A class for every token of a sequence."""
+"""Token classification."""
 
 import keras
 
@@ -14,32 +14,32 @@ from keras_attn.models.input_checks import CheckedModel
 
 @keras.saving.register_keras_serializable(package="keras_attn")
 class TokenClassifier(CheckedModel):
-    """Says of every token what it is: its part of speech, its entity.
+    """Classifies every token, for example by part of speech or entity.
 
         logits = Dropout(Encoder(x)) W + b
 
-    the same dense layer for every token, as in Devlin et al. 2019, sec. 5.3,
-    https://arxiv.org/abs/1810.04805. Where words are cut into pieces,
-    `align_labels_with_tokens` makes the labels; `bio_spans` reads entities out
-    of tags.
+    with the same dense layer for every token, as in Devlin et al. 2019,
+    sec. 5.3, https://arxiv.org/abs/1810.04805. With subword tokens,
+    `align_labels_with_tokens` creates the labels; `bio_spans` extracts entities
+    from tags.
 
     Args:
-        encoder: `Encoder`, or a model that offers what it does: `encode`,
-            `check_inputs` and `hidden_dim`.
+        encoder: `Encoder`, or another model with `encode`, `check_inputs` and
+            `hidden_dim`.
         num_classes: int >= 1. With `SequenceCrossentropy` and its default
-            `pad_id`, class 0 is that of padding.
+            `pad_id`, class 0 is padding.
         dropout: float in [0, 1). On the encoder's outputs. Default 0.1.
         **kwargs: arguments of `keras.Model`: `name`, `dtype`, ...
 
     Call arguments:
         inputs: as for the encoder.
-        training: bool. Whether dropout acts.
+        training: bool. Whether to apply dropout.
 
     Returns:
         Float (B, T, `num_classes`), logits.
 
     Raises:
-        ValueError: what the encoder raises, or arguments out of range.
+        ValueError: as for the encoder, or arguments out of range.
 
     Examples:
         >>> encoder = keras_attn.models.Encoder(
@@ -89,5 +89,5 @@ class TokenClassifier(CheckedModel):
 
     @classmethod
     def from_config(cls, config):
-        """Makes the model, and its encoder with it."""
+        """Creates the model and its encoder."""
         return super().from_config(with_encoder(config))

@@ -1,4 +1,4 @@
-"""The encoder-decoder Transformer."""
+"""Encoder-decoder Transformer."""
 
 import keras
 from keras import ops
@@ -14,67 +14,69 @@ from keras_attn.ops import positions_from_mask
 
 @keras.saving.register_keras_serializable(package="keras_attn")
 class Transformer(TransformerParts):
-    """Translates one sequence of token ids into another.
+    """Encoder-decoder Transformer.
 
         memory = Encoder(E[x] sqrt(D) + PE)
         logits = Decoder(E[y] sqrt(D) + PE, memory) E^T
 
-    Vaswani et al. 2017, https://arxiv.org/abs/1706.03762, with their h,
-    d_model, d_ff as `num_heads`, `hidden_dim`, `intermediate_dim`. With one
+    Vaswani et al. 2017, https://arxiv.org/abs/1706.03762, whose h,
+    d_model, d_ff are `num_heads`, `hidden_dim`, `intermediate_dim`. With one
     vocabulary for both sides, source embedding, target embedding and output
     share the matrix E (sec. 3.4).
 
     Args:
         source_vocabulary_size: int. V of the source.
-        target_vocabulary_size: int. V of the target; None: one vocabulary for
-            both, and one matrix E.
+        target_vocabulary_size: int. V of the target. None: one vocabulary and
+            one matrix E for both sides.
         num_layers: int. Blocks in the encoder, and in the decoder.
         num_heads: int. N, dividing `hidden_dim`.
         hidden_dim: int. D.
         intermediate_dim: int. Width inside the feed-forward networks.
-        dropout: float in [0, 1). On embeddings and on sublayers' outputs.
+        dropout: float in [0, 1). On embeddings and on sublayer outputs.
         attention_dropout: float in [0, 1). On attention weights; the paper has
             none.
         activation_dropout: float in [0, 1). Inside feed-forward networks; the
             paper has none.
         activation: name or callable. Default `"relu"`.
         gated: bool. Gated feed-forward networks. Default False.
-        normalize_first: bool. Pre-norm blocks, and a layer norm behind each
+        normalize_first: bool. Pre-norm blocks, and a layer norm after each
             stack. Default False, as in the paper.
         epsilon: float. Added to the variance in layer norms.
-        position_embedding: what is added to embeddings: `"sinusoidal"`,
-            `"learned"`, or None, nothing.
-        position_embedding_layout: `"interleaved"` or `"halves"`: how sines and
-            cosines of sinusoidal positions stand, as in `PositionalEmbedding`.
+        position_embedding: `"sinusoidal"`, `"learned"`, or None: the position
+            embedding added to token embeddings.
+        position_embedding_layout: `"interleaved"` or `"halves"`: the order of
+            sines and cosines of sinusoidal positions, as in
+            `PositionalEmbedding`.
         encoder_attention_position: `AttentionPosition`, such as
-            `RotaryPosition`, that the self-attentions of the encoder's blocks
-            share; default None.
-        decoder_attention_position: likewise, of the decoder's: another one.
+            `RotaryPosition`, shared by the self-attention layers of all encoder
+            blocks. Default None.
+        decoder_attention_position: same for the decoder blocks; must be a
+            different object.
         max_sequence_length: int. The longest sequence, in tokens; learned
-            tables have as many rows. None, but not with learned positions: no
-            limit.
+            tables have as many rows. None: no limit, not allowed with learned
+            positions.
         scale_embedding: bool. Whether embeddings are multiplied by sqrt(D).
             Default True, as in the paper.
         tie_word_embeddings: bool. Whether the output uses the target
             embedding's matrix. Default True.
-        output_bias: bool. Whether the logits have a bias. None: where the
-            output has a matrix of its own.
+        output_bias: bool. Whether the logits have a bias. None: only if
+            `tie_word_embeddings` is False.
         num_decoder_layers: int. Blocks in the decoder; None: `num_layers`.
-        pad_id: int. The id that is no token.
-        start_id: int. Id in front of every target.
-        end_id: int. Id behind every sequence.
+        pad_id: int. The id of padding tokens.
+        start_id: int. First id of every target.
+        end_id: int. Last id of every sequence.
         **kwargs: arguments of `keras.Model`: `name`, `dtype`, ...
 
     Call arguments:
         inputs: pair of int32 (B, S) source ids and int32 (B, T) target ids,
             the target beginning with `start_id`.
-        training: bool. Whether dropout acts.
+        training: bool. Whether to apply dropout.
 
     Returns:
         Float (B, T, V): logits of the token after each target token.
 
     Raises:
-        ValueError: arguments out of range; ids of another rank, not integers,
+        ValueError: arguments out of range; ids of the wrong rank, not integers,
             or out of range; sequences longer than a learned table.
 
     Examples:
@@ -120,7 +122,7 @@ class Transformer(TransformerParts):
 
         Args:
             source_ids: int32 (B, S).
-            training: bool. Whether dropout acts.
+            training: bool. Whether to apply dropout.
 
         Returns:
             Memory, float (B, S, D), and positions, int32 (B, S).
@@ -136,17 +138,17 @@ class Transformer(TransformerParts):
         return x, positions
 
     def embed_source(self, source_ids):
-        """Makes vectors of the source, the first step of `encode`.
+        """Embeds the source, the first step of `encode`.
 
-        A model whose sources are something else defines it anew, and
-        `read_sources` and `check_inputs` with it.
+        A model whose sources are not token ids overrides this method,
+        `read_sources` and `check_inputs`.
 
         Args:
             source_ids: int32 (B, S).
 
         Returns:
             Float (B, S, D), without absolute positions; and positions, int32
-            (B, S), -1 where there is no token.
+            (B, S), -1 at padding.
         """
         token_mask = ops.not_equal(source_ids, self.pad_id)
         return self._source_embedding(source_ids), positions_from_mask(
@@ -160,14 +162,14 @@ class Transformer(TransformerParts):
             target_ids: int32 (B, T).
             memory: float (B, S, D), from `encode`.
             source_positions: int32 (B, S), from `encode`.
-            training: bool. Whether dropout acts.
+            training: bool. Whether to apply dropout.
 
         Returns:
             Logits, float (B, T, V).
         """
         token_mask = ops.not_equal(target_ids, self.pad_id)
         if self.start_id == self.pad_id:
-            # As in Marian: the start token in front is a token all the same.
+            # As in Marian: the start token is not padding despite its id.
             first = ops.arange(ops.shape(target_ids)[1], dtype="int32") == 0
             token_mask = ops.logical_or(token_mask, first[None])
         positions = positions_from_mask(token_mask)
@@ -190,10 +192,10 @@ class Transformer(TransformerParts):
 
         Args:
             inputs: int32 (B, S) source ids.
-            max_new_tokens: int. The most tokens that will be generated.
+            max_new_tokens: int. The maximum number of generated tokens.
 
         Returns:
-            `DecodingState`, with room for `max_new_tokens` tokens a row.
+            `DecodingState`, with room for `max_new_tokens` tokens per row.
         """
         memory, positions = self.encode(inputs, training=False)
         pairs = [
@@ -217,14 +219,14 @@ class Transformer(TransformerParts):
         return DecodingState(memory, hypothesis, tokens)
 
     def prepare_weights(self):
-        """Returns weights in the form that steps read fastest."""
+        """Returns weights in the layout that decoding steps read fastest."""
         tied = self._output_dense is None
         return DecodingWeights.of(
             self._decoder_blocks, self._target_embedding if tied else None
         )
 
     def decode_step(self, tokens, state):
-        """Takes the next tokens of every hypothesis.
+        """Reads the next tokens of every hypothesis.
 
         Args:
             tokens: int32 (R, T), R rows of hypotheses.
@@ -251,7 +253,7 @@ class Transformer(TransformerParts):
         return logits, state._replace(hypothesis=cache)
 
     def align(self, inputs, tokens, lengths):
-        """Says where each generated token looked in the source.
+        """Returns the cross-attention weights of generated tokens.
 
         Args:
             inputs: int32 (B, S) source ids.
@@ -259,8 +261,8 @@ class Transformer(TransformerParts):
             lengths: int32 (B, t).
 
         Returns:
-            Float32 (B, t, M, N, L, S): the cross-attention of the M decoder
-            blocks, zeros behind the end.
+            Float32 (B, t, M, N, L, S): the cross-attention weights of the M
+            decoder blocks, zeros past the end.
         """
         layers = [block.cross_attention for block in self._decoder_blocks]
         return cross_attention_weights(self, layers, inputs, tokens, lengths)

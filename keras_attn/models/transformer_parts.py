@@ -1,4 +1,4 @@
-"""The parts of a Transformer, and their configuration."""
+"""Layers and configuration of the encoder-decoder Transformer."""
 
 import keras
 
@@ -17,9 +17,9 @@ _POSITIONS = "encoder_attention_position", "decoder_attention_position"
 
 
 class TransformerParts(GenerativeModel):
-    """Makes embeddings, positions, two stacks of blocks and the output.
+    """Creates embeddings, positions, two stacks of blocks and the output.
 
-    Abstract: `Transformer` says how they are put together, and documents the
+    Abstract: `Transformer` defines the forward pass and documents the
     arguments.
     """
 
@@ -77,10 +77,9 @@ class TransformerParts(GenerativeModel):
                 check_position(position, name)
         if encoder_attention_position is decoder_attention_position is not None:
             raise ValueError(
-                "`decoder_attention_position` must be a position of its own: a "
-                "file "
-                "would not keep that both stacks share one. Received: the one "
-                "of `encoder_attention_position`"
+                "`decoder_attention_position` must be a different object: "
+                "saving would not preserve a shared one. Received: the same "
+                "object as `encoder_attention_position`"
             )
         if hidden_dim % num_heads:
             raise ValueError(
@@ -116,10 +115,10 @@ class TransformerParts(GenerativeModel):
         self.start_id = start_id
         self.end_id = end_id
         self._check_special_ids()
-        self._make_ends()
+        self._make_embeddings_and_output()
         self._make_blocks()
-        # Every weight exists from here on: a model built by its first call
-        # would reload without those of the calls it never saw.
+        # All weights exist from here on. A model built by its first call
+        # would reload without the weights of other entry points.
         self.built = True
 
     def get_config(self):
@@ -150,11 +149,11 @@ class TransformerParts(GenerativeModel):
 
     @classmethod
     def from_config(cls, config):
-        """Makes the model, and its positions with it."""
+        """Creates the model and its attention positions."""
         return super().from_config(with_position(config, *_POSITIONS))
 
-    def _make_ends(self):
-        """Makes embeddings, positions and output."""
+    def _make_embeddings_and_output(self):
+        """Creates embeddings, positions and output."""
         dtype = self.dtype_policy
         names = ("source", "target")
         shared = self.target_vocabulary_size is None
@@ -165,11 +164,11 @@ class TransformerParts(GenerativeModel):
                 self.hidden_dim,
                 scale=self.scale_embedding,
                 logits_bias=biased,
-                pad_id=None,  # the model hands positions on, not masks
+                pad_id=None,  # the model passes positions on, not masks
                 dtype=dtype,
                 name=f"{'token' if shared else name}_embedding",
             )
-            # Of the two it is the target's whose matrix gives the logits.
+            # The matrix of the target embedding gives the logits.
             for name, size, biased in zip(
                 names,
                 self._sizes,
@@ -209,7 +208,7 @@ class TransformerParts(GenerativeModel):
             self._output_dense.build(width)
 
     def _make_blocks(self):
-        """Makes the two stacks."""
+        """Creates the two stacks of blocks."""
         config = block_options(self)
         width = (None, None, self.hidden_dim)
         self._encoder_blocks = [

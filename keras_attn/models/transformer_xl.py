@@ -1,4 +1,4 @@
-"""The language model that remembers what stood before its segment."""
+"""Transformer-XL, a causal language model with segment recurrence."""
 
 import keras
 
@@ -9,23 +9,23 @@ from keras_attn.models.segment_recurrent_lm import SegmentRecurrentLM
 
 @keras.saving.register_keras_serializable(package="keras_attn")
 class TransformerXL(SegmentRecurrentLM):
-    """Reads a text segment by segment, and remembers the one before.
+    """Transformer-XL causal language model with segment recurrence.
 
         h^n = Block([stop_gradient(m^n); h^(n-1)], h^(n-1)),
-        m^n = the last M of what h^(n-1) was in earlier segments
+        m^n = the last M vectors h^(n-1) of earlier segments
         logits = h^L E^T
 
-    Dai et al. 2019, https://arxiv.org/abs/1901.02860. Each block sees M tokens
-    more than the one below it, and no gradient goes back into the memory.
-    Distances instead of positions, `TransformerXLPosition`, one for each block,
-    so that a memory may be longer than in training.
+    Dai et al. 2019, https://arxiv.org/abs/1901.02860. The receptive field grows
+    by M tokens per block, and no gradient flows into the memory. Each block has
+    a `TransformerXLPosition`, which uses relative distances, so the memory may
+    be longer at inference than in training.
 
-    A memory is carried by the caller, `advance`, or by the model, from one
-    batch of `fit` or `evaluate` to the next: where it was made with
-    `stateful_batch_size` and the inputs say where documents start
-    (`keras_attn.text.token_streams`). What is carried goes into no file.
+    The memory is carried by the caller, with `advance`, or by the model, from
+    one batch of `fit` or `evaluate` to the next. The model carries it if it has
+    a `stateful_batch_size` and the inputs include `"document_starts"`
+    (`keras_attn.text.token_streams`). The carried memory is not saved.
 
-    `generate` reads a prompt and what follows as one segment.
+    `generate` treats the prompt and its continuation as one segment.
 
     Args:
         vocabulary_size: int. V.
@@ -35,44 +35,44 @@ class TransformerXL(SegmentRecurrentLM):
         intermediate_dim: int. Width inside the feed-forward networks; default
             4 D.
         memory_length: int >= 0. M, in tokens.
-        stateful_batch_size: int. B, rows of the batches from which a memory is
-            carried on; default None: the model carries none.
-        dropout: float in [0, 1). On embeddings and on sublayers' outputs.
+        stateful_batch_size: int. B, the batch size for which the model carries
+            a memory. Default None: it carries none.
+        dropout: float in [0, 1). On embeddings and on sublayer outputs.
         attention_dropout: float in [0, 1). On attention weights.
         activation_dropout: float in [0, 1). Inside feed-forward networks.
         activation: name or callable. Default `"relu"`.
         gated: bool. Gated feed-forward networks. Default False.
-        normalize_first: bool. Pre-norm blocks, and a layer norm behind them.
+        normalize_first: bool. Pre-norm blocks, and a layer norm after them.
             Default False.
         epsilon: float. Added to the variance in layer norms.
         tie_word_embeddings: bool. Whether the output uses the embedding's
             matrix. Default True.
-        pad_id: int. The id that is no token; None: every id is one.
-        start_id: int. Never generated; None: there is none.
-        end_id: int. What a sequence ends with; None: none ends.
+        pad_id: int. The id of padding tokens. None: there is none.
+        start_id: int. Never generated. None: there is none.
+        end_id: int. Ends a sequence. None: sequences never end.
         **kwargs: arguments of `keras.Model`: `name`, `dtype`, ...
 
     Call arguments:
         inputs: int32 (B, T) token ids, or a dict with them as `"token_ids"` and
             any of
 
-            * `"padding_mask"`, bool (B, T), True where there is a token;
-              default: everywhere but at `pad_id`;
-            * `"document_starts"`, bool (B, T), True where a document starts,
-              which sees nothing of what stands before;
-            * `"memory"`, a `SegmentMemory` of `advance`.
+            * `"padding_mask"`, bool (B, T), True at tokens. Default: True
+              except at `pad_id`;
+            * `"document_starts"`, bool (B, T), True where a document starts;
+              a document does not attend to earlier ones;
+            * `"memory"`, a `SegmentMemory` from `advance`.
 
-            Padding may stand on either side; behind the tokens where there is a
-            memory.
-        training: bool. Whether dropout acts.
+            Padding may be on either side; with a memory, only after the tokens.
+        training: bool. Whether to apply dropout.
 
     Returns:
-        Float (B, T, V): logits of the token after each.
+        Float (B, T, V): logits of the next token at each position.
 
     Raises:
-        ValueError: arguments out of range; ids of another rank, not integers,
-            or out of range; a mask, starts or a memory of another shape; or
-            starts in another number of rows than `stateful_batch_size`.
+        ValueError: arguments out of range; ids of the wrong rank, not integers,
+            or out of range; a mask, document starts or a memory of the wrong
+            shape; or document starts with a batch size other than
+            `stateful_batch_size`.
 
     Examples:
         >>> model = keras_attn.models.TransformerXL(

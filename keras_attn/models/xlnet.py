@@ -1,4 +1,4 @@
-"""The language model that learns from every order of a text."""
+"""XLNet, the permutation language model."""
 
 import keras
 from keras import ops
@@ -13,30 +13,32 @@ from keras_attn.models.segment_recurrent_lm import SegmentRecurrentLM
 from keras_attn.ops import positions_from_mask
 
 _TARGETS = "target_positions", "target_mapping"
-_SIDES = 2**31 - 1  # segment ids are compared, not looked up
+_MAX_SEGMENTS = 2**31 - 1  # segment ids are compared, not looked up
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
 class XLNet(SegmentRecurrentLM):
-    """Guesses tokens in any order, each from all that come before it in that.
+    """XLNet permutation language model.
 
         max  E_z  sum_t  log p(x_{z_t} | x_{z_1}, ..., x_{z_{t-1}})
 
     Yang et al. 2019, eq. 3 and sec. 2.3, https://arxiv.org/abs/1906.08237; z_t
-    is the place that comes t-th. Places stay what they are, only who sees whom
-    follows the order z (`keras_attn/models/permutation_order.py`). Two streams
-    share all weights: the content h, which sees its own token, and the queries
-    g, which know their place and not what stands there:
+    is the t-th position in the prediction order z. Tokens keep their positions;
+    only the attention mask follows z
+    (`keras_attn/models/permutation_order.py`). Two streams share all weights:
+    the content stream h, which sees its own token, and the query stream g,
+    which knows its position but not its token:
 
-        g_t = Attention(Q = g_t, KV = h of what comes before t in z)
-        h_t = Attention(Q = h_t, KV = h of what comes before t in z, and of t)
+        g_t = Attention(Q = g_t, KV = h of the tokens before t in z)
+        h_t = Attention(Q = h_t, KV = h of the tokens up to t in z)
         logits = g^L E^T + c
 
-    With a memory of earlier segments, as `TransformerXL`. As an encoder for
-    `SequenceClassifier`, `TokenClassifier`, `SpanExtractor` it is the content
-    stream, in which all see all; what only guesses use should be frozen then,
-    `keras_attn.training.freeze(model, "query_vector$|logits_bias$")`, or Keras
-    warns of weights without a gradient.
+    It supports a memory of earlier segments, as `TransformerXL`. As an encoder
+    of `SequenceClassifier`, `TokenClassifier` or `SpanExtractor` it is the
+    content stream with full attention. Then freeze the weights that only
+    predictions use,
+    `keras_attn.training.freeze(model, "query_vector$|logits_bias$")`; otherwise
+    Keras warns about weights without gradients.
 
     Args:
         vocabulary_size: int. V.
@@ -46,59 +48,58 @@ class XLNet(SegmentRecurrentLM):
         intermediate_dim: int. Width inside the feed-forward networks; default
             4 D.
         memory_length: int >= 0. M, in tokens. Default 0.
-        stateful_batch_size: int. B, rows of the batches from which a memory is
-            carried on; default None: the model carries none.
-        bidirectional_data: bool. Rows of the second half of a batch are read
-            from right to left: their distances have the other sign. Default
-            False.
-        dropout: float in [0, 1). On embeddings, on sublayers' outputs and on
-            the vectors that logits are made of.
+        stateful_batch_size: int. B, the batch size for which the model carries
+            a memory. Default None: it carries none.
+        bidirectional_data: bool. Whether the second half of each batch is read
+            from right to left, with negated distances. Default False.
+        dropout: float in [0, 1). On embeddings, on sublayer outputs and before
+            the output layer.
         attention_dropout: float in [0, 1). On attention weights.
         activation_dropout: float in [0, 1). Inside feed-forward networks.
         activation: name or callable. Default `"gelu"`.
         gated: bool. Gated feed-forward networks. Default False.
-        normalize_first: bool. Pre-norm blocks, and a layer norm behind them.
+        normalize_first: bool. Pre-norm blocks, and a layer norm after them.
             Default False.
         epsilon: float. Added to the variance in layer norms.
         tie_word_embeddings: bool. Whether the output uses the embedding's
             matrix. Default True.
         output_bias: bool. Whether the logits have a bias c. Default True.
-        pad_id: int. The id that is no token; None: every id is one.
-        start_id: int. Never generated; None: there is none.
-        end_id: int. What a sequence ends with; None: none ends.
+        pad_id: int. The id of padding tokens. None: there is none.
+        start_id: int. Never generated. None: there is none.
+        end_id: int. Ends a sequence. None: sequences never end.
         **kwargs: arguments of `keras.Model`: `name`, `dtype`, ...
 
     Call arguments:
         inputs: int32 (B, T) token ids, or a dict with them as `"token_ids"` and
             any of
 
-            * `"segment_ids"`, int32 (B, T), of which text a token is part; a
-              memory is of text 0. Default: texts are not told apart;
-            * `"padding_mask"`, bool (B, T), True where there is a token;
-              default: everywhere but at `pad_id`;
-            * `"order"`, int32 (B, T), at least 0: when a token comes, which is
-              the inverse of z, `np.argsort(z)`. It sees those of the same and
-              of lower numbers. Default: all at once;
-            * `"permutation_mask"`, bool (B, T, T), in place of an order: True
-              where token t may see token s. The content sees itself anyway;
-            * `"target_positions"`, int32 (B, P), the places in [0, T) that are
-              guessed, -1 for none: these are the queries, which see tokens of
-              lower numbers only, or what the mask lets them see. Needs an
-              order or a mask;
-            * `"target_mapping"`, (B, P, T), in place of them: 1 at the place,
-              0 elsewhere. Without an order or a mask a guess sees all tokens,
-              its own among them, as in transformers;
+            * `"segment_ids"`, int32 (B, T), the text to which a token belongs;
+              the memory belongs to text 0. Default: no distinction;
+            * `"padding_mask"`, bool (B, T), True at tokens. Default: True
+              except at `pad_id`;
+            * `"order"`, int32 (B, T), >= 0: the step at which a token is
+              predicted, the inverse of z, `np.argsort(z)`. A token sees tokens
+              of the same and of lower steps. Default: full attention;
+            * `"permutation_mask"`, bool (B, T, T), instead of an order: True
+              where token t may see token s. The content stream always sees its
+              own token;
+            * `"target_positions"`, int32 (B, P), the positions in [0, T) to
+              predict, -1 for none. Their queries see only tokens of lower
+              steps, or those that the mask allows. Needs an order or a mask;
+            * `"target_mapping"`, (B, P, T), instead of target positions: their
+              one-hot encoding. Without an order or a mask a query sees all
+              tokens, including its own, as in transformers;
             * `"document_starts"` and `"memory"`, as for `TransformerXL`.
-        training: bool. Whether dropout acts.
+        training: bool. Whether to apply dropout.
 
     Returns:
-        Float (B, P, V), logits of the tokens at the targets; without any,
-        (B, T, V), of the content.
+        Float (B, P, V), logits of the target tokens; without targets, (B, T,
+        V), logits of the content stream.
 
     Raises:
-        ValueError: arguments out of range; ids of another rank, not integers,
-            or out of range; what does not fit the tokens; an order and a mask,
-            or positions and a mapping, at once.
+        ValueError: arguments out of range; ids of the wrong rank, not integers,
+            or out of range; inputs whose shapes do not match the tokens; both
+            an order and a mask, or both target positions and a target mapping.
 
     Examples:
         >>> model = keras_attn.models.XLNet(
@@ -171,23 +172,23 @@ class XLNet(SegmentRecurrentLM):
         """Returns the content stream of a text.
 
         Args:
-            inputs: as in a call, without targets, memory and starts.
-            training: bool. Whether dropout acts.
+            inputs: as in a call, without targets, memory and document starts.
+            training: bool. Whether to apply dropout.
 
         Returns:
-            Float (B, T, D), and int32 (B, T): positions in tokens, -1 where
-            there is none.
+            Float (B, T, D), and int32 (B, T): positions, counted in tokens, -1
+            at padding.
 
         Raises:
-            ValueError: what a call raises, or what has no part in it.
+            ValueError: as for a call, or unsupported inputs.
         """
         parts = self.check_inputs(inputs)
         parts = parts if isinstance(parts, dict) else {"token_ids": parts}
         for name in (*_TARGETS, "memory", "document_starts"):
             if name in parts:
                 raise ValueError(
-                    "`inputs` of an encoder must be a text by itself. "
-                    f"Received: {name}"
+                    "`inputs` of an encoder must not contain targets, a memory "
+                    f"or document starts. Received: {name}"
                 )
         token_ids, token_mask = self._parts(parts)
         views = content_and_query_visibility(
@@ -200,7 +201,7 @@ class XLNet(SegmentRecurrentLM):
         return content, positions_from_mask(token_mask)
 
     def token_logits(self, x):
-        """Scores every token of the vocabulary with the matrix of embeddings.
+        """Computes logits over the vocabulary.
 
         Args:
             x: float (B, T, D).
@@ -211,7 +212,7 @@ class XLNet(SegmentRecurrentLM):
         return self._logits(x)
 
     def decode_step(self, tokens, state):
-        """Takes the next tokens of every hypothesis, and asks what is behind.
+        """Reads the next tokens of every hypothesis, and predicts the next one.
 
         Args:
             tokens: int32 (R, T), R rows of hypotheses.
@@ -245,23 +246,24 @@ class XLNet(SegmentRecurrentLM):
         for one, other in (("order", "permutation_mask"), _TARGETS):
             if one in inputs and other in inputs:
                 raise ValueError(
-                    f"`inputs` must hold `{one}` or `{other}`. Received: both"
+                    f"`inputs` must contain either `{one}` or `{other}`. "
+                    "Received: both"
                 )
         if "target_positions" in inputs and not (
             "order" in inputs or "permutation_mask" in inputs
         ):
             raise ValueError(
-                "`inputs` must hold `order` or `permutation_mask` beside "
-                "`target_positions`, or a guess would see its own token. "
+                "`inputs` must contain `order` or `permutation_mask` with "
+                "`target_positions`, or a query would see its own token. "
                 f"Received: {' and '.join(inputs)}"
             )
-        own = {name: inputs[name] for name in _OWN if name in inputs}
+        own = {name: inputs[name] for name in _INPUT_CHECKS if name in inputs}
         checked = super().check_inputs(
             {name: x for name, x in inputs.items() if name not in own}
         )
         shape = tuple(checked["token_ids"].shape)
         for name, array in own.items():
-            own[name] = _OWN[name](name, array, shape)
+            own[name] = _INPUT_CHECKS[name](name, array, shape)
         return checked | own
 
     def compute_output_shape(self, inputs_shape):
@@ -295,17 +297,21 @@ class XLNet(SegmentRecurrentLM):
         )
 
     def _streams(self, parts, memory, views, training):
-        """Returns content, queries or None, and the inputs of each block."""
+        """Returns the content, the queries or None, and all block inputs."""
         content = self._token_embedding(parts["token_ids"])
         token_mask = views.content.query_positions >= 0
         content = ops.where(token_mask[..., None], content, 0)
         content = self._dropout_layer(content, training=training)
         queries = None
         if views.queries is not None:
-            places = views.queries.query_positions
+            query_positions = views.queries.query_positions
             row = parts["token_ids"][:, :1]
-            places = places + ops.zeros_like(row, dtype="int32")
-            queries = self._queries(ops.cast(places, content.dtype)[..., None])
+            query_positions = query_positions + ops.zeros_like(
+                row, dtype="int32"
+            )
+            queries = self._queries(
+                ops.cast(query_positions, content.dtype)[..., None]
+            )
             queries = self._dropout_layer(queries, training=training)
         past = memory.states if memory else [None] * self.num_layers
         states = []
@@ -327,44 +333,44 @@ class XLNet(SegmentRecurrentLM):
         return content, queries, states
 
     def _queries(self, like):
-        """Returns the first queries, for the rows and lengths of a tensor."""
+        """Returns the initial queries with the leading shape of a tensor."""
         vector = ops.cast(self._query_vector, like.dtype)
         return vector + ops.zeros_like(like[..., :1])
 
 
 def _segments(name, array, shape):
-    return _fitting(name, check_ids(name, array, _SIDES), shape)
+    return _check_shape(name, check_ids(name, array, _MAX_SEGMENTS), shape)
 
 
 def _order(name, array, shape):
-    return _fitting(name, check_ids(name, array, 2**30), shape)
+    return _check_shape(name, check_ids(name, array, 2**30), shape)
 
 
 def _permutation(name, array, shape):
-    array = check_mask(array, (*shape, shape[1]), name, "sees each other one")
+    array = check_mask(array, (*shape, shape[1]), name, "at visible tokens")
     return array
 
 
 def _targets(name, array, shape):
-    array = check_ids(name, array, shape[1] or _SIDES, least=-1)
-    return _fitting(name, array, (shape[0], array.shape[1]))
+    array = check_ids(name, array, shape[1] or _MAX_SEGMENTS, least=-1)
+    return _check_shape(name, array, (shape[0], array.shape[1]))
 
 
 def _mapping(name, array, shape):
     checks.rank(name, array, 3)
-    return _fitting(name, array, (shape[0], array.shape[1], shape[1]))
+    return _check_shape(name, array, (shape[0], array.shape[1], shape[1]))
 
 
-def _fitting(name, array, shape):
+def _check_shape(name, array, shape):
     if not checks.fits(tuple(array.shape), shape):
         raise ValueError(
-            f"`{name}` must have shape {shape}, to fit the tokens. "
+            f"`{name}` must have shape {shape} to match the tokens. "
             f"Received: {tuple(array.shape)}"
         )
     return array
 
 
-_OWN = {
+_INPUT_CHECKS = {
     "segment_ids": _segments,
     "order": _order,
     "permutation_mask": _permutation,

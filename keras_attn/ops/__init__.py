@@ -1,4 +1,4 @@
-"""Pure tensor functions of attention: kernels, masks, positions, scores."""
+"""Functional attention: kernels, masks, positions, scores."""
 
 from keras_attn.ops.attend import attend
 from keras_attn.ops.capture import capture_weights

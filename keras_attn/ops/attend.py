@@ -1,4 +1,4 @@
-"""One attention call: softmax(Q K^T) V, by the kernel that serves best."""
+"""Scaled dot-product attention, softmax(Q K^T) V, by the best kernel."""
 
 from keras import ops
 
@@ -33,17 +33,16 @@ def attend(
     return_weights=False,
     kernel=None,
 ):
-    """Mixes values by the softmax similarity of queries and keys.
+    """Computes scaled dot-product attention.
 
         Attention(Q, K, V) = softmax(scale Q K^T + bias) V
 
-    with a scale of 1 / sqrt(H) unless another is given (Vaswani et al. 2017,
-    sec. 3.2.1, eq. 1, https://arxiv.org/abs/1706.03762; the plain kernel,
-    `_plain` below, is the equation line by line, the others are held to its
-    numbers), the softmax over the visible keys, in float32. Whatever stands at
-    hidden queries, keys and values, NaN included, reaches neither a visible row
-    nor a gradient. The blockwise kernel has a first derivative only, in reverse
-    mode on JAX.
+    with scale = 1 / sqrt(H) by default (Vaswani et al. 2017, sec. 3.2.1, eq. 1,
+    https://arxiv.org/abs/1706.03762). The softmax is over the visible keys, in
+    float32. The plain kernel, `_plain` below, follows the equation line by
+    line; the other kernels are tested against it. Masked queries, keys and
+    values, NaN included, affect neither a visible row nor a gradient. The
+    blockwise kernel has only a first derivative, in reverse mode on JAX.
 
     Args:
         query: float (B, T, N, H).
@@ -54,19 +53,19 @@ def attend(
             to the scores.
         scale: float. Default 1 / sqrt(H).
         dropout: `WeightDropout`, or any callable (B, N, T, S) -> (B, N, T, S),
-            put on the weights.
-        return_weights: bool. Return the weights too.
+            applied to the weights.
+        return_weights: bool. Whether to return the weights too.
         kernel: `"fused"`, `"blockwise"` or `"plain"` to force a kernel;
             default None: the choice of `attention_plan`.
 
     Returns:
-        Float (B, T, N, W) in the dtype of `query`, zero in rows that see
-        nothing; with `return_weights` a pair of it and the weights
-        (B, N, T, S) before dropout, float32 at least.
+        Float (B, T, N, W) in the dtype of `query`, zero in fully masked rows;
+        with `return_weights` a pair of it and the weights (B, N, T, S) before
+        dropout, at least float32.
 
     Raises:
-        ValueError: ranks other than 4, lengths, widths or head counts that do
-            not fit, or a forced kernel that cannot serve.
+        ValueError: if a rank is not 4, if lengths, widths or numbers of heads
+            do not match, or if a forced kernel cannot run the call.
 
     Examples:
         >>> x = keras.random.normal((1, 3, 2, 4), seed=0)
@@ -82,9 +81,9 @@ def attend(
     if visibility.query_positions is not None:
         query = zero_masked(query, visibility.query_positions >= 0)
     if visibility.key_positions is not None:
-        there = visibility.key_positions >= 0
-        key = zero_masked(key, there)
-        value = zero_masked(value, there)
+        token_mask = visibility.key_positions >= 0
+        key = zero_masked(key, token_mask)
+        value = zero_masked(value, token_mask)
     return attend_sanitized(
         query,
         key,
@@ -95,7 +94,7 @@ def attend(
         dropout=dropout,
         return_weights=return_weights,
         kernel=kernel,
-        # A row without a key mixes nothing but the zeros put here.
+        # With key padding only, fully masked rows average zeroed values.
         zero_fully_masked=not is_key_padding_only(visibility),
     )
 
@@ -113,30 +112,29 @@ def attend_sanitized(
     kernel=None,
     zero_fully_masked=True,
 ):
-    """Does the work of `attend` for a caller whose hidden rows are finite.
+    """Computes `attend` for inputs that are finite in masked rows.
 
-    A layer cleans its input once, where its projections would otherwise carry
-    a NaN into the gradient of their weights; cleaning again would be waste.
+    A layer zeros masked inputs once, before its projections, because a NaN
+    would reach the gradient of their weights. Doing it again would be wasteful.
 
     Args:
-        query: float (B, T, N, H), finite at hidden rows.
-        key: float (B, S, K, H), likewise.
-        value: float (B, S, K, W), likewise.
+        query: float (B, T, N, H), finite in masked rows.
+        key: float (B, S, K, H), finite in masked rows.
+        value: float (B, S, K, W), finite in masked rows.
         visibility: `Visibility`.
         bias: as for `attend`.
         scale: as for `attend`.
         dropout: as for `attend`.
         return_weights: as for `attend`.
         kernel: as for `attend`.
-        zero_fully_masked: bool. Whether rows that see nothing come out as
-            zeros; False: as anything finite, for a caller who sets them
-            himself.
+        zero_fully_masked: bool. Whether fully masked rows return zeros. If
+            False they are finite but arbitrary, and the caller sets them.
 
     Returns:
-        What `attend` returns.
+        As for `attend`.
 
     Raises:
-        ValueError: a forced kernel cannot serve.
+        ValueError: if a forced kernel cannot run the call.
 
     Examples:
         >>> from keras_attn.ops.attend import attend_sanitized
@@ -156,9 +154,9 @@ def attend_sanitized(
         )
     lengths = ops.shape(query)[1], ops.shape(key)[1]
     if isinstance(bias, PositionBias):
-        bias = _spread(bias, visibility, *lengths)
+        bias = _bias_tensor(bias, visibility, *lengths)
     mask = None if plan.causal_only else visibility.to_mask(*lengths)
-    fully_masked = _blind(visibility, mask, lengths)
+    fully_masked = _fully_masked(visibility, mask, lengths)
     if fully_masked is not None and is_statically_false(fully_masked):
         fully_masked = None
     weights = None
@@ -184,18 +182,20 @@ def attend_sanitized(
     return output, weights if mask is None else ops.where(mask, weights, 0)
 
 
-def _blind(visibility, mask, lengths):
-    """Which rows see nothing, bool (B, N, T, 1), size-1 axes allowed, or None.
+def _fully_masked(visibility, mask, lengths):
+    """Returns the fully masked rows, bool (B, N, T, 1), size-1 axes allowed.
 
-    None where it is known before any value that all see something.
+    None if there are none, whatever the values of the tensors.
     """
     if visibility.attention_mask is not None:
         return ops.logical_not(ops.any(mask, axis=-1, keepdims=True))
-    seen = has_visible_key(visibility, *lengths)
-    return None if seen is None else ops.logical_not(seen)[:, None, :, None]
+    sees_key = has_visible_key(visibility, *lengths)
+    if sees_key is None:
+        return None
+    return ops.logical_not(sees_key)[:, None, :, None]
 
 
-def _spread(bias, visibility, query_length, key_length):
+def _bias_tensor(bias, visibility, query_length, key_length):
     query, key = visibility.query_positions, visibility.key_positions
     return bias.function(
         bias.parameters,

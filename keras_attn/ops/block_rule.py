@@ -1,4 +1,4 @@
-"""A `Visibility` for kernels that see one block of a call at a time."""
+"""`Visibility` for kernels that process one block at a time."""
 
 import dataclasses
 from typing import Any, NamedTuple
@@ -12,24 +12,24 @@ _FAR = 1 << 30
 
 
 class BlockRule(NamedTuple):
-    """Says who sees whom in one block, from facts on its queries and keys.
+    """Computes the mask of a block from metadata of its queries and keys.
 
-    A fact is an integer for every query or key. The first is the position.
-    Holds no tensor and is hashable, so that a program that was compiled for it
-    is found again.
+    Metadata are F integers per query or key, the first of which is the
+    position. A rule contains no tensors and is hashable, so that a program
+    compiled for it can be cached.
 
     Args:
-        visibility: `Visibility` without tensors: what is static in it.
-        metadata: tuple of str or None. For each fact the field of a
-            `Visibility` that it becomes: `"positions"`, `"order"`,
-            `"segment_ids"`; None for a position that only a bias asks for.
+        visibility: `Visibility` without tensors, its static part.
+        metadata: tuple of F str or None. The `Visibility` field of each
+            integer: `"positions"`, `"order"`, `"segment_ids"`; None for a
+            position that only a bias needs.
     """
 
     visibility: Visibility
     metadata: tuple
 
     def __call__(self, query_metadata, key_metadata, mask):
-        """Spreads one block out.
+        """Returns the mask of a block.
 
         Args:
             query_metadata: int32 (F, B, t).
@@ -37,7 +37,7 @@ class BlockRule(NamedTuple):
             mask: bool (B, N, t, s), size-1 axes allowed, or None.
 
         Returns:
-            Bool (B, N, t, s), size-1 axes allowed; None where every query sees
+            Bool (B, N, t, s), size-1 axes allowed; None if every query sees
             every key.
         """
         fields = {"attention_mask": mask}
@@ -50,12 +50,12 @@ class BlockRule(NamedTuple):
 
 
 class BlockMetadata(NamedTuple):
-    """What a kernel is told about who sees whom.
+    """Visibility as arguments of a blockwise kernel.
 
     Args:
-        rule: `BlockRule`, or None where every query sees every key.
+        rule: `BlockRule`, or None if every query sees every key.
         query: int32 (F, B, T), the batch axis may have size 1.
-        key: int32 (F, B, S), likewise.
+        key: int32 (F, B, S), the batch axis may have size 1.
         mask: bool (B, N, T, S), size-1 axes allowed, or None.
     """
 
@@ -66,17 +66,17 @@ class BlockMetadata(NamedTuple):
 
 
 def block_facts(visibility, query_length, key_length, query_pad=0, key_pad=0):
-    """Takes a `Visibility` apart into a rule and facts.
+    """Splits a `Visibility` into a static rule and metadata tensors.
 
     Args:
         visibility: `Visibility`.
         query_length: int. T.
         key_length: int. S.
-        query_pad: int. Queries that a kernel appends; they see nothing.
-        key_pad: int. Keys that a kernel appends; nobody sees them.
+        query_pad: int. Number of padding queries that the kernel appends.
+        key_pad: int. Number of padding keys that the kernel appends; masked.
 
     Returns:
-        `BlockMetadata`, the appended queries and keys among them.
+        `BlockMetadata`, including the appended queries and keys.
     """
     v = visibility
     pads = query_pad, key_pad
@@ -119,18 +119,18 @@ def block_facts(visibility, query_length, key_length, query_pad=0, key_pad=0):
 def block_spans(metadata, query_block, key_block):
     """Finds the blocks of keys that each block of queries may see.
 
-    A pair of blocks is out where no row of the batch has a pair of tokens in
-    it that the order, the window and the segments would let meet. A span runs
-    from the first to the last block that is not out.
+    A pair of blocks is skipped if the order, the window and the segments mask
+    all its pairs of tokens in every row of the batch. A span covers all blocks
+    from the first to the last that is not skipped.
 
     Args:
-        metadata: `BlockMetadata`, lengths that are multiples of the blocks.
-        query_block: int. t, queries in a block.
-        key_block: int. s, keys in a block.
+        metadata: `BlockMetadata`; lengths are multiples of the block sizes.
+        query_block: int. t, queries per block.
+        key_block: int. s, keys per block.
 
     Returns:
-        Int32 (T / t, 2) and (S / s, 2): the first block and the one behind the
-        last, of keys for each block of queries and the other way round.
+        Int32 (T / t, 2) and (S / s, 2): ranges [first, end) of key blocks per
+        query block, and of query blocks per key block.
     """
     query_blocks = metadata.query.shape[2] // query_block
     key_blocks = metadata.key.shape[2] // key_block
@@ -142,10 +142,10 @@ def block_spans(metadata, query_block, key_block):
     v, names = metadata.rule.visibility, metadata.rule.metadata
     query = _ranges(metadata.query, query_blocks, query_block, names)
     key = _ranges(metadata.key, key_blocks, key_block, names)
-    # An axis for the other side's blocks: (blocks of queries, of keys, B).
+    # Broadcast to (query blocks, key blocks, B).
     query = {name: [x[:, None] for x in pair] for name, pair in query.items()}
     key = {name: [x[None] for x in pair] for name, pair in key.items()}
-    near = query["there"][0] & key["there"][0]
+    near = query["token_mask"][0] & key["token_mask"][0]
     order = "order" if "order" in names else "positions"
     if v.causal:
         near &= query[order][1] >= key[order][0]
@@ -167,19 +167,22 @@ def block_spans(metadata, query_block, key_block):
 
 
 def _ranges(metadata, blocks, size, names):
-    """Smallest and largest fact of the tokens in each block, (blocks, B)."""
+    """Returns the range of each metadata field per block, (blocks, B) each."""
     batch = ops.shape(metadata)[1]
     metadata = ops.reshape(metadata, (metadata.shape[0], batch, blocks, size))
     metadata = ops.transpose(metadata, (0, 2, 1, 3))
     padded = "positions" in names
-    there = metadata[0] >= 0 if padded else ops.ones_like(metadata[0], "bool")
-    some = ops.any(there, -1)
-    ranges = {"there": (some, some)}
-    for fact, name in zip(range(len(names)), names, strict=True):
+    if padded:
+        token_mask = metadata[0] >= 0
+    else:
+        token_mask = ops.ones_like(metadata[0], "bool")
+    some = ops.any(token_mask, -1)
+    ranges = {"token_mask": (some, some)}
+    for number, name in enumerate(names):
         if name is not None:
             ranges[name] = (
-                ops.min(ops.where(there, metadata[fact], _FAR), -1),
-                ops.max(ops.where(there, metadata[fact], -_FAR), -1),
+                ops.min(ops.where(token_mask, metadata[number], _FAR), -1),
+                ops.max(ops.where(token_mask, metadata[number], -_FAR), -1),
             )
     return ranges
 
@@ -205,7 +208,7 @@ def _filled(pair, default):
 
 
 def _stacked(metadata, pad, length):
-    # The length is known, also where a mask does not tell.
+    # The static length is known even if that of the mask is not.
     tensors = [
         ops.reshape(ops.cast(tensor, "int32"), (-1, length))
         for tensor, _ in metadata

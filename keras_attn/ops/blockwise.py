@@ -1,4 +1,4 @@
-"""The kernel whose memory is linear in the sequence."""
+"""Blockwise attention, in memory linear in the sequence length."""
 
 from keras import ops
 
@@ -6,14 +6,13 @@ from keras_attn.backend import Blocking, blockwise_attention, kept_seed
 from keras_attn.ops.block_rule import block_facts, block_spans
 from keras_attn.ops.position_bias import PositionBias, four_axes
 
-# A narrow window leaves more out with small blocks, the rest is faster in large
-# ones.
+# Large blocks are faster, but with a narrow window small blocks skip more.
 BLOCK = 512
 _SMALLEST = 128
 
 
 def attend_blockwise(query, key, value, visibility, bias, scale, dropout):
-    """Computes attention block by block; the arguments are those of `attend`.
+    """Computes `attend` block by block.
 
     Args:
         query: float (B, T, N, H), T static.
@@ -25,10 +24,10 @@ def attend_blockwise(query, key, value, visibility, bias, scale, dropout):
         dropout: `WeightDropout` or None.
 
     Returns:
-        Float (B, T, N, W), zero in rows that see nothing.
+        Float (B, T, N, W), zero in fully masked rows.
 
     Raises:
-        ValueError: a `PositionBias` whose function is not hashable.
+        ValueError: if the function of a `PositionBias` is not hashable.
     """
     length = query.shape[1]
     most = BLOCK
@@ -81,7 +80,7 @@ def _hashable(function):
 
 
 def _blocks(length, most):
-    """The size of equal blocks, and what is missing to fill them."""
+    """Returns the block size and the padding that fills the last block."""
     count = -(-length // most)
     size = -(-length // count)
     return size, count * size - length
@@ -98,7 +97,7 @@ def _padded(tensor, *pads):
 
 
 class _OfPositions:
-    """A function of positions as one of facts; equal for equal functions."""
+    """Wraps a function of positions as one of metadata, keeping equality."""
 
     def __init__(self, function):
         self.function = function

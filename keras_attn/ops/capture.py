@@ -1,4 +1,4 @@
-"""Collecting attention weights without passing them through every layer."""
+"""Captures attention weights without returning them from every layer."""
 
 import contextlib
 import re
@@ -9,27 +9,26 @@ _state = threading.local()
 
 @contextlib.contextmanager
 def capture_weights(layers=None):
-    """Collects the weights of the attention that runs inside the scope.
+    """Captures the attention weights of layers called inside the scope.
 
-    Inside the scope these layers take the plain kernel, which is the one that
-    holds weights; others run as ever. Where a function is compiled, open the
-    scope inside that function and return what was collected among its outputs:
-    a scope around a compiled call would leak its tracers.
+    Captured layers use the plain kernel, the only one that materializes the
+    weights; other layers run as usual. To capture inside a compiled function,
+    open the scope inside the function and return the captured weights as
+    outputs: a scope around a compiled call would leak tracers.
 
     Args:
-        layers: str or list of str. Regular expressions, of which one is found
-            in the path of a layer that is collected. Default None: all are.
+        layers: str or list of str. Regular expressions; a layer is captured if
+            one of them is found in its path. Default None: all layers.
 
     Yields:
-        A dict that fills up as layers run: (layer path, call number) -> float
-        (B, N, T, S) weights. The call number counts the calls of one layer
-        from 0.
+        A dict that is filled as layers run: (layer path, call number) -> float
+        (B, N, T, S) weights. Call numbers count from 0 per layer.
 
     Raises:
-        RuntimeError: where decoding runs inside the scope: the weights of a
-            loop's steps cannot leave it. Explain a generated sequence by one
-            teacher-forced pass instead. Likewise where a layer that is
-            collected runs under `keras.RematScope`.
+        RuntimeError: if decoding runs inside the scope, because the weights of
+            a loop's steps cannot leave the loop (to explain a generated
+            sequence, capture one teacher-forced pass), or if a captured layer
+            runs under `keras.RematScope`.
 
     Examples:
         >>> layer = keras_attn.layers.MultiHeadAttention(2, 4, name="look")
@@ -52,29 +51,28 @@ def capture_weights(layers=None):
 
 
 class _Scope:
-    """What one scope collects, and of which layers."""
+    """Captured weights of one scope, and the patterns of its layers."""
 
     def __init__(self, patterns):
         self.patterns = patterns
         self.found = {}
-        self.barred = None  # what nothing may leave
+        self.barred = None  # name of the enclosing code that forbids capture
 
     def wants(self, path):
-        wanted = self.patterns is None or path is None
-        wanted = wanted or any(p.search(path) for p in self.patterns)
-        if wanted and self.barred:
+        matches = self.patterns is None or path is None
+        matches = matches or any(p.search(path) for p in self.patterns)
+        if matches and self.barred:
             raise RuntimeError(
                 f"Attention weights cannot be captured inside {self.barred}."
             )
-        return wanted
+        return matches
 
 
 def capturing(path=None):
-    """Says whether some scope is collecting weights.
+    """Returns whether an open scope captures weights.
 
     Args:
-        path: str. Those of the layer with this path; default None: of some
-            layer.
+        path: str. Path of a layer; default None: any layer.
 
     Returns:
         bool.
@@ -91,7 +89,7 @@ def capturing(path=None):
 
 
 def record(path, weights):
-    """Hands one call's weights to every open scope that wants them.
+    """Records one call's weights in every open scope that captures the layer.
 
     Args:
         path: str. Path of the layer.
@@ -111,13 +109,13 @@ def record(path, weights):
 
 
 def refuse_capture(what):
-    """Refuses to go on where a scope is open.
+    """Raises an error if a scope is open.
 
     Args:
-        what: str. What cannot run inside a scope.
+        what: str. Name of the code that cannot run inside a scope.
 
     Raises:
-        RuntimeError: a scope is open.
+        RuntimeError: if a scope is open.
 
     Examples:
         >>> keras_attn.ops.capture.refuse_capture("a loop")  # no scope is open
@@ -131,13 +129,13 @@ def refuse_capture(what):
 
 @contextlib.contextmanager
 def forbid_capture(what):
-    """Lets no weights out of what runs inside, to any scope around it.
+    """Prevents enclosing scopes from capturing the code inside.
 
     Args:
-        what: str. What cannot be left.
+        what: str. Name of the code that weights cannot leave.
 
     Raises:
-        RuntimeError: a layer runs inside that a scope around it collects.
+        RuntimeError: if a layer runs inside that an enclosing scope captures.
 
     Examples:
         >>> with keras_attn.ops.capture.forbid_capture("a loop"):

@@ -1,7 +1,7 @@
-"""Weights that choose one key: by its score, or at random.
+"""Hard attention: one-hot weights, of the largest score or sampled.
 
-A choice at random is the largest of the scores with Gumbel noise added, which
-is key s with probability softmax(score)[s] (Gumbel 1954; Maddison et al. 2014,
+Sampling takes the argmax of the scores plus Gumbel noise, which is key s with
+probability softmax(score)[s] (Gumbel 1954; Maddison et al. 2014,
 https://arxiv.org/abs/1411.0030).
 """
 
@@ -30,7 +30,7 @@ def gumbel_noise(shape, seed):
         >>> tuple(gumbel_noise((2, 3), seed).shape)
         (2, 3)
     """
-    # Not from 0 on, which has no logarithm.
+    # Excludes 0, where the logarithm is -inf.
     uniform = keras.random.uniform(
         shape, minval=_TINY, dtype="float32", seed=seed
     )
@@ -38,13 +38,13 @@ def gumbel_noise(shape, seed):
 
 
 def one_hot_of_largest(scores):
-    """Puts a weight of 1 on the largest score of each row.
+    """Computes the one-hot vector of the largest score of each row.
 
     Args:
         scores: float (..., S).
 
     Returns:
-        Float (..., S), 0 but for a 1 in each row, the first of the largest.
+        Float (..., S). Ties are broken by the lower index.
 
     Examples:
         >>> from keras_attn.ops.hard_weights import one_hot_of_largest
@@ -58,7 +58,7 @@ def one_hot_of_largest(scores):
 
 
 def straight_through(scores, mask, noise, temperature):
-    """Chooses a key at random; its gradient is that of a softmax.
+    """Samples a key, with the straight-through Gumbel-softmax gradient.
 
         forward:  one_hot(argmax(score + noise))
         gradient: that of softmax((score + noise) / temperature)
@@ -67,7 +67,7 @@ def straight_through(scores, mask, noise, temperature):
 
     Args:
         scores: float32 (..., S).
-        mask: bool broadcastable to the scores, or None: nothing is hidden.
+        mask: bool broadcastable to the scores, or None: nothing is masked.
         noise: float32 (..., S), from `gumbel_noise`.
         temperature: float > 0.
 
@@ -84,16 +84,16 @@ def straight_through(scores, mask, noise, temperature):
     noisy = scores + noise
     soft = softmax(hidden(noisy / temperature, mask))
     chosen = one_hot_of_largest(hidden(noisy, mask))
-    # In this order: what is added is exactly 0.
+    # In this order the added term is exactly 0.
     return chosen + (soft - ops.stop_gradient(soft))
 
 
 def log_probability(scores, chosen):
-    """Computes the log-probability that a choice at random has.
+    """Computes the log-probability of sampled keys.
 
     Args:
-        scores: float32 (..., S), those of hidden keys from `hidden`.
-        chosen: float32 (..., S), one 1 in each row.
+        scores: float32 (..., S), masked by `hidden`.
+        chosen: float32 (..., S), one-hot.
 
     Returns:
         Float32 (...), in nats.

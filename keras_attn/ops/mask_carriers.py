@@ -1,31 +1,31 @@
-"""Reading and setting implicit masks where a tensor cannot carry them itself.
+"""Reads and sets implicit masks of tensors without attributes.
 
-What JAX differentiates has no room for attributes. Keras then keeps the mask in
-a table of its own, which only its layers can reach: so layers are asked.
+JAX tracers under differentiation have no `__dict__`. Keras then keeps the mask
+in a private table that only its layers access, so these helpers are layers.
 """
 
 import keras
 
 
-class _Asked(keras.layers.Layer):
-    """Keras hands the implicit mask of the inputs to an argument `mask`."""
+class _MaskReader(keras.layers.Layer):
+    """Reads the implicit mask, which Keras passes as the argument `mask`."""
 
-    def __init__(self, tell):
+    def __init__(self, report):
         super().__init__(autocast=False, name="mask")
         self.supports_masking = True
-        self._tell = tell
+        self._report = report
 
     def call(self, inputs, mask=None):
-        self._tell(mask)
+        self._report(mask)
         return inputs
 
     def rematerialized_call(self, layer_call, *args, **kwargs):
-        """Returns `layer_call`: there is nothing to compute twice."""
+        """Returns `layer_call`, since there is nothing to recompute."""
         return layer_call
 
 
-class _Carrier(keras.layers.Layer):
-    """Keras attaches what `compute_mask` says to the output."""
+class _MaskSetter(keras.layers.Layer):
+    """Sets the implicit mask, which Keras takes from `compute_mask`."""
 
     def __init__(self, mask):
         super().__init__(autocast=False, name="mask")
@@ -35,7 +35,7 @@ class _Carrier(keras.layers.Layer):
         return inputs
 
     def rematerialized_call(self, layer_call, *args, **kwargs):
-        """Returns `layer_call`: there is nothing to compute twice."""
+        """Returns `layer_call`, since there is nothing to recompute."""
         return layer_call
 
     def compute_mask(self, inputs, previous_mask=None):
@@ -43,17 +43,17 @@ class _Carrier(keras.layers.Layer):
 
 
 def carries(tensor):
-    """Says whether a tensor has room for an attribute."""
+    """Returns whether attributes can be set on a tensor."""
     return hasattr(tensor, "__dict__")
 
 
 def asked_mask(tensor):
-    """Returns the implicit mask that Keras keeps of a tensor, or None."""
+    """Returns the implicit mask that Keras keeps for a tensor, or None."""
     found = []
-    _Asked(found.append)(tensor)
+    _MaskReader(found.append)(tensor)
     return found[0]
 
 
 def with_mask(tensor, mask):
-    """Returns a tensor of the same values that has an implicit mask."""
-    return _Carrier(mask)(tensor)
+    """Returns the tensor with an implicit mask set."""
+    return _MaskSetter(mask)(tensor)

@@ -1,4 +1,4 @@
-"""Which kernel runs a call of `attend`, and why."""
+"""Choice of the kernel for a call of `attend`."""
 
 from typing import NamedTuple
 
@@ -12,15 +12,15 @@ KERNELS = ("fused", "blockwise", "plain")
 
 
 class AttentionPlan(NamedTuple):
-    """Says which kernel a call runs, and why not a faster one.
+    """The kernel chosen for a call, and why faster ones were rejected.
 
     Args:
         kernel: `"fused"`, `"blockwise"` or `"plain"`.
-        reason: str. Why this one.
-        causal_only: bool. Order, and a window where there is one, are all that
-            hides: the fused kernel is told so and gets no mask.
+        reason: str. Why this kernel was chosen.
+        causal_only: bool. Whether keys are masked only by the causal order and
+            possibly a window, which the fused kernel supports without a mask.
         rejected: tuple of pairs of str. Kernels that would be preferred, and
-            why they do not run.
+            why they cannot run.
 
     Examples:
         >>> plan = keras_attn.ops.AttentionPlan("plain", "it was asked for")
@@ -49,25 +49,25 @@ def attention_plan(
     kernel=None,
     value=None,
 ):
-    """Chooses the kernel for a call of `attend`; `attend` runs this object.
+    """Chooses the kernel for a call of `attend`; `attend` runs this plan.
 
     Args:
         query: float (B, T, N, H), or anything with that `shape` and a `dtype`.
-        key: float (B, S, K, H), likewise.
+        key: float (B, S, K, H), or anything with that `shape` and a `dtype`.
         visibility: `Visibility`. Default: every query sees every key.
         bias: float broadcastable to (B, N, T, S), a `PositionBias`, or None.
         dropout: `WeightDropout`, any callable on the weights, or None.
-        return_weights: bool. The weights are wanted.
-        kernel: `"fused"`, `"blockwise"` or `"plain"` to force one; default
-            None: choose.
+        return_weights: bool. Whether the weights are returned.
+        kernel: `"fused"`, `"blockwise"` or `"plain"` to force a kernel; default
+            None: choose one.
         value: float (B, S, K, W), or anything with that `shape`; default `key`.
 
     Returns:
         An `AttentionPlan`.
 
     Raises:
-        ValueError: the forced kernel cannot serve, with the reason; a
-            `visibility` that is none.
+        ValueError: if the forced kernel cannot run the call, with the reason,
+            or if `visibility` is not a `Visibility`.
 
     Examples:
         >>> x = keras.ops.ones((1, 2, 1, 4))
@@ -89,7 +89,7 @@ def attention_plan(
         )
     lengths = query.shape[1], key.shape[1]
     of_positions = isinstance(bias, PositionBias)
-    # Switches may come as 0 and 1, which no kernel takes.
+    # Flags may be given as 0 and 1, which kernels do not accept.
     causal_only = bool(bias is None and _causal_only(visibility, lengths))
     obstacles = {
         "fused": fused_obstacle(
@@ -112,23 +112,23 @@ def attention_plan(
             )
         fused_causal = causal_only and kernel == "fused"
         return AttentionPlan(kernel, "it was asked for", fused_causal)
-    spread = _spread(visibility, of_positions, causal_only)
+    large_tensor = _large_tensor(visibility, of_positions, causal_only)
     long = None not in lengths and blockwise_pays(
         *lengths,
         dense=_sees_all(visibility),
-        # A batch that is not known yet counts as one row.
+        # An unknown batch size counts as one row.
         heads=(query.shape[0] or 1) * query.shape[2],
     )
     if (
         not obstacles["fused"]
         and long
-        and spread
+        and large_tensor
         and not obstacles["blockwise"]
     ):
-        obstacles["fused"] = f"it would need {spread} of {_size(lengths)}"
+        obstacles["fused"] = f"it would need {large_tensor} of {_size(lengths)}"
     if not long and not obstacles["blockwise"]:
         obstacles["blockwise"] = (
-            f"{_size(lengths)} scores a head are few: it would be slower"
+            f"{_size(lengths)} scores per head are few: it would be slower"
         )
     reasons = {
         "fused": "the backend has one",
@@ -152,9 +152,9 @@ def _blockwise_obstacle(lengths, weights, dropout):
     if weights:
         return "a blockwise kernel never holds the weights that were asked for"
     if dropout is not None and not hasattr(dropout, "seed"):
-        return "it needs to know how to drop a block of weights twice alike"
+        return "it needs a `WeightDropout`, to drop the same weights twice"
     if None in lengths:
-        return "the lengths are not known where the program is compiled"
+        return "the lengths are not known at compile time"
     return None
 
 
@@ -168,7 +168,7 @@ def _causal_only(v, lengths):
         and v.key_order is None
         and v.query_positions is v.key_positions
         and (v.query_positions is None or v.padding == "right")
-        # Kernels align their causal triangle top left.
+        # Fused kernels align the causal triangle to the top left.
         and lengths[0] == lengths[1] is not None
     )
 
@@ -188,17 +188,17 @@ def _sees_all(v):
         v.query_segment_ids,
         v.attention_mask,
     )
-    hidden = any(tensor is not None for tensor in tensors)
-    return not hidden and not v.causal and v.window is None
+    masked = any(tensor is not None for tensor in tensors)
+    return not masked and not v.causal and v.window is None
 
 
-def _spread(v, of_positions, causal_only):
-    """What of the size T x S a fused kernel would have to be handed."""
+def _large_tensor(v, of_positions, causal_only):
+    """Returns the tensor of size T x S a fused kernel would need, or None."""
     if of_positions:
         return "a bias"
     given = v.attention_mask
     if given is not None and 1 not in given.shape[2:]:
-        # It is there already.
+        # It exists already.
         return None
     by_pairs = (
         v.causal or v.window is not None or v.query_segment_ids is not None

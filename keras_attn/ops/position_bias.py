@@ -1,4 +1,4 @@
-"""A bias on the scores that depends on where query and key stand."""
+"""Score biases that depend on query and key positions."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -7,21 +7,21 @@ from keras import ops
 
 
 class PositionBias(NamedTuple):
-    """Says how to compute a bias, for a kernel that wants it in blocks.
+    """Score bias as a function of positions, which kernels compute in blocks.
 
         bias[b, n, t, s] = function(parameters, p[b, t], p[b, s])[n]
 
     A tensor (B, N, T, S) would be as large as the scores, which a blockwise
-    kernel never holds.
+    kernel does not materialize.
 
     Args:
         function: callable. Takes `parameters`, int32 query positions (B, T) and
-            int32 key positions (B, S), and returns float (B, N, T, S), a size-1
-            batch axis where the positions have one. Differentiable with respect
-            to `parameters`; reads no other tensor. Hashable, and equal to one
-            that does the same: a blockwise kernel compiles a program for each.
-        parameters: float tensor, for which `function` may have gradients, or
-            None.
+            int32 key positions (B, S), and returns float (B, N, T, S), with a
+            size-1 batch axis if the positions have one. Must be differentiable
+            with respect to `parameters` and read no other tensor. Must be
+            hashable, and equal to functions that compute the same: a blockwise
+            kernel compiles one program per function.
+        parameters: float tensor, which may require gradients, or None.
 
     Examples:
         >>> def near(_, query, key):
@@ -38,13 +38,13 @@ class PositionBias(NamedTuple):
 
 
 def as_tensors(bias):
-    """Turns arrays and variables of a bias into tensors.
+    """Converts the arrays and variables of a bias to tensors.
 
     Args:
-        bias: array, variable or tensor, a `PositionBias` of one, or None.
+        bias: array, variable or tensor, a `PositionBias`, or None.
 
     Returns:
-        The same of tensors.
+        The bias, of tensors.
     """
     if bias is None:
         return None
@@ -56,10 +56,10 @@ def as_tensors(bias):
 
 
 def four_axes(bias):
-    """Gives a bias that is broadcastable to (B, N, T, S) all four axes.
+    """Reshapes a bias broadcastable to (B, N, T, S) to rank 4.
 
     Args:
-        bias: float, rank 4 at most.
+        bias: float, at most rank 4.
 
     Returns:
         Float, rank 4.

@@ -1,10 +1,10 @@
-"""Positions: integers that say where a token stands."""
+"""Token positions."""
 
 from keras import ops
 
 
 def default_positions(length):
-    """Returns the positions of a sequence in which every token is there.
+    """Returns the positions of a sequence without padding.
 
     Args:
         length: int or scalar tensor. T, in tokens.
@@ -21,10 +21,10 @@ def default_positions(length):
 
 
 def positions_from_mask(mask):
-    """Counts the tokens of each row: their positions, and -1 for padding.
+    """Computes the positions of the tokens of each row, -1 for padding.
 
     Args:
-        mask: bool (B, T), True where there is a token.
+        mask: bool (B, T), True for tokens, False for padding.
 
     Returns:
         Int32 (B, T). Left-padded rows count from 0 too.
@@ -41,18 +41,18 @@ def positions_from_mask(mask):
 
 
 def packed_positions(segments, mask=None):
-    """Counts the tokens of each sentence of a packed row.
+    """Computes positions in packed rows, restarting at each segment.
 
-    A sentence is a run of tokens with one segment id. Slots without a token
-    are passed over: padding before, between or after sentences, or inside one,
-    changes nothing.
+    A segment is a run of tokens with the same segment id. Padding is not
+    counted, whether before, between, after or inside segments.
 
     Args:
-        segments: int (B, T), the sentence that each slot belongs to.
-        mask: bool (B, T), True where there is a token. Default: everywhere.
+        segments: int (B, T), segment ids.
+        mask: bool (B, T), True for tokens, False for padding. Default: no
+            padding.
 
     Returns:
-        Int32 (B, T), from 0 in every sentence; -1 where there is no token.
+        Int32 (B, T), from 0 in every segment; -1 for padding.
 
     Examples:
         >>> segments = keras.ops.convert_to_tensor([[1, 1, 1, 2, 2]])
@@ -64,7 +64,7 @@ def packed_positions(segments, mask=None):
         return _restarting(segments)
     mask = ops.cast(mask, "bool")
     rank = ops.cumsum(ops.cast(mask, "int32"), axis=1) - 1
-    # The tokens alone, side by side; behind the last one stands anything.
+    # Compacts the tokens to the left; slots after the last one are arbitrary.
     slots = ops.minimum(_slots(mask), ops.shape(mask)[1] - 1)
     positions = _restarting(ops.take_along_axis(segments, slots, axis=1))
     positions = ops.take_along_axis(positions, ops.maximum(rank, 0), axis=1)
@@ -82,7 +82,7 @@ def _restarting(segments):
 
 
 def _slots(flags):
-    """The slots (B, T) of the flags that are set, in order, then T."""
+    """Returns the indices (B, T) of the set flags, in order, then T."""
     length = ops.shape(flags)[1]
     slots = ops.where(flags, default_positions(length), length)
     return ops.sort(ops.cast(slots, "int32"), axis=1)

@@ -1,4 +1,4 @@
-"""Distances: sinusoids of them, and scores of distances as scores of keys."""
+"""Relative positions: sinusoids of distances and the relative shift."""
 
 from keras import ops
 
@@ -21,7 +21,7 @@ def relative_sinusoids(distances, width):
         Float32 (R, D).
 
     Raises:
-        ValueError: an odd `width`.
+        ValueError: if `width` is odd.
 
     Examples:
         >>> waves = keras_attn.ops.relative.relative_sinusoids(
@@ -36,21 +36,21 @@ def relative_sinusoids(distances, width):
 
 
 def relative_shift(scores, keys):
-    """Turns scores of distances into scores of keys, without a gather.
+    """Converts scores of distances to scores of keys, without a gather.
 
         output[t, s] = scores[t, s + T - 1 - t]
 
-    Column j of row t is for the key that stands j - (T - 1 - t) slots behind
-    the first: the further down a query, the less far its row moves to the left
-    (Dai et al. 2019, appendix B, https://arxiv.org/abs/1901.02860).
+    Row t is shifted left by T - 1 - t columns, so that column j belongs to key
+    j - (T - 1 - t) (Dai et al. 2019, appendix B,
+    https://arxiv.org/abs/1901.02860).
 
     Args:
         scores: float (B, N, T, R).
         keys: int or scalar tensor. S <= R.
 
     Returns:
-        Float (B, N, T, S). Where s + T - 1 - t is not below R stands anything
-        finite: a key that must be hidden.
+        Float (B, N, T, S). If s + T - 1 - t >= R, the score is finite but
+        arbitrary, and the key must be masked.
 
     Examples:
         >>> scores = keras.ops.reshape(keras.ops.arange(6.0), (1, 1, 2, 3))
@@ -59,7 +59,8 @@ def relative_shift(scores, keys):
         [[1.0, 2.0], [3.0, 4.0]]
     """
     batch, heads, queries, count = ops.shape(scores)
-    # One column more, and T numbers fewer in front: each row begins one later.
+    # Padding one column and dropping the first T entries shifts each row by one
+    # more than the next.
     scores = ops.pad(scores, [(0, 0), (0, 0), (0, 0), (1, 0)])
     scores = ops.reshape(scores, (batch, heads, queries * (count + 1)))
     scores = scores[:, :, queries:]

@@ -1,4 +1,4 @@
-"""From scores to weights: the softmax over the keys that are visible."""
+"""Masked softmax of scores."""
 
 from keras import ops
 
@@ -6,14 +6,14 @@ _HIDDEN = -1e30  # finite in float32, in which scores are computed
 
 
 def hidden(scores, mask):
-    """Makes the scores of hidden keys less than any other.
+    """Replaces the scores of masked keys by a large negative number.
 
-    Not -inf: a row of nothing but -inf has no softmax. Such a row comes out
-    uniform.
+    Not -inf, because the softmax of a row of -inf is NaN. The weights of a
+    fully masked row are uniform instead.
 
     Args:
         scores: float32 (..., T, S).
-        mask: bool broadcastable to the scores, or None: nothing is hidden.
+        mask: bool broadcastable to the scores, or None: nothing is masked.
 
     Returns:
         Float32 (..., T, S).
@@ -42,7 +42,7 @@ def softmax(scores):
         >>> float(softmax(keras.ops.ones((1, 2)))[0, 0])
         0.5
     """
-    # Of one key Keras warns that its softmax is 1; here that is no mistake.
+    # Keras warns about a softmax over an axis of size 1, which is valid here.
     if scores.shape[-1] == 1:
         return ops.ones_like(scores)
     return ops.softmax(scores, axis=-1)

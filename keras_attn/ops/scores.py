@@ -1,4 +1,4 @@
-"""Scores: how well a query fits a key, before the softmax."""
+"""Attention scores before the softmax."""
 
 import keras
 from keras import ops
@@ -13,7 +13,7 @@ def scaled_dot_scores(query, key, scale=None):
 
     with scale = 1 / sqrt(H) by default (Vaswani et al. 2017, sec. 3.2.1,
     https://arxiv.org/abs/1706.03762). With K < N key heads, n' = n // (N / K):
-    N / K neighbouring query heads share one key head (Ainslie et al. 2023,
+    N / K adjacent query heads share one key head (Ainslie et al. 2023,
     https://arxiv.org/abs/2305.13245).
 
     Args:
@@ -22,8 +22,8 @@ def scaled_dot_scores(query, key, scale=None):
         scale: float. Default 1 / sqrt(H).
 
     Returns:
-        Float (B, N, T, S), float32 at least: in half precision a score of a
-        few hundred would already have lost its fraction.
+        Float (B, N, T, S), at least float32: in half precision a score of a few
+        hundred would have lost its fractional part.
 
     Examples:
         >>> q = keras.ops.ones((1, 2, 1, 64))
@@ -36,10 +36,10 @@ def scaled_dot_scores(query, key, scale=None):
     key_heads = key.shape[2]
     scale = width**-0.5 if scale is None else scale
     query, key = widened(query), widened(key)
-    # The scale goes on the query: T x H numbers, not T x S.
+    # Scaling the query takes T x H multiplications, scaling scores T x S.
     query = query * ops.cast(scale, query.dtype)
-    # Not an einsum: XLA's takes up to twice as long between projections on a
-    # CPU, and turns the whole cache at each step of a decoder.
+    # Not an einsum: on a CPU, XLA's takes up to twice as long between
+    # projections, and it transposes the whole cache at each decoding step.
     query = ops.transpose(query, (0, 2, 1, 3))
     key = ops.transpose(key, (0, 2, 3, 1))
     if heads == key_heads:
@@ -52,7 +52,7 @@ def scaled_dot_scores(query, key, scale=None):
 
 
 def widened(x):
-    """Casts what scores are made of to float32, but for float64.
+    """Casts to float32, except for float64.
 
     Args:
         x: float, any shape.

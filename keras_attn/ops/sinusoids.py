@@ -1,4 +1,4 @@
-"""The angles of sinusoidal and rotary positions, exact far out."""
+"""Sines and cosines for position encodings, exact at large positions."""
 
 import functools
 
@@ -16,22 +16,22 @@ _LAST = _LOW * _HIGH - 1
 def sine_and_cosine(positions, width, max_wavelength=10000.0):
     """Computes sine and cosine of p / max_wavelength^(2i / D), for i < D / 2.
 
-    A position is split in p = 256 h + l and the two angles are put together by
-    the addition theorems, from float64 tables: sin(p w) itself, computed in
-    float32, is wrong by 5e-4 at p = 8,192.
+    A position is split into p = 256 h + l, and the two angles are combined by
+    the addition theorems, from tables computed in float64: sin(p w) computed in
+    float32 has an error of 5e-4 at p = 8,192.
 
     Args:
-        positions: int32 (B, T), at most 131,071. -1 (no token) counts as 0.
-            Beyond, where a program is being compiled, the result is NaN.
-        width: int, even. D, two for each angle.
-        max_wavelength: float > 0. The waves are 2 pi to 2 pi `max_wavelength`
-            tokens long.
+        positions: int32 (B, T), at most 131,071. -1 (padding) counts as 0. In
+            compiled code, larger positions return NaN.
+        width: int, even. D, two per angle.
+        max_wavelength: float > 0. Wavelengths range from 2 pi to 2 pi
+            `max_wavelength` tokens.
 
     Returns:
         Two float32 (B, T, D / 2).
 
     Raises:
-        ValueError: an odd `width`; a position beyond the last one.
+        ValueError: if `width` is odd or a position is too large.
 
     Examples:
         >>> sine, cosine = keras_attn.ops.sinusoids.sine_and_cosine(
@@ -48,7 +48,7 @@ def sine_and_cosine(positions, width, max_wavelength=10000.0):
             f"{known.max():,}"
         )
     low = ops.mod(positions, _LOW)
-    # Each backend has an answer of its own to a row that is not there.
+    # Backends disagree on out-of-range indices, so the tables end in a NaN row.
     high = ops.minimum(ops.floor_divide(positions, _LOW), _HIGH)
     low_sin, low_cos = ops.take(low_sin, low, 0), ops.take(low_cos, low, 0)
     high_sin, high_cos = (
@@ -71,7 +71,7 @@ def sinusoid(positions, width, layout="interleaved"):
     all cosines.
 
     Args:
-        positions: int32 (B, T), at most 131,071. -1 (no token) gives zeros.
+        positions: int32 (B, T), at most 131,071. -1 (padding) gives zeros.
         width: int, even. D.
         layout: `"interleaved"` or `"halves"`.
 
@@ -79,7 +79,7 @@ def sinusoid(positions, width, layout="interleaved"):
         Float32 (B, T, D).
 
     Raises:
-        ValueError: an odd `width`, or another `layout`.
+        ValueError: if `width` is odd or `layout` is unknown.
 
     Examples:
         >>> table = keras_attn.ops.sinusoid(
@@ -89,13 +89,13 @@ def sinusoid(positions, width, layout="interleaved"):
     """
     checks.choice("layout", layout, ("interleaved", "halves"))
     sine, cosine = sine_and_cosine(positions, width)
-    there = ops.expand_dims(positions >= 0, -1)
+    token_mask = ops.expand_dims(positions >= 0, -1)
     if layout == "halves":
         table = ops.concatenate([sine, cosine], axis=-1)
     else:
         pairs = ops.stack([sine, cosine], axis=-1)
         table = ops.reshape(pairs, (*ops.shape(pairs)[:2], width))
-    return ops.where(there, table, 0.0)
+    return ops.where(token_mask, table, 0.0)
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""Who may see whom: the one mask of the library, built from positions."""
+"""Attention masks built from positions, order, segments and windows."""
 
 import dataclasses
 from typing import Any
@@ -15,7 +15,7 @@ from keras_attn.ops.positions import (
 
 @dataclasses.dataclass(frozen=True)
 class Visibility:
-    """Describes which keys each query may see.
+    """Specification of which keys each query may see.
 
     Query t sees key s when
 
@@ -23,32 +23,32 @@ class Visibility:
         and (not causal or query_order[t] >= key_order[s])  # > with strict
         and (window is None or |query_positions[t] - key_positions[s]| < window)
         and (no segments or query_segment_ids[t] == key_segment_ids[s])
-        and attention_mask[t, s], where one is given.
+        and attention_mask[t, s], if given.
 
     Args:
-        query_positions: int32 (B, T), tokens from 0, -1 = no token here.
-            Default None: 0..T-1, all there.
-        key_positions: int32 (B, S), likewise.
-        query_order: int32 (B, T). What `causal` compares; default None: the
-            position. XLNet puts its order of guessing here, twice, plus or
+        query_positions: int32 (B, T), tokens from 0, -1 for padding. Default
+            None: 0..T-1, no padding.
+        key_positions: int32 (B, S), the same for keys.
+        query_order: int32 (B, T). The order compared by `causal`; default None:
+            the position. XLNet passes twice its prediction order here, plus or
             minus 1 (`keras_attn/models/permutation_order.py`).
-        key_order: int32 (B, S), likewise.
-        query_segment_ids: int32 (B, T). Packed sentences see only themselves.
-        key_segment_ids: int32 (B, S), likewise.
+        key_order: int32 (B, S), the same for keys.
+        query_segment_ids: int32 (B, T). Queries see only keys of their segment.
+        key_segment_ids: int32 (B, S), the same for keys.
         attention_mask: bool broadcastable to (B, N, T, S), rank 4.
-        causal: bool. Keys of a later order are hidden.
-        strict: bool. With `causal`, keys of the same order are hidden too.
-        window: int >= 1. Keys at this distance or further are hidden.
-        padding: `"none"`, `"right"` or `"any"`: what the caller knows about
-            where -1 can stand, since compiled code cannot look at values.
-            `"right"` promises that each row counts 0, 1, 2, ... and then has
-            nothing but -1.
-        offset: int. A promise: where the query in slot t sees the key in slot
-            s, it stands t + `offset` - s tokens behind it. Default None: only
-            the positions know; without any it is 0.
-        query_token_type_ids: int32 (B, T). Of which of two texts a token is
-            part; hides nothing, but a position may score it, as XLNet's does.
-        key_token_type_ids: int32 (B, S), likewise.
+        causal: bool. Whether keys later in the order are masked.
+        strict: bool. With `causal`, also masks keys of the same order.
+        window: int >= 1. Keys at this distance or further are masked.
+        padding: `"none"`, `"right"` or `"any"`: where positions may be -1,
+            since compiled code cannot read values. `"right"` promises that each
+            row counts 0, 1, 2, ..., followed only by -1.
+        offset: int. A promise: if the query in slot t sees the key in slot s,
+            the query is t + `offset` - s tokens after the key. Default None:
+            distances depend on the positions; without positions it is 0.
+        query_token_type_ids: int32 (B, T). Which of two texts a token belongs
+            to. Masks nothing, but an attention position may use it in scores,
+            as XLNet's does.
+        key_token_type_ids: int32 (B, S), the same for keys.
 
     Examples:
         >>> see = keras_attn.ops.Visibility(causal=True)
@@ -73,7 +73,7 @@ class Visibility:
     key_token_type_ids: Any = None
 
     def to_mask(self, query_length, key_length):
-        """Returns the boolean mask that the fields describe.
+        """Returns the boolean mask.
 
         Args:
             query_length: int or scalar tensor. T.
@@ -120,7 +120,7 @@ class Visibility:
 
 
 def slot_offset(visibility):
-    """Says whether distances are those of the slots.
+    """Returns the offset if distances can be computed from slot indices.
 
     Args:
         visibility: `Visibility`.
@@ -154,36 +154,36 @@ def make_visibility(
     relative=False,
     offset=None,
 ):
-    """Turns everything a Keras caller may hand over into one `Visibility`.
+    """Builds a `Visibility` from masks, positions and segment ids.
 
-    A boolean mask becomes positions: the count of tokens before, and -1 where
-    it is False. Where query and key carry different masks and the order or the
-    distance matters, tokens stand at their index instead, so that both count
-    from the same slot. With segments, each of them counts from 0. Explicit
-    positions win over counted ones, masks still hide.
+    A boolean mask is converted to positions: the number of preceding tokens,
+    and -1 where it is False. If queries and keys have different masks and the
+    order or the distance matters, positions are slot indices instead, so that
+    both count from the same slot. With segments, each segment counts from 0.
+    Explicit positions take precedence over computed ones; masks still apply.
 
     Args:
         query_length: int or scalar tensor. T.
         key_length: int or scalar tensor. S.
-        query_mask: bool (B, T), True where there is a token.
-        key_mask: bool (B, S), likewise.
-        query_positions: int32 (B, T), tokens from 0, -1 = no token.
-        key_positions: int32 (B, S), likewise.
-        query_segment_ids: int32 (B, T), one id for each sentence of a packed
-            row. A query sees the keys of its segment only.
-        key_segment_ids: int32 (B, S), likewise.
+        query_mask: bool (B, T), True for tokens, False for padding.
+        key_mask: bool (B, S), the same for keys.
+        query_positions: int32 (B, T), tokens from 0, -1 for padding.
+        key_positions: int32 (B, S), the same for keys.
+        query_segment_ids: int32 (B, T), one id per segment of a packed row.
+            Queries see only keys of their segment.
+        key_segment_ids: int32 (B, S), the same for keys.
         attention_mask: bool, (T, S), (B, T, S) or (B, N, T, S).
-        causal: bool. Keys at later positions are hidden.
-        window: int. Keys at this distance or further are hidden.
-        relative: bool. Scores depend on the distance of query and key.
-        offset: int. As in a `Visibility`, where the caller can promise it.
+        causal: bool. Whether keys at later positions are masked.
+        window: int. Keys at this distance or further are masked.
+        relative: bool. Whether scores depend on the distance of query and key.
+        offset: int. As in `Visibility`, if the caller can promise it.
 
     Returns:
         A `Visibility`.
 
     Raises:
-        ValueError: `attention_mask` of another rank or other lengths, or
-            segments on one side only.
+        ValueError: if the rank or the lengths of `attention_mask` are wrong, or
+            only one side has segments.
 
     Examples:
         >>> mask = keras.ops.convert_to_tensor([[True, False]])
@@ -211,8 +211,7 @@ def make_visibility(
     elif counted and one_sequence and query_mask is not None:
         query_positions = key_positions = positions_from_mask(query_mask)
         if causal:
-            # The order of the slots is the order of the tokens, and costs no
-            # batch axis.
+            # Slots have the same order as tokens, without a batch axis.
             query_order = key_order = default_positions(query_length)
     else:
         by_index = causal or window is not None or relative
@@ -242,7 +241,7 @@ def make_visibility(
 
 
 def has_visible_key(visibility, query_length, key_length):
-    """Says which queries see at least one key in at least one head.
+    """Returns which queries see at least one key in at least one head.
 
     Args:
         visibility: `Visibility`.
@@ -250,7 +249,7 @@ def has_visible_key(visibility, query_length, key_length):
         key_length: int or scalar tensor. S.
 
     Returns:
-        Bool (B, T), a size-1 batch axis allowed; None where all do.
+        Bool (B, T), a size-1 batch axis allowed; None if all do.
 
     Examples:
         >>> see = keras_attn.ops.Visibility(causal=True, strict=True)
@@ -261,7 +260,7 @@ def has_visible_key(visibility, query_length, key_length):
     v = visibility
     simple = v.attention_mask is None
     if simple and _unordered(v):
-        return _both_there(v)
+        return _tokens_on_both_sides(v)
     shared = (
         v.query_positions is v.key_positions
         and v.query_order is v.key_order
@@ -280,13 +279,13 @@ def has_visible_key(visibility, query_length, key_length):
 
 
 def is_key_padding_only(visibility):
-    """Says whether nothing is hidden but keys that are no tokens.
+    """Returns whether only padding keys are masked.
 
     Args:
         visibility: `Visibility`.
 
     Returns:
-        Bool, known before any value.
+        Bool, independent of tensor values.
 
     Examples:
         >>> keras_attn.ops.visibility.is_key_padding_only(
@@ -300,15 +299,15 @@ def is_key_padding_only(visibility):
 
 
 def implicit_mask(tensor):
-    """Reads the mask that Keras attached to a tensor; None where it has none.
+    """Returns the implicit Keras mask of a tensor, or None.
 
-    Read, never erased: the tensor belongs to the caller.
+    The mask stays on the tensor, which belongs to the caller.
 
     Args:
         tensor: any tensor.
 
     Returns:
-        Bool (B, T), True where there is a token, or None.
+        Bool (B, T), True for tokens, False for padding; or None.
 
     Examples:
         >>> ids = keras.ops.convert_to_tensor([[3, 0]])
@@ -327,7 +326,7 @@ def _unordered(v):
     return not v.causal and v.window is None and v.query_segment_ids is None
 
 
-def _both_there(v):
+def _tokens_on_both_sides(v):
     parts = []
     if v.query_positions is not None:
         parts.append(v.query_positions >= 0)

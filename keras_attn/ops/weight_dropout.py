@@ -1,4 +1,4 @@
-"""Dropout on attention weights, for kernels that never hold all of them."""
+"""Reproducible dropout on attention weights, for blockwise kernels."""
 
 import dataclasses
 from typing import Any
@@ -8,18 +8,18 @@ from keras_attn.backend import seeded_dropout
 
 @dataclasses.dataclass(frozen=True)
 class WeightDropout:
-    """Says how to drop attention weights: the same ones for the same seed.
+    """Dropout on attention weights, deterministic for a given seed.
 
     A blockwise kernel computes a block's weights twice, for the output and for
-    the gradient, and both times must drop the same.
+    the gradient, and must drop the same ones both times.
 
     Args:
         rate: float in (0, 1). Probability that a weight is dropped.
         seed: int (2,), from `keras.random.SeedGenerator.next()`; or None on
-            PyTorch: its own generator draws.
+            PyTorch to use its own generator.
 
     Raises:
-        ValueError: a rate out of range.
+        ValueError: if the rate is out of range.
 
     Examples:
         >>> seed = keras.random.SeedGenerator(1).next()
@@ -35,17 +35,18 @@ class WeightDropout:
     def __post_init__(self):
         if not 0 < self.rate < 1:
             raise ValueError(
-                "`rate` must lie between 0 and 1, both left out. "
+                "`rate` must be between 0 and 1, exclusive. "
                 f"Received: rate={self.rate}"
             )
 
     def __call__(self, weights):
-        """Drops some of all weights.
+        """Applies dropout to the weights.
 
         Args:
             weights: float (B, N, T, S).
 
         Returns:
-            Float (B, N, T, S): 0, or the weight over the share that is kept.
+            Float (B, N, T, S): 0, or the weight scaled up by the inverse of the
+            keep probability.
         """
         return seeded_dropout(weights, self.rate, self.seed)

@@ -1,4 +1,4 @@
-"""F6: published weights. Needs the extra `keras-attn[pretrained]`."""
+"""Pretrained weights. Requires the extra `keras-attn[pretrained]`."""
 
 from keras_attn.pretrained.load import load
 from keras_attn.pretrained.save import save

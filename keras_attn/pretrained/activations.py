@@ -1,10 +1,10 @@
-"""The names of activations in a `config.json`, and what they are here."""
+"""Names of activations in a `config.json`."""
 
 import keras
 
 from keras_attn.layers.gelu_tanh import gelu_tanh
 
-# Of several names for one function the first is the one that is written.
+# If a function has several names, the first one is written.
 ACTIVATIONS = {
     "swish": "silu",
     "silu": "silu",
@@ -20,13 +20,13 @@ ACTIVATIONS = {
 
 
 def activation_name(activation):
-    """Returns the name under which a config has an activation.
+    """Returns the name of an activation in a config.
 
     Args:
         activation: callable.
 
     Raises:
-        ValueError: configs have no name for it.
+        ValueError: it has no name in configs.
 
     Examples:
         >>> from keras_attn.pretrained.activations import activation_name
@@ -43,6 +43,6 @@ def activation_name(activation):
         )
     )
     raise ValueError(
-        f"`activation` must be one of {known} to be written. "
+        f"`activation` must be one of {known} to be saved. "
         f"Received: {keras.activations.serialize(activation)!r}"
     )

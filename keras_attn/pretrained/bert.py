@@ -1,4 +1,4 @@
-"""BERT, with or without heads.
+"""BERT, with and without heads.
 
 The family `bert` of Hugging Face's transformers (Devlin et al. 2019,
 https://arxiv.org/abs/1810.04805).
@@ -28,7 +28,7 @@ from keras_attn.pretrained.tensor_names import (
     dense,
 )
 
-# What a config of this family cannot say otherwise, in our words.
+# Fixed for this family: its config has no keys for these arguments.
 _FIXED = {
     "activation_dropout": 0.0,
     "gated": False,
@@ -39,7 +39,7 @@ _FIXED = {
     "normalize_embedding": True,
     "character_vocabulary_size": None,
 }
-# Another value asks for another model.
+# Other values are not supported.
 _ONLY = {
     "add_cross_attention": False,
     "is_decoder": False,
@@ -47,7 +47,7 @@ _ONLY = {
     "tie_word_embeddings": True,
 }
 _PREFIX = "bert."
-_LABELS = 2  # where a config does not say how many
+_LABELS = 2  # default if a config does not give the number
 
 
 def _make(config, names):
@@ -115,7 +115,7 @@ def _tensors(model):
     encoder = encoder_of(model)
     table = "embeddings.word_embeddings.weight"
     head, copies = head_tensors(model, _bare_norm)
-    # A bare model is written without the prefix, as transformers does.
+    # Bare models are saved without the prefix, as in transformers.
     prefix = "" if encoder is model else _PREFIX
     names = [
         TensorName(
@@ -161,7 +161,7 @@ def _attention(ours, theirs):
 
 
 def _bare_norm(ours, theirs):
-    # Files that were made from TensorFlow's have its names.
+    # Files converted from TensorFlow checkpoints use its names.
     return [
         TensorName(
             f"{ours}/gamma", f"{theirs}.weight", SAME, (f"{theirs}.gamma",)
@@ -171,7 +171,7 @@ def _bare_norm(ours, theirs):
 
 
 def _prefixed(name, prefix):
-    """Gives a name of the encoder its prefix, and takes the other form too."""
+    """Adds the prefix to an encoder name, and the other form as a copy."""
     other = "" if prefix else _PREFIX
     heads = tuple(copy for copy in name.copies if copy.startswith("cls."))
     olds = tuple(copy for copy in name.copies if not copy.startswith("cls."))
@@ -188,11 +188,12 @@ def _prefixed(name, prefix):
 def _constants(model):
     length = encoder_of(model).max_sequence_length
 
-    def places():
+    def position_ids():
         return np.arange(length, dtype="float32")[None]
 
     return {
-        f"{prefix}embeddings.position_ids": places for prefix in ("", _PREFIX)
+        f"{prefix}embeddings.position_ids": position_ids
+        for prefix in ("", _PREFIX)
     }
 
 

@@ -1,4 +1,4 @@
-"""BERT's heads: which model of ours each is, and the names of its weights."""
+"""BERT heads: their models and the names of their weights."""
 
 from keras_attn.models import (
     Bert,
@@ -12,7 +12,7 @@ from keras_attn.pretrained.expectations import expect
 from keras_attn.pretrained.layouts import FLAT, linear
 from keras_attn.pretrained.tensor_names import TensorName, dense
 
-# Architectures without a pooler, and those with one.
+# Architectures without and with a pooler.
 _BARE = (
     "BertForMaskedLM",
     "BertForTokenClassification",
@@ -30,7 +30,7 @@ _NEXT = "cls.seq_relationship"
 
 
 def has_pooler(architecture, names):
-    """Says whether the encoder of a published model has a pooler.
+    """Returns whether the encoder of a published model has a pooler.
 
     Args:
         architecture: str, one of `ARCHITECTURES`.
@@ -42,15 +42,15 @@ def has_pooler(architecture, names):
 
 
 def make_head(architecture, encoder, names, num_classes, dropout):
-    """Puts a head on an encoder.
+    """Adds a head to an encoder.
 
     Args:
         architecture: str, one of `ARCHITECTURES`.
         encoder: `Bert`.
         names: set of the names of the file's tensors: early files of
-            `BertForMaskedLM` hold both tasks.
-        num_classes: int. Labels of a classifier.
-        dropout: float. In front of a classifier.
+            `BertForMaskedLM` contain both tasks.
+        num_classes: int. Number of classes of a classifier.
+        dropout: float. Dropout before a classifier.
 
     Returns:
         A model, or the encoder.
@@ -83,7 +83,7 @@ def encoder_of(model):
 
 
 def architecture_of(model):
-    """Returns the architecture under which a model is published.
+    """Returns the Hugging Face architecture of a model.
 
     Raises:
         ValueError: there is none.
@@ -109,12 +109,12 @@ def architecture_of(model):
 
 
 def labels_of(model):
-    """Returns how many labels a classifier has, or None."""
+    """Returns the number of classes of a classifier, or None."""
     return getattr(model, "num_classes", None)
 
 
 def head_dropout(model):
-    """Returns the dropout in front of a head, or None."""
+    """Returns the dropout before a head, or None."""
     if isinstance(model, MultipleChoice):
         model = model.classifier
     return None if isinstance(model, Bert) else getattr(model, "dropout", None)
@@ -125,10 +125,11 @@ def head_tensors(model, norm):
 
     Args:
         model: the model.
-        norm: function of two names that returns those of a layer norm.
+        norm: function of our path and their name that returns the names of
+            the weights of a layer norm.
 
     Returns:
-        List of `TensorName`s; tuple of names that also hold the table.
+        List of `TensorName`s; tuple of further names of the embedding table.
     """
     if isinstance(model, (SequenceClassifier, TokenClassifier, MultipleChoice)):
         return dense("output", "classifier"), ()

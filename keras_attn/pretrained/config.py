@@ -1,4 +1,4 @@
-"""The values of a `config.json`, each checked when it is asked for."""
+"""Validated access to the values of a `config.json`."""
 
 import json
 
@@ -17,7 +17,7 @@ def read_config(path):
         `Config`.
 
     Raises:
-        ValueError: what is no JSON object.
+        ValueError: the file is not a JSON object.
     """
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
@@ -34,9 +34,9 @@ def read_config(path):
 
 
 class Config:
-    """Answers for the values of a config, and names the key that is wrong.
+    """Validated access to the values of a config.
 
-    Every method raises ValueError for a value that it cannot stand for.
+    Every method raises a ValueError that names the key if its value is invalid.
 
     Args:
         values: dict, as in `config.json`. A key that is None counts as missing.
@@ -77,12 +77,12 @@ class Config:
         return value
 
     def choice(self, key, options, default):
-        """Returns what `options`, a dict, has for the value."""
+        """Returns the entry of `options`, a dict, for the value."""
         value = self._value(key, default)
         return options[checks.choice(key, value, tuple(options))]
 
     def only(self, key, supported):
-        """Refuses any other value than the one supported, or none."""
+        """Raises ValueError if the value is given and not supported."""
         if self._value(key, supported) != supported:
             self._refuse(key, f"must be {json.dumps(supported)} to be read")
 

@@ -1,18 +1,18 @@
-"""What a model has to be like, to have a form that is published."""
+"""Checks that a model fits a published family."""
 
 
-def expect(family, model, **wanted):
-    """Refuses a model that differs from what its family always is.
+def expect(family, model, **expected):
+    """Raises ValueError if a model does not fit its family.
 
     Args:
-        family: str. What the family is called.
+        family: str. Name of the family.
         model: the model.
-        **wanted: its attributes, and the values that they must have.
+        **expected: the required values of its attributes.
 
     Raises:
-        ValueError: another value.
+        ValueError: an attribute has another value.
     """
-    for name, value in wanted.items():
+    for name, value in expected.items():
         found = getattr(model, name)
         if found != value:
             raise ValueError(

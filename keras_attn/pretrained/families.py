@@ -1,4 +1,4 @@
-"""The families of models that can be read and written."""
+"""The model families that can be loaded and saved."""
 
 from keras_attn.pretrained.bert import BERT
 from keras_attn.pretrained.gpt2 import GPT2

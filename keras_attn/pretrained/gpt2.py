@@ -14,7 +14,7 @@ from keras_attn.pretrained.family import Family
 from keras_attn.pretrained.layouts import FLAT, SAME, conv1d, linear
 from keras_attn.pretrained.tensor_names import TensorName
 
-# What a config of this family cannot say otherwise, in our words.
+# Fixed for this family: its config has no keys for these arguments.
 _FIXED = {
     "activation_dropout": 0.0,
     "gated": False,
@@ -22,7 +22,7 @@ _FIXED = {
     "position_embedding": "learned",
     "attention_position": None,
 }
-# Another value asks for another model.
+# Other values are not supported.
 _ONLY = {
     "add_cross_attention": False,
     "reorder_and_upcast_attn": False,
@@ -31,7 +31,7 @@ _ONLY = {
 }
 _PREFIX = "transformer."
 _HEAD = "lm_head.weight"
-_MASKED = -1e4  # what early files say that hidden scores are
+_MASKED = -1e4  # the score of masked positions in early files
 
 
 def _make(config, names):
@@ -63,7 +63,7 @@ def _make(config, names):
 
 
 def _id(config, key, default):
-    """Returns an id, or None where a config says that there is none."""
+    """Returns an id, or None if the config sets it to null."""
     value = config.values.get(key, default)
     return None if value is None else config.token_id(key, default)
 
@@ -146,7 +146,7 @@ def _norm(ours, theirs):
 
 
 def _name(ours, theirs, layout, copies=(), part=(0, 1)):
-    # The files that OpenAI's were made into have no prefix.
+    # The files converted from OpenAI's checkpoints have no prefix.
     return TensorName(ours, _PREFIX + theirs, layout, (theirs, *copies), part)
 
 

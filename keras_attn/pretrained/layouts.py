@@ -1,16 +1,16 @@
-"""How a weight of ours lies in a file, and back."""
+"""Memory layouts of weights in files."""
 
 import math
 from typing import Any, NamedTuple
 
 
 class Layout(NamedTuple):
-    """Turns an array of ours into one of a file, and back.
+    """Conversion of an array between our layout and that of a file.
 
     Args:
-        to_file: function of our array that returns the file's.
-        from_file: function of the file's array and of the shape of ours that
-            returns ours.
+        to_file: function of our array that returns the array of the file.
+        from_file: function of the array of the file and of our shape that
+            returns our array.
 
     Examples:
         >>> from keras_attn.pretrained.layouts import linear
@@ -27,17 +27,17 @@ def _reshaped(array, shape):
     return array.reshape(shape)
 
 
-# Tables of embeddings, gains and offsets of layer norms.
+# Embedding tables; gamma and beta of layer norms.
 SAME = Layout(lambda array: array, _reshaped)
-# Biases, which here may be split into heads.
+# Biases, which may be split into heads in our layers.
 FLAT = Layout(lambda array: array.reshape(-1), _reshaped)
-# A vector that is kept as a matrix of one row.
+# Vectors saved as (1, size).
 ROW = Layout(lambda array: array.reshape(1, -1), _reshaped)
 
 
-# A vector that is kept as the one row of one sequence.
+# Vectors saved as (1, 1, size).
 ONE = Layout(lambda array: array.reshape(1, 1, -1), _reshaped)
-# The kernel behind the heads, with its outputs in front.
+# The kernel of the output projection, with its outputs first.
 HEADS_LAST = Layout(
     lambda array: array.transpose(2, 0, 1),
     lambda array, shape: array.transpose(1, 2, 0).reshape(shape),
@@ -45,7 +45,7 @@ HEADS_LAST = Layout(
 
 
 def conv1d(input_axes=1):
-    """Returns the layout of a kernel of their `Conv1D`: (inputs, outputs).
+    """Returns the layout of a `Conv1D` kernel: (inputs, outputs).
 
     Args:
         input_axes: int. As in `linear`.
@@ -58,11 +58,11 @@ def conv1d(input_axes=1):
 
 
 def linear(input_axes=1):
-    """Returns the layout of a kernel of `torch.nn.Linear`: (outputs, inputs).
+    """Returns the layout of a `torch.nn.Linear` kernel: (outputs, inputs).
 
     Args:
-        input_axes: int. How many axes of our kernel, from the front, are
-            inputs: 2 where heads are put together, else 1.
+        input_axes: int. Number of leading axes of our kernel that are inputs:
+            2 for output projections of attention, else 1.
     """
 
     def to_file(array):

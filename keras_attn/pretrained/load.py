@@ -1,4 +1,4 @@
-"""A published model, read from its files."""
+"""Loading of published models."""
 
 import os
 import pathlib
@@ -11,33 +11,34 @@ from keras_attn.pretrained.weights import fill
 
 
 def load(directory):
-    """Reads a model in the form in which Hugging Face publishes it.
+    """Loads a model from a folder in the Hugging Face format.
 
-    The `model_type` of `config.json` says what is made:
+    The `model_type` of `config.json` selects the class:
 
-    - `"bert"`: a `keras_attn.models.Bert`, or, as `architectures` says, with a
-      head: `BertPretrainer` (masked words, next sentence, or both),
-      `SequenceClassifier`, `MultipleChoice`, `TokenClassifier`,
-      `SpanExtractor` (questions);
-    - `"gpt2"`: a `keras_attn.models.GPT`;
-    - `"marian"`, the translators of Helsinki-NLP: a
-      `keras_attn.models.Transformer`.
+    - `"bert"`: `keras_attn.models.Bert`, or with a head, depending on
+      `architectures`: `BertPretrainer` (masked language modeling, next sentence
+      prediction, or both), `SequenceClassifier`, `MultipleChoice`,
+      `TokenClassifier` or `SpanExtractor` (question answering);
+    - `"gpt2"`: `keras_attn.models.GPT`;
+    - `"marian"`, the translation models of Helsinki-NLP:
+      `keras_attn.models.Transformer`;
+    - `"xlnet"`: `keras_attn.models.XLNet`, from files with or without the
+      language model head.
 
-    The logits are those of the package transformers; weights become float32,
-    or what the dtype policy of Keras says.
+    The logits equal those of the transformers package. Weights are converted to
+    float32, or to the variable dtype of the Keras dtype policy.
 
     Args:
-        directory: path of a folder with `config.json` and
-            `model.safetensors`. Nothing is fetched from a network.
+        directory: path of a folder with `config.json` and `model.safetensors`.
+            Nothing is downloaded.
 
     Returns:
         The model.
 
     Raises:
         ImportError: the extra `pretrained` is not installed.
-        ValueError: files that are missing or damaged, a kind of model or a
-            value of its config that is not supported, or tensors that do not
-            fit the config.
+        ValueError: missing or damaged files, an unsupported model type or
+            config value, or tensors that do not fit the config.
 
     Examples:
         >>> import tempfile
@@ -58,7 +59,7 @@ def load(directory):
         if not paths[-1].is_file():
             raise ValueError(
                 f"`directory` must be a folder with {name} in it; nothing is "
-                "fetched from a network. "
+                "downloaded. "
                 f"Received: directory={os.fspath(directory)!r}"
             )
     config = read_config(paths[0])

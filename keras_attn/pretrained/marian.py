@@ -1,7 +1,7 @@
-"""Marian: the Transformers with which Helsinki-NLP translates.
+"""Marian, the translation models of Helsinki-NLP.
 
-The family `marian` of Hugging Face's transformers, made by the program of that
-name (Junczys-Dowmunt et al. 2018, https://arxiv.org/abs/1804.00344) and
+The family `marian` of Hugging Face's transformers, trained with the toolkit
+Marian (Junczys-Dowmunt et al. 2018, https://arxiv.org/abs/1804.00344) and
 published as OPUS-MT (Tiedemann and Thottingal 2020,
 https://aclanthology.org/2020.eamt-1.61). A post-norm `Transformer` whose
 targets start with the padding id.
@@ -23,7 +23,7 @@ from keras_attn.pretrained.tensor_names import (
     norm,
 )
 
-# What a config of this family cannot say otherwise, in our words.
+# Fixed for this family: its config has no keys for these arguments.
 _FIXED = {
     "gated": False,
     "normalize_first": False,
@@ -32,7 +32,7 @@ _FIXED = {
     "position_embedding_layout": "halves",
     "output_bias": True,
 }
-# Keys that early files have; another value asks for another model.
+# Keys of early files; other values are not supported.
 _ONLY = {
     "add_bias_logits": False,
     "add_final_layer_norm": False,
@@ -125,7 +125,7 @@ def _describe(model):
         "pad_token_id": model.pad_id,
         "decoder_start_token_id": model.start_id,
         "eos_token_id": model.end_id,
-        # How transformers is to search: as all files of the family say it.
+        # Generation settings for transformers, as in all files of the family.
         "forced_eos_token_id": model.end_id,
         "bad_words_ids": [[token] for token in never],
     }

@@ -1,4 +1,4 @@
-"""A model, written in the form of the published ones."""
+"""Saving of models in the Hugging Face format."""
 
 import json
 
@@ -9,27 +9,28 @@ from keras_attn.pretrained.weights import collect
 
 
 def save(model, directory):
-    """Writes a model in the form in which Hugging Face publishes it.
+    """Saves a model to a folder in the Hugging Face format.
 
-    `load` reads it again, and so does the package transformers, with the same
-    logits. Weights are written in float32.
+    Both `load` and the transformers package read it, with the same logits.
+    Weights are saved in float32.
 
     Args:
-        model: a model that `load` could have made. A `keras_attn.models.Bert`
-            is one, of type `"bert"`, alone or with one of its heads, of which
-            `SpanExtractor` needs `no_answer="first"`; a
-            `keras_attn.models.GPT`, of type `"gpt2"`, with its default
+        model: a model of a class that `load` returns: a
+            `keras_attn.models.Bert` (`"bert"`), with or without one of its
+            heads (`SpanExtractor` only with `no_answer="first"`); a
+            `keras_attn.models.GPT` (`"gpt2"`) with the default
             `normalize_first` and `position_embedding`; a
-            `keras_attn.models.Transformer`, of type `"marian"`, if made with
+            `keras_attn.models.Transformer` (`"marian"`) with
             `position_embedding_layout="halves"`, `output_bias=True` and a
-            `max_sequence_length`.
-        directory: path of a folder; made if missing. `config.json` and
-            `model.safetensors` in it are replaced, once both are written:
-            a write that fails leaves the old ones.
+            `max_sequence_length`; or a `keras_attn.models.XLNet` (`"xlnet"`)
+            with equal `dropout` and `attention_dropout`.
+        directory: path of a folder; created if missing. `config.json` and
+            `model.safetensors` in it are replaced after both are written: a
+            failed write leaves the old ones.
 
     Raises:
         ImportError: the extra `pretrained` is not installed.
-        ValueError: a model that has no such form; the sentence says why.
+        ValueError: the model has no such format; the message gives the reason.
         OSError: the files cannot be written.
 
     Examples:

@@ -1,17 +1,17 @@
-"""Files of tensors, in the form of the package safetensors."""
+"""Reading and writing of safetensors files."""
 
 import pathlib
 
 from keras_attn.atomic_files import ensure_room
 
-_HEADER = 256  # bytes that describe a tensor, more than enough
+_HEADER = 256  # upper bound of the header bytes per tensor
 
 
 def safetensors():
     """Returns the module `safetensors`.
 
     Raises:
-        ImportError: it is not installed; the message says what to install.
+        ImportError: it is not installed.
     """
     try:
         import safetensors
@@ -24,7 +24,7 @@ def safetensors():
 
 
 class TensorFile:
-    """Reads tensors one by one; what is not asked for stays on the disk.
+    """A safetensors file whose tensors are read on demand.
 
     Use it in a `with` statement.
 
@@ -32,7 +32,7 @@ class TensorFile:
         path: path of the file.
 
     Raises:
-        ValueError: what is no such file.
+        ValueError: not a complete safetensors file.
     """
 
     def __init__(self, path):
@@ -42,7 +42,7 @@ class TensorFile:
             self._file = package.safe_open(self.path, framework="np")
         except package.SafetensorError as error:
             raise ValueError(
-                f"{self.path.name} must be a whole file of safetensors. "
+                f"{self.path.name} must be a complete safetensors file. "
                 f"Received: {self.path} ({error})"
             ) from error
         self.names = frozenset(self._file.keys())
@@ -64,7 +64,7 @@ class TensorFile:
 
 
 def write_tensors(path, arrays):
-    """Writes a file of tensors that other libraries take for PyTorch's.
+    """Writes a safetensors file that is marked as PyTorch's.
 
     Args:
         path: path of the file.
@@ -78,5 +78,5 @@ def write_tensors(path, arrays):
 
     size = sum(array.nbytes + len(name) for name, array in arrays.items())
     ensure_room(path, size + _HEADER * (len(arrays) + 1))
-    # Without this word transformers does not read the file.
+    # transformers does not read files without this entry.
     save_file(arrays, path, metadata={"format": "pt"})

@@ -1,4 +1,4 @@
-"""Which weight of ours is which tensor of a file: one table, read both ways."""
+"""The mapping between our weights and the tensors of a file."""
 
 from typing import NamedTuple
 
@@ -6,17 +6,16 @@ from keras_attn.pretrained.layouts import FLAT, SAME, Layout, linear
 
 
 class TensorName(NamedTuple):
-    """Says under which name, and how laid out, a file holds a weight.
+    """The name and layout of a weight in a file.
 
     Args:
         ours: str. Path of the weight in our model.
         theirs: str. Name of the tensor in the file.
         layout: `Layout`.
-        copies: tuple of str. Names under which older files hold the same
-            tensor, once more or instead.
-        part: pair of int (i, n). The weight is part i of n equal ones that the
-            tensor holds side by side along its last axis; default (0, 1): it is
-            the tensor.
+        copies: tuple of str. Names of the same tensor in other files, in
+            addition to `theirs` or instead.
+        part: pair of int (i, n). The weight is part i of n equal parts of the
+            tensor along its last axis. Default (0, 1): the whole tensor.
 
     Examples:
         >>> from keras_attn.pretrained.tensor_names import norm
@@ -32,7 +31,7 @@ class TensorName(NamedTuple):
 
 
 def dense(ours, theirs, input_axes=1):
-    """Returns the names of a dense layer that theirs keeps as `nn.Linear`.
+    """Returns the names of a dense layer, in PyTorch an `nn.Linear`.
 
     Args:
         ours: str. Path of the layer.
@@ -46,15 +45,15 @@ def dense(ours, theirs, input_axes=1):
 
 
 def attention(ours, theirs, query, key, value, output):
-    """Returns the names of a multi-head attention.
+    """Returns the names of a multi-head attention layer.
 
     Args:
         ours: str. Path of the layer.
         theirs: str. Name of the module.
-        query: str. Name of the projection of the queries below the module.
-        key: str. Likewise, of the keys.
-        value: str. Likewise, of the values.
-        output: str. Likewise, of the heads.
+        query: str. Name of the query projection in the module.
+        key: str. Name of the key projection.
+        value: str. Name of the value projection.
+        output: str. Name of the output projection.
     """
     return [
         *dense(f"{ours}/query", f"{theirs}.{query}"),

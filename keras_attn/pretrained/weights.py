@@ -1,14 +1,14 @@
-"""Moves the weights of a model from and to tensors with a family's names."""
+"""Conversion of model weights from and to the tensors of a family."""
 
 import keras
 import numpy as np
 
-# Files in half precision hold constants that are rounded as the weights are.
+# Constants in half-precision files are rounded, like the weights.
 _ROUNDED = 2e-3
 
 
 def fill(model, family, file):
-    """Gives a model the weights of a file.
+    """Loads the weights of a file into a model.
 
     Args:
         model: the model, of a class of the family.
@@ -16,8 +16,8 @@ def fill(model, family, file):
         file: `TensorFile`.
 
     Raises:
-        ValueError: a tensor that is missing, of another shape, without a place
-            in the model, or that contradicts another. The model is as it was.
+        ValueError: a tensor is missing, has the wrong shape, is unknown to the
+            model, or differs from its copy. The model is then unchanged.
     """
     weights = _by_path(model, family)
     found = {name: _found(name, file) for name in family.tensors(model)}
@@ -47,7 +47,7 @@ def fill(model, family, file):
             if not np.array_equal(array, file.read(copy)):
                 raise ValueError(
                     f"`{copy}` in {file.path.name} must equal `{theirs}`, "
-                    "with which it is tied. Received: other values"
+                    "to which it is tied. Received: other values"
                 )
         number, count = name.part
         array = np.split(array, count, axis=-1)[number]
@@ -58,7 +58,7 @@ def fill(model, family, file):
 
 
 def collect(model, family):
-    """Returns a model's weights as a file of the family holds them.
+    """Returns the tensors of a file with the weights of a model.
 
     Args:
         model: the model, of a class of the family.
@@ -68,7 +68,7 @@ def collect(model, family):
         {name: float32 NumPy array}.
 
     Raises:
-        ValueError: weights that the family has no name for.
+        ValueError: the family has no name for a weight.
     """
     weights = _by_path(model, family)
     parts = {}
@@ -86,11 +86,11 @@ def _by_path(model, family):
     weights = {variable.path: variable for variable in model.weights}
     named = {name.ours for name in family.tensors(model)}
     if named != weights.keys():
-        # Adapters of LoRA and scales of quantised kernels come here too.
+        # These include LoRA adapters and scales of quantized kernels.
         odd = sorted(named ^ weights.keys())
         raise ValueError(
             f"The model must have the weights of a {family.model_type} model, "
-            f"neither quantised nor with adapters. Received: {_some(odd)}"
+            f"neither quantized nor with adapters. Received: {_some(odd)}"
         )
     return weights
 
@@ -115,7 +115,7 @@ def _check_constant(theirs, expected, file):
     same = found.shape == expected.shape
     if not same or np.abs(found - expected).max() > _ROUNDED:
         raise ValueError(
-            f"`{theirs}` in {file.path.name} must be what follows from "
+            f"`{theirs}` in {file.path.name} must agree with "
             f"config.json. Received: shape {found.shape}"
             + (", other values" if same else f", not {expected.shape}")
         )

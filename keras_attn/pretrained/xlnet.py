@@ -1,8 +1,8 @@
-"""XLNet, bare or with its language model head.
+"""XLNet, with and without the language model head.
 
 The family `xlnet` of Hugging Face's transformers (Yang et al. 2019,
-https://arxiv.org/abs/1906.08237). What their `perm_mask` blocks our
-`permutation_mask` does not show; the other inputs mean the same.
+https://arxiv.org/abs/1906.08237). Our `permutation_mask` is the
+negation of their `perm_mask`; the other inputs mean the same.
 """
 
 from keras_attn.models import XLNet
@@ -12,13 +12,13 @@ from keras_attn.pretrained.family import Family
 from keras_attn.pretrained.layouts import HEADS_LAST, ONE, SAME, linear
 from keras_attn.pretrained.tensor_names import TensorName
 
-# What a config of this family cannot say otherwise, in our words.
+# Fixed for this family: its config has no keys for these arguments.
 _FIXED = {
     "activation_dropout": 0.0,
     "gated": False,
     "normalize_first": False,
 }
-# Another value asks for another model.
+# Other values are not supported.
 _ONLY = {
     "attn_type": "bi",
     "clamp_len": -1,
@@ -144,7 +144,7 @@ def _layer(model, ours, theirs):
 
 
 def _name(model, ours, theirs, layout=SAME, copies=()):
-    # A bare model is written without the prefix, as transformers does.
+    # Bare models are saved without the prefix, as in transformers.
     names = [_PREFIX + theirs, theirs]
     if not model.output_bias:
         names.reverse()

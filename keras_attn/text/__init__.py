@@ -1,4 +1,4 @@
-"""Texts in, batches of ids out. Needs the extra `keras-attn[text]`."""
+"""Tokenizers and `tf.data` pipelines. Requires `keras-attn[text]`."""
 
 from keras_attn.text.batch_report import BatchReport
 from keras_attn.text.byte_pair_tokenizer import BytePairTokenizer

@@ -1,4 +1,4 @@
-"""TensorFlow for texts only: found late, and kept off other backends' GPU."""
+"""Lazy imports of TensorFlow and the text packages."""
 
 import contextlib
 
@@ -14,7 +14,7 @@ def sentencepiece():
     """Returns the module `sentencepiece`.
 
     Raises:
-        ImportError: it is not installed; the message says what to install.
+        ImportError: the package is not installed.
     """
     try:
         import sentencepiece
@@ -26,12 +26,12 @@ def sentencepiece():
 def tensorflow():
     """Returns the module `tensorflow`, without GPUs on other backends.
 
-    TensorFlow takes all the memory of each GPU that it sees, and texts need
-    none: on JAX and PyTorch it is told to see none. The first caller does it,
-    because it must come before TensorFlow's first tensor.
+    TensorFlow reserves all the memory of each visible GPU, and text processing
+    needs none, so on JAX and PyTorch the GPUs are hidden from it. This must
+    happen before TensorFlow creates its first tensor.
 
     Raises:
-        ImportError: it is not installed; the message says what to install.
+        ImportError: the package is not installed.
     """
     try:
         import tensorflow as tf
@@ -39,8 +39,8 @@ def tensorflow():
         raise ImportError(_MISSING.format(name="tensorflow")) from error
     others = keras.backend.backend() != "tensorflow"
     if others and tf.config.get_visible_devices("GPU"):
-        # RuntimeError: the program has used TensorFlow's GPUs already, so
-        # their memory is taken by its own choice.
+        # RuntimeError: the program has already used TensorFlow's GPUs, so
+        # their memory is reserved anyway.
         with contextlib.suppress(RuntimeError):
             tf.config.set_visible_devices([], "GPU")
     return tf
@@ -50,7 +50,7 @@ def tensorflow_text():
     """Returns the module `tensorflow_text`.
 
     Raises:
-        ImportError: it is not installed; the message says what to install.
+        ImportError: the package is not installed.
     """
     tensorflow()
     try:

@@ -1,23 +1,23 @@
-"""BatchReport: what became of the pairs that went into `token_batches`."""
+"""BatchReport: statistics of the batches that `token_batches` makes."""
 
 from typing import NamedTuple
 
 
 class BatchReport(NamedTuple):
-    """What became of the pairs that went into `token_batches`.
+    """Statistics of the batches that `token_batches` makes.
 
-    `str(report)` is one line for people to read.
+    `str(report)` is a one-line summary.
 
     Args:
-        pairs: int. Pairs in an epoch.
+        pairs: int. Pairs per epoch.
         dropped: int. Pairs left out because a side was over `max_length`.
-        batches: int. Batches in an epoch.
-        source_tokens: int. Source ids in an epoch, end ids included.
-        target_tokens: int. Target ids in an epoch, start ids included: as many
-            as there are labels.
-        padding_fraction: float in [0, 1). Share of padding among all source and
-            target ids of an epoch.
-        shapes: tuple of (rows, source length, target length), one a bucket.
+        batches: int. Batches per epoch.
+        source_tokens: int. Source ids per epoch, end ids included.
+        target_tokens: int. Target ids per epoch, start ids included; equal to
+            the number of labels.
+        padding_fraction: float in [0, 1). Fraction of padding among all source
+            and target ids of an epoch.
+        shapes: tuple of (rows, source length, target length), one per bucket.
 
     Examples:
         >>> from keras_attn.text.batch_report import BatchReport

@@ -8,7 +8,7 @@ _BATCHES_AHEAD = 8
 
 
 def check_epochs(seed, initial_epoch):
-    """Raises ValueError where these are no integers, at least 0."""
+    """Raises ValueError unless both are integers, at least 0."""
     for name, value in (("seed", seed), ("initial_epoch", initial_epoch)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
             raise ValueError(
@@ -22,13 +22,13 @@ def batch_order(buckets, shuffle, seed, epoch):
 
     Args:
         buckets: list of Bucket.
-        shuffle: bool. Whether pairs and batches change places.
+        shuffle: bool. Whether to shuffle pairs and batches.
         seed: int.
         epoch: int.
 
     Returns:
-        list of tuple (number of the bucket, rows): rows int (bucket.rows,)
-        index the pairs of the bucket; -1, past the last pair, fills up.
+        list of tuple (bucket number, rows): rows, int (bucket.rows,), are
+        indices into the pairs of the bucket; -1 is a padding row.
     """
     batches = []
     random = np.random.default_rng([seed, epoch])
@@ -44,21 +44,21 @@ def batch_order(buckets, shuffle, seed, epoch):
 
 
 def batch_stream(batches, count, sides, epoch):
-    """Makes a dataset that goes through all batches, epoch after epoch.
+    """Creates a dataset of batches that are reordered every epoch.
 
-    An epoch is over when its last batch is read. Reading a part only, as Keras
-    does on some backends to build a model, leaves the next order as it is.
+    An epoch ends when its last batch is read. A partial read, as Keras does on
+    some backends to build a model, does not advance the epoch.
 
     Args:
-        batches: function of the number of an epoch that returns its batches, an
+        batches: function of the epoch number that returns its batches, an
             iterable of tuples of int32 arrays (rows, length).
-        count: int. Batches of an epoch.
-        sides: int. Arrays of a batch.
+        count: int. Batches per epoch.
+        sides: int. Arrays per batch.
         epoch: int. The number of the first epoch.
 
     Returns:
-        A tf.data.Dataset of tuples, one int32 (rows, length) a side, and a
-        function that sets the number of the epoch that is read next.
+        A tf.data.Dataset of tuples of int32 (rows, length), one per side, and a
+        function that sets the number of the next epoch.
     """
     tf = _tensorflow.tensorflow()
 
@@ -75,7 +75,7 @@ def batch_stream(batches, count, sides, epoch):
         return np.True_
 
     def read(batch, last):
-        # Counted here and not in `prepare`, which runs some batches ahead.
+        # Not in `prepare`, which runs some batches ahead.
         done = tf.cond(
             last,
             lambda: tf.numpy_function(next_epoch, [], tf.bool),
@@ -95,8 +95,8 @@ def batch_stream(batches, count, sides, epoch):
     options = tf.data.Options()
     # `read` must not run ahead of the reader.
     options.experimental_optimization.inject_prefetch = False
-    # Nothing here is for tuning, and the thread that would do it sleeps for
-    # 10 ms, then 20, 40, ...: the end of an epoch now and then waited for it,
-    # up to as long again as the epoch had taken.
+    # There is nothing to tune, and the tuning thread sleeps for 10 ms, then 20,
+    # 40, ...: the end of an epoch sometimes waited for it, up to as long as the
+    # epoch itself had taken.
     options.autotune.enabled = False
     return dataset.with_options(options), set_epoch

@@ -17,29 +17,30 @@ from keras_attn.text.byte_pairs import (
 
 _FILES = "vocab.json", "merges.txt"
 _HEADER = "#version: 0.2"
-_CACHED = 2**16  # words, of which a text repeats most
+_CACHED = 2**16  # words; most words of a text recur
 
 
 class BytePairTokenizer:
-    r"""Joins bytes to pieces, as GPT-2 does: any text comes back.
+    r"""Byte-level byte-pair encoding (BPE), as in GPT-2.
 
-    A text is cut into words by a fixed rule, a word into its UTF-8 bytes, and
-    neighbours are joined in the order in which the pairs were learned (Sennrich
-    et al. 2016, https://arxiv.org/abs/1508.07909; on bytes: Radford et al.
-    2019, "Language Models are Unsupervised Multitask Learners", sec. 2.2).
-    There is no unknown piece.
+    A text is split into words by a regular expression and each word into its
+    UTF-8 bytes; adjacent pieces are merged in the order in which the pairs were
+    learned (Sennrich et al. 2016, https://arxiv.org/abs/1508.07909; on bytes:
+    Radford et al. 2019, "Language Models are Unsupervised Multitask Learners",
+    sec. 2.2). Any text round-trips, and there is no unknown token.
 
-    A tokenizer is read from the two files of a published model (`load`) or
-    learned (`train_from_lines`).
+    Load the two files of a published model with `load`, or learn a vocabulary
+    with `train_from_lines`.
 
     Args:
-        vocabulary: {piece: id}, ids from 0 without a gap.
-        merges: list of pairs of str, in the order in which they are joined.
-        end: str. The piece that stands for the end of a text, and that is
-            found as such inside of texts. Default `"<|endoftext|>"`.
+        vocabulary: {piece: id}, with contiguous ids from 0.
+        merges: list of pairs of str, in merge order.
+        end: str. The end-of-text token, also recognized inside texts. Default
+            `"<|endoftext|>"`.
 
     Raises:
-        ValueError: ids with gaps, no end, or a pair whose pieces are not there.
+        ValueError: ids with gaps, a missing end token or byte, or a merge whose
+            result is not in the vocabulary.
 
     Examples:
         >>> from keras_attn.text import BytePairTokenizer
@@ -57,22 +58,22 @@ class BytePairTokenizer:
         vocabulary = dict(vocabulary)
         if sorted(vocabulary.values()) != list(range(len(vocabulary))):
             raise ValueError(
-                "`vocabulary` must have the ids from 0 on, without a gap. "
+                "`vocabulary` must have contiguous ids from 0. "
                 f"Received: {len(vocabulary)} pieces with other ids"
             )
         merges = [tuple(pair) for pair in merges]
         for pair in merges:
             if len(pair) != 2 or "".join(pair) not in vocabulary:
                 raise ValueError(
-                    "`merges` must be pairs that join to a piece of the "
+                    "`merges` must be pairs whose concatenation is in the "
                     f"vocabulary. Received: {pair!r}"
                 )
         needed = [end, *byte_letters()]
         missing = [piece for piece in needed if piece not in vocabulary]
         if missing:
             raise ValueError(
-                "`vocabulary` must hold the end and a piece for each byte. "
-                f"Received: none for {missing[0]!r}"
+                "`vocabulary` must contain the end token and a piece for each "
+                f"byte. Received: a vocabulary without {missing[0]!r}"
             )
         self._vocabulary = vocabulary
         self._pieces = sorted(vocabulary, key=vocabulary.get)
@@ -89,19 +90,19 @@ class BytePairTokenizer:
         """Reads `vocab.json` and `merges.txt`.
 
         Args:
-            directory: path of a folder, as Hugging Face publishes it.
+            directory: path of a folder in Hugging Face's layout.
 
         Returns:
             A BytePairTokenizer.
 
         Raises:
-            ValueError: a file that is missing or damaged.
+            ValueError: a file is missing or corrupt.
         """
         folder = pathlib.Path(directory)
         for name in _FILES:
             if not (folder / name).is_file():
                 raise ValueError(
-                    f"`directory` must be a folder with {name} in it. "
+                    f"`directory` must be a folder that contains {name}. "
                     f"Received: directory={str(directory)!r}"
                 )
         try:
@@ -111,8 +112,8 @@ class BytePairTokenizer:
             lines = (folder / _FILES[1]).read_text(encoding="utf-8")
         except ValueError as error:
             raise ValueError(
-                f"`directory` must hold a JSON object in {_FILES[0]} and text "
-                f"in {_FILES[1]}. Received: {error}"
+                f"`directory` must contain a JSON object in {_FILES[0]} and "
+                f"text in {_FILES[1]}. Received: {error}"
             ) from error
         if not isinstance(vocabulary, dict):
             raise ValueError(
@@ -130,18 +131,18 @@ class BytePairTokenizer:
     def train_from_lines(cls, lines, vocabulary_size):
         """Learns a vocabulary from texts in memory.
 
-        Equal texts give an equal vocabulary.
+        The result is deterministic.
 
         Args:
             lines: iterable of str.
-            vocabulary_size: int >= 257: a piece for each byte, the pieces that
-                are learned, and the end. A small text runs out of pairs before.
+            vocabulary_size: int >= 257: 256 bytes, the learned pieces and the
+                end token. With little text the result may be smaller.
 
         Returns:
             A BytePairTokenizer.
 
         Raises:
-            ValueError: one text in place of several, or a size of less.
+            ValueError: `lines` is a single text, or the size is below 257.
         """
         checks.positive_int("vocabulary_size", vocabulary_size)
         if isinstance(lines, (str, bytes)):
@@ -157,15 +158,15 @@ class BytePairTokenizer:
         counts = collections.Counter(w for line in lines for w in words(line))
         merges = learn_merges(counts, vocabulary_size - 257)
         pieces = [*byte_letters(), *map("".join, merges)]
-        # Two pairs may join to the same piece.
+        # Two pairs may merge into the same piece.
         pieces = [*dict.fromkeys(pieces), "<|endoftext|>"]
         return cls({piece: i for i, piece in enumerate(pieces)}, merges)
 
     def save(self, directory):
-        """Writes `vocab.json` and `merges.txt`, as `load` reads them.
+        """Writes `vocab.json` and `merges.txt` for `load`.
 
         Args:
-            directory: path of a folder; made if missing. A write that fails
+            directory: path of a folder; created if missing. A failed write
                 leaves the old files.
 
         Raises:
@@ -185,43 +186,43 @@ class BytePairTokenizer:
 
     @property
     def vocabulary_size(self):
-        """How many ids there are."""
+        """Number of ids."""
         return len(self._pieces)
 
     @property
     def end_id(self):
-        """The id of the end of a text."""
+        """Id of the end-of-text token."""
         return self._vocabulary[self._end]
 
     start_id = end_id
 
     def encode(self, text):
-        """Turns text into ids.
+        """Encodes text as ids.
 
         Args:
             text: str, or list of str.
 
         Returns:
-            List of int; of a list, a list of such lists.
+            List of int; for a list, a list of such lists.
 
         Raises:
-            ValueError: something else than str.
+            ValueError: an input that is not a str.
         """
         if isinstance(text, (list, tuple)):
             return [self.encode(one) for one in text]
         return [self._vocabulary[piece] for piece in self.tokens(text)]
 
     def tokens(self, text):
-        """Cuts a text into the pieces whose ids `encode` returns.
+        """Splits a text into the pieces whose ids `encode` returns.
 
         Args:
             text: str.
 
         Returns:
-            List of str, with a letter for each byte: `Ġ` is a space.
+            List of str, with one character per byte: `Ġ` is a space.
 
         Raises:
-            ValueError: something else than str.
+            ValueError: an input that is not a str.
         """
         if not isinstance(text, str):
             raise ValueError(f"`text` must be str. Received: {text!r}")
@@ -235,14 +236,14 @@ class BytePairTokenizer:
         return found
 
     def decode(self, ids):
-        """Turns ids into text.
+        """Decodes ids to text.
 
         Args:
-            ids: list or array of int. Bytes that are no text, such as the first
-                half of a letter, become U+FFFD.
+            ids: list or array of int. Invalid UTF-8, such as the first half of
+                a character, becomes U+FFFD.
 
         Returns:
-            Str.
+            str.
 
         Raises:
             ValueError: ids out of range.

@@ -1,4 +1,4 @@
-"""Byte pairs: how GPT-2 cuts a text, and how its pieces are joined."""
+"""Byte-pair encoding: GPT-2's word pattern, merging, and learning merges."""
 
 import collections
 import functools
@@ -7,17 +7,16 @@ import re
 import sys
 import unicodedata
 
-# What regular expressions call white space in Unicode; Python's `\s` has four
-# control characters more.
+# Unicode white space; Python's `\s` also has four control characters.
 _SPACES = r"\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 
 
 @functools.cache
 def byte_letters():
-    """Returns the letter that stands for each byte, a list of 256.
+    """Returns the character for each byte, a list of 256.
 
-    Printable ones stand for themselves, the others for letters from 256 on, so
-    that no piece holds a space or a control character.
+    Printable bytes map to themselves, the others to characters from 256 on, so
+    that no piece contains a space or a control character.
     """
     printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = (b for b in range(256) if b not in printable)
@@ -28,7 +27,7 @@ def byte_letters():
 
 @functools.cache
 def _words():
-    """Returns the pattern by which GPT-2 cuts a text into words."""
+    """Returns the pattern by which GPT-2 splits a text into words."""
     letters, numbers = (_class(kind) for kind in "LN")
     return re.compile(
         r"'(?:s|t|re|ve|m|ll|d)"
@@ -39,10 +38,10 @@ def _words():
 
 
 def _class(kind):
-    """Returns the characters of a Unicode category as ranges of a set."""
+    """Returns a Unicode category as ranges for a regex character class."""
     ranges, start = [], None
     for code in range(sys.maxunicode + 2):
-        # One more than there is, to close the last range.
+        # One past the last code point, to close the last range.
         inside = code <= sys.maxunicode and (
             unicodedata.category(chr(code))[0] == kind
         )
@@ -55,7 +54,7 @@ def _class(kind):
 
 
 def words(text):
-    """Cuts a text into words, each a str of letters that stand for bytes.
+    """Splits a text into words, each a str with one character per byte.
 
     Args:
         text: str.
@@ -70,18 +69,18 @@ def words(text):
     """
     letters = byte_letters()
     return [
-        # Half of a surrogate pair has no bytes of its own.
+        # A lone surrogate has no valid UTF-8 encoding.
         "".join(letters[b] for b in word.encode("utf-8", "surrogatepass"))
         for word in _words().findall(text)
     ]
 
 
 def joined(word, ranks):
-    """Joins the letters of a word, always the pair that was learned first.
+    """Applies the merges to a word, always the earliest learned pair first.
 
     Args:
         word: str.
-        ranks: {(piece, piece): int}, less is earlier.
+        ranks: {(piece, piece): int}, lower is earlier.
 
     Returns:
         List of str, the pieces.
@@ -102,16 +101,16 @@ def joined(word, ranks):
 
 
 def learn_merges(counts, number):
-    """Learns which pairs to join.
+    """Learns the merges of a vocabulary.
 
-    Again and again, the two neighbours that stand together most often; of
-    several that do, the first in the order of their letters (Sennrich et al.
-    2016, https://arxiv.org/abs/1508.07909).
+    Repeatedly merges the most frequent pair of adjacent pieces; ties go to the
+    first in alphabetical order (Sennrich et al. 2016,
+    https://arxiv.org/abs/1508.07909).
 
     Args:
-        counts: {word: how often it stands in the text}.
-        number: int. How many pairs to learn, at most: it ends where no pair
-            stands together twice.
+        counts: {word: number of occurrences}.
+        number: int. How many pairs to learn, at most: learning stops when no
+            pair occurs twice.
 
     Returns:
         List of pairs of str.
@@ -122,39 +121,39 @@ def learn_merges(counts, number):
         [('l', 'o'), ('lo', 'w')]
     """
     pieces = {word: list(word) for word in counts}
-    pairs, places = collections.Counter(), collections.defaultdict(set)
+    pairs, words_of = collections.Counter(), collections.defaultdict(set)
     for word in counts:
-        _count(pieces[word], counts[word], word, pairs, places)
+        _count(pieces[word], counts[word], word, pairs, words_of)
     merges = []
     while len(merges) < number and pairs:
         pair = min(pairs, key=lambda pair: (-pairs[pair], pair))
         if pairs[pair] < 2:
             break
         merges.append(pair)
-        for word in sorted(places[pair]):
-            _count(pieces[word], -counts[word], word, pairs, places)
+        for word in sorted(words_of[pair]):
+            _count(pieces[word], -counts[word], word, pairs, words_of)
             pieces[word] = _replaced(pieces[word], pair)
-            _count(pieces[word], counts[word], word, pairs, places)
+            _count(pieces[word], counts[word], word, pairs, words_of)
     return merges
 
 
-def _count(pieces, count, word, pairs, places):
+def _count(pieces, count, word, pairs, words_of):
     for pair in itertools.pairwise(pieces):
         pairs[pair] += count
         if pairs[pair] <= 0:
             del pairs[pair]
         if count > 0:
-            places[pair].add(word)
+            words_of[pair].add(word)
 
 
 def _replaced(pieces, pair):
-    """Joins a pair wherever it stands, from the left."""
-    found, place = [], 0
-    while place < len(pieces):
-        if tuple(pieces[place : place + 2]) == pair:
-            found.append(pieces[place] + pieces[place + 1])
-            place += 2
+    """Merges every occurrence of a pair, from the left."""
+    found, index = [], 0
+    while index < len(pieces):
+        if tuple(pieces[index : index + 2]) == pair:
+            found.append(pieces[index] + pieces[index + 1])
+            index += 2
         else:
-            found.append(pieces[place])
-            place += 1
+            found.append(pieces[index])
+            index += 1
     return found

@@ -1,4 +1,4 @@
-"""IdRows: the ids of many texts in two flat arrays, and padded on demand."""
+"""IdRows: the ids of many texts in two flat arrays, padded on demand."""
 
 from typing import NamedTuple
 
@@ -8,11 +8,11 @@ _TEXTS_AT_ONCE = 65536  # as lists of Python integers, before they are packed
 
 
 class IdRows(NamedTuple):
-    """The ids of many texts, one after the other.
+    """The concatenated ids of many texts.
 
     Args:
         ids: int32 (total,).
-        lengths: int64 (N,). How many of them each text has.
+        lengths: int64 (N,). Number of ids of each text.
     """
 
     ids: np.ndarray
@@ -20,7 +20,7 @@ class IdRows(NamedTuple):
 
     @classmethod
     def of(cls, texts, tokenizer):
-        """Returns the ids that `tokenizer.encode` gives to a list of texts."""
+        """Encodes a list of texts with `tokenizer.encode`."""
         ids, lengths = [], []
         for begin in range(0, len(texts), _TEXTS_AT_ONCE):
             rows = tokenizer.encode(texts[begin : begin + _TEXTS_AT_ONCE])
@@ -31,12 +31,12 @@ class IdRows(NamedTuple):
         return cls(np.concatenate(ids), np.concatenate(lengths))
 
     def padded(self, texts, width, pad_id, first=None, last=None):
-        """Returns some texts as rows of one width, and a row of padding.
+        """Returns some texts as padded rows, and a row of padding.
 
         Args:
-            texts: int (n,). Which texts.
-            width: int. Ids of a row: enough for `first`, the text and `last`.
-            pad_id: int. Fills the rows up.
+            texts: int (n,). Indices of the texts.
+            width: int. Ids per row: enough for `first`, the text and `last`.
+            pad_id: int.
             first: int. An id before each text. Default None: none.
             last: int. An id after each text. Default None: none.
 
@@ -49,7 +49,7 @@ class IdRows(NamedTuple):
             rows[:, 0], begin = first, 1
         lengths = self.lengths[texts]
         inside = np.arange(width - begin) < lengths[:, None]
-        # Where each text starts in `ids`, less where it starts in the result.
+        # Where each text starts in `ids`, minus where it starts in the result.
         starts = (np.cumsum(self.lengths) - self.lengths)[texts]
         shift = starts - (np.cumsum(lengths) - lengths)
         index = np.arange(lengths.sum()) + np.repeat(shift, lengths)

@@ -1,23 +1,22 @@
-"""Learning the pieces of words, with tensorflow-text."""
+"""Learning a WordPiece vocabulary with tensorflow-text."""
 
 from keras_attn.text import _tensorflow
 from keras_attn.text.word_pieces import JOINER
 
 
 def learn_word_pieces(counts, vocabulary_size, special):
-    """Learns a vocabulary of WordPiece.
+    """Learns a WordPiece vocabulary.
 
     Args:
-        counts: {word: how often it stands in the text}.
-        vocabulary_size: int. The most pieces.
-        special: list of str, the first pieces.
+        counts: {word: number of occurrences}.
+        vocabulary_size: int. Maximum number of pieces.
+        special: list of str, the special tokens, which come first.
 
     Returns:
         List of str.
 
     Raises:
-        ValueError: no word at all, or a size that has no room for the
-            characters.
+        ValueError: no words, or a size that is too small for the characters.
         ImportError: tensorflow-text is not installed.
     """
     _tensorflow.tensorflow_text()
@@ -35,22 +34,22 @@ def learn_word_pieces(counts, vocabulary_size, special):
     if vocabulary_size < needed:
         raise ValueError(
             f"`vocabulary_size` must be at least {needed} here, for the "
-            "special pieces and each character, at the beginning of a word "
-            f"and inside. Received: vocabulary_size={vocabulary_size}"
+            "special tokens and each character, at the start of a word and "
+            f"inside one. Received: vocabulary_size={vocabulary_size}"
         )
     learned = learner.learn(
-        # In an order that does not depend on that of the lines.
+        # Sorted, so that the result does not depend on the order of the lines.
         sorted(counts.items()),
         vocabulary_size,
         special,
-        # A piece that is met once is not worth a place.
+        # Leave out pieces that occur once.
         lower_thresh=2,
         max_unique_chars=len(characters),
     )
     characters |= {JOINER + c for c in characters}
     rest = [piece for piece in learned if piece not in special]
-    # The search may end above the size. What is too much goes, the rarest
-    # first; not a character, without which words could no longer be cut.
+    # The learner may exceed the size. The rarest pieces are dropped, but no
+    # single characters, which are needed to split any word.
     longer = [piece for piece in rest if piece not in characters]
     gone = {*longer[vocabulary_size - needed :]}
     return [*special, *(piece for piece in rest if piece not in gone)]

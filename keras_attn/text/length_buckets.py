@@ -1,4 +1,4 @@
-"""Which pairs share a batch shape: the split of lengths with least padding."""
+"""Length buckets with the least padding."""
 
 from typing import NamedTuple
 
@@ -9,10 +9,10 @@ class Bucket(NamedTuple):
     """The pairs of one batch shape.
 
     Args:
-        pairs: int (n,). Which pairs, in the order of the data.
-        rows: int. Rows of a batch.
-        source_length: int. Ids of a source, padding included.
-        target_length: int. Ids of a target, padding included.
+        pairs: int (n,). Indices of the pairs, in the order of the data.
+        rows: int. Rows per batch.
+        source_length: int. Ids per source, padding included.
+        target_length: int. Ids per target, padding included.
     """
 
     pairs: np.ndarray
@@ -22,30 +22,30 @@ class Bucket(NamedTuple):
 
     @property
     def batches(self):
-        """How many batches an epoch has; the last may have empty rows."""
+        """Batches per epoch; the last may have padding rows."""
         return -(-len(self.pairs) // self.rows)
 
 
 def best_buckets(source_lengths, target_lengths, tokens_per_batch, buckets):
     """Splits pairs into at most `buckets` shapes with the least padding.
 
-    Pairs are ordered by m = max(source length, target length) and cut into
+    Pairs are sorted by m = max(source length, target length) and split into
     ranges of m. A range has the shape of its longest source and its longest
-    target, and fills tokens_per_batch // max m rows (at least 1). It costs
+    target, and tokens_per_batch // max m rows (at least 1). It costs
 
         ceil(pairs / rows) rows (source length + target length)
 
-    ids, and the cuts of the lowest total cost are found exactly, by dynamic
+    ids, and the split of the lowest total cost is found exactly, by dynamic
     programming over the lengths that occur.
 
     Args:
         source_lengths: int (N,), at least 1.
         target_lengths: int (N,), at least 1.
-        tokens_per_batch: int. Ids that a side of a batch holds.
-        buckets: int. Shapes at most.
+        tokens_per_batch: int. Ids on each side of a batch.
+        buckets: int. Maximum number of shapes.
 
     Returns:
-        list of Bucket, the short ones first.
+        list of Bucket, shortest first.
     """
     longer = np.maximum(source_lengths, target_lengths)
     lengths, index = np.unique(longer, return_inverse=True)
@@ -62,7 +62,7 @@ def best_buckets(source_lengths, target_lengths, tokens_per_batch, buckets):
     start = np.zeros((buckets + 1, size + 1), int)
     best[0, 0] = 0
     for j in range(1, size + 1):
-        # Over every start i < j of a range i..j-1, the longest length first.
+        # Over every start i < j of a range i..j-1, longest length first.
         widths = (
             np.maximum.accumulate(source[:j][::-1])
             + np.maximum.accumulate(target[:j][::-1])
@@ -75,7 +75,7 @@ def best_buckets(source_lengths, target_lengths, tokens_per_batch, buckets):
             best[k, j] = total[start[k, j]]
 
     found = []
-    # The fewest ranges among those of the same cost: fewer shapes to compile.
+    # Of equal costs, the fewest ranges: fewer shapes to compile.
     k, end = int(np.argmin(best[:, size])), size
     while end:
         begin = start[k, end]

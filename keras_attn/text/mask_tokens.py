@@ -1,4 +1,4 @@
-"""mask_tokens: what BERT has to guess, chosen anew each time."""
+"""mask_tokens: BERT's random token masking."""
 
 from typing import Any, NamedTuple
 
@@ -6,20 +6,20 @@ import numpy as np
 
 from keras_attn import checks
 
-# Of the tokens that are to be guessed: these become the mask, and these of the
-# rest another token; what is left stays as it is.
+# Fractions of the chosen tokens that become the mask and a random token; the
+# rest is unchanged.
 _MASKED, _OTHER = 0.8, 0.1
 _NONE = -1
 
 
 class MaskedTokens(NamedTuple):
-    """Holds rows with masks in them, and what is behind the masks.
+    """Masked rows with the positions and labels of the predictions.
 
     Args:
-        token_ids: int32 (B, T), what a model reads.
-        positions: int32 (B, P), the places that are to be guessed, in order; 0
-            where a row has fewer.
-        labels: int32 (B, P), the tokens that stood there; -1 where a row has
+        token_ids: int32 (B, T), the model input.
+        positions: int32 (B, P), the positions to predict, in order; 0 where a
+            row has fewer.
+        labels: int32 (B, P), the original tokens there; -1 where a row has
             fewer.
 
     Examples:
@@ -42,36 +42,35 @@ def mask_tokens(
     max_predictions=None,
     seed=None,
 ):
-    """Hides some tokens, for a model that learns to guess them.
+    """Masks random tokens for masked language modeling.
 
-    Of the tokens of a row, special ones and padding apart, a mask_rate is
-    chosen, rounded, and one at least. Of these 80 % become the mask, 10 %
-    another token, drawn from all that are not special, and 10 % stay as they
-    are (Devlin et al. 2019, sec. 3.1 and A.1,
-    https://arxiv.org/abs/1810.04805).
+    In each row a fraction `mask_rate` of the tokens that are neither special
+    nor padding is chosen, rounded, and at least one. Of these, 80 % become the
+    mask, 10 % a random token that is not special, and 10 % are unchanged
+    (Devlin et al. 2019, sec. 3.1 and A.1, https://arxiv.org/abs/1810.04805).
 
     Args:
         token_ids: int (B, T).
         vocabulary_size: int. V.
         mask_id: int. The id of `[MASK]`.
-        special_ids: iterable of int. Ids that are never chosen nor drawn:
-            padding, `[CLS]`, `[SEP]`, ... . Default: padding, 0.
+        special_ids: iterable of int. Ids that are never masked nor drawn as a
+            random token: padding, `[CLS]`, `[SEP]`, ... . Default: padding, 0.
         mask_rate: float in (0, 1). Default 0.15.
-        continuations: bool (V,), True for pieces that go on with a word, such
-            as `##ing`. Then words are chosen, and all pieces of one are hidden
-            together, as long as the mask_rate is not exceeded. Default None:
-            pieces are chosen.
-        max_predictions: int. P, the most tokens that are chosen of a row;
-            default: the mask_rate of T.
-        seed: int >= 0, or `numpy.random.Generator`. None: another draw each
+        continuations: bool (V,), True for pieces that continue a word, such as
+            `##ing`. If given, whole words are chosen and all their pieces
+            masked together, as long as `mask_rate` is not exceeded. Default
+            None: pieces are chosen independently.
+        max_predictions: int. P, the maximum number of masked tokens per row.
+            Default: `mask_rate` times T.
+        seed: int >= 0, or `numpy.random.Generator`. None: a different draw each
             time.
 
     Returns:
-        `MaskedTokens`, whose `positions` and `labels` are those that
-        `BertPretrainer` and `SequenceCrossentropy(pad_id=-1)` take.
+        `MaskedTokens`, whose `positions` and `labels` are for `BertPretrainer`
+        and `SequenceCrossentropy(pad_id=-1)`.
 
     Raises:
-        ValueError: ids of another rank or out of range, or arguments out of
+        ValueError: ids of the wrong rank or out of range, or arguments out of
             range.
 
     Examples:
@@ -92,9 +91,10 @@ def mask_tokens(
     checks.positive_int("max_predictions", max_predictions)
     random = np.random.default_rng(seed)
     may = ~np.isin(ids, hidden)
-    there = may.sum(axis=1)
+    maskable = may.sum(axis=1)
     counts = np.minimum(
-        np.maximum(_rounded(mask_rate * there), there > 0), max_predictions
+        np.maximum(_rounded(mask_rate * maskable), maskable > 0),
+        max_predictions,
     )
     if continuations is None:
         chosen = _pieces(may, counts, random)
@@ -102,9 +102,8 @@ def mask_tokens(
         continuations = np.asarray(continuations)
         if continuations.shape != (vocabulary_size,):
             raise ValueError(
-                f"`continuations` must say of each of {vocabulary_size} ids "
-                "whether it goes on with a word. "
-                f"Received: shape {continuations.shape}"
+                "`continuations` must have one bool per id, of shape "
+                f"({vocabulary_size},). Received: shape {continuations.shape}"
             )
         words = _words(may, continuations.astype(bool)[ids])
         chosen = _whole(words, counts, random)
@@ -113,7 +112,7 @@ def mask_tokens(
 
 
 def _checked(token_ids, vocabulary_size, mask_id, special_ids):
-    """Returns ids, and those that are neither chosen nor drawn."""
+    """Returns ids, and the list of ids that are neither masked nor drawn."""
     checks.positive_int("vocabulary_size", vocabulary_size)
     ids = np.asarray(token_ids)
     if ids.ndim != 2 or ids.dtype.kind not in "iu":
@@ -135,8 +134,8 @@ def _checked(token_ids, vocabulary_size, mask_id, special_ids):
             )
     if len(set(hidden)) == vocabulary_size:
         raise ValueError(
-            "`special_ids` must leave ids that can be drawn. Received: all of "
-            f"[0, {vocabulary_size})"
+            "`special_ids` must not cover the whole vocabulary. Received: all "
+            f"of [0, {vocabulary_size})"
         )
     return ids.astype("int32"), hidden
 
@@ -146,21 +145,21 @@ def _rounded(numbers):
 
 
 def _pieces(may, counts, random):
-    """Chooses `counts` places of each row, bool (B, T)."""
+    """Chooses `counts` positions per row, bool (B, T)."""
     draws = np.where(may, random.random(may.shape), 2.0)
     ranks = draws.argsort(axis=1).argsort(axis=1)
     return ranks < counts[:, None]
 
 
-def _words(may, goes_on):
+def _words(may, continues):
     """Numbers the words of each row, int (B, T); -1 where there is none."""
     before = np.pad(may[:, :-1], ((0, 0), (1, 0)))
-    starts = may & ~(goes_on & before)
+    starts = may & ~(continues & before)
     return np.where(may, starts.cumsum(axis=1) - 1, _NONE)
 
 
 def _whole(words, counts, random):
-    """Chooses words, up to `counts` places of each row, bool (B, T)."""
+    """Chooses words, up to `counts` positions per row, bool (B, T)."""
     chosen = np.zeros(words.shape, bool)
     for row, count, taken in zip(words, counts, chosen, strict=True):
         sizes = np.bincount(row[row >= 0])
@@ -172,20 +171,20 @@ def _whole(words, counts, random):
 
 
 def _hidden(ids, chosen, width, mask_id, drawn, random):
-    rows, places = np.nonzero(chosen)
+    rows, indices = np.nonzero(chosen)
     counts = chosen.sum(axis=1)
     columns = np.arange(len(rows)) - np.repeat(counts.cumsum() - counts, counts)
     positions = np.zeros((len(ids), width), "int32")
     labels = np.full((len(ids), width), _NONE, "int32")
-    positions[rows, columns] = places
-    labels[rows, columns] = ids[rows, places]
+    original = ids[rows, indices]
+    positions[rows, columns] = indices
+    labels[rows, columns] = original
     draws = random.random(len(rows))
     others = random.choice(drawn, len(rows))
-    there = ids[rows, places]
-    read = ids.copy()
-    read[rows, places] = np.where(
+    masked = ids.copy()
+    masked[rows, indices] = np.where(
         draws < _MASKED,
         mask_id,
-        np.where(draws < _MASKED + _OTHER, others, there),
+        np.where(draws < _MASKED + _OTHER, others, original),
     )
-    return MaskedTokens(read, positions, labels)
+    return MaskedTokens(masked, positions, labels)

@@ -1,4 +1,4 @@
-"""Rows of ids, one or two side by side, with what BERT puts around them."""
+"""BERT's input rows: one or two segments with special tokens."""
 
 import numpy as np
 
@@ -7,21 +7,21 @@ from keras_attn.text.sentence_pairs import cut_pair
 
 
 def packed(sides, start_id, end_id, pad_id, length=None, pad_to_length=False):
-    """Joins the sides of each row, each with an end behind it.
+    """Concatenates the segments of each row, each followed by an end id.
 
     Args:
         sides: list of one or two lists of B lists of ids.
-        start_id: int. In front of everything.
-        end_id: int. Behind each side.
-        pad_id: int. Fills the rows up.
-        length: int. The most ids of a row; None: nothing is cut.
+        start_id: int. The first id of each row.
+        end_id: int. The id after each segment.
+        pad_id: int.
+        length: int. Maximum ids per row; None: no truncation.
         pad_to_length: bool. Whether all rows are `length` long.
 
     Returns:
         Dict of int32 (B, T): `"token_ids"` and `"segment_ids"`.
 
     Raises:
-        ValueError: a length that has no room for an id of each side.
+        ValueError: a length that is too short for one id per segment.
 
     Examples:
         >>> from keras_attn.text.packed_segments import packed
@@ -35,12 +35,12 @@ def packed(sides, start_id, end_id, pad_id, length=None, pad_to_length=False):
         if length < least:
             raise ValueError(
                 f"`length` must be at least {least}, for the special ids "
-                f"and an id of each side. Received: length={length}"
+                f"and one id per segment. Received: length={length}"
             )
     elif pad_to_length:
         raise ValueError(
-            "`length` must be given where `pad_to_length` is True. Received: "
-            "None"
+            "`length` must be given if `pad_to_length` is True. Received: "
+            "length=None"
         )
     rows, segments = [], []
     for parts in zip(*sides, strict=True):

@@ -1,4 +1,4 @@
-"""permute_tokens: an order for every row, whose last tokens are guessed."""
+"""permute_tokens: random factorization orders for XLNet."""
 
 from typing import Any, NamedTuple
 
@@ -10,14 +10,14 @@ _NONE = -1
 
 
 class PermutedTokens(NamedTuple):
-    """Holds an order of the tokens of each row, and what is to be guessed.
+    """A factorization order for each row, with its prediction targets.
 
     Args:
-        order: int32 (B, T), 0 for tokens that are there from the start, then 1,
-            2, ... for those that are guessed, when they come.
-        target_positions: int32 (B, P), the places of these, from left to right;
-            -1 where a row has fewer.
-        labels: int32 (B, P), the tokens that stand there; -1 where a row has
+        order: int32 (B, T), 0 for context tokens, then 1, 2, ... for targets,
+            in the order in which they are predicted.
+        target_positions: int32 (B, P), the positions of the targets, from left
+            to right; -1 where a row has fewer.
+        labels: int32 (B, P), the tokens at these positions; -1 where a row has
             fewer.
 
     Examples:
@@ -37,24 +37,24 @@ def permute_tokens(
     max_span_length=5,
     seed=None,
 ):
-    """Draws a factorisation order for each row, for an `XLNet`.
+    """Draws a factorization order for each row, for an `XLNet`.
 
-    Only the last part of an order is guessed, as its first tokens have too
-    little to go by (Yang et al. 2019, sec. 2.3, partial prediction): what comes
-    first is there at once and sees itself in both directions, then come the
-    targets, one by one, in an order of their own. Targets stand in spans of 1
-    to `max_span_length` tokens, each somewhere in a stretch that is 1 /
-    `prediction_rate` times as long, until the prediction_rate is reached; what
-    is lacking then is drawn token by token.
+    Only the last part of an order is predicted, as its first tokens have too
+    little context (Yang et al. 2019, sec. 2.3, partial prediction): the context
+    tokens come first and attend to each other in both directions; the targets
+    follow one by one, in random order. Targets form spans of 1 to
+    `max_span_length` tokens, each at a random offset in a stretch 1 /
+    `prediction_rate` times as long, until `prediction_rate` is reached; any
+    targets still missing are drawn as single tokens.
 
     Args:
         token_ids: int (B, T).
-        special_ids: iterable of int. Ids that are never guessed: padding,
+        special_ids: iterable of int. Ids that are never predicted: padding,
             `[CLS]`, `[SEP]`, ... . Default: padding, 0.
-        prediction_rate: float in (0, 1). Of the tokens of a row that are not
-            special, rounded, and one at least. Default 1 / 6.
-        max_span_length: int >= 1. The most tokens of a span. Default 5.
-        seed: int >= 0, or `numpy.random.Generator`. None: another draw each
+        prediction_rate: float in (0, 1). Fraction of the tokens of a row that
+            are not special, rounded, and at least one token. Default 1 / 6.
+        max_span_length: int >= 1. Maximum tokens per span. Default 5.
+        seed: int >= 0, or `numpy.random.Generator`. None: a different draw each
             time.
 
     Returns:
@@ -62,7 +62,7 @@ def permute_tokens(
         `XLNet`, `labels` are for `SequenceCrossentropy(pad_id=-1)`.
 
     Raises:
-        ValueError: ids of another rank, or arguments out of range.
+        ValueError: ids of the wrong rank, or arguments out of range.
 
     Examples:
         >>> drawn = keras_attn.text.permute_tokens(
@@ -90,22 +90,21 @@ def permute_tokens(
     positions = np.full((len(ids), width), _NONE, "int32")
     labels = np.full((len(ids), width), _NONE, "int32")
     may = ~np.isin(ids, list(special_ids))
-    for row, there in enumerate(map(np.flatnonzero, may)):
-        if not len(there):
+    for row, candidates in enumerate(map(np.flatnonzero, may)):
+        size = len(candidates)
+        if not size:
             continue
-        count = min(width, max(1, int(prediction_rate * len(there) + 0.5)))
-        chosen = _spans(
-            len(there), count, prediction_rate, max_span_length, random
-        )
-        places = there[chosen]
-        order[row, places] = 1 + random.permutation(count)
-        positions[row, :count] = places
-        labels[row, :count] = ids[row, places]
+        count = min(width, max(1, int(prediction_rate * size + 0.5)))
+        chosen = _spans(size, count, prediction_rate, max_span_length, random)
+        targets = candidates[chosen]
+        order[row, targets] = 1 + random.permutation(count)
+        positions[row, :count] = targets
+        labels[row, :count] = ids[row, targets]
     return PermutedTokens(order, positions, labels)
 
 
 def _spans(length, count, prediction_rate, max_span_length, random):
-    """Chooses `count` of `length` tokens, in spans; sorted."""
+    """Chooses `count` of `length` tokens, in spans; sorted indices."""
     chosen = np.zeros(length, bool)
     start = left = 0
     while start < length and left < count:

@@ -1,4 +1,4 @@
-"""sentence_pairs: two sentences each, of which the second may follow."""
+"""sentence_pairs: BERT's next sentence prediction examples."""
 
 from typing import Any, NamedTuple
 
@@ -8,7 +8,7 @@ from keras_attn import checks
 
 
 class SentencePair(NamedTuple):
-    """Holds two stretches of text, and whether they belong together.
+    """Two text segments, and whether the second follows the first.
 
     Args:
         first: list of ids.
@@ -26,21 +26,21 @@ class SentencePair(NamedTuple):
 
 
 def sentence_pairs(documents, length=None, seed=None):
-    """Makes the pairs of which BERT tells whether the second follows.
+    """Makes sentence pairs for BERT's next sentence prediction.
 
-    Half of them, by chance, are sentences that follow each other; in the other
-    half the second one is drawn from another document (Devlin et al. 2019,
-    sec. 3.1, https://arxiv.org/abs/1810.04805). Every sentence of a document
-    that has a next one is a first one, in order. With a `length`, sentences
-    are joined, first and second each from one document, until they fill it (A.2
-    there): then a document gives fewer and longer pairs.
+    With probability 0.5 the second sentence follows the first; otherwise it is
+    drawn from another document (Devlin et al. 2019, sec. 3.1,
+    https://arxiv.org/abs/1810.04805). Every sentence of a document but the last
+    is the first of a pair, in order. With a `length`, sentences are joined,
+    first and second each from one document, until they fill it (ibid., A.2):
+    then a document gives fewer and longer pairs.
 
     Args:
         documents: list of documents, each a list of sentences, each a list of
-            ids. Documents and sentences that are empty are passed over.
-        length: int >= 2. The most ids of both together. What is longer is cut,
-            the longer one first, at its end. Default None: a sentence each.
-        seed: int >= 0, or `numpy.random.Generator`. None: another draw each
+            ids. Empty documents and sentences are skipped.
+        length: int >= 2. Maximum ids per pair. Longer pairs are truncated at
+            the end, the longer side first. Default None: one sentence each.
+        seed: int >= 0, or `numpy.random.Generator`. None: a different draw each
             time.
 
     Returns:
@@ -60,7 +60,7 @@ def sentence_pairs(documents, length=None, seed=None):
         checks.positive_int("length", length)
         if length < 2:
             raise ValueError(
-                "`length` must be at least 2, an id of each. "
+                "`length` must be at least 2, one id per side. "
                 f"Received: length={length}"
             )
     documents = [
@@ -70,8 +70,8 @@ def sentence_pairs(documents, length=None, seed=None):
     documents = [document for document in documents if document]
     if len(documents) < 2 or max(map(len, documents)) < 2:
         raise ValueError(
-            "`documents` must be at least two, one of them of two sentences. "
-            f"Received: {len(documents)} that are not empty"
+            "`documents` must contain at least two documents, one of them with "
+            f"two sentences. Received: {len(documents)} non-empty documents"
         )
     random = np.random.default_rng(seed)
     pairs = []
@@ -88,7 +88,7 @@ def _pair(documents, number, start, length, random):
     document = documents[number]
     end = start + 1
     if length is not None:
-        # As many sentences as fill it; one at least is left for the second.
+        # Up to `length` ids, leaving at least one sentence for the second.
         total = len(document[start])
         while end < len(document) and total < length:
             total += len(document[end])
@@ -97,32 +97,32 @@ def _pair(documents, number, start, length, random):
     first = _joined(document[start:end])
     is_next = bool(random.random() < 0.5)
     if is_next:
-        source, place = document, end
+        source, begin = document, end
     else:
         other = random.integers(len(documents) - 1)
         source = documents[other + (other >= number)]
-        place = random.integers(len(source))
-    stop = place + 1
+        begin = random.integers(len(source))
+    stop = begin + 1
     if length is not None:
         while stop < len(source) and (
-            len(first) + sum(map(len, source[place:stop])) < length
+            len(first) + sum(map(len, source[begin:stop])) < length
         ):
             stop += 1
-    second = _joined(source[place:stop])
+    second = _joined(source[begin:stop])
     if length is not None:
         first, second = cut_pair(first, second, length)
-    # A second one of another document leaves its own place to the next pair.
+    # If the second is from another document, the next pair starts at `end`.
     used = is_next and length is not None
     return SentencePair(first, second, is_next), stop if used else end
 
 
 def cut_pair(first, second, length):
-    """Cuts two lists of ids to a length, the longer one first, at its end.
+    """Truncates two lists of ids at the end, the longer one first.
 
     Args:
         first: list of ids.
         second: list of ids.
-        length: int. The most ids of both together.
+        length: int. Maximum ids of both together.
 
     Returns:
         The two lists.
@@ -133,7 +133,7 @@ def cut_pair(first, second, length):
         ([1, 2], [5, 6])
     """
     over = max(0, len(first) + len(second) - length)
-    # First the longer one down to the other, then both in turn.
+    # First the longer one down to the other, then both alternately.
     difference = len(first) - len(second)
     from_first = min(over, max(0, difference))
     from_second = min(over, max(0, -difference))

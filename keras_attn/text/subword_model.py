@@ -1,4 +1,4 @@
-"""Learning a subword vocabulary: lines of text in, a sentencepiece file out."""
+"""Training of the sentencepiece model."""
 
 import io
 import pathlib
@@ -10,10 +10,10 @@ from keras_attn.text import _tensorflow
 
 PAD_ID, START_ID, END_ID, UNKNOWN_ID = 0, 1, 2, 3
 
-# sentencepiece writes a space as U+2581, so a U+2581 of the text would come
-# back as a space. These rules rename it on the way in, and the second renames
-# the renaming's own escape character (U+001A), so that all text comes back.
-# They are part of the file: every reader of it, in Python or a graph, obeys.
+# sentencepiece writes a space as U+2581, so a U+2581 in the text would decode
+# to a space. These rules escape it, and the escape character U+001A itself, so
+# that any text round-trips. They are saved in the model file, so that Python
+# and the graph ops apply the same rules.
 _ESCAPE = "2581\t1A 31\n1A\t1A 30\n"
 _UNESCAPE = "1A 31\t2581\n1A 30\t1A\n"
 
@@ -23,16 +23,16 @@ def learn(lines, vocabulary_size, character_coverage=0.9995):
 
     Args:
         lines: iterable of str.
-        vocabulary_size: int. Pieces to learn at most.
-        character_coverage: float in (0, 1]. Share of the text's characters
-            that get a piece of their own; the others are spelled in bytes.
+        vocabulary_size: int. Maximum number of pieces.
+        character_coverage: float in (0, 1]. Fraction of the text's characters
+            that get their own piece; the others are encoded as bytes.
 
     Returns:
-        bytes, a serialised sentencepiece model.
+        bytes, a serialized sentencepiece model.
 
     Raises:
-        ValueError: no text; a line that is not str or cannot be written as
-            UTF-8; a vocabulary that has no room for the characters.
+        ValueError: no text; a line that is not a str or cannot be encoded as
+            UTF-8; a vocabulary that is too small for the characters.
     """
     checks.positive_int("vocabulary_size", vocabulary_size)
     if not 0 < character_coverage <= 1:
@@ -60,13 +60,13 @@ def learn(lines, vocabulary_size, character_coverage=0.9995):
                 byte_fallback=True,
                 split_digits=True,
                 hard_vocab_limit=False,
-                # The default leaves out lines of more than 4,192 bytes.
+                # By default, lines of more than 4,192 bytes are skipped.
                 max_sentence_length=2**30,
                 normalization_rule_tsv=str(escape),
                 denormalization_rule_tsv=str(unescape),
                 remove_extra_whitespaces=False,
-                # TensorFlow's decoder takes away every leading space where
-                # this is on; `SubwordTokenizer` adds and removes just one.
+                # With this on, TensorFlow's decoder strips all leading spaces;
+                # `SubwordTokenizer` adds and removes exactly one.
                 add_dummy_prefix=False,
                 pad_id=PAD_ID,
                 bos_id=START_ID,
@@ -81,7 +81,7 @@ def learn(lines, vocabulary_size, character_coverage=0.9995):
                 raise
             raise ValueError(
                 f"`vocabulary_size` must be at least {needed[1]} here, for the "
-                "256 bytes, the special pieces and the characters of the text "
+                "256 bytes, the special tokens and the characters of the text "
                 "(or lower `character_coverage`). "
                 f"Received: vocabulary_size={vocabulary_size}"
             ) from error
@@ -116,7 +116,7 @@ def read_lines(files):
 
 
 def checked_text(line):
-    """Returns a str that can be written as UTF-8, else raises ValueError."""
+    """Returns a str that can be encoded as UTF-8, else raises ValueError."""
     if not isinstance(line, str):
         raise ValueError(
             f"A text must be a str. Received: {type(line).__name__} {line!r}"
@@ -125,14 +125,14 @@ def checked_text(line):
         line.encode("utf-8")
     except UnicodeEncodeError as error:
         raise ValueError(
-            "A text must be writable as UTF-8, without lone surrogates. "
+            "A text must be valid UTF-8, without lone surrogates. "
             f"Received: {line!r}"
         ) from error
     return line
 
 
 def _without_paths(model):
-    """Takes out the names of temporary files: equal texts, equal bytes."""
+    """Removes the names of temporary files, so that the bytes are equal."""
     from sentencepiece import sentencepiece_model_pb2
 
     proto = sentencepiece_model_pb2.ModelProto.FromString(model)

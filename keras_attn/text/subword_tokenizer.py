@@ -1,4 +1,4 @@
-"""SubwordTokenizer: text to subword ids and back, without any loss."""
+"""SubwordTokenizer: a lossless subword tokenizer."""
 
 import pathlib
 from collections.abc import Iterable
@@ -11,33 +11,34 @@ from keras_attn.text.subword_model import checked_text
 
 
 class SubwordTokenizer:
-    r"""Byte-pair subwords with bytes to fall back on: any text comes back.
+    r"""Byte-pair encoding (BPE) with byte fallback; any text round-trips.
 
-    A vocabulary is learned by joining, again and again, the two neighbouring
-    pieces that stand together most often in a text, from single characters up
-    (Sennrich et al., 2016, "Neural Machine Translation of Rare Words with
-    Subword Units"; Kudo and Richardson, 2018, "SentencePiece"). A character
-    outside the vocabulary is spelled in its UTF-8 bytes, so that
+    A vocabulary is learned by repeatedly merging the most frequent pair of
+    adjacent pieces, starting from single characters (Sennrich et al., 2016,
+    "Neural Machine Translation of Rare Words with Subword Units"; Kudo and
+    Richardson, 2018, "SentencePiece"). A character outside the vocabulary is
+    encoded as its UTF-8 bytes, so that
 
         decode(encode(text)) == text
 
-    for every text: nothing is normalised, spaces, tabs and line breaks stay as
-    they are, and the unknown piece never comes up. Digits are single pieces.
+    for every text: nothing is normalized, spaces, tabs and line breaks are
+    preserved, and the unknown token never occurs. Digits are single pieces.
 
-    A tokenizer is learned (`train`, `train_from_lines`) or read (`load`). It is
-    one sentencepiece model; `encode` and `decode` run it in Python, `tokenize`
-    and `detokenize` inside a `tf.data` pipeline, with the same ids.
+    Learn a tokenizer with `train` or `train_from_lines`, or load one with
+    `load`. It is a single sentencepiece model; `encode` and `decode` run it in
+    Python, `tokenize` and `detokenize` in a `tf.data` pipeline, with the same
+    ids.
 
     Ids: 0 padding `<pad>`, 1 start `<s>`, 2 end `</s>`, 3 unknown `<unk>`, then
-    256 bytes, then the learned pieces. `encode` adds no start and no end. Text
-    such as "</s>" is plain text and never becomes a special piece.
+    256 bytes, then the learned pieces. `encode` adds no start or end id. Text
+    such as "</s>" is plain text and never becomes a special token.
 
     Args:
-        model: bytes. A model as written by `save`.
+        model: bytes. A model written by `save`.
 
     Raises:
         ValueError: `model` is not such a model.
-        ImportError: sentencepiece is not installed (tensorflow-text, for
+        ImportError: sentencepiece is not installed (or tensorflow-text, for
             `tokenize` and `detokenize`).
 
     Examples:
@@ -75,24 +76,25 @@ class SubwordTokenizer:
     def train(cls, files, vocabulary_size=8000, *, character_coverage=0.9995):
         """Learns a vocabulary from text files.
 
-        Equal files give an equal vocabulary, byte by byte.
+        The result is deterministic, byte for byte.
 
         Args:
-            files: a path, or an iterable of paths. UTF-8 text, one sentence a
+            files: a path, or an iterable of paths. UTF-8 text, one sentence per
                 line.
-            vocabulary_size: int. How many pieces to learn, special pieces and
-                bytes included. A small text runs out of pieces to join before:
-                `tokenizer.vocabulary_size` says how many there are.
-            character_coverage: float in (0, 1]. Share of the text's characters
-                that get a piece of their own; the rest is spelled in bytes.
+            vocabulary_size: int. Maximum number of pieces, special tokens and
+                bytes included. With little text there may be fewer: see
+                `tokenizer.vocabulary_size`.
+            character_coverage: float in (0, 1]. Fraction of the text's
+                characters that get their own piece; the rest is encoded as
+                bytes.
 
         Returns:
             A SubwordTokenizer.
 
         Raises:
             OSError: a file cannot be read.
-            ValueError: a file is not UTF-8; there is no text; the vocabulary
-                has no room for the characters of the text.
+            ValueError: a file is not UTF-8; there is no text; the vocabulary is
+                too small for the characters of the text.
         """
         lines = subword_model.read_lines(files)
         return cls.train_from_lines(
@@ -106,7 +108,7 @@ class SubwordTokenizer:
         """Learns a vocabulary from texts in memory.
 
         Args:
-            lines: iterable of str, best one sentence each.
+            lines: iterable of str, preferably one sentence each.
             vocabulary_size: int. As for `train`.
             character_coverage: float in (0, 1]. As for `train`.
 
@@ -114,12 +116,13 @@ class SubwordTokenizer:
             A SubwordTokenizer.
 
         Raises:
-            ValueError: as for `train`; `lines` holds something else than str.
+            ValueError: as for `train`, or `lines` has an item that is not a
+                str.
         """
         if isinstance(lines, (str, bytes)):
             raise ValueError(
                 "`lines` must be an iterable of str, not one text; for files "
-                "there is SubwordTokenizer.train. "
+                "use SubwordTokenizer.train. "
                 f"Received: lines of type {type(lines).__name__}"
             )
         return cls(
@@ -138,22 +141,22 @@ class SubwordTokenizer:
 
         Raises:
             OSError: the file cannot be read.
-            ValueError: it is broken, or something else.
+            ValueError: the file is corrupt or not a saved tokenizer.
         """
         model = pathlib.Path(path).read_bytes()
         try:
             return cls(model)
         except ValueError as error:
             raise ValueError(
-                f"{path} is broken, or not a file that SubwordTokenizer.save "
+                f"{path} is corrupt, or not a file that SubwordTokenizer.save "
                 f"wrote ({len(model)} bytes)."
             ) from error
 
     def save(self, path):
-        """Writes the tokenizer to one file, which appears whole or not at all.
+        """Writes the tokenizer to one file, atomically.
 
         Args:
-            path: path of the file. One that is there is replaced.
+            path: path of the file. An existing file is replaced.
 
         Raises:
             OSError: the file cannot be written.
@@ -163,31 +166,31 @@ class SubwordTokenizer:
 
     @property
     def vocabulary_size(self):
-        """How many pieces there are: ids lie in [0, vocabulary_size)."""
+        """Number of pieces: ids are in [0, vocabulary_size)."""
         return self._processor.get_piece_size()
 
     def encode(self, texts):
-        """Turns texts into ids, without start and end.
+        """Encodes texts as ids, without start and end.
 
         Args:
             texts: str, or list of str.
 
         Returns:
-            list of int, or a list of them where a list was given.
+            list of int; for a list, a list of such lists.
 
         Raises:
-            ValueError: a text is not a str or holds lone surrogates.
+            ValueError: a text is not a str or contains lone surrogates.
         """
         return self._encode(texts, int)
 
     def tokens(self, text):
-        """Shows the pieces of a text, `▁` standing for a space.
+        """Returns the pieces of a text, with `▁` for a space.
 
         Args:
             text: str, or list of str.
 
         Returns:
-            list of str, or a list of them where a list was given.
+            list of str; for a list, a list of such lists.
 
         Raises:
             ValueError: as for `encode`.
@@ -195,20 +198,20 @@ class SubwordTokenizer:
         return self._encode(text, str)
 
     def pieces(self, ids):
-        """Shows the piece of each id, special ids and bytes included.
+        """Returns the piece of each id, special ids and bytes included.
 
-        What a model generates need not be the ids that `encode` gives to its
-        text: `tokens(decode(ids))` may show others.
+        Generated ids may differ from the ids that `encode` returns for the same
+        text, so `tokens(decode(ids))` may return other pieces.
 
         Args:
             ids: int (L,): list, NumPy array or tensor.
 
         Returns:
-            list of L str, as `tokens` shows them; `<pad>`, `<s>`, `</s>` and
-            `<unk>` for the special ids, such as `<0xC3>` for a byte.
+            list of L str, in the form of `tokens`; `<pad>`, `<s>`, `</s>` and
+            `<unk>` for the special ids, and for example `<0xC3>` for a byte.
 
         Raises:
-            ValueError: an id lies outside [0, vocabulary_size).
+            ValueError: an id is outside [0, vocabulary_size).
 
         Examples:
             >>> from keras_attn.text import SubwordTokenizer
@@ -222,7 +225,7 @@ class SubwordTokenizer:
         return [self._processor.id_to_piece(i) for i in self._checked(ids)]
 
     def decode(self, ids):
-        """Turns ids into texts: up to the end id, without padding and start.
+        """Decodes ids to text, up to the end id, without padding and start.
 
         Args:
             ids: int (L,), (B, L) or of higher rank, such as the tokens that
@@ -233,7 +236,7 @@ class SubwordTokenizer:
             str for rank 1, else (nested) list of str.
 
         Raises:
-            ValueError: an id lies outside [0, vocabulary_size).
+            ValueError: an id is outside [0, vocabulary_size).
         """
         if hasattr(ids, "to_list"):  # a tf.RaggedTensor
             ids = ids.to_list()
@@ -247,21 +250,21 @@ class SubwordTokenizer:
         return self._processor.decode(ids).removeprefix(" ")
 
     def tokenize(self, texts):
-        """Turns a string tensor into ids, as `encode` does, in a graph.
+        """Encodes a string tensor as `encode` does, in a TensorFlow graph.
 
         Args:
-            texts: string tensor of TensorFlow of any shape, or list of str.
+            texts: string tf.Tensor of any shape, or list of str.
 
         Returns:
-            int32 tf.RaggedTensor with one axis more, of ragged length (for a
-            single string a tf.Tensor).
+            int32 tf.RaggedTensor with an additional ragged axis (tf.Tensor for
+            a single string).
         """
         tf = _tensorflow.tensorflow()
         texts = tf.convert_to_tensor(texts, tf.string)
         return self._graph().tokenize(tf.where(texts == "", texts, " " + texts))
 
     def detokenize(self, ids):
-        """Turns ids into a string tensor, as `decode` does, in a graph.
+        """Decodes ids to a string tensor, in a TensorFlow graph.
 
         Args:
             ids: int (B, L) tf.Tensor or tf.RaggedTensor.
@@ -279,11 +282,11 @@ class SubwordTokenizer:
         return tf.strings.regex_replace(texts, r"\A ", "")
 
     def _graph(self):
-        """Returns the same model as operations of the graph at hand.
+        """Returns the same model as TensorFlow ops of the current graph.
 
-        It is made anew for each call: an operation kept from before is gone
-        after `keras.utils.set_random_seed`, which empties TensorFlow's caches,
-        and one made in a traced function dies with that function.
+        The ops are created in each call: a cached op is lost after
+        `keras.utils.set_random_seed`, which clears TensorFlow's caches, and one
+        created in a traced function is lost with that function.
         """
         tf, text = _tensorflow.tensorflow(), _tensorflow.tensorflow_text()
         return text.SentencepieceTokenizer(self._model, out_type=tf.int32)
@@ -294,7 +297,7 @@ class SubwordTokenizer:
             texts, (str, bytes)
         )
         rows = [
-            # A word gets the same pieces first in a text as later in it.
+            # The first word gets the same pieces as it would later in a text.
             " " + text if text else text
             for text in map(checked_text, texts if several else [texts])
         ]
@@ -312,7 +315,7 @@ class SubwordTokenizer:
         return ids
 
     def _is_ours(self):
-        """Whether the model has our special ids and our rules for spaces."""
+        """Whether the model has this class's special ids and escape rules."""
         processor, probe = self._processor, "  \u2581\x1a "
         ids = [
             processor.pad_id(),

@@ -1,4 +1,4 @@
-"""token_batches: pairs of texts in, padded batches of ids out."""
+"""token_batches: padded batches of text pairs for `model.fit`."""
 
 import numpy as np
 
@@ -28,50 +28,49 @@ def token_batches(
 
         source = x1 .. xm end,  target = start y1 .. yn,  labels = y1 .. yn end
 
-    Pairs of like length share a bucket, and all batches of a bucket have one
-    shape, so that a compiled model is compiled at most `buckets` times. Where
-    the lengths are cut follows from the data: the cuts with the least padding.
-    A bucket of lengths up to L has `tokens_per_batch // L` rows, so that every
-    batch holds about as many tokens (Vaswani et al., 2017, section 5.1, batch
+    Pairs of similar length share a bucket, and all batches of a bucket have the
+    same shape, so a model is compiled at most `buckets` times. The bucket
+    boundaries are those with the least padding for the given data. A bucket of
+    lengths up to L has `tokens_per_batch // L` rows, so that all batches have
+    about the same number of tokens (Vaswani et al., 2017, section 5.1, batch
     sentence pairs by length in this way).
 
-    All texts are turned into ids once, at the start, and stay in memory. The
-    last batch of a bucket is filled up with rows of nothing but padding, which
-    a loss that leaves padding out does not see.
+    All texts are encoded once, at the start, and stay in memory. The last batch
+    of a bucket is filled up with rows of padding, which a loss that masks
+    padding ignores.
 
     Args:
         source: list of str.
-        target: list of str, as many.
+        target: list of str, of the same length.
         tokenizer: one for both sides, or a tuple (source, target): each with
-            `encode`, `pad_id`, `start_id` and `end_id` as `SubwordTokenizer`
-            has them. Both must pad with the same id.
+            `encode`, `pad_id`, `start_id` and `end_id` as in
+            `SubwordTokenizer`. Both must have the same padding id.
         tokens_per_batch: int. Ids on each side of a batch, padding included.
-        max_length: int. Ids of a side, the end or start included, at most.
-            Longer pairs are left out, never cut; the report says how many.
-        buckets: int. Number of shapes at most.
-        shuffle: bool. Whether each epoch has pairs and batches in a new order.
-            If False, short buckets come first, and pairs stay in their order
-            within a bucket (so in their order altogether with `buckets=1`).
-        seed: int. The order of an epoch depends on the seed, the number of the
-            epoch and the data only: it comes back in another process.
-        initial_epoch: int. The number of the first epoch. An epoch is over
-            when its last batch is read; who reads a part and starts again,
-            starts the same epoch again.
+        max_length: int. Maximum ids per side, end or start included. Longer
+            pairs are dropped, not truncated; the report counts them.
+        buckets: int. Maximum number of shapes.
+        shuffle: bool. Whether to shuffle pairs and batches in each epoch. If
+            False, short buckets come first, and pairs keep their order within a
+            bucket (and so overall with `buckets=1`).
+        seed: int. The order of an epoch depends only on the seed, the epoch
+            number and the data, so it is the same in every process.
+        initial_epoch: int. The number of the first epoch. An epoch ends when
+            its last batch is read; after a partial read, the same epoch starts
+            again.
         labels: bool. If False, batches are `((source, target),)`, for
             `model.predict`.
 
     Returns:
         A tf.data.Dataset of `((source, target), labels)`, int32 (B, S), (B, T)
-        and (B, T), whose length is known. Its attribute `report` is a
-        `BatchReport`; print it. `set_epoch(epoch)` sets the number of the
-        epoch that is read next: `TrainingBackup` asks for it. (What is made of
-        the dataset, by `take` and so on, has neither.) Use
-        `model.fit(dataset, shuffle=False)`: Keras warns where it is asked, as
-        by default, to shuffle a dataset itself.
+        and (B, T), of known length. Its attribute `report` is a `BatchReport`;
+        print it. `set_epoch(epoch)` sets the number of the next epoch;
+        `TrainingBackup` calls it. (Datasets derived from it, by `take` and so
+        on, have neither.) Use `model.fit(dataset, shuffle=False)`: with the
+        default, Keras warns that it cannot shuffle a dataset.
 
     Raises:
         ValueError: no pairs; sides of different length; no pair within
-            `max_length`; tokenizers that disagree about padding.
+            `max_length`; tokenizers with different padding ids.
         ImportError: tensorflow-text or sentencepiece is not installed.
 
     Examples:
@@ -96,7 +95,7 @@ def token_batches(
     pad_id = _shared_pad_id(pair)
     source, target = IdRows.of(source, pair[0]), IdRows.of(target, pair[1])
 
-    # The end of a source, the start of a target: one id more on each side.
+    # The end of a source and the start of a target add one id per side.
     lengths = np.stack([source.lengths, target.lengths]) + 1
     kept = np.flatnonzero(lengths.max(0) <= max_length)
     if not len(kept):
@@ -148,7 +147,7 @@ def token_batches(
 
 
 def _sides(source, target):
-    """Returns both sides as lists, or raises where they are no pairs."""
+    """Returns both sides as lists, or raises ValueError."""
     for name, side in (("source", source), ("target", target)):
         if isinstance(side, (str, bytes)):
             raise ValueError(
@@ -157,7 +156,7 @@ def _sides(source, target):
     source, target = list(source), list(target)
     if len(source) != len(target) or not source:
         raise ValueError(
-            "`source` and `target` must hold as many texts each, at least one. "
+            "`source` and `target` must be of equal length, at least one. "
             f"Received: {len(source)} sources, {len(target)} targets"
         )
     return source, target
@@ -173,7 +172,8 @@ def _shared_pad_id(tokenizers):
     source, target = tokenizers
     if source.pad_id != target.pad_id:
         raise ValueError(
-            "`tokenizer` must pad with one id on both sides. Received: pad_id="
-            f"{source.pad_id} for the source, {target.pad_id} for the target"
+            "`tokenizer` must have the same pad_id on both sides. Received: "
+            f"pad_id={source.pad_id} for the source, {target.pad_id} for the "
+            "target"
         )
     return source.pad_id

@@ -1,4 +1,4 @@
-"""token_blocks: one long stream of ids in, blocks of equal length out."""
+"""token_blocks: fixed-length blocks of a token stream."""
 
 import numpy as np
 
@@ -18,37 +18,37 @@ def token_blocks(
     initial_epoch=0,
     pad_id=0,
 ):
-    """Cuts a stream of tokens into blocks, for `model.fit` of a language model.
+    """Splits a token stream into blocks, for training a language model.
 
     A block that begins at token i is
 
         inputs = x[i] .. x[i + T - 1],  labels = x[i + 1] .. x[i + T]
 
-    Shuffled, each epoch begins at another token, so that blocks are cut at
-    other places, and has its blocks in another order; blocks that fill no batch
-    are left for other epochs. In order, every token but the first is a label
-    exactly once: that is for evaluation.
+    With `shuffle=True`, each epoch starts at a different offset, so that the
+    block boundaries change, and shuffles the blocks; an incomplete last batch
+    is dropped. With `shuffle=False`, for evaluation, every token but the first
+    is a label exactly once.
 
     Args:
         token_ids: int (N,), the whole text.
-        length: int. T, tokens of a block.
-        batch_size: int. B, blocks of a batch.
-        shuffle: bool. Whether it is for training. Default True.
-        seed: int. The order of an epoch depends on the seed, the number of the
-            epoch and the length of the stream only: it comes back in another
+        length: int. T, tokens per block.
+        batch_size: int. B, blocks per batch.
+        shuffle: bool. True for training, False for evaluation. Default True.
+        seed: int. The order of an epoch depends only on the seed, the epoch
+            number and the length of the stream, so it is the same in every
             process.
         initial_epoch: int. The number of the first epoch.
-        pad_id: int. What fills the last block and the last batch up where the
-            blocks are in order; their labels are -1, which
-            `SequenceCrossentropy(pad_id=-1)` passes over. Default 0.
+        pad_id: int. With `shuffle=False`, pads the last block and the last
+            batch; labels there are -1, which `SequenceCrossentropy(pad_id=-1)`
+            ignores. Default 0.
 
     Returns:
-        A tf.data.Dataset of `(inputs, labels)`, both int32 (B, T), whose length
-        is known. `set_epoch(epoch)` sets the number of the epoch that is read
-        next, as for `token_batches`. Use `model.fit(dataset, shuffle=False)`.
+        A tf.data.Dataset of `(inputs, labels)`, both int32 (B, T), of known
+        length. `set_epoch(epoch)` sets the number of the next epoch, as for
+        `token_batches`. Use `model.fit(dataset, shuffle=False)`.
 
     Raises:
-        ValueError: no stream of integers, or one that is too short.
+        ValueError: token ids that are not integers of rank 1, or too few.
         ImportError: tensorflow-text is not installed.
 
     Examples:
@@ -71,7 +71,7 @@ def token_blocks(
     needed = length * batch_size + 1 if shuffle else 2
     if len(ids) < needed:
         raise ValueError(
-            f"`token_ids` must hold {needed} tokens at least, for one batch. "
+            f"`token_ids` must have at least {needed} tokens, for one batch. "
             f"Received: {len(ids)}"
         )
     ids = ids.astype("int32")
@@ -90,20 +90,21 @@ def token_blocks(
 def _shuffled(ids, length, batch_size, seed):
     blocks = (len(ids) - 1) // length
     count = blocks // batch_size
-    # What blocks do not use; a whole block more, where it need not be read.
+    # Tokens that the blocks leave over, plus one block if the batches leave
+    # blocks over: the range of the random offset.
     spare = len(ids) - 1 - blocks * length
     if blocks % batch_size:
         spare += length
         blocks -= 1
-    reach = np.arange(length)
+    steps = np.arange(length)
 
     def batches(epoch):
         random = np.random.default_rng([seed, epoch])
         first = random.integers(min(spare, length - 1) + 1)
         order = random.permutation(blocks)[: count * batch_size]
         for rows in order.reshape(count, batch_size):
-            places = first + rows[:, None] * length + reach
-            yield ids[places], ids[places + 1]
+            indices = first + rows[:, None] * length + steps
+            yield ids[indices], ids[indices + 1]
 
     return batches
 

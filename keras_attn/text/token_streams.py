@@ -1,4 +1,4 @@
-"""token_streams: documents in, batches whose rows go on from each other out."""
+"""token_streams: batches whose rows continue the previous batch."""
 
 import numpy as np
 
@@ -18,38 +18,38 @@ def token_streams(
     initial_epoch=0,
     pad_id=0,
 ):
-    """Cuts documents into segments, for a model that remembers the one before.
+    """Splits documents into segments, for models with segment recurrence.
 
-    The documents stand one behind the other, in `batch_size` rows of equal
-    length, and a batch is the next segment of every row: what row b holds in
-    one batch goes on in row b of the next. Labels are the tokens behind; the
-    last token of a document has none. `document_starts` says where a document,
-    or the first segment of a row, begins, so that nothing is remembered there.
+    The documents are concatenated and split into `batch_size` rows of equal
+    length, and a batch is the next segment of every row: row b of a batch
+    continues row b of the previous one. Labels are the next tokens; the last
+    token of a document has none. `document_starts` marks the first token of
+    each document and of each row, where the memory must be reset.
 
     Args:
-        documents: list of int (N,), one a document; or int (N,), one document.
-        length: int. T, tokens of a segment.
+        documents: list of int (N,), one per document; or int (N,), one
+            document.
+        length: int. T, tokens per segment.
         batch_size: int. B, rows.
-        shuffle: bool. Whether it is for training: then each epoch has the
-            documents in another order and its segments cut at other places,
-            and what fills no segment of all rows is left for other epochs. In
-            order, every token but the first of a document is a label exactly
-            once.
-        seed: int. The order of an epoch depends on the seed, the number of the
-            epoch and the documents only.
+        shuffle: bool. True for training: each epoch shuffles the documents and
+            shifts the segment boundaries, and tokens that do not fill a segment
+            in all rows are dropped. False for evaluation: every token but the
+            first of a document is a label exactly once.
+        seed: int. The order of an epoch depends only on the seed, the epoch
+            number and the documents.
         initial_epoch: int. The number of the first epoch.
-        pad_id: int. What fills rows up where the documents are in order; its
-            labels are -1. Default 0.
+        pad_id: int. With `shuffle=False`, pads the rows; labels there are -1.
+            Default 0.
 
     Returns:
         A tf.data.Dataset of `(inputs, labels)`, `inputs` a dict of
         `"token_ids"` and `"document_starts"` (0 or 1), all int32 (B, T); labels
         are -1 where there is none, which `SequenceCrossentropy(pad_id=-1)`
-        passes over. Its length is known. `set_epoch(epoch)` sets the number of
-        the epoch that is read next. Use `model.fit(dataset, shuffle=False)`.
+        ignores. Its length is known. `set_epoch(epoch)` sets the number of the
+        next epoch. Use `model.fit(dataset, shuffle=False)`.
 
     Raises:
-        ValueError: documents that are no integers, or too few tokens.
+        ValueError: documents that are not integers, or too few tokens.
         ImportError: tensorflow-text is not installed.
 
     Examples:
@@ -69,7 +69,7 @@ def token_streams(
     needed = length * batch_size if shuffle else 1
     if total < needed:
         raise ValueError(
-            f"`documents` must hold {needed} tokens at least, for one batch. "
+            f"`documents` must have at least {needed} tokens, for one batch. "
             f"Received: {total}"
         )
     if shuffle:
@@ -109,7 +109,7 @@ def token_streams(
 
 
 def _stream(documents, first):
-    """Returns ids, starts and labels of all documents, from one token on."""
+    """Returns ids, starts and labels of all documents, rotated by `first`."""
     ids = np.concatenate(documents).astype("int32")
     labels = np.append(ids[1:], _NONE).astype("int32")
     begins = np.cumsum([0, *map(len, documents)])

@@ -1,16 +1,16 @@
-"""How BERT cleans a text, and cuts it into words and signs."""
+"""BERT's text cleaning and word splitting."""
 
 import unicodedata
 
-# What Unicode calls white space, apart from control characters: of these only
-# the first three count.
+# Unicode white space; of the control characters, only tab, newline and carriage
+# return.
 _SPACES = frozenset(
     "\t\n\r \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007"
     "\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 )
 _DROPPED = ("Cc", "Cf", "Co")
-# Blocks of Chinese characters, as BERT lists them: each is a word. Kana and
-# Hangul are written with words of several characters, and are not here.
+# Blocks of Chinese characters, as BERT lists them: each character is a word.
+# Kana and Hangul words have several characters, so they are not included.
 _CHINESE = (
     (0x4E00, 0x9FFF),
     (0x3400, 0x4DBF),
@@ -24,10 +24,10 @@ _CHINESE = (
 
 
 def cleaned_words(text, lowercase, strip_accents, split_chinese):
-    """Cuts a text at white space and around each sign.
+    """Splits a text at white space and around punctuation.
 
-    Control characters go; accents too, if asked for. Every punctuation
-    character, and every other sign of ASCII, is a word of its own.
+    Control characters are removed, and accents if `strip_accents`. Every
+    punctuation character and every ASCII symbol is a separate word.
 
     Args:
         text: str.
@@ -53,16 +53,16 @@ def cleaned_words(text, lowercase, strip_accents, split_chinese):
             if unicodedata.category(c) != "Mn"
         )
     if lowercase:
-        # Letter by letter: of a whole word, Python writes the last sigma
-        # otherwise.
+        # Per character: on a whole word, Python lowers a final sigma
+        # differently.
         text = "".join(c.lower() for c in text)
     words, word = [], []
     for character in text:
-        sign = _is_sign(character)
-        if word and (sign or character in _SPACES):
+        is_punctuation = _is_punctuation(character)
+        if word and (is_punctuation or character in _SPACES):
             words.append("".join(word))
             word = []
-        if sign:
+        if is_punctuation:
             words.append(character)
         elif character not in _SPACES:
             word.append(character)
@@ -83,7 +83,7 @@ def _is_chinese(character):
     return any(low <= ord(character) <= high for low, high in _CHINESE)
 
 
-def _is_sign(character):
+def _is_punctuation(character):
     if character.isascii():
         return "!" <= character <= "~" and not character.isalnum()
     return unicodedata.category(character)[0] == "P"

@@ -1,4 +1,4 @@
-"""The files of a WordPiece tokenizer, as Hugging Face publishes them."""
+"""Files of a WordPiece tokenizer in Hugging Face's format."""
 
 import json
 import pathlib
@@ -6,7 +6,7 @@ import pathlib
 from keras_attn.atomic_files import whole_file, writable_folder
 
 _VOCABULARY, _CONFIG = "vocab.txt", "tokenizer_config.json"
-# What tokenizer_config.json calls the arguments, and of what kind they are.
+# Keys of tokenizer_config.json, with argument names and types.
 _KEYS = {
     "do_lower_case": ("lowercase", bool),
     "strip_accents": ("strip_accents", bool),
@@ -21,21 +21,21 @@ _KEYS = {
 
 
 def read_word_pieces(directory):
-    """Reads `vocab.txt` and, if it is there, `tokenizer_config.json`.
+    """Reads `vocab.txt` and, if present, `tokenizer_config.json`.
 
     Args:
         directory: path of a folder.
 
     Returns:
-        List of str, the pieces; and a dict of what else is set.
+        List of str, the pieces; and a dict of the other arguments.
 
     Raises:
-        ValueError: a file that is missing or damaged.
+        ValueError: a file is missing or corrupt.
     """
     folder = pathlib.Path(directory)
     if not (folder / _VOCABULARY).is_file():
         raise ValueError(
-            f"`directory` must be a folder with {_VOCABULARY} in it. "
+            f"`directory` must be a folder that contains {_VOCABULARY}. "
             f"Received: directory={str(directory)!r}"
         )
     try:
@@ -44,21 +44,21 @@ def read_word_pieces(directory):
         raise ValueError(
             f"{_VOCABULARY} must be UTF-8 text. Received: {error}"
         ) from error
-    # White space behind a piece is dropped, as `transformers` does; what is
-    # white space as a whole keeps its place and stays another than the rest.
+    # Trailing white space is dropped, as in `transformers`; a line of nothing
+    # but white space is kept, so that the ids of the other pieces are right.
     lines = [
         line.rstrip() or line.removesuffix("\r") for line in text.split("\n")
     ]
-    # A file ends with a line's end, which begins no other line.
+    # The final newline does not start another line.
     pieces = lines[:-1] if lines[-1] == "" else lines
     return pieces, _configured(folder / _CONFIG)
 
 
 def write_word_pieces(directory, pieces, options):
-    """Writes what `read_word_pieces` reads; so does `transformers`.
+    """Writes the files that `read_word_pieces` and `transformers` read.
 
     Args:
-        directory: path of a folder; made if missing. A write that fails leaves
+        directory: path of a folder; created if missing. A failed write leaves
             the old files.
         pieces: list of str.
         options: dict of the constructor's other arguments.
@@ -95,7 +95,7 @@ def _configured(path):
     found = {}
     for key, (name, kind) in _KEYS.items():
         value = config.get(key)
-        if isinstance(value, dict):  # a token with how it is found
+        if isinstance(value, dict):  # a serialized `AddedToken`
             value = value.get("content")
         if value is None:
             continue

@@ -19,44 +19,44 @@ _SPECIAL = {
     "sep": "[SEP]",
     "mask": "[MASK]",
 }
-# What stands between two spaces is kept, as most of it comes again; what is
-# long does not, and would fill the memory.
+# The text between two spaces is cached if it is short, as most of it recurs;
+# long strings rarely do, and would fill the memory.
 _CACHED, _SHORT = 2**17, 32
 
 
 class WordPieceTokenizer:
-    """Cuts words into pieces, as BERT does: *un*, *##like*, *##ly*.
+    """WordPiece tokenizer, as in BERT: *un*, *##like*, *##ly*.
 
-    A text is cleaned and cut into words and signs; of each word the longest
-    beginning that is a piece, of the rest the longest again, marked by `##`. A
-    word that cannot be cut to its end, or is too long, is one unknown piece
-    (Devlin et al. 2019, https://arxiv.org/abs/1810.04805; pieces: Wu et al.
-    2016, sec. 4.1, https://arxiv.org/abs/1609.08144). What is special, such as
-    `[MASK]`, is found as such inside of texts.
+    A text is cleaned and split into words and punctuation, and each word into
+    pieces: repeatedly the longest prefix that is in the vocabulary; pieces that
+    continue a word start with `##`. A word that cannot be split, or is too
+    long, becomes the unknown token (Devlin et al. 2019,
+    https://arxiv.org/abs/1810.04805; pieces: Wu et al. 2016, sec. 4.1,
+    https://arxiv.org/abs/1609.08144). Special tokens such as `[MASK]` are
+    recognized inside texts.
 
-    A tokenizer is read from the files of a published model (`load`) or learned
-    (`train_from_lines`). Only learning needs tensorflow-text: its cutting has
+    Load the files of a published model with `load`, or learn a vocabulary with
+    `train_from_lines`. Only learning needs tensorflow-text: its tokenizer gives
     the same ids, is not faster, and would load TensorFlow.
 
     Args:
         vocabulary: iterable of str, the pieces in the order of their ids.
-        lowercase: bool. Whether capitals and small letters are the same.
-            Default True.
-        strip_accents: bool. Whether *é* is *e*; default None: where
-            `lowercase` is.
+        lowercase: bool. Whether to lowercase the text. Default True.
+        strip_accents: bool. Whether to strip accents. Default None: same as
+            `lowercase`.
         split_chinese: bool. Whether each Chinese character is a word. Default
             True.
-        pad: str. The piece that fills rows up. Default `"[PAD]"`.
-        unknown: str. The piece of what cannot be cut. Default `"[UNK]"`.
-        cls: str. The piece in front of everything. Default `"[CLS]"`.
-        sep: str. The piece behind each segment. Default `"[SEP]"`.
-        mask: str. The piece that hides another one. Default `"[MASK]"`.
-        max_word_length: int. Characters of the longest word that is cut.
-            Default 100, as in BERT; `transformers` knows no other.
+        pad: str. The padding token. Default `"[PAD]"`.
+        unknown: str. The unknown token. Default `"[UNK]"`.
+        cls: str. The first token of a row. Default `"[CLS]"`.
+        sep: str. The token after each segment. Default `"[SEP]"`.
+        mask: str. The mask token. Default `"[MASK]"`.
+        max_word_length: int. Longer words become the unknown token. Default
+            100, as in BERT and the only value that `transformers` supports.
 
     Raises:
-        ValueError: a piece that is there twice or no str, a special one that is
-            not there, or a length that is no positive int.
+        ValueError: a piece that is duplicated or not a str, a special token
+            that is missing, or a length that is not a positive int.
 
     Examples:
         >>> from keras_attn.text import WordPieceTokenizer
@@ -93,7 +93,7 @@ class WordPieceTokenizer:
         twice = [piece for piece, count in counted.items() if count > 1]
         if twice:
             raise ValueError(
-                "`vocabulary` must have each piece once. "
+                "`vocabulary` must not have duplicates. "
                 f"Received: {twice[0]!r} several times"
             )
         values = pad, unknown, cls, sep, mask
@@ -101,7 +101,7 @@ class WordPieceTokenizer:
         for name, piece in special.items():
             if piece not in counted:
                 raise ValueError(
-                    f"`vocabulary` must hold the piece `{name}`. "
+                    f"`vocabulary` must contain the token `{name}`. "
                     f"Received: no {piece!r} among {len(pieces)}"
                 )
         self.lowercase = bool(lowercase)
@@ -118,16 +118,17 @@ class WordPieceTokenizer:
 
     @classmethod
     def load(cls, directory):
-        """Reads `vocab.txt` and, if it is there, `tokenizer_config.json`.
+        """Reads `vocab.txt` and, if present, `tokenizer_config.json`.
 
         Args:
-            directory: path of a folder, as Hugging Face publishes it.
+            directory: path of a folder in Hugging Face's layout.
 
         Returns:
             A WordPieceTokenizer.
 
         Raises:
-            ValueError: a file that is missing or damaged, or a piece that is.
+            ValueError: a file or special token is missing, or a file is
+                corrupt.
         """
         pieces, options = read_word_pieces(directory)
         return cls(pieces, **options)
@@ -136,20 +137,19 @@ class WordPieceTokenizer:
     def train_from_lines(cls, lines, vocabulary_size, **kwargs):
         """Learns a vocabulary from texts in memory.
 
-        Equal texts give an equal vocabulary. Pieces are chosen by
-        tensorflow-text.
+        The result is deterministic. tensorflow-text chooses the pieces.
 
         Args:
             lines: iterable of str.
-            vocabulary_size: int. The most pieces.
+            vocabulary_size: int. Maximum number of pieces.
             **kwargs: other arguments of the constructor.
 
         Returns:
             A WordPieceTokenizer.
 
         Raises:
-            ValueError: one text in place of several, no word at all, or a size
-                that has no room for the characters.
+            ValueError: `lines` is a single text or has no words, or the size is
+                too small for the characters.
             ImportError: tensorflow-text is not installed.
 
         Examples:
@@ -182,7 +182,7 @@ class WordPieceTokenizer:
         `load` reads them, and so does `transformers`.
 
         Args:
-            directory: path of a folder; made if missing. A write that fails
+            directory: path of a folder; created if missing. A failed write
                 leaves the old files.
 
         Raises:
@@ -204,17 +204,17 @@ class WordPieceTokenizer:
 
     @property
     def vocabulary_size(self):
-        """How many ids there are."""
+        """Number of ids."""
         return len(self._pieces)
 
     @property
     def pad_id(self):
-        """The id that fills rows up."""
+        """The id of the padding token."""
         return self._ids[self._special["pad"]]
 
     @property
     def unknown_id(self):
-        """The id of what cannot be cut."""
+        """The id of the unknown token."""
         return self._ids[self._special["unknown"]]
 
     @property
@@ -234,31 +234,31 @@ class WordPieceTokenizer:
 
     @property
     def special_ids(self):
-        """The ids of what is special, a tuple: what is never hidden."""
+        """The ids of the special tokens, a tuple; they are never masked."""
         return tuple(sorted(self._ids[p] for p in self._special.values()))
 
     @property
     def continuations(self):
-        """Bool (V,), True for pieces that go on with a word."""
+        """Bool (V,), True for pieces that continue a word."""
         return np.array([p.startswith(JOINER) for p in self._pieces])
 
     def encode(self, text):
-        """Turns text into ids, without `[CLS]` and `[SEP]`.
+        """Encodes text as ids, without `[CLS]` and `[SEP]`.
 
         Args:
             text: str, or list of str.
 
         Returns:
-            List of int; of a list, a list of such lists.
+            List of int; for a list, a list of such lists.
 
         Raises:
-            ValueError: something else than str.
+            ValueError: an input that is not a str.
         """
         if isinstance(text, (list, tuple)):
             return [self.encode(one) for one in text]
         ids = []
-        for place, part in enumerate(self._parts(text)):
-            if place % 2:
+        for number, part in enumerate(self._parts(text)):
+            if number % 2:
                 ids.append(self._ids[part])
                 continue
             for between in part.split(" "):
@@ -266,7 +266,7 @@ class WordPieceTokenizer:
         return ids
 
     def tokens(self, text):
-        """Cuts a text into the pieces whose ids `encode` returns.
+        """Splits a text into the pieces whose ids `encode` returns.
 
         Args:
             text: str.
@@ -275,19 +275,19 @@ class WordPieceTokenizer:
             List of str.
 
         Raises:
-            ValueError: something else than str.
+            ValueError: an input that is not a str.
         """
         return [self._pieces[i] for i in self.encode(text)]
 
     def decode(self, ids):
-        """Turns ids into text: words with a space between.
+        """Decodes ids to text, with a space between words.
 
         Args:
-            ids: list or array of int. Special ones are left out, but for those
-                of what was unknown.
+            ids: list or array of int. Special tokens other than the unknown
+                token are left out.
 
         Returns:
-            Str. What cleaning took away does not come back.
+            str. The cleaning is not reversible.
 
         Raises:
             ValueError: ids out of range.
@@ -310,27 +310,27 @@ class WordPieceTokenizer:
         return " ".join(words)
 
     def pack(self, first, second=None, length=None, pad_to_length=False):
-        """Makes what `Bert` reads of sentences, or of pairs of them.
+        """Makes inputs of `Bert` from sentences or sentence pairs.
 
             [CLS] first [SEP]    or    [CLS] first [SEP] second [SEP]
 
         Args:
             first: list of B str, or of B lists of ids.
-            second: list of B of the same; default None: there is none.
-            length: int. The most ids of a row, the special ones too. What is
-                longer is cut, the longer sentence first, at its end. Default
-                None: nothing is cut.
-            pad_to_length: bool. Whether all rows are `length` long; default
-                False: as long as the longest.
+            second: list of B of the same. Default None: single sentences.
+            length: int. Maximum ids per row, special ids included. Longer rows
+                are truncated, the longer sentence first, at its end. Default
+                None: no truncation.
+            pad_to_length: bool. Whether to pad all rows to `length`. Default
+                False: to the longest row.
 
         Returns:
             Dict of int32 (B, T): `"token_ids"`, padded on the right, and
-            `"segment_ids"`, 0 up to the first `[SEP]`, 1 behind it; 0 at
+            `"segment_ids"`, 0 up to the first `[SEP]`, 1 after it; 0 at
             padding.
 
         Raises:
-            ValueError: as many second as first ones are needed, and a length
-                that has room for the special ids and an id of each.
+            ValueError: `first` and `second` differ in length, or `length` is
+                too short for the special ids and one id per sentence.
         """
         sides = [self._rows("first", first)]
         if second is not None:
@@ -360,20 +360,20 @@ class WordPieceTokenizer:
         return [list(row) for row in rows]
 
     def _parts(self, text):
-        """Splits a text at what is special, which has the odd places."""
+        """Splits a text at special tokens, which get the odd indices."""
         if not isinstance(text, str):
             raise ValueError(f"`text` must be str. Received: {text!r}")
         return self._special_pattern.split(text)
 
     def _cleaned(self, text):
-        """Returns the words of a text without anything special."""
+        """Returns the words of a text without special tokens."""
         accents = self.strip_accents
         if accents is None:
             accents = self.lowercase
         return cleaned_words(text, self.lowercase, accents, self.split_chinese)
 
     def _between(self, text):
-        """Returns the ids of what stands between two spaces."""
+        """Returns the ids of the text between two spaces."""
         ids = self._known.get(text)
         if ids is None:
             ids = [

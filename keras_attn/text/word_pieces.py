@@ -1,15 +1,15 @@
-"""Cutting a word: its longest piece first, then the longest of the rest."""
+"""Greedy longest-match splitting of a word into pieces."""
 
 JOINER = "##"
 
 
 def cut_word(word, ids, unknown_id, longest):
-    """Cuts a word from its beginning, as BERT does.
+    """Splits a word into pieces from the left, as in BERT.
 
     Args:
         word: str, not empty.
-        ids: {piece: id}; what goes on with a word begins with `##`.
-        unknown_id: int. What a word is that cannot be cut to its end.
+        ids: {piece: id}; pieces that continue a word begin with `##`.
+        unknown_id: int. Returned alone if the word cannot be split.
         longest: int. Characters of the longest piece.
 
     Returns:

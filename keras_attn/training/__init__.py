@@ -1,4 +1,4 @@
-"""The training recipe: schedule, loss, metrics, averaging and backups."""
+"""Learning-rate schedules, losses, metrics, fine-tuning and callbacks."""
 
 from keras_attn.training.checkpoint_average import CheckpointAverage
 from keras_attn.training.freezing import freeze, unfreeze

@@ -1,10 +1,10 @@
-"""Answers where a backup is not of the run that asks for it."""
+"""Checks that a backup belongs to the current run."""
 
 import json
 
 
 def plain_settings(settings):
-    """Returns settings as they would come back from a file.
+    """Returns settings as they are read back from a file.
 
     Args:
         settings: dict of plain values, or None.
@@ -13,7 +13,7 @@ def plain_settings(settings):
         Dict.
 
     Raises:
-        ValueError: it cannot be written down.
+        ValueError: they cannot be serialized.
     """
     try:
         return json.loads(json.dumps(dict(settings or {})))
@@ -25,7 +25,7 @@ def plain_settings(settings):
 
 
 def check_settings(path, before, now):
-    """Raises ValueError where a backup was made with other settings."""
+    """Raises ValueError if a backup was made with other settings."""
     changed = [
         f"{name} was {before.get(name)!r} and is {now.get(name)!r}"
         for name in sorted({*before, *now})
@@ -39,12 +39,12 @@ def check_settings(path, before, now):
 
 
 def check_place(state, model, steps):
-    """Raises ValueError where an epoch cannot go on as it had begun.
+    """Raises ValueError if an epoch cannot be resumed.
 
     Args:
         state: dict. A checkpoint.
-        model: the model that is being fit.
-        steps: int or None. Batches of an epoch, as far as Keras knows them.
+        model: the model that is trained.
+        steps: int or None. Batches per epoch, if Keras knows the number.
     """
     before, now = state["steps_per_execution"], model.steps_per_execution
     if before != now:
@@ -58,7 +58,7 @@ def check_place(state, model, steps):
 
 
 def fewer_batches(state, steps):
-    """Returns what is said where an epoch is shorter than it was."""
+    """Returns the error message for an epoch with fewer batches."""
     return (
         "The data must be those of the backup, which had trained on "
         f"{state['batch']} batches of epoch {state['epoch'] + 1}. "

@@ -1,4 +1,4 @@
-"""A folder that holds the last two checkpoints of a run."""
+"""The folder with the last two checkpoints of a run."""
 
 import pathlib
 import warnings
@@ -11,17 +11,17 @@ _PATTERN = "after-*-batches.npz"
 
 
 class BackupFolder:
-    """Keeps the last two checkpoints of a run, newest first to be read.
+    """A folder with the last two checkpoints of a run.
 
     A checkpoint is one file, `after-<epochs>-epochs-<batches>-batches.npz`,
-    whole at any moment. The one before stays until the next but one is there,
-    for the day on which the disk cannot give the newest back.
+    written atomically. The previous one is kept in case the newest cannot be
+    read.
 
     Args:
-        path: path of the folder; made if missing.
+        path: path of the folder; created if missing.
 
     Raises:
-        ValueError: nothing can be written there.
+        ValueError: the folder is not writable.
     """
 
     def __init__(self, path):
@@ -30,22 +30,22 @@ class BackupFolder:
         self.open()
 
     def open(self):
-        """Makes the folder and sees whether it can be written to.
+        """Creates the folder and checks that it is writable.
 
         Raises:
-            ValueError: it cannot.
+            ValueError: it is not.
         """
         writable_folder("directory", self.path)
         clear_partial(self.path, _PATTERN)
 
     def newest(self):
-        """Reads the newest checkpoint that can be read.
+        """Reads the newest readable checkpoint.
 
         Returns:
-            Its path and its state; None, None where there is no checkpoint.
+            Its path and its state; None, None if there is no checkpoint.
 
         Raises:
-            ValueError: there are checkpoints, and none can be read.
+            ValueError: there are checkpoints, but none can be read.
         """
         unreadable = []
         for path in sorted(self.path.glob(_PATTERN), reverse=True):
@@ -57,16 +57,16 @@ class BackupFolder:
             if unreadable:
                 warnings.warn(
                     f"TrainingBackup: {' and '.join(unreadable)}; training "
-                    f"goes on from {path}, the checkpoint before.",
+                    f"resumes from {path}, the previous checkpoint.",
                     stacklevel=3,
                 )
             self._good = [path]
             return path, state
         if unreadable:
             raise ValueError(
-                "`directory` must hold a checkpoint that can be read, or none. "
+                "`directory` must hold a readable checkpoint or none. "
                 f"Received: {' and '.join(unreadable)}; `resume=False` starts "
-                "anew"
+                "from scratch"
             )
         self._good = []
         return None, None
@@ -75,20 +75,20 @@ class BackupFolder:
         """Writes a checkpoint and removes all but the last two.
 
         Args:
-            epochs: int. Epochs that are over.
-            batches: int. Batches of the next epoch that were trained on.
-            state: nest that `write_state` takes.
+            epochs: int. Completed epochs.
+            batches: int. Completed batches of the next epoch.
+            state: nest for `write_state`.
 
         Raises:
-            OSError: it cannot be written. Those that are there stay.
+            OSError: it cannot be written. The existing ones are kept.
         """
-        # Padded with zeros, so that the newest comes last by name.
+        # Zero-padded, so that the newest comes last by name.
         name = f"after-{epochs:06d}-epochs-{batches:09d}-batches.npz"
         path = self.path / name
         write_state(path, state)
         self._good = [*(p for p in self._good if p != path), path][-_KEPT:]
         for other in self.path.glob(_PATTERN):
-            # One that could not be read goes as well.
+            # Unreadable ones are removed as well.
             if other not in self._good:
                 other.unlink(missing_ok=True)
 
@@ -97,7 +97,7 @@ class BackupFolder:
         return self._good[-1] if self._good else None
 
     def remove(self):
-        """Removes the checkpoints, and the folder where it is empty then."""
+        """Removes the checkpoints, and the folder if it is then empty."""
         for path in self.path.glob(_PATTERN):
             path.unlink(missing_ok=True)
         clear_partial(self.path, _PATTERN)

@@ -1,9 +1,9 @@
-"""Callbacks that are spoken to through one, and what they remember."""
+"""A callback that wraps others and saves their states."""
 
 import keras
 
-# What callbacks of Keras remember from one step to the next.
-_REMEMBERED = {
+# The state attributes of Keras callbacks.
+_STATE_ATTRIBUTES = {
     keras.callbacks.EarlyStopping: (
         "best",
         "best_epoch",
@@ -17,13 +17,13 @@ _REMEMBERED = {
 
 
 class CallbackGroup(keras.callbacks.Callback):
-    """Hands everything that `fit` says on to other callbacks, in order.
+    """Forwards all calls of `fit` to other callbacks, in order.
 
-    A callback has a state that can be kept where it offers `get_state()`, which
-    returns a nest of dict, list, tuple, NumPy arrays and plain values, and
-    `set_state(state)`, which may be called more than once. `EarlyStopping`,
-    `ReduceLROnPlateau` and `ModelCheckpoint` of Keras are known; any other
-    callback is taken to remember nothing.
+    The state of a callback can be saved if it has `get_state()`, which returns
+    a nest of dict, list, tuple, NumPy arrays and plain values, and
+    `set_state(state)`, which may be called more than once. Keras's
+    `EarlyStopping`, `ReduceLROnPlateau` and `ModelCheckpoint` are supported;
+    any other callback is treated as stateless.
 
     Args:
         callbacks: list of `keras.callbacks.Callback`.
@@ -44,20 +44,20 @@ class CallbackGroup(keras.callbacks.Callback):
         self.callbacks = callbacks
 
     def get_states(self):
-        """Returns, for each callback, its class and its state or None."""
+        """Returns the class and the state, or None, of each callback."""
         return [
             {"class": type(callback).__name__, "state": _get_state(callback)}
             for callback in self.callbacks
         ]
 
     def set_states(self, states):
-        """Sets the callbacks to what `get_states` returned.
+        """Restores the states that `get_states` returned.
 
         Args:
-            states: list, as returned.
+            states: list, as returned by `get_states`.
 
         Raises:
-            ValueError: the callbacks are of other classes.
+            ValueError: the callbacks have other classes.
         """
         before = [state["class"] for state in states]
         now = [type(callback).__name__ for callback in self.callbacks]
@@ -70,25 +70,25 @@ class CallbackGroup(keras.callbacks.Callback):
             _set_state(callback, state["state"])
 
     def set_params(self, params):
-        """Hands the parameters of `fit` on."""
+        """Forwards the parameters of `fit`."""
         super().set_params(params)
         for callback in self.callbacks:
             callback.set_params(params)
 
     def set_model(self, model):
-        """Hands the model on."""
+        """Forwards the model."""
         super().set_model(model)
         for callback in self.callbacks:
             callback.set_model(model)
 
 
-def _handed_on(name):
+def _forwarded(name):
     def hook(self, *arguments, **keywords):
         for callback in self.callbacks:
             getattr(callback, name)(*arguments, **keywords)
 
     hook.__name__ = hook.__qualname__ = name
-    hook.__doc__ = f"Hands `{name}` on."
+    hook.__doc__ = f"Forwards `{name}`."
     return hook
 
 
@@ -104,13 +104,13 @@ for _hook in (
     "on_test_batch_begin",
     "on_test_batch_end",
 ):
-    setattr(CallbackGroup, _hook, _handed_on(_hook))
+    setattr(CallbackGroup, _hook, _forwarded(_hook))
 
 
 def _get_state(callback):
     if hasattr(callback, "get_state"):
         return callback.get_state()
-    names = _remembered(callback)
+    names = _state_attributes(callback)
     return {name: getattr(callback, name) for name in names} if names else None
 
 
@@ -118,12 +118,12 @@ def _set_state(callback, state):
     if hasattr(callback, "set_state"):
         callback.set_state(state)
         return
-    for name in _remembered(callback):
+    for name in _state_attributes(callback):
         setattr(callback, name, state[name])
 
 
-def _remembered(callback):
-    for kind, names in _REMEMBERED.items():
+def _state_attributes(callback):
+    for kind, names in _STATE_ATTRIBUTES.items():
         if isinstance(callback, kind):
             return names
     return ()

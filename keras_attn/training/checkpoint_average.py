@@ -1,4 +1,4 @@
-"""CheckpointAverage: the mean of the weights of the last checkpoints."""
+"""Averaging of the last checkpoints."""
 
 import collections
 import contextlib
@@ -25,37 +25,37 @@ from keras_attn.training.weight_average import (
 
 
 class CheckpointAverage(keras.callbacks.Callback):
-    """Ends training with the average of the last checkpoints' weights.
+    """Sets the weights to the average of the last checkpoints after training.
 
         w = (w_1 + ... + w_n) / n, summed in float64
 
     Vaswani et al. 2017, sec. 6.1, https://arxiv.org/abs/1706.03762: the last 5
     checkpoints for the base model, the last 20 for the big one. At the end of
-    `fit` the model holds the average; `restore` brings the trained weights
-    back. Floating-point weights are averaged, the statistics of normalisation
-    layers included. Integers, random seeds and the optimizer stay as they are.
+    `fit` the model has the averaged weights; `restore` returns to the trained
+    ones. Floating-point weights are averaged, including the statistics of
+    normalization layers. Integers, random seeds and the optimizer are not
+    changed.
 
     With a `directory`, the checkpoints are `step-<number>.weights.h5` files
-    there, complete at any moment (each is written under another name first).
-    Only those of the running `fit` are averaged and, beyond the last
-    `num_checkpoints`, removed; for files of several runs there is
-    `average_weights`. Where one cannot be written, `fit` ends with an OSError,
-    and those that are there stay. Without a directory, the copies are held in
-    host memory: `num_checkpoints` times the weights. `TrainingBackup` keeps
-    them in its own checkpoints.
+    there, written atomically. Only those of the running `fit` are averaged and,
+    beyond the last `num_checkpoints`, removed; for files of several runs, use
+    `average_weights`. If one cannot be written, `fit` raises OSError and the
+    existing ones are kept. Without a directory, the copies are held in host
+    memory: `num_checkpoints` times the weights. `TrainingBackup` saves them in
+    its own checkpoints.
 
     Args:
         num_checkpoints: int >= 1. n, the number of checkpoints. Default 5.
-        save_freq: "epoch", or int >= 1: optimizer steps from one checkpoint to
-            the next. Default "epoch". If `steps_per_execution` runs past a
-            multiple, the checkpoint is taken at the end of that execution.
-        directory: str or path. Where to keep checkpoints; made if missing.
+        save_freq: "epoch", or int >= 1: optimizer steps between checkpoints.
+            Default "epoch". If `steps_per_execution` runs past a multiple, the
+            checkpoint is taken at the end of that execution.
+        directory: str or path. Folder of the checkpoints; created if missing.
             Default None: in memory.
 
     Raises:
         ValueError: `num_checkpoints` is not a positive integer; `save_freq` is
-            neither "epoch" nor a positive integer; by `fit`: `directory` cannot
-            be written to.
+            neither "epoch" nor a positive integer; by `fit`: `directory` is not
+            writable.
 
     Examples:
         >>> import numpy as np
@@ -85,8 +85,8 @@ class CheckpointAverage(keras.callbacks.Callback):
             checks.positive_int("save_freq", save_freq)
         self.save_freq = save_freq
         self.directory = None if directory is None else os.fspath(directory)
-        # Lets Keras call back beside the training loop, without waiting for
-        # each batch: with "epoch" nothing is done there.
+        # Keras need not wait for each batch: with "epoch" the batch hook does
+        # nothing.
         self.async_safe = save_freq == "epoch"
         self._kept = collections.deque()
         self._trained = None
@@ -94,7 +94,7 @@ class CheckpointAverage(keras.callbacks.Callback):
 
     @property
     def steps(self):
-        """List of int: the optimizer steps of the checkpoints held."""
+        """List of int: the optimizer steps of the current checkpoints."""
         return [step for step, _ in self._kept]
 
     @property
@@ -105,7 +105,7 @@ class CheckpointAverage(keras.callbacks.Callback):
         return [checkpoint for _, checkpoint in self._kept]
 
     def on_train_begin(self, logs=None):
-        """Forgets the checkpoints of an earlier `fit` (no file is removed)."""
+        """Clears the checkpoints of an earlier `fit` (no file is removed)."""
         self._kept.clear()
         self._trained = None
         self._seen = self._now()
@@ -114,17 +114,17 @@ class CheckpointAverage(keras.callbacks.Callback):
             clear_partial(self.directory, "step-*.weights.h5")
 
     def on_epoch_begin(self, epoch, logs=None):
-        """Notes the step that the epoch starts from."""
+        """Records the first step of the epoch."""
         self._epoch_start = self._now()
 
     def on_train_batch_end(self, batch, logs=None):
-        """Takes a checkpoint when a multiple of `save_freq` was reached."""
+        """Takes a checkpoint after each multiple of `save_freq` steps."""
         if self.save_freq == "epoch":
             return
         passed = self._seen // self.save_freq
-        # The batch number is an upper bound on the steps (it overshoots where
-        # an execution of several steps is cut short), and costs nothing. To
-        # ask the optimizer is exact, but fetches all weights on JAX.
+        # The batch number is a free upper bound on the steps (too high if an
+        # execution of several steps is cut short). The optimizer's count is
+        # exact, but reading it fetches all weights on JAX.
         if (self._epoch_start + batch + 1) // self.save_freq == passed:
             return
         self._seen = self._now()
@@ -132,17 +132,17 @@ class CheckpointAverage(keras.callbacks.Callback):
             self._take()
 
     def on_epoch_end(self, epoch, logs=None):
-        """Takes a checkpoint where `save_freq` is "epoch"."""
+        """Takes a checkpoint if `save_freq` is "epoch"."""
         if self.save_freq == "epoch":
             self._seen = self._now()
             self._take()
 
     def get_state(self):
-        """Returns the checkpoints held and the place in the training.
+        """Returns the current checkpoints and the position in the training.
 
         Returns:
-            Dict: of checkpoints in memory it has the weights, of those in a
-            directory their names.
+            Dict, with the weights of checkpoints in memory, or the names of
+            those in a directory.
         """
         return {
             "steps": self.steps,
@@ -155,10 +155,10 @@ class CheckpointAverage(keras.callbacks.Callback):
         }
 
     def set_state(self, state):
-        """Goes on from what `get_state` returned.
+        """Restores the state that `get_state` returned.
 
         Args:
-            state: dict, as returned.
+            state: dict, as returned by `get_state`.
         """
         kept = state["kept"]
         if self.directory is not None:
@@ -175,16 +175,16 @@ class CheckpointAverage(keras.callbacks.Callback):
         else:
             warnings.warn(
                 "CheckpointAverage: training ended before the first checkpoint "
-                f"(every={self.save_freq!r}); the weights stay as trained.",
+                f"(save_freq={self.save_freq!r}); the weights stay as trained.",
                 stacklevel=2,
             )
 
     def apply(self, model=None):
-        """Sets `model` to the average of the checkpoints held.
+        """Sets `model` to the average of the current checkpoints.
 
         Args:
-            model: the model that was trained, or one with the same weights.
-                Default: the one that was trained.
+            model: the trained model, or one with the same weights. Default: the
+                trained model.
 
         Raises:
             ValueError: no checkpoint has been taken.
@@ -206,14 +206,14 @@ class CheckpointAverage(keras.callbacks.Callback):
         """Sets `model` back to the weights it had before `apply`.
 
         Args:
-            model: as given to `apply`. Default: the one that was trained.
+            model: as given to `apply`. Default: the trained model.
 
         Raises:
-            ValueError: nothing has been applied.
+            ValueError: no average has been applied.
         """
         if self._trained is None:
             raise ValueError(
-                "`restore` needs an average that was applied, and none was."
+                "`restore` needs an applied average, and none has been applied."
             )
         variables = averaged_weights(self.model if model is None else model)
         for variable, value in zip(variables, self._trained, strict=True):
@@ -225,13 +225,13 @@ class CheckpointAverage(keras.callbacks.Callback):
         """Sets `model` to the average of weight files.
 
         Args:
-            model: a built `keras.Model`. Its integers, seeds and optimizer
-                stay as they are.
+            model: a built `keras.Model`. Its integers, seeds and optimizer are
+                not changed.
             paths: list of str or path. `.weights.h5` files of that model.
 
         Raises:
             ValueError: `paths` is empty, or a file does not fit the model,
-                whose weights then stay as they were.
+                whose weights are then unchanged.
 
         Examples:
             >>> import os, tempfile
@@ -256,15 +256,15 @@ class CheckpointAverage(keras.callbacks.Callback):
         set_to_mean_of_files(model, paths)
 
     def _now(self):
-        """Returns how many updates the optimizer has made."""
-        # On JAX, `self.model` first brings the state of a running `fit` back
+        """Returns the number of optimizer updates so far."""
+        # On JAX, `self.model` first copies the state of a running `fit` back
         # into the variables.
         done = keras.ops.convert_to_tensor(self.model.optimizer.iterations)
         return int(keras.ops.convert_to_numpy(done))
 
     def _take(self):
         if self._kept and self._kept[-1][0] == self._seen:
-            return  # Every step since was skipped: the weights are the same.
+            return  # All steps since were skipped: the weights are the same.
         if self.directory is None:
             checkpoint = copies(averaged_weights(self.model))
         else:
@@ -273,7 +273,7 @@ class CheckpointAverage(keras.callbacks.Callback):
         while len(self._kept) > self.num_checkpoints:
             _, oldest = self._kept.popleft()
             if self.directory is not None:
-                # A run that goes on from a backup removes it once more.
+                # A run resumed from a backup may have removed it before.
                 with contextlib.suppress(FileNotFoundError):
                     os.remove(oldest)
 
@@ -292,12 +292,12 @@ class CheckpointAverage(keras.callbacks.Callback):
         return path
 
     def _forget_missing(self):
-        """Leaves out files that are gone, and says so."""
+        """Drops missing files with a warning."""
         missing = [path for path in self.paths if not os.path.exists(path)]
         if missing:
             warnings.warn(
                 f"CheckpointAverage: {', '.join(missing)} went missing; the "
-                "average is that of the other checkpoints.",
+                "average is over the other checkpoints.",
                 stacklevel=3,
             )
             self._kept = collections.deque(

@@ -1,24 +1,25 @@
-"""Which weights of a model learn, chosen by name."""
+"""Freezing and unfreezing of weights by path."""
 
 import re
 
 
 def freeze(model, pattern=""):
-    """Keeps weights as they are in the trainings that follow.
+    """Freezes weights: sets `trainable = False` by path.
 
     Args:
-        model: Keras model, built; not compiled yet, or to be compiled anew: an
-            optimizer keeps to the weights that it began with.
-        pattern: str, a regular expression that is looked for in the paths of
-            weights, such as `"block_[0-5]/"` or `"embedding"`. Default: all of
-            them.
+        model: Keras model, built. Compile it afterwards, even if it is compiled
+            already: an optimizer keeps the weights that it was built with.
+        pattern: str, a regular expression that is searched for in the paths of
+            weights, such as `"block_[0-5]/"` or `"embedding"`. Default: all
+            weights.
 
     Returns:
-        List of the paths of those that are frozen now and were not before.
-        Files do not keep what is frozen.
+        List of the paths of the newly frozen weights. Saved files do not record
+        which weights are frozen.
 
     Raises:
-        ValueError: no weight has such a path, or no regular expression.
+        ValueError: no weight has such a path, or the pattern is not a regular
+            expression.
 
     Examples:
         >>> model = keras_attn.models.Encoder(
@@ -31,14 +32,14 @@ def freeze(model, pattern=""):
 
 
 def unfreeze(model, pattern=""):
-    """Lets weights learn again.
+    """Unfreezes weights: sets `trainable = True` by path.
 
     Args:
         model: as for `freeze`.
         pattern: as for `freeze`.
 
     Returns:
-        List of the paths of those that learn now and did not before.
+        List of the paths of the newly trainable weights.
 
     Raises:
         ValueError: as for `freeze`.
@@ -54,15 +55,15 @@ def unfreeze(model, pattern=""):
 
 
 def matching(name, pattern, paths):
-    """Returns the paths in which a pattern is found.
+    """Returns the paths that contain a match of a pattern.
 
     Args:
-        name: str. What the argument with the pattern is called.
+        name: str. Name of the argument, for error messages.
         pattern: str.
         paths: list of str.
 
     Raises:
-        ValueError: none, or no regular expression.
+        ValueError: no path matches, or the pattern is not a regular expression.
     """
     try:
         found = [path for path in paths if re.search(pattern, path)]

@@ -1,4 +1,4 @@
-"""Learning rates of their own for parts of a model."""
+"""Layer-wise learning rates."""
 
 import math
 import re
@@ -11,32 +11,32 @@ from keras_attn.training.freezing import matching
 
 @keras.saving.register_keras_serializable(package="keras_attn")
 class LayerwiseLearningRates(keras.optimizers.Optimizer):
-    """Lets weights learn with rates that are parts of an optimizer's rate.
+    """Wraps an optimizer and scales the learning rate of each weight.
 
         w <- w + f (w' - w)
 
-    with w' what the optimizer would make of the weight, and f its multiplier.
-    In all of Keras's optimizers but `Ftrl` a step is proportional to the rate,
-    so that this is training with f times the rate, decoupled weight decay
-    included. (Howard and Ruder 2018, sec. 3.2,
+    with w' the weight after the wrapped optimizer's update, and f its
+    multiplier. In all Keras optimizers but `Ftrl` an update is proportional to
+    the learning rate, so this equals training with f times the rate, decoupled
+    weight decay included. (Howard and Ruder 2018, sec. 3.2,
     https://arxiv.org/abs/1801.06146: "discriminative fine-tuning".)
 
-    The multipliers say which weights by their paths; `layerwise_lr_multipliers`
-    makes those that fall from block to block.
+    Multipliers are assigned by the paths of weights; `layerwise_lr_multipliers`
+    returns multipliers that decay from block to block.
 
     Args:
         optimizer: Keras optimizer, not built yet. Its clipping, schedule,
-            accumulation of gradients and weight decay stay what they are.
+            gradient accumulation and weight decay are kept.
         multipliers: dict of str to float > 0: regular expressions that are
-            looked for in the paths of weights, and their multipliers. Of
-            several that are found, the first counts; where none is, the
-            multiplier is 1.
-        name: str. Default: that of the class.
+            searched for in the paths of weights, and their multipliers. The
+            first match counts; weights without a match have multiplier 1.
+        name: str. Default: the name of the class.
 
     Raises:
-        ValueError: no optimizer, one that keeps moving averages of weights or
-            is not proportional to its rate, or multipliers out of range. When
-            the first step is taken: an expression that is found in no path.
+        ValueError: `optimizer` is not an optimizer, keeps moving averages of
+            weights, or takes steps that are not proportional to its rate; or
+            multipliers out of range. At the first step: an expression matches
+            no path.
 
     Examples:
         >>> model = keras_attn.models.Encoder(
@@ -64,8 +64,8 @@ class LayerwiseLearningRates(keras.optimizers.Optimizer):
             )
         if optimizer.built:
             raise ValueError(
-                "`optimizer` must be one that was not used before. "
-                f"Received: {optimizer.name}, which was"
+                "`optimizer` must not be built yet. "
+                f"Received: {optimizer.name}, which is built"
             )
         if not isinstance(multipliers, dict) or not multipliers:
             raise ValueError(
@@ -101,7 +101,7 @@ class LayerwiseLearningRates(keras.optimizers.Optimizer):
         super().build(variables)
 
     def apply(self, grads, trainable_variables=None):
-        """Takes a step; as for any optimizer."""
+        """Updates the weights, as any optimizer does."""
         if trainable_variables is None:
             trainable_variables = self._trainable_variables
         trainable_variables = list(trainable_variables)
@@ -109,17 +109,17 @@ class LayerwiseLearningRates(keras.optimizers.Optimizer):
             with keras.name_scope(self.name):
                 self.build(trainable_variables)
             self.built = True
-        slowed = [
+        scaled = [
             (variable, multiplier, ops.copy(variable))
             for variable in trainable_variables
             if (multiplier := self._factor_of(variable)) != 1
         ]
         self.optimizer.apply(grads, trainable_variables)
-        for variable, multiplier, before in slowed:
+        for variable, multiplier, before in scaled:
             variable.assign(before + multiplier * (variable - before))
 
     def stateless_apply(self, optimizer_variables, grads, trainable_variables):
-        """Takes a step without changing anything; as for any optimizer."""
+        """Returns updated values, as any optimizer does."""
         own = len(self._variables)
         after, inner = self.optimizer.stateless_apply(
             optimizer_variables[own:], grads, trainable_variables
@@ -133,24 +133,24 @@ class LayerwiseLearningRates(keras.optimizers.Optimizer):
                 strict=True,
             )
         ]
-        # Perhaps variables themselves: `LossScaleOptimizer` hands them over.
+        # These can be variables: `LossScaleOptimizer` passes them as they are.
         unchanged = map(ops.convert_to_tensor, optimizer_variables[:own])
         return after, [*unchanged, *inner]
 
     def _factor_of(self, variable):
-        # What is overwritten by its gradient (scales of float8) has no rate.
+        # Variables overwritten by their gradient (float8 scales) have no rate.
         if self._overwrite_variable_with_gradient(variable):
             return 1.0
         return self.multiplier(variable.path)
 
     @property
     def variables(self):
-        """The optimizer's own variables and those that it wraps."""
+        """The variables of this optimizer and of the wrapped one."""
         return self._variables + self.optimizer.variables
 
     @property
     def learning_rate(self):
-        """The rate of weights whose multiplier is 1."""
+        """The learning rate of weights with multiplier 1."""
         return self.optimizer.learning_rate
 
     @learning_rate.setter
@@ -159,7 +159,7 @@ class LayerwiseLearningRates(keras.optimizers.Optimizer):
 
     @property
     def iterations(self):
-        """How many steps were taken."""
+        """Number of steps taken."""
         return self.optimizer.iterations
 
     def scale_loss(self, loss):
@@ -167,17 +167,17 @@ class LayerwiseLearningRates(keras.optimizers.Optimizer):
         return self.optimizer.scale_loss(loss)
 
     def exclude_from_weight_decay(self, var_list=None, var_names=None):
-        """Leaves weights out of the weight decay."""
+        """Excludes weights from weight decay."""
         self.optimizer.exclude_from_weight_decay(var_list, var_names)
 
     def finalize_variable_values(self, var_list):
-        """Does what the wrapped optimizer does at the end."""
+        """Finalizes variables as the wrapped optimizer does."""
         self.optimizer.finalize_variable_values(var_list)
 
     def get_config(self):
         """Returns the constructor's arguments."""
         inner = keras.saving.serialize_keras_object(self.optimizer)
-        # On PyTorch, Keras names a class that only PyTorch can read.
+        # On PyTorch, Keras saves a class that only its PyTorch backend has.
         if inner["module"].startswith("keras.") and hasattr(
             keras.optimizers, inner["class_name"]
         ):
@@ -190,7 +190,7 @@ class LayerwiseLearningRates(keras.optimizers.Optimizer):
 
     @classmethod
     def from_config(cls, config, custom_objects=None):
-        """Makes the optimizer, and the one that it wraps."""
+        """Creates the optimizer and the wrapped one."""
         config = dict(config)
         config["optimizer"] = keras.saving.deserialize_keras_object(
             config["optimizer"], custom_objects=custom_objects

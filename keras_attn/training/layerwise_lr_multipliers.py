@@ -1,32 +1,35 @@
-"""Factors of learning rates that fall from block to block."""
+"""Layer-wise learning-rate decay."""
 
 import re
 
 _BLOCK = re.compile(r"(?:^|/)((?:\w+_)?block)_(\d+)/")
-# What stands in front of the first block.
-_FRONT = "(^|/)(token_embedding|segment_embedding|positions|embedding_norm)/"
+# Layers before the first block.
+_EMBEDDINGS = (
+    "(^|/)(token_embedding|segment_embedding|positions|embedding_norm)/"
+)
 
 
 def layerwise_lr_multipliers(model, decay):
-    """Makes factors for `LayerwiseLearningRates` that fall from block to block.
+    """Returns learning-rate multipliers that decay from block to block.
 
         f = decay^(N - i) for block i of N,  decay^(N + 1) for embeddings
 
-    and 1 for what is behind the blocks: poolers, heads, last norms. So steps
-    are the smaller, the more general what is learned (Howard and Ruder 2018,
-    sec. 3.2, whose decay is 1 / 2.6; Clark et al. 2020, app. B,
-    https://arxiv.org/abs/2003.10555, 0.8). The blocks of an encoder and of a
-    decoder are counted apart.
+    and 1 for the layers after the blocks: poolers, heads, last norms. Lower
+    layers, which learn more general features, thus take smaller steps (Howard
+    and Ruder 2018, sec. 3.2, with decay 1 / 2.6; Clark et al. 2020, app. B,
+    https://arxiv.org/abs/2003.10555, with 0.8). The blocks of an encoder and of
+    a decoder are counted separately.
 
     Args:
-        model: Keras model, built, with numbered blocks: any of ours.
+        model: Keras model, built, with numbered blocks, such as any model of
+            this package.
         decay: float in (0, 1].
 
     Returns:
-        Dict of str to float.
+        Dict of str to float, for `LayerwiseLearningRates`.
 
     Raises:
-        ValueError: a decay out of range, or no numbered block.
+        ValueError: a decay out of range, or no numbered blocks.
 
     Examples:
         >>> model = keras_attn.models.Bert(
@@ -44,16 +47,16 @@ def layerwise_lr_multipliers(model, decay):
     found = {m.groups() for path in paths if (m := _BLOCK.search(path))}
     if not found:
         raise ValueError(
-            "`model` must have numbered blocks that learn. "
-            f"Received: {model.name} without"
+            "`model` must have numbered blocks with trainable weights. "
+            f"Received: {model.name}, which has none"
         )
     counts = {}
-    for stack, place in found:
-        counts[stack] = max(counts.get(stack, 0), int(place) + 1)
+    for stack, index in found:
+        counts[stack] = max(counts.get(stack, 0), int(index) + 1)
     factors = {
-        f"(^|/){stack}_{place}/": float(decay ** (counts[stack] - int(place)))
-        for stack, place in sorted(found, key=lambda b: (b[0], int(b[1])))
+        f"(^|/){stack}_{index}/": float(decay ** (counts[stack] - int(index)))
+        for stack, index in sorted(found, key=lambda b: (b[0], int(b[1])))
     }
-    if any(re.search(_FRONT, path) for path in paths):
-        factors[_FRONT] = float(decay ** (max(counts.values()) + 1))
+    if any(re.search(_EMBEDDINGS, path) for path in paths):
+        factors[_EMBEDDINGS] = float(decay ** (max(counts.values()) + 1))
     return factors

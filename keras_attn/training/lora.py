@@ -1,33 +1,33 @@
-"""Low-rank adapters where a pattern says, and nothing else that learns."""
+"""Low-rank adapters (LoRA)."""
 
 from keras_attn.training.freezing import freeze, matching, unfreeze
 
 
 def enable_lora(model, rank, pattern="/(query|value)$", also_train=None):
-    """Freezes a model and lets small matrices beside its own learn.
+    """Freezes a model and adds trainable low-rank adapters.
 
         y = x (W + A B),  A (D, r),  B (r, F)
 
-    W stays as it is; B begins as zeros, so that the model begins as it was (Hu
-    et al. 2022, https://arxiv.org/abs/2106.09685). It is Keras's own LoRA, for
-    all layers of a model that have it and a path that fits; a projection to N
-    heads, D x N x H, gets A (D, N, r) and B (r, H).
+    W is frozen and B is initialized to zeros, so the outputs do not change at
+    first (Hu et al. 2022, https://arxiv.org/abs/2106.09685). This enables
+    Keras's own LoRA in all layers that support it and whose path matches; a
+    projection to N heads, D x N x H, gets A (D, N, r) and B (r, H).
 
     Args:
-        model: Keras model, built; to be compiled behind this.
+        model: Keras model, built. Compile it afterwards.
         rank: int >= 1. r.
-        pattern: str, a regular expression that is looked for in the paths of
-            layers. Default: projections of queries and of values, as in the
-            paper.
-        also_train: str, likewise, of weights that learn besides, such as
-            `"output/"`, a head; default None, none.
+        pattern: str, a regular expression that is searched for in the paths of
+            layers. Default: the query and value projections, as in the paper.
+        also_train: str, a regular expression that is searched for in the paths
+            of weights: weights to train as well, such as `"output/"`, a head.
+            Default None: no other weights.
 
     Returns:
-        List of the paths of the layers that have adapters now.
+        List of the paths of the layers with adapters.
 
     Raises:
-        ValueError: no layer or no weight has such a path; a rank of less than
-            1; layers that have adapters already.
+        ValueError: no layer or no weight has such a path; a rank below 1; a
+            layer has an adapter already.
 
     Examples:
         >>> model = keras_attn.models.Encoder(

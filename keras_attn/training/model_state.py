@@ -1,17 +1,17 @@
-"""What a model and its optimizer hold in the middle of a training."""
+"""The state of a model and its optimizer during training."""
 
 import keras
 from keras import ops
 
 
 def model_state(model):
-    """Returns weights, random seeds, optimizer and running metrics as arrays.
+    """Returns weights, random seeds, optimizer and metrics as arrays.
 
     Args:
         model: compiled `keras.Model`, its variables up to date.
 
     Returns:
-        Dict of lists of dict: each variable's path and its value.
+        Dict of lists of dict: the path and value of each variable.
     """
     return {
         name: [
@@ -23,16 +23,16 @@ def model_state(model):
 
 
 def set_model_state(model, state, groups=("model", "optimizer")):
-    """Sets the variables of a model to what `model_state` returned.
+    """Restores the state that `model_state` returned.
 
     Args:
         model: compiled and built `keras.Model`.
-        state: as returned.
-        groups: which to set: "model", which has the random seeds as well,
+        state: dict, as returned by `model_state`.
+        groups: groups to restore: "model" (weights and random seeds),
             "optimizer", "metrics".
 
     Raises:
-        ValueError: the variables are not those of the state. None is set then.
+        ValueError: the variables do not match the state; none is changed.
     """
     optimizer = getattr(model, "optimizer", None)
     if optimizer is not None and not optimizer.built:
@@ -48,19 +48,19 @@ def set_model_state(model, state, groups=("model", "optimizer")):
 
 
 def metrics_are_built(model, state):
-    """Whether the model has the metric variables of the state already."""
+    """Returns whether the metric variables of the state exist already."""
     return len(_groups(model)["metrics"]) == len(state["metrics"])
 
 
 def build_metrics(model, batch):
-    """Lets the metrics of a compiled model make their variables.
+    """Builds the metrics of a compiled model.
 
-    On TensorFlow they come with the first step of training, which would be
-    too late to give them values.
+    On TensorFlow the first training step creates their variables, which is too
+    late to restore them.
 
     Args:
         model: compiled `keras.Model`.
-        batch: a batch as `fit` reads it.
+        batch: a batch of the data of `fit`.
     """
     x, y, weight = keras.utils.unpack_x_y_sample_weight(batch)
     predicted = model(x, training=False)
@@ -86,7 +86,7 @@ def _check(name, variables, saved):
             f"variables of the {name} there, {len(variables)} here"
         )
     for variable, other in zip(variables, saved, strict=True):
-        # Names may differ: Keras numbers layers as they are made.
+        # Names may differ: Keras numbers layers in order of creation.
         if tuple(variable.shape) != other["value"].shape:
             raise ValueError(
                 "The backup must be of this model. Received: "

@@ -1,4 +1,4 @@
-"""Perplexity: the exponential of the mean negative log-likelihood."""
+"""Perplexity of language models."""
 
 import keras
 from keras import ops
@@ -8,19 +8,19 @@ from keras_attn.training import token_loss
 
 @keras.saving.register_keras_serializable(package="keras_attn")
 class Perplexity(keras.metrics.Metric):
-    """Perplexity of a model that predicts tokens, padding left out.
+    """Perplexity per token, ignoring padding.
 
         perplexity = exp(-sum_i w_i log p_i(y_i) / sum_i w_i)
         p_i = softmax(logits_i)
 
     over all tokens i since the last reset whose label is not `pad_id`, with
-    weights w (1 unless given). Totals are kept, not means of batches, and the
-    labels are never smoothed, whatever the loss does: exp of a smoothed loss is
-    no perplexity. Log-probabilities are computed in float32. Before the first
+    weights w (default 1). Totals are accumulated, not batch means, and labels
+    are never smoothed, whatever the loss does: exp of a smoothed loss is not a
+    perplexity. Log-probabilities are computed in float32. Before the first
     token it is 1. A label outside [0, V) that is not `pad_id` makes it NaN.
 
     Args:
-        pad_id: int. Label of the positions that are no token. Default 0.
+        pad_id: int. Label of padding positions. Default 0.
         name: str.
         dtype: dtype of the totals. Default `keras.config.floatx()`.
 
@@ -57,7 +57,7 @@ class Perplexity(keras.metrics.Metric):
         weights = token_loss.weights(labels, self.pad_id, sample_weight)
         visible = ops.not_equal(labels, self.pad_id)
         nats = token_loss.negative_log_likelihood(labels, logits, visible)
-        # At weight 0 a loss may be infinite without spoiling the total.
+        # A loss with weight 0 may be infinite; 0 * inf is NaN.
         nats = ops.where(ops.equal(weights, 0), 0.0, nats * weights)
         self.nats.assign_add(ops.cast(ops.sum(nats), self.dtype))
         self.total.assign_add(ops.cast(ops.sum(weights), self.dtype))

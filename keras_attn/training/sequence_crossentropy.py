@@ -1,4 +1,4 @@
-"""SequenceCrossentropy: the loss of a language model over padded sequences."""
+"""Cross-entropy loss for padded sequences."""
 
 import keras
 from keras import ops
@@ -9,41 +9,41 @@ from keras_attn.training import token_loss
 
 @keras.saving.register_keras_serializable(package="keras_attn")
 class SequenceCrossentropy(keras.losses.Loss):
-    """Cross-entropy per token, padding left out, labels smoothed.
+    """Cross-entropy per token with label smoothing, ignoring padding.
 
     Per token with label y and logits z over V classes, smoothing e:
 
         loss = -(1 - e) log p(y) - (e / V) sum_v log p(v),   p = softmax(z)
 
-    the cross-entropy to (1 - e) one_hot(y) + e / V; the mean over all tokens
-    whose label is not `pad_id` is the loss of the batch. Vaswani et al. 2017,
+    the cross-entropy to (1 - e) one_hot(y) + e / V. The loss of a batch is the
+    mean over all tokens whose label is not `pad_id`. Vaswani et al. 2017,
     sec. 5.4, https://arxiv.org/abs/1706.03762; smoothing after Szegedy et al.
     2016, sec. 7, https://arxiv.org/abs/1512.00567. It equals
     `torch.nn.CrossEntropyLoss(label_smoothing=e, ignore_index=pad_id)`.
 
-    Padding has no influence: neither value nor gradient depend on the logits
-    there, even where these are NaN, and its gradient is exactly zero. A batch
-    of nothing but padding gives 0. The labels alone say what is padding; a
-    Keras mask on `y_pred` is not read (it describes the decoder's inputs, in
-    which a start token may equal the pad id).
+    Padding has no influence: neither the loss nor its gradient depends on the
+    logits at padding positions, even if these are NaN, and their gradient is
+    exactly zero. The loss of a fully padded batch is 0. Padding is defined by
+    the labels only; a Keras mask on `y_pred` is ignored (it describes the
+    decoder's inputs, in which a start token may equal the pad id).
 
-    Softmax and sums are computed in float32 for logits of any dtype. Neither
-    one-hot nor smoothed labels (B, T, V) are ever built.
+    Softmax and sums are computed in float32 for logits of any dtype. One-hot or
+    smoothed labels (B, T, V) are never materialized.
 
     Args:
         label_smoothing: float in [0, 1). e. Default 0.0; the paper uses 0.1.
-        pad_id: int. Label of the positions that are no token. Default 0. Any
-            int serves, -100 for instance.
-        reduction: what is done with the losses of the tokens.
-            "sum_over_batch_size" or "mean" (as in Keras): sum of loss times
-            weight, by the number of tokens that are not padding.
-            "mean_with_sample_weight": by the sum of their weights. "sum": the
-            sum. None or "none": float32 (B, T), 0 at padding.
+        pad_id: int. Label of padding positions, any int, such as -100. Default
+            0.
+        reduction: reduction of the token losses. "sum_over_batch_size" or
+            "mean" (as in Keras): sum of loss times weight, divided by the
+            number of tokens that are not padding. "mean_with_sample_weight":
+            divided by the sum of their weights. "sum": the sum. None or "none":
+            float32 (B, T), 0 at padding.
         name: str.
 
     Call arguments:
-        y_true: int (B, T). Labels in [0, V), or `pad_id`. Any other makes the
-            loss NaN.
+        y_true: int (B, T). Labels in [0, V), or `pad_id`. Any other label makes
+            the loss NaN.
         y_pred: float (B, T, V). Logits (no softmax applied).
         sample_weight: float (B,) or (B, T). Factor on each token's loss.
 
@@ -78,13 +78,13 @@ class SequenceCrossentropy(keras.losses.Loss):
         self.pad_id = token_loss.check_pad_id(pad_id)
 
     def __call__(self, y_true, y_pred, sample_weight=None):
-        """Returns the reduced loss; see the class."""
+        """Returns the reduced loss; see the class docstring."""
         labels, logits = token_loss.read(y_true, y_pred)
         weights = token_loss.weights(labels, self.pad_id, sample_weight)
         losses = self.call(labels, logits)
         if self.reduction in (None, "none"):
             return losses * weights
-        # A loss may be infinite or NaN where it does not count.
+        # A loss with weight 0 may be infinite or NaN.
         losses = ops.where(ops.equal(weights, 0), 0.0, losses * weights)
         total = ops.sum(losses)
         if self.reduction == "sum":

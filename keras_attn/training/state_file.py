@@ -1,4 +1,4 @@
-"""Nests of arrays and plain values in one file, bit for bit."""
+"""Lossless files for nests of arrays and plain values."""
 
 import json
 import zipfile
@@ -8,7 +8,7 @@ import numpy as np
 
 from keras_attn.atomic_files import whole_file
 
-# What reading a file can raise that is cut short, or is something else.
+# Exceptions raised by files that are truncated or invalid.
 UNREADABLE = (
     EOFError,
     KeyError,
@@ -22,16 +22,16 @@ _MARKS = {"#array", "#tuple"}
 
 
 def write_state(path, state):
-    """Writes a nest to a file, which appears whole or not at all.
+    """Writes a nest to a file atomically.
 
     Args:
-        path: path of the file, a `.npz`; one that is there is replaced.
+        path: path of the `.npz` file; an existing file is replaced.
         state: nest of dict with str keys, list, tuple, NumPy arrays, str, int,
             float, bool and None.
 
     Raises:
         OSError: the file cannot be written.
-        ValueError: the nest holds something else.
+        ValueError: the nest contains another type.
     """
     arrays = {}
     plain = json.dumps(_packed(state, arrays)).encode("utf-8")
@@ -40,7 +40,7 @@ def write_state(path, state):
 
 
 def read_state(path):
-    """Reads what `write_state` wrote; the checksum of each part is looked at.
+    """Reads a file of `write_state` and verifies its checksums.
 
     Args:
         path: path of the file.
@@ -49,9 +49,9 @@ def read_state(path):
         The nest.
 
     Raises:
-        One of `UNREADABLE`: the file is missing, cut short or not such a one.
+        One of `UNREADABLE`: the file is missing, truncated or invalid.
     """
-    # NumPy does not close a damaged file that it has opened by itself.
+    # If NumPy opens a damaged file itself, it does not close it.
     with open(path, "rb") as file, np.load(file, allow_pickle=False) as parts:
         arrays = {name: parts[name] for name in parts.files}
     plain = arrays.pop("plain").tobytes().decode("utf-8")
@@ -59,14 +59,14 @@ def read_state(path):
 
 
 def _packed(node, arrays):
-    """Returns a nest for JSON, and puts its arrays aside."""
+    """Converts a nest for JSON and collects its arrays in `arrays`."""
     if isinstance(node, np.generic):
         node = node.item()
     if node is None or isinstance(node, (str, bool, int, float)):
         return node
     if isinstance(node, np.ndarray) and not node.dtype.hasobject:
         name, dtype = f"array-{len(arrays)}", node.dtype.name
-        if node.dtype.isbuiltin != 1:  # bfloat16 and the like: their bits
+        if node.dtype.isbuiltin != 1:  # such as bfloat16: save the bits
             node = node.view(f"uint{8 * node.itemsize}")
         arrays[name] = node
         return {"#array": name, "dtype": dtype}

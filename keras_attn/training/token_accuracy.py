@@ -1,4 +1,4 @@
-"""TokenAccuracy: the share of tokens that the argmax gets right."""
+"""Token accuracy."""
 
 import keras
 from keras import ops
@@ -8,16 +8,16 @@ from keras_attn.training import token_loss
 
 @keras.saving.register_keras_serializable(package="keras_attn")
 class TokenAccuracy(keras.metrics.Metric):
-    """Share of the tokens whose highest logit is at the label.
+    """Fraction of tokens whose argmax is the label, ignoring padding.
 
         accuracy = sum_i w_i [argmax_v z_iv = y_i] / sum_i w_i
 
     over all tokens i since the last reset whose label is not `pad_id`, with
-    weights w (1 unless given). A long batch counts for more than a short one:
-    totals are kept, not means of batches. Before the first token it is 0.
+    weights w (default 1). Totals are accumulated, not batch means, so batches
+    with more tokens count more. Before the first token it is 0.
 
     Args:
-        pad_id: int. Label of the positions that are no token. Default 0.
+        pad_id: int. Label of padding positions. Default 0.
         name: str.
         dtype: dtype of the totals. Default `keras.config.floatx()`.
 

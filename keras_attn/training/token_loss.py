@@ -1,4 +1,4 @@
-"""What the loss and the metrics share: labels, weights, log-likelihood."""
+"""Labels, weights and log-likelihoods for the loss and the metrics."""
 
 from keras import ops
 
@@ -7,7 +7,7 @@ from keras_attn.backend import smoothed_nll
 
 
 def check_pad_id(pad_id):
-    """Returns `pad_id` where it is an int, else raises ValueError."""
+    """Returns `pad_id` if it is an int, else raises ValueError."""
     if isinstance(pad_id, bool) or not isinstance(pad_id, int):
         raise ValueError(
             f"`pad_id` must be an integer. Received: pad_id={pad_id!r}"
@@ -16,10 +16,10 @@ def check_pad_id(pad_id):
 
 
 def read(y_true, y_pred):
-    """Returns labels and logits as tensors, or raises where they disagree.
+    """Returns labels and logits as tensors after checking their shapes.
 
     Args:
-        y_true: int (B, T). Labels. (Any rank: one less than that of `y_pred`.)
+        y_true: int (B, T). Labels, of any rank one less than that of `y_pred`.
         y_pred: float (B, T, V). Logits.
 
     Returns:
@@ -32,10 +32,10 @@ def read(y_true, y_pred):
     labels = ops.convert_to_tensor(y_true)
     logits = ops.convert_to_tensor(y_pred)
     checks.integers("y_true", labels)
-    wanted, found = tuple(logits.shape[:-1]), tuple(labels.shape)
+    expected, found = tuple(logits.shape[:-1]), tuple(labels.shape)
     agree = len(logits.shape) == len(found) + 1 and all(
         a is None or b is None or a == b
-        for a, b in zip(wanted, found, strict=True)
+        for a, b in zip(expected, found, strict=True)
     )
     if not agree:
         raise ValueError(
@@ -47,12 +47,12 @@ def read(y_true, y_pred):
 
 
 def weights(labels, pad_id, sample_weight=None):
-    """Returns how much each token counts: 0 at padding, else its weight.
+    """Returns the weight of each token, 0 at padding.
 
     Args:
         labels: int32 (B, T).
-        pad_id: int. The label that means "no token here".
-        sample_weight: float (B,) or (B, T). Default: every token counts 1.
+        pad_id: int. Label of padding positions.
+        sample_weight: float (B,) or (B, T). Default: 1 for every token.
 
     Returns:
         Float32 (B, T).
@@ -64,17 +64,17 @@ def weights(labels, pad_id, sample_weight=None):
     if sample_weight is None:
         return ops.cast(visible, "float32")
     weight = ops.convert_to_tensor(sample_weight, dtype="float32")
-    shape, wanted = tuple(weight.shape), tuple(labels.shape)
-    fits = 0 < len(shape) <= len(wanted) and all(
+    shape, expected = tuple(weight.shape), tuple(labels.shape)
+    fits = 0 < len(shape) <= len(expected) and all(
         a in (None, 1) or b is None or a == b
-        for a, b in zip(shape, wanted, strict=False)
+        for a, b in zip(shape, expected, strict=False)
     )
     if not fits:
         raise ValueError(
             "`sample_weight` must give one number per sequence or per token "
-            f"of `y_true` {wanted}. Received: sample_weight of shape {shape}"
+            f"of `y_true` {expected}. Received: sample_weight of shape {shape}"
         )
-    for _ in range(len(wanted) - len(shape)):
+    for _ in range(len(expected) - len(shape)):
         weight = ops.expand_dims(weight, -1)
     return ops.where(visible, weight, 0.0)
 
@@ -83,14 +83,14 @@ def negative_log_likelihood(labels, logits, visible, label_smoothing=0.0):
     """Returns -log p(label) per token, in nats, with smoothed labels.
 
     -(1 - e) log p(label) - e mean_v log p(v), for a smoothing of e. Computed
-    in float32. Tokens that are not visible get exactly 0, whatever their label
-    and logits. A visible label outside [0, V) gives NaN: compiled code cannot
-    raise, and backends disagree about what a lookup there returns.
+    in float32. Padding gets exactly 0, whatever its label and logits. Any other
+    label outside [0, V) gives NaN: compiled code cannot raise, and backends
+    disagree about out-of-range lookups.
 
     Args:
         labels: int32 (B, T).
-        logits: float (B, T, V). Where the classes are places of a row, V may
-            be known only when the program runs.
+        logits: float (B, T, V). V can be dynamic, as in span extraction, where
+            the classes are positions.
         visible: bool (B, T). False at padding.
         label_smoothing: float in [0, 1).
 

@@ -1,4 +1,4 @@
-"""TrainingBackup: a `fit` that survives being killed."""
+"""Backups that resume an interrupted `fit`."""
 
 import os
 import warnings
@@ -23,69 +23,71 @@ from keras_attn.training.model_state import (
 
 
 class TrainingBackup(CallbackGroup):
-    """Lets a killed `fit` go on where it stopped, with the same numbers.
+    """Resumes an interrupted `fit` exactly where it stopped.
 
-    Every so often it writes a checkpoint: weights, optimizer, the random
-    numbers of dropout, the place within the epoch, its running metrics, the
-    history, and what the other callbacks remember. The same program, started
-    again, goes on from the newest one, and ends with the weights of a run that
-    nobody disturbed. Three lines of it are about that:
+    It regularly saves a checkpoint: weights, optimizer, dropout random state,
+    position within the epoch, running metrics, history, and the states of the
+    other callbacks. The same program, started again, resumes from the newest
+    checkpoint and ends with the same weights as an uninterrupted run:
 
-        backup = TrainingBackup("backup", [log, average], save_freq=200,
-        data=data) model.fit(data, epochs=10, callbacks=[backup])
-        model.save("model.keras"); backup.remove()
+        backup = TrainingBackup(
+            "backup", [log, average], save_freq=200, data=data)
+        model.fit(data, epochs=10, callbacks=[backup])
+        model.save("model.keras")
+        backup.remove()
 
-    The checkpoints stay when `fit` is over, so that what comes after it may be
-    killed as well: `fit` then has nothing left to train, and ends at once with
-    what it had ended with. `remove` says that the run is finished; the next
-    one starts anew. A larger `epochs` goes on from the last epoch, as if it
-    had been asked for in the first place. Where a callback has stopped the
-    training, it stays stopped.
+    The checkpoints are kept after `fit`, so that the program can also be
+    interrupted later: started again, `fit` then returns at once with its final
+    state. Call `remove` when the run is finished; the next run starts from
+    scratch. A run with more `epochs` continues after the last one, with the
+    same result as if that number had been passed at first. If a callback has
+    stopped the training, it stays stopped.
 
-    A checkpoint is one file, whole at any moment, on the disk before the one
-    before the last is removed. One that cannot be read is passed over with a
-    warning. One that cannot be written (a full disk) is warned of, once;
-    training goes on, and the earlier ones stay.
+    A checkpoint is one file, written atomically; the last two are kept. An
+    unreadable checkpoint is skipped with a warning. If one cannot be written (a
+    full disk), there is one warning, training continues, and the earlier
+    checkpoints are kept.
 
-    Data: batches that were trained on are read again and passed over, so each
-    epoch needs the same batches in the same order in every run. Arrays have
-    that on JAX and PyTorch, and with `shuffle=False` on TensorFlow. Data whose
-    order depends on the epoch, as that of `keras_attn.text.token_batches`
-    does, are handed over as `data`; they offer `set_epoch(epoch)`, which is
-    called as each epoch begins. Where an order cannot come back, take
+    Data: completed batches are read again and skipped, so an epoch must have
+    the same batches in the same order in every run. This holds for arrays on
+    JAX and PyTorch, and on TensorFlow with `shuffle=False`. Data whose order
+    depends on the epoch, such as `keras_attn.text.token_batches`, must be
+    passed as `data` and have a method `set_epoch(epoch)`, which is called
+    before each epoch. If the order cannot be reproduced, use
     `save_freq="epoch"`.
 
-    Other callbacks are handed over and not given to `fit`: outside they would
-    start from nothing, and be told of batches passed over. A callback of your
-    own that remembers something offers
+    Pass other callbacks to `TrainingBackup`, not to `fit`: otherwise they would
+    not be restored, and would be called for skipped batches. A custom callback
+    with a state implements
 
-        get_state(): a nest of dict, list, tuple, NumPy arrays, plain values
-        set_state(state): goes on from it; may be called more than once, each
-            time after `on_train_begin` or `on_epoch_begin`
+        get_state(): returns a nest of dict, list, tuple, NumPy arrays and plain
+            values
+        set_state(state): restores it; may be called more than once, each time
+            after `on_train_begin` or `on_epoch_begin`
 
-    `CheckpointAverage` does, and of Keras's `EarlyStopping`,
-    `ReduceLROnPlateau` and `ModelCheckpoint` are known.
+    as `CheckpointAverage` does. Keras's `EarlyStopping`, `ReduceLROnPlateau`
+    and `ModelCheckpoint` are supported.
 
     Args:
-        directory: str or path. Folder of the checkpoints; made if missing. No
-            other run may use it at the same time.
+        directory: str or path. Folder of the checkpoints; created if missing.
+            No other run may use it at the same time.
         callbacks: list of `keras.callbacks.Callback`, the other callbacks of
             this `fit`. Default: none.
-        save_freq: "epoch", or int >= 1: batches from one checkpoint to the
-            next. Default "epoch".
-        data: what `fit` reads, where it offers `set_epoch(epoch)`. Default
+        save_freq: "epoch", or int >= 1: batches between checkpoints. Default
+            "epoch".
+        data: the data of `fit`, if it has a method `set_epoch(epoch)`. Default
             None: the order is the same in all epochs, or comes from the global
-            random numbers.
-        settings: dict of plain values that make the run what it is. A backup
-            with others is refused. Default: none.
-        resume: bool. Whether to go on from a checkpoint; if False, those that
-            are there are removed. Default True.
+            random state.
+        settings: dict of plain values that identify the run. A backup with
+            other settings raises an error. Default: none.
+        resume: bool. Whether to resume from a checkpoint; if False, existing
+            ones are removed. Default True.
 
     Raises:
-        ValueError: arguments out of range; `directory` cannot be written to,
-            holds a backup with other `settings`, or none that can be read.
-            By `fit`: the backup is of another model, of other callbacks, or of
-            data with more batches; the model is not built.
+        ValueError: arguments out of range; `directory` is not writable, holds a
+            backup with other `settings`, or no readable one. By `fit`: the
+            backup is of another model, of other callbacks, or of data with more
+            batches; the model is not built.
 
     Examples:
         >>> import tempfile
@@ -104,7 +106,7 @@ class TrainingBackup(CallbackGroup):
         ...     )
         ...     return backup, history
         >>> _ = fit(epochs=2)
-        >>> backup, history = fit(epochs=3)  # trains one epoch more
+        >>> backup, history = fit(epochs=3)  # trains one more epoch
         >>> history.epoch
         [0, 1, 2]
         >>> backup.remove()
@@ -124,14 +126,13 @@ class TrainingBackup(CallbackGroup):
             checks.positive_int("save_freq", save_freq)
         if data is not None and not hasattr(data, "set_epoch"):
             raise ValueError(
-                "`data` must offer `set_epoch(epoch)`. "
+                "`data` must have a method `set_epoch(epoch)`. "
                 f"Received: data of type {type(data).__name__}"
             )
         self.save_freq = save_freq
         self.data = data
         self.settings = plain_settings(settings)
-        # Lets Keras call back beside the training loop, as `Callback` itself
-        # would, where nothing is done there.
+        # Keras need not wait for each batch if no batch hook does anything.
         self.async_safe = save_freq == "epoch" and all(
             map(_idle_in_steps, self.callbacks)
         )
@@ -148,21 +149,21 @@ class TrainingBackup(CallbackGroup):
         return os.fspath(self._folder.path)
 
     def remove(self):
-        """Removes the checkpoints: the run is finished, or given up."""
+        """Removes the checkpoints, at the end of a run or to abandon it."""
         self._folder.remove()
         self._found = None, None
 
     def on_train_begin(self, logs=None):
-        """Goes on from the newest checkpoint, where there is one."""
-        # Kept, because on JAX to ask for `self.model` brings all weights back
-        # from the running loop.
+        """Resumes from the newest checkpoint, if there is one."""
+        # On JAX, each access to `self.model` copies all weights back from the
+        # running loop.
         self._fitted = model = self.model
         if not model.built:
             raise ValueError(
                 "`model` must be built before `fit`. "
                 f"Received: {model.name}, which is not"
             )
-        backend.stop_skipping(model)  # An earlier `fit` may have been cut off.
+        backend.stop_skipping(model)  # An earlier `fit` may have been aborted.
         self._skipping = False
         self._folder.open()
         path, state = self._found or self._newest()
@@ -171,8 +172,8 @@ class TrainingBackup(CallbackGroup):
         self._history = {"epoch": [], "logs": {}}
         self._passed = self._unsaved = 0
         self._resumed = state
-        # Keras's own BackupAndRestore sets the first epoch so; to leave it
-        # there would shift the next `fit`.
+        # Keras's BackupAndRestore sets the first epoch this way; a leftover
+        # value would shift the next `fit`.
         model._initial_epoch = None
         if state is None:
             super().on_train_begin(logs)
@@ -189,7 +190,7 @@ class TrainingBackup(CallbackGroup):
             print(_resumption(path, state, over))
 
     def on_epoch_begin(self, epoch, logs=None):
-        """Sets data, metrics and callbacks to the middle of the epoch."""
+        """Restores data, metrics and callbacks within the epoch."""
         state, self._resumed = self._resumed, None
         if self.data is not None:
             self.data.set_epoch(epoch)
@@ -198,14 +199,14 @@ class TrainingBackup(CallbackGroup):
         self._passed = 0
         self._fitted._initial_epoch = None
         if state is not None:
-            self._hand_back_history()
+            self._restore_history()
         if state is None or not state["batch"]:
             self._order = backend.random_state()
             return
-        # The epoch began once before: what came of it now is undone.
+        # Undo the effects of beginning this epoch a second time.
         set_model_state(self._fitted, state["model"])
         self.set_states(state["callbacks"])
-        # The order of the data first, then what is drawn in the steps.
+        # First the order of the data, then the random state of the steps.
         self._order = state["order"]
         backend.set_random_state(self._order)
         self._passed = state["batch"]
@@ -219,12 +220,12 @@ class TrainingBackup(CallbackGroup):
         )
 
     def on_train_batch_begin(self, batch, logs=None):
-        """Hands on the batches that are trained on."""
+        """Forwards batches that are not skipped."""
         if batch >= self._passed:
             super().on_train_batch_begin(batch, logs)
 
     def on_train_batch_end(self, batch, logs=None):
-        """Writes a checkpoint when it is time."""
+        """Writes a checkpoint every `save_freq` batches."""
         if batch < self._passed:
             return
         super().on_train_batch_end(batch, logs)
@@ -232,16 +233,16 @@ class TrainingBackup(CallbackGroup):
             return
         self._unsaved += batch + 1 - self._passed
         self._passed = batch + 1
-        # Who stops the training now will stop it again.
+        # A callback that stops the training now will stop it again.
         if self._unsaved >= self.save_freq and not self._fitted.stop_training:
             self._save(self._epoch, batch + 1, logs)
 
     def on_epoch_end(self, epoch, logs=None):
-        """Writes a checkpoint when it is time, and behind the last epoch."""
+        """Writes a checkpoint if due, and always after the last epoch."""
         if self._skipping:
             backend.stop_skipping(self._fitted)
-            place = {"epoch": epoch, "batch": self._passed}
-            raise ValueError(fewer_batches(place, "fewer"))
+            position = {"epoch": epoch, "batch": self._passed}
+            raise ValueError(fewer_batches(position, "fewer"))
         super().on_epoch_end(epoch, logs)
         self._history["epoch"].append(epoch)
         for name, value in _plain(logs or {}).items():
@@ -255,9 +256,9 @@ class TrainingBackup(CallbackGroup):
             self._save(epoch + 1, 0, {}, stopped)
 
     def on_train_end(self, logs=None):
-        """Leaves the model as it was found, but for what was trained."""
+        """Resets what was changed in the model besides its training."""
         if self._resumed is not None:  # There was no epoch left.
-            self._hand_back_history()
+            self._restore_history()
         self._fitted._initial_epoch = None
         super().on_train_end(logs)
 
@@ -268,7 +269,7 @@ class TrainingBackup(CallbackGroup):
         return path, state
 
     def _save(self, epoch, batch, logs, stopped=False):
-        # On JAX, this first brings the state of the running loop back.
+        # On JAX, this first copies the state of the running loop back.
         model = self.model
         state = {
             "epoch": epoch,
@@ -291,15 +292,15 @@ class TrainingBackup(CallbackGroup):
             if not self._failed:
                 last = self._folder.last()
                 warnings.warn(
-                    f"TrainingBackup: no checkpoint after {_place(state)}: "
-                    f"{error.strerror or error}. Training goes on; the last "
-                    f"checkpoint is {last or 'still to come'}.",
+                    f"TrainingBackup: no checkpoint after {_position(state)}: "
+                    f"{error.strerror or error}. Training continues; the last "
+                    f"checkpoint is {last or 'yet to be written'}.",
                     stacklevel=2,
                 )
             self._failed = True
 
     def _restore_metrics(self, state):
-        """Sets the running metrics; says whether they were there to be set."""
+        """Restores the running metrics; returns False if they are not built."""
         built = metrics_are_built(self._fitted, state)
         if built:
             set_model_state(self._fitted, state, ["metrics"])
@@ -311,14 +312,14 @@ class TrainingBackup(CallbackGroup):
             build_metrics(self._fitted, batch)
             if not self._restore_metrics(state["model"]):
                 warnings.warn(
-                    "TrainingBackup: the metrics of this epoch are those of "
-                    "the rest of it; the model makes others than it had.",
+                    "TrainingBackup: the metrics of this epoch cover only the "
+                    "rest of it, because the model has other metrics now.",
                     stacklevel=2,
                 )
         backend.set_random_state(state["random"])
 
-    def _hand_back_history(self):
-        """Lets `fit` return the epochs of all its pieces."""
+    def _restore_history(self):
+        """Makes `fit` return the epochs of all interrupted runs."""
         history = getattr(self._fitted, "history", None)
         if history is not None:
             history.epoch = list(self._history["epoch"])
@@ -329,7 +330,7 @@ class TrainingBackup(CallbackGroup):
 
 
 def _idle_in_steps(callback):
-    """Whether a callback does nothing at the end of a batch."""
+    """Returns whether a callback does nothing at the end of a batch."""
     names = ("on_batch_end", "on_train_batch_end", "on_test_batch_end")
     return getattr(callback, "async_safe", False) or all(
         getattr(type(callback), name) is getattr(keras.callbacks.Callback, name)
@@ -338,20 +339,20 @@ def _idle_in_steps(callback):
 
 
 def _plain(logs):
-    """Returns logs as floats, and as arrays where a metric gives several."""
+    """Returns logs as floats, or arrays for metrics with several values."""
     arrays = {k: keras.ops.convert_to_numpy(v) for k, v in logs.items()}
     return {k: v if v.ndim else v.item() for k, v in arrays.items()}
 
 
-def _place(state):
+def _position(state):
     return f"{state['epoch']} epochs and {state['batch']} batches"
 
 
 def _resumption(path, state, over):
-    """Returns what is said where a checkpoint was found."""
+    """Returns the message that is printed when a checkpoint was found."""
     if over:
         return (
-            f"TrainingBackup: training is over, as it was after "
-            f"{_place(state)} ({path})."
+            f"TrainingBackup: training is complete after {_position(state)} "
+            f"({path})."
         )
-    return f"TrainingBackup: goes on after {_place(state)} ({path})."
+    return f"TrainingBackup: resuming after {_position(state)} ({path})."

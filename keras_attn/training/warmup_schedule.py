@@ -1,4 +1,4 @@
-"""WarmupSchedule: a linear rise, then decay by the inverse square root."""
+"""Linear warmup and inverse square root decay."""
 
 import keras
 
@@ -7,13 +7,13 @@ from keras_attn import checks
 
 @keras.saving.register_keras_serializable(package="keras_attn")
 class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
-    """Learning rate that rises linearly and then falls by 1 / sqrt(step).
+    """Learning-rate schedule: linear warmup, then decay by 1 / sqrt(step).
 
         rate(s) = scale * hidden_dim^-0.5 * min(s^-0.5, s * warmup_steps^-1.5)
 
     Vaswani et al. 2017, sec. 5.3, eq. 3, https://arxiv.org/abs/1706.03762. The
-    step s counts from 1: the update made when `optimizer.iterations` is 0 is
-    step 1, so no update is lost to a rate of zero. The peak, at
+    step s counts from 1: the update at `optimizer.iterations` 0 is step 1, so
+    no update has a rate of zero. The peak, at
     s = warmup_steps, is scale * (hidden_dim * warmup_steps)^-0.5. The paper
     uses it with Adam(beta_1=0.9, beta_2=0.98, epsilon=1e-9).
 
@@ -53,14 +53,14 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
         """Returns the rate of the update after `step` updates.
 
         Args:
-            step: int scalar, a tensor, variable or number: updates made so
-                far, as `optimizer.iterations` counts them.
+            step: int scalar, a tensor, variable or number: updates so far, as
+                in `optimizer.iterations`.
 
         Returns:
             Float32 scalar tensor: learning rate per step.
         """
-        # The constants are multiplied in Python's float64; as float32 tensors
-        # their rounding errors would add up.
+        # The constants are multiplied in float64: as float32 tensors, their
+        # rounding errors would accumulate.
         height = self.scale * self.hidden_dim**-0.5
         slope = height * self.warmup_steps**-1.5
         step = keras.ops.convert_to_tensor(step)

@@ -1,11 +1,11 @@
-"""The mean of weights: which ones, and how it is taken."""
+"""Averaging of weights."""
 
 import keras
 import numpy as np
 
 
 def averaged_weights(model):
-    """Returns the floating-point weights: no counters, seeds or metrics."""
+    """Returns the floating-point weights, without counters and seeds."""
     return [v for v in model.weights if keras.backend.is_float_dtype(v.dtype)]
 
 
@@ -19,7 +19,7 @@ def set_to_mean(variables, checkpoints):
 
     Args:
         variables: list of `keras.Variable`.
-        checkpoints: list of lists of arrays, one for each variable.
+        checkpoints: list of lists of arrays, one array per variable.
     """
     for variable, values in zip(
         variables, zip(*checkpoints, strict=True), strict=True
@@ -31,17 +31,17 @@ def set_to_mean(variables, checkpoints):
 
 
 def set_to_mean_of_files(model, paths):
-    """Sets a model to the mean of weight files; the rest of it stays.
+    """Sets the floating-point weights of a model to the mean of files.
 
     Args:
         model: a built `keras.Model`.
         paths: list of str, at least one.
 
     Raises:
-        ValueError: a file does not fit the model, which stays as it was.
+        ValueError: a file does not fit the model, which is then unchanged.
     """
     averaged = averaged_weights(model)
-    # A file of a compiled model holds seeds and the optimizer as well.
+    # Files of compiled models also contain seeds and the optimizer.
     optimizer = getattr(model, "optimizer", None)
     everything = list(model.variables)
     if optimizer is not None:

@@ -1,4 +1,4 @@
-"""The norm of a residual sum: one program in a graph, the layers elsewhere."""
+"""Tests of `add_and_norm`, in graphs and in eager mode."""
 
 import keras
 import numpy as np
@@ -7,16 +7,16 @@ from keras import ops
 
 from keras_attn.backend import add_and_norm
 from keras_attn.layers import Dropout
-from tests.contract import randomize
-from tests.gradients import gradient
-from tests.reference import layer_norm
+from tests.helpers.contract import randomize
+from tests.helpers.gradients import gradient
+from tests.helpers.reference import layer_norm
 
 RNG = np.random.default_rng(0)
 X, OUTPUT, UPSTREAM, DIRECTION = RNG.normal(size=(4, 2, 3, 8)).astype("float32")
 
 
 def graph(function):
-    """The function as part of a program, where the backend has those."""
+    """Wraps the function in a `tf.function`, on TensorFlow."""
     if keras.backend.backend() == "tensorflow":
         import tensorflow as tf
 
@@ -32,7 +32,7 @@ def norm():
 
 
 class Fixed:
-    """Draws the same seed every time, so that two calls can be compared."""
+    """Dropout with the same seed in every call, to compare two calls."""
 
     rate = 0.25
 
@@ -55,7 +55,7 @@ def tensors(*arrays):
     return [ops.convert_to_tensor(array) for array in arrays]
 
 
-def test_equals_the_equation():
+def test_matches_equation():
     layer = norm()
     found = graph(lambda x, y: add_and_norm(x, y, layer))(*tensors(X, OUTPUT))
     expected = layer_norm(X + OUTPUT, *layer.get_weights(), 1e-3)
@@ -65,7 +65,7 @@ def test_equals_the_equation():
 
 
 @pytest.mark.parametrize("dropped", [False, True])
-def test_gradients_are_those_of_the_layers(dropped):
+def test_gradients_match_layers(dropped):
     layer = norm()
     dropout = Fixed() if dropped else None
 
@@ -87,7 +87,7 @@ def test_gradients_are_those_of_the_layers(dropped):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
 
 
-def test_gradients_of_the_weights_and_of_gradients():
+def test_weight_gradients_and_second_derivatives():
     if keras.backend.backend() != "tensorflow":
         pytest.skip("the layers themselves run on this backend")
     import tensorflow as tf
@@ -107,12 +107,12 @@ def test_gradients_of_the_weights_and_of_gradients():
         return first, outer.gradient(along, [x, output])
 
     def by_equation(x, output):
-        # Not the layer: `tf.nn.moments` stops a gradient on its way, and the
-        # second derivative of what is made of it is wrong.
+        # Not the layer: `tf.nn.moments` contains a `stop_gradient`, which makes
+        # second derivatives wrong.
         total = x + dropout(output, training=True)
-        centred = total - ops.mean(total, axis=-1, keepdims=True)
-        variance = ops.mean(centred * centred, axis=-1, keepdims=True)
-        return centred * ops.rsqrt(variance + 1e-3) * layer.gamma + layer.beta
+        centered = total - ops.mean(total, axis=-1, keepdims=True)
+        variance = ops.mean(centered * centered, axis=-1, keepdims=True)
+        return centered * ops.rsqrt(variance + 1e-3) * layer.gamma + layer.beta
 
     found = tf.function(
         lambda: slopes(lambda x, y: add_and_norm(x, y, layer, dropout))
@@ -125,7 +125,7 @@ def test_gradients_of_the_weights_and_of_gradients():
         np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-4)
 
 
-def test_the_gradient_of_float64_is_float64():
+def test_float64_gradient_is_float64():
     if keras.backend.backend() != "tensorflow":
         pytest.skip("the layers themselves run on this backend")
     layer = keras.layers.LayerNormalization(epsilon=1e-3, dtype="float64")
@@ -140,19 +140,19 @@ def test_the_gradient_of_float64_is_float64():
     (found,) = gradient(graph(loss), wide)
     assert found.dtype == np.float64
     step, total = 1e-6, np.zeros_like(wide)
-    for place in np.ndindex(wide.shape):
-        here = np.zeros_like(wide)
-        here[place] = step
+    for index in np.ndindex(wide.shape):
+        offset = np.zeros_like(wide)
+        offset[index] = step
         above, below = (
             layer_norm(2 * x, *layer.get_weights(), 1e-3) * UPSTREAM
-            for x in (wide + here, wide - here)
+            for x in (wide + offset, wide - offset)
         )
-        total[place] = (above - below).sum() / (2 * step)
+        total[index] = (above - below).sum() / (2 * step)
     np.testing.assert_allclose(found, total, rtol=1e-8, atol=1e-8)
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
-def test_half_precision_is_normed_in_float32(dtype):
+def test_half_precision_is_normalized_in_float32(dtype):
     layer = norm()
     x, output = (ops.cast(array, dtype) for array in (X, OUTPUT))
     found = graph(lambda x, y: add_and_norm(x, y, layer))(x, output)

@@ -1,4 +1,4 @@
-"""Writing into a buffer, against NumPy."""
+"""`write_rows` against NumPy."""
 
 import keras
 import numpy as np
@@ -6,7 +6,7 @@ import pytest
 from keras import ops
 
 from keras_attn.backend import compiled, write_rows
-from tests.ops.cases import assert_close, normal, values
+from tests.helpers.ops_cases import assert_close, normal, values
 
 BUFFER = normal(2, 5, 3, seed=1)
 
@@ -18,7 +18,7 @@ def written(update, start):
 
 
 @pytest.mark.parametrize("start", [0, 2, 4])
-def test_writes_where_it_is_told(start):
+def test_writes_at_start(start):
     update = normal(2, 1, 3, seed=2)
     result = write_rows(
         ops.convert_to_tensor(BUFFER),
@@ -28,7 +28,7 @@ def test_writes_where_it_is_told(start):
     np.testing.assert_array_equal(values(result), written(update, start))
 
 
-def test_along_another_axis():
+def test_writes_along_another_axis():
     update = normal(2, 5, 2, seed=2)
     expected = BUFFER.copy()
     expected[..., 1:] = update
@@ -39,7 +39,7 @@ def test_along_another_axis():
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])
-def test_in_a_compiled_function(count):
+def test_writes_in_compiled_function(count):
     update, start = normal(2, count, 3, seed=2), 5 - count
     program = compiled(write_rows, [])
     result = program(
@@ -50,7 +50,7 @@ def test_in_a_compiled_function(count):
     np.testing.assert_array_equal(values(result), written(update, start))
 
 
-def test_casts_to_the_buffer():
+def test_casts_to_buffer_dtype():
     buffer = ops.zeros((1, 2), "bfloat16")
     result = write_rows(buffer, ops.ones((1, 1), "float32") / 3, 0)
     assert keras.backend.standardize_dtype(result.dtype) == "bfloat16"

@@ -1,4 +1,4 @@
-"""What is made of variables is made again when one of them changes."""
+"""Cached results are recomputed when a variable changes."""
 
 import gc
 import weakref
@@ -9,13 +9,13 @@ import pytest
 from keras import ops
 
 from keras_attn.backend import cached_until_update
-from tests.ops.cases import assert_close, normal, values
+from tests.helpers.ops_cases import assert_close, normal, values
 
 ON_JAX = keras.backend.backend() == "jax"
 
 
 class Owner:
-    """Stands for a model."""
+    """Dummy model."""
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def doubled(variables):
 
 
 @pytest.mark.parametrize("changed", [0, 1])
-def test_sees_what_was_assigned(variables, changed):
+def test_assign_updates_result(variables, changed):
     owner = Owner()
     for _ in range(2):
         for _ in range(2):
@@ -41,8 +41,8 @@ def test_sees_what_was_assigned(variables, changed):
         variables[changed].assign(normal(2, 3, seed=3))
 
 
-@pytest.mark.skipif(not ON_JAX, reason="only JAX's arrays never change")
-def test_is_made_once_for_one_set_of_values(variables):
+@pytest.mark.skipif(not ON_JAX, reason="only JAX's arrays are immutable")
+def test_result_is_cached_while_variables_are_unchanged(variables):
     owner, other = Owner(), Owner()
 
     def made(owner, key):
@@ -56,11 +56,11 @@ def test_is_made_once_for_one_set_of_values(variables):
     assert made(owner, "key")["sum"] is not first
 
 
-def test_keeps_neither_old_values_nor_the_owner(variables):
+def test_references_neither_old_values_nor_owner(variables):
     owner = Owner()
     if ON_JAX:
         before = weakref.ref(variables[0].value)
-    there = weakref.ref(owner)
+    reference = weakref.ref(owner)
     cached_until_update(doubled(variables), variables, owner, "key")
     variables[0].assign(np.ones((2, 3)))
     gc.collect()
@@ -68,10 +68,10 @@ def test_keeps_neither_old_values_nor_the_owner(variables):
         assert before() is None
     del owner
     gc.collect()
-    assert there() is None
+    assert reference() is None
 
 
-def test_other_variables(variables):
+def test_changed_variable_list_updates_result(variables):
     owner = Owner()
     for count in (2, 1, 2):
         some = variables[:count]

@@ -1,4 +1,4 @@
-"""A step captured as a graph does what the function does, and sees changes."""
+"""Captured steps match the function and see updated weights."""
 
 import threading
 from typing import Any, NamedTuple
@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from keras import ops
 
-from tests.captured import captured_step
+from tests.helpers.captured import captured_step
 
 TORCH = keras.backend.backend() == "torch"
-torch_only = pytest.mark.skipif(not TORCH, reason="others compile the loop")
+torch_only = pytest.mark.skipif(
+    not TORCH, reason="other backends compile the loop"
+)
 if TORCH:
     import torch
 
@@ -33,7 +35,7 @@ def _run(step, *args):
 
 
 @pytest.mark.skipif(TORCH, reason="PyTorch captures")
-def test_elsewhere_it_is_the_function():
+def test_other_backends_return_function_unchanged():
     def step(x):
         return x
 
@@ -41,7 +43,7 @@ def test_elsewhere_it_is_the_function():
 
 
 @torch_only
-def test_nests_go_in_and_come_out(captures):
+def test_nested_arguments_and_results(captures):
     def step(tokens, state):
         return {
             "b": [state.rows + tokens, None],
@@ -55,9 +57,9 @@ def test_nests_go_in_and_come_out(captures):
     run = captured_step(step, [])
     for value in (5.0, 7.0):
         found = _run(run, *arguments(value))
-        wanted = _run(step, *arguments(value))
-        assert set(found) == set(wanted)
-        np.testing.assert_array_equal(found["b"][0], wanted["b"][0])
+        expected = _run(step, *arguments(value))
+        assert set(found) == set(expected)
+        np.testing.assert_array_equal(found["b"][0], expected["b"][0])
         assert found["b"][1] is None
         assert isinstance(found["a"], State)
         np.testing.assert_array_equal(found["a"].rows, [2 * value])
@@ -66,7 +68,7 @@ def test_nests_go_in_and_come_out(captures):
 
 
 @torch_only
-def test_one_tensor_given_twice_is_two_arguments():
+def test_same_tensor_passed_twice_is_two_arguments():
     def step(first, second):
         return first - second
 
@@ -78,24 +80,24 @@ def test_one_tensor_given_twice_is_two_arguments():
 
 
 @torch_only
-def test_writes_reach_the_memory_of_the_caller():
+def test_writes_are_in_place():
     def step(buffer, start):
         before = ops.sum(buffer)
         buffer.index_copy_(0, start[None], ops.ones((1, 2)))
-        # The same expression again: it must see what was written between.
+        # The same expression again: it must see the write in between.
         return before, ops.sum(buffer), buffer
 
     run = captured_step(step, [])
     buffer = ops.zeros((4, 2))
-    place = buffer.data_ptr()
+    pointer = buffer.data_ptr()
     for slot in range(3):
         before, after, buffer = run(buffer, _tensor(slot, "int64"))
         assert (float(before), float(after)) == (2 * slot, 2 * slot + 2)
-        assert buffer.data_ptr() == place
+        assert buffer.data_ptr() == pointer
 
 
 @torch_only
-def test_what_is_handed_out_is_made_anew_each_time():
+def test_returned_constants_are_created_in_every_step():
     def step(x):
         return ops.zeros((2,)), ops.zeros((2,)), x + 1
 
@@ -108,7 +110,7 @@ def test_what_is_handed_out_is_made_anew_each_time():
 
 
 @torch_only
-def test_a_buffer_filled_in_the_step_starts_empty_in_each():
+def test_buffer_created_in_step_is_new_in_every_step():
     def step(x):
         buffer = torch.zeros(3)
         buffer.add_(x)
@@ -120,7 +122,7 @@ def test_a_buffer_filled_in_the_step_starts_empty_in_each():
 
 
 @torch_only
-def test_weights_are_those_of_the_run():
+def test_run_uses_current_weights():
     weight = keras.Variable([1.0, 2.0])
 
     def step(x):
@@ -133,7 +135,7 @@ def test_weights_are_those_of_the_run():
 
 
 @torch_only
-def test_a_graph_serves_all_runs_of_its_shapes(captures):
+def test_runs_share_one_graph_per_shape(captures):
     def step(x):
         return x + 1
 
@@ -151,7 +153,7 @@ def test_a_graph_serves_all_runs_of_its_shapes(captures):
 
 
 @torch_only
-def test_a_decision_on_values_is_refused():
+def test_branching_on_values_raises():
     def step(x):
         return x + 1 if x[0] > 0 else x
 
@@ -160,7 +162,7 @@ def test_a_decision_on_values_is_refused():
 
 
 @torch_only
-def test_random_numbers_are_refused():
+def test_random_numbers_raise():
     def step(x):
         return x + torch.rand(2)
 
@@ -169,7 +171,7 @@ def test_random_numbers_are_refused():
 
 
 @torch_only
-def test_a_tensor_of_nobody_is_refused():
+def test_closed_over_tensor_raises():
     table = _tensor([5.0])
 
     def step(x):
@@ -180,13 +182,13 @@ def test_a_tensor_of_nobody_is_refused():
 
 
 @torch_only
-def test_what_is_no_tensor_is_refused():
+def test_argument_that_is_not_a_tensor_raises():
     with pytest.raises(RuntimeError, match=r"nests of tensors.*: int"):
         captured_step(lambda x, n: x, [])(_tensor([1.0]), 3)
 
 
 @torch_only
-def test_product_and_bias_are_one_operation_in_float32():
+def test_fused_product_and_bias_matches_layer():
     keras.utils.set_random_seed(1)
     dense = keras.layers.Dense(3)
     dense.build((None, None, 4))
@@ -217,19 +219,19 @@ def test_threads_share_graphs(captures):
     for thread in threads:
         thread.join()
     for number in range(4):
-        wanted = np.exp(np.arange(number, number + 20.0)) + 1
-        np.testing.assert_allclose(found[number], wanted, rtol=1e-6)
+        expected = np.exp(np.arange(number, number + 20.0)) + 1
+        np.testing.assert_allclose(found[number], expected, rtol=1e-6)
     assert len(captures) == 1
 
 
 @torch_only
-def test_fixed_arguments_may_be_others_in_the_next_run(captures):
+def test_fixed_arguments_may_change_between_runs(captures):
     def step(x, mask):
         return ops.where(mask[:, None, None], x, 0) + 1
 
     x = ops.ones((2, 1, 3))
     run = captured_step(step, [], fixed=1)
-    # Nothing hidden, which a step of its own is written for; and something.
+    # A mask that masks nothing, for which `plain_step` runs, and another.
     for seen in ([True, True], [True, False]):
         mask = _tensor(seen, "bool")
         expected = np.ones((2, 1, 3)) + np.asarray(seen)[:, None, None]
@@ -239,7 +241,7 @@ def test_fixed_arguments_may_be_others_in_the_next_run(captures):
 
 
 @torch_only
-def test_results_are_the_next_arguments(captures):
+def test_results_as_next_arguments(captures):
     def step(state, added):
         return State(state.rows + added, state.cursor + 1)
 
@@ -257,7 +259,7 @@ def test_results_are_the_next_arguments(captures):
 
 @torch_only
 @pytest.mark.parametrize("tokens", [1, 2])
-def test_work_between_products_is_the_same_for_one_token(tokens):
+def test_dropping_the_token_axis_matches_function(tokens):
     keras.utils.set_random_seed(2)
     layers = [
         keras.layers.Dense(5, activation="gelu"),
@@ -273,7 +275,7 @@ def test_work_between_products_is_the_same_for_one_token(tokens):
             y = layer(y)
         return ops.where(y > 0, (y + x) * gate, 0.0)[:, -1]
 
-    wanted = ops.convert_to_numpy(step(x, gate))
+    expected = ops.convert_to_numpy(step(x, gate))
     variables = [variable for layer in layers for variable in layer.variables]
     found = _run(captured_step(step, variables), x, gate)
-    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)

@@ -1,14 +1,14 @@
-"""A compiled function gives the same numbers and sees new weights."""
+"""Compiled functions match the function and see updated weights."""
 
 import keras
 import numpy as np
 from keras import ops
 
 from keras_attn.backend import compiled
-from tests.ops.cases import assert_close, normal, values
+from tests.helpers.ops_cases import assert_close, normal, values
 
 
-def test_same_numbers_for_a_nest():
+def test_nested_arguments_and_results():
     def function(x, nest):
         return {"sum": x + nest["y"], "pair": (x, 2 * nest["y"])}
 
@@ -20,7 +20,7 @@ def test_same_numbers_for_a_nest():
     assert_close(values(result["pair"][1]), 2 * y)
 
 
-def test_sees_what_was_assigned():
+def test_assign_updates_weights():
     layer = keras.layers.Dense(3)
     layer.build((None, 2))
     program = compiled(layer, layer.variables)
@@ -31,14 +31,14 @@ def test_sees_what_was_assigned():
     assert np.abs(before).max() > 0.1
 
 
-def test_meets_new_shapes():
+def test_new_shapes():
     program = compiled(lambda x: ops.sum(x, axis=1), [])
     for length in (2, 3):
         result = program(ops.ones((1, length)))
         assert values(result).tolist() == [length]
 
 
-def test_keeps_no_gradient():
+def test_result_requires_no_gradient():
     layer = keras.layers.Dense(3)
     layer.build((None, 2))
     result = compiled(layer, layer.variables)(ops.ones((1, 2)))

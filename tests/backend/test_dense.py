@@ -1,11 +1,11 @@
-"""A dense layer applied as one product is that layer."""
+"""`apply_dense` matches calling the layer."""
 
 import keras
 import numpy as np
 import pytest
 
 from keras_attn.backend import apply_dense
-from tests.gradients import gradient
+from tests.helpers.gradients import gradient
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(2, 3, 8)).astype("float32")
@@ -77,7 +77,7 @@ def test_without_a_bias():
 
 
 @pytest.mark.parametrize("make", LAYERS)
-def test_lora_takes_part(make):
+def test_lora_is_applied(make):
     layer, x, contracted = make()
     before = keras.ops.convert_to_numpy(layer(x))
     layer.enable_lora(2)
@@ -88,14 +88,14 @@ def test_lora_takes_part(make):
 
 
 @pytest.mark.parametrize("make", LAYERS)
-def test_quantized_it_is_a_call_of_the_layer(make):
+def test_quantized_layer_is_called(make):
     layer, x, contracted = make()
     layer.quantize("int8")
     tensor = keras.ops.convert_to_tensor(x)
     equal(apply_dense(layer, tensor, contracted), layer(tensor), atol=1e-6)
 
 
-def test_an_activity_regularizer_is_heard():
+def test_activity_regularizer_adds_loss():
     layer, x, _ = dense(activity_regularizer="l2")
     apply_dense(layer, keras.ops.convert_to_tensor(x))
     assert len(layer.losses) == 1
@@ -103,7 +103,7 @@ def test_an_activity_regularizer_is_heard():
 
 @pytest.mark.parametrize("make", LAYERS)
 def test_mixed_precision_outside_a_call(make):
-    """Where nothing casts the kernel: in a step of decoding."""
+    """In a decoding step, no layer call casts the kernel."""
     layer, x, contracted = make(dtype="mixed_bfloat16")
     half = keras.ops.cast(x, "bfloat16")
     found = apply_dense(layer, half, contracted)
@@ -115,7 +115,7 @@ def test_mixed_precision_outside_a_call(make):
     )
 
 
-def test_no_rows():
+def test_empty_batch():
     layer, x, _ = dense()
     found = apply_dense(layer, keras.ops.convert_to_tensor(x[:0]))
     assert tuple(found.shape) == (0, 3, 6)

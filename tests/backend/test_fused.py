@@ -1,4 +1,4 @@
-"""The fused kernel: the reasons against it, and its masks."""
+"""Fused kernel: obstacles, masks, windows and biases."""
 
 import keras
 import numpy as np
@@ -6,9 +6,9 @@ import pytest
 from keras import ops
 
 from keras_attn.backend import fused_attention, fused_obstacle
-from tests import reference
-from tests.gradients import gradient
-from tests.ops.cases import (
+from tests.helpers import reference
+from tests.helpers.gradients import gradient
+from tests.helpers.ops_cases import (
     BATCH,
     HEADS,
     KERNELS,
@@ -27,18 +27,18 @@ else:
     HERE = pytest.mark.skip(reason="this backend offers no fused attention")
 
 
-def test_reasons():
+def test_obstacles():
     free = fused_obstacle(QUERY, 8)
     if keras.backend.backend() == "torch":
         assert free is None
     else:
         assert "no fused attention" in free
-    for fact in ({"weights": True}, {"dropout": True}):
-        assert fused_obstacle(QUERY, 8, **fact) is not None
+    for options in ({"weights": True}, {"dropout": True}):
+        assert fused_obstacle(QUERY, 8, **options) is not None
 
 
 @HERE
-def test_a_bias_is_refused_only_where_it_learns(key_heads):
+def test_only_trainable_bias_is_rejected(key_heads):
     if keras.backend.backend() == "torch":
         bias = ops.ones((1, 4, 5, 5))
         assert fused_obstacle(QUERY, 8, bias=bias) is None
@@ -71,7 +71,7 @@ def test_masks(shape, key_heads):
     assert_close(values(output) * seen, expected)
     wrong, _ = reference.scaled_dot_attention(*arrays)
     assert_differs(values(output) * seen, wrong)
-    # Blind rows are the caller's business.
+    # The caller handles fully masked rows.
     cotangent = (normal(*expected.shape, seed=9) * seen).astype("float32")
 
     def loss(*tensors):
@@ -100,7 +100,7 @@ def test_causal(key_heads):
 @pytest.mark.parametrize(
     "length, window",
     [
-        # Bands of 128, from 257 on of 256; some end in a single query.
+        # Bands of 128, or of 256 for windows from 257; some end in one query.
         (5, 1),
         (5, 2),
         (5, 9),
@@ -111,18 +111,18 @@ def test_causal(key_heads):
         (513, 257),
         (600, 300),
         (530, 513),
-        # And wider ones under a wide window.
+        # Wider bands for a wide window.
         (1300, 1100),
     ],
 )
-def test_a_causal_window(length, window, key_heads):
+def test_causal_window(length, window, key_heads):
     arrays = (
         normal(1, length, HEADS, 4, seed=1),
         normal(1, length, key_heads, 4, seed=2),
         normal(1, length, key_heads, 3, seed=3),
     )
-    place = np.arange(length)
-    distance = place[:, None] - place
+    position = np.arange(length)
+    distance = position[:, None] - position
     mask = (distance >= 0) & (distance < window)
 
     def attend(*tensors):
@@ -150,7 +150,7 @@ def test_a_causal_window(length, window, key_heads):
 
 @HERE
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
-def test_a_causal_window_in_half_precision(dtype, key_heads):
+def test_causal_window_in_half_precision(dtype, key_heads):
     arrays = (
         normal(2, 300, heads, 4, seed=heads)
         for heads in (HEADS, key_heads, key_heads)
@@ -166,7 +166,7 @@ def test_a_causal_window_in_half_precision(dtype, key_heads):
 @HERE
 @pytest.mark.parametrize("width", [2, 4, 7])
 @pytest.mark.parametrize("shape", [(1, HEADS, 1, LENGTH), (BATCH, 1, 5, 5)])
-def test_bias_and_mask_and_a_value_of_its_own_width(shape, width, key_heads):
+def test_bias_mask_and_value_width(shape, width, key_heads):
     query, key, value = inputs(key_heads=key_heads)
     arrays = query, key, normal(*value.shape[:3], width, seed=3)
     bias = normal(*shape, seed=5)
@@ -182,8 +182,8 @@ def test_bias_and_mask_and_a_value_of_its_own_width(shape, width, key_heads):
 
 
 @HERE
-def test_a_float32_bias_is_not_rounded_to_half_precision(key_heads):
-    # 0 and 1 in bfloat16 are 256 apart from these only by rounding.
+def test_float32_bias_is_not_rounded_to_half_precision(key_heads):
+    # In bfloat16 both biases would round to multiples of 8.
     query = ops.zeros((1, 1, 1, 4), "bfloat16")
     value = ops.cast([[[[0.0] * 4], [[1.0] * 4]]], "bfloat16")
     bias = ops.convert_to_tensor(np.float32([[[[1024.0, 1024.0 + 3]]]]))

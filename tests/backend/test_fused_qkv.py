@@ -1,4 +1,4 @@
-"""Dense layers as one product are these layers, one after the other."""
+"""Fused dense layers match calling each layer."""
 
 import keras
 import numpy as np
@@ -49,7 +49,7 @@ def test_half_precision():
     check(layers(dtype="mixed_bfloat16"), x, 5e-2)
 
 
-def test_lora_takes_part():
+def test_lora_is_applied():
     made = layers()
     made[0].enable_lora(2)
     for variable in made[0].trainable_variables:
@@ -57,12 +57,12 @@ def test_lora_takes_part():
     check(made, atol=1e-4)
 
 
-@pytest.mark.parametrize("place", [0, 1])
-def test_more_than_a_product(place):
+@pytest.mark.parametrize("index", [0, 1])
+def test_layers_that_do_more_are_not_fused(index):
     made = layers()
-    made[place].quantize("int8")
+    made[index].quantize("int8")
     assert fused_qkv(made) == ()
     assert fused_qkv(layers(activation="relu")) == ()
     made = layers()
-    made[place].activity_regularizer = keras.regularizers.L2(1.0)
+    made[index].activity_regularizer = keras.regularizers.L2(1.0)
     assert fused_qkv(made) == ()

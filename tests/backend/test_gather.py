@@ -18,9 +18,9 @@ def test_rows(rows):
 
 
 def test_entries_of_each_row():
-    places = np.array([[[1], [0], [1]]] * 4, "int32")
+    indices = np.array([[[1], [0], [1]]] * 4, "int32")
     program = compiled(take_along_axis, [])
-    found = program(ops.convert_to_tensor(X), ops.convert_to_tensor(places))
+    found = program(ops.convert_to_tensor(X), ops.convert_to_tensor(indices))
     np.testing.assert_array_equal(
-        ops.convert_to_numpy(found), np.take_along_axis(X, places, -1)
+        ops.convert_to_numpy(found), np.take_along_axis(X, indices, -1)
     )

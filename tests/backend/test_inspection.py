@@ -1,4 +1,4 @@
-"""Values are looked at where that is free, and nowhere else."""
+"""`concrete` reads values only where that is free."""
 
 import keras
 import numpy as np
@@ -7,20 +7,20 @@ from keras import ops
 from keras_attn.backend import compiled, concrete
 
 
-def test_a_tensor_at_hand():
+def test_eager_tensor():
     array = np.int32([[1, 2], [3, 4]])
     seen = concrete(ops.convert_to_tensor(array))
-    # On an accelerator nobody looks.
+    # Values are not read from accelerators.
     assert seen is None or (
         isinstance(seen, np.ndarray) and np.array_equal(seen, array)
     )
 
 
-def test_a_symbolic_tensor():
+def test_symbolic_tensor():
     assert concrete(keras.KerasTensor((2, 3))) is None
 
 
-def test_inside_a_program_that_is_traced():
+def test_traced_tensor():
     seen = []
 
     def function(x):

@@ -1,4 +1,4 @@
-"""A scan against a loop of NumPy, values and gradients."""
+"""`scan` against a NumPy loop, values and gradients."""
 
 import keras
 import numpy as np
@@ -6,14 +6,14 @@ import pytest
 from keras import ops
 
 from keras_attn.backend import compiled, scan
-from tests.gradients import gradient
+from tests.helpers.gradients import gradient
 
 rng = np.random.default_rng(0)
 STATE = rng.normal(size=(2, 3)).astype("float32")
 
 
 def step(state, x):
-    """A recurrence whose outputs are another nest than its state."""
+    """Step whose outputs have another structure than its state."""
     hidden, count = state
     hidden = ops.tanh(hidden * x["gain"] + x["added"])
     return (hidden, count + 1), {"sum": ops.sum(hidden, axis=-1), "n": count}
@@ -41,7 +41,7 @@ def run(state, given):
 
 @pytest.mark.parametrize("length", [1, 2, 5])
 @pytest.mark.parametrize("compiling", [False, True])
-def test_against_a_loop(compiling, length):
+def test_matches_loop(compiling, length):
     given = {k: ops.convert_to_tensor(x) for k, x in inputs(length).items()}
     program = compiled(run, []) if compiling else run
     (hidden, count), found = program(ops.convert_to_tensor(STATE), given)
@@ -54,7 +54,7 @@ def test_against_a_loop(compiling, length):
     assert ops.convert_to_numpy(found["n"]).tolist() == [*range(length)]
 
 
-def test_gradients_against_differences():
+def test_gradients_match_finite_differences():
     given = inputs(4)
 
     def total(state, gain):
@@ -63,20 +63,20 @@ def test_gradients_against_differences():
         return ops.sum(hidden) + ops.sum(ops.square(outputs["sum"]))
 
     found = gradient(total, STATE, given["gain"])
-    for place, array in enumerate((STATE, given["gain"])):
+    for number, array in enumerate((STATE, given["gain"])):
         for index in list(np.ndindex(array.shape))[::5]:
             moved = []
             for sign in (1, -1):
                 arrays = [STATE.copy(), given["gain"].copy()]
-                arrays[place][index] += sign * 1e-2
+                arrays[number][index] += sign * 1e-2
                 moved.append(float(total(*map(ops.convert_to_tensor, arrays))))
             np.testing.assert_allclose(
-                found[place][index], (moved[0] - moved[1]) / 2e-2, atol=2e-3
+                found[number][index], (moved[0] - moved[1]) / 2e-2, atol=2e-3
             )
 
 
-def test_a_length_that_a_program_does_not_know():
-    """As in `fit`, where batches are of any length."""
+def test_unknown_length():
+    """As in `fit` with batches of varying length."""
 
     @keras.saving.register_keras_serializable(package="tests")
     class Total(keras.layers.Layer):

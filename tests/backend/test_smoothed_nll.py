@@ -1,11 +1,11 @@
-"""The loss over a vocabulary, its gradient, and the gradient of that."""
+"""`smoothed_nll` and its first and second derivatives."""
 
 import keras
 import numpy as np
 import pytest
 
 from keras_attn.backend import smoothed_nll
-from tests.gradients import gradient
+from tests.helpers.gradients import gradient
 
 torch = pytest.importorskip("torch")
 
@@ -18,7 +18,7 @@ DIRECTION = RNG.normal(size=(6, 9)).astype("float32")
 
 
 def by_torch(smoothing, weights):
-    """Losses, gradient of their weighted sum, and a Hessian's product."""
+    """Returns losses, gradient and Hessian-vector product, by PyTorch."""
     z = torch.tensor(LOGITS, dtype=torch.float64, requires_grad=True)
     losses = torch.nn.functional.cross_entropy(
         z,
@@ -51,7 +51,7 @@ def weighted(logits, smoothing):
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.7])
-def test_value_and_gradient_equal_torch(smoothing):
+def test_value_and_gradient_match_torch(smoothing):
     values, slope, _ = by_torch(smoothing, WEIGHTS)
     found = losses(keras.ops.convert_to_tensor(LOGITS), smoothing)
     np.testing.assert_allclose(
@@ -63,7 +63,7 @@ def test_value_and_gradient_equal_torch(smoothing):
 
 
 def slope_along(logits, smoothing):
-    """The gradient's product with a direction, as a graph."""
+    """Returns the differentiable product of the gradient and a direction."""
     backend = keras.backend.backend()
     if backend == "jax":
         import jax
@@ -83,15 +83,15 @@ def slope_along(logits, smoothing):
     return keras.ops.sum(slope * keras.ops.convert_to_tensor(DIRECTION))
 
 
-def test_the_gradient_can_be_differentiated_again():
+def test_second_derivative_matches_torch():
     _, _, curved = by_torch(0.1, WEIGHTS)
     (found,) = gradient(lambda z: slope_along(z, 0.1), LOGITS)
     np.testing.assert_allclose(found, curved, rtol=1e-4, atol=1e-6)
 
 
-def test_a_gradient_may_be_taken_twice():
+def test_retained_graph_gives_same_gradient():
     if keras.backend.backend() != "torch":
-        pytest.skip("only PyTorch keeps a graph between two gradients")
+        pytest.skip("only PyTorch can retain a graph")
     logits = torch.tensor(LOGITS, requires_grad=True)
     total = weighted(logits, 0.1)
     first, second = (

@@ -10,18 +10,18 @@ RNG = np.random.default_rng(0)
 ROWS = {
     "random": RNG.normal(size=(5, 60)),
     "equal": np.zeros((2, 300)),
-    # Whole numbers of both signs: every one of them several times.
+    # Integers of both signs, each several times.
     "ties": RNG.integers(-4, 4, (3, 2, 50)),
     "signs of zero": np.where(RNG.random((2, 40)) < 0.5, -0.0, 0.0),
-    "in pieces": RNG.integers(-4, 4, (2, 2, 997)),
-    "in pieces that fit": RNG.normal(size=(3, 800)),
-    "tie across the edge": np.array([[1.0, 3.0, 2.0, 2.0, 2.0, 0.0]]),
+    "chunked": RNG.integers(-4, 4, (2, 2, 997)),
+    "chunked without padding": RNG.normal(size=(3, 800)),
+    "tie at the cutoff": np.array([[1.0, 3.0, 2.0, 2.0, 2.0, 0.0]]),
 }
 
 
 @pytest.mark.parametrize("name", ROWS)
 @pytest.mark.parametrize("count", [1, 3, 6])
-def test_equals_a_stable_sort(name, count):
+def test_top_k_matches_stable_sort(name, count):
     rows = ROWS[name].astype("float32")
     expected = np.argsort(-rows, axis=-1, kind="stable")[..., :count]
     program = compiled(lambda x: top_k(x, count), [])
@@ -35,7 +35,7 @@ def test_equals_a_stable_sort(name, count):
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_the_first_of_the_largest(name):
+def test_argmax_first_matches_numpy(name):
     rows = ROWS[name].astype("float32")
     found = compiled(argmax_first, [])(ops.convert_to_tensor(rows))
     expected = np.argmax(rows, axis=-1)
@@ -43,7 +43,7 @@ def test_the_first_of_the_largest(name):
     assert ops.convert_to_numpy(found).dtype == "int32"
 
 
-def test_a_few_entries_among_hidden_pieces():
+def test_few_finite_entries():
     rows = np.full((1, 1000), -np.inf, "float32")
     rows[0, [999, 3, 500]] = [1, 0, 1]
     values, indices = top_k(ops.convert_to_tensor(rows), 4)
@@ -53,7 +53,7 @@ def test_a_few_entries_among_hidden_pieces():
     assert len(set(indices)) == 4 and max(indices) < 1000
 
 
-def test_whole_rows_and_hidden_entries():
+def test_count_equal_to_row_length():
     rows = np.float32([[-np.inf, 2, -np.inf, 2, -1]])
     values, indices = top_k(ops.convert_to_tensor(rows), 5)
     np.testing.assert_array_equal(

@@ -1,8 +1,8 @@
-"""A contestant that imports no backend, so that it starts at once."""
+"""A contestant that imports no backend, so that it starts quickly."""
 
 
 def prepare(case, size):
-    """Returns a function that adds numbers up `steps` times."""
+    """Returns a function that sums numbers `steps` times."""
 
     def run(steps):
         return float(sum(sum(range(size)) for _ in range(steps)))

@@ -1,4 +1,4 @@
-"""The contestants of the attention table compute the same."""
+"""The attention benchmark: equal results, and reports that are updated."""
 
 import importlib
 import os
@@ -26,7 +26,7 @@ def result(contestant, case):
 
 
 @pytest.mark.parametrize("case", QUICK, ids=lambda c: c["mask"])
-def test_every_op_gives_the_same_sum_of_outputs_and_gradients(case):
+def test_ops_agree_on_outputs_and_gradients(case):
     sums = [result(one, case) for one in OPS]
     assert len(sums) >= 2
     np.testing.assert_allclose(sums, sums[0], rtol=1e-4, atol=1e-3)
@@ -35,30 +35,28 @@ def test_every_op_gives_the_same_sum_of_outputs_and_gradients(case):
 
 
 @pytest.mark.parametrize("case", QUICK[1:3], ids=lambda c: c["mask"])
-def test_every_layer_runs(case):
+def test_layers_run(case):
     layers = [one for one in HERE if one not in OPS]
     assert len(layers) >= 2
     for layer in layers:
         assert np.isfinite(result(layer, case))
 
 
-def test_the_masks_are_what_the_notes_say():
+def test_masks_match_the_notes():
     case = {**plan.CASES[0], "rows": 3, "length": 1000}
-    there = task.tokens_there(case)
-    assert there[0].all()
-    assert there[-1].sum() == 500
-    assert (np.diff(there.sum(1)) < 0).all()
+    token_mask = task.tokens_there(case)
+    assert token_mask[0].all()
+    assert token_mask[-1].sum() == 500
+    assert (np.diff(token_mask.sum(1)) < 0).all()
     window = task.dense_mask({**case, "mask": "window"})[0, 0]
     assert window[900].sum() == task.WINDOW
     assert not window[900, 901]
     assert task.flops({**case, "mask": "causal"}) * 2 == task.flops(case)
 
 
-# On JAX, which has the fewest contestants: each process takes seconds to start.
+# On JAX, with the fewest contestants: each process takes seconds to start.
 @pytest.mark.one_backend("jax")
-def test_a_case_measured_again_takes_the_place_of_the_old_one(
-    tmp_path, monkeypatch
-):
+def test_remeasured_case_replaces_the_old_one(tmp_path, monkeypatch):
     only = ("attention", "--only", keras.backend.backend())
     once = ("--out", str(tmp_path), "--rounds", "1")
     environment = {**os.environ, "QUICK": "1"}
@@ -87,7 +85,7 @@ def test_a_case_measured_again_takes_the_place_of_the_old_one(
         ]
         return [{"case": cases[0], "contestants": entries}]
 
-    # The first run has shown that the processes work.
+    # The first run has checked the processes.
     monkeypatch.setattr(race, "run", measured_again)
     monkeypatch.setattr(os, "environ", environment)
     main([*only, "--cases", "causal, forward + backward", *once])
@@ -101,7 +99,7 @@ def test_a_case_measured_again_takes_the_place_of_the_old_one(
 
 
 @pytest.mark.one_backend
-def test_what_was_measured_elsewhere_is_not_mixed_in():
+def test_results_of_different_conditions_are_not_merged():
     machine = {"cpu": "one", "matrix_gflops": {"jax": 1}}
     entry = {"name": "a", "backend": "jax"}
     cases = [{"case": {"name": x}, "contestants": [entry]} for x in "xy"]
@@ -118,7 +116,7 @@ def test_what_was_measured_elsewhere_is_not_mixed_in():
     ):
         with pytest.raises(ValueError, match="where the rest of the"):
             report.check_alike(old, {**old, **part}, ["x"])
-    # A backend that is measured anew as a whole may have other settings.
+    # A backend that is measured again in all cases may have other settings.
     report.check_alike(old, {**old, "environment": settings}, ["x", "y"])
     other = {"environment": {"torch": settings["jax"]}}
     report.check_alike(old, {**old, **other}, ["x"])
@@ -128,7 +126,7 @@ def test_what_was_measured_elsewhere_is_not_mixed_in():
 
 
 @pytest.mark.one_backend
-def test_what_does_not_fit_is_refused_before_it_is_measured(
+def test_different_conditions_raise_before_measuring(
     tmp_path, monkeypatch, capsys
 ):
     monkeypatch.setenv("QUICK", "1")
@@ -151,25 +149,25 @@ def test_what_does_not_fit_is_refused_before_it_is_measured(
                 *("--out", str(tmp_path)),
             ]
         )
-    said = capsys.readouterr().err
-    assert "must be measured where the rest of the table was" in said
+    printed = capsys.readouterr().err
+    assert "must be measured where the rest of the table was" in printed
 
 
 @pytest.mark.one_backend
-def test_settings_are_told_for_each_backend():
+def test_environment_variables_are_listed_per_backend():
     one, other = {"MALLOC_ARENA_MAX": "1"}, {}
     assert table._settings({"jax": one, "torch": one}) == [
-        "- Set for all contestants alike: `MALLOC_ARENA_MAX=1`."
+        "- Environment variables: `MALLOC_ARENA_MAX=1`."
     ]
     assert table._settings({"jax": other, "torch": other}) == []
     assert table._settings({"jax": one, "tf": other, "torch": one}) == [
-        "- Set for all contestants on jax and torch: `MALLOC_ARENA_MAX=1`.",
-        "- Set for all contestants on tf: nothing.",
+        "- Environment variables on jax and torch: `MALLOC_ARENA_MAX=1`.",
+        "- Environment variables on tf: none.",
     ]
 
 
 @pytest.mark.one_backend
-def test_other_backends_stay_where_one_is_measured_again():
+def test_merging_keeps_other_contestants():
     def result(**seconds):
         entries = [
             {"name": name, "backend": "jax", "seconds": taken}
@@ -185,7 +183,7 @@ def test_other_backends_stay_where_one_is_measured_again():
 
 
 @pytest.mark.one_backend
-def test_neighbours_of_one_process_need_more_and_more():
+def test_cases_of_a_process_need_increasing_memory():
     for cases in (plan.CASES, plan.QUICK_CASES):
         for group in race._groups(cases):
             assert [case["backward"] for case in group] == [False, True]

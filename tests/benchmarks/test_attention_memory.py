@@ -1,9 +1,9 @@
-"""The sequences are long, and all layers are there."""
+"""The attention memory benchmark covers both layers on long sequences."""
 
 from benchmarks.attention_memory import plan
 
 
-def test_both_layers_take_part_on_each_backend():
+def test_both_layers_run_on_each_backend():
     backends = [one.backend for one in plan.CONTESTANTS]
     assert sorted(backends) == sorted(["torch", "jax", "tensorflow"] * 2)
     for case in plan.CASES:

@@ -1,4 +1,4 @@
-"""All contestants are the same model, and find the same tokens."""
+"""Decoding contestants are the same model and generate the same tokens."""
 
 import importlib
 import json
@@ -15,7 +15,7 @@ from benchmarks.harness import race
 
 ROOT = race.ROOT
 BACKEND = keras.backend.backend()
-# More rows and steps than a quick run has, some of them padded.
+# More rows and steps than a quick run, some rows padded.
 SMALL = {**plan.QUICK_CASES[1], "rows": 4, "new": 12}
 BARE = {"torch": "bare_torch", "jax": "bare_jax"}.get(BACKEND)
 OF_BACKEND = {
@@ -47,13 +47,13 @@ def found(name, case, seed, count=2, **options):
 
 @pytest.fixture(scope="module")
 def ours():
-    """What this library finds, by beams and seed; computed once."""
-    seen = {}
+    """Tokens of this library by beams and seed, computed once."""
+    cached = {}
 
     def find(beams, seed):
-        if (beams, seed) not in seen:
-            seen[beams, seed] = found("ours", SMALL | {"beams": beams}, seed)
-        return seen[beams, seed]
+        if (beams, seed) not in cached:
+            cached[beams, seed] = found("ours", SMALL | {"beams": beams}, seed)
+        return cached[beams, seed]
 
     return find
 
@@ -70,9 +70,7 @@ def _pairs():
 
 @pytest.mark.parametrize("name, beams, options", list(_pairs()))
 @pytest.mark.parametrize("seed", [0, 1])
-def test_the_same_weights_give_the_same_tokens(
-    ours, name, beams, options, seed
-):
+def test_same_weights_give_the_same_tokens(ours, name, beams, options, seed):
     expected = ours(beams, seed)
     tokens = found(name, SMALL | {"beams": beams}, seed, **options)
     np.testing.assert_array_equal(tokens, expected)
@@ -86,13 +84,13 @@ def test_sequences_are_full_and_differ(ours, beams, seed):
     assert len({tuple(row) for row in tokens}) > SMALL["rows"]
 
 
-def test_a_beam_search_is_not_greedy(ours):
+def test_beam_search_differs_from_greedy_search(ours):
     assert (ours(1, 0) != ours(4, 0)).any()
 
 
 @pytest.mark.skipif(BARE is None, reason=f"no bare loop on {BACKEND}")
 @pytest.mark.parametrize("beams, seed", [(1, 0), (4, 0), (4, 3)])
-def test_bare_loops_end_sequences_as_we_do(beams, seed):
+def test_bare_loops_end_sequences_like_keras_attn(beams, seed):
     case = SMALL | {"beams": beams, "vocabulary": 9, "ends": True}
     tokens = found(BARE, case, seed, count=8)
     np.testing.assert_array_equal(tokens, found("ours", case, seed, count=8))
@@ -106,7 +104,7 @@ def test_all_models_have_the_same_parameters():
     expected = weights.count(drawn)
     assert expected == _by_hand(case)
     ours = module("ours").model(case, drawn)
-    # The bias of the logits is none of the others' parameters, but a constant.
+    # In the other models, the logits bias is a constant, not a parameter.
     assert ours.count_params() == expected + case["vocabulary"]
     if "hugging_face" in OF_BACKEND:
         theirs = module("hugging_face").model(case, drawn)
@@ -128,7 +126,7 @@ def _by_hand(case):
     return case["vocabulary"] * width + case["layers"] * layers
 
 
-def test_sources_are_as_the_notes_say():
+def test_sources_match_the_notes():
     sources = task.sources(plan.CASES[2])
     assert sources.shape == (4, 32, 32)
     padded = (sources == task.PAD).any(-1)
@@ -137,7 +135,7 @@ def test_sources_are_as_the_notes_say():
     np.testing.assert_array_equal((sources == task.END).sum(-1), 1)
 
 
-def test_the_flops_are_those_of_the_products():
+def test_flops_match_the_matrix_products():
     case = plan.CASES[3]
     parameters = weights.count(weights.draw(case))
     products = case["rows"] * case["beams"] * case["new"]
@@ -147,10 +145,10 @@ def test_the_flops_are_those_of_the_products():
     assert task.flops(case) == pytest.approx(2 * products * decoder, rel=0.25)
 
 
-# On JAX, which has the fewest contestants: each process takes seconds to start.
+# On JAX, with the fewest contestants: each process takes seconds to start.
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory):
-    """A quick run of the table, of this backend's contestants."""
+    """A quick run of the table with this backend's contestants."""
     folder = tmp_path_factory.mktemp("bench")
     command = [sys.executable, "-m", "benchmarks", "decoding"]
     subprocess.run(
@@ -163,7 +161,7 @@ def quick(tmp_path_factory):
 
 
 @pytest.mark.one_backend("jax")
-def test_a_quick_run_measures_every_contestant(quick):
+def test_quick_run_measures_every_contestant(quick):
     for result, case in zip(quick["results"], plan.QUICK_CASES, strict=True):
         assert [entry["name"] for entry in result["contestants"]] == [
             one.name
@@ -178,7 +176,7 @@ def test_a_quick_run_measures_every_contestant(quick):
 
 
 @pytest.mark.one_backend("jax")
-def test_a_report_shows_that_all_found_the_same(quick):
+def test_report_shows_that_tokens_are_equal(quick):
     for result in quick["results"]:
         means = {entry["loss"] for entry in result["contestants"]}
         assert len(means) == 1

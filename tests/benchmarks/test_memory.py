@@ -1,4 +1,4 @@
-"""The peak of memory is that of what was done since it was forgotten."""
+"""Peak memory counts from the last reset."""
 
 import subprocess
 import sys
@@ -19,8 +19,8 @@ print(before, base, peak_mib())
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux forgets a peak")
-def test_what_was_needed_before_does_not_count():
+@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
+def test_peak_before_the_reset_does_not_count():
     output = subprocess.run(
         [sys.executable, "-c", PROGRAM],
         cwd=race.ROOT,

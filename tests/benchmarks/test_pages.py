@@ -1,4 +1,4 @@
-"""The tables in the docs are those of their figures, and whole."""
+"""The benchmark tables in the docs match their JSON files and are complete."""
 
 import importlib
 
@@ -13,7 +13,7 @@ MEASURED = [name for name in TABLES if (DOCS / f"{name}.json").exists()]
 
 
 @pytest.mark.parametrize("name", MEASURED)
-def test_a_table_is_that_of_its_figures(name):
+def test_table_matches_its_results(name):
     result = report.read(DOCS / f"{name}.json")
     written = (DOCS / f"{name}.md").read_text("utf-8")
     assert written == table.markdown(result)
@@ -31,7 +31,7 @@ def test_a_table_is_that_of_its_figures(name):
 
 
 @pytest.mark.parametrize("name", MEASURED)
-def test_a_picture_is_that_of_its_figures(name):
+def test_picture_matches_its_results(name):
     result = report.read(DOCS / f"{name}.json")
     with Image.open(DOCS / f"{name}.png") as drawn:
         assert drawn.text["Description"] == picture.fingerprint(result)
@@ -40,7 +40,7 @@ def test_a_picture_is_that_of_its_figures(name):
 
 
 @pytest.mark.parametrize("name", MEASURED)
-def test_each_figure_of_a_table_is_in_its_picture(name):
+def test_picture_shows_every_result(name):
     results = report.read(DOCS / f"{name}.json")["results"]
     panels = picture.draw({"results": results}).axes
     if "column" not in results[0]["case"]:
@@ -67,7 +67,7 @@ def test_each_figure_of_a_table_is_in_its_picture(name):
     assert sorted(shown) == sorted(ratios)
 
 
-def test_memory_is_compared_where_it_is_more_than_noise():
+def test_memory_ratios_ignore_small_peers():
     own = {"name": "own", "against": "peer", "base_mib": 50, "peak_mib": 100}
     peer = {"name": "peer", "base_mib": 100, "peak_mib": 300}
     assert picture.times_as_small(own, [own, peer]) == 4
@@ -76,12 +76,12 @@ def test_memory_is_compared_where_it_is_more_than_noise():
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_what_was_measured_is_shown_and_nothing_else(name):
+def test_page_shows_exactly_the_measured_tables(name):
     shown = f'--8<-- "docs/benchmarks/{name}.md"' in PAGE
     assert shown is (name in MEASURED)
     assert (f"TABLE={name}" in PAGE) >= shown
     assert (f"](benchmarks/{name}.png)" in PAGE) is shown
 
 
-def test_there_are_tables():
+def test_tables_exist():
     assert len(MEASURED) >= 4

@@ -1,4 +1,4 @@
-"""Who takes part in which case, and how a table shows it."""
+"""Contestants of each case, and their rows in a table."""
 
 import types
 
@@ -37,7 +37,7 @@ def result(request):
     return report.complete(results, PLAN, "a_table", quick=True)
 
 
-def test_a_contestant_takes_part_in_its_cases_only(result):
+def test_contestant_runs_its_cases_only(result):
     names = [
         [entry["name"] for entry in case["contestants"]]
         for case in result["results"]
@@ -46,7 +46,7 @@ def test_a_contestant_takes_part_in_its_cases_only(result):
     assert "ratio" in result["results"][1]["contestants"][0]
 
 
-def test_a_grid_leaves_its_other_cells_empty(result):
+def test_grid_cells_of_other_cases_are_empty(result):
     lines = table.markdown(result).splitlines()
     (once,) = (line for line in lines if line.startswith("| once |"))
     (other,) = (line for line in lines if line.startswith("| everywhere |"))
@@ -55,5 +55,5 @@ def test_a_grid_leaves_its_other_cells_empty(result):
     assert all(cell.strip() for cell in other.split("|")[1:4])
 
 
-def test_a_plan_can_name_more_packages(result):
+def test_versions_include_packages_of_the_plan(result):
     assert result["versions"]["pytest"] == pytest.__version__

@@ -1,4 +1,4 @@
-"""All contestants read the same tokens, and score each of them once."""
+"""Segment memory contestants read the same tokens and score each once."""
 
 import importlib
 
@@ -23,7 +23,7 @@ def test_windows_score_each_token_once(step):
     scored = task.lines(CASE).ravel()
     np.testing.assert_array_equal(windows[:, -step:].ravel(), scored)
     assert task.tokens(CASE) == len(scored)
-    # What stands before a window's tokens is what the text has there.
+    # The context of a window is the preceding text.
     text = task.text(CASE)
     for number, window in enumerate(windows):
         start = number * step
@@ -31,7 +31,7 @@ def test_windows_score_each_token_once(step):
 
 
 @pytest.mark.parametrize("contestant", OURS, ids=lambda one: one.name)
-def test_they_read(contestant):
+def test_contestants_run(contestant):
     if contestant.needs:
         pytest.importorskip(contestant.needs)
     module = importlib.import_module(contestant.module)

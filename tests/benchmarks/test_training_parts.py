@@ -1,4 +1,4 @@
-"""The products that are timed alone are those of the step."""
+"""The products timed alone are those of the training step."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from benchmarks.training_step import task
 
 
 @pytest.mark.parametrize("case", [*plan.CASES, *plan.QUICK_CASES])
-def test_the_products_are_those_that_are_counted(case):
+def test_products_match_the_counted_flops(case):
     forward = sum(
         times * batch * 2 * n * k * m
         for times, batch, n, k, m in products.shapes(case)
@@ -15,6 +15,6 @@ def test_the_products_are_those_that_are_counted(case):
     assert 3 * forward == task.flops(case)
 
 
-def test_they_run():
+def test_products_run():
     case = plan.QUICK_CASES[0]
     assert products.prepare(case)(2) == 0.0

@@ -1,4 +1,4 @@
-"""The harness and its first table, without a word about speed."""
+"""The benchmark harness and the training step table."""
 
 import importlib
 import json
@@ -23,7 +23,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 CASE = plan.QUICK_CASES[0]
 
 
-def test_the_flops_are_those_that_pytorch_counts():
+def test_flops_match_those_counted_by_pytorch():
     from benchmarks.training_step import torch_nn
 
     case = {**CASE, "rows": 3, "length": 6, "layers": 2}
@@ -31,7 +31,7 @@ def test_the_flops_are_those_that_pytorch_counts():
     source, target, labels = (
         torch.from_numpy(part[0]).long() for part in task.batches(case, 1)
     )
-    # Masked, it takes another path, whose attention is not counted.
+    # No padding: PyTorch does not count the attention of the masked path.
     source = source.clamp_min(task.END + 1)
     target = target.clamp_min(task.END + 1)
     with FlopCounterMode(display=False) as counter:
@@ -42,21 +42,21 @@ def test_the_flops_are_those_that_pytorch_counts():
     assert counter.get_total_flops() == pytest.approx(task.flops(case), rel=0.1)
 
 
-def test_the_batches_are_as_the_notes_say():
+def test_batches_match_the_notes():
     case = plan.CASES[0]
     sources, targets, labels = task.batches(case)
     assert sources.shape == (6, 32, 32)
     padded = (sources == task.PAD).any(-1)
     assert padded.mean() == 0.5
-    share = (sources == task.PAD)[padded].mean()
-    assert 0.2 < share < 0.3
+    fraction = (sources == task.PAD)[padded].mean()
+    assert 0.2 < fraction < 0.3
     for part in (targets, labels):
         np.testing.assert_array_equal(part == task.PAD, sources == task.PAD)
 
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory):
-    """A quick run of the table, of this backend's contestants."""
+    """A quick run of the table with this backend's contestants."""
     folder = tmp_path_factory.mktemp("bench")
     subprocess.run(
         [
@@ -79,7 +79,7 @@ def quick(tmp_path_factory):
 
 
 @pytest.mark.one_backend
-def test_a_quick_run_measures_every_contestant(quick):
+def test_quick_run_measures_every_contestant(quick):
     result, _ = quick
     (case,) = result["results"]
     names = [entry["name"] for entry in case["contestants"]]
@@ -103,14 +103,14 @@ def test_a_quick_run_measures_every_contestant(quick):
 
 
 @pytest.mark.one_backend
-def test_a_quick_run_says_that_it_is_one(quick):
+def test_quick_run_is_labeled(quick):
     result, page = quick
     assert result["quick"] is True
-    assert "no figures" in page
+    assert "Quick run" in page
 
 
 @pytest.mark.one_backend
-def test_ratios_are_of_the_peer_named(quick):
+def test_ratios_compare_with_the_named_peer(quick):
     result, _ = quick
     (case,) = result["results"]
     times = {
@@ -118,7 +118,7 @@ def test_ratios_are_of_the_peer_named(quick):
         for entry in case["contestants"]
     }
     with_ratio = [e for e in case["contestants"] if "ratio" in e]
-    # A peer that is not installed leaves ours without one.
+    # Without an installed peer there is no ratio.
     assert [e["name"] for e in with_ratio] == [
         e["name"] for e in case["contestants"] if e["against"] in times
     ]
@@ -128,13 +128,13 @@ def test_ratios_are_of_the_peer_named(quick):
 
 
 @pytest.mark.one_backend
-def test_a_machine_that_slows_down_changes_no_ratio():
-    # It slows down between the two, in the third round: medians give 8.
+def test_slowdown_of_the_machine_does_not_change_ratios():
+    # The slowdown starts between the two in round 3: medians would give 8.
     own, peer = [1.0, 1.0, 1.0, 4.0, 4.0], [2.0, 2.0, 8.0, 8.0, 8.0]
     entries = [
         {"name": "ours", "against": "peer", "seconds": own},
         {"name": "peer", "against": "", "seconds": peer},
-        {"name": "alone", "against": "nobody", "seconds": own},
+        {"name": "alone", "against": "missing", "seconds": own},
     ]
     report.compare([{"contestants": entries}])
     assert entries[0]["ratio"] == pytest.approx(2)
@@ -142,7 +142,7 @@ def test_a_machine_that_slows_down_changes_no_ratio():
 
 
 @pytest.mark.one_backend
-def test_a_contestant_that_fails_is_named_with_its_error():
+def test_failing_contestant_is_reported_with_its_error():
     broken = Contestant("broken", "torch", "benchmarks.no_such_module")
     runner = race.Runner(broken, CASE)
     with pytest.raises(RuntimeError, match=r"(?s)broken.*no_such_module"):
@@ -158,18 +158,18 @@ MODULES = {
 
 
 @pytest.mark.parametrize("name", MODULES[keras.backend.backend()])
-def test_what_is_timed_is_a_training(name, monkeypatch):
+def test_timed_steps_train_the_model(name, monkeypatch):
     monkeypatch.setattr(task, "RATE", 3e-3)
     module = importlib.import_module(f"benchmarks.training_step.{name}")
     run = module.prepare(CASE)
     first = run(1)
-    # At random, smoothed labels cost what others do: log V and the spread of
-    # the first logits.
+    # At initialization, smoothed labels cost the same as others: log V and the
+    # spread of the logits.
     assert abs(first - np.log(CASE["vocabulary"])) < 1
     assert run(120) < first - 0.5
 
 
-def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
+def test_failed_write_keeps_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "a.md"
     report.replace(path, "old")
     monkeypatch.setattr(os, "replace", lambda *_: 1 / 0)

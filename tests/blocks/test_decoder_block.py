@@ -8,11 +8,10 @@ from keras import ops
 import keras_attn
 from keras_attn import cache as kv
 from keras_attn.blocks import DecoderBlock, EncoderBlock
-from tests import reference
-from tests.blocks import torch_twin
-from tests.blocks.weight_gradients import layer_gradients, weighted_sum
-from tests.contract import attach_mask, check_layer, randomize
+from tests.helpers import reference, torch_twin
 from tests.helpers.arrays import to_numpy
+from tests.helpers.contract import attach_mask, check_layer, randomize
+from tests.helpers.weight_gradients import layer_gradients, weighted_sum
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(2, 3, 8)).astype("float32")
@@ -39,7 +38,7 @@ def make_block(**kwargs):
 
 
 def loss_of(block, masks=MASKS, real=MASK):
-    """The scalar whose gradient is taken, by default from real rows only."""
+    """Returns a scalar loss, by default of tokens only, without padding."""
     weights = UPSTREAM * real[..., None]
     return lambda x, memory: weighted_sum(block(x, memory, **masks), weights)
 
@@ -81,7 +80,7 @@ def test_equals_torch(normalize_first, activation):
         )
 
 
-def test_equals_the_reference_with_everything_else_on():
+def test_matches_reference_with_all_options():
     block = make_block(**{**EVERYTHING, "activation": "relu"})
     holes = RNG.random((2, 2, 3, 3)) > 0.3
     positions = reference.positions_from_mask(MASK)
@@ -109,12 +108,12 @@ def test_equals_the_reference_with_everything_else_on():
     )
 
 
-def test_nan_in_padding_reaches_nothing():
+def test_nan_in_padding_changes_nothing():
     block = make_block()
-    spoilt = np.where(MASK[..., None], X, np.nan)
-    spoilt_memory = np.where(MEMORY_MASK[..., None], MEMORY, np.nan)
+    poisoned = np.where(MASK[..., None], X, np.nan)
+    poisoned_memory = np.where(MEMORY_MASK[..., None], MEMORY, np.nan)
     results = []
-    for x, memory in ((X, MEMORY), (spoilt, spoilt_memory)):
+    for x, memory in ((X, MEMORY), (poisoned, poisoned_memory)):
         output = to_numpy(block(x, memory, **MASKS))
         (at_x, at_memory), at_weights = layer_gradients(
             block, loss_of(block), x, memory
@@ -127,7 +126,7 @@ def test_nan_in_padding_reaches_nothing():
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
-def test_rows_of_nothing_but_padding(dtype):
+def test_rows_of_padding_only(dtype):
     policy = dtype if dtype == "float32" else f"mixed_{dtype}"
     block = make_block(dtype=policy)
     full = np.ones((2, 3), "bool"), np.ones((2, 4), "bool")
@@ -141,25 +140,25 @@ def test_rows_of_nothing_but_padding(dtype):
         )
         assert all(np.isfinite(g).all() for g in at_weights.values())
         assert np.isfinite(at_x).all()
-        # No target, no question to the memory; no memory, no answer.
+        # An empty target or an empty memory gives the memory no gradient.
         assert (at_memory[1] == 0).all() and (at_memory[0] != 0).any()
         assert (at_x[1] == 0).all() == (side == "mask")
 
 
-def test_an_empty_memory_adds_nothing():
+def test_empty_memory_adds_nothing():
     block = make_block()
     masks = {"mask": MASK, "memory_mask": np.zeros((2, 4), "bool")}
     output = to_numpy(block(X, MEMORY, **masks))
-    # LayerNorm(x + 0): the cross-attention, its output's bias included, is out.
-    silent = make_block()
-    for variable in silent.weights:
+    # LayerNorm(x + 0): nothing is added, not even the output bias.
+    zeroed = make_block()
+    for variable in zeroed.weights:
         if "cross_attention/attention_output" in variable.path:
             variable.assign(np.zeros(variable.shape))
-    expected = to_numpy(silent(X, MEMORY, **MASKS))
+    expected = to_numpy(zeroed(X, MEMORY, **MASKS))
     np.testing.assert_allclose(output[MASK], expected[MASK], atol=1e-6)
 
 
-def test_implicit_masks_are_read():
+def test_implicit_masks_are_used():
     ids = np.array([[5, 0, 7], [0, 6, 7]])
     source = np.array([[5, 6, 0, 0], [5, 6, 7, 8]])
     target_input, source_input = (
@@ -177,14 +176,14 @@ def test_implicit_masks_are_read():
     assert len(captured) == 4
     for (path, _), weights in captured.items():
         weights = to_numpy(weights)
-        there = source if "cross" in path else ids
-        hidden = (there == 0)[:, None, None, :]
-        assert (np.where(hidden, weights, 0) == 0).all(), path
+        keys = source if "cross" in path else ids
+        masked = (keys == 0)[:, None, None, :]
+        assert (np.where(masked, weights, 0) == 0).all(), path
         total = weights.sum(-1).transpose(0, 2, 1)[ids != 0]
         np.testing.assert_allclose(total, 1, atol=1e-6, err_msg=path)
 
 
-def test_implicit_masks_clean_as_explicit_ones_do():
+def test_implicit_masks_match_explicit_masks():
     block = make_block()
     x = np.where(MASK[..., None], X, np.nan)
     memory = np.where(MEMORY_MASK[..., None], MEMORY, np.nan)
@@ -199,7 +198,7 @@ def test_implicit_masks_clean_as_explicit_ones_do():
 
 
 @pytest.mark.parametrize("arguments", [{}, EVERYTHING], ids=["plain", "all"])
-def test_step_by_step_equals_the_full_pass(arguments):
+def test_cached_steps_match_full_pass(arguments):
     beams = 2
     block = make_block(**arguments)
     memory_positions = np.array([[0, 1, 2, -1], [0, -1, -1, -1]], "int32")
@@ -238,7 +237,7 @@ def test_step_by_step_equals_the_full_pass(arguments):
     )
 
 
-def test_is_what_keras_expects_of_a_layer():
+def test_layer_contract():
     check_layer(
         lambda **kwargs: DecoderBlock(
             num_heads=2, intermediate_dim=12, **kwargs
@@ -247,7 +246,7 @@ def test_is_what_keras_expects_of_a_layer():
     )
 
 
-def test_bad_inputs_are_refused():
+def test_invalid_inputs_raise():
     with pytest.raises(ValueError, match=r"num_heads=3, width 8"):
         DecoderBlock(num_heads=3, intermediate_dim=12)(X, MEMORY)
     block = make_block()
@@ -257,7 +256,7 @@ def test_bad_inputs_are_refused():
         block(X, MEMORY, memory_mask=MEMORY_MASK[0])
 
 
-def test_without_a_memory_it_is_a_causal_encoder_block():
+def test_without_memory_matches_causal_encoder_block():
     block = DecoderBlock(num_heads=2, intermediate_dim=12, activation="gelu")
     block.build(X.shape)
     randomize(block)
@@ -285,7 +284,7 @@ def test_without_a_memory_it_is_a_causal_encoder_block():
         np.testing.assert_allclose(one, other, atol=1e-5)
 
 
-def test_contract_without_a_memory():
+def test_layer_contract_without_memory():
     check_layer(
         lambda **kwargs: DecoderBlock(
             num_heads=2, intermediate_dim=12, **kwargs

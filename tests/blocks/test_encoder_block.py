@@ -7,11 +7,10 @@ from keras import ops
 
 import keras_attn
 from keras_attn.blocks import EncoderBlock
-from tests import reference
-from tests.blocks import torch_twin
-from tests.blocks.weight_gradients import layer_gradients, weighted_sum
-from tests.contract import check_layer, randomize
+from tests.helpers import reference, torch_twin
 from tests.helpers.arrays import to_numpy
+from tests.helpers.contract import check_layer, randomize
+from tests.helpers.weight_gradients import layer_gradients, weighted_sum
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(2, 4, 8)).astype("float32")
@@ -27,7 +26,7 @@ def make_block(**kwargs):
 
 
 def loss_of(block, **call_kwargs):
-    """The scalar whose gradient is taken: real rows only."""
+    """Returns a scalar loss of tokens only, without padding."""
     weights = UPSTREAM * MASK[..., None]
 
     def loss(x):
@@ -77,7 +76,7 @@ def test_equals_torch(normalize_first, activation, causal):
         )
 
 
-def test_equals_the_reference_with_everything_else_on():
+def test_matches_reference_with_all_options():
     block = make_block(
         key_dim=3,
         num_key_value_heads=1,
@@ -101,28 +100,28 @@ def test_equals_the_reference_with_everything_else_on():
 
 
 @pytest.mark.parametrize("masked", [False, True])
-def test_given_positions_win_and_masks_still_hide(masked):
+def test_explicit_positions_are_used_and_masks_still_apply(masked):
     block = make_block(sliding_window=3)
     positions = np.array([[0, 2, 4, 5], [-1, 7, 6, 8]], "int32")
-    there = (positions >= 0) & (MASK | (not masked))
-    hidden = np.where(there, positions, -1)
+    token_mask = (positions >= 0) & (MASK | (not masked))
+    visible = np.where(token_mask, positions, -1)
     expected = reference.encoder_block(
         X,
         block.get_weights(),
-        reference.visible(2, 4, 4, hidden, hidden, window=3),
+        reference.visible(2, 4, 4, visible, visible, window=3),
     )
     output = block(X, mask=MASK if masked else None, positions=positions)
     np.testing.assert_allclose(
-        to_numpy(output)[there], expected[there], atol=1e-5
+        to_numpy(output)[token_mask], expected[token_mask], atol=1e-5
     )
 
 
 @pytest.mark.parametrize("normalize_first", [False, True])
-def test_nan_in_padding_reaches_nothing(normalize_first):
+def test_nan_in_padding_changes_nothing(normalize_first):
     block = make_block(normalize_first=normalize_first)
-    spoilt = np.where(MASK[..., None], X, np.nan)
+    poisoned = np.where(MASK[..., None], X, np.nan)
     results = []
-    for x in (X, spoilt):
+    for x in (X, poisoned):
         output = to_numpy(block(x, mask=MASK))
         (at_x,), at_weights = layer_gradients(block, loss_of(block), x)
         results.append([output[MASK], at_x, *at_weights.values()])
@@ -133,7 +132,7 @@ def test_nan_in_padding_reaches_nothing(normalize_first):
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 @pytest.mark.parametrize("normalize_first", [False, True])
-def test_rows_of_nothing_but_padding(dtype, normalize_first):
+def test_rows_of_padding_only(dtype, normalize_first):
     policy = dtype if dtype == "float32" else f"mixed_{dtype}"
     block = make_block(dtype=policy, normalize_first=normalize_first)
     mask = np.array([[1, 1, 1, 1], [0, 0, 0, 0]], "bool")
@@ -152,11 +151,11 @@ def test_rows_of_nothing_but_padding(dtype, normalize_first):
     def not_padded(x):
         return weighted_sum(block(x, mask=np.ones_like(mask)), upstream)
 
-    # Where the loss touches the padding, still nothing reaches the input.
+    # If the loss includes padding, padded inputs still get no gradient.
     (at_x,), at_weights = layer_gradients(block, whole, X)
     assert (at_x[1] == 0).all() and (at_x[0] != 0).any()
     assert all(np.isfinite(g).all() for g in at_weights.values())
-    # Where it does not, it does not matter that the row is padding.
+    # If it does not, masking the row makes no difference.
     _, with_padding = layer_gradients(block, real, X)
     _, without = layer_gradients(block, not_padded, X)
     tolerance = 1e-5 if dtype == "float32" else 3e-2
@@ -170,7 +169,7 @@ def test_rows_of_nothing_but_padding(dtype, normalize_first):
         )
 
 
-def test_six_blocks_pay_no_attention_to_padding():
+def test_six_blocks_do_not_attend_to_padding():
     ids = np.array([[5, 6, 7, 0], [0, 6, 0, 7]])
     inputs = keras.Input((None,), dtype="int32")
     x = keras_attn.layers.TokenEmbedding(10, 8)(inputs)
@@ -193,7 +192,7 @@ def test_six_blocks_pay_no_attention_to_padding():
         assert (total[~real] == 0).all(), path
 
 
-def test_is_what_keras_expects_of_a_layer():
+def test_layer_contract():
     check_layer(
         lambda **kwargs: EncoderBlock(
             num_heads=2, intermediate_dim=12, **kwargs
@@ -202,7 +201,7 @@ def test_is_what_keras_expects_of_a_layer():
     )
 
 
-def test_config_holds_every_argument():
+def test_config_contains_all_arguments():
     config = {
         "num_heads": 4,
         "intermediate_dim": 6,
@@ -234,15 +233,15 @@ def test_config_holds_every_argument():
 @pytest.mark.parametrize(
     "kind", ["dropout", "attention_dropout", "activation_dropout"]
 )
-def test_dropout_acts_in_training_only(kind):
+def test_dropout_is_applied_only_in_training(kind):
     block = make_block(**{kind: 0.5})
     plain = make_block()
-    calm = to_numpy(block(X, mask=MASK))
-    np.testing.assert_array_equal(calm, to_numpy(plain(X, mask=MASK)))
+    inference = to_numpy(block(X, mask=MASK))
+    np.testing.assert_array_equal(inference, to_numpy(plain(X, mask=MASK)))
     first, second = (
         to_numpy(block(X, mask=MASK, training=True)) for _ in range(2)
     )
-    assert np.abs(first - calm)[MASK].max() > 1e-2
+    assert np.abs(first - inference)[MASK].max() > 1e-2
     assert np.abs(first - second)[MASK].max() > 1e-2
 
 
@@ -259,12 +258,12 @@ def test_dropout_acts_in_training_only(kind):
         ),
     ],
 )
-def test_bad_arguments_are_refused(arguments, message):
+def test_invalid_arguments_raise(arguments, message):
     with pytest.raises(ValueError, match=f"`{message}`.*Received"):
         EncoderBlock(**arguments)
 
 
-def test_bad_inputs_are_refused():
+def test_invalid_inputs_raise():
     with pytest.raises(ValueError, match=r"num_heads=3, width 8"):
         EncoderBlock(num_heads=3, intermediate_dim=12)(X)
     with pytest.raises(ValueError, match=r"num_key_value_heads=2"):

@@ -1,4 +1,4 @@
-"""Blocks with a position: padded, packed and decoded as alone."""
+"""Blocks with attention positions: padded, packed and cached inputs."""
 
 import numpy as np
 import pytest
@@ -7,9 +7,9 @@ from keras import ops
 from keras_attn import cache as kv
 from keras_attn.blocks import DecoderBlock, EncoderBlock
 from keras_attn.layers import ALiBiPosition, RotaryPosition, T5Position
-from tests.blocks.weight_gradients import layer_gradients, weighted_sum
-from tests.contract import check_layer, randomize
-from tests.ops.cases import assert_close, assert_differs, normal, values
+from tests.helpers.contract import check_layer, randomize
+from tests.helpers.ops_cases import assert_close, assert_differs, normal, values
+from tests.helpers.weight_gradients import layer_gradients, weighted_sum
 
 B, T, S, D, N = 2, 6, 6, 8, 2
 X, MEMORY = normal(B, T, D, seed=1), normal(B, S, D + 2, seed=2)
@@ -49,7 +49,7 @@ def decoder(name, **kwargs):
 
 
 def sentences():
-    """Row, slots, and slots of the memory, of each sentence."""
+    """Yields the row, slots and memory slots of each sentence."""
     for row, ids in enumerate(SEGMENTS):
         for segment in dict.fromkeys(ids[MASK[row]]):
             yield (
@@ -63,7 +63,7 @@ def sentences():
 
 @every_position
 @pytest.mark.parametrize("window", [None, 2])
-def test_an_encoder_of_packed_sentences(name, window):
+def test_packed_encoder_matches_separate_sentences(name, window):
     block = encoder(name, sliding_window=window)
     poisoned = np.where(MASK[..., None], X, np.nan).astype("float32")
     output = values(block(poisoned, mask=MASK, segment_ids=SEGMENTS))
@@ -74,7 +74,7 @@ def test_an_encoder_of_packed_sentences(name, window):
 
 
 @every_position
-def test_a_decoder_of_packed_sentences(name):
+def test_packed_decoder_matches_separate_sentences(name):
     block = decoder(name)
     call = {
         "mask": MASK,
@@ -83,8 +83,8 @@ def test_a_decoder_of_packed_sentences(name):
         "memory_segment_ids": MEMORY_SEGMENTS,
     }
     output = values(block(X, MEMORY, **call))
-    for row, slots, there in sentences():
-        alone = block(X[row : row + 1, slots], MEMORY[row : row + 1, there])
+    for row, slots, keys in sentences():
+        alone = block(X[row : row + 1, slots], MEMORY[row : row + 1, keys])
         assert_close(output[row : row + 1, slots], values(alone))
     for name in ("segment_ids", "memory_segment_ids"):
         fewer = {key: call[key] for key in call if key != "memory_segment_ids"}
@@ -93,8 +93,8 @@ def test_a_decoder_of_packed_sentences(name):
         assert_differs(values(block(X, MEMORY, **fewer))[MASK], output[MASK])
 
 
-def test_one_memory_for_all_sentences():
-    """Without segments of its own the memory belongs to every sentence."""
+def test_memory_without_segments_is_shared():
+    """A memory without segment ids is visible to every sentence."""
     block = decoder("rotary")
     output = values(block(X, MEMORY, mask=MASK, segment_ids=SEGMENTS))
     for row, slots, _ in sentences():
@@ -102,7 +102,7 @@ def test_one_memory_for_all_sentences():
         assert_close(output[row : row + 1, slots], values(alone))
 
 
-def test_gradients_of_a_packed_batch():
+def test_packed_gradients_match_separate_sentences():
     block = decoder("t5", normalize_first=True)
     upstream = normal(B, T, D, seed=5) * MASK[..., None]
 
@@ -119,18 +119,18 @@ def test_gradients_of_a_packed_batch():
 
     at_inputs, at_weights = layer_gradients(block, loss, X, MEMORY)
     total = {key: np.zeros_like(array) for key, array in at_weights.items()}
-    for row, slots, there in sentences():
+    for row, slots, keys in sentences():
 
         def alone(x, memory, upstream=upstream[row : row + 1, slots]):
             return weighted_sum(block(x, memory), upstream)
 
         found, parts = layer_gradients(
-            block, alone, X[row : row + 1, slots], MEMORY[row : row + 1, there]
+            block, alone, X[row : row + 1, slots], MEMORY[row : row + 1, keys]
         )
-        for whole, part, places in zip(
-            at_inputs, found, (slots, there), strict=True
+        for whole, part, indices in zip(
+            at_inputs, found, (slots, keys), strict=True
         ):
-            assert_close(whole[row : row + 1, places], part)
+            assert_close(whole[row : row + 1, indices], part)
         for key, array in parts.items():
             total[key] += array
     for key, array in at_weights.items():
@@ -139,26 +139,28 @@ def test_gradients_of_a_packed_batch():
 
 
 @every_position
-def test_cached_steps_are_the_full_pass(name):
+def test_cached_steps_match_full_pass(name):
     block = decoder(name, sliding_window=3)
     expected = values(block(X, MEMORY, memory_mask=MEMORY_MASK))
-    there = np.where(MEMORY_MASK, np.arange(S), -1).astype("int32")
-    there = ops.convert_to_tensor(there)
-    keys, projected = block.project_memory(ops.convert_to_tensor(MEMORY), there)
-    memory = kv.from_projections([keys], [projected], there)
+    memory_positions = np.where(MEMORY_MASK, np.arange(S), -1).astype("int32")
+    memory_positions = ops.convert_to_tensor(memory_positions)
+    keys, projected = block.project_memory(
+        ops.convert_to_tensor(MEMORY), memory_positions
+    )
+    memory = kv.from_projections([keys], [projected], memory_positions)
     cache = kv.empty(B, T + 1, 1, N, D // N, D // N, "float32")
     outputs = []
     for start, count in ((0, 3), (3, 1), (4, 1), (5, 1)):
-        places, cache = kv.open_slots(cache, count)
+        positions, cache = kv.open_slots(cache, count)
         new = ops.convert_to_tensor(X[:, start : start + count])
-        output, cache = block.decode_step(new, places, cache, memory, 0)
+        output, cache = block.decode_step(new, positions, cache, memory, 0)
         cache = kv.close_slots(cache, count)
         outputs.append(values(output))
     assert_close(np.concatenate(outputs, axis=1), expected)
 
 
 @every_position
-def test_left_padding_and_an_offset_change_nothing(name):
+def test_left_padding_and_position_offset_change_nothing(name):
     block = encoder(name)
     left = np.arange(T) >= np.array([[2], [0]])
     output = values(block(X, mask=left))
@@ -169,7 +171,7 @@ def test_left_padding_and_an_offset_change_nothing(name):
 
 
 @pytest.mark.parametrize("name", ["rotary", "alibi", "t5"])
-def test_the_position_moves_something(name):
+def test_attention_position_changes_output(name):
     block, bare = encoder(name), encoder("none")
     pairs = {w.path.removeprefix(f"{block.path}/"): w for w in block.weights}
     for weight in bare.weights:
@@ -178,7 +180,7 @@ def test_the_position_moves_something(name):
 
 
 @pytest.mark.parametrize("name", ["rotary", "t5"])
-def test_the_contract(name):
+def test_layer_contract(name):
     check_layer(
         lambda **kwargs: EncoderBlock(
             num_heads=N,
@@ -191,7 +193,7 @@ def test_the_contract(name):
     )
 
 
-def test_the_contract_of_a_decoder():
+def test_layer_contract_of_decoder():
     check_layer(
         lambda **kwargs: DecoderBlock(
             num_heads=N,
@@ -204,8 +206,8 @@ def test_the_contract_of_a_decoder():
     )
 
 
-def test_bad_segments():
-    with pytest.raises(ValueError, match="`memory_segment_ids` must come with"):
+def test_invalid_segment_ids_raise():
+    with pytest.raises(ValueError, match="`memory_segment_ids` requires"):
         decoder("none")(X, MEMORY, memory_segment_ids=MEMORY_SEGMENTS)
     with pytest.raises(ValueError, match=r"segment_ids of inputs.*integers"):
         encoder("none")(X, segment_ids=X[..., 0])

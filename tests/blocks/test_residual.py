@@ -5,36 +5,36 @@ import numpy as np
 import pytest
 
 from keras_attn.blocks import Residual
-from tests.contract import randomize
-from tests.reference import layer_norm
+from tests.helpers.contract import randomize
+from tests.helpers.reference import layer_norm
 
 RNG = np.random.default_rng(0)
 X, OUTPUT = RNG.normal(size=(2, 2, 3, 8)).astype("float32")
 
 
 @pytest.mark.parametrize("normalize_first", [False, True])
-def test_equals_its_equation(normalize_first):
+def test_matches_equation(normalize_first):
     residual = Residual(normalize_first=normalize_first, epsilon=1e-3)
     residual.build(X.shape)
     randomize(residual)
     gain, offset = residual.get_weights()
-    entered = keras.ops.convert_to_numpy(residual.pre(X))
-    left = keras.ops.convert_to_numpy(
+    pre = keras.ops.convert_to_numpy(residual.pre(X))
+    post = keras.ops.convert_to_numpy(
         residual.post(
             keras.ops.convert_to_tensor(X), keras.ops.convert_to_tensor(OUTPUT)
         )
     )
     if normalize_first:
         expected = layer_norm(X, gain, offset, 1e-3)
-        np.testing.assert_allclose(entered, expected, atol=1e-5)
-        np.testing.assert_allclose(left, X + OUTPUT, atol=1e-6)
+        np.testing.assert_allclose(pre, expected, atol=1e-5)
+        np.testing.assert_allclose(post, X + OUTPUT, atol=1e-6)
     else:
-        np.testing.assert_array_equal(entered, X)
+        np.testing.assert_array_equal(pre, X)
         expected = layer_norm(X + OUTPUT, gain, offset, 1e-3)
-        np.testing.assert_allclose(left, expected, atol=1e-5)
+        np.testing.assert_allclose(post, expected, atol=1e-5)
 
 
-def test_dropout_falls_on_the_sublayer_alone():
+def test_dropout_is_applied_to_sublayer_output():
     residual = Residual(dropout=0.5, normalize_first=True)
     residual.build(X.shape)
     x, output = (keras.ops.convert_to_tensor(a) for a in (X, OUTPUT))

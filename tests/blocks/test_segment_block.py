@@ -1,4 +1,4 @@
-"""SegmentBlock: the past is seen, and nothing else is different."""
+"""`SegmentBlock` against a `DecoderBlock` over past and segment."""
 
 import numpy as np
 import pytest
@@ -10,9 +10,9 @@ from keras_attn.layers import (
     RotaryPosition,
     TransformerXLPosition,
 )
-from tests.blocks.weight_gradients import layer_gradients, weighted_sum
-from tests.contract import attach_mask, check_layer, randomize
-from tests.ops.cases import assert_close, assert_differs, normal, values
+from tests.helpers.contract import attach_mask, check_layer, randomize
+from tests.helpers.ops_cases import assert_close, assert_differs, normal, values
+from tests.helpers.weight_gradients import layer_gradients, weighted_sum
 
 B, T, M, D, N = 2, 4, 3, 8, 2
 X, PAST = normal(B, T, D, seed=1), normal(B, M, D, seed=2)
@@ -38,7 +38,7 @@ def make(name="transformer-xl", kind=SegmentBlock, **kwargs):
 
 
 @pytest.mark.parametrize("normalize_first", [False, True])
-def test_the_contract(normalize_first):
+def test_layer_contract(normalize_first):
     check_layer(
         lambda **kwargs: SegmentBlock(
             num_heads=N,
@@ -53,7 +53,7 @@ def test_the_contract(normalize_first):
 
 @every_position
 @pytest.mark.parametrize("normalize_first", [False, True])
-def test_the_past_is_what_stood_before(name, normalize_first):
+def test_past_matches_one_long_segment(name, normalize_first):
     block = make(name, normalize_first=normalize_first)
     expected = values(block(WHOLE))[:, M:]
     assert_close(values(block(X, past=PAST)), expected)
@@ -61,12 +61,12 @@ def test_the_past_is_what_stood_before(name, normalize_first):
 
 
 @every_position
-def test_without_a_past_it_is_a_decoder_block(name):
-    """Whose projections have biases of zero."""
+def test_without_past_matches_decoder_block(name):
+    """With zero biases in the decoder block's projections."""
     block, other = make(name), make(name, DecoderBlock)
 
     def name_of(weight):
-        # Below the block, or below its position.
+        # Path relative to the block or to its attention position.
         return weight.path.partition("/")[2]
 
     ours = {name_of(weight): weight for weight in block.weights}
@@ -77,13 +77,13 @@ def test_without_a_past_it_is_a_decoder_block(name):
     assert_close(values(block(X)), values(other(X)))
 
 
-def test_hidden_tokens_of_the_past_and_of_the_segment():
+def test_masked_tokens_in_past_and_segment():
     block = make()
     past_mask = np.array([[0, 0, 1], [1, 1, 1]], "bool")
     mask = np.array([[1, 1, 1, 1], [1, 1, 0, 0]], "bool")
     poisoned = [
-        np.where(there[..., None], x, np.nan).astype("float32")
-        for x, there in ((PAST, past_mask), (X, mask))
+        np.where(token_mask[..., None], x, np.nan).astype("float32")
+        for x, token_mask in ((PAST, past_mask), (X, mask))
     ]
     past, x = poisoned
     found = values(block(x, past=past, mask=mask, past_mask=past_mask))
@@ -96,12 +96,12 @@ def test_hidden_tokens_of_the_past_and_of_the_segment():
         past_mask=past_mask,
     )
     assert_close(values(implicit), found, 0)
-    # Only one of the two masks.
+    # With only one of the two masks.
     found = values(block(X, past=past, past_mask=past_mask))
     assert_close(found[1], values(block(X[1:], past=PAST[1:]))[0])
 
 
-def test_documents_see_nothing_of_each_other():
+def test_documents_do_not_see_each_other():
     block = make()
     segments = np.int32([[0, 0, 1, 1], [1, 1, 1, 2]])
     past_segment_ids = np.int32([[0, 0, 0], [0, 0, 0]])
@@ -123,7 +123,7 @@ def test_documents_see_nothing_of_each_other():
         assert_close(found[row, start:end], alone[0])
 
 
-def test_gradients_are_those_of_the_whole():
+def test_gradients_match_one_long_segment():
     block = make()
     upstream = normal(B, T, D, seed=4)
     zeros = np.zeros_like(PAST)
@@ -144,7 +144,7 @@ def test_gradients_are_those_of_the_whole():
 
 
 @pytest.mark.parametrize(
-    ("inputs", "arguments", "says"),
+    ("inputs", "arguments", "message"),
     [
         (X[0], {}, "`inputs` must have rank 3"),
         (X, {"past": PAST[0]}, "`past` must have rank 3"),
@@ -155,6 +155,6 @@ def test_gradients_are_those_of_the_whole():
         ),
     ],
 )
-def test_bad_inputs(inputs, arguments, says):
-    with pytest.raises(ValueError, match=says):
+def test_invalid_inputs_raise(inputs, arguments, message):
+    with pytest.raises(ValueError, match=message):
         make()(inputs, **arguments)

@@ -1,4 +1,4 @@
-"""TwoStreamBlock: queries look at the content, and nothing at them."""
+"""`TwoStreamBlock`: queries attend to the content, never the reverse."""
 
 import numpy as np
 import pytest
@@ -7,8 +7,8 @@ from keras import ops
 from keras_attn.blocks import DecoderBlock, EncoderBlock, TwoStreamBlock
 from keras_attn.layers import XLNetPosition
 from keras_attn.ops import Visibility
-from tests.contract import attach_mask, check_layer, randomize
-from tests.ops.cases import assert_close, assert_differs, normal, values
+from tests.helpers.contract import attach_mask, check_layer, randomize
+from tests.helpers.ops_cases import assert_close, assert_differs, normal, values
 
 B, T, D, N = 2, 5, 8, 2
 X, QUERIES, PAST = (normal(B, n, D, seed=n) for n in (T, T, 3))
@@ -17,16 +17,16 @@ STRICT = CAUSAL | {"query_visibility": Visibility(causal=True, strict=True)}
 
 
 def make(kind=TwoStreamBlock, position=True, **kwargs):
-    where = XLNetPosition(N, D // N) if position else None
+    position = XLNetPosition(N, D // N) if position else None
     block = kind(
-        num_heads=N, intermediate_dim=12, attention_position=where, **kwargs
+        num_heads=N, intermediate_dim=12, attention_position=position, **kwargs
     )
     block.build((None, None, D))
     return randomize(block)
 
 
 def same_weights(block, other):
-    """Gives a block with biases the weights of one without, and zeros."""
+    """Copies weights to a block with biases, whose biases become zero."""
     ours = {w.path.partition("/")[2]: w for w in block.weights}
     for weight in other.weights:
         found = ours.pop(weight.path.partition("/")[2], None)
@@ -34,7 +34,7 @@ def same_weights(block, other):
     assert not ours
 
 
-def test_the_contract():
+def test_layer_contract():
     check_layer(
         lambda **kwargs: TwoStreamBlock(
             num_heads=N,
@@ -47,7 +47,7 @@ def test_the_contract():
 
 
 @pytest.mark.parametrize("normalize_first", [False, True])
-def test_content_alone_is_an_encoder_block_or_a_decoder_block(normalize_first):
+def test_content_matches_encoder_or_decoder_block(normalize_first):
     block = make(normalize_first=normalize_first)
     for kind, arguments in ((EncoderBlock, {}), (DecoderBlock, CAUSAL)):
         other = make(kind, normalize_first=normalize_first)
@@ -56,7 +56,7 @@ def test_content_alone_is_an_encoder_block_or_a_decoder_block(normalize_first):
 
 
 @pytest.mark.parametrize("normalize_first", [False, True])
-def test_queries_change_nothing_but_themselves(normalize_first):
+def test_queries_do_not_affect_other_outputs(normalize_first):
     block = make(normalize_first=normalize_first)
     content, queries = block(X, queries=QUERIES, **STRICT)
     assert_close(values(content), values(block(X, **CAUSAL)), 0)
@@ -68,8 +68,7 @@ def test_queries_change_nothing_but_themselves(normalize_first):
     assert changed.tolist() == [False, False, True, False, False]
 
 
-def test_queries_that_are_the_content_are_mixed_alike():
-    """With the same sight, both streams are one computation."""
+def test_streams_match_for_equal_inputs_and_visibility():
     block = make()
     content, queries = block(
         X,
@@ -82,13 +81,13 @@ def test_queries_that_are_the_content_are_mixed_alike():
     assert_differs(values(queries), values(content))
 
 
-def test_the_past_is_seen():
+def test_past_matches_one_long_segment():
     block = make()
     whole = np.concatenate([PAST, X], axis=1)
     assert_close(values(block(X, past=PAST)), values(block(whole))[:, 3:])
 
 
-def test_an_implicit_mask_hides():
+def test_implicit_mask_is_used():
     block = make()
     mask = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], "bool")
     found = values(block(attach_mask(ops.convert_to_tensor(X), mask)))
@@ -96,7 +95,7 @@ def test_an_implicit_mask_hides():
     assert_close(found[1], values(block(X[1:]))[0])
 
 
-def test_a_window_is_obeyed_by_both_streams():
+def test_window_applies_to_both_streams():
     block = make(sliding_window=2)
     content, queries = block(X, queries=QUERIES, **STRICT)
     changed = X.copy()
@@ -111,13 +110,13 @@ def test_a_window_is_obeyed_by_both_streams():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
-        ({"queries": QUERIES}, "`query_visibility` must say what"),
+        ({"queries": QUERIES}, "`query_visibility` is required"),
         ({"queries": QUERIES[0], **STRICT}, "`queries` must have rank 3"),
         ({"past": PAST[0]}, "`past` must have rank 3"),
     ],
 )
-def test_bad_inputs(arguments, says):
-    with pytest.raises(ValueError, match=says):
+def test_invalid_inputs_raise(arguments, message):
+    with pytest.raises(ValueError, match=message):
         make()(X, **arguments)

@@ -1,20 +1,20 @@
-"""A table of probabilities, sources for it, and what greedy search finds."""
+"""A table model, sources for it, and its brute-force greedy results."""
 
 import numpy as np
 
-from tests.decoding.brute_force import greedy
 from tests.decoding.markov import Markov
+from tests.helpers.brute_force import greedy
 
 RNG = np.random.default_rng(0)
 SOURCES = np.array([[3, 9], [4, 9], [5, 9], [3, 2], [8, 0]], "int32")
 
 
 def markov(size=7, kinds=3, end_id=2):
-    """A table on which pad and start are always the most likely tokens."""
+    """Returns a model whose most likely tokens are always pad and start."""
     table = RNG.normal(size=(kinds, size, size))
     table[..., 0] += 6
     table[..., 1] += 5
-    # The second kind of source never ends, the third one at once.
+    # The second kind of source never ends, the third one immediately.
     table[1, :, end_id] -= 9
     table[2, :, end_id] += 4
     return Markov(table, end_id=end_id)

@@ -1,4 +1,4 @@
-"""One of each kind of strategy, for tests of what holds for all."""
+"""Strategies of each kind, for tests that all of them must pass."""
 
 import functools
 
@@ -15,7 +15,7 @@ STRATEGIES = {
     "top": functools.partial(Sampling, 0.8, 5, 0.9, seed=4),
 }
 every_strategy = pytest.mark.parametrize("name", STRATEGIES)
-# The three strategies on all backends, further settings of them on one.
+# The three strategies on all backends, other settings on one backend.
 every_kind = pytest.mark.parametrize(
     "name", ["greedy", "beam", "sample", *once(["wide", "top"])]
 )

@@ -1,4 +1,4 @@
-"""BeamSearch against brute force, and against its rules written with lists."""
+"""BeamSearch against brute force and a reference implementation."""
 
 import functools
 
@@ -9,13 +9,18 @@ import pytest
 from hypothesis import strategies as st
 
 from keras_attn.decoding import BeamSearch, GreedySearch, generate
-from tests.decoding import reference
-from tests.decoding.reference import assert_equals, gnmt, may_follow, power
-from tests.decoding.tree import Tree
+from tests.helpers import decoding_reference as reference
 from tests.helpers.cases import once
+from tests.helpers.decoding_reference import (
+    assert_equals,
+    gnmt,
+    may_follow,
+    power,
+)
+from tests.helpers.tree import Tree
 
 PENALTIES = {"gnmt": gnmt, "power": power}
-# The reference, in Python, takes most of the time of these.
+# The Python reference takes most of the time of these tests.
 TREES = 300 if keras.backend.backend() == "torch" else 120
 # JAX and TensorFlow compile a program for each example.
 EXAMPLES = 25 if keras.backend.backend() == "torch" else 8
@@ -26,7 +31,7 @@ def sources(count):
 
 
 def of_every_row(search, model, count, *args, allowed=None, **kwargs):
-    """Calls a function of the reference for every tree."""
+    """Runs a reference function for every tree."""
     return [
         search(
             functools.partial(model.log_probs, source),
@@ -40,7 +45,7 @@ def of_every_row(search, model, count, *args, allowed=None, **kwargs):
 
 @pytest.fixture(scope="module")
 def forest():
-    """300 random models of 6 ids, of which 4 tokens can be taken."""
+    """300 random models with 6 ids and sequences of up to 4 tokens."""
     return Tree.random(300, size=6, length=4, scale=1.5)
 
 
@@ -48,7 +53,7 @@ def forest():
     "alpha, penalty",
     [(0.6, "gnmt"), *once([(0.0, "gnmt"), (1.0, "power")])],
 )
-def test_a_width_of_all_sequences_finds_the_optimum(forest, alpha, penalty):
+def test_exhaustive_beam_finds_the_optimum(forest, alpha, penalty):
     strategy = BeamSearch(
         6**4, 3, length_penalty=alpha, length_penalty_type=penalty
     )
@@ -62,14 +67,14 @@ def test_a_width_of_all_sequences_finds_the_optimum(forest, alpha, penalty):
         functools.partial(PENALTIES[penalty], alpha=alpha),
     )
     assert_equals(decoded, best)
-    # The models are hard enough: greedy search misses the optimum of many.
+    # The models are hard enough: greedy search often misses the optimum.
     greedy = generate(forest, sources(TREES), 4, "greedy").tokens[:, 0]
     missed = (greedy != decoded.tokens[:, 0]).any(-1).mean()
     assert missed >= 0.3, missed
 
 
-# Every width, penalty and stopping rule on all backends, all combinations of
-# them on one.
+# Each width, penalty and stopping rule on all backends; all combinations on
+# one backend.
 RULES = [
     (width, top, alpha, penalty, early_stopping)
     for width, top in [(1, 1), (2, 2), (4, 1), (5, 3)]
@@ -81,7 +86,7 @@ RULES = [
     ]
     for early_stopping in [False, True]
 ]
-EVERYWHERE = [
+ALL_BACKENDS = [
     (1, 1, 0.6, "gnmt", True),
     (2, 2, 0.0, "gnmt", False),
     (4, 1, -1.0, "power", False),
@@ -91,9 +96,14 @@ EVERYWHERE = [
 
 @pytest.mark.parametrize(
     "width, top, alpha, penalty, early_stopping",
-    [*EVERYWHERE, *once(rules for rules in RULES if rules not in EVERYWHERE)],
+    [
+        *ALL_BACKENDS,
+        *once(rules for rules in RULES if rules not in ALL_BACKENDS),
+    ],
 )
-def test_follows_its_rules(forest, width, top, alpha, penalty, early_stopping):
+def test_equals_the_reference(
+    forest, width, top, alpha, penalty, early_stopping
+):
     strategy = BeamSearch(width, top, alpha, penalty, early_stopping)
     decoded = generate(forest, sources(100), 4, strategy, batch_size=100)
     expected = of_every_row(
@@ -123,19 +133,19 @@ def test_width_one_is_greedy_search(forest, alpha):
     assert len(np.unique(greedy.lengths)) > 2
 
 
-def test_the_memory_is_not_copied():
+def test_memory_is_not_copied():
     model = Tree.random(7, size=6, length=3)
     generate(model, sources(7), 3, BeamSearch(4, 2))
     assert model.memory_shapes == {(7,)}
 
 
-def test_the_whole_loop_is_one_program():
-    # One node, to which every token leads back.
+def test_loop_is_compiled_once():
+    # A single node that is its own child for every token.
     model = Tree(np.zeros((7, 1, 6)), np.zeros((1, 6)))
     strategy = BeamSearch(4, 2, min_new_tokens=12)
     first = generate(model, sources(7), 12, strategy)
     assert (first.lengths == 12).all()
-    # PyTorch runs the loop, but captures the step.
+    # PyTorch runs the loop eagerly, but captures the step.
     traced = model.steps
     assert traced < 4
     again = generate(model, sources(7)[::-1], 12, strategy)
@@ -152,7 +162,7 @@ def test_the_whole_loop_is_one_program():
     data=st.data(),
 )
 @hypothesis.settings(max_examples=EXAMPLES)
-def test_any_search_follows_its_rules(
+def test_any_search_equals_the_reference(
     seed, width, alpha, penalty, early_stopping, data
 ):
     top = data.draw(st.integers(1, width))
@@ -179,7 +189,7 @@ def test_any_search_follows_its_rules(
     assert_equals(decoded, expected)
 
 
-def test_a_start_that_is_the_end_can_be_generated():
+def test_end_token_equal_to_start_token_can_be_generated():
     model = Tree.random(20, size=5, length=3, start_id=1, end_id=1)
     decoded = generate(model, sources(20), 3, BeamSearch(125, 4))
     penalty = functools.partial(gnmt, alpha=0.6)
@@ -188,7 +198,7 @@ def test_a_start_that_is_the_end_can_be_generated():
     assert (decoded.tokens == 1).any()
 
 
-def test_pad_that_is_the_end_can_be_generated():
+def test_end_token_equal_to_pad_token_can_be_generated():
     model = Tree.random(20, size=5, length=3, pad_id=0, end_id=0)
     decoded = generate(model, sources(20), 3, BeamSearch(125, 4))
     penalty = functools.partial(gnmt, alpha=0.6)
@@ -224,12 +234,12 @@ def test_pad_that_is_the_end_can_be_generated():
         ),
     ],
 )
-def test_bad_arguments_are_refused(arguments, message):
+def test_invalid_arguments_raise(arguments, message):
     with pytest.raises(ValueError, match=message):
         BeamSearch(**arguments)
 
 
-def test_a_penalty_beyond_float32_is_refused():
+def test_penalty_overflow_in_float32_raises():
     model = Tree.random(1, size=4, length=2)
     strategy = BeamSearch(2, length_penalty=200.0, length_penalty_type="power")
     with pytest.raises(ValueError, match=r"`length_penalty` must give.*=200"):

@@ -1,13 +1,13 @@
-"""BeamSearch on trees small enough to be worked out by hand."""
+"""BeamSearch on small trees with hand-computed results."""
 
 import numpy as np
 import pytest
 
 from keras_attn.decoding import BeamSearch, GreedySearch, Sampling, generate
-from tests.decoding.tree import Tree
+from tests.helpers.tree import Tree
 
 ONE = np.zeros((1, 1), "int32")
-EVERY = [
+STRATEGIES = [
     GreedySearch(),
     BeamSearch(3, 2),
     Sampling(seed=0, num_return_sequences=2),
@@ -28,14 +28,14 @@ def result(decoded):
     ]
 
 
-def test_a_finished_hypothesis_is_not_scored_any_further():
-    """The best one has ended (0.588); the live one reaches 0.130."""
+def test_finished_hypothesis_keeps_its_score():
+    """The best one has ended (0.588); the active one reaches 0.130."""
     tree = Tree.of(
         {
             (): {2: 0.588, 3: 0.4},
             (3,): {3: 0.65, 2: 0.2},
             (3, 3): {3: 0.5, 2: 0.4},
-            # Where a search would go that took its end for a beginning.
+            # Reached only by a search that extends finished hypotheses.
             (2,): {4: 1e-4},
             (2, 4): {4: 1e-4},
         },
@@ -48,7 +48,7 @@ def test_a_finished_hypothesis_is_not_scored_any_further():
         assert second == [3, 3, 3] and other == round(np.log(0.13), 4)
 
 
-def test_the_other_one_wins_where_length_is_paid_for():
+def test_length_penalty_changes_the_best_hypothesis():
     tree = Tree.of(
         {
             (): {2: 0.588, 3: 0.4},
@@ -65,7 +65,7 @@ def test_the_other_one_wins_where_length_is_paid_for():
     assert result(generate(tree, ONE, 6, search))[0][0] == [2]
 
 
-def test_two_beams_of_a_lecture():
+def test_lecture_example_with_two_beams():
     """A tree after the slide "beam size k = 2" of Stanford's CS224n.
 
     Each number is the log-probability of all words so far.
@@ -110,16 +110,16 @@ def test_two_beams_of_a_lecture():
         for tokens in decoded.tokens[0]
     ]
     assert found == ["he hit me with a pie", "he hit me with a tart"]
-    # The slide rounds: "a" and "one" behind "with" have 1.04 together.
+    # The slide rounds: after "with", p("a") + p("one") is 1.04.
     np.testing.assert_allclose(decoded.scores[0], [-4.3, -4.6], atol=0.05)
-    # What is given up later was first for a while.
+    # A hypothesis that is pruned later is first after two steps.
     two = generate(tree, ONE, 2, search).tokens[0].tolist()
     assert two == [[ids["I"], ids["was"]], [ids["he"], ids["hit"]]]
     greedy = generate(tree, ONE, 2, "greedy").tokens[0].tolist()
     assert greedy == [[ids["he"], ids["hit"]]]
 
 
-def test_a_width_beyond_what_exists():
+def test_more_beams_than_sequences():
     tree = Tree.of({(): {2: 0.5, 3: 0.3}, (3,): {2: 0.5}}, size=4)
     found = generate(tree, ONE, 4, BeamSearch(8, 4, length_penalty=0))
     assert result(found) == [
@@ -131,7 +131,7 @@ def test_a_width_beyond_what_exists():
     assert not found.tokens[0, 2:].any()
 
 
-def test_unfinished_ones_are_ranked_with_the_finished():
+def test_unfinished_hypotheses_are_ranked_with_finished_ones():
     tree = Tree.of({(): {2: 0.2, 3: 0.7}, (3,): {3: 0.6}}, size=5)
     found = generate(tree, ONE, 2, BeamSearch(3, 3, length_penalty=0))
     assert result(found) == [
@@ -141,25 +141,25 @@ def test_unfinished_ones_are_ranked_with_the_finished():
     ]
 
 
-@pytest.mark.parametrize("strategy", EVERY)
+@pytest.mark.parametrize("strategy", STRATEGIES)
 def test_stops_as_soon_as_all_rows_are_done(strategy):
-    """One step further every logit is NaN."""
+    """In the step after, every logit is NaN."""
     tree = Tree.of({(): {3: 1.0}, (3,): {2: 1.0}}, size=4)
     found = result(generate(tree, np.repeat(ONE, 3, 0), 9, strategy))
     assert found[0] == ([3, 2], 0.0)
     assert all(np.isfinite(score) or not tokens for tokens, score in found)
 
 
-@pytest.mark.parametrize("strategy", EVERY)
-def test_where_nothing_is_allowed_there_is_no_sequence(strategy):
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_no_sequence_if_no_token_is_allowed(strategy):
     tree = Tree.of({(): {3: 0.9}, (3,): {}}, size=4)
     found = generate(tree, ONE, 3, strategy)
     assert not found.tokens.any() and not found.lengths.any()
     assert (found.scores == -np.inf).all()
 
 
-def test_ties_are_settled_by_order_on_every_backend():
-    """All logits equal: the lowest ids, and what ended first."""
+def test_ties_are_broken_by_order_on_every_backend():
+    """With equal logits, the lowest ids and the first to end win."""
     tree = Tree(np.zeros((1, 1, 40)), np.zeros((1, 40)))
     strategy = BeamSearch(5, 3, length_penalty=0, min_new_tokens=2)
     greedy = generate(tree, ONE, 3, GreedySearch(min_new_tokens=2))

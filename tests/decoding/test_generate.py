@@ -1,4 +1,4 @@
-"""`generate`: batches, compiled programs, and what it refuses."""
+"""`generate`: batches, compiled programs and argument errors."""
 
 import gc
 import weakref
@@ -10,24 +10,24 @@ import pytest
 import keras_attn
 from keras_attn.decoding import generate
 from keras_attn.models import Transformer
-from tests.contract import randomize
-from tests.decoding.brute_force import assert_same
 from tests.decoding.markov import Markov
 from tests.decoding.markov_cases import SOURCES, by_brute_force, markov
-from tests.models.tiny import SOURCE, tiny_transformer
+from tests.helpers.brute_force import assert_same
+from tests.helpers.contract import randomize
+from tests.helpers.tiny_models import SOURCE, tiny_transformer
 
 COMPILED = keras.backend.backend() in ("jax", "tensorflow")
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 5, 32])
-def test_batches_are_filled_up(batch_size):
+def test_last_batch_is_padded(batch_size):
     model = markov()
     decoded = generate(model, SOURCES, 4, "greedy", batch_size=batch_size)
     assert_same(decoded, by_brute_force(model, SOURCES, 4))
     assert {rows for rows, _ in model.sources} == {min(batch_size, 5)}
 
 
-def test_assigned_weights_are_seen():
+def test_assigned_weights_take_effect():
     model = markov()
     first = generate(model, SOURCES, 4, "greedy")
     model.variables[0].assign(markov().variables[0])
@@ -39,7 +39,7 @@ def test_assigned_weights_are_seen():
         assert model.steps == traced
 
 
-def test_other_lengths_and_weights_do_not_compile_again(monkeypatch):
+def test_other_lengths_and_weights_do_not_recompile(monkeypatch):
     steps, shapes = [], set()
     encode, step = Transformer.encode, Transformer.decode_step
 
@@ -72,7 +72,7 @@ def test_other_lengths_and_weights_do_not_compile_again(monkeypatch):
     assert shapes == {(2, 16), (2, 32)}
 
 
-def test_a_program_dies_with_its_model():
+def test_compiled_program_does_not_keep_its_model_alive():
     model = markov()
     generate(model, SOURCES, 3, "greedy")
     alive = weakref.ref(model)
@@ -92,12 +92,12 @@ def test_a_program_dies_with_its_model():
         ((4, "greedy", 0), r"`batch_size` must be a positive integer"),
     ],
 )
-def test_bad_arguments_are_refused(arguments, message):
+def test_invalid_arguments_raise(arguments, message):
     with pytest.raises(ValueError, match=message):
         generate(markov(), SOURCES, *arguments)
 
 
-def test_capture_around_generate_is_refused():
+def test_generate_inside_capture_raises():
     model = tiny_transformer()
     with keras_attn.ops.capture_weights():
         with pytest.raises(RuntimeError, match="captured inside generate"):

@@ -1,4 +1,4 @@
-"""`generate` on large and ragged sets: order, batches, programs, progress."""
+"""`generate` on ragged data sets: order, batches, programs, progress."""
 
 import functools
 import sys
@@ -11,14 +11,18 @@ from keras import ops
 from keras_attn.decoding import BeamSearch, GreedySearch, Sampling, generate
 from keras_attn.decoding.row_batches import in_order, row_batches
 from keras_attn.decoding.token_rows import few_lengths, padded, token_rows
-from tests.decoding.brute_force import assert_same
 from tests.decoding.markov import Markov
 from tests.decoding.markov_cases import by_brute_force, markov
+from tests.helpers.brute_force import assert_same
 from tests.helpers.cases import once
-from tests.models.tiny import SOURCE, talkative_transformer, tiny_transformer
+from tests.helpers.tiny_models import (
+    SOURCE,
+    talkative_transformer,
+    tiny_transformer,
+)
 
 COMPILED = keras.backend.backend() in ("jax", "tensorflow")
-# Two lengths of batches, in no order.
+# Unordered lengths that are padded to two batch lengths.
 LENGTHS = (3, 20, 1, 17, 8)
 RNG = np.random.default_rng(3)
 ROWS = [RNG.integers(3, 11, size=length).tolist() for length in LENGTHS]
@@ -32,13 +36,13 @@ def model():
 @pytest.mark.parametrize(
     "strategy", [BeamSearch(3, 2), *once([GreedySearch()])]
 )
-def test_rows_get_in_order_what_they_get_alone(model, strategy):
+def test_rows_are_decoded_in_order_as_if_alone(model, strategy):
     weights = isinstance(strategy, BeamSearch)
     together = model.generate(
         ROWS, 5, strategy, batch_size=2, return_weights=weights
     )
     if weights:
-        # Those of the longest source.
+        # As long as the longest source.
         assert together.weights.shape == (5, 2, 1, 2, 5, 20)
     for row, source in enumerate(ROWS):
         alone = model.generate([source], 5, strategy, return_weights=weights)
@@ -54,11 +58,11 @@ def test_rows_get_in_order_what_they_get_alone(model, strategy):
                 found[..., :length], alone.weights[0], atol=1e-5
             )
             assert not found[..., length:].any()
-    # Else the order of the answers would not be tested.
+    # Results differ, so their order is tested.
     assert len(np.unique(together.scores[:, 0].round(3))) == len(ROWS)
 
 
-def test_samples_of_a_set_are_those_of_its_rows():
+def test_samples_do_not_depend_on_the_other_rows():
     model = markov()
     strategy = Sampling(seed=4, num_return_sequences=3)
     together = generate(model, ROWS, 4, strategy, batch_size=2)
@@ -70,8 +74,8 @@ def test_samples_of_a_set_are_those_of_its_rows():
         )
 
 
-def test_forms_of_ragged_rows(model):
-    wanted = model.generate(ROWS, max_new_tokens=5)
+def test_accepted_forms_of_ragged_rows(model):
+    expected = model.generate(ROWS, max_new_tokens=5)
     wide = np.zeros((5, 37), "int64")
     for target, row in zip(wide, ROWS, strict=True):
         target[: len(row)] = row
@@ -84,13 +88,13 @@ def test_forms_of_ragged_rows(model):
         ops.convert_to_tensor(wide.astype("int32")),
     ):
         found = model.generate(form, max_new_tokens=5)
-        np.testing.assert_array_equal(found.tokens, wanted.tokens)
-        np.testing.assert_allclose(found.scores, wanted.scores, rtol=1e-6)
+        np.testing.assert_array_equal(found.tokens, expected.tokens)
+        np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-6)
     with_weights = model.generate(wide, max_new_tokens=5, return_weights=True)
     assert with_weights.weights.shape[-1] == 37
 
 
-def test_prefixes_and_ragged_rows_belong_together(model):
+def test_prefixes_match_their_ragged_rows(model):
     prefix = [[3 + row] for row in range(5)]
     decoded = model.generate(ROWS, max_new_tokens=5, prefix=prefix)
     assert decoded.tokens[:, 0, 0].tolist() == [3, 4, 5, 6, 7]
@@ -105,7 +109,7 @@ def test_a_ragged_list_needs_no_layer():
         assert_same(decoded, by_brute_force(model, firsts, 4))
 
 
-def test_a_nest_of_arrays_is_no_ragged_list():
+def test_tuple_of_arrays_is_not_a_ragged_list():
     class TwoInputs(Markov):
         def start_decoding(self, inputs, max_new_tokens):
             first, second = inputs
@@ -132,7 +136,7 @@ def test_twenty_lengths_compile_four_programs(batch_size):
     assert len(shapes) <= 4
     assert {rows for rows, _ in shapes} == {min(batch_size, 20)}
     if COMPILED:
-        # Python comes by once for every program.
+        # Python runs once per compiled program.
         assert len(model.sources) == len(shapes)
 
 
@@ -148,7 +152,7 @@ def test_few_lengths():
     assert few_lengths(16, limit=40) == 16
 
 
-def test_a_batch_is_no_longer_than_the_position_table():
+def test_batch_length_is_limited_by_the_position_table():
     model = talkative_transformer(
         seed=8, position_embedding="learned", max_sequence_length=20
     )
@@ -158,7 +162,7 @@ def test_a_batch_is_no_longer_than_the_position_table():
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
-def test_batches_hold_rows_of_like_length_the_longest_first(size):
+def test_batches_have_rows_of_similar_length_longest_first(size):
     rows = token_rows(ROWS, pad_id=0)
     batches = row_batches(rows, size)
     assert {len(chosen) for chosen in batches} == {size}
@@ -172,13 +176,13 @@ def test_batches_hold_rows_of_like_length_the_longest_first(size):
     assert pairs.tolist() == [[n, n] for n in range(5)]
 
 
-def test_rows_of_equal_length_stay_in_order():
+def test_rows_of_equal_length_keep_their_order():
     chosen = np.concatenate(row_batches(np.zeros((5, 2)), 2))
     assert chosen.tolist() == [0, 1, 2, 3, 4, 4]
 
 
-def test_padding_stands_behind_rows_only():
-    # Left padding, and padding inside, are the row's own.
+def test_only_trailing_padding_is_removed():
+    # Left and inner padding is part of the row.
     rows = token_rows([[0, 5, 0, 6, 0, 0], [7]], pad_id=0)
     assert [row.tolist() for row in rows] == [[0, 5, 0, 6], [7]]
     ids = padded(rows, pad_id=0)
@@ -192,7 +196,7 @@ def shown(capsys, monkeypatch, terminal, **arguments):
     return capsys.readouterr()
 
 
-def test_progress_is_shown_where_there_are_batches_and_a_terminal(
+def test_progress_is_shown_for_several_batches_on_a_terminal(
     capsys, monkeypatch
 ):
     show = functools.partial(shown, capsys, monkeypatch)
@@ -228,7 +232,7 @@ def test_progress_is_shown_where_there_are_batches_and_a_terminal(
         ([[5], [[6]]], r"`inputs` must be rows of token ids.*for row 1"),
     ],
 )
-def test_bad_rows_are_refused(model, rows, message):
+def test_invalid_rows_raise(model, rows, message):
     with pytest.raises(ValueError, match=message):
         model.generate(rows, max_new_tokens=3)
 
@@ -243,22 +247,22 @@ def test_bad_rows_are_refused(model, rows, message):
         (np.int32(3), "`inputs` must hold at least one row"),
         (
             (np.ones((2, 3)), np.ones((4, 3))),
-            r"`inputs` .* as many in every array.*\[2, 4\] rows",
+            r"`inputs` .*same number in each array.*\[2, 4\] rows",
         ),
     ],
 )
-def test_bad_inputs_of_any_model_are_refused(inputs, message):
+def test_invalid_inputs_of_a_custom_model_raise(inputs, message):
     with pytest.raises(ValueError, match=message):
         generate(markov(), inputs, 3, "greedy")
 
 
 @pytest.mark.parametrize("verbose", ["always", 2, None])
-def test_another_verbosity_is_refused(model, verbose):
+def test_invalid_verbosity_raises(model, verbose):
     with pytest.raises(ValueError, match="`verbose` must be one of 'auto', 0"):
         model.generate(SOURCE, max_new_tokens=3, verbose=verbose)
 
 
-def test_a_row_past_the_table_is_refused():
+def test_row_longer_than_the_position_table_raises():
     model = tiny_transformer(
         position_embedding="learned", max_sequence_length=6
     )

@@ -1,16 +1,16 @@
-"""GreedySearch against a loop that runs the whole model for every token."""
+"""GreedySearch against a loop that runs the full model for every token."""
 
 import numpy as np
 import pytest
 
 from keras_attn.decoding import GreedySearch, generate
-from tests.decoding.brute_force import assert_same, greedy
 from tests.decoding.markov_cases import SOURCES, by_brute_force, markov
-from tests.models.tiny import SOURCE, talkative_transformer
+from tests.helpers.brute_force import assert_same, greedy
+from tests.helpers.tiny_models import SOURCE, talkative_transformer
 
 
 @pytest.mark.parametrize("max_new_tokens", [1, 6])
-def test_equals_brute_force_on_a_table(max_new_tokens):
+def test_equals_brute_force_on_a_table_model(max_new_tokens):
     model = markov()
     expected = by_brute_force(model, SOURCES, max_new_tokens)
     if max_new_tokens > 1:
@@ -26,17 +26,17 @@ def test_equals_brute_force_on_a_table(max_new_tokens):
         assert 2 not in tokens[: length - 1]
 
 
-def test_scores_are_not_renormalised():
+def test_scores_are_not_renormalized():
     model = markov()
     decoded = generate(model, SOURCES, 1, "greedy")
-    # Pad and start are taken to be impossible, and yet keep their share.
+    # Pad and start are never chosen, but keep their probability.
     allowed = np.array([model.log_probs(s, [])[2:] for s in SOURCES])
-    share = np.log(np.exp(allowed).sum(-1))
-    assert (share < -1).all()
+    total = np.log(np.exp(allowed).sum(-1))
+    assert (total < -1).all()
     np.testing.assert_allclose(decoded.scores[:, 0], allowed.max(-1), rtol=1e-5)
 
 
-def test_a_start_that_is_the_end_can_be_generated():
+def test_end_token_equal_to_start_token_can_be_generated():
     model = markov(end_id=1)
     expected = by_brute_force(model, SOURCES, 4)
     assert expected[0] == ([1, 0, 0, 0], expected[0][1], 1)
@@ -61,7 +61,7 @@ def test_a_start_that_is_the_end_can_be_generated():
 )
 def test_equals_brute_force_on_a_transformer(form):
     pytest.importorskip("torch")
-    from tests.models.torch_transformer import TorchTransformer
+    from tests.helpers.torch_transformer import TorchTransformer
 
     model = talkative_transformer(**form)
     twin = TorchTransformer(model)

@@ -1,4 +1,4 @@
-"""The loop's slots: few at first, more when they are needed."""
+"""Growth of the loop's token slots."""
 
 import functools
 
@@ -9,7 +9,7 @@ import pytest
 from keras_attn import cache as kv
 from keras_attn.decoding import BeamSearch, GreedySearch, Sampling, loop
 from tests.helpers.cases import once
-from tests.models.tiny import SOURCE, talkative_transformer
+from tests.helpers.tiny_models import SOURCE, talkative_transformer
 
 TORCH = keras.backend.backend() == "torch"
 STRATEGIES = {
@@ -25,15 +25,15 @@ def _model(**kwargs):
 
 @pytest.fixture
 def watched(monkeypatch):
-    """Keeps how many slots caches got, one time after the other."""
+    """Records the number of slots added at each growth."""
     counts = []
     grown = kv.grown
 
-    def noted(hypothesis, count):
+    def recorded(hypothesis, count):
         counts.append(count)
         return grown(hypothesis, count)
 
-    monkeypatch.setattr(kv, "grown", noted)
+    monkeypatch.setattr(kv, "grown", recorded)
     monkeypatch.setattr(loop, "FIRST_LENGTH", 2)
     return counts
 
@@ -45,48 +45,50 @@ def watched(monkeypatch):
         *once([("greedy", 5), ("beam", 1), ("beam", 2), ("sample", 3)]),
     ],
 )
-def test_answers_do_not_depend_on_the_slots(name, max_new_tokens, monkeypatch):
+def test_results_do_not_depend_on_the_slots(name, max_new_tokens, monkeypatch):
     # The end comes late, so that all slots are used.
     strategy = STRATEGIES[name](min_new_tokens=max_new_tokens)
     prefix = [[4, 5], [7]] if max_new_tokens > 1 else None
-    wanted = _model().generate(SOURCE, max_new_tokens, strategy, prefix=prefix)
+    expected = _model().generate(
+        SOURCE, max_new_tokens, strategy, prefix=prefix
+    )
     monkeypatch.setattr(loop, "FIRST_LENGTH", 2)
     found = _model().generate(SOURCE, max_new_tokens, strategy, prefix=prefix)
-    np.testing.assert_array_equal(found.tokens, wanted.tokens)
-    np.testing.assert_array_equal(found.lengths, wanted.lengths)
-    np.testing.assert_allclose(found.scores, wanted.scores, rtol=1e-5)
+    np.testing.assert_array_equal(found.tokens, expected.tokens)
+    np.testing.assert_array_equal(found.lengths, expected.lengths)
+    np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-5)
 
 
 @pytest.mark.one_backend
 @pytest.mark.parametrize("name", ["beam", "greedy"])
 def test_sequences_that_end_early_are_padded(name, monkeypatch):
     strategy = STRATEGIES[name](suppress_tokens=range(3, 11))
-    wanted = _model().generate(SOURCE, 6, strategy)
-    assert wanted.lengths.max() == 1
+    expected = _model().generate(SOURCE, 6, strategy)
+    assert expected.lengths.max() == 1
     monkeypatch.setattr(loop, "FIRST_LENGTH", 2)
     found = _model().generate(SOURCE, 6, strategy)
-    assert found.tokens.shape == wanted.tokens.shape
-    np.testing.assert_array_equal(found.tokens, wanted.tokens)
+    assert found.tokens.shape == expected.tokens.shape
+    np.testing.assert_array_equal(found.tokens, expected.tokens)
 
 
-def test_slots_double_up_to_the_most(watched, monkeypatch):
+def test_slots_double_up_to_the_maximum(watched, monkeypatch):
     model = _model()
     started = []
     start = model.start_decoding
 
-    def noted(inputs, length):
+    def recorded(inputs, length):
         started.append(length)
         return start(inputs, length)
 
-    monkeypatch.setattr(model, "start_decoding", noted)
+    monkeypatch.setattr(model, "start_decoding", recorded)
     model.generate(SOURCE, 11, GreedySearch(min_new_tokens=11))
     assert started == [2] and watched == [2, 4, 3]
     model.generate(SOURCE, 1)
     assert started == [2, 1] and watched == [2, 4, 3]
 
 
-@pytest.mark.skipif(not TORCH, reason="elsewhere the branch is compiled")
-def test_what_is_done_gets_no_more_slots(watched):
+@pytest.mark.skipif(not TORCH, reason="other backends compile the branch")
+def test_finished_search_gets_no_more_slots(watched):
     model = _model()
     decoded = model.generate(
         SOURCE, 9, GreedySearch(range(3, 11)), batch_size=2
@@ -94,7 +96,7 @@ def test_what_is_done_gets_no_more_slots(watched):
     assert (decoded.lengths == 1).all() and not watched
 
 
-def test_a_table_limits_the_whole_length():
+def test_position_table_limits_the_length():
     model = _model(position_embedding="learned", max_sequence_length=70)
     with pytest.raises(
         ValueError, match="`max_new_tokens` must not exceed the"
@@ -110,7 +112,7 @@ def test_a_table_limits_the_whole_length():
     ],
 )
 def test_many_hypotheses_of_one_source(strategy):
-    """So many that a step holds a million scores a head."""
+    """So many that a step has a million scores per head."""
     model = talkative_transformer(2)
     decoded = model.generate(SOURCE[:1], max_new_tokens=64, strategy=strategy)
     best = decoded.scores.max()

@@ -1,23 +1,23 @@
-"""What a model makes of its weights for its steps, once for many searches."""
+"""Weights that a model prepares once for many searches."""
 
 import numpy as np
 import pytest
 from keras import ops
 
 from keras_attn.decoding import Sampling, generate, stream
-from tests.contract import randomize
-from tests.decoding.brute_force import assert_same
 from tests.decoding.markov import Markov
 from tests.decoding.markov_cases import SOURCES, by_brute_force, markov
 from tests.helpers.arrays import to_numpy
+from tests.helpers.brute_force import assert_same
 from tests.helpers.cases import once
-from tests.models.tiny import SOURCE, tiny_transformer
+from tests.helpers.contract import randomize
+from tests.helpers.tiny_models import SOURCE, tiny_transformer
 
 TARGET = np.array([[1, 9, 4], [1, 7, 3]], "int32")
 
 
 class Prepared(Markov):
-    """Reads its table from `state.weights`, upside down, and nowhere else."""
+    """Reads its table, flipped, only from `state.weights`."""
 
     def prepare_weights(self):
         return {"flipped": ops.flip(self.variables[0], axis=2)}
@@ -37,7 +37,7 @@ def model():
 
 
 @pytest.mark.parametrize("strategy", ["greedy", "beam", Sampling(seed=3)])
-def test_steps_are_given_what_was_prepared(model, strategy):
+def test_steps_receive_the_prepared_weights(model, strategy):
     decoded = generate(model, SOURCES, 4, strategy)
     plain = Markov(ops.convert_to_numpy(model.variables[0]))
     expected = generate(plain, SOURCES, 4, strategy)
@@ -45,7 +45,7 @@ def test_steps_are_given_what_was_prepared(model, strategy):
     np.testing.assert_allclose(decoded.scores, expected.scores, atol=1e-5)
 
 
-def test_assigned_weights_are_seen(model):
+def test_assigned_weights_take_effect(model):
     assert_same(
         generate(model, SOURCES, 4, "greedy"), by_brute_force(model, SOURCES, 4)
     )
@@ -55,14 +55,14 @@ def test_assigned_weights_are_seen(model):
     )
 
 
-def test_a_stream_is_given_it_too(model):
+def test_stream_receives_the_prepared_weights(model):
     *_, last = stream(model, SOURCES, 4, "greedy")
     np.testing.assert_array_equal(
         last.tokens, generate(model, SOURCES, 4, "greedy").tokens
     )
 
 
-def test_a_stream_has_the_weights_of_its_first_item(model):
+def test_stream_uses_the_weights_at_its_first_item(model):
     items = stream(model, SOURCES, 4, "greedy")
     model.variables[0].assign(-model.variables[0])
     *_, last = items
@@ -79,7 +79,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_transformer_steps_alike_with_it_and_without(form):
+def test_prepared_weights_do_not_change_the_logits(form):
     model = randomize(tiny_transformer(num_layers=2, **FORMS[form]))
     source = ops.convert_to_tensor(SOURCE)
     states = [model.start_decoding(source, 6) for _ in range(2)]
@@ -94,7 +94,7 @@ def test_a_transformer_steps_alike_with_it_and_without(form):
 
 
 @pytest.mark.parametrize("form", ["tied", *once(["untied", "tied, biased"])])
-def test_a_transformer_generates_with_the_weights_of_now(form):
+def test_transformer_generates_with_its_current_weights(form):
     first, second = (
         randomize(tiny_transformer(**FORMS[form]), seed=seed) for seed in (1, 2)
     )
@@ -108,7 +108,7 @@ def test_a_transformer_generates_with_the_weights_of_now(form):
 
 
 @pytest.mark.filterwarnings("ignore:.*does not have a `quantize` method")
-def test_layers_that_are_quantized_later_are_not_joined():
+def test_layers_quantized_later_are_not_fused():
     first = tiny_transformer()
     first.generate(SOURCE, max_new_tokens=5)
     second = tiny_transformer(random=False)

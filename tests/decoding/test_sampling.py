@@ -1,4 +1,4 @@
-"""Sampling against a loop with the same draws, and against its distribution."""
+"""Sampling against a loop with the same draws and against its distribution."""
 
 import keras
 import numpy as np
@@ -7,14 +7,14 @@ from scipy import stats
 
 from keras_attn.decoding import Sampling, generate
 from keras_attn.decoding.row_streams import uniform_rows
-from tests.decoding.reference import assert_equals, may_follow
-from tests.decoding.tree import Tree
+from tests.helpers.decoding_reference import assert_equals, may_follow
+from tests.helpers.tree import Tree
 
 SOURCES = np.arange(40, dtype="int32")[:, None]
 
 
 def distribution(log_probs, allowed, temperature=1.0, top_k=None, top_p=None):
-    """Returns {token: probability}, the likeliest first."""
+    """Returns {token: probability}, most likely first."""
     ranked = sorted(allowed, key=lambda token: -log_probs[token])
     ranked = ranked[:top_k]
     weights = np.exp(log_probs[ranked] / temperature)
@@ -31,7 +31,7 @@ def distribution(log_probs, allowed, temperature=1.0, top_k=None, top_p=None):
 
 
 def sampled(model, source, uniforms, max_new_tokens, allowed, **kwargs):
-    """Returns (score, tokens) of one sequence, by its uniform numbers."""
+    """Returns (score, tokens) of one sequence for given uniform numbers."""
     tokens, score = [], 0.0
     while len(tokens) < max_new_tokens and model.end_id not in tokens:
         log_probs = model.log_probs(source, tokens)
@@ -92,8 +92,8 @@ def test_equals_a_loop_with_the_same_draws(kwargs, rules):
     [{}, {"temperature": 2.0}, {"top_k": 3}, {"top_p": 0.7}],
     ids=str,
 )
-def test_draws_from_the_distribution(kwargs):
-    """Chi-square of the first token over 2,000 rows and 2 samples each."""
+def test_samples_follow_the_distribution(kwargs):
+    """Chi-square test of the first token of 2,000 rows with 2 samples each."""
     model = Tree.random(1, size=8, length=1)
     sources = np.zeros((2000, 2), "int32")
     sources[:, 1] = np.arange(2000) + 1
@@ -104,8 +104,8 @@ def test_draws_from_the_distribution(kwargs):
     )
     counts = np.array([(tokens == token).sum() for token in expected])
     assert counts.sum() == 4000
-    wanted = 4000 * np.array(list(expected.values()))
-    assert stats.chisquare(counts, wanted).pvalue > 0.01
+    frequencies = 4000 * np.array(list(expected.values()))
+    assert stats.chisquare(counts, frequencies).pvalue > 0.01
     # The samples of one row are independent of each other.
     table = np.zeros((8, 8))
     np.add.at(table, (tokens[:, 0, 0], tokens[:, 1, 0]), 1)
@@ -113,7 +113,7 @@ def test_draws_from_the_distribution(kwargs):
     assert stats.chi2_contingency(table).pvalue > 0.01
 
 
-def test_seeds():
+def test_seed_determines_the_samples():
     model = Tree.random(40, size=7, length=4)
 
     def tokens(seed):
@@ -123,7 +123,7 @@ def test_seeds():
     np.testing.assert_array_equal(tokens(1), traced[0])
     assert (tokens(2) != traced[0]).any()
     if keras.backend.backend() != "torch":
-        # A seed is data: another one does not compile again.
+        # The seed is not compiled in: another one does not recompile.
         assert model.steps == traced[1]
     first, second = tokens(None), tokens(None)
     assert (first != second).any()
@@ -131,7 +131,7 @@ def test_seeds():
     np.testing.assert_array_equal(tokens(None), first)
 
 
-def test_streams_belong_to_rows():
+def test_random_streams_depend_on_rows_only():
     rows = np.array([[5, 6, 0, 0], [7, 0, 0, 0], [6, 5, 0, 0]], "int32")
     drawn = uniform_rows(rows, 2, 5, seed=1, pad_id=0)
     assert drawn.dtype == "float32" and drawn.shape == (3, 2, 5)
@@ -139,7 +139,7 @@ def test_streams_belong_to_rows():
     alone = uniform_rows(rows[1:2, :1], 1, 3, seed=1, pad_id=0)
     np.testing.assert_array_equal(alone[0, 0], drawn[1, 0, :3])
     assert len(np.unique(drawn)) == drawn.size
-    # Padding on the left is padding too.
+    # Left padding is ignored too.
     left = uniform_rows(np.array([[0, 0, 5, 6]]), 2, 5, seed=1, pad_id=0)
     np.testing.assert_array_equal(left[0], drawn[0])
     images = {"image": np.ones((2, 3, 3)), "mask": np.array([[True]] * 2)}
@@ -164,7 +164,7 @@ def test_streams_belong_to_rows():
         ),
     ],
 )
-def test_bad_arguments_are_refused(arguments, message):
+def test_invalid_arguments_raise(arguments, message):
     with pytest.raises(ValueError, match=message):
         Sampling(**arguments)
 

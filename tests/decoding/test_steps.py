@@ -1,4 +1,4 @@
-"""Cached steps against the full pass, for the logits of every step."""
+"""Logits of cached steps against a full forward pass."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from keras import ops
 
 from keras_attn.cache import reorder
 from tests.helpers.arrays import to_numpy
-from tests.models.tiny import SOURCE, tiny_transformer
+from tests.helpers.tiny_models import SOURCE, tiny_transformer
 
 TARGET = np.array([[1, 9, 4], [1, 7, 3]], "int32")
 
@@ -27,7 +27,7 @@ def test_steps_equal_the_full_pass(form, beams):
     model = tiny_transformer(num_layers=2, **form)
     state = model.start_decoding(ops.convert_to_tensor(SOURCE), 6)
     assert to_numpy(state.tokens).tolist() == [[1], [1]]
-    # The beams of one source stand side by side, and share its memory.
+    # The beams of one source are adjacent and share its memory.
     source = np.repeat(SOURCE, beams, axis=0)
     target = np.repeat(TARGET, beams, axis=0)
     target[1:, 2] = 10
@@ -44,7 +44,7 @@ def test_steps_equal_the_full_pass(form, beams):
         )
 
 
-def test_reordered_hypotheses_go_on_as_if_they_had_been_their_own():
+def test_reordered_hypotheses_continue_correctly():
     model = tiny_transformer(num_layers=2)
     state = model.start_decoding(ops.convert_to_tensor(SOURCE[[0, 0]]), 6)
     expected = to_numpy(model((SOURCE[[0, 0]], TARGET[[1, 0]])))

@@ -1,4 +1,4 @@
-"""What holds for every strategy: rows, prefixes, bans, scores, weights."""
+"""Tests of all strategies: rows, prefixes, constraints, scores, weights."""
 
 import keras
 import numpy as np
@@ -12,16 +12,16 @@ from keras_attn.decoding import (
     Sampling,
     generate,
 )
-from tests.decoding import reference
 from tests.decoding.markov import Markov
 from tests.decoding.strategies import (
     STRATEGIES,
     every_kind,
     every_strategy,
 )
-from tests.decoding.tree import Tree
+from tests.helpers import decoding_reference as reference
 from tests.helpers.arrays import to_numpy
-from tests.models.tiny import talkative_transformer
+from tests.helpers.tiny_models import talkative_transformer
+from tests.helpers.tree import Tree
 
 SOURCES = np.array(
     [
@@ -42,10 +42,10 @@ def model():
 
 
 @every_kind
-def test_a_row_gets_the_answer_that_it_gets_alone(model, name):
+def test_rows_are_decoded_as_if_alone(model, name):
     strategy = STRATEGIES[name]()
     prefix = [[4], [], [6, 7], [3], [10]]
-    # Beside a row so long that the others get more padding than alone.
+    # A long row, so that the others get more padding than alone.
     rows = [*SOURCES, np.arange(17) % 8 + 3]
     together = model.generate(
         rows, max_new_tokens=6, strategy=strategy, prefix=[*prefix, []]
@@ -66,7 +66,7 @@ def test_a_row_gets_the_answer_that_it_gets_alone(model, name):
 
 
 @every_strategy
-def test_scores_are_those_of_a_teacher_forced_pass(model, name):
+def test_scores_equal_those_of_a_teacher_forced_pass(model, name):
     strategy = STRATEGIES[name](min_new_tokens=3, suppress_tokens=[5])
     decoded = model.generate(
         SOURCES, max_new_tokens=6, strategy=strategy, prefix=[7]
@@ -85,7 +85,7 @@ def test_scores_are_those_of_a_teacher_forced_pass(model, name):
     np.testing.assert_allclose(
         decoded.scores.reshape(-1), total, rtol=1e-4, atol=1e-4
     )
-    # The rules that were given along with it.
+    # The constraints hold.
     assert (decoded.tokens[..., 0] == 7).all()
     assert not np.isin(decoded.tokens, [1, 5]).any()
     assert (decoded.lengths >= 3).all()
@@ -97,7 +97,7 @@ def test_scores_are_those_of_a_teacher_forced_pass(model, name):
 @pytest.mark.parametrize(
     "strategy, top", [("greedy", 1), ("beam", 1), ("sample", 1)]
 )
-def test_names(model, strategy, top):
+def test_strategies_by_name(model, strategy, top):
     keras.utils.set_random_seed(1)
     by_name = model.generate(SOURCES, max_new_tokens=4, strategy=strategy)
     keras.utils.set_random_seed(1)
@@ -110,8 +110,8 @@ def test_names(model, strategy, top):
 
 
 @every_kind
-def test_a_longer_prefix_is_a_result_itself(model, name):
-    """What a strategy chose, forced on it, is what it chooses."""
+def test_forcing_the_result_as_prefix_gives_the_same_result(model, name):
+    """The first tokens of a result as prefix give the result again."""
     strategy = STRATEGIES[name]()
     if isinstance(strategy, BeamSearch):
         strategy = BeamSearch(3, 1)
@@ -124,7 +124,7 @@ def test_a_longer_prefix_is_a_result_itself(model, name):
     np.testing.assert_allclose(again.scores[:, 0], free.scores[:, 0], rtol=1e-5)
 
 
-def test_a_prefix_may_fill_the_whole_sequence_and_hold_what_is_banned():
+def test_prefix_may_be_complete_and_contain_suppressed_tokens():
     tree = Tree.random(2, size=6, length=3)
     sources = np.array([[0], [1]], "int32")
     for strategy in (
@@ -140,7 +140,7 @@ def test_a_prefix_may_fill_the_whole_sequence_and_hold_what_is_banned():
         np.testing.assert_allclose(decoded.scores[:, 0], expected, rtol=1e-5)
 
 
-def test_forms_of_a_prefix():
+def test_accepted_forms_of_a_prefix():
     tree = Tree.random(2, size=6, length=3)
     sources = np.array([[0], [1]], "int32")
 
@@ -174,7 +174,7 @@ def test_forms_of_a_prefix():
         (3, "`prefix` must be a list.*3"),
     ],
 )
-def test_bad_prefixes_are_refused(model, prefix, message):
+def test_invalid_prefixes_raise(model, prefix, message):
     with pytest.raises(ValueError, match=message):
         model.generate(SOURCES, max_new_tokens=4, prefix=prefix)
 
@@ -194,20 +194,20 @@ def test_bad_prefixes_are_refused(model, prefix, message):
     ],
 )
 @every_strategy
-def test_what_no_model_can_obey_is_refused(model, name, arguments, message):
+def test_unsatisfiable_constraints_raise(model, name, arguments, message):
     with pytest.raises(ValueError, match=message):
         model.generate(
             SOURCES, max_new_tokens=4, strategy=STRATEGIES[name](**arguments)
         )
 
 
-def test_a_source_without_a_token_is_refused(model):
+def test_source_without_tokens_raises(model):
     with pytest.raises(ValueError, match=r"token in every row.*row 1"):
         model.generate([[5, 6], [0, 0]], max_new_tokens=4)
 
 
 @every_kind
-def test_weights_belong_to_the_sequences_returned(model, name):
+def test_weights_match_the_returned_sequences(model, name):
     decoded = model.generate(
         SOURCES,
         max_new_tokens=4,
@@ -219,7 +219,7 @@ def test_weights_belong_to_the_sequences_returned(model, name):
     assert decoded.weights.shape == (rows, top, 2, 2, length, SOURCES.shape[1])
     assert decoded.weights.dtype == "float32"
     paths = [block.cross_attention.path for block in model._decoder_blocks]
-    # All of them in one pass: no token depends on those after it.
+    # In one pass: no token depends on later ones.
     tokens = decoded.tokens.reshape(-1, length)
     given = np.concatenate([np.ones_like(tokens[:, :1]), tokens[:, :-1]], 1)
     with keras_attn.ops.capture_weights() as captured:
@@ -233,7 +233,7 @@ def test_weights_belong_to_the_sequences_returned(model, name):
         assert not found[row, :, :, number:].any()
 
 
-def test_weights_of_a_model_without_any_are_refused():
+def test_return_weights_without_align_raises():
     with pytest.raises(ValueError, match=r"`return_weights`.*Markov"):
         generate(
             Markov(np.zeros((1, 4, 4))),

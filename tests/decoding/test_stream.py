@@ -1,4 +1,4 @@
-"""`stream`: every step in view, the last one equal to `generate`."""
+"""`stream`: every step, the last one equal to `generate`."""
 
 import gc
 import importlib
@@ -19,8 +19,8 @@ from keras_attn.decoding import (
 )
 from keras_attn.decoding import loop as decoding_loop
 from tests.decoding.strategies import STRATEGIES, every_kind
-from tests.decoding.tree import Tree
-from tests.models.tiny import talkative_transformer
+from tests.helpers.tiny_models import talkative_transformer
+from tests.helpers.tree import Tree
 
 ROWS = [[5, 6, 7, 2], [8, 2], [3, 4, 5, 6, 7, 2], [9, 9, 2], [10]]
 PREFIX = [[4], [], [6, 7], [3], [10]]
@@ -39,7 +39,7 @@ def assert_equal(item, decoded):
 
 @every_kind
 @pytest.mark.parametrize("prefix", [None, PREFIX], ids=["free", "prefix"])
-def test_the_last_item_is_what_generate_returns(model, name, prefix):
+def test_last_item_equals_generate(model, name, prefix):
     strategy = STRATEGIES[name]()
     items = list(
         model.stream(ROWS, max_new_tokens=6, strategy=strategy, prefix=prefix)
@@ -58,7 +58,7 @@ def test_the_last_item_is_what_generate_returns(model, name, prefix):
 
 
 @every_kind
-def test_live_sequences_continue_those_they_name(model, name):
+def test_active_hypotheses_extend_their_parents(model, name):
     items = list(
         model.stream(
             ROWS, max_new_tokens=6, strategy=STRATEGIES[name](), prefix=PREFIX
@@ -68,21 +68,21 @@ def test_live_sequences_continue_those_they_name(model, name):
         alive = after.active.lengths > 0
         np.testing.assert_array_equal(alive, after.active.scores > -np.inf)
         assert (after.active.lengths[alive] == after.step).all()
-        rows, places = np.nonzero(alive)
-        origins = after.active.parents[rows, places]
+        rows, indices = np.nonzero(alive)
+        origins = after.active.parents[rows, indices]
         old = before.active.tokens[rows, origins]
-        new = after.active.tokens[rows, places]
+        new = after.active.tokens[rows, indices]
         np.testing.assert_array_equal(
             new[:, : before.step], old[:, : before.step]
         )
         assert (new[:, before.step] != 0).all()
         assert not new[:, after.step :].any()
         gained = (
-            after.active.scores[rows, places]
+            after.active.scores[rows, indices]
             - before.active.scores[rows, origins]
         )
         assert (gained <= 1e-5).all()
-        # What has ended stays, or is driven out by something better.
+        # Finished hypotheses stay unless a better one replaces them.
         assert (after.scores >= before.scores - 1e-5).all() or name in (
             "greedy",
             "sample",
@@ -91,7 +91,7 @@ def test_live_sequences_continue_those_they_name(model, name):
 
 
 @pytest.mark.parametrize("strategy", ["greedy", "sample"])
-def test_sequences_that_grow_are_shown_as_they_grow(model, strategy):
+def test_items_are_prefixes_of_the_result(model, strategy):
     keras.utils.set_random_seed(3)
     items = list(model.stream(ROWS, max_new_tokens=6, strategy=strategy))
     last = items[-1]
@@ -107,28 +107,28 @@ def test_sequences_that_grow_are_shown_as_they_grow(model, strategy):
         )
 
 
-def test_beams_are_those_of_the_rules():
-    """The first step of a search, from the probabilities themselves."""
+def test_first_step_of_beam_search():
+    """The first step, computed from the log-probabilities."""
     tree = Tree.random(2, size=6, length=3)
     sources = np.array([[0], [1]], "int32")
-    # Two have to end, so that no source is done at once.
+    # Two must end, so no source is done immediately.
     first = next(stream(tree, sources, 3, BeamSearch(2, 2, 0.0)))
     for row in range(2):
-        chances = tree.log_probs(sources[row], [])
-        ranked = sorted(range(2, 6), key=lambda token: -chances[token])
+        log_probs = tree.log_probs(sources[row], [])
+        ranked = sorted(range(2, 6), key=lambda token: -log_probs[token])
         going = [token for token in ranked if token != 2][:2]
         assert first.active.tokens[row, :, 0].tolist() == going
         np.testing.assert_allclose(
-            first.active.scores[row], chances[going], rtol=1e-5
+            first.active.scores[row], log_probs[going], rtol=1e-5
         )
         ended = 2 in ranked[:2]
         assert first.lengths[row, 0] == ended
-        wanted = chances[2] if ended else -np.inf
-        np.testing.assert_allclose(first.scores[row, 0], wanted, rtol=1e-5)
+        expected = log_probs[2] if ended else -np.inf
+        np.testing.assert_allclose(first.scores[row, 0], expected, rtol=1e-5)
     assert (first.active.parents == 0).all()
 
 
-def test_a_step_is_computed_when_it_is_asked_for(monkeypatch):
+def test_steps_are_computed_lazily(monkeypatch):
     module = importlib.import_module("keras_attn.decoding.stream")
     calls = []
 
@@ -147,12 +147,12 @@ def test_a_step_is_computed_when_it_is_asked_for(monkeypatch):
     assert not calls
     next(items)
     next(items)
-    assert len(calls) == 3  # the start, and two turns
+    assert len(calls) == 3  # the start and two steps
     items.close()
     assert list(items) == [] and len(calls) == 3
 
 
-def test_no_step_compiles_again():
+def test_steps_are_compiled_once():
     tree = Tree(np.zeros((1, 1, 6)), np.zeros((1, 6)))
     sources = np.zeros((2, 1), "int32")
     strategy = BeamSearch(2, min_new_tokens=9)
@@ -163,7 +163,7 @@ def test_no_step_compiles_again():
     assert tree.steps == traced
 
 
-def test_items_do_not_change_afterwards(model):
+def test_items_are_not_modified_later(model):
     items, copies = [], []
     for item in model.stream(ROWS, max_new_tokens=5, strategy="beam"):
         items.append(item)
@@ -173,7 +173,7 @@ def test_items_do_not_change_afterwards(model):
 
 
 @pytest.mark.parametrize("name", ["greedy", "beam"])
-def test_longer_ones_grow_in_segments(name, monkeypatch):
+def test_slots_grow_during_a_stream(name, monkeypatch):
     monkeypatch.setattr(decoding_loop, "FIRST_LENGTH", 2)
     model = talkative_transformer(seed=8, num_layers=2)
     items = list(model.stream(ROWS, 5, STRATEGIES[name]()))
@@ -183,7 +183,7 @@ def test_longer_ones_grow_in_segments(name, monkeypatch):
     assert {item.tokens.shape[-1] for item in items} == {5}
 
 
-def test_a_stream_does_not_keep_a_model_alive():
+def test_stream_does_not_keep_its_model_alive():
     tree = Tree.random(1, size=6, length=3)
     list(stream(tree, np.zeros((1, 1), "int32"), 3, "beam"))
     alive = weakref.ref(tree)
@@ -209,13 +209,13 @@ def test_a_stream_does_not_keep_a_model_alive():
         ({"inputs": [[11]]}, r"`inputs` must lie in \[0, 11\)"),
     ],
 )
-def test_bad_arguments_are_refused_at_once(model, arguments, message):
+def test_invalid_arguments_raise_immediately(model, arguments, message):
     arguments = {"inputs": ROWS, "max_new_tokens": 4} | arguments
     with pytest.raises(ValueError, match=message):
         model.stream(**arguments)
 
 
-def test_a_learned_table_limits_the_whole_length():
+def test_learned_position_table_limits_the_length():
     model = talkative_transformer(
         seed=8, position_embedding="learned", max_sequence_length=6
     )
@@ -229,7 +229,7 @@ def test_a_learned_table_limits_the_whole_length():
         model.generate(ROWS, max_new_tokens=7)
 
 
-def test_capture_around_it_is_refused(model):
+def test_stream_inside_capture_raises(model):
     with keras_attn.ops.capture_weights():
         with pytest.raises(RuntimeError, match="captured inside stream"):
             model.stream(ROWS)

@@ -1,4 +1,4 @@
-"""How a model's steps run on PyTorch: captured, compiled, or as they are."""
+"""Decoding steps on PyTorch: captured, compiled or eager."""
 
 import shutil
 
@@ -7,66 +7,68 @@ import numpy as np
 import pytest
 
 from keras_attn.decoding import BeamSearch, generate, stream
-from tests.decoding.tree import Tree
+from tests.helpers.tree import Tree
 
 TORCH = keras.backend.backend() == "torch"
-torch_only = pytest.mark.skipif(not TORCH, reason="others compile the loop")
+torch_only = pytest.mark.skipif(
+    not TORCH, reason="other backends compile the loop"
+)
 SOURCES = np.array([[0], [1]], "int32")
 
 
-class Looking(Tree):
-    """A tree whose steps look at values."""
+class ReadsValues(Tree):
+    """A tree whose steps read the values of tensors."""
 
     def decode_step(self, tokens, state):
-        """Counts on NumPy how many tokens there are, and steps."""
+        """Counts the tokens with NumPy before the step."""
         self.seen = int(keras.ops.convert_to_numpy(tokens).size)
         return super().decode_step(tokens, state)
 
 
 @torch_only
 @pytest.mark.parametrize("search", [generate, stream])
-def test_a_step_that_looks_at_values_is_told_the_way_out(search):
-    model = Looking.random(2, size=6, length=3)
+def test_error_for_reading_values_suggests_plain_steps(search):
+    model = ReadsValues.random(2, size=6, length=3)
     with pytest.raises(RuntimeError, match='`torch_steps` is "plain"'):
         list(search(model, SOURCES, 3, "greedy"))
 
 
 @torch_only
-def test_plain_steps_run_as_they_are(captures):
-    wanted = generate(
+def test_plain_steps_run_eagerly(captures):
+    expected = generate(
         Tree.random(2, size=6, length=3), SOURCES, 3, BeamSearch(3, 2)
     )
-    assert len(captures) == 2  # the start and the turn
-    model = Looking.random(2, size=6, length=3)
+    assert len(captures) == 2  # the start and the step
+    model = ReadsValues.random(2, size=6, length=3)
     model.torch_steps = "plain"
     found = generate(model, SOURCES, 3, BeamSearch(3, 2))
     assert len(captures) == 2 and model.seen == 6 and model.steps > 1
-    for one, other in zip(found[:3], wanted[:3], strict=True):
+    for one, other in zip(found[:3], expected[:3], strict=True):
         np.testing.assert_array_equal(one, other)
     *_, last = stream(model, SOURCES, 3, BeamSearch(3, 2))
-    np.testing.assert_array_equal(last.tokens, wanted.tokens)
+    np.testing.assert_array_equal(last.tokens, expected.tokens)
 
 
-# PyTorch's compiler warns of parts of its own.
+# torch.compile emits deprecation warnings about its own code.
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @torch_only
-@pytest.mark.skipif(shutil.which("g++") is None, reason="there is no compiler")
-def test_compiled_steps_find_the_same():
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
+def test_compiled_steps_give_the_same_result():
     strategy = BeamSearch(2, 2, min_new_tokens=2)
-    wanted = generate(Tree.random(2, 6, 3), SOURCES, 3, strategy)
+    expected = generate(Tree.random(2, 6, 3), SOURCES, 3, strategy)
     model = Tree.random(2, 6, 3)
     model.torch_steps = "compiled"
     for _ in range(2):
         found = generate(model, SOURCES, 3, strategy)
-        np.testing.assert_array_equal(found.tokens, wanted.tokens)
-        np.testing.assert_allclose(found.scores, wanted.scores, rtol=1e-5)
+        np.testing.assert_array_equal(found.tokens, expected.tokens)
+        np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-5)
     model.variables[0].assign(-keras.ops.convert_to_numpy(model.variables[0]))
     other = generate(model, SOURCES, 3, strategy)
     assert (other.scores != found.scores).all()
 
 
 @pytest.mark.parametrize("search", [generate, stream])
-def test_another_way_is_refused(search):
+def test_invalid_torch_steps_raises(search):
     model = Tree.random(2, size=6, length=3)
     model.torch_steps = "fast"
     with pytest.raises(ValueError, match=r"`torch_steps` must be one of.*fast"):

@@ -1,4 +1,4 @@
-"""Attention maps: what they show, of whom, and that they change nothing."""
+"""attention_maps: weights, token names, and no side effects."""
 
 import keras
 import numpy as np
@@ -17,9 +17,9 @@ from keras_attn.models import (
     TransformerXL,
     XLNet,
 )
-from tests.contract import randomize
 from tests.helpers.cases import once
-from tests.ops.cases import values
+from tests.helpers.contract import randomize
+from tests.helpers.ops_cases import values
 
 SIZES = {"num_layers": 2, "num_heads": 2, "hidden_dim": 8}
 SOURCES = np.int32([[5, 6, 7, 2], [8, 2, 0, 0]])
@@ -56,10 +56,10 @@ def test_maps_of_a_transformer():
         queries = 4 if encoder else 3
         keys = 4 if encoder or cross else 3
         assert one.weights.shape == (2, 2, queries, keys)
-        weights, asking, looked_at = one.of(1)
+        weights, query_tokens, key_tokens = one.of(1)
         source, target = ["t8", "t2"], ["t1", "t5"]
-        assert asking == (source if encoder else target)
-        assert looked_at == (source if encoder or cross else target)
+        assert query_tokens == (source if encoder else target)
+        assert key_tokens == (source if encoder or cross else target)
         assert weights.shape == (2, 2, 2)
         np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-5)
         mask = source_mask if encoder or cross else TARGETS != 0
@@ -72,7 +72,7 @@ def test_weights_are_those_of_the_layer():
     assert one.heads == (1,) and one.weights.shape == (2, 1, 4, 4)
     both = attention_maps(model, SOURCES)
     np.testing.assert_array_equal(one.weights[:, 0], both[0].weights[:, 1])
-    # By hand: pre-norm, so the first block reads normalised embeddings.
+    # By hand: pre-norm, so the first block reads normalized embeddings.
     by_path = {w.path: values(w) for w in model.weights}
     x = by_path["token_embedding/table/embeddings"][SOURCES]
     x = x + by_path["positions/table/embeddings"][: SOURCES.shape[1]]
@@ -89,32 +89,32 @@ def test_weights_are_those_of_the_layer():
         )
     )
     scores = np.einsum("bth,bsh->bts", query, key) / 2
-    seen = np.tri(4, dtype=bool) & (SOURCES != 0)[:, None]
-    powers = np.where(seen, np.exp(scores), 0)
+    token_mask = SOURCES != 0
+    visible = np.tri(4, dtype=bool) & token_mask[:, None]
+    powers = np.where(visible, np.exp(scores), 0)
     expected = powers / powers.sum(-1, keepdims=True)
-    there = SOURCES != 0
     np.testing.assert_allclose(
-        one.weights[:, 0][there], expected[there], atol=1e-5
+        one.weights[:, 0][token_mask], expected[token_mask], atol=1e-5
     )
 
 
-def test_only_the_chosen_layers_are_computed_anew(monkeypatch):
+def test_only_the_selected_layers_return_weights(monkeypatch):
     from keras_attn.layers import multi_head_attention as module
 
-    wanted = []
+    requested = []
     attend_sanitized = module.attend_sanitized
 
     def watched(*args, return_weights=False, **kwargs):
-        wanted.append(return_weights)
+        requested.append(return_weights)
         return attend_sanitized(*args, return_weights=return_weights, **kwargs)
 
     monkeypatch.setattr(module, "attend_sanitized", watched)
     attention_maps(gpt(), SOURCES, layers=["block_1/"])
-    assert wanted == [False, True]
+    assert requested == [False, True]
 
 
-def test_generated_sequences_show_how_they_were_written():
-    """As the search saw it, which takes its weights another way."""
+def test_maps_of_generated_sequences_match_the_search():
+    """The search computes its weights with the cache."""
     model = transformer()
     decoded = model.generate(
         SOURCES,
@@ -130,21 +130,21 @@ def test_generated_sequences_show_how_they_were_written():
     for number, one in enumerate(maps):
         assert one.weights.shape == (4, 2, length, 4)
         weights = one.weights.reshape(2, 2, 2, length, 4)
-        there = np.arange(length) < decoded.lengths[..., None]
+        token_mask = np.arange(length) < decoded.lengths[..., None]
         expected = decoded.weights[:, :, number]
         np.testing.assert_allclose(
-            np.moveaxis(weights, 3, 2)[there],
-            np.moveaxis(expected, 3, 2)[there],
+            np.moveaxis(weights, 3, 2)[token_mask],
+            np.moveaxis(expected, 3, 2)[token_mask],
             atol=1e-5,
         )
-    # A row of a map is where the next token was chosen.
+    # A row of a map is where the next token was predicted.
     for b, h in np.ndindex(2, 2):
         written = decoded.tokens[b, h][: decoded.lengths[b, h]]
         names = named([1, *written[:-1]])
         assert maps[0].of(2 * b + h)[1] == names
 
 
-def test_a_sequence_that_ended_early_has_no_rows_behind_its_end():
+def test_a_finished_sequence_has_no_rows_after_its_end():
     model = transformer()
     decoded = Decoded(
         np.int32([[[9, 2, 0, 0]], [[6, 7, 8, 2]]]),
@@ -167,7 +167,7 @@ def test_a_sequence_that_ended_early_has_no_rows_behind_its_end():
 
 
 @pytest.mark.parametrize("prompts", ["mask", *once(["lists", "left"])])
-def test_generated_texts(prompts):
+def test_continued_prompts(prompts):
     model = gpt()
     rows = [[5, 6, 7], [8]]
     given = {
@@ -185,12 +185,12 @@ def test_generated_texts(prompts):
         text = [*prompt, *added[:-1].tolist()]
         weights, queries, keys = maps[-1].of(row)
         assert queries == keys == named(text)
-        # One row alone, read as a whole.
+        # One row by itself, in a full pass.
         (_, alone) = attention_maps(model, np.int32([text]))
         np.testing.assert_allclose(weights, alone.weights[0], atol=1e-5)
 
 
-def test_what_fills_the_position_table():
+def test_a_sequence_that_fills_the_position_table():
     model = made(GPT(12, max_sequence_length=6, **SIZES))
     decoded = model.generate([[5, 6, 7]], 4, verbose=0)
     (one, _) = attention_maps(model, [[5, 6, 7]], decoded=decoded)
@@ -199,8 +199,8 @@ def test_what_fills_the_position_table():
 
 
 @pytest.mark.parametrize("kind", ["GPT", *once(["TransformerXL", "XLNet"])])
-def test_rows_of_any_length_where_no_id_is_padding(kind):
-    """What fills a row up is neither looked at nor named."""
+def test_rows_of_any_length_without_a_padding_id(kind):
+    """Padding is neither attended to nor named."""
     ids = {"pad_id": None, "start_id": None, "end_id": None}
     makes = {
         "GPT": lambda: GPT(12, max_sequence_length=16, **SIZES, **ids),
@@ -233,26 +233,26 @@ def _row_of(decoded, row):
     )
 
 
-def test_an_xlnet_guesses_what_it_wrote():
-    """The rows of the guesses are those that the tokens were chosen by."""
+def test_xlnet_query_stream_of_generated_tokens():
+    """The query stream has the rows that predicted the tokens."""
     model = made(XLNet(12, **SIZES))
     decoded = model.generate([[5, 6], [7]], 3, verbose=0)
     maps = attention_maps(
         model, [[5, 6], [7]], tokens=named, decoded=decoded, layers="block_0/"
     )
-    content, guesses = maps
-    assert (content.call, guesses.call) == (0, 1)
+    content, queries = maps
+    assert (content.call, queries.call) == (0, 1)
     written = decoded.tokens[1, 0][: decoded.lengths[1, 0]]
-    assert guesses.of(1)[1][: len(written)] == named(written)
-    # Each sees what is before it, and nothing of what comes later.
-    seen = guesses.weights[0].max(axis=0) > 0
+    assert queries.of(1)[1][: len(written)] == named(written)
+    # Each target sees the tokens before it, and no later ones.
+    seen = queries.weights[0].max(axis=0) > 0
     np.testing.assert_array_equal(
         seen[: decoded.lengths[0, 0]],
         np.arange(seen.shape[1]) < 2 + np.arange(len(seen))[:, None],
     )
 
 
-def test_a_carried_memory_stays_as_it_was():
+def test_a_stateful_memory_is_unchanged():
     model = made(
         TransformerXL(12, memory_length=3, stateful_batch_size=2, **SIZES)
     )
@@ -269,7 +269,7 @@ def test_a_carried_memory_stays_as_it_was():
         np.testing.assert_array_equal(values(variable), value)
 
 
-def test_two_rows_are_no_pair():
+def test_two_rows_are_not_a_pair():
     (one, _) = attention_maps(
         gpt(), [[5, 6, 7], [8, 9, 10]], tokens=named, heads=np.int64(1)
     )
@@ -277,7 +277,7 @@ def test_two_rows_are_no_pair():
     assert one.query_tokens == [named([5, 6, 7]), named([8, 9, 10])]
 
 
-def test_heads_know_what_is_padding():
+def test_task_heads_have_padding_masks():
     encoder = made(
         Bert(12, intermediate_dim=16, max_sequence_length=8, **SIZES)
     )
@@ -294,7 +294,7 @@ def test_heads_know_what_is_padding():
     assert maps[0].query_tokens[3] == ["", "", "t2", "t8"]
 
 
-def test_memories_and_guesses():
+def test_memories_and_query_streams():
     model = made(TransformerXL(12, memory_length=3, **SIZES))
     ids = SOURCES[:, :2]
     _, memory = model.advance(ids)
@@ -313,7 +313,7 @@ def test_memories_and_guesses():
     assert [one.call for one in maps] == [0, 1]
     assert maps[1].query_tokens == [["t6"], ["t8"]]
     assert maps[1].weights.shape == (2, 2, 1, 2)
-    # The second of the first row sees the first, and not itself.
+    # The target in the first row sees the first token, but not itself.
     np.testing.assert_allclose(maps[1].weights[0, :, 0], [[1, 0]] * 2)
 
 
@@ -327,9 +327,11 @@ def test_other_models():
     assert one.key_tokens[1] == ["t8", "t2"]
 
 
-def test_bad_arguments():
+def test_invalid_arguments_raise():
     model = gpt()
-    with pytest.raises(ValueError, match="`model` must have an attention"):
+    with pytest.raises(
+        ValueError, match="must have a keras_attn attention layer"
+    ):
         attention_maps(model, SOURCES, layers="cross_attention")
     with pytest.raises(ValueError, match="`heads` must lie in"):
         attention_maps(model, SOURCES, heads=2)
@@ -344,7 +346,7 @@ def test_bad_arguments():
     for wrong in (lambda ids: "a" * len(ids), lambda ids: ["a"]):
         with pytest.raises(ValueError, match="a list of one name for each"):
             attention_maps(model, SOURCES, tokens=wrong)
-    with pytest.raises(ValueError, match="reads token_ids"):
+    with pytest.raises(ValueError, match="models with token_ids"):
         attention_maps(
             Bert(12, intermediate_dim=16, max_sequence_length=8, **SIZES),
             {"words": SOURCES},
@@ -354,5 +356,5 @@ def test_bad_arguments():
     with pytest.raises(ValueError, match="`inputs` must be the 1"):
         attention_maps(model, [[5], [6]], decoded=decoded)
     dense = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
-    with pytest.raises(ValueError, match="one that generates"):
+    with pytest.raises(ValueError, match="must be a generative model"):
         attention_maps(dense, np.ones((1, 3)), decoded=decoded)

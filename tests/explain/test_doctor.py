@@ -1,4 +1,4 @@
-"""`doctor` names the layers that let padding in, and no others."""
+"""`doctor` names the layers that leak padding, and no others."""
 
 import concurrent.futures
 import dataclasses
@@ -14,7 +14,7 @@ import keras_attn
 from keras_attn.layers import MultiHeadAttention
 from keras_attn.ops import Visibility
 from tests.helpers.cases import once
-from tests.models.tiny import SOURCE, TARGET, tiny_transformer
+from tests.helpers.tiny_models import SOURCE, TARGET, tiny_transformer
 
 IDS = np.array([[3, 4, 5, 6, 0, 0], [6, 7, 0, 0, 0, 0], [3, 4, 5, 6, 7, 8]])
 REAL = IDS != 0
@@ -53,7 +53,7 @@ def functional(attention, length=None):
 
 
 class SelfAttention(layers.Layer):
-    """A sublayer of one input, for `Sequential`."""
+    """A sublayer with one input, for `Sequential`."""
 
     def __init__(self, attention, **kwargs):
         super().__init__(**kwargs)
@@ -77,12 +77,13 @@ STACKS = {
 }
 
 
-# In a `Sequential` the mask is put back between the layers.
+# `Sequential` restores the mask between the layers.
 @pytest.mark.parametrize("stack", ["functional", *once(["subclassed"])])
-def test_the_second_attention_of_keras_leaks(stack):
+def test_the_second_keras_attention_leaks(stack):
     report = keras_attn.doctor(STACKS[stack](KINDS["theirs"]), IDS)
     assert not report
-    # What erases the mask is not what leaks: that is who misses it next.
+    # The leak is reported in the layer that misses the mask, not in the one
+    # that erased it.
     first = report.probes[0].leaks[0]
     assert (first.layer, first.location) == ("attention_1", "attention_1")
     assert report.leaks == ["attention_1"]
@@ -96,7 +97,7 @@ def test_the_second_attention_of_keras_leaks(stack):
 @pytest.mark.parametrize(
     "stack", ["functional", *once(["sequential", "subclassed"])]
 )
-def test_ours_does_not(stack):
+def test_keras_attn_attention_does_not_leak(stack):
     report = keras_attn.doctor(STACKS[stack](KINDS["ours"]), IDS)
     assert report and report.leaks == [] and report.refused == []
     assert len(report.probes) == 3
@@ -119,27 +120,27 @@ def test_the_report_is_a_table():
     keras.utils.set_random_seed(1)
     report = keras_attn.doctor(functional(KINDS["theirs"]), IDS)
     lines = re.sub(r"(?<![\d.])\d+ %", "# %", str(report)).splitlines()
-    place = "attention_1"
+    layer = "attention_1"
     lines = [re.sub(" +", " ", line) for line in lines]
     assert lines == [
         "Padding leaks, first in `attention_1`.",
         "",
         "changed output moved first leaking layer",
-        f"inputs: 3 more padded positions # % {place}",
-        f"inputs: other padded contents # % {place}",
+        f"inputs: 3 more padded positions # % {layer}",
+        f"inputs: other padded contents # % {layer}",
         "batch: each row by itself < 0.01 % -",
         "",
         "Every layer that lets padding in, by itself:",
-        f" {place} # %",
+        f" {layer} # %",
         "",
         "Called without a mask, though there had been one (`x + y` loses it,",
         "keras.layers.Add keeps it); it was last seen behind:",
-        f" {place} `attention_0`",
+        f" {layer} `attention_0`",
     ]
     assert repr(report) == "Report(leaks=['attention_1'])"
 
 
-# Two sequences, each with padding of its own.
+# Two sequences, each with its own padding.
 
 
 def test_a_transformer():
@@ -148,7 +149,7 @@ def test_a_transformer():
     assert len(report.probes) >= 3
 
 
-def test_a_transformer_that_is_blind_to_masks(monkeypatch):
+def test_a_transformer_that_ignores_masks(monkeypatch):
     to_mask = Visibility.to_mask
 
     def without_key_mask(visibility, *lengths):
@@ -158,12 +159,12 @@ def test_a_transformer_that_is_blind_to_masks(monkeypatch):
     model = tiny_transformer()
     monkeypatch.setattr(Visibility, "to_mask", without_key_mask)
     report = keras_attn.doctor(model, (SOURCE, TARGET))
-    # The decoder block is to blame too: it is judged on a clean memory.
+    # The decoder block leaks too: it is tested with a clean memory.
     assert report.leaks == ["encoder_block_0", "decoder_block_0"]
 
 
 def seq2seq(attention):
-    """Two attentions to one memory; PEERS: the second has lost its mask."""
+    """Two attentions to one memory; in Keras, the second has lost its mask."""
     source = keras.Input((None,), dtype="int32", name="source")
     target = keras.Input((None,), dtype="int32", name="target")
     memory = layers.Embedding(9, 8, mask_zero=True)(source)
@@ -176,7 +177,7 @@ def seq2seq(attention):
 
 @pytest.mark.parametrize("columns", [4, *once([6])])
 def test_the_second_attention_to_one_memory(columns):
-    """Also where both sides are of one length."""
+    """Also if both sides have the same length."""
     source, target = IDS, np.array(IDS[::-1, :columns])
     target[1, 1:] = 0
     report = keras_attn.doctor(seq2seq(KINDS["theirs"]), (source, target))
@@ -187,20 +188,20 @@ def test_the_second_attention_to_one_memory(columns):
     assert keras_attn.doctor(seq2seq(KINDS["ours"]), (source, target))
 
 
-# Masks that come in other ways.
+# Masks that are passed in other ways.
 
 
 class Masked(keras.Model):
-    """Features and a mask in a dict; obeys the mask, or does not."""
+    """Features and a mask in a dict; the mask is used or ignored."""
 
-    def __init__(self, obeys):
+    def __init__(self, uses_mask):
         super().__init__(name="masked")
-        self.obeys = obeys
+        self.uses_mask = uses_mask
         self.attention = MultiHeadAttention(2, 4, name="attention")
 
     def call(self, inputs):
         x, mask = inputs["features"], inputs["padding_mask"]
-        return self.attention(x, x, value_mask=mask if self.obeys else None)
+        return self.attention(x, x, value_mask=mask if self.uses_mask else None)
 
 
 @pytest.mark.parametrize("dtype", ["bool", *once(["int32"])])
@@ -231,7 +232,7 @@ class Segments(keras.Model):
         return y[:, 0]
 
 
-def test_segments_are_no_ids():
+def test_segment_ids_are_not_token_ids():
     inputs = {
         "token_ids": IDS,
         "segment_ids": np.array([[0, 0, 1, 1, 0, 0]] * 3),
@@ -252,13 +253,13 @@ def features(layer):
     return keras.Model(x, layer(x))
 
 
-def test_a_mask_that_is_given():
+def test_explicit_masks():
     rnn = features(layers.LSTM(4, return_sequences=True))
     assert keras_attn.doctor(rnn, X, mask=REAL)
     convolution = features(layers.Conv1D(4, 3, padding="same", name="wide"))
     report = keras_attn.doctor(convolution, X, mask=REAL)
     assert report.leaks == ["wide"]
-    # As a nest like the inputs, and as the mask that a tensor carries.
+    # As a nest like the inputs, and as the Keras mask of a tensor.
     listed = keras.Model([convolution.input], convolution.output)
     assert keras_attn.doctor(listed, [X], mask=[REAL]).leaks == ["wide"]
     carrying = ops.convert_to_tensor(X)
@@ -267,7 +268,7 @@ def test_a_mask_that_is_given():
     assert carrying._keras_mask is not None
 
 
-# Outputs and layers of all kinds.
+# Various outputs and layers.
 
 
 def embedded(*stack, length=None, mask_zero=True):
@@ -293,22 +294,22 @@ def test_pooled_outputs():
 
 
 class Sum(keras.Model):
-    """Attention behind a sum of embeddings."""
+    """Attention after a sum of embeddings."""
 
     def __init__(self, add):
         super().__init__()
         self.tokens = layers.Embedding(9, 8, mask_zero=True, name="tokens")
-        self.places = layers.Embedding(9, 8, name="places")
+        self.positions = layers.Embedding(9, 8, name="positions")
         self.add = add
         self.attention = MultiHeadAttention(2, 4, name="attention")
 
     def call(self, ids):
-        places = self.places(ops.arange(ids.shape[1])[None])
-        x = self.add([self.tokens(ids), ops.repeat(places, len(ids), 0)])
+        positions = self.positions(ops.arange(ids.shape[1])[None])
+        x = self.add([self.tokens(ids), ops.repeat(positions, len(ids), 0)])
         return self.attention(x, x)
 
 
-def test_a_mask_that_a_sum_has_lost():
+def test_a_mask_lost_by_a_sum():
     report = keras_attn.doctor(Sum(sum), IDS)
     (leak,) = {leak for probe in report.probes[:1] for leak in probe.leaks}
     assert (leak.layer, leak.unmasked_since) == ("attention", "`tokens`")
@@ -316,7 +317,7 @@ def test_a_mask_that_a_sum_has_lost():
         "(`x + y` loses it,\nkeras.layers.Add keeps it); it was last "
         "seen behind:\n  attention  `tokens`"
     )
-    # Of a functional model, and where a mask came with the inputs.
+    # In a functional model, and with a mask from the inputs.
     ids = keras.Input((None,), dtype="int32")
     x = layers.Embedding(9, 8, mask_zero=True)(ids)
     y = x + layers.Dense(8, name="dense")(x)
@@ -328,29 +329,29 @@ def test_a_mask_that_a_sum_has_lost():
     assert report.probes[0].leaks[0].unmasked_since == "the inputs"
 
 
-class Told(keras.Model):
-    """A leaking layer behind a sum, told of the mask in one way or another."""
+class PassesMask(keras.Model):
+    """A leaking layer after a sum, with the mask passed in different ways."""
 
-    def __init__(self, told):
+    def __init__(self, call_with):
         super().__init__()
         self.tokens = layers.Embedding(9, 8, mask_zero=True, name="tokens")
-        self.leaking = Deaf(name="leaking")
-        self.told = told
+        self.leaking = IgnoresMask(name="leaking")
+        self.call_with = call_with
 
     def call(self, ids):
         x = self.tokens(ids)
-        return self.told(self.leaking, x + x, ids != 0)
+        return self.call_with(self.leaking, x + x, ids != 0)
 
 
-class Deaf(layers.Layer):
-    """A mean over everything, whatever it is told."""
+class IgnoresMask(layers.Layer):
+    """A mean over all positions, whatever the mask."""
 
     def call(self, x, mask=None):
         return ops.mean(x, axis=1)
 
 
 @pytest.mark.parametrize(
-    ("told", "since"),
+    ("call_with", "since"),
     [
         (lambda layer, x, mask: layer(x), "`tokens`"),
         (lambda layer, x, mask: layer(x, mask), ""),
@@ -359,15 +360,15 @@ class Deaf(layers.Layer):
         (lambda layer, x, mask: layer(x, mask=None), "`tokens`"),
     ],
 )
-def test_a_mask_that_is_handed_over_is_not_missing(told, since):
-    report = keras_attn.doctor(Told(told), IDS)
+def test_an_explicit_mask_is_not_missing(call_with, since):
+    report = keras_attn.doctor(PassesMask(call_with), IDS)
     leaks = [x for probe in report.probes for x in probe.leaks]
     assert {x.layer for x in leaks} == {"leaking"}
     assert {x.unmasked_since for x in leaks} == {since}
 
 
-def test_sequences_of_one_length_are_not_mixed_up():
-    """One that never had a mask did not lose that of the other."""
+def test_sequences_of_equal_length_are_not_confused():
+    """A sequence without a mask has not lost that of the other one."""
     source = keras.Input((None,), dtype="int32")
     target = keras.Input((None,), dtype="int32")
     memory = layers.Embedding(9, 8, name="bare")(source)
@@ -381,11 +382,11 @@ def test_sequences_of_one_length_are_not_mixed_up():
     assert not any(x.unmasked_since for x in leaks)
 
 
-def test_whoever_has_a_mask_or_never_had_one_has_lost_none():
+def test_no_lost_mask_with_a_mask_or_without_any():
     wide = layers.Conv1D(4, 3, padding="same")
     wide.supports_masking = True
     for model in (
-        # A leak in spite of the mask.
+        # A leak despite the mask.
         embedded(wide),
         # No mask at all.
         embedded(layers.GlobalAveragePooling1D(), mask_zero=False),
@@ -396,7 +397,7 @@ def test_whoever_has_a_mask_or_never_had_one_has_lost_none():
         assert "Called without a mask" not in str(report)
 
 
-def test_every_layer_answers_for_itself():
+def test_layers_are_tested_separately():
     model = embedded(
         layers.Conv1D(8, 3, padding="same", name="first"),
         layers.Dense(8),
@@ -424,7 +425,7 @@ def test_recurrent_layers():
 
 
 class Loop(keras.Model):
-    """A cell in a loop of Python: its calls see one position each."""
+    """A cell in a Python loop, called on one position at a time."""
 
     def __init__(self):
         super().__init__()
@@ -445,7 +446,7 @@ def test_a_cell_in_a_loop():
     assert keras_attn.doctor(Loop(), IDS)
 
 
-def test_a_layer_inside_a_model_inside_a_model():
+def test_a_layer_in_a_nested_model():
     inner = features(layers.Conv1D(8, 3, padding="same", name="wide"))
     inner.name = "inner"
     report = keras_attn.doctor(embedded(inner, mask_zero=False), IDS)
@@ -453,20 +454,20 @@ def test_a_layer_inside_a_model_inside_a_model():
     assert report.probes[0].leaks[0].location == "inner/wide"
 
 
-class Centred(layers.Layer):
+class Centered(layers.Layer):
     def call(self, x):
         return x - ops.mean(x, axis=0, keepdims=True)
 
 
-def test_neighbours():
+def test_leaks_across_rows():
     report = keras_attn.doctor(
-        embedded(Centred(name="centred"), mask_zero=False), IDS
+        embedded(Centered(name="centered"), mask_zero=False), IDS
     )
-    assert report.leaks == ["centred"]
+    assert report.leaks == ["centered"]
     assert [bool(probe.leaks) for probe in report.probes][-1]
 
 
-def test_a_model_of_one_length():
+def test_a_model_of_fixed_length():
     assert keras_attn.doctor(functional(KINDS["ours"], length=6), IDS)
     report = keras_attn.doctor(functional(KINDS["theirs"], length=6), IDS)
     assert report.leaks == ["attention_1"]
@@ -478,10 +479,10 @@ def test_a_model_of_one_length():
     assert report.leaks == ["flat"]
 
 
-# What is left behind.
+# Side effects.
 
 
-def test_nothing_changes():
+def test_variables_and_random_state_are_restored():
     model = embedded(
         layers.BatchNormalization(),
         layers.Dropout(0.5, seed=1),
@@ -504,7 +505,7 @@ def test_nothing_changes():
 
 
 class Noisy(layers.Layer):
-    """Counts its calls, and so changes in inference."""
+    """Counts its calls, so that its outputs change between calls."""
 
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
@@ -519,11 +520,11 @@ class Noisy(layers.Layer):
         return x * (1 + self.called) + self.count
 
 
-def test_what_an_error_leaves_behind():
+def test_state_is_restored_after_an_error():
     original = layers.Layer.__call__
     layer = Noisy()
     model = embedded(layer, mask_zero=False)
-    with pytest.raises(ValueError, match="must give the same answer"):
+    with pytest.raises(ValueError, match="must return the same outputs"):
         keras_attn.doctor(model, IDS)
     assert layers.Layer.__call__ is original
     assert float(ops.convert_to_numpy(layer.count)) == 0
@@ -533,7 +534,7 @@ def test_what_an_error_leaves_behind():
 
 
 class TwoOutputs(keras.Model):
-    """One output in bfloat16 that leaks nothing, one in float32 that does."""
+    """One bfloat16 output without a leak, one float32 output with a leak."""
 
     def __init__(self, first):
         super().__init__()
@@ -541,7 +542,7 @@ class TwoOutputs(keras.Model):
 
     def call(self, x):
         still = ops.cast(x[..., :1], "bfloat16")
-        # A little of the padding, less than bfloat16 may move.
+        # A leak below the tolerance of bfloat16.
         leaky = x + 3e-4 * ops.mean(x, axis=1, keepdims=True)
         return (still, leaky) if self.first else (leaky, still)
 
@@ -552,7 +553,7 @@ def test_each_output_has_its_own_tolerance(first):
     assert not report
 
 
-def test_arrays_of_one_name_in_a_nest_of_dicts():
+def test_equal_names_in_nested_dicts():
     class Pair(keras.Model):
         def call(self, inputs):
             return inputs["left"]["x"] + 1, inputs["right"]["x"] + 1
@@ -577,16 +578,16 @@ def test_two_threads_take_turns():
     "model, inputs, kwargs, message",
     [
         (len, IDS, {}, "`model` must be a Keras model"),
-        (Loop, IDS[2:], {}, "must hold padding"),
-        (Loop, X, {}, "must hold padding"),
-        (Loop, IDS, {"pad_id": 1}, "must hold padding"),
+        (Loop, IDS[2:], {}, "must have padding"),
+        (Loop, X, {}, "must have padding"),
+        (Loop, IDS, {"pad_id": 1}, "must have padding"),
         (Loop, [[3, 4, 0]], {}, "must be an array or tensor"),
-        (Loop, (IDS, IDS[:2]), {}, "one number of rows"),
+        (Loop, (IDS, IDS[:2]), {}, "equal batch sizes"),
         (Loop, X, {"mask": REAL[:2]}, r"`mask` must be of shape \(B, T\)"),
         (Loop, {"a": X}, {"mask": {"b": REAL}}, r"`mask` must be of shape"),
     ],
 )
-def test_bad_input(model, inputs, kwargs, message):
+def test_invalid_arguments_raise(model, inputs, kwargs, message):
     model = model() if model is Loop else model
     with pytest.raises(ValueError, match=message) as error:
         keras_attn.doctor(model, inputs, **kwargs)

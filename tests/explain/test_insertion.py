@@ -1,4 +1,4 @@
-"""Deletion and insertion, against what a known function must give."""
+"""deletion_and_insertion: curves of known functions."""
 
 import numpy as np
 import pytest
@@ -15,11 +15,11 @@ MASKS = TokenMasks(mask_id=1)
 
 
 def worth(ids):
-    """Each token that is there adds what it is worth."""
+    """Sums the worth of the visible tokens."""
     return (WORTH * (ids != 1)).sum(axis=1)
 
 
-def test_curves_of_what_adds_up():
+def test_curves_of_an_additive_score():
     found = deletion_and_insertion(worth, IDS, WORTH, MASKS, batch_size=3)
     np.testing.assert_allclose(found.fractions, [0, 0.25, 0.5, 0.75, 1])
     np.testing.assert_allclose(found.deletion, [1, 0.6, 0.3, 0.1, 0])
@@ -28,7 +28,7 @@ def test_curves_of_what_adds_up():
     assert found.insertion_area == pytest.approx(0.625)
 
 
-def test_no_order_is_better_than_the_true_one():
+def test_the_true_saliency_is_optimal():
     best = deletion_and_insertion(worth, IDS, WORTH, MASKS)
     draw = np.random.default_rng(0)
     for _ in range(20):
@@ -62,20 +62,20 @@ def test_maps_of_any_dtype(dtype):
 
 
 @pytest.mark.parametrize(
-    "arguments, says",
+    "arguments, message",
     [
-        ({"saliency": np.ones(3)}, "`saliency` must have a number for each"),
-        ({"saliency": WORTH * np.nan}, "NaN among them"),
+        ({"saliency": np.ones(3)}, "`saliency` must have one value per"),
+        ({"saliency": WORTH * np.nan}, "must not contain NaN"),
         ({"steps": 0}, "`steps`"),
         ({"function": lambda ids: np.ones((len(ids), 2))}, "one score for"),
     ],
 )
-def test_bad_arguments(arguments, says):
+def test_invalid_arguments_raise(arguments, message):
     given = {
         "function": worth,
         "inputs": IDS,
         "saliency": WORTH,
         "masks": MASKS,
     }
-    with pytest.raises(ValueError, match=says):
+    with pytest.raises(ValueError, match=message):
         deletion_and_insertion(**(given | arguments))

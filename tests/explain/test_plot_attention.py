@@ -1,4 +1,4 @@
-"""plot_attention: what is drawn, how it is labelled, what is refused."""
+"""plot_attention: maps, labels and invalid arguments."""
 
 import io
 import itertools
@@ -23,7 +23,7 @@ def attention(*shape, seed=0):
 
 
 def drawn(figure):
-    """Returns the arrays of the maps, without that of the colour bar."""
+    """Returns the arrays of the maps, without the color bar."""
     return [np.asarray(a.images[0].get_array()) for a in figure.axes[:-1]]
 
 
@@ -38,7 +38,7 @@ def tick_labels(axis):
 @pytest.mark.parametrize(
     "shape", [(4, 6), (1, 4, 6), (3, 4, 6), (1, 3, 4, 6), (1, 1, 4, 6)]
 )
-def test_every_head_is_drawn_as_it_is(shape):
+def test_every_head_is_drawn(shape):
     weights = attention(*shape)
     figure = plot_attention(weights)
     assert isinstance(figure, Figure)
@@ -60,7 +60,7 @@ def test_one_head():
     assert figure.axes[0].get_title() == "head 2"
 
 
-def test_one_colour_scale_and_one_bar():
+def test_one_color_scale_and_one_color_bar():
     weights = attention(5, 4, 4)
     figure = plot_attention(weights)
     limits = {a.images[0].get_clim() for a in figure.axes[:-1]}
@@ -70,12 +70,12 @@ def test_one_colour_scale_and_one_bar():
     assert limits == (0.0, 1.0)
 
 
-def test_zeros_alone_can_be_drawn():
+def test_all_zeros_can_be_drawn():
     figure = plot_attention(np.zeros((2, 2)))
     assert figure.axes[0].images[0].get_clim() == (0.0, 1.0)
 
 
-def test_queries_run_down_and_keys_run_across():
+def test_queries_are_rows_and_keys_are_columns():
     weights = np.zeros((3, 4))
     weights[0, 3] = 1.0
     queries, keys = words(3, "q"), words(4, "k")
@@ -85,7 +85,7 @@ def test_queries_run_down_and_keys_run_across():
     assert tick_labels(axes.xaxis) == keys
     assert axes.yaxis_inverted()
     assert figure.get_suptitle() == "Title"
-    # The pixel at the first query's and the last key's label is the dark one.
+    # The pixel of the first query and the last key is dark.
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     picture = np.asarray(canvas.buffer_rgba())
@@ -106,7 +106,7 @@ def overlap(texts, renderer):
     "shape",
     [(3, 3), (60, 60), (400, 40), (2, 60, 60), (8, 9, 9), (5, 1, 30)],
 )
-def test_labels_can_be_read(shape):
+def test_labels_are_readable(shape):
     queries, keys = words(shape[-2]), words(shape[-1])
     figure = plot_attention(attention(*shape), queries, keys, title="Title")
     canvas = FigureCanvasAgg(figure)
@@ -121,7 +121,7 @@ def test_labels_can_be_read(shape):
     if max(shape) <= 60:
         assert [text.get_text() for text in rows] == queries
         assert [text.get_text() for text in columns] == keys
-    # Everything lies inside the page, the longest side of which is bounded.
+    # Everything is inside the figure, whose size is bounded.
     for text in (*rows, *columns):
         box = text.get_window_extent(renderer)
         assert box.x0 >= 0 and box.y0 >= 0
@@ -162,8 +162,8 @@ def test_draws_into_given_axes():
         (attention(5), {}, "`weights` must be of shape"),
         (attention(2, 3, 4, 4), {}, "`weights` must be of shape"),
         (np.zeros((2, 0)), {}, "`weights` must be of shape"),
-        (-attention(3, 3), {}, "`weights` must be finite and none"),
-        (attention(3, 3) * np.nan, {}, "`weights` must be finite and none"),
+        (-attention(3, 3), {}, "`weights` must be finite and not"),
+        (attention(3, 3) * np.nan, {}, "`weights` must be finite and not"),
         (attention(3, 3), {"head": 1}, r"`head` must lie in \[0, 1\)"),
         (attention(2, 3, 3), {"head": -1}, r"`head` must lie in \[0, 2\)"),
         (attention(2, 3, 3), {"head": "0"}, "`head` must be an int"),
@@ -173,7 +173,7 @@ def test_draws_into_given_axes():
         (attention(3, 4), {"vmax": 0}, "`vmax` must be positive"),
     ],
 )
-def test_bad_input_is_named(weights, arguments, message):
+def test_invalid_arguments_raise(weights, arguments, message):
     with pytest.raises(ValueError, match=message):
         plot_attention(weights, **arguments)
 
@@ -185,7 +185,7 @@ def test_missing_matplotlib_names_the_extra(monkeypatch):
 
 
 def layers():
-    """Two layers of the same tokens, and one of others with more heads."""
+    """Two layers with the same tokens, and one with other tokens and heads."""
     names, others = [words(4), words(3)], [words(5, "v"), words(2, "v")]
     return [
         AttentionMap("first", 0, (0, 3), attention(2, 2, 4, 4), names, names),
@@ -194,7 +194,7 @@ def layers():
     ]
 
 
-def test_a_map_brings_its_tokens_and_heads():
+def test_an_attention_map_has_its_tokens_and_heads():
     one = layers()[0]
     figure = plot_attention(one, row=1)
     np.testing.assert_allclose(drawn(figure), one.weights[1, :, :3, :3], 1e-6)
@@ -223,7 +223,7 @@ def test_all_layers():
     assert titles == ["head 0", "head 3"] * 2 + ["head 1"]
     named = [a.get_ylabel() for a in figure.axes[:-1]]
     assert named == ["first", "", "next, call 1", "", "cross"]
-    # One colour scale; keys are named where they are others than above.
+    # One color scale; keys are labeled if they differ from those above.
     limits = {a.images[0].get_clim() for a in figure.axes[:-1]}
     assert len(limits) == 1
     shown = [
@@ -235,26 +235,26 @@ def test_all_layers():
     assert not any(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
     (one,) = drawn(plot_attention(maps[2:], head=1))
     np.testing.assert_allclose(one, maps[2].weights[0, 0], rtol=1e-6)
-    with pytest.raises(ValueError, match="must stand in their maps"):
+    with pytest.raises(ValueError, match="must be given in their maps"):
         plot_attention(maps, words(4))
     page = Figure()
     with pytest.raises(ValueError, match="`ax` can be given for one layer"):
         plot_attention(maps, ax=page.subplots(1, 2))
 
 
-def test_other_scripts_are_written_in_fonts_that_have_them():
-    """A sign that matplotlib's usual font lacks, and another of its has."""
-    usual, other = (
+def test_other_scripts_use_fonts_that_cover_them():
+    """A character missing in matplotlib's default font but not in another."""
+    default, other = (
         set(font_manager.get_font(font_manager.findfont(name)).get_charmap())
         for name in ("DejaVu Sans", "STIXGeneral")
     )
-    sign = chr(min(other - usual))
+    character = chr(min(other - default))
     assert len(label_fonts(["abc"])) == 1
-    families = label_fonts(["a", sign])
+    families = label_fonts(["a", character])
     assert len(families) == 2
     path = font_manager.findfont(families[1])
-    assert ord(sign) in font_manager.get_font(path).get_charmap()
-    figure = plot_attention(attention(2, 2), ["a", sign], ["b", "c"])
+    assert ord(character) in font_manager.get_font(path).get_charmap()
+    figure = plot_attention(attention(2, 2), ["a", character], ["b", "c"])
     label = figure.axes[0].yaxis.get_major_ticks()[1].label1
     assert label.get_fontfamily() == families
     figure.savefig(io.BytesIO(), format="png")

@@ -1,4 +1,4 @@
-"""plot_beam: which hypotheses are drawn, where, and what is refused."""
+"""plot_beam: hypotheses, layout and invalid arguments."""
 
 import io
 import itertools
@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from keras_attn.decoding import BeamSearch, stream
 from keras_attn.explain import plot_beam
 from keras_attn.explain.beam_growth import beam_growth
-from tests.decoding.tree import Tree
+from tests.helpers.tree import Tree
 
 ONE = np.zeros((1, 1), "int32")
 NAMES = ["<pad>", "<s>", "</s>", "the", "a", "dog", "barks"]
@@ -45,7 +45,7 @@ def by_fate(growth):
     return [[(h.tokens, h.fate, h.place) for h in step] for step in growth]
 
 
-def test_what_becomes_of_every_hypothesis(items):
+def test_fate_of_every_hypothesis(items):
     growth = beam_growth(items)
     assert by_fate(growth) == [
         [
@@ -87,13 +87,13 @@ def padded(*rows):
     tokens = np.zeros((1, 2, 3), "int32")
     scores = np.full((1, 2), -np.inf)
     lengths = np.zeros((1, 2), "int32")
-    for place, (row, score) in enumerate(rows):
-        tokens[0, place, : len(row)] = row
-        scores[0, place], lengths[0, place] = score, len(row)
+    for beam, (row, score) in enumerate(rows):
+        tokens[0, beam, : len(row)] = row
+        scores[0, beam], lengths[0, beam] = score, len(row)
     return Found(tokens, scores, lengths)
 
 
-def test_a_result_that_is_surpassed_later_is_told_apart():
+def test_a_result_that_is_surpassed_later():
     first = padded(([END], -2.0))
     second = padded(([THE, END], -1.0))
     items = [
@@ -110,7 +110,7 @@ def test_a_result_that_is_surpassed_later_is_told_apart():
     ]
 
 
-def test_steps_that_other_sources_need_are_left_out():
+def test_steps_of_other_sources_are_left_out():
     tree = Tree.random(3, size=6, length=4, seed=1, scale=2.0)
     sources = np.array([[0], [1], [2]], "int32")
     strategy = BeamSearch(2, 2, length_penalty=0)
@@ -126,7 +126,7 @@ def texts(figure):
     return [text.get_text() for text in figure.axes[0].texts]
 
 
-def test_all_is_drawn_and_named(items):
+def test_all_labels_are_drawn(items):
     figure = plot_beam(items, NAMES, title="Two beams")
     assert isinstance(figure, Figure)
     assert figure.get_suptitle() == "Two beams"
@@ -152,8 +152,8 @@ def test_all_is_drawn_and_named(items):
     assert "6" in texts(plot_beam(items))
 
 
-def test_nothing_overlaps_and_all_is_on_the_page(items):
-    long = [f"{name}$_{'n' * (3 * place)}" for place, name in enumerate(NAMES)]
+def test_nothing_overlaps_or_is_cut_off(items):
+    long = [f"{name}$_{'n' * (3 * i)}" for i, name in enumerate(NAMES)]
     for names in (NAMES, long):
         figure = plot_beam(items, names, title="A title of some length")
         canvas = FigureCanvasAgg(figure)
@@ -173,21 +173,21 @@ def test_nothing_overlaps_and_all_is_on_the_page(items):
         ]
         for one, other in itertools.combinations(frames, 2):
             assert not one.overlaps(other)
-        # No word runs out of its box.
+        # All texts are inside their boxes.
         for box in boxes[:-1]:
             inside = [f for f in frames if f.x0 <= box.x0 and box.x1 <= f.x1]
             assert inside or box.y0 > max(f.y1 for f in frames)
 
 
-def luminance(colour):
+def luminance(color):
     parts = [
         c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4
-        for c in to_rgb(colour)
+        for c in to_rgb(color)
     ]
     return np.dot(parts, [0.2126, 0.7152, 0.0722])
 
 
-def test_text_is_dark_on_light(items):
+def test_text_has_enough_contrast(items):
     figure = plot_beam(items, NAMES)
     light = min(
         luminance(patch.get_facecolor()[:3]) for patch in figure.axes[0].patches
@@ -196,7 +196,7 @@ def test_text_is_dark_on_light(items):
     assert (light + 0.05) / (dark + 0.05) > 4.5
 
 
-def test_the_thick_line_leads_to_the_best(items):
+def test_the_thick_line_leads_to_the_best_result(items):
     figure = plot_beam(items, NAMES)
     thick = [line for line in figure.axes[0].lines if line.get_linewidth() > 2]
     assert len(thick) == 4
@@ -223,13 +223,13 @@ def test_tokens_are_drawn_literally(items):
         ({"token_names": 3}, "`token_names` must name every id"),
     ],
 )
-def test_bad_arguments_are_named(items, arguments, message):
+def test_invalid_arguments_raise(items, arguments, message):
     with pytest.raises(ValueError, match=message):
         plot_beam(items, **arguments)
 
 
 @pytest.mark.parametrize("items", [[], [3]])
-def test_what_is_no_stream_is_refused(items):
+def test_items_that_are_not_a_stream_raise(items):
     with pytest.raises(ValueError, match="`items` must hold the items of a"):
         plot_beam(items)
 

@@ -1,4 +1,4 @@
-"""The view of attention, as a browser shows it and as a reader uses it."""
+"""view_attention: behavior of the HTML in a browser."""
 
 import re
 
@@ -26,7 +26,7 @@ def maps():
 
 
 def opened(browser, tmp_path, variant):
-    """A page with a view, opened from the disk."""
+    """Opens a saved page in a browser tab."""
     path = tmp_path / "view.html"
     view_attention(maps(), row=1, title="One & two").save(path)
     tab = Tab(browser, variant)
@@ -73,12 +73,12 @@ def weights_shown(tab, side):
     return [float(text) for text in found]
 
 
-def test_a_reader_walks_through(tab):
+def test_selecting_layers_heads_and_tokens(tab):
     encoder, cross = maps()
     assert pressed(tab) == "the" and said(tab).startswith("the looks at: ")
     shown = weights_shown(tab, "keys")
     np.testing.assert_allclose(shown, encoder.weights[1, 0, 0], atol=0.01)
-    # By keyboard: to the third token, whose name is no markup.
+    # By keyboard: to the third token, whose name looks like markup.
     tab.evaluate("document.querySelector('.queries button').focus()")
     press(tab, "ArrowRight")
     press(tab, "ArrowRight")
@@ -95,7 +95,7 @@ def test_a_reader_walks_through(tab):
     shown = weights_shown(tab, "keys")
     expected = encoder.weights[1].mean(0)[0]
     np.testing.assert_allclose(shown, expected, atol=0.01)
-    # Who looks at the last key?
+    # The queries that attend to the last key.
     tab.evaluate("document.querySelectorAll('.keys button')[3].focus()")
     assert said(tab).startswith("saw is looked at by: ")
     shown = weights_shown(tab, "queries")
@@ -114,19 +114,19 @@ def test_a_reader_walks_through(tab):
     np.testing.assert_allclose(shown, cross.weights[1, 2, 1], atol=0.01)
 
 
-def test_a_mouse_is_enough(tab):
+def test_mouse_and_touch(tab):
     tab.evaluate(
         "document.querySelectorAll('.queries button')[1]"
         ".dispatchEvent(new MouseEvent('mouseenter'))"
     )
     assert pressed(tab) == "cat"
-    # A finger clicks where a mouse would lie.
+    # Touch triggers a click.
     tab.evaluate("document.querySelectorAll('.queries button')[3].click()")
     assert pressed(tab) == "saw"
 
 
-def test_arrows_go_on_from_where_the_reader_is(tab):
-    """Whatever the mouse lies on meanwhile."""
+def test_arrow_keys_move_from_the_focused_token(tab):
+    """The position of the mouse does not matter."""
     tab.evaluate("document.querySelectorAll('.queries button')[1].focus()")
     tab.evaluate(
         "document.querySelectorAll('.keys button')[3]"
@@ -137,15 +137,15 @@ def test_arrows_go_on_from_where_the_reader_is(tab):
     assert pressed(tab) == WORDS[2] and "looks at: " in said(tab)
 
 
-def luminance(colour):
-    """Relative luminance of a colour, as WCAG 2 defines it."""
-    part = np.array(colour) / 255
+def luminance(color):
+    """Relative luminance of a color, as WCAG 2 defines it."""
+    part = np.array(color) / 255
     low, high = part / 12.92, ((part + 0.055) / 1.055) ** 2.4
     return np.where(part <= 0.04045, low, high) @ [0.2126, 0.7152, 0.0722]
 
 
 @pytest.mark.parametrize("variant", [VARIANTS[0], VARIANTS[3]])
-def test_it_can_be_read_in_light_and_in_dark(browser, tmp_path, variant):
+def test_contrast_in_light_and_dark_themes(browser, tmp_path, variant):
     tab = opened(browser, tmp_path, variant)
     found = tab.evaluate(
         """(() => {
@@ -162,24 +162,24 @@ def test_it_can_be_read_in_light_and_in_dark(browser, tmp_path, variant):
     )
     tab.close()
     page, text, ink = (
-        np.array(re.findall(r"[\d.]+", colour)[:3], float) for colour in found
+        np.array(re.findall(r"[\d.]+", color)[:3], float) for color in found
     )
     dark = variant.name.endswith("dark")
     assert bool(luminance(page) < 0.1) is dark
-    # Behind the darkest token, and behind one that is not looked at.
+    # The background of the darkest token, and of one with weight 0.
     for share in (0.55, 0.0):
-        behind = luminance(share * ink + (1 - share) * page)
-        light, deep = sorted([behind, luminance(text)], reverse=True)
+        background = luminance(share * ink + (1 - share) * page)
+        light, deep = sorted([background, luminance(text)], reverse=True)
         assert (light + 0.05) / (deep + 0.05) > 4.5
 
 
-def test_it_needs_nothing_from_elsewhere():
-    piece = view_attention(maps()).html
-    assert not re.search(r"https?:|src=|@import|url\(", piece)
-    assert piece.count("</script>") == 1
+def test_no_external_resources():
+    fragment = view_attention(maps()).html
+    assert not re.search(r"https?:|src=|@import|url\(", fragment)
+    assert fragment.count("</script>") == 1
 
 
-def test_a_large_one_is_small():
+def test_the_html_of_a_large_model_is_small():
     draw = np.random.default_rng(0)
     words = [[f"word{i}" for i in range(40)]]
     many = [
@@ -196,14 +196,16 @@ def test_a_large_one_is_small():
     assert len(view_attention(many).html.encode()) < 300_000
 
 
-def test_each_piece_is_its_own():
+def test_each_view_has_its_own_id():
     one, two = (view_attention(maps()).html for _ in range(2))
-    names = [re.search(r'id="([\w-]+)"', piece)[1] for piece in (one, two)]
+    names = [
+        re.search(r'id="([\w-]+)"', fragment)[1] for fragment in (one, two)
+    ]
     assert names[0] != names[1]
     assert view_attention(maps())._repr_html_().startswith("<style>")
 
 
-def test_a_row_without_tokens_says_so(browser, tmp_path):
+def test_a_row_without_tokens(browser, tmp_path):
     one = AttentionMap("a", 0, (0,), np.zeros((1, 1, 2, 2)), [[]], [[]])
     view_attention([one]).save(tmp_path / "none.html")
     tab = Tab(browser, VARIANTS[0])
@@ -212,7 +214,7 @@ def test_a_row_without_tokens_says_so(browser, tmp_path):
     tab.close()
 
 
-def test_bad_arguments():
+def test_invalid_arguments_raise():
     with pytest.raises(ValueError, match="`maps` must not be empty"):
         view_attention([])
     with pytest.raises(ValueError, match=r"`row` must lie in \[0, 2\)"):
@@ -223,7 +225,7 @@ def test_a_failed_write_leaves_the_old_page(tmp_path):
     path = tmp_path / "view.html"
     path.write_text("old", "utf-8")
     view = view_attention(maps())
-    view.html = "\ud800"  # no text
+    view.html = "\ud800"  # not encodable
     with pytest.raises(UnicodeEncodeError):
         view.save(path)
     assert path.read_text("utf-8") == "old"

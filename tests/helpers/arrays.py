@@ -1,4 +1,4 @@
-"""Tensors and weights of whichever backend runs, as NumPy arrays."""
+"""Tensors and weights of the current backend, as NumPy arrays."""
 
 import keras
 

@@ -1,4 +1,4 @@
-"""Cases of a test that need not run on every backend."""
+"""Test cases that need not run on every backend."""
 
 import itertools
 

@@ -1,10 +1,10 @@
-"""Ways to call an attention layer, and the mask that each must amount to."""
+"""Calls of an attention layer with their expected masks."""
 
 import numpy as np
 
 from keras_attn.layers import MultiHeadAttention
-from tests import reference
-from tests.contract import randomize
+from tests.helpers import reference
+from tests.helpers.contract import randomize
 
 B, T, S, N, D = 2, 4, 5, 2, 6
 
@@ -18,8 +18,8 @@ LEFT = np.array([[0, 0, 1, 1, 1], [1, 1, 1, 1, 1]], "bool")
 HOLES = np.array([[1, 0, 1, 1, 0], [0, 1, 1, 0, 1]], "bool")
 QUERY_MASK = np.array([[1, 1, 1, 0], [0, 1, 1, 1]], "bool")
 EXPLICIT = RNG.random((B, N, T, S)) < 0.6
-SHIFTED = np.int32([[2, 3, 4, 5], [1, -1, 2, 3]])
-PLACES = np.int32([[0, 1, 2, 3, 4], [0, 1, -1, 2, 5]])
+QUERY_POSITIONS = np.int32([[2, 3, 4, 5], [1, -1, 2, 3]])
+KEY_POSITIONS = np.int32([[0, 1, 2, 3, 4], [0, 1, -1, 2, 5]])
 
 
 def _rows(mask):
@@ -87,7 +87,7 @@ CALLS = {
     ),
 }
 
-# Those that keras.layers.MultiHeadAttention cannot be asked.
+# Calls that keras.layers.MultiHeadAttention does not support.
 OWN_CALLS = {
     "mask (B, N, T, S) and others": (
         {},
@@ -101,26 +101,31 @@ OWN_CALLS = {
     ),
     "positions": (
         {"causal": True},
-        {"query_positions": SHIFTED, "key_positions": PLACES},
+        {"query_positions": QUERY_POSITIONS, "key_positions": KEY_POSITIONS},
         reference.visible(
             B,
             T,
             S,
-            query_positions=SHIFTED,
-            key_positions=PLACES,
+            query_positions=QUERY_POSITIONS,
+            key_positions=KEY_POSITIONS,
             causal=True,
         ),
     ),
     "positions and masks": (
         {"sliding_window": 3},
         {
-            "query_positions": SHIFTED,
-            "key_positions": PLACES,
+            "query_positions": QUERY_POSITIONS,
+            "key_positions": KEY_POSITIONS,
             "query_mask": QUERY_MASK,
             "value_mask": RIGHT,
         },
         reference.visible(
-            B, T, S, query_positions=SHIFTED, key_positions=PLACES, window=3
+            B,
+            T,
+            S,
+            query_positions=QUERY_POSITIONS,
+            key_positions=KEY_POSITIONS,
+            window=3,
         )
         & _rows(QUERY_MASK)
         & _columns(RIGHT),
@@ -129,12 +134,12 @@ OWN_CALLS = {
 
 
 def spread(mask):
-    """A mask (B, N, T, S), with all its axes."""
+    """Broadcasts a mask to (B, N, T, S)."""
     return np.broadcast_to(mask, (B, N, T, S))
 
 
 def mutants(mask):
-    """Masks that a careless layer would apply instead."""
+    """Returns wrong masks that a test must detect."""
     mask = spread(mask)
     everything = np.ones_like(mask)
     if mask.all():
@@ -150,12 +155,12 @@ def mutants(mask):
 
 
 def make(num_heads=N, key_dim=3, key=KEY, **kwargs):
-    """A built layer for QUERY, VALUE and KEY, no weight of which is zero."""
+    """Builds a layer for QUERY, VALUE and KEY with nonzero weights."""
     layer = MultiHeadAttention(num_heads, key_dim, **kwargs)
     layer.build(QUERY.shape, VALUE.shape, key.shape)
     return randomize(layer)
 
 
 def sees(mask):
-    """Bool (B, T): the queries that see a key in some head."""
+    """Returns bool (B, T), True for queries with a visible key in any head."""
     return spread(mask).any(axis=(1, 3))

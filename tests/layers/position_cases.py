@@ -1,4 +1,4 @@
-"""Attention layers with a position each, and what their scores must be."""
+"""Attention layers with each position, and their expected scores."""
 
 import numpy as np
 from keras import ops
@@ -10,8 +10,8 @@ from keras_attn.layers import (
     T5Position,
     TransformerXLPosition,
 )
-from tests.contract import randomize
-from tests.ops.cases import normal, values
+from tests.helpers.contract import randomize
+from tests.helpers.ops_cases import normal, values
 
 B, T, D, N, H = 2, 6, 6, 2, 4
 X = normal(B, T, D, seed=1)
@@ -31,7 +31,7 @@ POSITIONS = {
 
 
 def make(name, width=D, **kwargs):
-    """A built layer that has the position of that name; no weight is zero."""
+    """Builds a layer with the named position and nonzero weights."""
     position = None if name is None else POSITIONS[name]()
     layer = MultiHeadAttention(N, H, attention_position=position, **kwargs)
     layer.build((None, None, D), (None, None, width))
@@ -39,12 +39,12 @@ def make(name, width=D, **kwargs):
 
 
 def positions(array):
-    """Int32 positions as a tensor."""
+    """Converts positions to an int32 tensor."""
     return ops.convert_to_tensor(np.int32(array))
 
 
 def bias_of(position, query_positions, key_positions):
-    """The bias (B, N, T, S) of a position, as a kernel would ask for it."""
+    """Returns the bias (B, N, T, S) of a position, as a kernel computes it."""
     bias = position.bias()
     return values(
         bias.function(
@@ -55,15 +55,17 @@ def bias_of(position, query_positions, key_positions):
     )
 
 
-def turned(x, places, base=10000.0, width=None, layout="halves"):
-    """(x_a + i x_b) e^(i p w), pair by pair, in float64; x is (B, T, N, H)."""
+def turned(x, position_ids, base=10000.0, width=None, layout="halves"):
+    """Computes (x_a + i x_b) e^(i p w) per pair, in float64; x (B, T, N, H)."""
     result = np.array(x, "float64")
     width = x.shape[-1] if width is None else width
-    for place in range(width // 2):
-        pair = place, place + width // 2
+    for index in range(width // 2):
+        pair = index, index + width // 2
         if layout == "interleaved":
-            pair = 2 * place, 2 * place + 1
-        angle = np.asarray(places, "float64") / base ** (2 * place / width)
+            pair = 2 * index, 2 * index + 1
+        angle = np.asarray(position_ids, "float64") / base ** (
+            2 * index / width
+        )
         number = result[..., pair[0]] + 1j * result[..., pair[1]]
         number = number * np.exp(1j * angle)[..., None]
         result[..., pair[0]] = number.real

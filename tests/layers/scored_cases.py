@@ -1,14 +1,14 @@
-"""A `ScoredAttention` of each score, and what the loops say it computes."""
+"""`ScoredAttention` layers, and their outputs computed by loops."""
 
 import numpy as np
 
 from keras_attn.layers import ScoredAttention
-from tests import reference
-from tests.contract import randomize
+from tests.helpers import reference
+from tests.helpers.contract import randomize
+from tests.helpers.ops_cases import normal
 from tests.layers.attention_cases import CALLS, KEY, QUERY, VALUE, B, D, S, T
-from tests.ops.cases import normal
 
-# Keys as wide as the queries.
+# Keys of the same width as the queries.
 WIDE = normal(B, S, D, seed=7)
 KEYS = dict.fromkeys(reference.SCORES, KEY) | dict.fromkeys(
     ("dot", "scaled_dot", "cosine"), WIDE
@@ -23,7 +23,7 @@ MASKS = {
 
 
 def make(score, *, key=None, **kwargs):
-    """A built layer for QUERY, VALUE and the key, no weight of which is 0."""
+    """Builds a layer for QUERY, VALUE and the key with nonzero weights."""
     layer = ScoredAttention(score, **kwargs)
     key = KEYS[score] if key is None else key
     layer.build(QUERY.shape, VALUE.shape, key.shape)
@@ -33,7 +33,7 @@ def make(score, *, key=None, **kwargs):
 def expected_of(
     layer, mask=None, query=QUERY, value=VALUE, key=None, key_positions=None
 ):
-    """Output and weights, by the loops."""
+    """Computes output and weights with loops."""
     arrays = layer.get_weights()
     key = KEYS[layer.score] if key is None else key
     nearness = None

@@ -5,11 +5,11 @@ import pytest
 
 from keras_attn.layers import ALiBiPosition
 from keras_attn.ops import Visibility, attend
-from tests import reference
-from tests.blocks.weight_gradients import weighted_sum
-from tests.gradients import gradient
+from tests.helpers import reference
+from tests.helpers.gradients import gradient
+from tests.helpers.ops_cases import assert_close, assert_differs, normal, values
+from tests.helpers.weight_gradients import weighted_sum
 from tests.layers.position_cases import bias_of
-from tests.ops.cases import assert_close, assert_differs, normal, values
 
 torch = pytest.importorskip("torch")
 
@@ -21,11 +21,11 @@ every_count = pytest.mark.parametrize("heads", HEADS)
 
 
 def slopes(heads):
-    """The bias of neighbours, with its sign changed."""
+    """Returns the negated bias at distance 1."""
     return -bias_of(ALiBiPosition(heads), [[0]], [[1]])[0, :, 0, 0]
 
 
-def test_the_slopes_of_the_paper():
+def test_slopes_of_the_paper():
     """Sec. 3: 1/2, 1/4, ..., 1/256 for 8 heads."""
     assert slopes(8).tolist() == [2.0**-n for n in range(1, 9)]
     sixteen = [2.0 ** (-n / 2) for n in range(1, 17)]
@@ -34,16 +34,16 @@ def test_the_slopes_of_the_paper():
 
 @every_count
 def test_equals_bloom(heads):
-    """Its alibi is m p_s, which differs by a constant in each row."""
+    """The bias of BLOOM is m p_s, which differs by a constant per row."""
     length = 9
     ones = torch.ones(1, length, dtype=torch.long)
     theirs = build_alibi_tensor(ones, heads, torch.float32).numpy()
-    places = np.arange(length)[None]
-    ours = bias_of(ALiBiPosition(heads), places, places)[0]
+    position_ids = np.arange(length)[None]
+    ours = bias_of(ALiBiPosition(heads), position_ids, position_ids)[0]
     for query in range(length):
-        seen = slice(query + 1)
-        row = theirs[:, 0, seen] - theirs[:, 0, query : query + 1]
-        assert_close(ours[:, query, seen], row)
+        visible = slice(query + 1)
+        row = theirs[:, 0, visible] - theirs[:, 0, query : query + 1]
+        assert_close(ours[:, query, visible], row)
 
 
 @every_count
@@ -54,7 +54,7 @@ def test_equals_mpt(heads):
 
 
 @pytest.mark.parametrize("heads", [8, 12])
-def test_outputs_and_gradients_with_blooms_alibi(heads):
+def test_outputs_and_gradients_with_bloom_bias(heads):
     length, width = 6, 4
     arrays = [normal(2, length, heads, width, seed=seed) for seed in range(3)]
     upstream = normal(2, length, heads, width, seed=3)
@@ -62,15 +62,15 @@ def test_outputs_and_gradients_with_blooms_alibi(heads):
     alibi = build_alibi_tensor(ones, heads, torch.float32).numpy()
     alibi = alibi.reshape(2, heads, 1, length)
     mask = np.tri(length, dtype="bool")
-    see = Visibility(causal=True)
+    visibility = Visibility(causal=True)
     bias = ALiBiPosition(heads).bias()
     expected, _ = reference.scaled_dot_attention(*arrays, mask, alibi)
-    assert_close(values(attend(*arrays, see, bias)), expected)
+    assert_close(values(attend(*arrays, visibility, bias)), expected)
     wrong, _ = reference.scaled_dot_attention(*arrays, mask, -alibi)
     assert_differs(expected, wrong)
 
     found = gradient(
-        lambda *x: weighted_sum(attend(*x, see, bias), upstream), *arrays
+        lambda *x: weighted_sum(attend(*x, visibility, bias), upstream), *arrays
     )
     exact = reference.scaled_dot_attention_gradients(
         *arrays, upstream, mask, alibi
@@ -79,16 +79,16 @@ def test_outputs_and_gradients_with_blooms_alibi(heads):
         assert_close(one, other)
 
 
-def test_the_form_is_symmetric():
-    places = np.arange(7)[None]
-    bias = bias_of(ALiBiPosition(6), places, places)
+def test_bias_is_symmetric():
+    position_ids = np.arange(7)[None]
+    bias = bias_of(ALiBiPosition(6), position_ids, position_ids)
     np.testing.assert_array_equal(bias, bias.swapaxes(2, 3))
     assert (np.diff(bias[0, :, 0]) < 0).all()
 
 
 @pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
-def test_exact_far_out(dtype):
-    """Every distance up to 8,192, under a half precision policy too."""
+def test_bias_is_exact_at_large_distances(dtype):
+    """Every distance up to 8,192, under a half-precision policy too."""
     position = ALiBiPosition(8, dtype=dtype)
     bias = bias_of(position, [[8_192]], np.arange(8_193)[None])
     assert bias.dtype == "float32"
@@ -98,7 +98,7 @@ def test_exact_far_out(dtype):
     np.testing.assert_array_equal(shifted, bias)
 
 
-def test_a_row_of_positions_each():
+def test_positions_per_row():
     queries, keys = np.int32([[0, 5], [2, -1]]), np.int32([[3, 1, 0]])
     bias = bias_of(ALiBiPosition(1), queries, keys)
     slope = 2.0**-8
@@ -108,8 +108,8 @@ def test_a_row_of_positions_each():
     ]
 
 
-def test_equal_layers_have_equal_functions():
-    """A kernel is compiled once for all layers that have the same slopes."""
+def test_equal_layers_have_equal_bias_functions():
+    """A kernel is compiled once for all layers with the same slopes."""
     one, other = ALiBiPosition(6).bias(), ALiBiPosition(6).bias()
     assert one == other
     assert hash(one.function) == hash(other.function)
@@ -118,6 +118,6 @@ def test_equal_layers_have_equal_functions():
 
 
 @pytest.mark.parametrize("heads", [0, 2.0, True, None])
-def test_bad_arguments(heads):
+def test_invalid_arguments_raise(heads):
     with pytest.raises(ValueError, match="`num_heads` must be a positive int"):
         ALiBiPosition(heads)

@@ -1,4 +1,4 @@
-"""Attention over any axes, against the loops on every slice."""
+"""Attention over any axes, compared with loops over the slices."""
 
 import numpy as np
 import pytest
@@ -6,9 +6,9 @@ from keras import ops
 
 from keras_attn.layers import MultiHeadAttention
 from keras_attn.layers.attention_axes import AttentionAxes
-from tests import reference
-from tests.contract import attach_mask, randomize
-from tests.ops.cases import assert_close, assert_differs, normal, values
+from tests.helpers import reference
+from tests.helpers.contract import attach_mask, randomize
+from tests.helpers.ops_cases import assert_close, assert_differs, normal, values
 
 X4, X5 = normal(2, 3, 4, 6, seed=7), normal(2, 3, 2, 4, 6, seed=8)
 RANDOM = np.random.default_rng(4)
@@ -20,8 +20,8 @@ def make(x, axes, **kwargs):
     return randomize(layer)
 
 
-def by_loop(layer, x, axes, mask=None):
-    """Moves the attended axes last, by NumPy, and folds."""
+def expected_of(layer, x, axes, mask=None):
+    """Moves the attention axes last and folds the others, in NumPy."""
     last = tuple(range(-1 - len(axes), -1))
     moved = np.moveaxis(x, axes, last)
     rows = int(np.prod(moved.shape[: last[0]]))
@@ -48,7 +48,7 @@ def by_loop(layer, x, axes, mask=None):
 def test_output_and_weights(x, axes):
     layer = make(x, axes)
     output, weights = layer(x, x, return_attention_scores=True)
-    expected, expected_weights = by_loop(layer, x, axes)
+    expected, expected_weights = expected_of(layer, x, axes)
     assert_close(values(output), expected)
     assert_close(values(weights), expected_weights)
 
@@ -56,45 +56,45 @@ def test_output_and_weights(x, axes):
 def test_negative_axes_count_from_the_back():
     layer = make(X5, (-4, -2))
     assert layer.attention_axes == (1, 3)
-    assert_close(values(layer(X5, X5)), by_loop(layer, X5, (1, 3))[0])
+    assert_close(values(layer(X5, X5)), expected_of(layer, X5, (1, 3))[0])
 
 
-def test_all_axes_by_default():
+def test_default_is_all_axes():
     layer = make(X4, None)
     assert layer.attention_axes == (1, 2)
-    assert_close(values(layer(X4, X4)), by_loop(layer, X4, (1, 2))[0])
+    assert_close(values(layer(X4, X4)), expected_of(layer, X4, (1, 2))[0])
 
 
 @pytest.mark.parametrize("axes", [(1,), (2,)])
 @pytest.mark.parametrize("implicit", [False, True])
 def test_masks(axes, implicit):
-    """A mask of every slice of its own, and causal within the slice."""
+    """A different mask per slice, and causal within the slice."""
     layer = make(X4, axes)
-    there = RANDOM.random(X4.shape[:3]) < 0.7
+    token_mask = RANDOM.random(X4.shape[:3]) < 0.7
     if implicit:
-        x = attach_mask(ops.convert_to_tensor(X4), there)
+        x = attach_mask(ops.convert_to_tensor(X4), token_mask)
         output = values(layer(x, x, use_causal_mask=True))
     else:
         output = values(
             layer(
                 X4,
                 X4,
-                query_mask=there,
-                value_mask=there,
+                query_mask=token_mask,
+                value_mask=token_mask,
                 use_causal_mask=True,
             )
         )
     length = X4.shape[axes[0]]
-    folded = np.moveaxis(there, axes[0], -1).reshape(-1, length)
+    folded = np.moveaxis(token_mask, axes[0], -1).reshape(-1, length)
     lower = reference.visible(1, length, length, causal=True)
     mask = lower & folded[:, None, None] & folded[:, None, :, None]
-    assert_close(output, by_loop(layer, X4, axes, mask)[0])
-    assert_differs(output, by_loop(layer, X4, axes, lower)[0])
+    assert_close(output, expected_of(layer, X4, axes, mask)[0])
+    assert_differs(output, expected_of(layer, X4, axes, lower)[0])
 
 
 @pytest.mark.parametrize("axes", [(1,), (2,)])
 def test_positions(axes):
-    """Positions have the axes of a mask."""
+    """Positions have the same axes as a mask."""
     layer = make(X4, axes, causal=True)
     positions = RANDOM.integers(-1, 4, X4.shape[:3], "int32")
     output = layer(X4, X4, query_positions=positions, key_positions=positions)
@@ -108,17 +108,17 @@ def test_positions(axes):
         key_positions=folded,
         causal=True,
     )
-    assert_close(values(output), by_loop(layer, X4, axes, mask)[0])
+    assert_close(values(output), expected_of(layer, X4, axes, mask)[0])
 
 
-def test_causal_needs_one_axis():
+def test_causal_attention_requires_one_axis():
     with pytest.raises(ValueError, match="exactly one attention axis"):
         make(X4, None)(X4, X4, use_causal_mask=True)
 
 
-def test_bad_masks():
+def test_invalid_masks_raise():
     layer = make(X4, (1,))
-    with pytest.raises(ValueError, match="`attention_mask` must have the ba"):
+    with pytest.raises(ValueError, match="`attention_mask` must have rank 4"):
         layer(X4, X4, attention_mask=np.ones((3, 3), "bool"))
     with pytest.raises(ValueError, match="`query_mask` must have the shape"):
         layer(X4, X4, query_mask=np.ones((2, 3), "bool"))
@@ -127,7 +127,7 @@ def test_bad_masks():
 
 
 @pytest.mark.parametrize("axes", [(1,), (2,), (1, 2), (1, 3), (2, 3)])
-def test_folding_is_undone(axes):
+def test_unfold_inverts_fold(axes):
     folding = AttentionAxes(rank=5, axes=axes)
     x = ops.convert_to_tensor(X5)
     folded = folding.fold(x)
@@ -136,6 +136,6 @@ def test_folding_is_undone(axes):
 
 
 @pytest.mark.parametrize("axes", [(0,), (3,), (1, 4), (-1,)])
-def test_axes_that_do_not_exist(axes):
+def test_invalid_axes_raise(axes):
     with pytest.raises(ValueError, match="`attention_axes` must lie between"):
         AttentionAxes(rank=4, axes=axes)

@@ -1,4 +1,4 @@
-"""What holds for every position that an attention layer can be given."""
+"""Properties of all positions of an attention layer."""
 
 import hypothesis
 import keras
@@ -19,10 +19,10 @@ from keras_attn.layers import (
     T5Position,
 )
 from keras_attn.ops import capture_weights
-from tests.blocks.weight_gradients import layer_gradients, weighted_sum
-from tests.contract import attach_mask, check_layer, randomize
+from tests.helpers.contract import attach_mask, check_layer, randomize
+from tests.helpers.ops_cases import assert_close, assert_differs, normal, values
+from tests.helpers.weight_gradients import layer_gradients, weighted_sum
 from tests.layers.position_cases import POSITIONS, B, D, H, N, T, X, make
-from tests.ops.cases import assert_close, assert_differs, normal, values
 
 every_position = pytest.mark.parametrize("name", POSITIONS)
 LEFT = np.array([[0, 0, 1, 1, 1, 1], [1, 1, 1, 1, 1, 1]], "bool")
@@ -34,7 +34,7 @@ def masked(x, mask):
 
 
 @every_position
-def test_the_contract(name):
+def test_contract(name):
     check_layer(
         lambda **kwargs: MultiHeadAttention(
             N, H, attention_position=POSITIONS[name](), **kwargs
@@ -45,28 +45,30 @@ def test_the_contract(name):
 
 
 @every_position
-def test_a_position_changes_something(name):
-    layer, bare = make(name), make(None)
-    bare.set_weights(layer.get_weights()[-8:])
-    assert_differs(values(layer(X, X)), values(bare(X, X)))
+def test_position_changes_the_output(name):
+    layer, plain = make(name), make(None)
+    plain.set_weights(layer.get_weights()[-8:])
+    assert_differs(values(layer(X, X)), values(plain(X, X)))
 
 
 @every_position
 @pytest.mark.parametrize("causal", [False, True])
-def test_only_distance_counts(name, causal):
+def test_output_depends_on_distances_only(name, causal):
     layer = make(name, causal=causal)
-    places = np.tile(np.arange(T, dtype="int32"), (B, 1))
+    position_ids = np.tile(np.arange(T, dtype="int32"), (B, 1))
     expected = values(layer(X, X))
     for offset in (1, 8_000):
-        moved = places + np.int32([[offset], [2 * offset]])
+        moved = position_ids + np.int32([[offset], [2 * offset]])
         output = layer(X, X, query_positions=moved, key_positions=moved)
         assert_close(values(output), expected)
     if not causal:
-        # But one side alone is another distance.
-        output = layer(X, X, query_positions=places + 3, key_positions=places)
+        # Shifting one side only changes the distances.
+        output = layer(
+            X, X, query_positions=position_ids + 3, key_positions=position_ids
+        )
         assert_differs(values(output), expected)
-    wide = 2 * places
-    output = layer(X, X, query_positions=wide, key_positions=wide)
+    doubled = 2 * position_ids
+    output = layer(X, X, query_positions=doubled, key_positions=doubled)
     assert_differs(values(output), expected)
 
 
@@ -74,40 +76,40 @@ def test_only_distance_counts(name, causal):
 @pytest.mark.parametrize(
     ("causal", "mask"), [(True, LEFT), (False, HOLES)], ids=["left", "holes"]
 )
-def test_padding_changes_nothing(name, causal, mask):
+def test_padding_does_not_change_outputs(name, causal, mask):
     layer = make(name, causal=causal)
     poisoned = np.where(mask[..., None], X, np.nan).astype("float32")
     tensor = masked(poisoned, mask)
     output = values(layer(tensor, tensor))
     for row in range(B):
-        sentence = X[row : row + 1, mask[row]]
-        alone = values(layer(sentence, sentence))
+        sequence = X[row : row + 1, mask[row]]
+        alone = values(layer(sequence, sequence))
         assert_close(output[row : row + 1, mask[row]], alone)
     assert (output[~mask] == 0).all()
-    # Slots instead of tokens counted is the mutant.
+    # Wrong result: positions that count padding too.
     slots = np.where(mask, np.arange(T), -1).astype("int32")
-    careless = layer(X, X, query_positions=slots, key_positions=slots)
+    wrong = layer(X, X, query_positions=slots, key_positions=slots)
     if mask is HOLES:
-        assert_differs(values(careless)[mask], output[mask])
+        assert_differs(values(wrong)[mask], output[mask])
 
 
 @every_position
-def test_a_mask_on_one_side_moves_nobody(name):
-    """Hidden keys count, where the queries at their slots are not hidden."""
+def test_a_key_mask_does_not_shift_positions(name):
+    """Masked keys keep their positions if the queries are not masked."""
     layer = make(name)
     output = values(layer(X, X, value_mask=LEFT))
-    places = np.tile(np.arange(T, dtype="int32"), (B, 1))
+    position_ids = np.tile(np.arange(T, dtype="int32"), (B, 1))
     expected = layer(
         X,
         X,
-        query_positions=places,
-        key_positions=np.where(LEFT, places, -1).astype("int32"),
+        query_positions=position_ids,
+        key_positions=np.where(LEFT, position_ids, -1).astype("int32"),
     )
     assert_close(output, values(expected))
 
 
 @every_position
-def test_gradients_know_no_offset_and_no_padding(name):
+def test_offset_and_padding_do_not_change_gradients(name):
     layer = make(name, causal=True)
     upstream = normal(B, T, D, seed=5)
     upstream[~LEFT] = 0
@@ -122,8 +124,8 @@ def test_gradients_know_no_offset_and_no_padding(name):
     counted = np.where(LEFT, LEFT.cumsum(1) - 1, -1).astype("int32")
     expected = gradients(X, query_positions=counted, key_positions=counted)
     moved = np.where(LEFT, counted + 4_000, -1).astype("int32")
-    spoilt = np.where(LEFT[..., None], X, np.nan).astype("float32")
-    found = gradients(spoilt, query_positions=moved, key_positions=moved)
+    poisoned = np.where(LEFT[..., None], X, np.nan).astype("float32")
+    found = gradients(poisoned, query_positions=moved, key_positions=moved)
     for one, other in zip(found, expected, strict=True):
         assert_close(one, other, 2e-5)
         assert np.abs(other).max() > 0
@@ -133,7 +135,7 @@ def test_gradients_know_no_offset_and_no_padding(name):
 @pytest.mark.parametrize(
     ("window", "counts"), [(None, [1] * T), (3, [3, 2, 1])]
 )
-def test_a_cached_decode_is_the_full_pass(name, window, counts):
+def test_cached_decoding_equals_the_full_pass(name, window, counts):
     layer = make(name, sliding_window=window)
     expected = values(layer(X, X, use_causal_mask=True))
     output = decoded(layer, counts)
@@ -144,8 +146,8 @@ def test_a_cached_decode_is_the_full_pass(name, window, counts):
 def decoded(layer, counts, wrap=lambda step, layer: step):
     def step(new, cache):
         count = new.shape[1]
-        places, cache = kv.open_slots(cache, count)
-        output, cache = layer.decode_step(new, places, cache, 0)
+        position_ids, cache = kv.open_slots(cache, count)
+        output, cache = layer.decode_step(new, position_ids, cache, 0)
         return output, kv.close_slots(cache, count)
 
     step = wrap(step, layer)
@@ -161,7 +163,7 @@ def decoded(layer, counts, wrap=lambda step, layer: step):
 
 
 @every_position
-def test_a_compiled_step(name):
+def test_compiled_step(name):
     layer = make(name, num_key_value_heads=1)
     output = decoded(
         layer, [1] * T, lambda step, layer: compiled(step, layer.variables)
@@ -170,26 +172,31 @@ def test_a_compiled_step(name):
 
 
 @every_position
-def test_steps_to_a_memory(name):
+def test_attend_memory_equals_the_full_pass(name):
     layer, beams = make(name, D + 1), 3
     memory = normal(B, 5, D + 1, seed=2)
-    there = np.int32([[0, 1, 2, 3, 4], [0, 1, 2, -1, -1]])
+    memory_positions = np.int32([[0, 1, 2, 3, 4], [0, 1, 2, -1, -1]])
     new = normal(B * beams, 2, D, seed=3)
-    places = np.arange(B * beams, dtype="int32")[:, None] + np.int32([[4, 5]])
+    position_ids = np.arange(B * beams, dtype="int32")[:, None] + np.int32(
+        [[4, 5]]
+    )
     keys, projected = layer.project_memory(
-        ops.convert_to_tensor(memory), ops.convert_to_tensor(there)
+        ops.convert_to_tensor(memory), ops.convert_to_tensor(memory_positions)
     )
     cache = kv.from_projections(
-        [keys], [projected], ops.convert_to_tensor(there)
+        [keys], [projected], ops.convert_to_tensor(memory_positions)
     )
     output = layer.attend_memory(
-        ops.convert_to_tensor(new), cache, 0, ops.convert_to_tensor(places)
+        ops.convert_to_tensor(new),
+        cache,
+        0,
+        ops.convert_to_tensor(position_ids),
     )
     expected = layer(
         new,
         np.repeat(memory, beams, axis=0),
-        query_positions=places,
-        key_positions=np.repeat(there, beams, axis=0),
+        query_positions=position_ids,
+        key_positions=np.repeat(memory_positions, beams, axis=0),
     )
     assert_close(values(output), values(expected))
     with pytest.raises(ValueError, match="`positions` must be given"):
@@ -197,7 +204,7 @@ def test_steps_to_a_memory(name):
 
 
 @every_position
-def test_weights_asked_for_or_captured(name):
+def test_returned_and_captured_weights(name):
     layer = make(name)
     output, weights = layer(X, X, return_attention_scores=True)
     assert_close(values(output), values(layer(X, X)))
@@ -207,7 +214,7 @@ def test_weights_asked_for_or_captured(name):
     assert_close(values(recorded), values(weights))
 
 
-ALONE = {}
+LAYERS = {}
 
 
 @hypothesis.settings(max_examples=8)
@@ -219,39 +226,41 @@ ALONE = {}
     st.integers(0, 9_000),
     st.booleans(),
 )
-def test_any_shape(name, batch, queries, keys, offset, causal):
-    """A query by itself gives the row that it gives among the others."""
-    if name not in ALONE:
-        ALONE[name] = make(name)
-    layer = ALONE[name]
+def test_single_query_equals_full_batch(
+    name, batch, queries, keys, offset, causal
+):
+    """A single query gives the same output as among other queries."""
+    if name not in LAYERS:
+        LAYERS[name] = make(name)
+    layer = LAYERS[name]
     x, memory = normal(batch, queries, D, seed=6), normal(batch, keys, D)
-    places = offset + np.arange(max(queries, keys), dtype="int32")[None]
-    places = np.repeat(places, batch, axis=0)
+    position_ids = offset + np.arange(max(queries, keys), dtype="int32")[None]
+    position_ids = np.repeat(position_ids, batch, axis=0)
     output = values(
         layer(
             x,
             memory,
             use_causal_mask=causal,
-            query_positions=places[:, :queries],
-            key_positions=places[:, :keys],
+            query_positions=position_ids[:, :queries],
+            key_positions=position_ids[:, :keys],
         )
     )
     assert output.shape == (batch, queries, D)
     row = queries - 1
-    places = places - np.int32(offset)
+    position_ids = position_ids - np.int32(offset)
     alone = layer(
         x[:, row:],
         memory,
         use_causal_mask=causal,
-        query_positions=places[:, row : row + 1],
-        key_positions=places[:, :keys],
+        query_positions=position_ids[:, row : row + 1],
+        key_positions=position_ids[:, :keys],
     )
     assert_close(output[:, row:], values(alone))
 
 
 @pytest.mark.parametrize("blocks", [False, True])
-def test_a_shared_position_travels_as_one(tmp_path, blocks):
-    """One table, trained by both layers, in the file and out of it."""
+def test_shared_position_is_trained_and_saved_once(tmp_path, blocks):
+    """Both layers train one table, which is saved once."""
     position = T5Position(N, 8, 6)
     inputs = keras.Input((None, D))
     if blocks:
@@ -294,7 +303,7 @@ def test_a_shared_position_travels_as_one(tmp_path, blocks):
     [PositionalEmbedding(), "rotary", RotaryPosition],
     ids=["embedding", "name", "class"],
 )
-def test_what_is_no_position(position):
+def test_invalid_position_raises(position):
     with pytest.raises(ValueError, match="`attention_position` must be an Att"):
         MultiHeadAttention(N, H, attention_position=position)
     with pytest.raises(ValueError, match="`attention_position` must be an Att"):
@@ -304,7 +313,7 @@ def test_what_is_no_position(position):
 
 
 @pytest.mark.parametrize("position", [ALiBiPosition(3), T5Position(3)])
-def test_other_heads_are_refused(position):
+def test_mismatched_heads_raise(position):
     message = rf"2 heads of the attention.*{type(position).__name__}.*=3"
     with pytest.raises(ValueError, match=message):
         MultiHeadAttention(N, H, attention_position=position)
@@ -314,14 +323,14 @@ def test_other_heads_are_refused(position):
         ).build((None, None, D))
 
 
-def test_several_axes_are_refused():
+def test_several_attention_axes_raise():
     layer = MultiHeadAttention(N, H, attention_position=RotaryPosition())
     with pytest.raises(ValueError, match=r"exactly one attention axis.*1, 2"):
         layer.build((None, 3, 4, D), (None, 3, 4, D))
 
 
 @every_position
-def test_one_axis_of_several(name):
+def test_one_attention_axis_of_several(name):
     layer = MultiHeadAttention(
         N, H, attention_axes=(1,), attention_position=POSITIONS[name]()
     )
@@ -336,13 +345,13 @@ def test_one_axis_of_several(name):
     assert_close(output[0].swapaxes(0, 1), values(flat(rows, rows)))
 
 
-def test_a_position_that_does_nothing():
-    layer, bare = (
+def test_base_class_does_not_change_the_output():
+    layer, plain = (
         MultiHeadAttention(N, H, attention_position=AttentionPosition()),
         None,
     )
     layer.build((None, None, D), (None, None, D))
     randomize(layer)
-    bare = make(None)
-    bare.set_weights(layer.get_weights())
-    assert_close(values(layer(X, X)), values(bare(X, X)), 1e-6)
+    plain = make(None)
+    plain.set_weights(layer.get_weights())
+    assert_close(values(layer(X, X)), values(plain(X, X)), 1e-6)

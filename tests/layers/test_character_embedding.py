@@ -1,4 +1,4 @@
-"""CharacterEmbedding: a convolution over each word, the largest answer kept."""
+"""CharacterEmbedding compared with its equation."""
 
 import keras
 import numpy as np
@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_attn.layers import CharacterEmbedding
-from tests.contract import check_layer, randomize
 from tests.helpers.arrays import named_arrays, to_numpy
+from tests.helpers.contract import check_layer, randomize
 
 # Words of 3, 1, 0 and 5 characters; nothing but padding in the last row.
 WORDS = np.array(
@@ -26,15 +26,15 @@ def make(**kwargs):
 
 
 def expected(layer, words):
-    """The equation, character by character, in float64."""
+    """Evaluates the equation per character, in float64."""
     named = {
         name: array.astype("float64")
         for name, array in named_arrays(layer).items()
     }
     table = named["table/embeddings"]
     result = np.zeros((*words.shape[:2], layer.hidden_dim))
-    for place in np.ndindex(words.shape[:2]):
-        word = [i for i in words[place] if i != layer.pad_id]
+    for index in np.ndindex(words.shape[:2]):
+        word = [i for i in words[index] if i != layer.pad_id]
         if not word:
             continue
         features = []
@@ -43,15 +43,15 @@ def expected(layer, words):
             before = (size - 1) // 2
             padded = np.zeros((len(word) + size - 1, layer.character_dim))
             padded[before : before + len(word)] = table[word]
-            answers = [
+            windows = [
                 np.tanh(
                     np.einsum("we,wef->f", padded[i : i + size], kernel)
                     + named[f"window_{size}/bias"]
                 )
                 for i in range(len(word))
             ]
-            features.append(np.max(answers, axis=0))
-        result[place] = (
+            features.append(np.max(windows, axis=0))
+        result[index] = (
             np.concatenate(features) @ named["output/kernel"]
             + named["output/bias"]
         )
@@ -59,7 +59,7 @@ def expected(layer, words):
 
 
 @pytest.mark.parametrize("sizes", [(2, 3), (1,), (4, 2)])
-def test_against_the_equation(sizes):
+def test_equals_its_equation(sizes):
     layer = make(kernel_sizes=sizes)
     layer(WORDS)
     randomize(layer)
@@ -68,12 +68,12 @@ def test_against_the_equation(sizes):
     )
 
 
-def test_is_all_that_keras_expects_of_a_layer():
+def test_contract():
     check_layer(make, WORDS, masks=False)
 
 
 @given(extra=st.integers(1, 6))
-def test_how_far_words_are_padded_changes_nothing(extra):
+def test_padding_of_words_does_not_change_outputs(extra):
     layer = make()
     layer(WORDS)
     randomize(layer)
@@ -83,31 +83,31 @@ def test_how_far_words_are_padded_changes_nothing(extra):
     )
 
 
-def test_no_word_is_masked_and_zero():
+def test_empty_words_are_masked_and_zero():
     layer = make()
     y = layer(WORDS)
-    there = (WORDS != 0).any(-1)
-    np.testing.assert_array_equal(to_numpy(y._keras_mask), there)
-    assert not to_numpy(y)[~there].any()
-    assert to_numpy(y)[there].all()
+    token_mask = (WORDS != 0).any(-1)
+    np.testing.assert_array_equal(to_numpy(y._keras_mask), token_mask)
+    assert not to_numpy(y)[~token_mask].any()
+    assert to_numpy(y)[token_mask].all()
 
 
 @pytest.mark.parametrize(
-    "change, said",
+    "change, message",
     [
         ({"kernel_sizes": ()}, "`kernel_sizes` must be a tuple of at least"),
         ({"kernel_sizes": (2, 0)}, "`kernel_sizes` must be a positive integer"),
-        ({"kernel_sizes": (2, 2)}, "`kernel_sizes` must be different sizes"),
+        ({"kernel_sizes": (2, 2)}, "`kernel_sizes` must not repeat a size"),
         ({"filters": 0}, "`filters` must be a positive integer"),
         ({"character_dim": 1.5}, "`character_dim` must be a positive integer"),
     ],
 )
-def test_bad_arguments(change, said):
-    with pytest.raises(ValueError, match=said):
+def test_invalid_arguments_raise(change, message):
+    with pytest.raises(ValueError, match=message):
         make(**change)
 
 
-def test_bad_ids():
+def test_invalid_ids_raise():
     layer = make()
     with pytest.raises(ValueError, match="`character_ids` must have rank 3"):
         layer(WORDS[0])

@@ -1,4 +1,4 @@
-"""The contract must be able to fail: a broken layer for each promise."""
+"""`check_layer` detects layers that violate the contract."""
 
 import functools
 
@@ -6,15 +6,15 @@ import keras
 import pytest
 from keras import ops
 
-from tests.contract import check_layer
-from tests.ops.cases import normal
+from tests.helpers.contract import check_layer
+from tests.helpers.ops_cases import normal
 
 X = normal(2, 3, 4)
 
 
 @keras.saving.register_keras_serializable(package="tests")
 class Good(keras.layers.Layer):
-    """Keeps the contract."""
+    """Satisfies the contract."""
 
     def __init__(self, factor=2.0, **kwargs):
         super().__init__(**kwargs)
@@ -85,7 +85,7 @@ class LearnsNothing(Good):
         return super().call(inputs) * 0.0
 
 
-def test_a_good_layer_passes():
+def test_valid_layer_passes():
     check_layer(Good, X)
 
 
@@ -96,12 +96,12 @@ def test_a_good_layer_passes():
         (RemembersItsCall, "changed the attributes {'latest'}"),
         (ErasesTheMask, "mask erased"),
         (LosesTheMask, "mask of the first input was lost"),
-        (LiesAboutItsShape, "the symbolic shape is another"),
+        (LiesAboutItsShape, "the symbolic shape is wrong"),
         (OverflowsInHalfPrecision, "not finite in float16"),
         (IgnoresThePolicy, "policy ignored"),
-        (LearnsNothing, "moved no weight"),
+        (LearnsNothing, "changed no weight"),
     ],
 )
-def test_a_broken_layer_fails(layer, message):
+def test_invalid_layer_fails(layer, message):
     with pytest.raises(AssertionError, match=message):
         check_layer(layer, X)

@@ -1,11 +1,11 @@
-"""Dropout: its shares, its independence, its gradient, and whose seeds."""
+"""Dropout: rate, independence, gradient and seeds."""
 
 import keras
 import numpy as np
 import pytest
 
 from keras_attn.layers import Dropout
-from tests.gradients import gradient
+from tests.helpers.gradients import gradient
 
 SHAPE = (64, 32, 32)
 ONES = np.ones(SHAPE, "float32")
@@ -17,21 +17,21 @@ def kept(layer, x=ONES):
 
 
 def spread(rate, count):
-    """Five standard deviations of a share of `count` independent draws."""
+    """Five standard deviations of the rate of `count` independent draws."""
     return 5 * np.sqrt(rate * (1 - rate) / count)
 
 
 @pytest.mark.parametrize("seed", [None, 0, 1234567])
 @pytest.mark.parametrize("rate", [1e-3, 0.1, 0.25, 0.5, 0.999])
-def test_the_share_that_is_dropped(rate, seed):
+def test_dropped_fraction_equals_the_rate(rate, seed):
     keras.utils.set_random_seed(7)
     layer = Dropout(rate, seed=seed)
-    share = 1 - np.mean([kept(layer) for _ in range(4)])
-    assert abs(share - rate) < spread(rate, 4 * ONES.size) + 2**-17
+    dropped = 1 - np.mean([kept(layer) for _ in range(4)])
+    assert abs(dropped - rate) < spread(rate, 4 * ONES.size) + 2**-17
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.5])
-def test_the_expectation_is_the_input(rate):
+def test_expectation_equals_the_input(rate):
     keras.utils.set_random_seed(1)
     layer = Dropout(rate)
     y = keras.ops.convert_to_numpy(
@@ -53,34 +53,34 @@ def test_elements_calls_and_layers_are_independent(rate, seed):
         (flat[:-lag], flat[lag:]) for lag in (1, 2, 3, 4, 8, 32, 256, 1024)
     ]
     pairs += [(flat, two.ravel()), (flat, other.ravel())]
-    # Shifted copies of one stream would be seen between two calls.
+    # Two calls must not be shifted copies of one stream.
     pairs += [(flat[:-1], two.ravel()[1:]), (flat[1:], two.ravel()[:-1])]
     for left, right in pairs:
         both = np.mean(~left & ~right)
         assert abs(both - rate**2) < spread(rate**2, left.size) + 2**-16
 
 
-def test_rows_and_columns_are_all_alike():
-    """A hash of the index must not show the index."""
+def test_rate_is_the_same_in_all_rows_and_columns():
+    """The rate does not depend on the index."""
     keras.utils.set_random_seed(3)
     layer = Dropout(0.1)
-    share = 1 - np.mean([kept(layer) for _ in range(20)], axis=0)
+    dropped = 1 - np.mean([kept(layer) for _ in range(20)], axis=0)
     for axes in ((0, 1), (0, 2), (1, 2)):
-        means = share.mean(axis=axes)
+        means = dropped.mean(axis=axes)
         count = 20 * ONES.size / means.size
         # Chi-square over n - 1 degrees of freedom, five deviations.
-        spread_ = np.sum((means - 0.1) ** 2) / (0.09 / count)
+        statistic = np.sum((means - 0.1) ** 2) / (0.09 / count)
         freedom = means.size
-        assert abs(spread_ - freedom) < 5 * np.sqrt(2 * freedom)
+        assert abs(statistic - freedom) < 5 * np.sqrt(2 * freedom)
 
 
-def test_a_seed_repeats_and_another_does_not():
+def test_mask_depends_on_the_seed():
     same = [kept(Dropout(0.5, seed=seed)) for seed in (5, 5, 6)]
     np.testing.assert_array_equal(same[0], same[1])
     assert np.mean(same[0] != same[2]) > 0.4
 
 
-def test_the_global_seed_repeats():
+def test_global_seed_is_reproducible():
     masks = []
     for _ in range(2):
         keras.utils.set_random_seed(11)
@@ -100,13 +100,13 @@ def test_any_shape(shape):
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
-def test_the_dtype_stays(dtype):
+def test_output_keeps_the_dtype(dtype):
     x = keras.ops.ones((8, 8), dtype)
     y = Dropout(0.5, seed=0, dtype=dtype)(x, training=True)
     assert keras.backend.standardize_dtype(y.dtype) == dtype
 
 
-def test_the_gradient_is_the_mask():
+def test_gradient_equals_the_mask():
     x = np.random.default_rng(0).normal(size=(16, 16)).astype("float32")
     outputs = []
 
@@ -122,32 +122,32 @@ def test_the_gradient_is_the_mask():
     assert {0.0} < set(np.round(np.unique(slope), 4).tolist())
 
 
-def test_nan_is_dropped_too():
+def test_nan_inputs_are_dropped():
     x = np.where(np.arange(4096) % 2, np.nan, 1.0).astype("float32")
     y = Dropout(0.5, seed=0)(keras.ops.convert_to_tensor(x), training=True)
-    share = np.mean(keras.ops.convert_to_numpy(y)[1::2] == 0)
-    assert 0.4 < share < 0.6
+    dropped = np.mean(keras.ops.convert_to_numpy(y)[1::2] == 0)
+    assert 0.4 < dropped < 0.6
 
 
 @pytest.mark.parametrize("arguments", [{"rate": 0.0}, {"rate": 0.5}])
-def test_nothing_happens_outside_training(arguments):
+def test_inference_returns_the_input(arguments):
     x = keras.ops.convert_to_tensor(ONES)
     y = Dropout(**arguments)(x, training=False)
     np.testing.assert_array_equal(keras.ops.convert_to_numpy(y), ONES)
 
 
-def test_the_ends_of_the_range():
+def test_rates_zero_and_one():
     assert not kept(Dropout(1.0)).any()
     assert kept(Dropout(0.0)).all()
 
 
-def test_a_shared_mask_is_keras_s_own():
+def test_noise_shape_shares_the_mask():
     y = kept(Dropout(0.5, noise_shape=(None, 1, None), seed=0))
     assert np.all(y == y[:, :1])
 
 
-def test_each_step_of_fit_drops_others():
-    """Compiled, the seed moves on all the same."""
+def test_each_training_step_draws_a_new_mask():
+    """The seed advances in compiled training too."""
     inputs = keras.Input((512,))
     same = keras.layers.Dense(512, kernel_initializer="identity")(inputs)
     model = keras.Model(inputs, Dropout(0.5)(same))
@@ -165,13 +165,13 @@ def test_each_step_of_fit_drops_others():
     assert len({round(float(value), 6) for value in seen}) == 3
 
 
-def test_the_config_round_trips():
+def test_config_round_trip():
     layer = Dropout(0.3, seed=4, name="rest")
     again = keras.layers.deserialize(keras.layers.serialize(layer))
     assert type(again) is Dropout
     assert again.get_config() == layer.get_config()
 
 
-def test_a_bad_rate_is_refused():
+def test_invalid_rate_raises():
     with pytest.raises(ValueError, match="rate"):
         Dropout(1.5)

@@ -1,4 +1,4 @@
-"""FeedForward against its formula in float64."""
+"""FeedForward compared with its formula in float64."""
 
 import functools
 import math
@@ -9,10 +9,10 @@ import pytest
 from keras import ops
 
 from keras_attn.layers import FeedForward
-from tests import reference
-from tests.blocks.weight_gradients import layer_gradients, weighted_sum
-from tests.contract import check_layer, randomize
-from tests.ops.cases import assert_close, assert_differs, normal, values
+from tests.helpers import reference
+from tests.helpers.contract import check_layer, randomize
+from tests.helpers.ops_cases import assert_close, assert_differs, normal, values
+from tests.helpers.weight_gradients import layer_gradients, weighted_sum
 
 X = normal(2, 3, 4, seed=1)
 
@@ -65,7 +65,7 @@ def test_without_bias(gated):
     assert_close(values(layer(X)), expected)
 
 
-def test_a_callable_activation():
+def test_callable_activation():
     layer = make(activation=lambda x: ops.maximum(x, 0))
     assert layer.activation(ops.convert_to_tensor(-1.0)) == 0
     expected = reference.feed_forward(X, layer.get_weights())
@@ -74,7 +74,7 @@ def test_a_callable_activation():
 
 @pytest.mark.parametrize("gated", [False, True])
 def test_gradients(gated):
-    """In closed form, for the identity between the two layers."""
+    """Closed-form gradients, with a linear activation."""
     layer = make("linear", gated)
     upstream = normal(2, 3, 4, seed=2)
     (at_input,), at_weights = layer_gradients(
@@ -97,7 +97,7 @@ def test_gradients(gated):
     assert_close(at_weights["outer/bias"], upstream.sum((0, 1)))
 
 
-def test_positions_know_nothing_of_each_other():
+def test_positions_are_independent():
     layer = make()
     changed = X.copy()
     changed[0, 1] += 1
@@ -108,20 +108,20 @@ def test_positions_know_nothing_of_each_other():
     assert_differs(after[0, 1], before[0, 1])
 
 
-def test_any_number_of_axes():
+def test_inputs_of_any_rank():
     layer = make()
     flat = values(layer(X.reshape(6, 4)))
     assert_close(flat, values(layer(X)).reshape(6, 4))
 
 
-def test_dropout_acts_between_the_layers():
+def test_dropout_applies_to_the_hidden_layer():
     layer = make(dropout=0.5)
-    still = values(layer(X))
-    assert_close(still, reference.feed_forward(X, layer.get_weights()))
-    assert_differs(values(layer(X, training=True)), still)
+    inference = values(layer(X))
+    assert_close(inference, reference.feed_forward(X, layer.get_weights()))
+    assert_differs(values(layer(X, training=True)), inference)
     ones = FeedForward(400, "linear", dropout=0.5, kernel_initializer="ones")
     output = values(ones(np.ones((1, 1, 1), "float32"), training=True))
-    # 400 features, half of them dropped and the others doubled.
+    # 400 features, about half of them dropped and the others doubled.
     assert output.item() % 2 == 0
     assert 300 < output.item() < 500
     assert (
@@ -138,7 +138,7 @@ def test_contract():
     check_layer(make_layer, X)
 
 
-def test_config_names_every_argument():
+def test_config_contains_every_argument():
     arguments = {
         "intermediate_dim": 5,
         "activation": "elu",
@@ -165,12 +165,12 @@ def test_config_names_every_argument():
         ({"activation": "nothing"}, "activation function"),
     ],
 )
-def test_bad_arguments(arguments, message):
+def test_invalid_arguments_raise(arguments, message):
     with pytest.raises(ValueError, match=message):
         FeedForward(**{"intermediate_dim": 5, **arguments})
 
 
-def test_another_width():
+def test_invalid_width_raises():
     layer = make()
     with pytest.raises(ValueError, match="`inputs` must have 4 features"):
         layer(normal(2, 3, 5))

@@ -1,7 +1,7 @@
-"""Keras's own tests of `MultiHeadAttention`, run against ours.
+"""Keras's tests of `MultiHeadAttention`, run on our layer.
 
-The file is that of the installed Keras, found and read at run time. Nothing in
-it is changed but the class that it looks up as `layers.MultiHeadAttention`.
+The test file of the installed Keras is imported at run time. Only the class it
+uses as `layers.MultiHeadAttention` is replaced.
 """
 
 import importlib.util
@@ -16,11 +16,11 @@ import keras_attn
 
 SUITE = "keras.src.layers.attention.multi_head_attention_test"
 
-# The tests of what is private to Keras's layer, and why ours cannot have it.
-LEFT_OUT = {
+# Skipped tests of private members of Keras's layer, with the reasons.
+SKIPPED = {
     "test_causal_only_skipped_for_subclass": (
-        "overrides `_compute_attention`; ours has no such method: what it "
-        "would do is one call of `keras_attn.ops.attend`"
+        "overrides `_compute_attention`; our layer calls "
+        "`keras_attn.ops.attend` instead"
     ),
     "test_compute_attention_combines_causal_and_explicit_mask_fused_fallback": (
         "calls `_compute_attention`"
@@ -29,14 +29,14 @@ LEFT_OUT = {
         "calls `_compute_attention`"
     ),
     "test_flash_attention_with_errors": (
-        "reads `_flash_attention`; with `flash_attention=True` ours raises "
-        "where the kernel is chosen"
+        "reads `_flash_attention`; with `flash_attention=True` our layer "
+        "raises when the kernel is chosen"
     ),
 }
 
 
 def _suite():
-    """Returns a module of Keras's tests in which `layers` holds our layer."""
+    """Returns the module of Keras's tests, with our layer in `layers`."""
     spec = importlib.util.find_spec(SUITE)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -49,8 +49,8 @@ def _suite():
 
 MODULE = _suite()
 
-# Keras's own layer warns of the same in these tests: of the names of inputs,
-# and of an optimizer with LoRA, whose variables its files do not hold.
+# Keras's layer gives the same warnings in these tests: about input names, and
+# about optimizer variables that are not saved with LoRA.
 pytestmark = [
     pytest.mark.filterwarnings("ignore:When providing `inputs` as a dict"),
     pytest.mark.filterwarnings(
@@ -58,7 +58,7 @@ pytestmark = [
     ),
 ]
 
-ITS_TESTS = {
+KERAS_TESTS = {
     name: test
     for name, test in vars(MODULE.MultiHeadAttentionTest).items()
     if name.startswith("test")
@@ -69,20 +69,20 @@ TestOurs = type(
     (MODULE.MultiHeadAttentionTest,),
     {
         name: unittest.skip(reason)(lambda self: None)
-        for name, reason in LEFT_OUT.items()
+        for name, reason in SKIPPED.items()
     },
 )
 
 
 @pytest.fixture(autouse=True)
-def tracebacks_as_before():
-    """Keras's tests switch it off, for all that the process does later."""
+def restore_traceback_filtering():
+    """Restores traceback filtering, which Keras's tests disable."""
     yield
     keras.config.enable_traceback_filtering()
 
 
-def test_the_suite_is_there_and_uses_our_layer():
-    assert len(ITS_TESTS) >= 50
+def test_suite_uses_our_layer():
+    assert len(KERAS_TESTS) >= 50
     assert MODULE.layers.MultiHeadAttention is (
         keras_attn.layers.MultiHeadAttention
     )
@@ -91,9 +91,9 @@ def test_the_suite_is_there_and_uses_our_layer():
     )
 
 
-def test_what_is_left_out_is_private_to_keras():
-    assert len(LEFT_OUT) <= 4
-    for name in LEFT_OUT:
-        test = inspect.unwrap(ITS_TESTS[name])
+def test_skipped_tests_use_private_members():
+    assert len(SKIPPED) <= 4
+    for name in SKIPPED:
+        test = inspect.unwrap(KERAS_TESTS[name])
         source = inspect.getsource(test)
         assert "_compute_attention" in source or "_flash_attention" in source

@@ -1,4 +1,4 @@
-"""MultiHeadAttention against the float64 loops, and at its door."""
+"""MultiHeadAttention compared with float64 loops; argument checks."""
 
 import functools
 
@@ -9,9 +9,10 @@ from keras import ops
 
 from keras_attn.backend import fused_obstacle
 from keras_attn.layers import MultiHeadAttention
-from tests import reference
-from tests.blocks.weight_gradients import layer_gradients, weighted_sum
-from tests.contract import check_layer
+from tests.helpers import reference
+from tests.helpers.contract import check_layer
+from tests.helpers.ops_cases import assert_close, assert_differs, normal, values
+from tests.helpers.weight_gradients import layer_gradients, weighted_sum
 from tests.layers.attention_cases import (
     CALLS,
     KEY,
@@ -26,16 +27,15 @@ from tests.layers.attention_cases import (
     make,
     mutants,
 )
-from tests.ops.cases import assert_close, assert_differs, normal, values
 
 FUSED = not fused_obstacle(keras.KerasTensor((1, 2, 1, 4)), 4)
 
 
 def expected_of(layer, mask=None, key=KEY):
-    """Output and weights, by the loops."""
+    """Computes output and weights with loops."""
     arrays = layer.get_weights()
     if layer.num_key_value_heads != layer.num_heads:
-        # Heads that share a projection are heads with equal projections.
+        # Shared heads equal separate heads with equal projections.
         group = layer.num_heads // layer.num_key_value_heads
         arrays[2:6] = [np.repeat(x, group, axis=-2) for x in arrays[2:6]]
     return reference.multi_head_attention(
@@ -76,18 +76,18 @@ def test_masks(name):
         {"num_key_value_heads": 1},
     ],
 )
-def test_shapes_of_the_weights(kwargs):
+def test_weight_shapes(kwargs):
     mask = reference.visible(B, T, S, causal=True)
     layer = make(causal=True, **kwargs)
     output, weights = layer(QUERY, VALUE, KEY, return_attention_scores=True)
     expected, expected_weights = expected_of(layer, mask)
     assert_close(values(output), expected)
     assert_close(values(weights), expected_weights)
-    without, _ = expected_of(layer)
-    assert_differs(values(output), without)
+    unmasked, _ = expected_of(layer)
+    assert_differs(values(output), unmasked)
 
 
-def test_an_output_of_several_axes():
+def test_output_with_several_axes():
     layer = make(output_shape=(2, 3))
     mask = CALLS["query mask"][2]
     output = values(layer(QUERY, VALUE, KEY, **CALLS["query mask"][1]))
@@ -100,7 +100,7 @@ def test_an_output_of_several_axes():
     assert_close(output, expected.reshape(B, T, 2, 3))
 
 
-def test_the_key_is_the_value_by_default():
+def test_key_defaults_to_value():
     layer = make(key=VALUE)
     output = values(layer(QUERY, VALUE))
     assert_close(output, values(layer(QUERY, VALUE, VALUE)))
@@ -108,8 +108,8 @@ def test_the_key_is_the_value_by_default():
 
 
 @pytest.mark.parametrize("name", ["query mask", "everything"])
-def test_gradients_at_the_weights(name):
-    """By central differences of the float64 loops, in a random direction."""
+def test_gradients(name):
+    """Compared with central differences of the float64 loops."""
     kwargs, call_kwargs, mask = CALLS[name]
     layer = make(**kwargs)
     upstream = normal(B, T, D, seed=5)
@@ -141,13 +141,13 @@ def test_gradients_at_the_weights(name):
 
 def test_dropout():
     layer = make(dropout=0.5, seed=1)
-    still = values(layer(QUERY, VALUE, KEY))
-    assert_close(still, expected_of(layer)[0])
-    assert_close(values(layer(QUERY, VALUE, KEY, training=False)), still)
+    inference = values(layer(QUERY, VALUE, KEY))
+    assert_close(inference, expected_of(layer)[0])
+    assert_close(values(layer(QUERY, VALUE, KEY, training=False)), inference)
     output, weights = layer(
         QUERY, VALUE, KEY, training=True, return_attention_scores=True
     )
-    assert_differs(values(output), still)
+    assert_differs(values(output), inference)
     assert_close(values(weights), expected_of(layer)[1])
 
 
@@ -164,14 +164,14 @@ def test_flash_attention():
         forced(QUERY, VALUE, KEY)
 
 
-def test_contract_of_self_attention():
+def test_self_attention_contract():
     x = normal(B, T, D)
     check_layer(
         functools.partial(MultiHeadAttention, N, 3, causal=True), (x, x)
     )
 
 
-def test_contract_of_cross_attention():
+def test_cross_attention_contract():
     make_layer = functools.partial(
         MultiHeadAttention,
         4,
@@ -193,7 +193,7 @@ def test_contract_of_cross_attention():
     assert weights.shape == (B, 4, T, S)
 
 
-def test_config_names_every_argument():
+def test_config_contains_every_argument():
     constructor = {
         "num_heads": 4,
         "key_dim": 3,
@@ -259,7 +259,7 @@ def test_symbolic_shapes():
         ({"flash_attention": True, "dropout": 0.1}, "Dropout is not supp"),
     ],
 )
-def test_bad_arguments(arguments, message):
+def test_invalid_arguments_raise(arguments, message):
     with pytest.raises(ValueError, match=message):
         MultiHeadAttention(**{"num_heads": 4, "key_dim": 2, **arguments})
 
@@ -272,13 +272,13 @@ def test_bad_arguments(arguments, message):
         ([(2, 4, 6), (2, 5, 6), (2, 4, 6)], "`value` and `key`, except"),
     ],
 )
-def test_bad_shapes_before_it_is_built(shapes, message):
+def test_invalid_shapes_raise_before_build(shapes, message):
     with pytest.raises(ValueError, match=message):
         MultiHeadAttention(2, 3)(*(ops.ones(shape) for shape in shapes))
 
 
 @pytest.mark.parametrize("axes", [0, 2, (1, 2), -1, 5])
-def test_bad_attention_axes(axes):
+def test_invalid_attention_axes_raise(axes):
     layer = MultiHeadAttention(2, 3, attention_axes=axes)
     with pytest.raises(ValueError, match="`attention_axes` must lie between"):
         layer(QUERY, QUERY)
@@ -296,7 +296,7 @@ def test_bad_attention_axes(axes):
         ([(2, 2, 4, 6), (2, 2, 5, 7), (2, 2, 5, 5)], "`query` must have rank"),
     ],
 )
-def test_bad_shapes_after_it_is_built(shapes, message):
+def test_invalid_shapes_raise_after_build(shapes, message):
     layer = make()
     with pytest.raises(ValueError, match=message):
         layer(*(ops.ones(shape) for shape in shapes))
@@ -317,13 +317,13 @@ def test_bad_shapes_after_it_is_built(shapes, message):
         ("key_positions", (B, S), "float32"),
     ],
 )
-def test_bad_masks_and_positions(name, shape, dtype):
+def test_invalid_masks_and_positions_raise(name, shape, dtype):
     layer = make()
     with pytest.raises(ValueError, match=f"`{name}` must"):
         layer(QUERY, VALUE, KEY, **{name: ops.ones(shape, dtype)})
 
 
-def test_symbolic_inputs_meet_the_same_door():
+def test_symbolic_inputs_are_checked():
     layer = make(key=VALUE)
     with pytest.raises(ValueError, match="`query` must have 6 features"):
         layer(keras.Input((T, D + 1)), keras.Input((S, D + 1)))

@@ -1,4 +1,4 @@
-"""Step by step through a cache: the numbers of the full pass."""
+"""Cached decoding compared with the full pass."""
 
 import numpy as np
 import pytest
@@ -7,9 +7,9 @@ from keras import ops
 from keras_attn import cache as kv
 from keras_attn.backend import compiled
 from keras_attn.layers import ALiBiPosition, MultiHeadAttention
-from tests import reference
-from tests.contract import randomize
-from tests.ops.cases import assert_close, assert_differs, normal, values
+from tests.helpers import reference
+from tests.helpers.contract import randomize
+from tests.helpers.ops_cases import assert_close, assert_differs, normal, values
 
 B, T, S, D, N, H = 2, 5, 5, 6, 2, 3
 X, MEMORY = normal(B, T, D, seed=1), normal(B, S, D + 1, seed=2)
@@ -17,7 +17,7 @@ LAYERS = [
     {},
     {"sliding_window": 3},
     {"use_gate": True, "num_key_value_heads": 1},
-    # Made anew for each attention.
+    # A new position per layer.
     {"attention_position": lambda: ALiBiPosition(N)},
 ]
 every_layer = pytest.mark.parametrize("kwargs", LAYERS)
@@ -37,7 +37,7 @@ def empty(layer, rows=B, length=T, dtype="float32"):
 
 
 def steps(layer, x, counts, cache, step=None):
-    """Decodes `counts` tokens at a time; outputs side by side."""
+    """Decodes `counts` tokens per step and concatenates the outputs."""
     step = _step(layer) if step is None else step
     outputs, start = [], 0
     for count in counts:
@@ -67,25 +67,25 @@ def test_equals_the_full_pass(kwargs, counts):
     assert_differs(output, values(layer(X, X)))
 
 
-def test_room_to_spare_changes_nothing():
+def test_unused_slots_do_not_change_outputs():
     layer = make(D)
     output = steps(layer, X, [3, 1, 1], empty(layer, length=T + 7))
     assert_close(output, values(layer(X, X, use_causal_mask=True)))
 
 
-def test_one_compiled_step():
+def test_compiled_step():
     layer = make(D)
     step = compiled(_step(layer), layer.variables)
     output = steps(layer, X, [1] * T, empty(layer), step)
     assert_close(output, values(layer(X, X, use_causal_mask=True)))
 
 
-def test_after_a_padded_prompt():
-    """Two prompts of different lengths, padded to the left, and two steps."""
+def test_left_padded_prompts():
+    """Two left-padded prompts of different lengths, then two steps."""
     layer = make(D)
-    there = np.array([[0, 0, 1, 1, 1], [1, 1, 1, 1, 1]], "bool")
+    token_mask = np.array([[0, 0, 1, 1, 1], [1, 1, 1, 1, 1]], "bool")
     expected = layer(
-        X, X, query_mask=there, value_mask=there, use_causal_mask=True
+        X, X, query_mask=token_mask, value_mask=token_mask, use_causal_mask=True
     )
     cache = empty(layer)
     prompt = ops.convert_to_tensor(X[:, :3])
@@ -102,8 +102,8 @@ def test_after_a_padded_prompt():
 
 @every_layer
 @pytest.mark.parametrize("compile_step", [False, True])
-def test_hypotheses_that_go_on_from_each_other(kwargs, compile_step):
-    """Two tokens of a source, then three hypotheses that are reordered."""
+def test_reordered_hypotheses(kwargs, compile_step):
+    """Two tokens per source, then three hypotheses that are reordered."""
     width, layer = 3, make(D, **kwargs)
     step = _step(layer)
     if compile_step:
@@ -124,7 +124,7 @@ def test_hypotheses_that_go_on_from_each_other(kwargs, compile_step):
         assert_close(values(output), expected[:, -count:])
 
 
-def test_half_precision_keeps_the_dtype_of_the_cache():
+def test_cache_keeps_its_dtype_in_half_precision():
     layer = make(D, dtype="mixed_bfloat16")
     cache = empty(layer, dtype="bfloat16")
     positions, cache = kv.open_slots(cache, 1)
@@ -148,7 +148,7 @@ def project(layer, memory=MEMORY, positions=POSITIONS):
 
 @pytest.mark.parametrize("kwargs", [LAYERS[0], LAYERS[2]])
 @pytest.mark.parametrize("length", [1, T])
-def test_attention_to_a_memory(kwargs, length):
+def test_attend_memory_equals_the_full_pass(kwargs, length):
     layer = make(D + 1, **kwargs)
     new = X[:, :length]
     output = layer.attend_memory(ops.convert_to_tensor(new), project(layer), 0)
@@ -172,16 +172,16 @@ def test_beams_are_queries_of_their_source(length):
         mask=np.repeat(mask, beams, axis=0),
     )
     assert_close(values(output), expected)
-    mixed_up, _ = reference.multi_head_attention(
+    wrong, _ = reference.multi_head_attention(
         new,
         np.tile(MEMORY, (beams, 1, 1)),
         arrays,
         mask=np.tile(mask, (beams, 1, 1, 1)),
     )
-    assert_differs(values(output), mixed_up)
+    assert_differs(values(output), wrong)
 
 
-def test_nan_in_the_padding_of_the_memory():
+def test_nan_padding_of_the_memory_is_ignored():
     layer = make(D + 1)
     poisoned = np.where(POSITIONS[..., None] < 0, np.nan, MEMORY)
     new = ops.convert_to_tensor(X)
@@ -190,7 +190,7 @@ def test_nan_in_the_padding_of_the_memory():
     assert_close(values(output), values(expected), 0)
 
 
-def test_an_empty_memory_gives_zeros():
+def test_empty_memory_gives_zeros():
     layer = make(D + 1)
     nothing = np.full_like(POSITIONS, -1)
     output = layer.attend_memory(

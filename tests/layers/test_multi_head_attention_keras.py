@@ -1,4 +1,4 @@
-"""MultiHeadAttention beside Keras's own, with the same weights."""
+"""MultiHeadAttention compared with Keras's layer, with the same weights."""
 
 import keras
 import numpy as np
@@ -6,8 +6,9 @@ import pytest
 from keras import ops
 
 import keras_attn
-from tests.contract import attach_mask, randomize
-from tests.gradients import gradient
+from tests.helpers.contract import attach_mask, randomize
+from tests.helpers.gradients import gradient
+from tests.helpers.ops_cases import assert_close, assert_differs, normal, values
 from tests.layers.attention_cases import (
     CALLS,
     HOLES,
@@ -22,13 +23,12 @@ from tests.layers.attention_cases import (
     T,
     sees,
 )
-from tests.ops.cases import assert_close, assert_differs, normal, values
 
 RANDOM = np.random.default_rng(4)
 
 
 def pair(*shapes, **kwargs):
-    """Keras's layer and ours, with Keras's weights."""
+    """Returns Keras's layer and ours, with the same weights."""
     kwargs = {"num_heads": N, "key_dim": 3, **kwargs}
     theirs = keras.layers.MultiHeadAttention(**kwargs)
     theirs.build(*shapes)
@@ -39,18 +39,18 @@ def pair(*shapes, **kwargs):
     return theirs, ours
 
 
-def usual(**kwargs):
+def default_pair(**kwargs):
     return pair(QUERY.shape, VALUE.shape, KEY.shape, **kwargs)
 
 
 @pytest.mark.parametrize("name", CALLS)
 def test_masks(name):
     kwargs, call_kwargs, mask = CALLS[name]
-    theirs, ours = usual(**kwargs)
-    # The rows that Keras gives a meaning to.
+    theirs, ours = default_pair(**kwargs)
+    # Keras does not define the output of fully masked rows.
     rows = sees(mask)
     call_kwargs = {
-        # Keras cannot read integers where it has another mask.
+        # Keras cannot combine an integer mask with another mask.
         argument: ops.cast(x, "bool") if argument == "attention_mask" else x
         for argument, x in call_kwargs.items()
     }
@@ -75,13 +75,13 @@ def test_masks(name):
         {"use_gate": True, "value_dim": 5, "output_shape": (2, 3)},
     ],
 )
-def test_shapes_of_the_weights(kwargs):
-    theirs, ours = usual(**kwargs)
+def test_weight_shapes(kwargs):
+    theirs, ours = default_pair(**kwargs)
     for one, other in zip(ours.weights, theirs.weights, strict=True):
         assert one.shape == other.shape
         assert one.path.split("/")[1:] == other.path.split("/")[1:]
     output = values(ours(QUERY, VALUE, KEY))
-    # Their fused path needs one width for keys and values on JAX.
+    # On JAX, their fused path needs the same width for keys and values.
     expected, _ = theirs(QUERY, VALUE, KEY, return_attention_scores=True)
     assert_close(output, values(expected))
 
@@ -91,7 +91,7 @@ def test_gradients(name):
     kwargs, call_kwargs, _ = CALLS[name]
     upstream = normal(B, T, D, seed=5)
     of_layers = []
-    for layer in usual(**kwargs):
+    for layer in default_pair(**kwargs):
 
         def loss(query, value, key, layer=layer):
             output = layer(query, value, key, **call_kwargs)
@@ -103,7 +103,7 @@ def test_gradients(name):
 
 
 def test_implicit_masks():
-    theirs, ours = usual()
+    theirs, ours = default_pair()
 
     def masked(layer):
         query, value, key = (
@@ -143,7 +143,7 @@ def test_attention_axes_with_a_mask(axes):
     others = [X4.shape[axis] for axis in range(3) if axis not in axes]
     lengths = [X4.shape[axis] for axis in axes]
     mask = RANDOM.random((*others, *lengths, *lengths)) < 0.7
-    # Everybody sees the first.
+    # The first key is visible to all queries.
     mask[(..., *[0] * len(axes))] = True
     output, weights = ours(
         X4, X4, attention_mask=mask, return_attention_scores=True
@@ -183,7 +183,7 @@ def test_regularizers():
         "l2",
     )
     totals = []
-    for layer in usual(**kwargs):
+    for layer in default_pair(**kwargs):
         layer(QUERY, VALUE, KEY)
         totals.append(sum(float(ops.stop_gradient(x)) for x in layer.losses))
         assert len(layer.losses) == 12
@@ -191,10 +191,10 @@ def test_regularizers():
 
 
 @pytest.mark.parametrize("use_gate", [False, True])
-def test_weight_files_of_keras(tmp_path, use_gate):
-    """A file of Keras's layer in a model loads into ours, and back."""
+def test_weight_files_are_compatible(tmp_path, use_gate):
+    """Weight files of models load in both directions."""
     models = []
-    for layer in usual(use_gate=use_gate):
+    for layer in default_pair(use_gate=use_gate):
         inputs = [keras.Input(x.shape[1:]) for x in (QUERY, VALUE, KEY)]
         models.append(keras.Model(inputs, layer(*inputs)))
     theirs, ours = models
@@ -211,11 +211,11 @@ def test_weight_files_of_keras(tmp_path, use_gate):
     assert_close(values(theirs(arrays)), expected)
 
 
-def test_config_of_keras():
-    """All that a Keras layer says of itself, ours takes."""
-    theirs, _ = usual(sliding_window=2, dropout=0.2, seed=3)
+def test_config_is_compatible():
+    """Our layer accepts the config of Keras's layer."""
+    theirs, _ = default_pair(sliding_window=2, dropout=0.2, seed=3)
     config = theirs.get_config()
-    # Its policy is an object of its own; the name says the same.
+    # The dtype policies are different objects with the same name.
     ours = keras_attn.layers.MultiHeadAttention.from_config(config)
     for name, value in config.items():
         if name != "dtype":

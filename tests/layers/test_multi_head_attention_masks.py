@@ -1,4 +1,4 @@
-"""Masks are read, obeyed on every path, passed on and never erased."""
+"""Masks are applied on every path, propagated and never erased."""
 
 import keras
 import numpy as np
@@ -7,9 +7,16 @@ from keras import ops
 
 from keras_attn.layers import MultiHeadAttention
 from keras_attn.ops import blockwise, plan
-from tests import reference
-from tests.blocks.weight_gradients import layer_gradients
-from tests.contract import attach_mask, randomize
+from tests.helpers import reference
+from tests.helpers.contract import attach_mask, randomize
+from tests.helpers.ops_cases import (
+    KERNELS,
+    assert_close,
+    assert_differs,
+    normal,
+    values,
+)
+from tests.helpers.weight_gradients import layer_gradients
 from tests.layers.attention_cases import (
     EXPLICIT,
     HOLES,
@@ -26,38 +33,31 @@ from tests.layers.attention_cases import (
     T,
     make,
 )
-from tests.ops.cases import (
-    KERNELS,
-    assert_close,
-    assert_differs,
-    normal,
-    values,
-)
 
 FLASH = {"plain": False, "fused": True, "blockwise": None}
 every_kernel = pytest.mark.parametrize("kernel", KERNELS)
 
 
 @pytest.fixture(autouse=True)
-def blockwise_is_chosen(request, monkeypatch):
-    """No layer can force that kernel: short sequences count as long."""
+def select_blockwise_kernel(request, monkeypatch):
+    """Selects the blockwise kernel, which no layer argument can force."""
     if getattr(request.node, "callspec", None) is None:
         return
     if request.node.callspec.params.get("kernel") != "blockwise":
         return
     monkeypatch.setattr(plan, "blockwise_pays", lambda *_, **kind: True)
-    monkeypatch.setattr(plan, "fused_obstacle", lambda *args, **facts: "it is")
+    monkeypatch.setattr(plan, "fused_obstacle", lambda *args, **kwargs: "test")
     monkeypatch.setattr(blockwise, "BLOCK", 2)
 
 
 PADDINGS = {"right": RIGHT, "left": LEFT, "holes": HOLES}
 every_padding = pytest.mark.parametrize("padding", PADDINGS)
 
-# Rows that see nothing, each for another reason.
-BLIND = {
+# Fully masked rows, for different reasons.
+FULLY_MASKED = {
     "no token": ({"query_mask": QUERY_MASK}, QUERY_MASK),
     "no key": ({"value_mask": np.zeros((B, S), "bool")}, np.zeros((B, T))),
-    "no key in one sentence": (
+    "no key in one sequence": (
         {"key_mask": np.array([[True] * S, [False] * S])},
         np.array([[1] * T, [0] * T]),
     ),
@@ -97,7 +97,7 @@ def mask_of(tensor):
     return getattr(tensor, "_keras_mask", None)
 
 
-def test_the_callers_masks_stay():
+def test_masks_of_the_inputs_are_kept():
     layer = make()
     query, value, key = (
         masked(array, mask)
@@ -118,8 +118,8 @@ def test_the_callers_masks_stay():
 @every_kernel
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("sides", [("query",), ("value",), ("query", "value")])
-def test_a_token_hidden_on_one_side(sides, causal, kernel):
-    """In self-attention no query may still be a key, and the other way."""
+def test_token_masked_as_query_or_key_only(sides, causal, kernel):
+    """In self-attention, a token may be masked as a query or a key only."""
     layer = self_attention(causal=causal, flash_attention=FLASH[kernel])
     x = ops.convert_to_tensor(normal(B, S, D, seed=3))
     masks = {"query": HOLES, "value": LEFT}
@@ -143,7 +143,7 @@ def test_a_token_hidden_on_one_side(sides, causal, kernel):
     assert_differs(output, wrong)
 
 
-def test_an_explicit_mask_wins_over_the_implicit_one():
+def test_explicit_mask_overrides_the_implicit_one():
     layer = make(key=VALUE)
     output = layer(QUERY, masked(VALUE, HOLES), value_mask=RIGHT)
     assert_close(values(output), values(layer(QUERY, VALUE, value_mask=RIGHT)))
@@ -151,15 +151,15 @@ def test_an_explicit_mask_wins_over_the_implicit_one():
     assert_differs(values(output), values(other))
 
 
-def test_passes_the_mask_of_the_query_on():
+def test_query_mask_is_propagated():
     layer = make(key=VALUE)
     output = layer(masked(QUERY, QUERY_MASK), masked(VALUE, HOLES))
     np.testing.assert_array_equal(values(mask_of(output)), QUERY_MASK)
     assert mask_of(layer(QUERY, masked(VALUE, HOLES))) is None
 
 
-def test_a_second_look_at_the_same_memory():
-    """In a functional model too, each layer sees the memory's padding."""
+def test_memory_shared_by_several_layers():
+    """Each layer of a functional model masks the padding of the memory."""
     ids = np.int32([[3, 1, 2, 0, 0], [4, 5, 6, 7, 1]])
     inputs = keras.Input((None,), dtype="int32")
     x = keras.layers.Embedding(8, D, mask_zero=True)(inputs)
@@ -175,8 +175,8 @@ def test_a_second_look_at_the_same_memory():
     assert_close(values(model.predict(ids, verbose=0)), padded)
 
 
-def test_training_sees_no_padding():
-    """The same loss and the same step, with padding and without."""
+def test_padding_does_not_change_training():
+    """Training gives the same weights with and without padding."""
 
     def trained(ids):
         inputs = keras.Input((None,), dtype="int32")
@@ -197,13 +197,13 @@ def test_training_sees_no_padding():
 
 
 @every_kernel
-@pytest.mark.parametrize("name", BLIND)
+@pytest.mark.parametrize("name", FULLY_MASKED)
 @pytest.mark.parametrize(
     "dtype", ["float32", "mixed_bfloat16", "mixed_float16"]
 )
-def test_rows_that_see_nothing(name, dtype, kernel):
-    """Exact zeros after the output projection and its bias, no gradients."""
-    call_kwargs, rows = BLIND[name]
+def test_fully_masked_rows_are_zero(name, dtype, kernel):
+    """Output and gradients are exactly zero, despite the output bias."""
+    call_kwargs, rows = FULLY_MASKED[name]
     rows = np.asarray(rows, "bool")
     layer = make(key=VALUE, dtype=dtype, flash_attention=FLASH[kernel])
     assert np.abs(layer.get_weights()[-1]).min() > 0
@@ -227,7 +227,7 @@ def test_rows_that_see_nothing(name, dtype, kernel):
 
 
 @every_kernel
-def test_a_row_that_sees_nothing_in_one_head(kernel):
+def test_row_fully_masked_in_one_head(kernel):
     mask = EXPLICIT.copy()
     mask[0, 1, 2] = False
     mask[0, 0, 2, 0] = True
@@ -248,8 +248,8 @@ def test_a_row_that_sees_nothing_in_one_head(kernel):
 @every_kernel
 @every_padding
 @pytest.mark.parametrize("causal", [False, True])
-def test_padding_changes_nothing(padding, causal, kernel):
-    """A sentence in a batch, NaN in its padding, and the sentence alone."""
+def test_padding_does_not_change_outputs(padding, causal, kernel):
+    """A sequence with NaN padding gives the same output as alone."""
     mask = PADDINGS[padding]
     layer = self_attention(causal=causal, flash_attention=FLASH[kernel])
     x = normal(B, S, D, seed=3)
@@ -257,24 +257,24 @@ def test_padding_changes_nothing(padding, causal, kernel):
     tensor = masked(poisoned, mask)
     output = values(layer(tensor, tensor))
     for row in range(B):
-        sentence = x[row : row + 1, mask[row]]
-        count = sentence.shape[1]
+        sequence = x[row : row + 1, mask[row]]
+        count = sequence.shape[1]
         alone, _ = reference.multi_head_attention(
-            sentence,
-            sentence,
+            sequence,
+            sequence,
             layer.get_weights(),
             mask=reference.visible(1, count, count, causal=causal),
         )
         assert_close(output[row : row + 1, mask[row]], alone)
     assert (output[~mask] == 0).all()
     if not (causal and padding == "right"):
-        # But there, where what comes later is hidden anyhow.
+        # Right padding is after all tokens: causal attention masks it anyway.
         assert_differs(output[mask], values(layer(x, x))[mask])
 
 
 @every_kernel
 @every_padding
-def test_padding_reaches_no_gradient(padding, kernel):
+def test_padding_does_not_change_gradients(padding, kernel):
     mask = PADDINGS[padding]
     layer = self_attention(flash_attention=FLASH[kernel])
     x = normal(B, S, D, seed=3)
@@ -297,7 +297,7 @@ def test_padding_reaches_no_gradient(padding, kernel):
             np.testing.assert_array_equal(one, other)
 
 
-def test_nan_in_the_padding_of_a_memory():
+def test_nan_padding_of_the_memory_is_ignored():
     layer = make()
     value, key = (
         np.where(HOLES[..., None], x, np.nan).astype("float32")
@@ -308,7 +308,7 @@ def test_nan_in_the_padding_of_a_memory():
     assert_close(output, values(expected))
 
 
-def test_a_mask_survives_autocast():
+def test_mask_survives_autocast():
     layer = self_attention(dtype="mixed_bfloat16")
     x = normal(B, S, D)
     output = layer(masked(x, RIGHT), masked(x, RIGHT))
@@ -316,20 +316,20 @@ def test_a_mask_survives_autocast():
     assert (values(output)[~RIGHT] == 0).all()
 
 
-def test_a_mask_meets_an_unbuilt_layer():
+def test_masked_inputs_of_an_unbuilt_layer():
     x = masked(normal(B, S, D), RIGHT)
     output = MultiHeadAttention(N, 3)(x, x)
     assert (values(output)[~RIGHT] == 0).all()
 
 
-def test_left_padding_and_a_window():
-    """Distance is counted in tokens: padding does not widen it."""
+def test_window_counts_tokens():
+    """Distances count tokens, not padding."""
     layer = self_attention(sliding_window=2)
     x = normal(B, S, D, seed=3)
     output = values(layer(x, x, query_mask=HOLES, value_mask=HOLES))
     tensor = masked(x, HOLES)
     counted = values(layer(tensor, tensor))
-    sentence = x[:1, HOLES[0]]
-    assert_close(counted[:1, HOLES[0]], values(layer(sentence, sentence)))
-    # Two masks that are not one object are two sequences, by their slots.
+    sequence = x[:1, HOLES[0]]
+    assert_close(counted[:1, HOLES[0]], values(layer(sequence, sequence)))
+    # Two distinct mask objects mean two sequences, with positions by index.
     assert_differs(output, counted)

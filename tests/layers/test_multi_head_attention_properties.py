@@ -1,4 +1,4 @@
-"""What holds for every mask that a batch can carry."""
+"""Properties of MultiHeadAttention for all masks of a batch."""
 
 import hypothesis
 import numpy as np
@@ -6,13 +6,13 @@ from hypothesis import strategies as st
 from keras import ops
 
 from keras_attn.layers import MultiHeadAttention
-from tests import reference
-from tests.contract import attach_mask, randomize
-from tests.ops.cases import assert_close, normal, values
+from tests.helpers import reference
+from tests.helpers.contract import attach_mask, randomize
+from tests.helpers.ops_cases import assert_close, normal, values
 
 B, T, D, N = 2, 5, 6, 2
 X = normal(B, T, D, seed=1)
-few = hypothesis.settings(max_examples=15)
+few_examples = hypothesis.settings(max_examples=15)
 masks = st.lists(
     st.lists(st.booleans(), min_size=T, max_size=T), min_size=B, max_size=B
 ).map(np.array)
@@ -21,7 +21,7 @@ LAYERS = {}
 
 
 def layer_of(dtype="float32", causal=False, window=None):
-    """One layer of each kind, so that nothing is compiled twice."""
+    """Returns one layer per kind, to avoid repeated compilation."""
     kind = dtype, causal, window
     if kind not in LAYERS:
         layer = MultiHeadAttention(
@@ -36,10 +36,10 @@ def masked(x, mask):
     return attach_mask(ops.convert_to_tensor(x), mask)
 
 
-@few
+@few_examples
 @hypothesis.given(masks, st.booleans(), st.sampled_from([None, 2]), dtypes)
 def test_self_attention_of_padded_batches(mask, causal, window, dtype):
-    """The loops run on each sentence alone; the padding holds NaN."""
+    """The padding is NaN; the loops run on each sequence alone."""
     layer = layer_of(dtype, causal, window)
     poisoned = np.where(mask[..., None], X, np.nan).astype("float32")
     tensor = masked(poisoned, mask)
@@ -62,7 +62,7 @@ def test_self_attention_of_padded_batches(mask, causal, window, dtype):
         )
 
 
-@few
+@few_examples
 @hypothesis.given(masks, masks, st.booleans())
 def test_cross_attention_of_padded_batches(query_mask, value_mask, scores):
     layer = layer_of()
@@ -81,13 +81,13 @@ def test_cross_attention_of_padded_batches(query_mask, value_mask, scores):
         mask=query_mask[:, None, :, None] & value_mask[:, None, None],
     )
     assert_close(output, expected)
-    blind = ~query_mask | ~value_mask.any(1, keepdims=True)
-    assert (output[blind] == 0).all()
+    fully_masked = ~query_mask | ~value_mask.any(1, keepdims=True)
+    assert (output[fully_masked] == 0).all()
 
 
-@few
+@few_examples
 @hypothesis.given(masks, st.integers(0, T - 1), st.sampled_from([None, 2]))
-def test_the_future_changes_nothing(mask, token, window):
+def test_later_tokens_do_not_change_outputs(mask, token, window):
     layer = layer_of(causal=True, window=window)
     changed = X.copy()
     changed[:, token] += 1
@@ -99,9 +99,9 @@ def test_the_future_changes_nothing(mask, token, window):
     np.testing.assert_array_equal(moved, mask[:, token])
 
 
-@few
+@few_examples
 @hypothesis.given(masks, st.booleans())
-def test_sentences_know_nothing_of_each_other(mask, causal):
+def test_batch_rows_are_independent(mask, causal):
     layer = layer_of(causal=causal)
     changed = np.concatenate([X[:1], 3 * X[1:]])
     before, after = (

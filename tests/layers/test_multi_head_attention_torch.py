@@ -1,15 +1,15 @@
-"""MultiHeadAttention beside `torch.nn.MultiheadAttention`, in float64.
+"""MultiHeadAttention compared with `torch.nn.MultiheadAttention`, in float64.
 
-PyTorch is the yardstick on every backend: NumPy goes in and comes out.
+PyTorch is the reference on every backend, with NumPy inputs and outputs.
 """
 
 import numpy as np
 import pytest
 
 from keras_attn.layers import MultiHeadAttention
-from tests.blocks.weight_gradients import layer_gradients, weighted_sum
-from tests.contract import randomize
-from tests.ops.cases import assert_close, assert_differs, normal, values
+from tests.helpers.contract import randomize
+from tests.helpers.ops_cases import assert_close, assert_differs, normal, values
+from tests.helpers.weight_gradients import layer_gradients, weighted_sum
 
 torch = pytest.importorskip("torch")
 
@@ -41,7 +41,7 @@ def make():
 
 
 def twin(layer):
-    """The torch module with the layer's weights."""
+    """Returns the torch module with the layer's weights."""
     module = torch.nn.MultiheadAttention(
         D,
         N,
@@ -51,13 +51,13 @@ def twin(layer):
         device="cpu",
         dtype=torch.float64,
     )
-    state = laid_out(layer.get_weights())
+    state = to_torch_state(layer.get_weights())
     module.load_state_dict({name: as_torch(x) for name, x in state.items()})
     return module
 
 
-def laid_out(arrays):
-    """Weights of the layer, or their gradients, as torch names them."""
+def to_torch_state(arrays):
+    """Maps weights of the layer, or their gradients, to torch names."""
     kernels, biases = arrays[::2], arrays[1::2]
     state = {
         f"{name}_proj_weight": kernel.reshape(len(kernel), D).T
@@ -70,7 +70,7 @@ def laid_out(arrays):
 
 
 def run_torch(module, padding, allowed):
-    """Output, weights and gradients, with UPSTREAM coming from above."""
+    """Returns output, weights and gradients for the upstream gradient."""
     inputs = [as_torch(x, requires_grad=True) for x in (QUERY, KEY, VALUE)]
     output, weights = module(
         *inputs,
@@ -114,16 +114,16 @@ def test_values_and_gradients(name):
         return weighted_sum(layer(query, value, key, **kwargs), UPSTREAM)
 
     inputs, weights = layer_gradients(layer, loss, QUERY, VALUE, KEY)
-    for actual, wanted in zip(inputs, at_inputs, strict=True):
-        assert_close(actual, wanted)
-    actual = laid_out(list(weights.values()))
+    for actual, exact in zip(inputs, at_inputs, strict=True):
+        assert_close(actual, exact)
+    actual = to_torch_state(list(weights.values()))
     assert set(actual) == set(at_weights)
-    for name, wanted in at_weights.items():
-        assert_close(actual[name], wanted)
+    for name, exact in at_weights.items():
+        assert_close(actual[name], exact)
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_other_masks_differ(name):
+def test_other_masks_give_other_outputs(name):
     padding, allowed = CASES[name]
     layer = make()
     expected = run_torch(twin(layer), padding, allowed)[0]

@@ -1,4 +1,4 @@
-"""PositionalEmbedding against float64 sinusoids and rows of its table."""
+"""PositionalEmbedding compared with float64 sinusoids and table rows."""
 
 import functools
 
@@ -8,15 +8,15 @@ import pytest
 from keras import ops
 
 from keras_attn.layers import PositionalEmbedding
-from tests import reference
-from tests.blocks.weight_gradients import layer_gradients, weighted_sum
-from tests.contract import attach_mask, check_layer, randomize
-from tests.ops.cases import assert_close, assert_differs, normal, values
+from tests.helpers import reference
+from tests.helpers.contract import attach_mask, check_layer, randomize
+from tests.helpers.ops_cases import assert_close, assert_differs, normal, values
+from tests.helpers.weight_gradients import layer_gradients, weighted_sum
 
 X = normal(2, 5, 6, seed=1)
 MASK = np.array([[0, 0, 1, 1, 1], [1, 1, 0, 1, 0]], "bool")
 COUNTED = np.int32([[-1, -1, 0, 1, 2], [0, 1, -1, 2, -1]])
-SOMEWHERE = np.int32([[7, 3, 0, -1, 1], [2, 2, 2, 5, 4]])
+ARBITRARY = np.int32([[7, 3, 0, -1, 1], [2, 2, 2, 5, 4]])
 
 
 def learned(max_sequence_length=8, **kwargs):
@@ -28,12 +28,12 @@ def learned(max_sequence_length=8, **kwargs):
 
 
 def encoding_of(layer, positions):
-    """What is to be added at these positions."""
+    """Returns the expected embedding of the positions."""
     if layer.kind == "sinusoidal":
         return reference.sinusoid(positions, 6, layer.layout)
     (table,) = layer.get_weights()
-    there = (positions >= 0)[..., None]
-    return np.where(there, table[np.maximum(positions, 0)], 0)
+    token_mask = (positions >= 0)[..., None]
+    return np.where(token_mask, table[np.maximum(positions, 0)], 0)
 
 
 every_kind = pytest.mark.parametrize(
@@ -58,10 +58,10 @@ def test_adds_positions(make):
 @every_kind
 def test_explicit_positions(make):
     layer = make()
-    output = values(layer(X, positions=SOMEWHERE))
-    assert_close(output, X + encoding_of(layer, SOMEWHERE), 1e-6)
-    # They win over a mask.
-    again = values(layer(X, positions=SOMEWHERE, mask=MASK))
+    output = values(layer(X, positions=ARBITRARY))
+    assert_close(output, X + encoding_of(layer, ARBITRARY), 1e-6)
+    # Explicit positions override a mask.
+    again = values(layer(X, positions=ARBITRARY, mask=MASK))
     assert_close(again, output, 0)
 
 
@@ -78,19 +78,19 @@ def test_padding_is_not_counted(make, implicit):
     else:
         output = layer(X, mask=MASK)
     assert_close(values(output), X + encoding_of(layer, COUNTED), 1e-6)
-    # No position where there is no token.
+    # Padding gets no positional embedding.
     assert_close(values(output)[~MASK], X[~MASK], 0)
 
 
 @every_kind
-def test_left_padding_changes_nothing(make):
+def test_left_padding_does_not_change_outputs(make):
     layer = make()
     padded = values(layer(X, mask=MASK))
     alone = values(layer(X[:1, 2:]))
     assert_close(padded[:1, 2:], alone, 1e-6)
 
 
-def test_layouts_have_the_same_columns():
+def test_layouts_permute_the_same_columns():
     x = np.zeros((1, 9, 6), "float32")
     pairs = values(PositionalEmbedding()(x))
     halves = values(PositionalEmbedding(layout="halves")(x))
@@ -98,8 +98,8 @@ def test_layouts_have_the_same_columns():
     assert_differs(pairs, halves)
 
 
-def test_positions_stay_apart_in_bfloat16():
-    """Each vector is the exact one, rounded once; no two are the same."""
+def test_positions_are_distinct_in_bfloat16():
+    """All vectors are distinct, and exact up to one rounding."""
     x = np.zeros((1, 1001, 64), "float32")
     layer = PositionalEmbedding(dtype="mixed_bfloat16")
     output = layer(x)
@@ -133,20 +133,20 @@ def test_gradients(kind):
     upstream = normal(*X.shape, seed=3)
 
     def loss(x):
-        return weighted_sum(layer(x, positions=SOMEWHERE), upstream)
+        return weighted_sum(layer(x, positions=ARBITRARY), upstream)
 
     (at_input,), at_weights = layer_gradients(layer, loss, X)
     assert_close(at_input, upstream, 1e-6)
     if kind == "learned":
         expected = np.zeros((8, 6))
-        for b, t in np.ndindex(*SOMEWHERE.shape):
-            if SOMEWHERE[b, t] >= 0:
-                expected[SOMEWHERE[b, t]] += upstream[b, t]
+        for b, t in np.ndindex(*ARBITRARY.shape):
+            if ARBITRARY[b, t] >= 0:
+                expected[ARBITRARY[b, t]] += upstream[b, t]
         (at_table,) = at_weights.values()
         assert_close(at_table, expected)
 
 
-def test_past_the_table():
+def test_positions_past_the_table_raise():
     layer = learned(max_sequence_length=5)
     layer(X)
     longer = normal(2, 6, 6)
@@ -162,21 +162,21 @@ def test_past_the_table():
 
 
 @pytest.mark.skipif(
-    keras.backend.backend() == "torch", reason="compiles nothing here"
+    keras.backend.backend() == "torch", reason="runs eagerly on PyTorch"
 )
-def test_past_the_table_is_nan_where_nobody_may_look():
+def test_positions_past_the_table_are_nan_when_compiled():
     layer = learned(max_sequence_length=5)
     x, positions = keras.Input((5, 6)), keras.Input((5,), dtype="int32")
     model = keras.Model((x, positions), layer(x, positions=positions))
-    places = np.int32([[4, 5, -1, 0, 99]] * 2)
-    found = model.predict_on_batch((X, places))
-    assert np.isnan(found[:, [1, 4]]).all()
+    position_ids = np.int32([[4, 5, -1, 0, 99]] * 2)
+    output = model.predict_on_batch((X, position_ids))
+    assert np.isnan(output[:, [1, 4]]).all()
     inside = [0, 2, 3]
-    expected = X[:, inside] + encoding_of(layer, places[:, inside])
-    assert_close(found[:, inside], expected, 1e-6)
+    expected = X[:, inside] + encoding_of(layer, position_ids[:, inside])
+    assert_close(output[:, inside], expected, 1e-6)
 
 
-def test_no_end_of_sinusoids():
+def test_large_sinusoidal_positions():
     x = np.zeros((1, 1, 6), "float32")
     positions = np.int32([[100_000]])
     output = values(PositionalEmbedding()(x, positions=positions))
@@ -199,7 +199,7 @@ def test_contract(make, trains):
     check_layer(make, X, trains=trains)
 
 
-def test_config_names_every_argument():
+def test_config_contains_every_argument():
     arguments = {
         "kind": "learned",
         "layout": "halves",
@@ -224,18 +224,18 @@ def test_config_names_every_argument():
         ),
     ],
 )
-def test_bad_arguments(arguments, message):
+def test_invalid_arguments_raise(arguments, message):
     with pytest.raises(ValueError, match=message):
         PositionalEmbedding(**arguments)
 
 
-def test_an_odd_width():
+def test_odd_width_raises():
     with pytest.raises(ValueError, match="even width"):
         PositionalEmbedding()(normal(2, 3, 5))
 
 
 @every_kind
-def test_bad_inputs(make):
+def test_invalid_inputs_raise(make):
     layer = make()
     layer(X)
     with pytest.raises(ValueError, match="`inputs` must have rank 3"):

@@ -1,4 +1,4 @@
-"""What `Reinforce` adds to a loss, its baseline, and its door."""
+"""`Reinforce`: added loss, baseline and argument checks."""
 
 import keras
 import numpy as np
@@ -6,8 +6,8 @@ import pytest
 from keras import ops
 
 from keras_attn.layers import Reinforce
-from tests.contract import attach_mask, check_layer
-from tests.ops.cases import assert_close, normal, values
+from tests.helpers.contract import attach_mask, check_layer
+from tests.helpers.ops_cases import assert_close, normal, values
 
 PREDICTION = normal(3, 4, 2, seed=1)
 TARGET = normal(3, 4, 2, seed=2)
@@ -16,7 +16,7 @@ SQUARES = ((PREDICTION - TARGET) ** 2).mean(-1)
 
 
 def added(layer, *args, **kwargs):
-    """What a training call adds to the loss."""
+    """Returns the loss that a training call adds."""
     layer(*args, training=True, **kwargs)
     (loss,) = layer.losses
     return float(values(loss))
@@ -45,7 +45,7 @@ def test_adds_the_surrogate_and_moves_the_baseline(loss):
     assert_close(values(layer.baseline), 0.75 * first + 0.25 * losses.mean())
 
 
-def test_does_nothing_but_in_training():
+def test_inference_adds_no_loss():
     layer = Reinforce("mse")
     output = layer(PREDICTION, TARGET, LOG_PROBABILITY)
     np.testing.assert_array_equal(values(output), PREDICTION)
@@ -54,7 +54,7 @@ def test_does_nothing_but_in_training():
 
 
 @pytest.mark.parametrize("rank", [1, 2])
-def test_weights_of_the_losses(rank):
+def test_sample_weights(rank):
     weight = np.abs(normal(3, 4, seed=5))
     weight = weight if rank == 2 else weight[:, 0]
     args = PREDICTION, TARGET, LOG_PROBABILITY
@@ -63,8 +63,8 @@ def test_weights_of_the_losses(rank):
     assert_close(actual, expected(losses.mean(1)))
 
 
-def test_padding_of_the_prediction_counts_for_nothing():
-    """As in the loss of `compile`: its mean is over what is there."""
+def test_masked_losses_are_ignored():
+    """As in the loss of `compile`, the mean is over unmasked losses."""
     mask = np.array([[1, 1, 0, 0], [1, 1, 1, 1], [0, 1, 0, 1]], "bool")
     prediction = np.where(mask[..., None], PREDICTION, 1e3)
     prediction = ops.convert_to_tensor(prediction.astype("float32"))
@@ -77,14 +77,16 @@ def test_padding_of_the_prediction_counts_for_nothing():
     np.testing.assert_allclose(values(layer.baseline), values(whole), rtol=1e-5)
 
 
-def test_labels_that_are_integers():
+def test_integer_labels():
     logits = normal(3, 5, seed=6)
     labels = np.int32([1, 0, 4])
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     actual = added(Reinforce(loss), logits, labels, LOG_PROBABILITY)
-    powers = np.exp(logits)
-    share = (powers / powers.sum(1, keepdims=True))[[0, 1, 2], labels]
-    assert_close(actual, expected(-np.log(share)))
+    exponentials = np.exp(logits)
+    probability = (exponentials / exponentials.sum(1, keepdims=True))[
+        [0, 1, 2], labels
+    ]
+    assert_close(actual, expected(-np.log(probability)))
 
 
 def test_contract():
@@ -96,7 +98,7 @@ def test_contract():
     )
 
 
-def test_config_names_every_argument():
+def test_config_contains_every_argument():
     config = Reinforce("mae", momentum=0.5).get_config()
     copy = Reinforce.from_config(config)
     assert copy.momentum == 0.5
@@ -122,10 +124,10 @@ def test_config_names_every_argument():
                 LOG_PROBABILITY,
                 training=True,
             ),
-            "`loss` must leave the batch axis",
+            "`loss` must keep the batch axis",
         ),
     ],
 )
-def test_bad_input(call, message):
+def test_invalid_inputs_raise(call, message):
     with pytest.raises(ValueError, match=message):
         call()

@@ -1,4 +1,4 @@
-"""Layers that are computed twice drop the same both times."""
+"""Rematerialized layers use the same dropout mask in both runs."""
 
 import keras
 import numpy as np
@@ -18,10 +18,10 @@ from keras_attn.layers.dropout_seed import (
     dropout_seed,
 )
 from keras_attn.ops.mask_carriers import with_mask
-from tests.blocks.weight_gradients import layer_gradients, weighted_sum
-from tests.contract import randomize
 from tests.helpers.arrays import to_numpy
 from tests.helpers.cases import once
+from tests.helpers.contract import randomize
+from tests.helpers.weight_gradients import layer_gradients, weighted_sum
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(2, 5, 8)).astype("float32")
@@ -31,8 +31,8 @@ MASK = np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]], "bool")
 MEMORY_MASK = np.array([[1, 1, 1, 0], [1, 1, 1, 1]], "bool")
 SEED = np.array([7, 11], "uint32")
 
-EVERYWHERE = {
-    # Smooth, so that differences say what the slope is.
+DROPOUT = {
+    # Smooth, for finite differences.
     "activation": "gelu",
     "dropout": 0.3,
     "attention_dropout": 0.3,
@@ -40,13 +40,13 @@ EVERYWHERE = {
 }
 LAYERS = {
     "encoder block": lambda: EncoderBlock(
-        num_heads=2, intermediate_dim=12, **EVERYWHERE
+        num_heads=2, intermediate_dim=12, **DROPOUT
     ),
     "pre-norm": lambda: EncoderBlock(
-        num_heads=2, intermediate_dim=12, normalize_first=True, **EVERYWHERE
+        num_heads=2, intermediate_dim=12, normalize_first=True, **DROPOUT
     ),
     "decoder block": lambda: DecoderBlock(
-        num_heads=2, intermediate_dim=12, **EVERYWHERE
+        num_heads=2, intermediate_dim=12, **DROPOUT
     ),
     "attention": lambda: MultiHeadAttention(2, 4, dropout=0.3, seed=1),
     "scored attention": lambda: ScoredAttention("general", dropout=0.3, seed=1),
@@ -60,7 +60,7 @@ every_layer = pytest.mark.parametrize(
 
 
 def inputs_of(name):
-    """What a layer is called with, and the masks of it by name."""
+    """Returns the inputs and the masks, by argument, of a layer."""
     if name == "decoder block":
         return (X, MEMORY), {"mask": MASK, "memory_mask": MEMORY_MASK}
     if name.endswith("attention"):
@@ -79,15 +79,15 @@ def built(name):
 
 
 def gradients_of(layer, call, inputs):
-    """Gradients at the inputs and at the weights."""
+    """Returns the gradients of inputs and weights."""
 
     def loss(*tensors):
         return weighted_sum(call(*tensors), UPSTREAM)
 
     if keras.backend.backend() != "tensorflow":
         return layer_gradients(layer, loss, *inputs)
-    # What is computed twice there gives gradients to variables and arguments
-    # only, and `layer_gradients` puts other tensors in the variables' place.
+    # On TensorFlow, rematerialized functions have gradients for variables and
+    # arguments only, but `layer_gradients` replaces variables by tensors.
     import tensorflow as tf
 
     tensors = [ops.convert_to_tensor(x) for x in inputs]
@@ -128,9 +128,11 @@ def test_keras_remat(name):
 
     seed = ops.convert_to_tensor(SEED, dtype="int32")
     plain = gradients_of(layer, lambda *x: run(seed, *x), inputs)
-    twice = gradients_of(layer, lambda *x: keras.remat(run)(seed, *x), inputs)
-    assert_same(plain, twice)
-    # The mask that is dropped counts: another one gives other gradients.
+    rematerialized = gradients_of(
+        layer, lambda *x: keras.remat(run)(seed, *x), inputs
+    )
+    assert_same(plain, rematerialized)
+    # Another dropout mask gives other gradients.
     other = gradients_of(layer, lambda *x: run(seed + 1, *x), inputs)
     with pytest.raises(AssertionError):
         assert_same(plain, other)
@@ -146,40 +148,44 @@ def masked(inputs, masks):
 
 
 @every_layer
-def test_a_remat_scope(name):
-    """Everything is taken care of: seeds, implicit masks, keywords."""
+def test_remat_scope(name):
+    """A scope handles seeds, implicit masks and keyword arguments."""
     inputs, masks = inputs_of(name)
     with keras.RematScope("full"):
-        twice = built(name)
+        rematerialized = built(name)
     plain = built(name)
-    plain.set_weights(twice.get_weights())
+    plain.set_weights(rematerialized.get_weights())
     seed = ops.convert_to_tensor(SEED, dtype="int32")
 
     def run(layer, *tensors):
-        # The scope around the layer chooses the seed; the layer under remat
-        # passes one that follows from it.
+        # The outer scope sets the seed; the rematerialized layer derives its
+        # own seed from it.
         with dropout_seed(seed):
             return layer(*masked(tensors, masks), training=True)
 
-    by_twice = gradients_of(twice, lambda *x: run(twice, *x), inputs)
-    # What it drew: the first of the scope's seeds.
+    found = gradients_of(
+        rematerialized, lambda *x: run(rematerialized, *x), inputs
+    )
+    # The layer drew the first seed of the scope.
     with dropout_seed(seed):
         first = first_seed(plain)
 
-    def same(*tensors):
+    def expected(*tensors):
         with dropout_seed(first):
             return plain(*masked(tensors, masks), training=True)
 
     if name.endswith("attention"):
-        assert_same(gradients_of(plain, same, inputs), by_twice)
+        assert_same(gradients_of(plain, expected, inputs), found)
     else:
-        # A sublayer under remat draws one seed for all of its own, so only
-        # the output's own consistency can be asked for: by differences.
-        assert_differences(twice, lambda *x: run(twice, *x), inputs, by_twice)
+        # Rematerialized sublayers derive further seeds, so the plain layer is
+        # not comparable; check by finite differences.
+        assert_differences(
+            rematerialized, lambda *x: run(rematerialized, *x), inputs, found
+        )
 
 
 @pytest.mark.parametrize("name", LAYERS)
-def test_nothing_is_drawn_where_nothing_is_dropped(name):
+def test_inference_draws_no_seeds(name):
     inputs, masks = inputs_of(name)
     with keras.RematScope("full"):
         layer = built(name)
@@ -203,7 +209,7 @@ def first_seed(layer):
 
 
 def assert_differences(layer, call, inputs, gradients):
-    """The gradients are those that differences of the output say."""
+    """Asserts that the gradients equal finite differences of the output."""
     random = np.random.default_rng(1)
 
     def loss():
@@ -228,13 +234,13 @@ def assert_differences(layer, call, inputs, gradients):
 
 
 def test_fit_under_a_remat_scope():
-    """Compiled, as `fit` does it: JAX would leak tracers, TensorFlow fail."""
+    """Compiled training, without leaked tracers on JAX or TensorFlow errors."""
     ids = keras.Input((5,), dtype="int32")
     x = keras.layers.Embedding(9, 8, mask_zero=True)(ids)
-    # On TensorFlow, Keras's own layers under such a scope fail in `fit`.
+    # On TensorFlow, Keras's layers under a RematScope fail in `fit`.
     with keras.RematScope("full"):
-        x = EncoderBlock(num_heads=2, intermediate_dim=12, **EVERYWHERE)(x)
-        x = DecoderBlock(num_heads=2, intermediate_dim=12, **EVERYWHERE)(x, x)
+        x = EncoderBlock(num_heads=2, intermediate_dim=12, **DROPOUT)(x)
+        x = DecoderBlock(num_heads=2, intermediate_dim=12, **DROPOUT)(x, x)
     model = keras.Model(ids, keras.layers.Dense(1)(x))
     model.compile(keras.optimizers.Adam(0.03), "mse")
     data = RANDOM.integers(1, 9, (32, 5)).astype("int32")
@@ -244,7 +250,7 @@ def test_fit_under_a_remat_scope():
     assert losses[-1] < 0.7 * losses[0]
 
 
-def test_a_scope_decides_and_ends():
+def test_seed_scope_sets_and_restores_seeds():
     layer = Dropout(0.5, seed=3)
     x = np.ones((4, 50), "float32")
 
@@ -263,7 +269,7 @@ def test_a_scope_decides_and_ends():
     assert (drop() != drop()).any()
 
 
-def test_scopes_in_scopes_hand_out_other_seeds():
+def test_nested_scopes_give_distinct_seeds():
     draw = Dropout(0.5, seed=3).seed_generator.next
     drawn = []
 

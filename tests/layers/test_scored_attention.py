@@ -1,4 +1,4 @@
-"""ScoredAttention against the float64 loops and Keras, and at its door."""
+"""ScoredAttention compared with float64 loops and Keras; argument checks."""
 
 import functools
 
@@ -9,10 +9,11 @@ from keras import ops
 
 from keras_attn.layers import ScoredAttention
 from keras_attn.ops import capture_weights
-from tests import reference
-from tests.blocks.weight_gradients import layer_gradients, weighted_sum
-from tests.contract import attach_mask, check_layer, randomize
-from tests.gradients import gradient
+from tests.helpers import reference
+from tests.helpers.contract import attach_mask, check_layer, randomize
+from tests.helpers.gradients import gradient
+from tests.helpers.ops_cases import assert_close, assert_differs, normal, values
+from tests.helpers.weight_gradients import layer_gradients, weighted_sum
 from tests.layers.attention_cases import (
     HOLES,
     KEY,
@@ -27,7 +28,6 @@ from tests.layers.attention_cases import (
     mutants,
 )
 from tests.layers.scored_cases import KEYS, MASKS, WIDE, expected_of, make
-from tests.ops.cases import assert_close, assert_differs, normal, values
 
 W = VALUE.shape[-1]
 every_score = pytest.mark.parametrize("score", reference.SCORES)
@@ -35,7 +35,6 @@ every_score = pytest.mark.parametrize("score", reference.SCORES)
 
 @every_score
 def test_equals_its_equation(score):
-    """And no other one."""
     layer = make(score)
     output, weights = layer(
         QUERY, VALUE, KEYS[score], return_attention_scores=True
@@ -65,10 +64,10 @@ def test_masks(name):
 
 @every_score
 def test_gradients(score):
-    """By central differences of the loops, in a random direction."""
+    """Compared with central differences of the loops."""
     layer = make(score)
     call_kwargs, mask = MASKS["all masks"]
-    # Padding on the left: the loops must be told where the keys stand.
+    # With left padding, the loops need the key positions.
     positions = reference.positions_from_mask(call_kwargs["value_mask"])
     upstream = normal(B, T, W, seed=5)
 
@@ -99,7 +98,7 @@ def test_gradients(score):
 
 
 def keras_gradients(attention):
-    """Output of, and gradients at query, value and key of, a function."""
+    """Returns the output and the gradients of query, value and key."""
     arrays = QUERY, VALUE, WIDE
     upstream = normal(B, T, W, seed=5)
     gradients = gradient(
@@ -109,7 +108,7 @@ def keras_gradients(attention):
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_dot_is_that_of_keras(causal):
+def test_dot_equals_keras(causal):
     ours = ScoredAttention("dot")
     theirs = keras.layers.Attention()
     masks = map(ops.convert_to_tensor, (QUERY_MASK, RIGHT))
@@ -136,8 +135,8 @@ def test_dot_is_that_of_keras(causal):
         assert_close(one, other)
 
 
-def test_additive_is_that_of_keras():
-    """Whose query and key are projected already, by nothing."""
+def test_additive_equals_keras():
+    """Keras's layer does not project query and key."""
     ours = ScoredAttention("additive")
     theirs = keras.layers.AdditiveAttention()
     ours.build(QUERY.shape, VALUE.shape, WIDE.shape)
@@ -154,8 +153,8 @@ def test_additive_is_that_of_keras():
         assert_close(one, other)
 
 
-def test_additive_is_concat():
-    """v . tanh([q; k] [W; U]), as Luong et al. write it."""
+def test_additive_equals_concat():
+    """v . tanh([q; k] [W; U]), as in Luong et al."""
     layer = make("additive", units=4)
     vector, *matrices = layer.get_weights()
     assert vector.shape == (4,)
@@ -169,7 +168,7 @@ def test_additive_is_concat():
         np.testing.assert_allclose(ratio, np.exp(score), rtol=1e-4)
 
 
-def test_location_looks_at_the_query_alone():
+def test_location_depends_on_the_query_only():
     layer = make("location", max_sequence_length=S + 3)
     _, weights = layer(QUERY, VALUE, KEY, return_attention_scores=True)
     _, others = layer(QUERY, VALUE, 3 * KEY, return_attention_scores=True)
@@ -177,16 +176,19 @@ def test_location_looks_at_the_query_alone():
     short = values(layer(QUERY, VALUE[:, :2], KEY[:, :2]))
     expected, _ = expected_of(layer, value=VALUE[:, :2], key=KEY[:, :2])
     assert_close(short, expected)
-    # A place is counted in tokens: padding before and between moves nothing.
+    # Positions count tokens: padding does not shift them.
     output = values(layer(QUERY, VALUE, KEY, value_mask=HOLES))
-    there = HOLES[0]
+    token_mask = HOLES[0]
     alone, _ = expected_of(
-        layer, query=QUERY[:1], value=VALUE[:1, there], key=KEY[:1, there]
+        layer,
+        query=QUERY[:1],
+        value=VALUE[:1, token_mask],
+        key=KEY[:1, token_mask],
     )
     assert_close(output[:1], alone)
 
 
-def test_cosine_of_zeros_is_zero():
+def test_cosine_of_zero_vectors_is_zero():
     layer = make("cosine")
     key = WIDE.copy()
     key[:, 1] = 0
@@ -206,7 +208,7 @@ def test_cosine_of_zeros_is_zero():
 
 @keras.saving.register_keras_serializable(package="tests")
 class Distance(keras.layers.Layer):
-    """score = -f |q - k|^2, f learned."""
+    """score = -f |q - k|^2, with a learned f."""
 
     def build(self, query_shape):
         self.factor = self.add_weight((), initializer="ones", name="factor")
@@ -222,7 +224,7 @@ def negative_distance(query, key):
 
 
 @pytest.mark.parametrize("score", [Distance, lambda: negative_distance])
-def test_a_score_of_ones_own(score):
+def test_custom_score(score):
     layer = ScoredAttention(score())
     output = values(layer(QUERY, VALUE, WIDE, value_mask=HOLES))
     gap = ((QUERY[:, :, None] - WIDE[:, None]) ** 2).sum(-1)
@@ -234,8 +236,8 @@ def test_a_score_of_ones_own(score):
     assert_close(again, output, 1e-6)
 
 
-def test_a_layer_as_score_is_part_of_the_layer():
-    """Its weights are built by a symbolic call, trained and saved."""
+def test_contract_with_a_score_layer():
+    """The weights of a score layer are built, trained and saved."""
     output, _ = check_layer(
         lambda **kwargs: ScoredAttention(Distance(), **kwargs),
         (QUERY, normal(B, S, D)),
@@ -245,8 +247,8 @@ def test_a_layer_as_score_is_part_of_the_layer():
     assert output.shape == (B, T, D)
 
 
-def test_a_score_of_another_shape():
-    with pytest.raises(ValueError, match="`score` must return a score for ea"):
+def test_invalid_score_shape_raises():
+    with pytest.raises(ValueError, match="`score` must return one score"):
         ScoredAttention(lambda query, key: query)(QUERY, VALUE)
 
 
@@ -259,7 +261,7 @@ def test_a_score_of_another_shape():
         ("location", None, "float16"),
     ],
 )
-def test_rows_that_see_nothing(score, local, dtype):
+def test_fully_masked_rows_are_zero(score, local, dtype):
     policy = dtype if dtype == "float32" else f"mixed_{dtype}"
     layer = make(score, local=local, dtype=policy)
     key_mask = np.array([[0, 1, 1, 1, 0], [0, 0, 0, 0, 0]], "bool")
@@ -298,7 +300,7 @@ def test_rows_that_see_nothing(score, local, dtype):
     assert (at_key[~key_mask] == 0).all()
 
 
-def test_implicit_masks_are_read_kept_and_passed_on():
+def test_implicit_masks_are_applied_and_propagated():
     layer = make("general")
     query, value, key = (
         attach_mask(ops.convert_to_tensor(array), mask)
@@ -312,7 +314,7 @@ def test_implicit_masks_are_read_kept_and_passed_on():
     assert_close(values(output), expected_of(layer, mask)[0])
 
 
-def test_packed_sentences_see_only_themselves():
+def test_packed_sequences_attend_to_themselves_only():
     layer = make("location")
     segments = np.int32([[0, 0, 0, 1, 1], [0, 1, 1, 1, 2]])
     x = normal(B, S, D)
@@ -329,12 +331,12 @@ def test_packed_sentences_see_only_themselves():
 
 def test_dropout():
     layer = make("general", dropout=0.5, seed=1)
-    still = values(layer(QUERY, VALUE, KEY))
-    assert_close(still, expected_of(layer)[0])
+    inference = values(layer(QUERY, VALUE, KEY))
+    assert_close(inference, expected_of(layer)[0])
     output, weights = layer(
         QUERY, VALUE, KEY, training=True, return_attention_scores=True
     )
-    assert_differs(values(output), still)
+    assert_differs(values(output), inference)
     assert_close(values(weights), expected_of(layer)[1])
 
 
@@ -369,7 +371,7 @@ def test_contract(arguments):
 
 
 @pytest.mark.filterwarnings("ignore:.*does not have a `quantize` method")
-def test_a_quantized_score_is_saved_and_reloaded(tmp_path):
+def test_quantized_score_is_saved_and_loaded(tmp_path):
     query, value = keras.Input((T, D)), keras.Input((S, D))
     layer = ScoredAttention("general")
     model = randomize(keras.Model([query, value], layer(query, value)))
@@ -384,8 +386,8 @@ def test_a_quantized_score_is_saved_and_reloaded(tmp_path):
     assert_close(values(loaded(inputs)), output, 1e-6)
 
 
-def test_batches_of_any_length():
-    """Compiled by `fit`, with nothing known of the shapes."""
+def test_unknown_lengths():
+    """Compiled by `fit`, with unknown lengths."""
     ids = keras.Input((None,), dtype="int32")
     x = keras.layers.Embedding(9, 4, mask_zero=True)(ids)
     for arguments in (
@@ -399,7 +401,7 @@ def test_batches_of_any_length():
         x = keras.layers.Dense(4)(keras.layers.Add()([x, y]))
     pooled = keras.layers.GlobalAveragePooling1D()(x)
     model = randomize(keras.Model(ids, [x, pooled]))
-    # The same sentence twice, padded in two ways.
+    # The same sequence twice, with different padding.
     padded = np.int32(
         [[3, 1, 2, 0, 0, 0], [0, 3, 1, 0, 2, 0], [4, 5, 6, 7, 1, 8]]
     )
@@ -415,7 +417,7 @@ def test_batches_of_any_length():
     assert_differs(pooled[0], pooled[2])
 
 
-def test_config_names_every_argument():
+def test_config_contains_every_argument():
     arguments = {
         "score": "additive",
         "units": 4,
@@ -451,14 +453,14 @@ def test_config_names_every_argument():
         ({"hard": True}, "`hard` must be one of None, 'reinforce', 'gumbel'"),
         ({"hard": "gumbel", "temperature": 0}, "`temperature` must be a num"),
         ({"dropout": 1}, "`dropout` must lie in"),
-        ({"hard": "gumbel", "dropout": 0.1}, "`dropout` must be 0 where"),
+        ({"hard": "gumbel", "dropout": 0.1}, "`dropout` must be 0 for hard"),
         (
             {"hard": "gumbel", "local": "predictive"},
             "`hard` attention needs weights",
         ),
     ],
 )
-def test_bad_arguments(arguments, message):
+def test_invalid_arguments_raise(arguments, message):
     with pytest.raises(ValueError, match=message):
         ScoredAttention(**arguments)
 
@@ -478,7 +480,7 @@ def test_bad_arguments(arguments, message):
         ),
     ],
 )
-def test_bad_shapes(arguments, shapes, message):
+def test_invalid_shapes_raise(arguments, shapes, message):
     with pytest.raises(ValueError, match=message):
         ScoredAttention(**arguments)(*(ops.ones(shape) for shape in shapes))
 
@@ -510,12 +512,12 @@ def test_bad_shapes(arguments, shapes, message):
         ),
     ],
 )
-def test_bad_calls(call, message):
+def test_invalid_calls_raise(call, message):
     with pytest.raises(ValueError, match=message):
         call(make("additive"))
 
 
-def test_a_location_that_has_no_column():
+def test_location_past_the_columns_raises():
     with pytest.raises(
         ValueError, match="`max_sequence_length` must be given for"
     ):

@@ -1,4 +1,4 @@
-"""Hard attention: what it chooses, how often, and what it learns from."""
+"""Hard attention: choices, probabilities and gradients."""
 
 import importlib
 import itertools
@@ -9,14 +9,14 @@ import pytest
 from keras import ops
 
 from keras_attn.layers import Reinforce, ScoredAttention
-from tests.blocks.weight_gradients import weighted_sum
-from tests.contract import check_layer
-from tests.gradients import gradient
+from tests.helpers.contract import check_layer
+from tests.helpers.gradients import gradient
+from tests.helpers.ops_cases import assert_close, assert_differs, normal, values
+from tests.helpers.weight_gradients import weighted_sum
 from tests.layers.attention_cases import HOLES, KEY, QUERY, VALUE, B, S, T
 from tests.layers.scored_cases import make
-from tests.ops.cases import assert_close, assert_differs, normal, values
 
-# By name: the monkeypatch wants the module.
+# By name, because monkeypatch needs the module.
 module = importlib.import_module("keras_attn.layers.scored_attention")
 every_kind = pytest.mark.parametrize("hard", ["reinforce", "gumbel"])
 
@@ -27,35 +27,39 @@ def with_weights(layer, *args, **kwargs):
 
 
 @every_kind
-def test_soft_attention_is_its_expectation(hard):
-    """The same query many times: as often as its weight says."""
+def test_expectation_equals_soft_attention(hard):
+    """With repeated queries, choices are as frequent as the soft weights."""
     count = 3000
     soft, layer = make("general"), make("general", hard=hard, seed=5)
     layer.set_weights(soft.get_weights())
     query = np.repeat(QUERY[:, :1], count, axis=1)
     masks = {"value_mask": HOLES}
-    expected, share = with_weights(soft, QUERY[:, :1], VALUE, KEY, **masks)
+    expected, probabilities = with_weights(
+        soft, QUERY[:, :1], VALUE, KEY, **masks
+    )
     output, weights = with_weights(
         layer, query, VALUE, KEY, training=True, **masks
     )
     assert set(weights.ravel().tolist()) == {0.0, 1.0}
     assert (weights.sum(-1) == 1).all()
     assert_close(output, weights @ VALUE, 1e-6)
-    error = np.sqrt(share * (1 - share) / count)
-    assert (np.abs(weights.mean(1, keepdims=True) - share) <= 4 * error).all()
-    spread = np.einsum("bts,bsw->btw", share, VALUE**2) - expected**2
-    error = np.sqrt(spread / count)
+    error = np.sqrt(probabilities * (1 - probabilities) / count)
+    assert (
+        np.abs(weights.mean(1, keepdims=True) - probabilities) <= 4 * error
+    ).all()
+    variance = np.einsum("bts,bsw->btw", probabilities, VALUE**2) - expected**2
+    error = np.sqrt(variance / count)
     gap = np.abs(output.mean(1, keepdims=True) - expected)
     assert (gap <= 4 * error).all()
 
 
 @every_kind
-def test_the_largest_score_wins_at_inference(hard):
+def test_inference_selects_the_largest_score(hard):
     soft, layer = make("general"), make("general", hard=hard)
     layer.set_weights(soft.get_weights())
-    _, share = with_weights(soft, QUERY, VALUE, KEY, value_mask=HOLES)
+    _, probabilities = with_weights(soft, QUERY, VALUE, KEY, value_mask=HOLES)
     output, weights = with_weights(layer, QUERY, VALUE, KEY, value_mask=HOLES)
-    chosen = share.argmax(-1)
+    chosen = probabilities.argmax(-1)
     np.testing.assert_array_equal(weights, np.eye(S)[chosen])
     np.testing.assert_array_equal(
         output, np.take_along_axis(VALUE, chosen[..., None], 1)
@@ -63,7 +67,7 @@ def test_the_largest_score_wins_at_inference(hard):
 
 
 @every_kind
-def test_choices_follow_the_seed(hard):
+def test_choices_depend_on_the_seed(hard):
     query = np.repeat(QUERY, 20, axis=1)
     first, second, other = (
         make("general", hard=hard, seed=seed) for seed in (1, 1, 2)
@@ -79,7 +83,7 @@ def test_choices_follow_the_seed(hard):
 
 
 @every_kind
-def test_nothing_is_chosen_where_nothing_is_seen(hard):
+def test_fully_masked_rows_choose_nothing(hard):
     layer = make("general", hard=hard)
     mask = HOLES & np.array([[True], [False]])
     for training in (False, True):
@@ -90,12 +94,12 @@ def test_nothing_is_chosen_where_nothing_is_seen(hard):
         assert (weights[0] * ~mask[0] == 0).all()
 
 
-def test_the_log_probability_of_a_choice():
+def test_log_probability_of_a_choice():
     soft = make("general")
     layer = make("general", hard="reinforce", seed=1)
     layer.set_weights(soft.get_weights())
     mask = HOLES & np.array([[True], [False]])
-    _, share = with_weights(soft, QUERY, VALUE, KEY, value_mask=mask)
+    _, probabilities = with_weights(soft, QUERY, VALUE, KEY, value_mask=mask)
     for training in (False, True):
         _, weights, log_probability = layer(
             QUERY,
@@ -106,13 +110,13 @@ def test_the_log_probability_of_a_choice():
             return_attention_scores=True,
             return_log_probability=True,
         )
-        expected = np.log((share * values(weights))[0].sum(-1))
+        expected = np.log((probabilities * values(weights))[0].sum(-1))
         assert_close(values(log_probability)[0], expected)
         assert (values(log_probability)[1] == 0).all()
 
 
 def test_gumbel_has_the_gradient_of_a_softmax(monkeypatch):
-    """At the keys, by differentiating that softmax itself."""
+    """Compared with differentiating the softmax directly."""
     noise = normal(B, T, S, seed=8)
     monkeypatch.setattr(
         module, "gumbel_noise", lambda *_: ops.convert_to_tensor(noise)
@@ -135,9 +139,11 @@ def test_gumbel_has_the_gradient_of_a_softmax(monkeypatch):
         assert_close(one, other)
 
 
-def prediction_of(seen):
-    """What hangs on both choices of an example at once, not linearly."""
-    return ops.square(seen[:, 0]) * seen[:, 1] + ops.tanh(seen[:, 1])
+def prediction_of(attended):
+    """Computes a nonlinear function of both choices of an example."""
+    return ops.square(attended[:, 0]) * attended[:, 1] + ops.tanh(
+        attended[:, 1]
+    )
 
 
 def mean_square(target, prediction):
@@ -145,10 +151,7 @@ def mean_square(target, prediction):
 
 
 def test_reinforce_is_the_gradient_of_the_expected_loss(monkeypatch):
-    """Exactly: all 9 pairs of choices, each with its probability.
-
-    Whatever the baseline.
-    """
+    """Exact expectation over all 9 pairs of choices, for any baseline."""
     queries, keys, width = 2, 3, 4
     query = normal(B, queries, width, seed=1)
     key = 0.7 * normal(B, keys, width, seed=2)
@@ -160,11 +163,11 @@ def test_reinforce_is_the_gradient_of_the_expected_loss(monkeypatch):
     baseline = np.float32(0.8)
 
     def loss(query, key, value):
-        """The loss of the model, and what `Reinforce` adds."""
-        seen, log_probability = layer(
+        """Returns the loss of the model plus the loss of `Reinforce`."""
+        attended, log_probability = layer(
             query, value, key, training=True, return_log_probability=True
         )
-        prediction = prediction_of(seen)
+        prediction = prediction_of(attended)
         _, _, (added,) = reinforce.stateless_call(
             [],
             [ops.convert_to_tensor(baseline)],
@@ -176,32 +179,38 @@ def test_reinforce_is_the_gradient_of_the_expected_loss(monkeypatch):
         )
         return ops.mean(mean_square(target, prediction)) + added
 
-    def shares(query, key):
+    def soft_weights(query, key):
         return ops.softmax(ops.matmul(query, ops.transpose(key, (0, 2, 1))))
 
     def expected_loss(query, key, value):
-        share = shares(query, key)
+        probabilities = soft_weights(query, key)
         total = 0.0
         for first, second in itertools.product(range(keys), repeat=2):
-            seen = ops.stack([value[:, first], value[:, second]], axis=1)
-            losses = mean_square(target, prediction_of(seen))
-            total += ops.mean(share[:, 0, first] * share[:, 1, second] * losses)
+            attended = ops.stack([value[:, first], value[:, second]], axis=1)
+            losses = mean_square(target, prediction_of(attended))
+            total += ops.mean(
+                probabilities[:, 0, first]
+                * probabilities[:, 1, second]
+                * losses
+            )
         return total
 
     arrays = query, key, value
-    share = values(shares(*map(ops.convert_to_tensor, (query, key))))
+    probabilities = values(
+        soft_weights(*map(ops.convert_to_tensor, (query, key)))
+    )
     total = [np.zeros_like(array) for array in arrays]
     for pair in itertools.product(range(keys), repeat=queries):
-        # So loud that it is heard alone.
+        # Large enough to determine the choice.
         noise = 1e4 * np.eye(keys, dtype="float32")[list(pair)][None]
         monkeypatch.setattr(
             module,
             "gumbel_noise",
             lambda *_, noise=noise: ops.convert_to_tensor(noise),
         )
-        chance = share[:, 0, pair[0]] * share[:, 1, pair[1]]
+        weight = probabilities[:, 0, pair[0]] * probabilities[:, 1, pair[1]]
         for sum_, part in zip(total, gradient(loss, *arrays), strict=True):
-            sum_ += chance[:, None, None] * part
+            sum_ += weight[:, None, None] * part
     expected = gradient(expected_loss, *arrays)
     for sum_, exact in zip(total, expected, strict=True):
         assert_close(sum_, exact)
@@ -209,7 +218,7 @@ def test_reinforce_is_the_gradient_of_the_expected_loss(monkeypatch):
 
 
 def look_up(hard):
-    """A model that is to find the value of the key that the query names."""
+    """Returns models that look up the value of the key named by the query."""
     query, key, value = (
         keras.Input((1, 4)),
         keras.Input((4, 4)),
@@ -217,20 +226,20 @@ def look_up(hard):
     )
     layer = ScoredAttention("general", hard=hard, seed=1)
     if hard == "gumbel":
-        seen = layer(query, value, key)
-        model = keras.Model([query, key, value], seen)
+        attended = layer(query, value, key)
+        model = keras.Model([query, key, value], attended)
         return model, model
     target = keras.Input((1, 2))
-    seen, log_probability = layer(
+    attended, log_probability = layer(
         query, value, key, return_log_probability=True
     )
-    learned = Reinforce("mse")(seen, target, log_probability)
+    learned = Reinforce("mse")(attended, target, log_probability)
     learner = keras.Model([query, key, value, target], learned)
-    return learner, keras.Model([query, key, value], seen)
+    return learner, keras.Model([query, key, value], attended)
 
 
 @every_kind
-def test_learns_where_to_look(hard):
+def test_learns_a_lookup(hard):
     keras.utils.set_random_seed(0)
     count = 1024
     named = np.random.default_rng(0).integers(4, size=count)
@@ -250,9 +259,9 @@ def test_learns_where_to_look(hard):
     assert after < 1e-6
 
 
-def test_contract_of_the_log_probability():
+def test_contract_with_log_probability():
     output, log_probability = check_layer(
-        # In half precision its outputs are of two dtypes: the next test.
+        # In half precision, the outputs differ in dtype: see the next test.
         lambda dtype=None: ScoredAttention("dot", hard="reinforce"),
         (QUERY, normal(B, S, QUERY.shape[-1])),
         {"return_log_probability": True},
@@ -264,7 +273,7 @@ def test_contract_of_the_log_probability():
     assert_differs(log_probability, np.zeros((B, T)))
 
 
-def test_half_precision_keeps_the_log_probability():
+def test_log_probability_is_float32_in_half_precision():
     layer = make("general", hard="reinforce", dtype="mixed_float16")
     output, log_probability = layer(
         QUERY, VALUE, KEY, return_log_probability=True, training=True

@@ -1,12 +1,13 @@
-"""Local attention after Luong: local-m and local-p."""
+"""Local attention of Luong et al.: local-m and local-p."""
 
 import keras
 import numpy as np
 import pytest
 from keras import ops
 
-from tests import reference
-from tests.blocks.weight_gradients import layer_gradients, weighted_sum
+from tests.helpers import reference
+from tests.helpers.ops_cases import assert_close, assert_differs, normal, values
+from tests.helpers.weight_gradients import layer_gradients, weighted_sum
 from tests.layers.attention_cases import (
     EXPLICIT,
     HOLES,
@@ -21,7 +22,6 @@ from tests.layers.attention_cases import (
     T,
 )
 from tests.layers.scored_cases import expected_of, make
-from tests.ops.cases import assert_close, assert_differs, normal, values
 
 ALL = np.ones((B, T, S), "bool")
 LONG = 12
@@ -33,8 +33,8 @@ def with_weights(layer, *args, **kwargs):
 
 
 @pytest.mark.parametrize("window", [1, 2])
-def test_monotonic_sees_a_window(window):
-    """As many keys before as behind the position, itself between them."""
+def test_monotonic_window(window):
+    """The window extends equally before and after the position."""
     layer = make("general", local="monotonic", window=window)
     output, weights = with_weights(layer, QUERY, VALUE, KEY)
     gap = np.abs(np.arange(T)[:, None] - np.arange(S))
@@ -45,22 +45,22 @@ def test_monotonic_sees_a_window(window):
 
 
 def test_monotonic_counts_tokens():
-    """Of a source and of a target, each padded in its own way."""
+    """Source and target have different padding."""
     layer = make("general", local="monotonic", window=1)
     output = values(
         layer(QUERY, VALUE, KEY, query_mask=QUERY_MASK, value_mask=LEFT)
     )
     for row in range(B):
-        here, there = QUERY_MASK[row], LEFT[row]
-        gap = np.abs(np.arange(here.sum())[:, None] - np.arange(there.sum()))
+        queries, keys = QUERY_MASK[row], LEFT[row]
+        gap = np.abs(np.arange(queries.sum())[:, None] - np.arange(keys.sum()))
         alone, _ = expected_of(
             layer,
             gap <= 1,
-            QUERY[row : row + 1, here],
-            VALUE[row : row + 1, there],
-            KEY[row : row + 1, there],
+            QUERY[row : row + 1, queries],
+            VALUE[row : row + 1, keys],
+            KEY[row : row + 1, keys],
         )
-        assert_close(output[row, here], alone[0])
+        assert_close(output[row, queries], alone[0])
     by_slot = np.abs(np.arange(T)[:, None] - np.arange(S)) <= 1
     mask = QUERY_MASK[:, :, None] & LEFT[:, None] & by_slot
     assert_differs(output, expected_of(layer, mask)[0])
@@ -89,22 +89,22 @@ def test_predictive_equals_its_equation(window, masked):
     assert (weights.sum(-1) < 1).all()
 
 
-def test_predictive_looks_where_it_says():
-    """With all weights of the score 0, the centre has the largest weight."""
+def test_predictive_weights_peak_at_the_center():
+    """If all scores are equal, the center has the largest weight."""
     layer = make("general", local="predictive", window=3)
     score, vector, matrix = layer.get_weights()
     layer.set_weights([0 * score, vector, matrix])
     value, key = normal(B, LONG, 7), normal(B, LONG, 5)
     _, weights = with_weights(layer, QUERY, value, key)
     fraction = 1 / (1 + np.exp(-np.tanh(QUERY @ matrix) @ vector))
-    # The nearest of the places 0, 1, ..., 11.
+    # The nearest of the positions 0, 1, ..., 11.
     nearest = np.minimum(np.rint(LONG * fraction), LONG - 1)
     np.testing.assert_array_equal(weights.argmax(-1), nearest)
     assert (((weights > 0).sum(-1) >= 3) & ((weights > 0).sum(-1) <= 7)).all()
 
 
-def test_predictive_learns_where_to_look():
-    """By central differences of the loops, for v and W of the centre."""
+def test_predictive_gradients():
+    """Compared with central differences of the loops."""
     layer = make("additive", local="predictive", window=4)
     upstream = normal(B, T, 7, seed=5)
     (at_query,), at_weights = layer_gradients(
@@ -135,8 +135,8 @@ def test_predictive_learns_where_to_look():
 
 
 @pytest.mark.parametrize("local", ["monotonic", "predictive"])
-def test_the_future_changes_nothing(local):
-    """The length of what a causal query sees ends with itself."""
+def test_later_keys_do_not_change_outputs(local):
+    """With a causal mask, the length S ends at the query."""
     layer = make("general", local=local, window=2, key=normal(B, S, D))
     x = normal(B, S, D, seed=3)
     value = normal(B, S, 7, seed=4)
@@ -153,7 +153,7 @@ def test_the_future_changes_nothing(local):
 
 @pytest.mark.parametrize("local", [None, "monotonic", "predictive"])
 @pytest.mark.parametrize("score", ["additive", "general", "location"])
-def test_in_float64(score, local):
+def test_float64(score, local):
     if keras.backend.backend() == "jax":
         pytest.skip("JAX has no float64 by default")
     layer = make(score, local=local, window=2, dtype="float64")
@@ -170,7 +170,7 @@ def test_in_float64(score, local):
     assert_close(values(weights), expected_weights)
 
 
-def test_a_window_of_everything_is_global():
+def test_window_over_all_keys_equals_global_attention():
     near, far = (
         make("general", local="monotonic", window=S),
         make("general"),

@@ -1,4 +1,4 @@
-"""What holds for every score and every mask that a batch can carry."""
+"""Properties of ScoredAttention for all scores and masks."""
 
 import hypothesis
 import numpy as np
@@ -6,15 +6,15 @@ from hypothesis import strategies as st
 from keras import ops
 
 from keras_attn.layers import ScoredAttention
-from tests import reference
-from tests.contract import attach_mask, randomize
+from tests.helpers import reference
+from tests.helpers.contract import attach_mask, randomize
+from tests.helpers.ops_cases import assert_close, normal, values
 from tests.layers.scored_cases import expected_of
-from tests.ops.cases import assert_close, normal, values
 
 B, T, S, D = 2, 3, 5, 4
 QUERY, KEY = normal(B, T, D, seed=1), normal(B, S, D, seed=2)
 VALUE = normal(B, S, 3, seed=3)
-few = hypothesis.settings(max_examples=15)
+few_examples = hypothesis.settings(max_examples=15)
 scores = st.sampled_from(sorted(reference.SCORES))
 by_content = st.sampled_from(sorted(set(reference.SCORES) - {"location"}))
 locals_ = st.sampled_from([None, "monotonic", "predictive"])
@@ -27,7 +27,7 @@ def masks(length):
 
 
 def layer_of(score, local=None, hard=None):
-    """One layer of each kind, so that nothing is compiled twice."""
+    """Returns one layer per kind, to avoid repeated compilation."""
     kind = score, local, hard
     if kind not in LAYERS:
         layer = ScoredAttention(score, local=local, window=2, hard=hard)
@@ -37,21 +37,21 @@ def layer_of(score, local=None, hard=None):
 
 
 def local_window(local, queries, keys):
-    """What local-m sees, (1, T, S)."""
+    """Returns the window of local-m, bool (1, T, S)."""
     gap = np.abs(np.arange(queries)[:, None] - np.arange(keys))[None]
     return gap <= (2 if local == "monotonic" else T + S)
 
 
 def poisoned(x, mask):
-    """With NaN where there is no token, and the mask that says so."""
+    """Replaces padding by NaN and attaches the implicit mask."""
     x = np.where(mask[..., None], x, np.nan).astype("float32")
     return attach_mask(ops.convert_to_tensor(x), mask)
 
 
-@few
+@few_examples
 @hypothesis.given(scores, locals_, masks(T), masks(S))
-def test_padding_changes_nothing(score, local, query_mask, key_mask):
-    """The loops run on each sentence alone; the padding holds NaN."""
+def test_padding_does_not_change_outputs(score, local, query_mask, key_mask):
+    """The padding is NaN; the loops run on each sequence alone."""
     layer = layer_of(score, local)
     output, weights = layer(
         poisoned(QUERY, query_mask),
@@ -64,20 +64,20 @@ def test_padding_changes_nothing(score, local, query_mask, key_mask):
     assert (output[~query_mask] == 0).all()
     assert (weights.transpose(0, 2, 1)[~key_mask] == 0).all()
     for row in range(B):
-        here, there = query_mask[row], key_mask[row]
+        queries, keys = query_mask[row], key_mask[row]
         expected, _ = expected_of(
             layer,
-            local_window(local, here.sum(), there.sum()),
-            QUERY[row : row + 1, here],
-            VALUE[row : row + 1, there],
-            KEY[row : row + 1, there],
+            local_window(local, queries.sum(), keys.sum()),
+            QUERY[row : row + 1, queries],
+            VALUE[row : row + 1, keys],
+            KEY[row : row + 1, keys],
         )
-        assert_close(output[row, here], expected[0])
+        assert_close(output[row, queries], expected[0])
 
 
-@few
+@few_examples
 @hypothesis.given(by_content, masks(S), st.permutations(range(S)))
-def test_the_order_of_the_keys_changes_nothing(score, mask, order):
+def test_permuting_the_keys_does_not_change_outputs(score, mask, order):
     layer = layer_of(score)
     output, weights = layer(
         QUERY, VALUE, KEY, key_mask=mask, return_attention_scores=True
@@ -93,7 +93,7 @@ def test_the_order_of_the_keys_changes_nothing(score, mask, order):
     assert_close(values(moved), values(weights)[..., order])
 
 
-@few
+@few_examples
 @hypothesis.given(
     scores, st.sampled_from(["reinforce", "gumbel"]), masks(S), st.booleans()
 )
@@ -108,14 +108,14 @@ def test_hard_attention_chooses_one_visible_key(score, hard, mask, training):
     )
     weights = values(weights)
     assert set(weights.ravel().tolist()) <= {0.0, 1.0}
-    seen = np.broadcast_to(mask.any(1, keepdims=True), (B, T))
-    np.testing.assert_array_equal(weights.sum(-1), seen)
+    visible = np.broadcast_to(mask.any(1, keepdims=True), (B, T))
+    np.testing.assert_array_equal(weights.sum(-1), visible)
     assert (weights.transpose(0, 2, 1)[~mask] == 0).all()
 
 
-@few
+@few_examples
 @hypothesis.given(scores, locals_, masks(S), st.integers(0, T - 1))
-def test_queries_know_nothing_of_each_other(score, local, mask, changed):
+def test_queries_are_independent(score, local, mask, changed):
     layer = layer_of(score, local)
     query = QUERY.copy()
     query[:, changed] += 1

@@ -1,38 +1,38 @@
-"""Packed sentences: two in a row give what each gives alone."""
+"""Packed sequences give the same outputs as separate ones."""
 
 import numpy as np
 import pytest
 from keras import ops
 
 from keras_attn.layers import MultiHeadAttention
-from tests import reference
-from tests.blocks.weight_gradients import layer_gradients, weighted_sum
-from tests.contract import check_layer
+from tests.helpers import reference
+from tests.helpers.contract import check_layer
+from tests.helpers.ops_cases import assert_close, assert_differs, normal, values
+from tests.helpers.weight_gradients import layer_gradients, weighted_sum
 from tests.layers.position_cases import POSITIONS, B, D, H, N, T, X, make
-from tests.ops.cases import assert_close, assert_differs, normal, values
 
 NAMES = [None, *POSITIONS]
 every_position = pytest.mark.parametrize("name", NAMES)
 SEGMENTS = np.int32([[1, 1, 3, 3, 2, 2], [0, 0, 0, 7, 7, 7]])
-# The second row is padded on the left and has a hole in its last sentence.
+# The second row is left-padded and has a gap in its last sequence.
 MASK = np.array([[1, 1, 1, 1, 1, 1], [0, 1, 1, 1, 0, 1]], "bool")
 UPSTREAM = normal(B, T, D, seed=5) * MASK[..., None]
 
 
-def sentences(mask=MASK, segments=SEGMENTS):
-    """Row and slots of each sentence."""
+def sequences(mask=MASK, segments=SEGMENTS):
+    """Yields the row and indices of each sequence."""
     for row, ids in enumerate(segments):
         for segment in dict.fromkeys(ids[mask[row]]):
             yield row, np.flatnonzero(mask[row] & (ids == segment))
 
 
 def packed(layer, x=X, segments=SEGMENTS, mask=MASK):
-    segments, there = (ops.convert_to_tensor(a) for a in (segments, mask))
+    segments, mask = (ops.convert_to_tensor(a) for a in (segments, mask))
     return layer(
         x,
         x,
-        query_mask=there,
-        value_mask=there,
+        query_mask=mask,
+        value_mask=mask,
         query_segment_ids=segments,
         key_segment_ids=segments,
     )
@@ -40,28 +40,28 @@ def packed(layer, x=X, segments=SEGMENTS, mask=MASK):
 
 @every_position
 @pytest.mark.parametrize(("causal", "window"), [(False, None), (True, 2)])
-def test_packed_is_apart(name, causal, window):
+def test_packed_equals_separate(name, causal, window):
     layer = make(name, causal=causal, sliding_window=window)
     poisoned = np.where(MASK[..., None], X, np.nan).astype("float32")
     output = values(packed(layer, poisoned))
-    for row, slots in sentences():
-        sentence = X[row : row + 1, slots]
-        alone = values(layer(sentence, sentence))
+    for row, slots in sequences():
+        sequence = X[row : row + 1, slots]
+        alone = values(layer(sequence, sequence))
         assert_close(output[row : row + 1, slots], alone)
     assert (output[~MASK] == 0).all()
 
 
-# Segments that a careless layer would go by instead.
+# Wrong segments that must change the output.
 MUTANTS = {
-    "one sentence": np.zeros_like(SEGMENTS),
-    "one slot late": np.roll(SEGMENTS, 1, axis=1),
+    "one sequence": np.zeros_like(SEGMENTS),
+    "shifted by one": np.roll(SEGMENTS, 1, axis=1),
     "of the other row": SEGMENTS[::-1],
 }
 
 
 @pytest.mark.parametrize("mutant", MUTANTS)
 @pytest.mark.parametrize("name", [None, "rotary", "t5"])
-def test_mutants_differ(name, mutant):
+def test_wrong_segments_change_outputs(name, mutant):
     layer = make(name)
     mask = np.ones_like(MASK)
     output = values(packed(layer, mask=mask))
@@ -71,7 +71,7 @@ def test_mutants_differ(name, mutant):
 
 
 @pytest.mark.parametrize("name", [None, "rotary", "t5"])
-def test_gradients_packed_are_gradients_apart(name):
+def test_packed_gradients_equal_separate_gradients(name):
     layer = make(name, causal=True)
 
     def loss(x):
@@ -79,14 +79,14 @@ def test_gradients_packed_are_gradients_apart(name):
 
     (at_x,), at_weights = layer_gradients(layer, loss, X)
     total = {key: np.zeros_like(array) for key, array in at_weights.items()}
-    for row, slots in sentences():
+    for row, slots in sequences():
         upstream = UPSTREAM[row : row + 1, slots]
 
         def alone(x, upstream=upstream):
             return weighted_sum(layer(x, x), upstream)
 
-        sentence = X[row : row + 1, slots]
-        (expected,), parts = layer_gradients(layer, alone, sentence)
+        sequence = X[row : row + 1, slots]
+        (expected,), parts = layer_gradients(layer, alone, sequence)
         assert_close(at_x[row : row + 1, slots], expected)
         for key, array in parts.items():
             total[key] += array
@@ -96,29 +96,34 @@ def test_gradients_packed_are_gradients_apart(name):
 
 
 @every_position
-def test_attention_to_another_packed_batch(name):
-    """Sentences of different lengths, and one that finds no partner."""
+def test_cross_attention_between_packed_batches(name):
+    """Sequences of different lengths, one without a match."""
     layer = make(name, D + 1)
     memory = normal(B, 5, D + 1, seed=2)
-    there = np.int32([[2, 2, 1, 1, 1], [0, 7, 7, 7, 0]])
+    memory_segments = np.int32([[2, 2, 1, 1, 1], [0, 7, 7, 7, 0]])
     output = values(
-        layer(X, memory, query_segment_ids=SEGMENTS, key_segment_ids=there)
+        layer(
+            X,
+            memory,
+            query_segment_ids=SEGMENTS,
+            key_segment_ids=memory_segments,
+        )
     )
-    everywhere = np.ones_like(MASK)
-    for row, slots in sentences(everywhere):
+    no_padding = np.ones_like(MASK)
+    for row, slots in sequences(no_padding):
         segment = SEGMENTS[row, slots[0]]
-        partner = np.flatnonzero(there[row] == segment)
-        if not partner.size:
+        matching = np.flatnonzero(memory_segments[row] == segment)
+        if not matching.size:
             assert (output[row, slots] == 0).all()
         elif segment:
             alone = values(
-                layer(X[row : row + 1, slots], memory[row : row + 1, partner])
+                layer(X[row : row + 1, slots], memory[row : row + 1, matching])
             )
             assert_close(output[row : row + 1, slots], alone)
     assert (output[0, 2:4] == 0).all()
 
 
-def test_the_rule_is_that_of_the_reference():
+def test_visibility_equals_the_reference():
     layer = make(None)
     output = layer(X, X, query_segment_ids=SEGMENTS, key_segment_ids=SEGMENTS)
     expected, _ = reference.multi_head_attention(
@@ -132,7 +137,7 @@ def test_the_rule_is_that_of_the_reference():
     assert_close(values(output), expected)
 
 
-def test_segments_over_one_axis_of_several():
+def test_segments_with_one_attention_axis_of_several():
     layer = MultiHeadAttention(N, H, attention_axes=(2,))
     x = normal(1, 2, T, D, seed=4)
     segments = SEGMENTS[None]
@@ -146,7 +151,7 @@ def test_segments_over_one_axis_of_several():
     assert_close(values(output)[0], values(expected))
 
 
-def test_the_contract():
+def test_contract():
     check_layer(
         lambda **kwargs: MultiHeadAttention(
             N, H, attention_position=POSITIONS["t5"](), **kwargs
@@ -174,6 +179,6 @@ def test_the_contract():
         ),
     ],
 )
-def test_bad_segments(kwargs, message):
+def test_invalid_segments_raise(kwargs, message):
     with pytest.raises(ValueError, match=message):
         make(None)(X, X, **kwargs)

@@ -1,4 +1,4 @@
-"""T5Position against the buckets and the attention of T5."""
+"""T5Position compared with the buckets and the attention of T5."""
 
 import keras
 import numpy as np
@@ -6,11 +6,11 @@ import pytest
 from keras import ops
 
 from keras_attn.layers import MultiHeadAttention, T5Position
-from tests.blocks.weight_gradients import layer_gradients, weighted_sum
-from tests.contract import randomize
+from tests.helpers.contract import randomize
+from tests.helpers.ops_cases import assert_close, assert_differs, normal, values
+from tests.helpers.weight_gradients import layer_gradients, weighted_sum
 from tests.layers import transformers_twin as twins
 from tests.layers.position_cases import bias_of
-from tests.ops.cases import assert_close, assert_differs, normal, values
 
 torch = pytest.importorskip("torch")
 
@@ -41,8 +41,8 @@ def their_buckets(distances, buckets, distance, bidirectional):
 
 @every_shape
 @pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
-def test_every_bucket(buckets, distance, bidirectional, dtype):
-    """Each distance up to 8,192, both ways, in each precision."""
+def test_all_buckets(buckets, distance, bidirectional, dtype):
+    """All distances up to 8,192 in both directions and precisions."""
     position = T5Position(1, buckets, distance, bidirectional, dtype=dtype)
     position.table.assign(np.arange(buckets)[:, None])
     keys = np.arange(2 * FAR + 1)
@@ -52,14 +52,14 @@ def test_every_bucket(buckets, distance, bidirectional, dtype):
     np.testing.assert_array_equal(found[0, 0, 0], expected)
     moved = bias_of(position, [[FAR + 70_000]], keys[None] + 70_000)
     np.testing.assert_array_equal(moved, found)
-    # The other way round is the mutant.
-    turned = bias_of(position, keys[:, None][::-1], [[FAR]])[:, 0, 0, 0]
-    np.testing.assert_array_equal(turned, expected)
+    # Wrong result: swapped directions.
+    swapped = bias_of(position, keys[:, None][::-1], [[FAR]])[:, 0, 0, 0]
+    np.testing.assert_array_equal(swapped, expected)
     assert (expected != expected[::-1]).any()
 
 
-def test_borders_are_whole_numbers():
-    """Where a border is one, a logarithm may round to the wrong side."""
+def test_integer_bucket_boundaries():
+    """At integer boundaries, a logarithm may round to the wrong side."""
     position = T5Position(1)
     position.table.assign(np.arange(32)[:, None])
     found = bias_of(position, np.int32([[0, 0]]), np.int32([[15, 16, 31, 32]]))
@@ -80,7 +80,7 @@ def test_equals_compute_bias(buckets, distance, bidirectional):
 
 @pytest.mark.parametrize("bidirectional", [True, False])
 def test_equals_the_attention_of_t5(bidirectional):
-    """Values and gradients, those of the table included."""
+    """Values and gradients, including those of the table."""
     batch, length, width = 2, 9, 6
     layer = MultiHeadAttention(
         2,
@@ -112,7 +112,7 @@ def test_equals_the_attention_of_t5(bidirectional):
         assert_close(array, np.reshape(found, array.shape))
 
 
-def test_the_table_stays_float32():
+def test_table_is_not_autocast():
     layer = MultiHeadAttention(
         2, 4, attention_position=T5Position(2, dtype="mixed_bfloat16")
     )
@@ -132,7 +132,7 @@ def test_the_table_stays_float32():
     assert dtype == "float32"
 
 
-def test_a_row_of_positions_each():
+def test_positions_per_row():
     position = randomize(T5Position(2, 8, 6))
     queries, keys = np.int32([[0, 5], [2, -1]]), np.int32([[3, 1, 0]])
     bias = bias_of(position, queries, keys)
@@ -143,7 +143,7 @@ def test_a_row_of_positions_each():
     assert_differs(bias[0], bias[1])
 
 
-def test_equal_layers_have_equal_functions():
+def test_equal_layers_have_equal_bias_functions():
     one, other = (T5Position(2).bias().function for _ in range(2))
     assert one == other
     assert hash(one) == hash(other)
@@ -155,8 +155,8 @@ def test_equal_layers_have_equal_functions():
     ("kwargs", "message"),
     [
         ({"num_heads": 0}, "`num_heads` must be a positive integer"),
-        ({"num_buckets": 7}, "even number from 4 on.*num_buckets=7"),
-        ({"num_buckets": 2}, "even number from 4 on.*num_buckets=2"),
+        ({"num_buckets": 7}, "even number >= 4.*num_buckets=7"),
+        ({"num_buckets": 2}, "even number >= 4.*num_buckets=2"),
         ({"num_buckets": 1, "bidirectional": False}, "at least 2"),
         ({"max_distance": 8}, "more than 8, .*max_distance=8"),
         (
@@ -166,6 +166,6 @@ def test_equal_layers_have_equal_functions():
         ({"max_distance": 0}, "`max_distance` must be a positive integer"),
     ],
 )
-def test_bad_arguments(kwargs, message):
+def test_invalid_arguments_raise(kwargs, message):
     with pytest.raises(ValueError, match=message):
         T5Position(**{"num_heads": 2, **kwargs})

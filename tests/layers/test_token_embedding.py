@@ -1,4 +1,4 @@
-"""TokenEmbedding against rows and products of its matrix."""
+"""TokenEmbedding compared with rows and products of its matrix."""
 
 import functools
 
@@ -8,9 +8,9 @@ import pytest
 from keras import ops
 
 from keras_attn.layers import TokenEmbedding
-from tests.blocks.weight_gradients import layer_gradients, weighted_sum
-from tests.contract import check_layer, randomize
-from tests.ops.cases import assert_close, assert_differs, normal, values
+from tests.helpers.contract import check_layer, randomize
+from tests.helpers.ops_cases import assert_close, assert_differs, normal, values
+from tests.helpers.weight_gradients import layer_gradients, weighted_sum
 
 IDS = np.int32([[3, 1, 0], [2, 0, 5]])
 
@@ -31,7 +31,7 @@ def test_looks_up_and_scales(scale):
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int64"])
-def test_any_integers(dtype):
+def test_integer_dtypes(dtype):
     layer = make()
     assert_close(values(layer(IDS.astype(dtype))), values(layer(IDS)), 0)
 
@@ -73,7 +73,7 @@ def test_logits_with_a_bias(dtype):
     assert_close(values(again), values(logits), tolerance)
 
 
-def test_a_quantized_matrix_is_read_anew():
+def test_quantized_layer_has_no_output_matrix():
     layer = make()
     layer._table.quantize("int8")
     assert layer.output_matrix() == ()
@@ -86,8 +86,8 @@ def test_logits_of_masked_vectors():
     assert_close(values(layer.logits(vectors)), 2 * matrix[IDS] @ matrix.T)
 
 
-def test_gradients_meet_in_the_matrix():
-    """sum(U * E[x] E^T sqrt(D)): both factors get their share."""
+def test_gradient_of_the_tied_matrix():
+    """Both factors of sum(U * E[x] E^T sqrt(D)) contribute."""
     layer = make()
     upstream = normal(2, 3, 7, seed=1)
     _, gradients = layer_gradients(
@@ -136,7 +136,7 @@ def test_mask_in_a_functional_model():
     assert_close(output[1], 2 * matrix[[2, 5]].mean(0))
 
 
-def test_config_names_every_argument():
+def test_config_contains_every_argument():
     arguments = {
         "vocabulary_size": 7,
         "hidden_dim": 4,
@@ -158,17 +158,17 @@ def test_config_names_every_argument():
         ({"hidden_dim": 2.5}, "`hidden_dim` must be a positive"),
     ],
 )
-def test_bad_arguments(arguments, message):
+def test_invalid_arguments_raise(arguments, message):
     with pytest.raises(ValueError, match=message):
         TokenEmbedding(**{"vocabulary_size": 7, "hidden_dim": 4, **arguments})
 
 
 @pytest.mark.parametrize("ids", [IDS.astype("float32"), IDS > 0])
-def test_ids_must_be_integers(ids):
+def test_non_integer_ids_raise(ids):
     with pytest.raises(ValueError, match="`token_ids` must hold integers"):
         make()(ids)
 
 
-def test_hidden_of_another_width():
+def test_invalid_width_raises():
     with pytest.raises(ValueError, match="`hidden` must have 4 features"):
         make().logits(ops.ones((2, 3, 5)))

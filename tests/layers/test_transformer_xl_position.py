@@ -1,4 +1,4 @@
-"""TransformerXLPosition against the paper's terms and XLNet's attention."""
+"""TransformerXLPosition compared with the paper and XLNet's attention."""
 
 import hypothesis
 import keras
@@ -11,10 +11,10 @@ from keras_attn.layers import MultiHeadAttention, TransformerXLPosition
 from keras_attn.ops import Visibility, attend, relative_shift
 from keras_attn.ops.relative import relative_sinusoids
 from keras_attn.ops.visibility import make_visibility
-from tests.blocks.weight_gradients import layer_gradients, weighted_sum
-from tests.contract import randomize
-from tests.ops.cases import assert_close, assert_differs, normal, values
-from tests.reference import transformer_xl_scores
+from tests.helpers.contract import randomize
+from tests.helpers.ops_cases import assert_close, assert_differs, normal, values
+from tests.helpers.reference import transformer_xl_scores
+from tests.helpers.weight_gradients import layer_gradients, weighted_sum
 
 torch = pytest.importorskip("torch")
 
@@ -29,7 +29,7 @@ def drawn(heads=N, width=H, waves=D):
 
 
 def scores_of(position, query, key, visibility):
-    """The scores, before the softmax, as the library adds them up."""
+    """Computes the scores before the softmax."""
     query, bias = position.relate(
         ops.convert_to_tensor(query), visibility, key.shape[1]
     )
@@ -37,7 +37,7 @@ def scores_of(position, query, key, visibility):
     return content * query.shape[-1] ** -0.5 + values(bias)
 
 
-def test_the_waves_of_distances():
+def test_relative_sinusoids():
     distances = np.int32([-70_000, -3, 0, 1, 2, 100_000])
     rates = 10_000.0 ** (-np.arange(0, 8, 2) / 8)
     angles = distances[:, None].astype("float64") * rates
@@ -48,7 +48,7 @@ def test_the_waves_of_distances():
 
 @hypothesis.given(st.integers(1, 5), st.integers(1, 6), st.integers(0, 3))
 @hypothesis.settings(deadline=None, max_examples=20)
-def test_the_shift(queries, keys, more):
+def test_relative_shift(queries, keys, more):
     count = keys + queries - 1 + more
     scores = normal(2, 3, queries, count, seed=1)
     found = values(relative_shift(ops.convert_to_tensor(scores), keys))
@@ -61,7 +61,7 @@ def test_the_shift(queries, keys, more):
 @pytest.mark.parametrize("memory", [0, 2, 5])
 @pytest.mark.parametrize("causal", [False, True])
 def test_the_four_terms(memory, causal):
-    """By slots and by positions, with and without keys of a memory."""
+    """By index and by position, with and without keys of a memory."""
     queries, keys = 4, 4 + memory
     position = drawn()
     query = normal(2, queries, N, H, seed=2)
@@ -78,38 +78,41 @@ def test_the_four_terms(memory, causal):
         query_positions,
         key_positions,
     )
-    places = [
+    position_ids = [
         ops.convert_to_tensor(x.astype("int32"))
         for x in (query_positions, key_positions)
     ]
-    seen = (query_positions[:, :, None] >= key_positions[:, None])[:, None]
-    seen = np.broadcast_to(seen | (not causal), expected.shape)
+    visible = (query_positions[:, :, None] >= key_positions[:, None])[:, None]
+    visible = np.broadcast_to(visible | (not causal), expected.shape)
     for offset in (None, memory):
-        see = Visibility(*places, causal=causal, offset=offset)
-        found = scores_of(position, query, key, see)
-        assert_close(found[seen], expected[seen])
+        visibility = Visibility(*position_ids, causal=causal, offset=offset)
+        found = scores_of(position, query, key, visibility)
+        assert_close(found[visible], expected[visible])
     if memory:
-        # Another offset is another distance.
-        see = Visibility(*places, causal=causal, offset=0)
+        # Another offset changes the distances.
+        visibility = Visibility(*position_ids, causal=causal, offset=0)
         assert_differs(
-            scores_of(position, query, key, see)[seen], expected[seen]
+            scores_of(position, query, key, visibility)[visible],
+            expected[visible],
         )
 
 
-def test_order_that_is_not_that_of_the_slots():
-    """Keys behind the query are seen then, and must have their distance."""
+def test_permuted_order():
+    """Keys after the query are visible, at negative distances."""
     position = drawn()
     x = normal(1, 4, N, H, seed=2)
     order = ops.convert_to_tensor(np.int32([[3, 1, 0, 2]]))
-    see = {"causal": True, "query_order": order, "key_order": order}
-    places = ops.convert_to_tensor(np.arange(4, dtype="int32")[None])
-    by_slots = scores_of(position, x, x, Visibility(**see))
-    exact = scores_of(position, x, x, Visibility(places, places, **see))
+    visibility = {"causal": True, "query_order": order, "key_order": order}
+    position_ids = ops.convert_to_tensor(np.arange(4, dtype="int32")[None])
+    by_slots = scores_of(position, x, x, Visibility(**visibility))
+    exact = scores_of(
+        position, x, x, Visibility(position_ids, position_ids, **visibility)
+    )
     assert_close(by_slots, exact)
 
 
 def twin_of(layer, width):
-    """XLNet's attention with the weights of a layer."""
+    """Returns XLNet's attention layer with the weights of a layer."""
     config = XLNetConfig(
         d_model=width,
         n_head=layer.num_heads,
@@ -134,7 +137,7 @@ def twin_of(layer, width):
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_equals_the_attention_of_xlnet(causal):
-    """Values and gradients at inputs and all weights."""
+    """Values and gradients of inputs and all weights."""
     batch, length, width = 2, 7, N * H
     layer = MultiHeadAttention(
         N,
@@ -196,22 +199,28 @@ def test_equals_the_attention_of_xlnet(causal):
         assert np.abs(found).max() > 0.01
 
 
-def test_gradients_by_slots_and_by_positions_are_equal():
+def test_gradients_by_index_and_by_position_are_equal():
     position = drawn()
     x = normal(2, 5, N, H, seed=6)
     upstream = normal(2, 5, N, H, seed=7)
-    places = np.arange(5, dtype="int32")[None]
+    position_ids = np.arange(5, dtype="int32")[None]
     found = []
-    for see in (
+    for visibility in (
         make_visibility(5, 5, causal=True),
         make_visibility(
-            5, 5, causal=True, query_positions=places, key_positions=places
+            5,
+            5,
+            causal=True,
+            query_positions=position_ids,
+            key_positions=position_ids,
         ),
     ):
 
-        def loss(x, see=see):
-            query, bias = position.relate(x, see, 5)
-            return weighted_sum(attend(query, x, x, see, bias=bias), upstream)
+        def loss(x, visibility=visibility):
+            query, bias = position.relate(x, visibility, 5)
+            return weighted_sum(
+                attend(query, x, x, visibility, bias=bias), upstream
+            )
 
         (at_x,), at_weights = layer_gradients(position, loss, x)
         found.append([at_x, *at_weights.values()])
@@ -241,7 +250,7 @@ def test_half_precision_scores_are_float32():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
         ((2, 4, 5), "`hidden_dim` must be even"),
         ((0, 4), "`num_heads`"),
@@ -249,23 +258,23 @@ def test_half_precision_scores_are_float32():
         ((2, 4, 0), "`hidden_dim`"),
     ],
 )
-def test_bad_arguments(arguments, says):
-    with pytest.raises(ValueError, match=says):
+def test_invalid_arguments_raise(arguments, message):
+    with pytest.raises(ValueError, match=message):
         TransformerXLPosition(*arguments)
 
 
 @pytest.mark.parametrize(
-    ("sizes", "says"), [((3, 4), "2 heads"), ((2, 6), "`key_dim` of the")]
+    ("sizes", "message"), [((3, 4), "2 heads"), ((2, 6), "`key_dim` of the")]
 )
-def test_an_attention_that_it_does_not_fit(sizes, says):
-    with pytest.raises(ValueError, match=says):
+def test_mismatched_attention_raises(sizes, message):
+    with pytest.raises(ValueError, match=message):
         MultiHeadAttention(
             2, 4, attention_position=TransformerXLPosition(*sizes)
         )
 
 
 def _largest(jaxpr):
-    """The size of the largest value that a program of JAX makes."""
+    """Returns the size of the largest intermediate value of a jaxpr."""
     sizes = [0]
     for equation in jaxpr.eqns:
         sizes += [var.aval.size for var in equation.outvars]
@@ -278,10 +287,10 @@ def _largest(jaxpr):
 
 
 @pytest.mark.skipif(
-    keras.backend.backend() != "jax", reason="reads the program of JAX"
+    keras.backend.backend() != "jax", reason="inspects the jaxpr"
 )
 @pytest.mark.parametrize("padded", [False, True])
-def test_nothing_of_the_size_of_all_pairs_times_the_width_is_held(padded):
+def test_no_tensor_of_size_queries_times_keys_times_width(padded):
     import jax
 
     length, width = 24, 64
@@ -299,6 +308,6 @@ def test_nothing_of_the_size_of_all_pairs_times_the_width_is_held(padded):
             else layer(x, x)
         )
 
-    program = jax.make_jaxpr(jax.value_and_grad(loss))(x)
-    largest = _largest(program.jaxpr)
+    closed_jaxpr = jax.make_jaxpr(jax.value_and_grad(loss))(x)
+    largest = _largest(closed_jaxpr.jaxpr)
     assert 2 * length**2 <= largest < length**2 * width / 4

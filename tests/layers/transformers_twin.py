@@ -1,9 +1,9 @@
-"""Attention layers of `transformers` with the weights of one of ours."""
+"""Attention layers of `transformers` with the weights of our layers."""
 
 import numpy as np
 import pytest
 
-from tests.ops.cases import values
+from tests.helpers.ops_cases import values
 
 torch = pytest.importorskip("torch")
 
@@ -11,7 +11,7 @@ from transformers import LlamaConfig, T5Config
 from transformers.models.llama import modeling_llama
 from transformers.models.t5 import modeling_t5
 
-# Names of the projections: Llama's, T5's, and those of our layer's weights.
+# Projection names of Llama and T5 -> names in our weights.
 _NAMES = {
     "q": "query",
     "k": "key",
@@ -21,7 +21,7 @@ _NAMES = {
 
 
 def llama(layer, width, base):
-    """Returns an attention of Llama, and the function that runs it.
+    """Returns the attention layer of Llama and a function that runs it.
 
     The function takes float tensors (B, T, D), int positions (B, T) and a bool
     mask (B, 1, T, T).
@@ -48,9 +48,9 @@ def llama(layer, width, base):
 
 
 def t5(layer, width):
-    """Returns an attention of T5, and the function that runs it likewise.
+    """Returns the attention layer of T5 and a function that runs it.
 
-    It multiplies by no 1 / sqrt(H): its queries are that much smaller.
+    T5 does not scale by 1 / sqrt(H): the scale is in its query weights.
     """
     position = layer.attention_position
     config = T5Config(
@@ -77,7 +77,7 @@ def t5(layer, width):
 
 
 def gradients(twin, style="{}_proj", query_scale=1.0):
-    """The gradients at a twin's projections, shaped as those of our layer."""
+    """Returns the gradients of a twin's projections, in our layer's shapes."""
     found = {}
     for short, name in _NAMES.items():
         gradient = getattr(twin, style.format(short)).weight.grad.numpy().T

@@ -1,7 +1,6 @@
-"""BERT's models: what they return, refuse, learn and keep in files.
+"""BERT models: outputs, invalid arguments, training and saving.
 
-That they compute what transformers does is tested with its files, in
-tests/pretrained/test_bert.py.
+tests/pretrained/test_bert.py compares them with transformers.
 """
 
 import keras
@@ -20,8 +19,8 @@ from keras_attn.models import (
     TokenClassifier,
 )
 from keras_attn.training import SequenceCrossentropy
-from tests.contract import randomize
 from tests.helpers.cases import once
+from tests.helpers.contract import randomize
 
 SIZE = 12
 IDS = np.array([[2, 5, 6, 3, 7, 3], [2, 8, 3, 9, 0, 0]], "int32")
@@ -31,8 +30,12 @@ PAIR = {"token_ids": IDS, "segment_ids": SEGMENTS}
 
 def bert(random=True, **kwargs):
     sizes = {"num_layers": 2, "num_heads": 2, "hidden_dim": 8}
-    calm = {"dropout": 0.0, "attention_dropout": 0.0, "max_sequence_length": 16}
-    model = Bert(SIZE, intermediate_dim=12, **(sizes | calm | kwargs))
+    options = {
+        "dropout": 0.0,
+        "attention_dropout": 0.0,
+        "max_sequence_length": 16,
+    }
+    model = Bert(SIZE, intermediate_dim=12, **(sizes | options | kwargs))
     return randomize(model, scale=0.3) if random else model
 
 
@@ -55,7 +58,7 @@ every_head = pytest.mark.parametrize("head", HEADS)
 
 
 def untrained(model):
-    """Gives a model weights to begin with, the same ones on every backend."""
+    """Returns the model with the same initial weights on every backend."""
     randomize(model, scale=0.25)
     for variable in model.weights:
         if variable.path.endswith(("gamma", "beta", "bias")):
@@ -76,12 +79,12 @@ def assert_close(found, expected, atol=1e-5):
 
 
 @every_head
-def test_files_and_configs_keep_all(head, tmp_path):
+def test_config_and_file_round_trip(head, tmp_path):
     model = HEADS[head]()
     expected = model(PAIR)
-    again = type(model).from_config(model.get_config())
-    again.set_weights(model.get_weights())
-    assert_close(again(PAIR), expected, atol=0)
+    restored = type(model).from_config(model.get_config())
+    restored.set_weights(model.get_weights())
+    assert_close(restored(PAIR), expected, atol=0)
     model.save(tmp_path / "model.keras")
     assert_close(
         keras.saving.load_model(tmp_path / "model.keras")(PAIR), expected
@@ -89,14 +92,14 @@ def test_files_and_configs_keep_all(head, tmp_path):
 
 
 @every_head
-def test_shapes_are_told_before(head):
+def test_compute_output_shape_matches_call(head):
     model = HEADS[head]()
     shapes = {name: part.shape for name, part in PAIR.items()}
-    told = keras.tree.flatten(
+    expected = keras.tree.flatten(
         keras.tree.map_shape_structure(str, model.compute_output_shape(shapes))
     )
     found = [str(tuple(x.shape)) for x in keras.tree.flatten(model(PAIR))]
-    assert sorted(told) == sorted(found)
+    assert sorted(expected) == sorted(found)
 
 
 @every_head
@@ -114,7 +117,7 @@ def test_half_precision(head):
 
 @settings(max_examples=15, deadline=None)
 @given(left=st.integers(0, 3), right=st.integers(0, 3))
-def test_padding_changes_nothing(left, right):
+def test_padding_does_not_change_outputs(left, right):
     model = bert()
     expected = to_numpy(model(IDS[:1]))
     ids = np.pad(IDS[:1], ((0, 0), (left, right)))
@@ -130,7 +133,7 @@ def test_padding_changes_nothing(left, right):
     )
 
 
-def test_a_mask_says_more_than_the_ids():
+def test_padding_mask_overrides_pad_id():
     model = bert()
     mask = np.array([[1, 1, 1, 1, 0, 0]] * 2, "bool")
     changed = np.where(mask, IDS, 11).astype("int32")
@@ -144,19 +147,19 @@ def test_a_mask_says_more_than_the_ids():
     np.testing.assert_allclose(one["pooled_output"], other["pooled_output"])
 
 
-def test_only_the_masked_are_guessed():
+def test_logits_only_at_masked_positions():
     model = BertPretrainer(bert(), next_sentence=False)
     randomize(model)
     everywhere = to_numpy(model(PAIR)["token_logits"])
-    places = np.array([[4, 1], [3, 0]], "int32")
-    found = model({**PAIR, "masked_positions": places})
+    positions = np.array([[4, 1], [3, 0]], "int32")
+    found = model({**PAIR, "masked_positions": positions})
     assert set(found) == {"token_logits"}
     rows = np.arange(2)[:, None]
-    assert_close(found["token_logits"], everywhere[rows, places])
+    assert_close(found["token_logits"], everywhere[rows, positions])
 
 
-def test_both_tasks_are_learnt_at_once():
-    """Each token is the one before it plus one; the second row is no pair."""
+def test_learns_both_pretraining_tasks():
+    """Each token is the previous one plus one; odd rows are not pairs."""
     model = untrained(BertPretrainer(bert(hidden_dim=16, num_layers=1)))
     model.compile(
         keras.optimizers.Adam(0.01),
@@ -198,8 +201,8 @@ def test_both_tasks_are_learnt_at_once():
 
 
 @pytest.mark.parametrize("make", [bert, *once([encoder])])
-def test_sentences_are_classified(make):
-    """Whether a 7 stands in it; with an encoder of either kind."""
+def test_sequence_classifier_learns(make):
+    """The class is whether the sequence contains a 7."""
     model = untrained(SequenceClassifier(make(), 2, dropout=0.0))
     model.compile(
         keras.optimizers.Adam(0.02),
@@ -215,14 +218,14 @@ def test_sentences_are_classified(make):
     assert (found == labels).mean() > 0.95
 
 
-def test_one_output_is_a_number():
+def test_one_output_is_regression():
     model = SequenceClassifier(bert(), 1)
     model.compile("sgd", "mse")
     model.fit(PAIR, np.array([0.3, 4.0]), verbose=0)
     assert model.predict(PAIR, verbose=0).shape == (2, 1)
 
 
-def test_choices_are_scored_one_by_one(tmp_path):
+def test_multiple_choice_scores_each_choice_alone(tmp_path):
     classifier = SequenceClassifier(bert(), 1)
     model = MultipleChoice(classifier)
     choices = np.stack([IDS, IDS[::-1], IDS], axis=1)
@@ -246,40 +249,40 @@ def test_choices_are_scored_one_by_one(tmp_path):
     assert_close(loaded(parts), model(parts))
 
 
-def test_the_first_token_may_say_that_there_is_no_answer():
+def test_first_token_represents_no_answer():
     model = SpanExtractor(bert(), no_answer="first")
     kernel, bias = model._token_dense.get_weights()
-    where = np.array([[0, 0, 0, 0, 1, 1], [0, 0, 0, 1, 0, 0]], "bool")
-    inputs = {**PAIR, "answerable": where}
+    answerable = np.array([[0, 0, 0, 0, 1, 1], [0, 0, 0, 1, 0, 0]], "bool")
+    inputs = {**PAIR, "answerable": answerable}
     logits = to_numpy(model(inputs))
     x = to_numpy(model.encoder(PAIR)["sequence_output"])
     expected = np.swapaxes(x @ kernel + bias, 1, 2)
-    seen = where | (np.arange(6) == 0)
+    allowed = answerable | (np.arange(6) == 0)
     np.testing.assert_allclose(
-        logits[np.stack([seen, seen], axis=1)],
-        expected[np.stack([seen, seen], axis=1)],
+        logits[np.stack([allowed, allowed], axis=1)],
+        expected[np.stack([allowed, allowed], axis=1)],
         atol=1e-5,
     )
-    assert (logits[np.stack([~seen, ~seen], axis=1)] == -1e9).all()
+    assert (logits[np.stack([~allowed, ~allowed], axis=1)] == -1e9).all()
     spans = model.extract(inputs)
     none = expected[:, :, 0].sum(axis=1)
     best = expected[1, :, 3].sum() - none[1]
     assert np.isclose(spans.score[1], best, atol=1e-5)
-    wanted = 3 if best > 0 else -1
-    assert (spans.start[1], spans.end[1]) == (wanted, wanted)
+    position = 3 if best > 0 else -1
+    assert (spans.start[1], spans.end[1]) == (position, position)
 
 
-def test_answers_are_found_where_they_stand():
-    """Vectors behind a fresh layer norm are all of one length."""
+def test_extract_returns_positions_of_the_answer():
+    """The outputs of an untrained layer norm all have the same norm."""
     model = SpanExtractor(bert(False), no_answer="first")
     x = to_numpy(model.encoder(PAIR)["sequence_output"])
-    for place in (1, 3):
-        kernel = np.stack([x[1, place], x[1, place]], axis=1)
+    for position in (1, 3):
+        kernel = np.stack([x[1, position], x[1, position]], axis=1)
         model._token_dense.set_weights([kernel, np.zeros(2)])
         spans = model.extract(
             {"token_ids": IDS[1:], "segment_ids": SEGMENTS[1:]}
         )
-        assert (spans.start[0], spans.end[0]) == (place, place)
+        assert (spans.start[0], spans.end[0]) == (position, position)
     model._token_dense.set_weights([0 * kernel, np.zeros(2)])
     assert (model.extract(PAIR).start == -1).all()
 
@@ -311,7 +314,7 @@ def test_answers_are_found_where_they_stand():
         (lambda: SpanExtractor(bert(), no_answer="last"), "`no_answer` must"),
     ],
 )
-def test_bad_arguments(make, message):
+def test_invalid_arguments_raise(make, message):
     with pytest.raises(ValueError, match=message):
         make()
 
@@ -319,8 +322,8 @@ def test_bad_arguments(make, message):
 @pytest.mark.parametrize(
     "inputs, message",
     [
-        ({"segment_ids": SEGMENTS}, "`inputs` must hold token_ids"),
-        ({**PAIR, "mask": IDS}, "`inputs` must hold .*Received: .*mask"),
+        ({"segment_ids": SEGMENTS}, "`inputs` must contain token_ids"),
+        ({**PAIR, "mask": IDS}, "`inputs` must contain .*Received: .*mask"),
         ({**PAIR, "segment_ids": IDS}, r"`segment_ids` must lie in \[0, 2\)"),
         (
             {**PAIR, "segment_ids": SEGMENTS[:, :2]},
@@ -328,7 +331,7 @@ def test_bad_arguments(make, message):
         ),
         (
             {**PAIR, "padding_mask": SEGMENTS[:1]},
-            "`padding_mask` must say of each token",
+            r"`padding_mask` must have shape \(2, 6\), True at tokens",
         ),
         (
             {**PAIR, "masked_positions": np.array([[6], [0]], "int32")},
@@ -344,7 +347,7 @@ def test_bad_arguments(make, message):
         ),
     ],
 )
-def test_bad_inputs(inputs, message):
+def test_invalid_inputs_raise(inputs, message):
     model = BertPretrainer(bert())
     with pytest.raises(ValueError, match=message):
         model(inputs)
@@ -352,7 +355,7 @@ def test_bad_inputs(inputs, message):
         model.predict(inputs, verbose=0)
 
 
-def test_bad_choices():
+def test_invalid_choices_raise():
     model = MultipleChoice(SequenceClassifier(bert(), 1))
     with pytest.raises(ValueError, match=r"shape \(batch, choices, length\)"):
         model(IDS)

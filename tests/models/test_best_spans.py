@@ -1,4 +1,4 @@
-"""The best legal span, by trying all of them."""
+"""`best_spans` against exhaustive search."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from keras_attn.models import best_spans
 
 
 def by_brute_force(logits, longest):
-    """The best of all pairs, one after the other."""
+    """Returns the best span and its score by exhaustive search."""
     starts, ends = logits
     none = starts[0] + ends[0]
     best, score = (-1, -1), 0.0
@@ -26,7 +26,7 @@ def by_brute_force(logits, longest):
     length=st.integers(1, 7),
     longest=st.one_of(st.none(), st.integers(1, 9)),
 )
-def test_against_all_spans(seed, length, longest):
+def test_equals_exhaustive_search(seed, length, longest):
     rng = np.random.default_rng(seed)
     logits = rng.normal(size=(5, 2, 1 + length)).astype("float32")
     spans = best_spans(logits, longest)
@@ -39,15 +39,15 @@ def test_against_all_spans(seed, length, longest):
             assert spans.score[row] <= 0
 
 
-def test_an_end_before_its_start_is_none():
-    """The best start and the best end, each for itself, are no answer."""
+def test_end_before_start_is_invalid():
+    """The separately best start and end are not a valid span."""
     logits = np.array([[[0, 0, 9.0, 1], [0, 8.0, 0, 1]]], "float32")
     spans = best_spans(logits)
     assert (spans.start[0], spans.end[0]) == (1, 2)
 
 
 @pytest.mark.parametrize(
-    "logits, options, said",
+    "logits, options, message",
     [
         (np.ones((2, 5)), {}, r"shape \(batch, 2, 1 \+ length\)"),
         (np.ones((2, 3, 5)), {}, r"shape \(batch, 2, 1 \+ length\)"),
@@ -59,6 +59,6 @@ def test_an_end_before_its_start_is_none():
         ),
     ],
 )
-def test_bad_arguments(logits, options, said):
-    with pytest.raises(ValueError, match=said):
+def test_invalid_arguments_raise(logits, options, message):
+    with pytest.raises(ValueError, match=message):
         best_spans(logits, **options)

@@ -1,4 +1,4 @@
-"""The compiled loop of a search: each cache is written once a step."""
+"""The compiled decoding loop writes each cache once per step."""
 
 import re
 
@@ -11,13 +11,14 @@ from keras_attn.decoding import BeamSearch, GreedySearch
 from keras_attn.decoding.loop import run
 
 pytestmark = pytest.mark.skipif(
-    keras.backend.backend() != "jax", reason="reads what JAX compiles"
+    keras.backend.backend() != "jax",
+    reason="inspects the HLO that JAX compiles",
 )
 if keras.backend.backend() == "jax":
     import jax
 
 LAYERS, HEADS, WIDTH, LENGTH = 2, 4, 32, 24
-# What users get, whatever XLA_FLAGS says.
+# XLA's defaults, whatever XLA_FLAGS sets for the tests.
 OPTIONS = {
     "xla_backend_optimization_level": 3,
     "xla_llvm_disable_expensive_passes": False,
@@ -26,7 +27,7 @@ OPTIONS = {
 
 
 def _program(strategy, rows):
-    """Returns the text of a whole search, compiled."""
+    """Returns the compiled HLO text of a complete search."""
     model = keras_attn.models.Transformer(
         50,
         num_layers=LAYERS,
@@ -46,17 +47,17 @@ def _program(strategy, rows):
 
 
 @pytest.mark.parametrize("rows", [1, 3])
-@pytest.mark.parametrize("width", [1, 4])
-def test_a_step_copies_no_cache(width, rows):
-    strategy = GreedySearch() if width == 1 else BeamSearch(width)
+@pytest.mark.parametrize("num_beams", [1, 4])
+def test_step_does_not_copy_the_cache(num_beams, rows):
+    strategy = GreedySearch() if num_beams == 1 else BeamSearch(num_beams)
     text = _program(strategy, rows)
     (name,) = set(re.findall(r"body=(%\S+?),", text))
     body = re.search(rf"^{re.escape(name)} .*?^}}", text, re.M | re.S)[0]
-    features, slots = WIDTH // HEADS, width * LENGTH
+    features, slots = WIDTH // HEADS, num_beams * LENGTH
     for shape in ((features, slots), (slots, features)):
         buffer = re.escape(f"f32[{rows * HEADS},{shape[0]},{shape[1]}]")
         made = re.findall(rf"(\S+) = {buffer}\S* (\S+?)\(", body)
-        # What a turn of the loop is given is no work.
+        # Reading the loop state is not a copy.
         made = [name for name, how in made if how != "get-tuple-element"]
         assert len(made) == LAYERS, made
         assert all("dynamic-update-slice" in name for name in made), made

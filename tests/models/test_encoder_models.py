@@ -1,4 +1,4 @@
-"""Encoder, TokenClassifier and SpanExtractor against PyTorch, and as models."""
+"""Encoder, TokenClassifier and SpanExtractor against PyTorch."""
 
 import keras
 import numpy as np
@@ -8,11 +8,11 @@ from keras_attn.explain import doctor
 from keras_attn.layers import T5Position
 from keras_attn.models import Encoder, SpanExtractor, TokenClassifier
 from keras_attn.training import SequenceCrossentropy
-from tests.blocks import torch_twin
-from tests.blocks.weight_gradients import layer_gradients
-from tests.contract import randomize
+from tests.helpers import torch_twin
 from tests.helpers.arrays import to_numpy
 from tests.helpers.cases import once
+from tests.helpers.contract import randomize
+from tests.helpers.weight_gradients import layer_gradients
 from tests.models.torch_encoder import TorchEncoder
 
 torch = pytest.importorskip("torch")
@@ -21,10 +21,10 @@ TOKENS = np.array([[5, 6, 7, 2, 9], [8, 2, 4, 0, 0]], "int32")
 CHARACTERS = np.random.default_rng(0).integers(1, 7, (2, 5, 4)).astype("int32")
 CHARACTERS[0, :3, 2:] = CHARACTERS[1, :2, 3:] = CHARACTERS[1, 3:] = 0
 SEGMENTS = np.array([[0, 0, 1, 2, 1], [0, 2, 2, 0, 0]], "int32")
-THERE = TOKENS != 0
+TOKEN_MASK = TOKENS != 0
 TAGS = np.array([[1, 3, 2, 2, 1], [3, 1, 2, 0, 0]], "int32")
-# First and last token of the answer, counted from 1; (0, 0): there is none.
-PLACES = np.array([[2, 3], [0, 0]], "int32")
+# First and last token of the answer, counted from 1; (0, 0): no answer.
+ANSWERS = np.array([[2, 3], [0, 0]], "int32")
 ANSWERABLE = np.array([[0, 1, 1, 1, 0], [1, 1, 1, 1, 1]], "bool")
 
 FORMS = {
@@ -51,7 +51,7 @@ def tiny_encoder(**kwargs):
         "dropout": 0.0,
     }
     if kwargs.get("attention_position") == "t5":
-        # Not in the table of forms: a position belongs to one model.
+        # Created here, because a position belongs to one model.
         kwargs["attention_position"] = T5Position(2, 8, 6, name="relative")
     return Encoder(11, **(sizes | kwargs))
 
@@ -97,7 +97,7 @@ def assert_gradients(found, twin):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_the_classifier_equals_torch(form):
+def test_classifier_equals_torch(form):
     model = randomize(classifier(**FORMS[form]))
     inputs, twin = inputs_of(form), TorchEncoder(model)
     hidden, _ = encoded(twin, inputs)
@@ -108,8 +108,8 @@ def test_the_classifier_equals_torch(form):
         ignore_index=0,
     ).backward()
     np.testing.assert_allclose(
-        to_numpy(model(inputs))[THERE],
-        expected.detach().numpy()[THERE],
+        to_numpy(model(inputs))[TOKEN_MASK],
+        expected.detach().numpy()[TOKEN_MASK],
         rtol=1e-5,
         atol=1e-5,
     )
@@ -120,7 +120,7 @@ def test_the_classifier_equals_torch(form):
 
 @pytest.mark.parametrize("form", ["paper", "characters"])
 @pytest.mark.parametrize("given", [False, True])
-def test_the_extractor_equals_torch(form, given):
+def test_extractor_equals_torch(form, given):
     model = randomize(extractor(**FORMS[form]))
     inputs, twin = inputs_of(form), TorchEncoder(model)
     hidden, token_mask = encoded(twin, inputs)
@@ -135,7 +135,7 @@ def test_the_extractor_equals_torch(form, given):
     expected = torch.cat([none[:, None], expected], 1).transpose(1, 2)
     torch.nn.functional.cross_entropy(
         expected.flatten(0, 1),
-        torch_twin.tensor(PLACES.reshape(-1).astype("int64")),
+        torch_twin.tensor(ANSWERS.reshape(-1).astype("int64")),
     ).backward()
     np.testing.assert_allclose(
         to_numpy(model(inputs)),
@@ -144,13 +144,13 @@ def test_the_extractor_equals_torch(form, given):
         atol=1e-5,
     )
     measure = SequenceCrossentropy(pad_id=-1)
-    _, found = layer_gradients(model, lambda: measure(PLACES, model(inputs)))
+    _, found = layer_gradients(model, lambda: measure(ANSWERS, model(inputs)))
     assert_gradients(found, twin)
 
 
 @every_model
 @pytest.mark.parametrize("form", FORMS)
-def test_files(make, form, tmp_path):
+def test_file_round_trip(make, form, tmp_path):
     model = randomize(make(**FORMS[form]))
     paths = [variable.path for variable in model.variables]
     before = to_numpy(model(inputs_of(form)))
@@ -163,7 +163,7 @@ def test_files(make, form, tmp_path):
 
 
 @every_model
-def test_padding_changes_nothing(make):
+def test_padding_does_not_change_outputs(make):
     model = randomize(make(**FORMS["segments"]))
     inputs = inputs_of("segments")
     wider = {
@@ -179,15 +179,17 @@ def test_padding_changes_nothing(make):
         expected, found, single = (
             x.swapaxes(1, 2)[:, 1:] for x in (expected, found, single)
         )
-    np.testing.assert_allclose(found[:, :5][THERE], expected[THERE], atol=1e-5)
+    np.testing.assert_allclose(
+        found[:, :5][TOKEN_MASK], expected[TOKEN_MASK], atol=1e-5
+    )
     np.testing.assert_allclose(single[0], expected[1, :3], atol=1e-5)
 
 
-def test_fit_learns_what_depends_on_other_tokens():
+def test_classifier_learns_from_context():
     rng = np.random.default_rng(0)
     tokens = rng.integers(1, 11, (256, 5)).astype("int32")
     tokens[::2, 3:] = 0
-    # The class of a token says whether it is larger than the first.
+    # The class of a token is whether it is larger than the first.
     tags = np.where(tokens > 0, 1 + (tokens > tokens[:, :1]), 0)
     model = TokenClassifier(
         tiny_encoder(hidden_dim=16, num_layers=1), 3, dropout=0.0
@@ -197,16 +199,16 @@ def test_fit_learns_what_depends_on_other_tokens():
     assert history.history["loss"][-1] < 0.2
 
 
-def test_fit_learns_to_point_and_to_say_no():
+def test_extractor_learns_answers_and_no_answer():
     """The answer is the run of ids above 7 among the first four tokens."""
     rng = np.random.default_rng(0)
     tokens = rng.integers(1, 8, (256, 6)).astype("int32")
     start = rng.integers(0, 4, 256)
     end = np.minimum(start + rng.integers(0, 2, 256), 3)
-    token_mask = rng.random(256) < 0.7
-    for row in np.flatnonzero(token_mask):
+    has_answer = rng.random(256) < 0.7
+    for row in np.flatnonzero(has_answer):
         tokens[row, start[row] : end[row] + 1] = 9
-    labels = np.where(token_mask[:, None], np.stack([start, end], 1) + 1, 0)
+    labels = np.where(has_answer[:, None], np.stack([start, end], 1) + 1, 0)
     inputs = {"token_ids": tokens, "answerable": np.arange(6)[None] < 4}
     inputs["answerable"] = np.repeat(inputs["answerable"], 256, axis=0)
     model = SpanExtractor(
@@ -215,7 +217,7 @@ def test_fit_learns_to_point_and_to_say_no():
     model.compile(keras.optimizers.Adam(0.01), SequenceCrossentropy(pad_id=-1))
     model.fit(inputs, labels, epochs=12, batch_size=16, verbose=0)
     spans = model.extract(inputs)
-    expected = np.where(token_mask, start, -1), np.where(token_mask, end, -1)
+    expected = np.where(has_answer, start, -1), np.where(has_answer, end, -1)
     assert (spans.start == expected[0]).mean() > 0.95
     assert (spans.end == expected[1]).mean() > 0.95
     np.testing.assert_array_equal(spans.score > 0, spans.start >= 0)
@@ -227,23 +229,23 @@ def test_mixed_precision(dtype):
     parts["token_ids"] = np.where([[True], [False]], TOKENS, 0)
     model = SpanExtractor(tiny_encoder(dtype=dtype), dtype=dtype)
     model.compile("adam", SequenceCrossentropy(pad_id=-1))
-    loss = model.fit(parts, PLACES, verbose=0).history["loss"]
+    loss = model.fit(parts, ANSWERS, verbose=0).history["loss"]
     assert np.isfinite(loss).all()
     assert all(np.isfinite(to_numpy(w)).all() for w in model.trainable_weights)
 
 
 @pytest.mark.parametrize(
-    "form, inputs, said",
+    "form, inputs, message",
     [
         ("paper", TOKENS[0], r"`token_ids` must have shape \(batch, length\)"),
         ("paper", TOKENS + 9, r"`token_ids` must lie in \[0, 11\)"),
         ("paper", TOKENS / 2, "`token_ids` must hold integers"),
         ("pre-norm", np.pad(TOKENS, ((0, 0), (0, 2))), "longer than max_seq"),
-        ("characters", TOKENS, "hold token_ids and character_ids"),
+        ("characters", TOKENS, "contain token_ids and character_ids"),
         (
             "paper",
             {"token_ids": TOKENS, "character_ids": CHARACTERS},
-            "must hold token_ids. Received: token_ids and character_ids",
+            "must contain token_ids. Received: token_ids and character_ids",
         ),
         (
             "characters",
@@ -258,7 +260,7 @@ def test_mixed_precision(dtype):
         (
             "segments",
             {"token_ids": TOKENS, "character_ids": CHARACTERS},
-            "hold token_ids and character_ids and segment_ids",
+            "contain token_ids and character_ids and segment_ids",
         ),
         (
             "segments",
@@ -273,22 +275,24 @@ def test_mixed_precision(dtype):
     ],
 )
 @every_model
-def test_bad_inputs(make, form, inputs, said):
+def test_invalid_inputs_raise(make, form, inputs, message):
     model = make(**FORMS[form])
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         model(inputs)
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         model.predict(inputs, verbose=0)
 
 
-def test_answerable_of_another_shape():
+def test_answerable_of_wrong_shape_raises():
     model = extractor()
-    with pytest.raises(ValueError, match="`answerable` must say of each token"):
+    with pytest.raises(
+        ValueError, match=r"`answerable` must have shape \(2, 5\)"
+    ):
         model({"token_ids": TOKENS, "answerable": ANSWERABLE[:, 1:]})
 
 
 @pytest.mark.parametrize(
-    "make, said",
+    "make, message",
     [
         (lambda: tiny_encoder(pad_id=11), r"`pad_id` must lie in \[0, 11\)"),
         (
@@ -309,12 +313,12 @@ def test_answerable_of_another_shape():
         (lambda: SpanExtractor(None), "`encoder` must be a keras_attn"),
     ],
 )
-def test_bad_arguments(make, said):
-    with pytest.raises(ValueError, match=said):
+def test_invalid_arguments_raise(make, message):
+    with pytest.raises(ValueError, match=message):
         make()
 
 
 @every_model
 @pytest.mark.parametrize("form", ["characters", *once(["paper", "relative"])])
-def test_the_doctor_finds_no_leak(make, form):
+def test_doctor_finds_no_leak(make, form):
     assert doctor(randomize(make(**FORMS[form])), inputs_of(form))

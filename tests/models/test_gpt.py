@@ -1,4 +1,4 @@
-"""GPT: what it sees, how it goes on, and that it learns."""
+"""GPT: attention mask, generation, training and saving."""
 
 import itertools
 
@@ -11,11 +11,11 @@ from keras_attn.decoding import BeamSearch, Sampling
 from keras_attn.layers import ALiBiPosition, RotaryPosition
 from keras_attn.models import GPT
 from keras_attn.training import SequenceCrossentropy
-from tests.contract import randomize
 from tests.helpers.arrays import to_numpy
 from tests.helpers.cases import once
+from tests.helpers.contract import randomize
+from tests.helpers.tiny_models import never_drawn
 from tests.helpers.whole_pass import next_logits
-from tests.models.tiny import never_drawn
 
 SIZE = 11
 PROMPTS = [[7, 8, 9], [5], [3, 4, 5, 6, 7, 8]]
@@ -63,7 +63,7 @@ def log_softmax(logits):
 
 
 def greedy(model, row, count):
-    """Goes on with the likeliest token, each time by a whole pass."""
+    """Returns greedy tokens, with a full forward pass per token."""
     row, added = list(row), []
     while len(added) < count:
         logits = next_logits(model, row, 12)
@@ -76,16 +76,18 @@ def greedy(model, row, count):
 
 
 @every_form
-def test_steps_equal_the_whole_pass(form):
+def test_decode_steps_equal_full_pass(form):
     model = tiny(form)
     expected = to_numpy(model(IDS))
     state = model.start_decoding(keras.ops.convert_to_tensor(IDS[:, :2]), 4)
     found = []
-    for place in range(2, 6):
+    for position in range(2, 6):
         logits, state = model.decode_step(state.tokens, state)
         found.append(to_numpy(logits))
-        if place < 5:
-            tokens = keras.ops.convert_to_tensor(IDS[:, place : place + 1])
+        if position < 5:
+            tokens = keras.ops.convert_to_tensor(
+                IDS[:, position : position + 1]
+            )
             state = state._replace(tokens=tokens)
     np.testing.assert_allclose(
         np.concatenate(found, axis=1), expected[:, 1:], atol=1e-5
@@ -93,18 +95,18 @@ def test_steps_equal_the_whole_pass(form):
 
 
 @every_form
-def test_what_comes_later_changes_nothing(form):
+def test_later_tokens_do_not_change_logits(form):
     model = tiny(form)
-    whole = to_numpy(model(IDS))
+    full = to_numpy(model(IDS))
     for length in (1, 4):
         np.testing.assert_allclose(
-            to_numpy(model(IDS[:, :length])), whole[:, :length], atol=1e-5
+            to_numpy(model(IDS[:, :length])), full[:, :length], atol=1e-5
         )
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
 @every_form
-def test_padding_changes_nothing(form, side):
+def test_padding_does_not_change_logits(form, side):
     model = tiny(form)
     alone = to_numpy(model(IDS[1:, :3]))
     row = [0, 0, *IDS[1, :3]] if side == "left" else [*IDS[1, :3], 0, 0]
@@ -112,14 +114,14 @@ def test_padding_changes_nothing(form, side):
     token_mask = batch[1] != 0
     found = to_numpy(model(batch))[1]
     np.testing.assert_allclose(found[token_mask], alone[0], atol=1e-5)
-    # The same said by a mask, whatever stands there.
+    # The same with an explicit mask and arbitrary ids at padding.
     mask = batch != 0
     masked = {"token_ids": np.where(mask, batch, 9), "padding_mask": mask}
     found = to_numpy(model(masked))[1]
     np.testing.assert_allclose(found[token_mask], alone[0], atol=1e-5)
 
 
-def test_no_id_is_padding():
+def test_pad_id_none():
     model = tiny(pad_id=None)
     ids = np.array([[0, 7, 0]], "int32")
     changed = np.array([[3, 7, 0]], "int32")
@@ -136,7 +138,7 @@ def test_no_id_is_padding():
     assert (decoded.tokens[0, 0, length:] == model.end_id).all()
 
 
-def test_no_id_ends_and_none_is_special():
+def test_no_special_ids():
     ids = {"pad_id": None, "start_id": None, "end_id": None}
     model = tiny("rotary", max_sequence_length=None, **ids)
     prompts = [[0, 7, 0, 1], [2]]
@@ -148,7 +150,7 @@ def test_no_id_ends_and_none_is_special():
     for prompt, row, tokens in zip(prompts, rows, found.tokens, strict=True):
         assert tokens[0].tolist() == row[len(prompt) :]
     assert (found.lengths == 9).all()
-    # Every id can be drawn, and none ends anything.
+    # Every id can be sampled, and none ends a sequence.
     strategy = Sampling(temperature=50.0, num_return_sequences=40, seed=0)
     drawn = model.generate(prompts, max_new_tokens=9, strategy=strategy)
     assert (drawn.lengths == 9).all()
@@ -163,7 +165,7 @@ def test_no_id_ends_and_none_is_special():
 
 
 @pytest.mark.parametrize("form", ["GPT-2", "rotary", *once(["GPT"])])
-def test_goes_on_with_the_likeliest(form):
+def test_greedy_generates_most_likely_tokens(form):
     model = tiny(form)
     found = model.generate(PROMPTS, max_new_tokens=6)
     expected = [[greedy(model, row, 6)] for row in PROMPTS]
@@ -171,7 +173,7 @@ def test_goes_on_with_the_likeliest(form):
     assert found.lengths.max() > 1
 
 
-def test_prompts_in_every_form():
+def test_prompt_formats_are_equivalent():
     model = tiny()
     expected = model.generate(PROMPTS, max_new_tokens=5, strategy="beam")
     width = max(map(len, PROMPTS))
@@ -185,15 +187,15 @@ def test_prompts_in_every_form():
         found = model.generate(prompts, max_new_tokens=5, strategy="beam")
         np.testing.assert_array_equal(found.tokens, expected.tokens)
         np.testing.assert_allclose(found.scores, expected.scores, atol=1e-5)
-    for number, row in enumerate(PROMPTS):
+    for index, row in enumerate(PROMPTS):
         alone = model.generate([row], max_new_tokens=5, strategy="beam")
-        np.testing.assert_array_equal(alone.tokens[0], expected.tokens[number])
+        np.testing.assert_array_equal(alone.tokens[0], expected.tokens[index])
         np.testing.assert_allclose(
-            alone.scores[0], expected.scores[number], atol=1e-5
+            alone.scores[0], expected.scores[index], atol=1e-5
         )
 
 
-def test_a_wide_beam_finds_the_best():
+def test_wide_beam_finds_the_optimum():
     model = tiny()
     length, prompt = 2, PROMPTS[0]
     ends = [t for t in range(SIZE) if t not in (0, 1)]
@@ -203,16 +205,16 @@ def test_a_wide_beam_finds_the_best():
     for tokens, logits in zip(sequences, to_numpy(model(rows)), strict=True):
         if tokens[0] == 2:
             tokens = tokens[:1]
-        chances = log_softmax(logits)
-        places = len(prompt) - 1 + np.arange(len(tokens))
-        best = max(best, chances[places, tokens].sum())
+        log_probs = log_softmax(logits)
+        positions = len(prompt) - 1 + np.arange(len(tokens))
+        best = max(best, log_probs[positions, tokens].sum())
     strategy = BeamSearch(SIZE**length, length_penalty=0.0)
     found = model.generate([prompt], max_new_tokens=length, strategy=strategy)
     np.testing.assert_allclose(found.scores[0, 0], best, atol=1e-5)
 
 
 def test_beams_on_long_sequences_share_their_prompt():
-    """More tokens than the loop begins with, after prompts of two lengths."""
+    """More tokens than the initial cache, after prompts of two lengths."""
     model = tiny("sinusoidal")
     strategy = BeamSearch(3, 2, suppress_tokens=[2])
     prompts = [PROMPTS[0], PROMPTS[2]]
@@ -223,14 +225,14 @@ def test_beams_on_long_sequences_share_their_prompt():
     ):
         for sequence, score in zip(tokens, scores, strict=True):
             ids = np.array([[*row, *sequence]], "int32")
-            # Later tokens change nothing; both rows then have one shape.
+            # Later tokens change nothing; padding gives both rows one shape.
             padded = np.pad(ids, ((0, 0), (0, longest - len(row))))
-            chances = log_softmax(to_numpy(model(padded))[0])
-            places = np.arange(len(row) - 1, ids.shape[1] - 1)
-            total = chances[places, sequence].sum()
+            log_probs = log_softmax(to_numpy(model(padded))[0])
+            positions = np.arange(len(row) - 1, ids.shape[1] - 1)
+            total = log_probs[positions, sequence].sum()
             penalty = strategy.length_penalty
-            normalised = total / ((5 + 70) / 6) ** penalty
-            assert min(abs(total - score), abs(normalised - score)) < 1e-3
+            normalized = total / ((5 + 70) / 6) ** penalty
+            assert min(abs(total - score), abs(normalized - score)) < 1e-3
 
 
 def test_samples_and_streams():
@@ -245,8 +247,8 @@ def test_samples_and_streams():
     assert (forced.tokens[:, 0, 0] == 9).all()
 
 
-def test_sizes_that_were_published():
-    """Counted, not allocated."""
+def test_published_sizes():
+    """Weights are counted, not allocated."""
     with never_drawn():
         assert GPT.gpt().count_params() == 116_534_784
         assert GPT.gpt2().count_params() == 124_439_808
@@ -255,7 +257,7 @@ def test_sizes_that_were_published():
     assert (large.pad_id, large.start_id, large.end_id) == (None, 50256, 50256)
 
 
-def test_learns_to_count_and_is_saved(tmp_path):
+def test_learns_to_count_and_file_round_trip(tmp_path):
     model = GPT(
         SIZE,
         1,
@@ -281,11 +283,11 @@ def test_learns_to_count_and_is_saved(tmp_path):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_config_makes_the_model_again(form):
+def test_config_round_trip(form):
     model = tiny(form)
-    again = GPT.from_config(model.get_config())
-    again.set_weights(model.get_weights())
-    np.testing.assert_array_equal(to_numpy(again(IDS)), to_numpy(model(IDS)))
+    restored = GPT.from_config(model.get_config())
+    restored.set_weights(model.get_weights())
+    np.testing.assert_array_equal(to_numpy(restored(IDS)), to_numpy(model(IDS)))
 
 
 def test_half_precision():
@@ -316,7 +318,7 @@ def test_half_precision():
         ({"hidden_dim": 0}, "`hidden_dim` must be a positive integer"),
     ],
 )
-def test_bad_arguments(arguments, message):
+def test_invalid_arguments_raise(arguments, message):
     with pytest.raises(ValueError, match=message):
         GPT(
             SIZE,
@@ -334,47 +336,46 @@ def test_bad_arguments(arguments, message):
             np.ones((1, 25), "int32"),
             "max_sequence_length=24. Received: 25 tokens",
         ),
-        ({"ids": IDS}, "must hold token_ids and, if need be, padding_mask"),
+        ({"ids": IDS}, "must contain token_ids, and optionally padding_mask"),
         (
             {"token_ids": IDS, "padding_mask": IDS[:, :2]},
-            r"`padding_mask` must say of each token of \(2, 5\)",
+            r"`padding_mask` must have shape \(2, 5\)",
         ),
     ],
 )
-def test_bad_inputs(inputs, message):
+def test_invalid_inputs_raise(inputs, message):
     with pytest.raises(ValueError, match=message):
         tiny()(inputs)
 
 
 @pytest.mark.parametrize(
-    "inputs, max_sequence_length, message",
+    "inputs, max_new_tokens, message",
     [
         ([], 4, "at least one row"),
         ([[]], 4, "a token in every row"),
         ([[0, 0]], 4, "nothing but padding in row 0"),
         ([[11]], 4, r"must lie in \[0, 11\)"),
         ([[5] * 10], 16, "together must not exceed .*24 rows.*10 tokens"),
-        ({"token_ids": IDS}, 4, "must hold token_ids and padding_mask"),
+        ({"token_ids": IDS}, 4, "must contain token_ids and padding_mask"),
         (
             {"token_ids": IDS, "padding_mask": IDS[:1]},
             4,
-            r"must have one shape .*\(2, 5\) and \(1, 5\)",
+            r"must have the same shape .*\(2, 5\) and \(1, 5\)",
         ),
     ],
 )
-def test_bad_prompts(inputs, max_sequence_length, message):
+def test_invalid_prompts_raise(inputs, max_new_tokens, message):
     with pytest.raises(ValueError, match=message):
-        tiny().generate(inputs, max_new_tokens=max_sequence_length)
+        tiny().generate(inputs, max_new_tokens=max_new_tokens)
 
 
-def test_a_prompt_and_what_follows_may_fill_all_rows():
-    found = tiny().generate(
-        [[5] * 10], max_new_tokens=15
-    )  # the last is not read
+def test_prompt_and_new_tokens_may_fill_the_position_table():
+    # The last token is not read.
+    found = tiny().generate([[5] * 10], max_new_tokens=15)
     assert found.tokens.shape == (1, 1, 15)
 
 
-def test_a_block_knows_whether_it_has_a_memory():
+def test_decoder_block_checks_memory():
     x = np.zeros((1, 3, 8), "float32")
     alone, both = (
         DecoderBlock(num_heads=2, intermediate_dim=12),

@@ -1,4 +1,4 @@
-"""Bad ids are refused in one sentence, whichever way they come in."""
+"""Invalid ids raise the same errors from every entry point."""
 
 import keras
 import numpy as np
@@ -7,10 +7,16 @@ import pytest
 from keras_attn.models import Transformer
 from keras_attn.models.input_checks import check_ids
 from keras_attn.training import SequenceCrossentropy
-from tests.models.tiny import LABELS, SIZE, SOURCE, TARGET, tiny_transformer
+from tests.helpers.tiny_models import (
+    LABELS,
+    SIZE,
+    SOURCE,
+    TARGET,
+    tiny_transformer,
+)
 
 FLOATS = SOURCE.astype("float32")
-BAD_SOURCES = {
+INVALID_SOURCES = {
     "floats": (FLOATS, r"`source_ids` must hold integers.*float32"),
     "too large": (SOURCE + 5, r"`source_ids` must lie in \[0, 11\).*5 to 13"),
     "negative": (SOURCE - 1, r"`source_ids` must lie in \[0, 11\).*-1 to 7"),
@@ -18,8 +24,8 @@ BAD_SOURCES = {
     "no tokens": (SOURCE[:, :0], r"`source_ids` must hold at least one row"),
     "rank 1": (SOURCE[0], r"`source_ids` must have shape \(batch, length\)"),
     "rank 3": (SOURCE[None], r"`source_ids` must have shape .*\(1, 2, 4\)"),
-    "ragged": ([[5, 6, 7], [8]], r"`source_ids` must have rows of equal leng"),
-    "more ragged": ([[5, 6], 7], r"`source_ids` must have rows of equal leng"),
+    "ragged": ([[5, 6, 7], [8]], r"`source_ids` must have padded rows of e"),
+    "more ragged": ([[5, 6], 7], r"`source_ids` must have padded rows of e"),
     "too long": (
         np.ones((2, 7), "int32"),
         r"max_sequence_length=6 rows.*7 tokens",
@@ -30,7 +36,7 @@ BAD_SOURCES = {
 
 @pytest.fixture(scope="module")
 def model():
-    """A compiled model that has a table of six positions."""
+    """A compiled model with a table of six positions."""
     model = tiny_transformer(
         position_embedding="learned", max_sequence_length=6
     )
@@ -38,9 +44,9 @@ def model():
     return model
 
 
-@pytest.mark.parametrize("what", BAD_SOURCES)
-def test_bad_ids_are_refused(model, what):
-    source, message = BAD_SOURCES[what]
+@pytest.mark.parametrize("case", INVALID_SOURCES)
+def test_invalid_source_ids_raise(model, case):
+    source, message = INVALID_SOURCES[case]
     weights = model.get_weights()
     for call in (
         model,
@@ -56,12 +62,12 @@ def test_bad_ids_are_refused(model, what):
     ):
         with pytest.raises(ValueError, match=message):
             call((source, TARGET))
-    # A trainer that had begun would have taken the weights with it on JAX.
+    # On JAX an error inside the trainer would leave the model without weights.
     for before, after in zip(weights, model.get_weights(), strict=True):
         np.testing.assert_array_equal(before, after)
 
 
-def test_the_other_side_is_looked_at_too(model):
+def test_invalid_target_ids_raise(model):
     with pytest.raises(ValueError, match=r"`target_ids` must lie in"):
         model((SOURCE, TARGET + 5))
     with pytest.raises(ValueError, match=r"`target_ids` must hold integers"):
@@ -75,7 +81,7 @@ def test_the_other_side_is_looked_at_too(model):
         two((np.full_like(SOURCE, 12), TARGET))
 
 
-def test_floats_are_refused_before_autocast():
+def test_float_ids_raise_before_autocast():
     model = tiny_transformer(dtype="mixed_float16")
     with pytest.raises(ValueError, match=r"integers.*of dtype float32"):
         model((FLOATS, TARGET))
@@ -83,7 +89,7 @@ def test_floats_are_refused_before_autocast():
         model((keras.ops.convert_to_tensor(FLOATS), TARGET))
 
 
-def test_tensors_and_lists_are_looked_at(model):
+def test_tensors_and_lists_are_checked(model):
     model((SOURCE.tolist(), TARGET.tolist()))
     model((SOURCE.astype("int64"), TARGET.astype("uint8")))
     with pytest.raises(ValueError, match=r"\[0, 11\).*5 to 13"):
@@ -106,14 +112,14 @@ def test_tensors_and_lists_are_looked_at(model):
         ),
     ],
 )
-def test_generate_refuses_bad_ids(model, source, message):
+def test_generate_raises_on_invalid_ids(model, source, message):
     with pytest.raises(ValueError, match=message):
         model.generate(source, max_new_tokens=3)
 
 
-def test_generate_refuses_more_than_the_table(model):
+def test_generate_raises_past_the_position_table(model):
     with pytest.raises(
-        ValueError, match=r"`max_sequence_length` must not exceed .*=6.*7"
+        ValueError, match=r"`max_new_tokens` must not exceed .*=6.*7"
     ):
         model.generate(SOURCE, max_new_tokens=7)
 
@@ -149,7 +155,7 @@ def test_generate_refuses_more_than_the_table(model):
         ),
     ],
 )
-def test_bad_arguments_are_refused(arguments, message):
+def test_invalid_arguments_raise(arguments, message):
     sizes = {
         "source_vocabulary_size": SIZE,
         "num_layers": 1,
@@ -160,8 +166,8 @@ def test_bad_arguments_are_refused(arguments, message):
         Transformer(**(sizes | arguments))
 
 
-def test_check_ids_lets_symbols_pass():
-    symbol = keras.Input((None,), dtype="int32")
-    assert check_ids("ids", symbol, 5) is symbol
+def test_check_ids_accepts_symbolic_tensors():
+    symbolic = keras.Input((None,), dtype="int32")
+    assert check_ids("ids", symbolic, 5) is symbolic
     with pytest.raises(ValueError, match=r"`ids` must hold integers"):
         check_ids("ids", keras.Input((None,)), 5)

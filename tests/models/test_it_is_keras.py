@@ -1,4 +1,4 @@
-"""Whole models do what Keras's do: LoRA, quantisation, mixed precision."""
+"""Keras features on complete models: LoRA, quantization, mixed precision."""
 
 import keras
 import numpy as np
@@ -7,14 +7,14 @@ import pytest
 from keras_attn.blocks import DecoderBlock, EncoderBlock
 from keras_attn.layers import TokenEmbedding
 from keras_attn.training import SequenceCrossentropy
-from tests.contract import randomize
 from tests.helpers.arrays import to_numpy
 from tests.helpers.cases import once
-from tests.models.tiny import LABELS, SOURCE, TARGET, tiny_transformer
+from tests.helpers.contract import randomize
+from tests.helpers.tiny_models import LABELS, SOURCE, TARGET, tiny_transformer
 
 
 def stack(**kwargs):
-    """Encoder and decoder blocks in a functional model."""
+    """Returns a functional model of an encoder and a decoder block."""
     source = keras.Input((None,), dtype="int32", name="source")
     target = keras.Input((None,), dtype="int32", name="target")
     memory = TokenEmbedding(11, 8)(source)
@@ -39,52 +39,52 @@ def outputs(model):
 
 
 def projections(model):
-    """The attention projections and dense layers of a model."""
+    """Returns the attention projections and dense layers of a model."""
     kinds = keras.layers.EinsumDense, keras.layers.Dense
     return [x for x in model._flatten_layers() if isinstance(x, kinds)]
 
 
-def quantising(test):
-    """Two warnings of Keras's own, of its own layers too."""
+def ignore_quantization_warnings(test):
+    """Ignores two warnings that Keras raises for its own layers too."""
     for message in (
         "Layer .* does not have a `quantize` method",
-        # Its quantised embedding on PyTorch.
+        # From Keras's quantized embedding on PyTorch.
         r"[\s\S]*The use of `x.T` on tensors",
     ):
         test = pytest.mark.filterwarnings(f"ignore:{message}")(test)
     return test
 
 
-@quantising
+@ignore_quantization_warnings
 @every_model
-def test_quantised(make):
+def test_int8_quantization(make):
     model = make()
     before = outputs(model)
     model.quantize("int8")
-    quantised = outputs(model)
-    assert not np.array_equal(before, quantised)
-    assert np.abs(before - quantised).max() < 0.1 * np.abs(before).max()
+    quantized = outputs(model)
+    assert not np.array_equal(before, quantized)
+    assert np.abs(before - quantized).max() < 0.1 * np.abs(before).max()
     for layer in projections(model):
         dtype = keras.backend.standardize_dtype(layer._kernel.dtype)
         assert dtype == "int8", layer.path
 
 
-@quantising
+@ignore_quantization_warnings
 @every_model
-def test_quantised_saved_and_reloaded(make, tmp_path):
+def test_int8_file_round_trip(make, tmp_path):
     model = make()
     model.quantize("int8")
-    quantised = outputs(model)
+    quantized = outputs(model)
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
-    np.testing.assert_allclose(outputs(loaded), quantised, atol=1e-5)
+    np.testing.assert_allclose(outputs(loaded), quantized, atol=1e-5)
     for layer in projections(loaded):
         dtype = keras.backend.standardize_dtype(layer._kernel.dtype)
         assert dtype == "int8", layer.path
 
 
 @every_model
-def test_lora_trained_saved_and_reloaded(make, tmp_path):
+def test_lora_training_and_file_round_trip(make, tmp_path):
     model = make()
     base = [(layer, to_numpy(layer.kernel)) for layer in projections(model)]
     for layer, _ in base:
@@ -95,12 +95,12 @@ def test_lora_trained_saved_and_reloaded(make, tmp_path):
     ]
     assert losses[-1] < losses[0]
     for layer, kernel in base:
-        # Only the small matrices have learned.
+        # Only the LoRA matrices are trained.
         np.testing.assert_array_equal(to_numpy(layer._kernel), kernel)
         assert not np.array_equal(to_numpy(layer.kernel), kernel), layer.path
     expected = outputs(model)
     model.save_weights(tmp_path / "model.weights.h5")
-    # Into a model without LoRA: what was learned is merged into its kernels.
+    # Loading into a model without LoRA merges the adapters into its kernels.
     plain = make()
     plain.load_weights(tmp_path / "model.weights.h5")
     np.testing.assert_allclose(outputs(plain), expected, atol=1e-5, rtol=1e-5)
@@ -117,7 +117,7 @@ def test_lora_trained_saved_and_reloaded(make, tmp_path):
         *once([(stack, "mixed_bfloat16"), (tiny_transformer, "mixed_float16")]),
     ],
 )
-def test_mixed_precision_with_rows_of_padding(make, policy):
+def test_mixed_precision_with_fully_padded_rows(make, policy):
     before = keras.config.dtype_policy()
     keras.config.set_dtype_policy(policy)
     try:
@@ -128,7 +128,7 @@ def test_mixed_precision_with_rows_of_padding(make, policy):
         np.concatenate([x, np.zeros_like(x[:1])])
         for x in (SOURCE, TARGET, LABELS)
     )
-    # A row without a source, and one without a target.
+    # One row without a source and one without a target.
     more = np.concatenate([source[:1] * 0, source[:1]])
     source = np.concatenate([source, more])
     target = np.concatenate([target, target[:1], target[:1] * 0])
@@ -141,7 +141,7 @@ def test_mixed_precision_with_rows_of_padding(make, policy):
     assert np.isfinite(losses).all() and losses[-1] < losses[0]
     after = [to_numpy(v) for v in model.trainable_variables]
     assert all(np.isfinite(x).all() for x in after)
-    moved = [
+    changed = [
         not np.array_equal(x, y) for x, y in zip(weights, after, strict=True)
     ]
-    assert sum(moved) > 0.8 * len(moved)
+    assert sum(changed) > 0.8 * len(changed)

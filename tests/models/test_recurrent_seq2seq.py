@@ -1,4 +1,4 @@
-"""RecurrentSeq2Seq against PyTorch, step by step, decoded, trained and kept."""
+"""RecurrentSeq2Seq against PyTorch, decoding, training and saving."""
 
 import keras
 import numpy as np
@@ -10,11 +10,11 @@ from keras_attn.explain import doctor
 from keras_attn.layers import ScoredAttention
 from keras_attn.models import RecurrentSeq2Seq
 from keras_attn.training import SequenceCrossentropy
-from tests.blocks.weight_gradients import layer_gradients
-from tests.contract import randomize
 from tests.helpers.arrays import to_numpy
 from tests.helpers.cases import once
-from tests.models.tiny import LABELS, SOURCE, TARGET
+from tests.helpers.contract import randomize
+from tests.helpers.tiny_models import LABELS, SOURCE, TARGET
+from tests.helpers.weight_gradients import layer_gradients
 from tests.models.torch_recurrent import TorchRecurrent
 
 torch = pytest.importorskip("torch")
@@ -51,12 +51,12 @@ STRATEGIES = {
 
 def tiny_recurrent(random=True, **kwargs):
     model = RecurrentSeq2Seq(11, **({"hidden_dim": 8, "dropout": 0.0} | kwargs))
-    # `randomize` draws every float anew.
-    chance = kwargs.get("scheduled_sampling")
+    probability = kwargs.get("scheduled_sampling")
     if random:
+        # This overwrites the sampling probability too.
         randomize(model, scale=0.6)
-        if chance is not None:
-            model.sampling_probability.assign(chance)
+        if probability is not None:
+            model.sampling_probability.assign(probability)
     return model
 
 
@@ -65,7 +65,7 @@ def without_padding(row):
 
 
 def expected_of(twin):
-    """Logits of both rows, and the mean loss of their tokens."""
+    """Returns the logits of both rows and the mean loss of their tokens."""
     logits = [
         twin(without_padding(source), without_padding(target))[0]
         for source, target in zip(SOURCE, TARGET, strict=True)
@@ -101,12 +101,12 @@ def test_equals_torch(form):
 
 
 @every_kind
-def test_a_step_at_a_time_equals_the_whole(form):
+def test_decode_steps_equal_full_pass(form):
     model = tiny_recurrent(**FORMS[form])
     state = model.start_decoding(ops.convert_to_tensor(SOURCE), 3)
     steps = []
-    for place in range(3):
-        token = ops.convert_to_tensor(TARGET[:, place : place + 1])
+    for position in range(3):
+        token = ops.convert_to_tensor(TARGET[:, position : position + 1])
         logits, state = model.decode_step(token, state)
         steps.append(to_numpy(logits)[:, 0])
     np.testing.assert_allclose(
@@ -114,7 +114,7 @@ def test_a_step_at_a_time_equals_the_whole(form):
     )
 
 
-# Every form and every strategy on all backends, all combinations on one.
+# Each form and each strategy on all backends, all combinations on one.
 SEARCHED = [(form, strategy) for form in FORMS for strategy in STRATEGIES]
 SEARCHED_EVERYWHERE = [
     ("additive", "greedy"),
@@ -133,7 +133,7 @@ SEARCHED_EVERYWHERE = [
         *once(pair for pair in SEARCHED if pair not in SEARCHED_EVERYWHERE),
     ],
 )
-def test_scores_are_those_of_a_teacher_forced_pass(form, strategy):
+def test_scores_equal_teacher_forced_pass(form, strategy):
     model = tiny_recurrent(**FORMS[form])
     twin = TorchRecurrent(model)
     decoded = model.generate(
@@ -153,9 +153,9 @@ def test_scores_are_those_of_a_teacher_forced_pass(form, strategy):
             decoded.scores[row, count], score.item(), atol=1e-4
         )
         if strategy == "greedy":
-            shown = log_probs.detach().numpy()
-            shown[:, [model.pad_id, model.start_id]] = -np.inf
-            assert tokens == shown.argmax(-1).tolist()
+            allowed = log_probs.detach().numpy()
+            allowed[:, [model.pad_id, model.start_id]] = -np.inf
+            assert tokens == allowed.argmax(-1).tolist()
         if weights is None:
             continue
         found = decoded.weights[row, count, 0, 0]
@@ -174,18 +174,18 @@ def test_scores_are_those_of_a_teacher_forced_pass(form, strategy):
         *once([("feeding", "sample"), ("no attention", "beam")]),
     ],
 )
-def test_a_row_gets_the_answer_that_it_gets_alone(form, strategy):
+def test_results_do_not_depend_on_other_rows(form, strategy):
     model = tiny_recurrent(**FORMS[form])
     strategy = STRATEGIES[strategy]
     both = model.generate(SOURCE, max_new_tokens=5, strategy=strategy)
-    # The first row: the numbers of a sample are those of its place.
+    # The first row, because random numbers depend on the row index.
     alone = model.generate([[5, 6, 7, 2]], max_new_tokens=5, strategy=strategy)
     np.testing.assert_array_equal(alone.tokens[0], both.tokens[0])
     np.testing.assert_allclose(alone.scores[0], both.scores[0], atol=1e-5)
 
 
-def test_a_wide_beam_finds_the_optimum():
-    """All sequences of two tokens or an end, one after the other."""
+def test_wide_beam_finds_the_optimum():
+    """Exhaustive search over two tokens, or one end token."""
     model = tiny_recurrent(**FORMS["feeding"])
     twin = TorchRecurrent(model)
     found = model.generate(
@@ -214,13 +214,13 @@ def test_a_wide_beam_finds_the_optimum():
         )
 
 
-def test_a_model_without_attention_has_no_alignment():
+def test_return_weights_without_attention_raises():
     model = tiny_recurrent(attention=None)
     with pytest.raises(ValueError, match="needs a model with attention"):
         model.generate(SOURCE, max_new_tokens=3, return_weights=True)
 
 
-def test_never_sampling_is_teacher_forcing():
+def test_sampling_probability_zero_is_teacher_forcing():
     model = tiny_recurrent(scheduled_sampling=0.0)
     np.testing.assert_allclose(
         to_numpy(model((SOURCE, TARGET), training=True)),
@@ -229,8 +229,8 @@ def test_never_sampling_is_teacher_forcing():
     )
 
 
-def test_always_sampling_reads_what_the_model_says():
-    """A model that is sure says what greedy search finds."""
+def test_sampling_probability_one_reads_own_tokens():
+    """With near one-hot probabilities, samples equal greedy tokens."""
     model = tiny_recurrent(scheduled_sampling=1.0, attention="general")
     kernel = model._decoder._output_dense.kernel
     kernel.assign(kernel * 3000.0)
@@ -244,24 +244,28 @@ def test_always_sampling_reads_what_the_model_says():
 
 
 def test_samples_have_the_probabilities_of_the_model():
-    """Every second token is one that the model drew."""
+    """The second token of every row is sampled by the model."""
     model = tiny_recurrent(scheduled_sampling=1.0, attention=None)
     rows = 4000
     source = np.repeat(SOURCE[:1], rows, axis=0)
     target = np.repeat([[1, 9]], rows, axis=0).astype("int32")
     logits = to_numpy(model((source, target), training=True))
     first, second = logits[:, 0], logits[:, 1]
-    shares = np.exp(first[0]) / np.exp(first[0]).sum()
-    # What the second step read can be told by what it said.
-    every = np.stack([np.ones(11, "int32"), np.arange(11, dtype="int32")], 1)
-    said = to_numpy(model((np.repeat(SOURCE[:1], 11, axis=0), every)))[:, 1]
-    distance = np.abs(second[:, None] - said[None]).max(-1)
+    probabilities = np.exp(first[0]) / np.exp(first[0]).sum()
+    # The logits of the second step identify the token it read.
+    all_tokens = np.stack(
+        [np.ones(11, "int32"), np.arange(11, dtype="int32")], 1
+    )
+    logits_by_token = to_numpy(
+        model((np.repeat(SOURCE[:1], 11, axis=0), all_tokens))
+    )[:, 1]
+    distance = np.abs(second[:, None] - logits_by_token[None]).max(-1)
     assert distance.min(-1).max() < 1e-4
     counts = np.bincount(distance.argmin(-1), minlength=11) / rows
-    np.testing.assert_allclose(counts, shares, atol=0.03)
+    np.testing.assert_allclose(counts, probabilities, atol=0.03)
 
 
-def test_a_callback_raises_the_probability():
+def test_callback_changes_sampling_probability():
     model = tiny_recurrent(scheduled_sampling=0.0, attention="general")
     kernel = model._decoder._output_dense.kernel
     kernel.assign(kernel * 100.0)
@@ -282,7 +286,7 @@ def test_a_callback_raises_the_probability():
 
 
 @every_kind
-def test_files(form, tmp_path):
+def test_file_round_trip(form, tmp_path):
     model = tiny_recurrent(**FORMS[form])
     paths = [variable.path for variable in model.variables]
     before = to_numpy(model((SOURCE, TARGET)))
@@ -294,7 +298,7 @@ def test_files(form, tmp_path):
     np.testing.assert_array_equal(to_numpy(loaded((SOURCE, TARGET))), before)
 
 
-def test_an_attention_of_ones_own(tmp_path):
+def test_custom_attention_layer(tmp_path):
     attention = ScoredAttention("general", local="monotonic", window=1)
     model = tiny_recurrent(attention=attention)
     found = model.generate(
@@ -311,7 +315,7 @@ def test_an_attention_of_ones_own(tmp_path):
     )
 
 
-def test_location_needs_a_length():
+def test_location_score_needs_max_sequence_length():
     model = tiny_recurrent(attention="location", max_sequence_length=6)
     assert model.generate(SOURCE, max_new_tokens=4).tokens.shape == (2, 1, 4)
     with pytest.raises(ValueError, match="`max_sequence_length` must be given"):
@@ -319,12 +323,12 @@ def test_location_needs_a_length():
 
 
 @pytest.mark.one_backend
-def test_the_doctor_finds_no_leak():
+def test_doctor_finds_no_leak():
     assert doctor(tiny_recurrent(**FORMS["feeding"]), (SOURCE, TARGET))
 
 
 @pytest.mark.parametrize("form", ["feeding", "sampling"])
-def test_fit_learns_to_turn_a_sequence_round(form):
+def test_fit_learns_to_reverse_a_sequence(form):
     rng = np.random.default_rng(0)
     source = rng.integers(3, 11, (256, 4)).astype("int32")
     source[::2, 3] = 0
@@ -350,7 +354,7 @@ def test_fit_learns_to_turn_a_sequence_round(form):
         *once([("mixed_bfloat16", "no attention")]),
     ],
 )
-def test_mixed_precision_with_rows_of_padding(dtype, form):
+def test_mixed_precision_with_fully_padded_rows(dtype, form):
     model = tiny_recurrent(random=False, dtype=dtype, **FORMS[form])
     model.compile("adam", SequenceCrossentropy())
     source, target, labels = (x.copy() for x in (SOURCE, TARGET, LABELS))
@@ -362,7 +366,7 @@ def test_mixed_precision_with_rows_of_padding(dtype, form):
 
 
 @pytest.mark.parametrize(
-    "change, said",
+    "change, message",
     [
         ({"cell": "rnn"}, "`cell` must be one of"),
         ({"hidden_dim": 7, "bidirectional": True}, "`hidden_dim` must be even"),
@@ -370,34 +374,34 @@ def test_mixed_precision_with_rows_of_padding(dtype, form):
         ({"attention": 3}, "`attention` must be the name of a score"),
         (
             {"attention": None, "input_feeding": True},
-            "`input_feeding` feeds what attention found",
+            "`input_feeding` needs attention",
         ),
         ({"scheduled_sampling": 1.5}, r"`scheduled_sampling` must lie in"),
         ({"end_id": 11}, r"`end_id` must lie in \[0, 11\)"),
         (
             {"attention": ScoredAttention(hard="reinforce")},
-            "`attention` must have a gradient",
+            "`attention` must be differentiable",
         ),
         (
             {"attention": ScoredAttention(dropout=0.1), "input_feeding": True},
-            "`attention` must draw nothing",
+            "`attention` must be deterministic",
         ),
     ],
 )
-def test_bad_arguments(change, said):
-    with pytest.raises(ValueError, match=said):
+def test_invalid_arguments_raise(change, message):
+    with pytest.raises(ValueError, match=message):
         tiny_recurrent(**change)
 
 
 @pytest.mark.parametrize(
-    "inputs, said",
+    "inputs, message",
     [
         (SOURCE, "`inputs` must be a pair"),
         ((SOURCE, TARGET[:1]), "the same number of rows"),
         ((SOURCE + 9, TARGET), r"`source_ids` must lie in \[0, 11\)"),
     ],
 )
-def test_bad_inputs(inputs, said):
+def test_invalid_inputs_raise(inputs, message):
     model = tiny_recurrent()
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         model(inputs)

@@ -1,4 +1,4 @@
-"""A RecurrentSeq2Seq whose sources are no token ids: a subclass reads them."""
+"""A RecurrentSeq2Seq subclass whose sources are vectors, not token ids."""
 
 import keras
 import numpy as np
@@ -8,10 +8,10 @@ from keras import ops
 from keras_attn.models import RecurrentSeq2Seq
 from keras_attn.models.input_checks import check_ids
 from keras_attn.ops import positions_from_mask
-from tests.blocks import torch_twin
-from tests.contract import randomize
+from tests.helpers import torch_twin
 from tests.helpers.arrays import to_numpy
-from tests.models.tiny import TARGET
+from tests.helpers.contract import randomize
+from tests.helpers.tiny_models import TARGET
 from tests.models.torch_recurrent import TorchRecurrent
 
 V, D, S = 13, 8, 5
@@ -19,7 +19,7 @@ V, D, S = 13, 8, 5
 
 @keras.saving.register_keras_serializable(package="tests")
 class OfVectors(RecurrentSeq2Seq):
-    """Reads float (B, S, D): the memory itself; states are its first rows."""
+    """Takes float (B, S, D) as the memory; its first rows are the states."""
 
     def __init__(self, **kwargs):
         super().__init__(
@@ -27,12 +27,12 @@ class OfVectors(RecurrentSeq2Seq):
         )
 
     def encode(self, vectors, training=None):
-        everywhere = ops.ones(ops.shape(vectors)[:2], "bool")
+        token_mask = ops.ones(ops.shape(vectors)[:2], "bool")
         states = tuple(
             (vectors[:, 2 * layer], vectors[:, 2 * layer + 1])
             for layer in range(self.num_layers)
         )
-        return (vectors, positions_from_mask(everywhere)), states
+        return (vectors, positions_from_mask(token_mask)), states
 
     def read_sources(self, vectors):
         return np.asarray(vectors)
@@ -48,7 +48,7 @@ class OfVectors(RecurrentSeq2Seq):
 
 
 class TorchOfVectors(TorchRecurrent):
-    """The decoder of PyTorch's own cells, behind vectors."""
+    """PyTorch reference whose sources are vectors."""
 
     def _encode(self, vectors):
         memory = torch_twin.tensor(vectors)
@@ -78,7 +78,7 @@ def test_equals_torch(form):
 
 
 @pytest.mark.parametrize("attention", ["general", None])
-def test_it_generates_and_aligns(attention):
+def test_generates_and_aligns(attention):
     model = OfVectors(attention=attention)
     randomize(model, scale=0.6)
     decoded = model.generate(
@@ -94,19 +94,19 @@ def test_it_generates_and_aligns(attention):
         np.testing.assert_allclose(sums[: decoded.lengths[0, 0]], 1, atol=1e-5)
 
 
-def test_it_comes_back_from_its_file(tmp_path):
+def test_file_round_trip(tmp_path):
     model = OfVectors(num_layers=2)
     randomize(model, scale=0.6)
     model.save(tmp_path / "model.keras")
-    again = keras.saving.load_model(tmp_path / "model.keras")
-    assert isinstance(again, OfVectors)
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert isinstance(loaded, OfVectors)
     np.testing.assert_array_equal(
-        to_numpy(again((VECTORS, TARGET))), to_numpy(model((VECTORS, TARGET)))
+        to_numpy(loaded((VECTORS, TARGET))), to_numpy(model((VECTORS, TARGET)))
     )
-    assert not [w.path for w in again.weights if "encoder" in w.path]
+    assert not [w.path for w in loaded.weights if "encoder" in w.path]
 
 
-def test_special_ids_lie_in_the_vocabulary_of_the_target():
+def test_special_ids_must_lie_in_the_target_vocabulary():
     with pytest.raises(ValueError, match=r"`pad_id` must lie in \[0, 13\)"):
         OfVectors(pad_id=13)
     with pytest.raises(ValueError, match="target_vocabulary_size"):

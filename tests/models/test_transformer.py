@@ -8,10 +8,9 @@ import keras_attn
 from keras_attn.layers import RotaryPosition, T5Position
 from keras_attn.models import Transformer
 from keras_attn.training import SequenceCrossentropy
-from tests.blocks import torch_twin
-from tests.blocks.weight_gradients import layer_gradients
+from tests.helpers import torch_twin
 from tests.helpers.arrays import to_numpy
-from tests.models.tiny import (
+from tests.helpers.tiny_models import (
     LABELS,
     SIZE,
     SOURCE,
@@ -19,7 +18,8 @@ from tests.models.tiny import (
     never_drawn,
     tiny_transformer,
 )
-from tests.models.torch_transformer import TorchTransformer
+from tests.helpers.torch_transformer import TorchTransformer
+from tests.helpers.weight_gradients import layer_gradients
 
 torch = pytest.importorskip("torch")
 
@@ -56,7 +56,7 @@ FORMS = {
 
 
 def run_both(model, target=TARGET):
-    """Returns loss, logits and gradients of the model and of its twin."""
+    """Returns loss, logits and gradients of the model and of PyTorch's."""
     twin = TorchTransformer(model)
     expected = twin(SOURCE, target)
     loss = torch.nn.functional.cross_entropy(
@@ -96,7 +96,7 @@ def test_equals_torch(form):
         )
 
 
-def test_one_matrix_learns_from_its_three_uses():
+def test_shared_matrix_gets_gradients_from_three_uses():
     model = tiny_transformer()
     matrices = [v for v in model.weights if SIZE in v.shape]
     assert len(matrices) == 1
@@ -119,7 +119,7 @@ def test_two_vocabularies_have_two_matrices():
 @pytest.mark.parametrize(
     "name, millions", [("base", 65), ("big", 213)]
 )  # table 3 of the paper
-def test_sizes_of_the_paper(name, millions):
+def test_parameter_counts_of_the_paper(name, millions):
     with never_drawn():
         model = getattr(Transformer, name)(37000)
     assert abs(model.count_params() / 1e6 / millions - 1) < 0.04
@@ -127,7 +127,7 @@ def test_sizes_of_the_paper(name, millions):
     assert model.dropout == {"base": 0.1, "big": 0.3}[name]
 
 
-def test_named_sizes_take_other_arguments():
+def test_named_sizes_accept_other_arguments():
     with never_drawn():
         model = Transformer.big(100, 200, num_layers=1, hidden_dim=32)
     assert model.target_vocabulary_size == 200
@@ -145,19 +145,19 @@ def test_captures_encoder_decoder_and_cross_attention():
         "decoder_block_{}/cross_attention": (3, SOURCE),
     }
     assert shapes == {
-        name.format(number): (2, 2, queries, ids.shape[1])
+        name.format(index): (2, 2, queries, ids.shape[1])
         for name, (queries, ids) in keys.items()
-        for number in range(2)
+        for index in range(2)
     }
     for (path, call), weights in captured.items():
         assert call == 0
         _, ids = keys[path.replace("0", "{}").replace("1", "{}")]
-        hidden = (ids == 0)[:, None, None, :]
-        assert hidden.any()
-        assert not np.where(hidden, to_numpy(weights), 0).any()
+        masked = (ids == 0)[:, None, None, :]
+        assert masked.any()
+        assert not np.where(masked, to_numpy(weights), 0).any()
 
 
-def test_works_inside_a_functional_model():
+def test_works_in_a_functional_model():
     model = tiny_transformer()
     inputs = [keras.Input((None,), dtype="int32") for _ in range(2)]
     outer = keras.Model(inputs, keras.ops.softmax(model(inputs)))
@@ -169,7 +169,7 @@ def test_works_inside_a_functional_model():
     )
 
 
-def test_a_later_target_changes_nothing_before():
+def test_later_target_tokens_do_not_change_logits():
     model = tiny_transformer()
     other = TARGET.copy()
     other[:, 2] = 10
@@ -180,10 +180,10 @@ def test_a_later_target_changes_nothing_before():
     assert (before[:, 2] != after[:, 2]).any()
 
 
-def test_each_stack_has_a_position_of_its_own():
+def test_invalid_attention_positions_raise():
     rotary = RotaryPosition()
     with pytest.raises(
-        ValueError, match="`decoder_attention_position` must be a posit"
+        ValueError, match="`decoder_attention_position` must be a diff"
     ):
         tiny_transformer(
             encoder_attention_position=rotary, decoder_attention_position=rotary

@@ -1,4 +1,4 @@
-"""The Transformer's captured step: equal to the step itself, up to date."""
+"""The captured decoding step of the Transformer equals the plain one."""
 
 import gc
 import weakref
@@ -9,10 +9,10 @@ import pytest
 from keras import ops
 
 import keras_attn
-from tests.captured import captured_step
+from tests.helpers.captured import captured_step
 
 pytestmark = pytest.mark.skipif(
-    keras.backend.backend() != "torch", reason="others compile the loop"
+    keras.backend.backend() != "torch", reason="other backends compile the loop"
 )
 if keras.backend.backend() == "torch":
     import torch
@@ -32,7 +32,7 @@ def _model(**kwargs):
 
 
 def _logits(model, captured, source=SOURCE):
-    """Logits of STEPS steps, each fed with the likeliest token."""
+    """Returns the logits of STEPS greedy steps."""
     with torch.no_grad():
         step = model.decode_step
         if captured:
@@ -47,9 +47,9 @@ def _logits(model, captured, source=SOURCE):
 
 
 def _check(model, source=SOURCE, tolerance=1e-6):
-    wanted = _logits(model, False, source)
+    expected = _logits(model, False, source)
     found = _logits(model, True, source)
-    np.testing.assert_allclose(found, wanted, rtol=0, atol=tolerance)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance)
     return found
 
 
@@ -67,11 +67,11 @@ def _check(model, source=SOURCE, tolerance=1e-6):
     ],
     ids=str,
 )
-def test_every_step_is_that_of_the_model(config):
+def test_captured_step_equals_plain_step(config):
     _check(_model(**config))
 
 
-def test_changed_weights_are_seen_without_a_new_capture(captures):
+def test_changed_weights_need_no_new_capture(captures):
     model = _model()
     first = _check(model)
     model.set_weights([value * 1.5 for value in model.get_weights()])
@@ -83,7 +83,7 @@ def test_changed_weights_are_seen_without_a_new_capture(captures):
     assert len(captures) == 1
 
 
-def test_lora_is_captured_anew(captures):
+def test_lora_is_captured_again(captures):
     model = _model()
     before = _check(model)
     denses = [
@@ -101,10 +101,10 @@ def test_lora_is_captured_anew(captures):
     assert len(captures) == 2
 
 
-# Keras's quantized embedding transposes its scales so.
+# Keras's quantized embedding transposes its scales with `x.T`.
 @pytest.mark.filterwarnings("ignore:.*does not have a `quantize` method")
 @pytest.mark.filterwarnings("ignore:(?s).*The use of `x.T`")
-def test_quantization_is_captured_anew(captures):
+def test_quantization_is_captured_again(captures):
     model = _model()
     before = _check(model)
     model.quantize("int8")
@@ -113,7 +113,7 @@ def test_quantization_is_captured_anew(captures):
     assert len(captures) == 2
 
 
-def test_another_dtype_policy_is_captured_anew(captures):
+def test_another_dtype_policy_is_captured_again(captures):
     model = _model()
     _check(model)
     for layer in model._flatten_layers():
@@ -131,24 +131,24 @@ def test_models_and_batches_do_not_share_graphs(captures):
     assert len(captures) == 4
 
 
-def test_the_cache_is_never_copied():
+def test_cache_is_not_copied():
     model = _model()
     with torch.no_grad():
         step = captured_step(model.decode_step, model.variables)
         state = model.start_decoding(ops.convert_to_tensor(SOURCE), STEPS)
-        places = [
+        addresses = [
             x.data_ptr() for x in state.hypothesis.keys + state.memory.values
         ]
         for _ in range(3):
             _, state = step(state.tokens, state)
-        assert places == [
+        assert addresses == [
             x.data_ptr() for x in state.hypothesis.keys + state.memory.values
         ]
 
 
-def test_a_captured_step_and_a_plain_one_take_turns():
+def test_captured_and_plain_steps_can_alternate():
     model = _model()
-    wanted = _logits(model, False)
+    expected = _logits(model, False)
     with torch.no_grad():
         steps = (
             captured_step(model.decode_step, model.variables),
@@ -156,30 +156,30 @@ def test_a_captured_step_and_a_plain_one_take_turns():
         )
         state = model.start_decoding(ops.convert_to_tensor(SOURCE), STEPS)
         tokens, found = state.tokens, []
-        for number in range(STEPS):
-            logits, state = steps[number % 2](tokens, state)
+        for index in range(STEPS):
+            logits, state = steps[index % 2](tokens, state)
             found.append(ops.convert_to_numpy(logits))
             tokens = ops.cast(ops.argmax(logits[:, -1:], axis=-1), "int32")
-    np.testing.assert_allclose(np.concatenate(found, 1), wanted, atol=1e-6)
+    np.testing.assert_allclose(np.concatenate(found, 1), expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("strategy", ["greedy", "beam"])
-def test_answers_are_those_of_the_model(strategy, captures):
+def test_generate_equals_plain_steps(strategy, captures):
     model = _model()
     found = [model.generate(SOURCE, 12, strategy) for _ in range(2)]
     assert captures == ["`Search.start`", "`Search.step`"]
     model.torch_steps = "plain"
-    wanted = model.generate(SOURCE, 12, strategy)
+    expected = model.generate(SOURCE, 12, strategy)
     assert len(captures) == 2
-    for answer in found:
-        np.testing.assert_array_equal(answer.tokens, wanted.tokens)
-        np.testing.assert_allclose(answer.scores, wanted.scores, rtol=1e-6)
+    for decoded in found:
+        np.testing.assert_array_equal(decoded.tokens, expected.tokens)
+        np.testing.assert_allclose(decoded.scores, expected.scores, rtol=1e-6)
 
 
-def test_graphs_do_not_keep_a_model_alive():
+def test_graphs_do_not_keep_the_model_alive():
     model = _model()
     _logits(model, True)
-    gone = weakref.ref(model)
+    reference = weakref.ref(model)
     del model
     gc.collect()
-    assert gone() is None
+    assert reference() is None

@@ -1,4 +1,4 @@
-"""A Transformer survives its config, its files and its own constructor."""
+"""Transformer config and file round trips."""
 
 import keras
 import numpy as np
@@ -12,7 +12,7 @@ from keras_attn.training import (
     WarmupSchedule,
 )
 from tests.helpers.arrays import to_numpy
-from tests.models.tiny import LABELS, SOURCE, TARGET, tiny_transformer
+from tests.helpers.tiny_models import LABELS, SOURCE, TARGET, tiny_transformer
 
 FORMS = {
     "paper": {},
@@ -35,7 +35,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_every_weight_is_there_before_the_first_call(form):
+def test_weights_exist_before_the_first_call(form):
     model = tiny_transformer(random=False, **FORMS[form])
     assert model.built
     before = [v.path for v in model.variables]
@@ -47,7 +47,7 @@ def test_every_weight_is_there_before_the_first_call(form):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_keras_file(form, tmp_path):
+def test_keras_file_round_trip(form, tmp_path):
     model = tiny_transformer(**FORMS[form])
     path = tmp_path / "model.keras"
     model.save(path)
@@ -60,7 +60,7 @@ def test_keras_file(form, tmp_path):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_weights_file(form, tmp_path):
+def test_weights_file_round_trip(form, tmp_path):
     model = tiny_transformer(**FORMS[form])
     other = tiny_transformer(random=False, **FORMS[form])
     path = tmp_path / "model.weights.h5"
@@ -70,7 +70,7 @@ def test_weights_file(form, tmp_path):
         np.testing.assert_array_equal(to_numpy(mine), to_numpy(theirs))
 
 
-def test_config_holds_every_argument():
+def test_config_has_every_argument():
     config = {
         "source_vocabulary_size": 11,
         "target_vocabulary_size": 13,
@@ -98,12 +98,12 @@ def test_config_holds_every_argument():
         "name": "all_but_the_defaults",
     }
     model = Transformer(**config)
-    again = Transformer.from_config(model.get_config()).get_config()
-    assert again == model.get_config()
-    assert {name: again[name] for name in config} == config
+    restored = Transformer.from_config(model.get_config()).get_config()
+    assert restored == model.get_config()
+    assert {name: restored[name] for name in config} == config
 
 
-def test_arguments_reach_the_blocks():
+def test_arguments_are_passed_to_the_blocks():
     model = Transformer(
         11,
         num_layers=2,
@@ -138,7 +138,7 @@ def test_arguments_reach_the_blocks():
             assert config[name] == model.get_config()[name], name
 
 
-def test_compiled_file_goes_on_training(tmp_path):
+def test_training_resumes_from_a_compiled_file(tmp_path):
     model = tiny_transformer()
     model.compile(
         keras.optimizers.Adam(WarmupSchedule(8, 10)),
@@ -155,13 +155,13 @@ def test_compiled_file_goes_on_training(tmp_path):
         for m in (model, loaded)
     ]
     assert set(histories[0]) == {"loss", "token_accuracy"}
-    # Step, momenta and schedule have all come back.
+    # Step, moments and schedule are all restored.
     np.testing.assert_allclose(
         histories[1]["loss"], histories[0]["loss"], rtol=1e-5
     )
 
 
-def test_compile_config_names_no_backend():
+def test_compile_config_is_backend_independent():
     model = tiny_transformer()
     model.compile("adam", SequenceCrossentropy(), jit_compile=False)
     config = model.get_compile_config()
@@ -193,6 +193,6 @@ def test_compile_config_names_no_backend():
         "config": {"learning_rate": 0.1},
     }
     assert portable["metrics"] == [["accuracy"]]
-    # The argument itself is left alone.
+    # The argument itself is unchanged.
     assert written["jit_compile"] is True
     assert portable_compile_config(None) is None

@@ -1,4 +1,4 @@
-"""A Transformer learns, in every precision, and repeats what it has learnt."""
+"""Transformer training, prediction and mixed precision."""
 
 import keras
 import numpy as np
@@ -7,7 +7,7 @@ import pytest
 from keras_attn.training import SequenceCrossentropy, TokenAccuracy
 from tests.helpers.arrays import to_numpy
 from tests.helpers.cases import once
-from tests.models.tiny import (
+from tests.helpers.tiny_models import (
     LABELS,
     SOURCE,
     TARGET,
@@ -22,7 +22,7 @@ SENTENCES = np.array(
 
 @pytest.fixture(scope="module")
 def copier():
-    """A model that has learnt to copy four sentences, and its history."""
+    """A model trained to copy four sentences, with its data and history."""
     model = untrained_transformer(hidden_dim=16, intermediate_dim=32)
     model.compile(
         keras.optimizers.Adam(0.02),
@@ -52,7 +52,7 @@ def test_learns_to_copy(copier):
     assert loss < 0.1 and accuracy == 1.0
 
 
-def test_predict_is_the_model(copier):
+def test_predict_equals_call(copier):
     model, pair, _ = copier
     logits = model.predict(pair, batch_size=4, verbose=0)
     np.testing.assert_allclose(logits, to_numpy(model(pair)), atol=1e-5)
@@ -62,7 +62,7 @@ def test_predict_is_the_model(copier):
     )
 
 
-def test_generates_what_it_has_learnt(copier):
+def test_generates_the_learned_sentences(copier):
     model, _, _ = copier
     decoded = model.generate(SENTENCES, max_new_tokens=6)
     expected = np.zeros((4, 1, 6), "int32")
@@ -97,16 +97,16 @@ def test_mixed_precision(policy):
     assert decoded.scores.dtype == "float32"
 
 
-def test_dropout_acts_in_training_only():
+def test_dropout_applies_in_training_only():
     model = tiny_transformer(dropout=0.5)
-    calm = to_numpy(model((SOURCE, TARGET)))
+    inference = to_numpy(model((SOURCE, TARGET)))
     exact = to_numpy(tiny_transformer()((SOURCE, TARGET)))
-    np.testing.assert_array_equal(calm, exact)
+    np.testing.assert_array_equal(inference, exact)
     state = model.start_decoding(keras.ops.convert_to_tensor(SOURCE), 3)
     logits, _ = model.decode_step(state.tokens, state)
     np.testing.assert_allclose(to_numpy(logits)[:, 0], exact[:, 0], atol=1e-5)
     first, second = (
         to_numpy(model((SOURCE, TARGET), training=True)) for _ in range(2)
     )
-    assert np.abs(first - calm).max() > 1e-2
+    assert np.abs(first - inference).max() > 1e-2
     assert np.abs(first - second).max() > 1e-2

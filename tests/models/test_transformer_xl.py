@@ -1,4 +1,4 @@
-"""TransformerXL: what it remembers, what it forgets, and that it learns."""
+"""TransformerXL: segment memory, generation, training and saving."""
 
 import keras
 import numpy as np
@@ -9,11 +9,11 @@ from keras_attn.decoding import BeamSearch
 from keras_attn.models import TransformerXL, segment_memory
 from keras_attn.text import token_streams
 from keras_attn.training import SequenceCrossentropy, TrainingBackup
-from tests.blocks.weight_gradients import layer_gradients, weighted_sum
-from tests.contract import randomize
+from tests.helpers.backup_runs import KillAfter, Killed, Steps
 from tests.helpers.cases import once
-from tests.ops.cases import assert_close, assert_differs, normal, values
-from tests.training.backup_runs import KillAfter, Killed, Steps
+from tests.helpers.contract import randomize
+from tests.helpers.ops_cases import assert_close, assert_differs, normal, values
+from tests.helpers.weight_gradients import layer_gradients, weighted_sum
 
 torch = pytest.importorskip("torch")
 
@@ -44,7 +44,7 @@ def tiny(form="post-norm", **kwargs):
 
 
 def in_segments(model, ids, length, **more):
-    """Logits of rows that are read segment by segment."""
+    """Returns the logits of rows read segment by segment."""
     memory, found = (), []
     for start in range(0, ids.shape[1], length):
         part = slice(start, start + length)
@@ -61,16 +61,16 @@ def in_segments(model, ids, length, **more):
 @pytest.mark.parametrize("length", [5, *once([2])])
 def test_segments_with_memory_equal_one_long_segment(form, length):
     model = tiny(form, memory_length=IDS.shape[1])
-    whole = values(model(IDS))
-    assert_close(in_segments(model, IDS, length), whole)
-    # Without a memory they do not.
+    full = values(model(IDS))
+    assert_close(in_segments(model, IDS, length), full)
+    # Without a memory they differ.
     alone = values(model(IDS[:, length:]))
-    assert_differs(alone, whole[:, length:])
+    assert_differs(alone, full[:, length:])
 
 
 @every_form
-def test_each_block_sees_one_memory_further_back(form):
-    """Two blocks, M tokens each: 2 M tokens back, and not one more."""
+def test_receptive_field_grows_by_memory_per_block(form):
+    """Two blocks with M tokens of memory see exactly 2 M tokens back."""
     model = tiny(form)
 
     def last(ids):
@@ -81,19 +81,19 @@ def test_each_block_sees_one_memory_further_back(form):
         changed = IDS[:1].copy()
         changed[0, -1 - back] = 3 + (changed[0, -1 - back] - 2) % (SIZE - 3)
         assert changed[0, -1 - back] != IDS[0, -1 - back]
-        moved = np.abs(last(changed) - before).max()
-        assert (moved > 1e-4) == (back <= 2 * M), back
+        change = np.abs(last(changed) - before).max()
+        assert (change > 1e-4) == (back <= 2 * M), back
 
 
-def test_what_comes_later_changes_nothing():
+def test_later_tokens_do_not_change_logits():
     model = tiny()
-    whole = values(model(IDS))
+    full = values(model(IDS))
     for length in (1, 5):
-        assert_close(values(model(IDS[:, :length])), whole[:, :length])
+        assert_close(values(model(IDS[:, :length])), full[:, :length])
 
 
 def twin_of(model):
-    """XLNetModel that reads from left to right, with a model's weights."""
+    """Returns a causal XLNetModel with the weights of `model`."""
     layers = len(model._blocks)
     twin = XLNetModel(
         XLNetConfig(
@@ -145,7 +145,7 @@ def twin_of(model):
 
 
 def test_equals_transformers():
-    """Segment by segment, with as much memory, and at every token."""
+    """Compares logits and memory after every segment."""
     model = randomize(tiny(), seed=5)
     twin = twin_of(model)
     memory, mems = (), None
@@ -165,63 +165,65 @@ def test_equals_transformers():
     assert values(memory.token_mask).all()
 
 
-def test_no_gradient_goes_into_the_memory():
+def test_memory_has_no_gradient():
     model = tiny()
     upstream = normal(2, 6, SIZE, seed=3)
 
-    def loss_behind(kept):
+    def loss_with_memory(detached_memory):
         def loss():
             _, memory = model.advance(IDS[:, :6])
-            # As numbers, which have no gradient anyway.
-            given = kept if kept else memory
+            passed = detached_memory if detached_memory else memory
             logits, _ = model.advance(
-                {"token_ids": IDS[:, 6:], "memory": given}
+                {"token_ids": IDS[:, 6:], "memory": passed}
             )
             return weighted_sum(logits, upstream)
 
         return loss
 
     _, memory = model.advance(IDS[:, :6])
-    numbers = segment_memory.SegmentMemory(
+    # A copy of the values, detached from the graph.
+    detached = segment_memory.SegmentMemory(
         tuple(ops.convert_to_tensor(values(x)) for x in memory.states),
         ops.convert_to_tensor(values(memory.token_mask)),
     )
-    _, found = layer_gradients(model, loss_behind(None))
-    _, expected = layer_gradients(model, loss_behind(numbers))
+    _, found = layer_gradients(model, loss_with_memory(None))
+    _, expected = layer_gradients(model, loss_with_memory(detached))
     for name in expected:
         assert_close(found[name], expected[name])
         assert np.abs(found[name]).max() > 0, name
 
 
 @pytest.mark.parametrize("length", [5, *once([3])])
-def test_a_document_sees_nothing_of_the_one_before(length):
-    """Starts stand in the middle of segments, and at other places by row."""
+def test_documents_do_not_attend_to_earlier_ones(length):
+    """Documents start within segments, at different positions per row."""
     model = tiny()
     starts = np.zeros(IDS.shape, "int32")
-    borders = [[0, 4, 9], [2, 5]]
-    for row, places in enumerate(borders):
-        starts[row, places] = 1
+    document_starts = [[0, 4, 9], [2, 5]]
+    for row, row_starts in enumerate(document_starts):
+        starts[row, row_starts] = 1
     found = in_segments(model, IDS, length, document_starts=starts)
-    for row, places in enumerate(borders):
-        for place, end in zip([*places], [*places[1:], 12], strict=True):
-            alone = IDS[row : row + 1, place:end]
-            # The segments of the document alone, cut where they were cut.
-            first = -place % length or length
+    for row, row_starts in enumerate(document_starts):
+        for start, end in zip(
+            [*row_starts], [*row_starts[1:], 12], strict=True
+        ):
+            alone = IDS[row : row + 1, start:end]
+            # The document alone, with the same segment boundaries.
+            first = -start % length or length
             memory, parts = (), []
             for part in (alone[:, :first], alone[:, first:]):
-                for at in range(0, part.shape[1], length):
-                    inputs = {"token_ids": part[:, at : at + length]}
+                for offset in range(0, part.shape[1], length):
+                    inputs = {"token_ids": part[:, offset : offset + length]}
                     if memory:
                         inputs["memory"] = memory
                     logits, memory = model.advance(inputs)
                     parts.append(values(logits))
             expected = np.concatenate(parts, axis=1)
-            assert_close(found[row : row + 1, place:end], expected)
+            assert_close(found[row : row + 1, start:end], expected)
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
 @every_form
-def test_padding_changes_nothing(form, side):
+def test_padding_does_not_change_logits(form, side):
     model = tiny(form)
     alone = values(model(IDS[1:, :3]))
     row = [0, 0, *IDS[1, :3]] if side == "left" else [*IDS[1, :3], 0, 0]
@@ -233,7 +235,7 @@ def test_padding_changes_nothing(form, side):
     assert_close(values(model(masked))[1][token_mask], alone[0])
 
 
-def test_padding_behind_a_segment_leaves_the_memory_alone():
+def test_padding_after_a_segment_does_not_change_the_memory():
     model = tiny()
     cuts = [[(0, 3), (3, 6), (6, 8)], [(0, 2), (2, 3), (3, 5)]]
     expected = [in_segments(model, IDS[:1, :3], 3)]
@@ -263,17 +265,17 @@ def test_padding_behind_a_segment_leaves_the_memory_alone():
 
 
 @every_form
-def test_steps_equal_the_whole_pass(form):
+def test_decode_steps_equal_full_pass(form):
     model = tiny(form)
     ids = IDS[:, :5]
     expected = values(model(ids))
     state = model.start_decoding(ops.convert_to_tensor(ids[:, :2]), 4)
     found = []
-    for place in range(2, 6):
+    for position in range(2, 6):
         logits, state = model.decode_step(state.tokens, state)
         found.append(values(logits))
-        if place < 5:
-            tokens = ops.convert_to_tensor(ids[:, place : place + 1])
+        if position < 5:
+            tokens = ops.convert_to_tensor(ids[:, position : position + 1])
             state = state._replace(tokens=tokens)
     assert_close(np.concatenate(found, axis=1), expected[:, 1:])
 
@@ -281,23 +283,23 @@ def test_steps_equal_the_whole_pass(form):
 @pytest.mark.parametrize(
     "strategy", ["greedy", BeamSearch(3, length_penalty=0.0)]
 )
-def test_generates_as_from_whole_passes(strategy):
+def test_generate_equals_full_passes(strategy):
     model = tiny()
     found = model.generate(PROMPTS, max_new_tokens=6, strategy=strategy)
     for row, tokens, scores, lengths in zip(
         PROMPTS, found.tokens, found.scores, found.lengths, strict=True
     ):
         sequence = tokens[0, : lengths[0]].tolist()
-        # Later tokens change nothing; all rows then have one shape.
+        # Later tokens change nothing; padding gives all rows one shape.
         ids = [*row, *sequence, *[row[0]] * (12 - len(row) - len(sequence))]
         logits = values(model(np.array([ids], "int32")))[0]
-        chances = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
-        places = np.arange(len(row) - 1, len(row) + len(sequence) - 1)
+        log_probs = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+        positions = np.arange(len(row) - 1, len(row) + len(sequence) - 1)
         if strategy == "greedy":
-            allowed = chances.copy()
+            allowed = log_probs.copy()
             allowed[:, [0, 1]] = -np.inf
-            assert allowed[places].argmax(-1).tolist() == sequence
-        total = chances[places, sequence].sum()
+            assert allowed[positions].argmax(-1).tolist() == sequence
+        total = log_probs[positions, sequence].sum()
         assert abs(total - scores[0]) < 1e-4
 
 
@@ -312,7 +314,7 @@ def losses(model):
 
 
 @pytest.mark.parametrize("jit", [False, True])
-def test_evaluate_carries_the_memory_on(jit):
+def test_evaluate_carries_the_memory(jit):
     if jit and keras.backend.backend() == "torch":
         pytest.skip("torch.compile takes a minute")
     model = tiny(stateful_batch_size=2)
@@ -329,34 +331,34 @@ def test_evaluate_carries_the_memory_on(jit):
             inputs["memory"] = memory
         logits, memory = model.advance(inputs)
         logits = values(logits)
-        chances = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+        log_probs = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
         token_mask = labels >= 0
         picked = np.take_along_axis(
-            chances, np.maximum(labels, 0)[..., None], axis=-1
+            log_probs, np.maximum(labels, 0)[..., None], axis=-1
         )[..., 0]
         total -= picked[token_mask].sum()
         count += token_mask.sum()
     expected = total / count
     assert abs(again - found) < 1e-6
     assert abs(found - expected) < 0.05 * expected
-    # What is carried is what the caller would carry.
+    # The carried memory equals the one that `advance` returns.
     for ours, theirs in zip(
         model._carried.read().states, memory.states, strict=True
     ):
         assert_close(values(ours), values(theirs))
-    forgetful = losses(tiny(memory_length=0))
-    forgetful.set_weights(model.trainable_weights)
-    assert abs(forgetful.evaluate(data, verbose=0) - found) > 1e-3
+    without_memory = losses(tiny(memory_length=0))
+    without_memory.set_weights(model.trainable_weights)
+    assert abs(without_memory.evaluate(data, verbose=0) - found) > 1e-3
 
 
 def test_fit_carries_the_memory_and_learns(tmp_path):
-    """The token six places back: no segment of four holds it."""
+    """The target is six tokens back, outside of any segment of four."""
     size, back = 8, 6
-    draw = np.random.default_rng(0)
-    text = draw.integers(3, size, 4000)
-    for place in range(back, len(text)):
-        if place % 2:
-            text[place] = text[place - back]
+    rng = np.random.default_rng(0)
+    text = rng.integers(3, size, 4000)
+    for position in range(back, len(text)):
+        if position % 2:
+            text[position] = text[position - back]
     data = token_streams(text, 4, 8, seed=1)
     found = {}
     for memory in (0, 8):
@@ -384,14 +386,14 @@ def test_fit_carries_the_memory_and_learns(tmp_path):
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
     assert_close(values(loaded(IDS % size)), values(model(IDS % size)))
-    # The memory stays behind.
+    # The memory is not saved.
     assert np.abs(values(model._carried.read().states[0])).max() > 0
     assert np.abs(values(loaded._carried.read().states[0])).max() == 0
 
 
 @pytest.mark.parametrize("kill", [9, *once([4])])
-def test_a_killed_training_goes_on_with_its_memory(kill, tmp_path):
-    """In the middle of a pass: its rows go on, and so does what is kept."""
+def test_interrupted_training_resumes_with_its_memory(kill, tmp_path):
+    """The run is killed during an epoch; data and memory both resume."""
     text = np.random.default_rng(0).integers(3, SIZE, 100)
 
     def trained(folder, kill=None):
@@ -421,28 +423,28 @@ def test_a_killed_training_goes_on_with_its_memory(kill, tmp_path):
         np.testing.assert_array_equal(ours, theirs)
 
 
-def test_a_longer_memory_than_in_training():
+def test_with_memory_longer_than_in_training():
     model = tiny(stateful_batch_size=2)
     longer = model.with_memory(12, stateful_batch_size=2)
     assert (longer.memory_length, model.memory_length) == (12, M)
-    whole = values(model.with_memory(0)(IDS))
-    assert_close(in_segments(longer, IDS, 3), whole)
-    assert_differs(in_segments(model, IDS, 3), whole)
-    # The caller may carry what he likes as well.
+    full = values(model.with_memory(0)(IDS))
+    assert_close(in_segments(longer, IDS, 3), full)
+    assert_differs(in_segments(model, IDS, 3), full)
+    # The caller may also pass a longer memory.
     memory = segment_memory.empty(2, 12, 2, 8)
     first, memory = model.advance({"token_ids": IDS[:, :6], "memory": memory})
     second, _ = model.advance({"token_ids": IDS[:, 6:], "memory": memory})
     found = np.concatenate([values(first), values(second)], axis=1)
-    assert_close(found, whole)
+    assert_close(found, full)
 
 
 @every_form
-def test_config_makes_the_model_again(form):
+def test_config_round_trip(form):
     model = tiny(form, stateful_batch_size=3)
-    again = TransformerXL.from_config(model.get_config())
-    again.set_weights(model.get_weights())
-    assert_close(values(again(IDS)), values(model(IDS)), 0)
-    assert again.stateful_batch_size == 3
+    restored = TransformerXL.from_config(model.get_config())
+    restored.set_weights(model.get_weights())
+    assert_close(values(restored(IDS)), values(model(IDS)), 0)
+    assert restored.stateful_batch_size == 3
 
 
 def test_half_precision():
@@ -460,7 +462,7 @@ def test_half_precision():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
         ({"memory_length": -1}, "`memory_length` must be a positive"),
         (
@@ -471,20 +473,23 @@ def test_half_precision():
         ({"hidden_dim": 9, "num_heads": 3}, "`hidden_dim` must be even"),
     ],
 )
-def test_bad_arguments(arguments, says):
-    with pytest.raises(ValueError, match=says):
+def test_invalid_arguments_raise(arguments, message):
+    with pytest.raises(ValueError, match=message):
         tiny(**arguments)
 
 
 @pytest.mark.parametrize(
-    ("inputs", "says"),
+    ("inputs", "message"),
     [
         (IDS + 9, r"`token_ids` must lie in \[0, 11\)"),
         (
             {"token_ids": IDS, "document_starts": IDS[:, :3]},
-            "`document_starts` must say of each",
+            r"`document_starts` must have shape \(2, 12\)",
         ),
-        ({"token_ids": IDS, "memory": 3}, "`memory` must be what `advance`"),
+        (
+            {"token_ids": IDS, "memory": 3},
+            "`memory` must be returned by `advance`",
+        ),
         (
             {"token_ids": IDS, "memory": segment_memory.empty(3, M, 2, 8)},
             "for 2 rows",
@@ -493,15 +498,15 @@ def test_bad_arguments(arguments, says):
             {"token_ids": IDS, "memory": segment_memory.empty(2, M, 1, 8)},
             "with 2 states of width 8",
         ),
-        ({"token_ids": IDS, "memories": 3}, "must hold token_ids"),
+        ({"token_ids": IDS, "memories": 3}, "must contain token_ids"),
     ],
 )
-def test_bad_inputs(inputs, says):
-    with pytest.raises(ValueError, match=says):
+def test_invalid_inputs_raise(inputs, message):
+    with pytest.raises(ValueError, match=message):
         tiny()(inputs)
 
 
-def test_starts_in_another_number_of_rows():
+def test_document_starts_need_the_stateful_batch_size():
     with pytest.raises(ValueError, match="stateful_batch_size=3, 2 rows"):
         tiny(stateful_batch_size=3)(
             {"token_ids": IDS, "document_starts": IDS * 0}

@@ -1,17 +1,17 @@
-"""Models that stand on an `Encoder`, in PyTorch and float64."""
+"""PyTorch float64 reference of `Encoder` and its heads."""
 
 import pytest
 
-from tests.blocks import torch_twin
+from tests.helpers import torch_twin
 from tests.helpers.arrays import named_arrays
-from tests.models.torch_position import added_to_scores
-from tests.reference import positions_from_mask, sinusoid
+from tests.helpers.reference import positions_from_mask, sinusoid
+from tests.helpers.torch_position import added_to_scores
 
 torch = pytest.importorskip("torch")
 
 
 class TorchEncoder:
-    """Computes what an `Encoder` should, and what stands on one.
+    """PyTorch reference of an `Encoder` and its classification heads.
 
     Args:
         model: `Encoder`, `TokenClassifier` or `SpanExtractor`, without dropout.
@@ -29,7 +29,7 @@ class TorchEncoder:
         ]
 
     def encode(self, token_ids, character_ids=None, segment_ids=None):
-        """Returns float64 (B, T, D), and bool (B, T), where tokens are."""
+        """Returns float64 (B, T, D), and bool (B, T), True at tokens."""
         token_mask = token_ids != self.encoder.pad_id
         width = self.encoder.hidden_dim
         table = self.leaves["token_embedding/table/embeddings"]
@@ -64,7 +64,7 @@ class TorchEncoder:
         return x, torch_twin.tensor(token_mask)
 
     def dense(self, name, x):
-        """Applies a dense layer of the model on top."""
+        """Applies a dense layer of the head."""
         return x @ self.leaves[f"{name}/kernel"] + self.leaves[f"{name}/bias"]
 
     def gradients(self):
@@ -74,23 +74,23 @@ class TorchEncoder:
             for name, leaf in self.leaves.items()
             if leaf.grad is not None
         }
-        for number, layer in enumerate(self.layers):
+        for index, layer in enumerate(self.layers):
             for name, array in torch_twin.gradients_of(layer).items():
-                found[f"{number}.{name}"] = array
+                found[f"{index}.{name}"] = array
         return found
 
     def in_torch_layout(self, named):
-        """Lays {our name: array} out as `gradients` does."""
+        """Converts {our name: array} to the layout of `gradients`."""
         found = {k: v for k, v in named.items() if not k.startswith("block_")}
-        for number in range(len(self.layers)):
-            prefix = f"block_{number}/"
+        for index in range(len(self.layers)):
+            prefix = f"block_{index}/"
             ours = {
                 name.removeprefix(prefix): array
                 for name, array in named.items()
                 if name.startswith(prefix)
             }
             for name, array in torch_twin.as_encoder_layer(ours).items():
-                found[f"{number}.{name}"] = array
+                found[f"{index}.{name}"] = array
         return found
 
     def _words(self, character_ids):

@@ -1,15 +1,15 @@
-"""`RecurrentSeq2Seq` in PyTorch and float64, row by row, token by token."""
+"""PyTorch float64 reference of `RecurrentSeq2Seq`, one token at a time."""
 
 import pytest
 
-from tests.blocks import torch_twin
+from tests.helpers import torch_twin
 from tests.helpers.arrays import named_arrays
 
 torch = pytest.importorskip("torch")
 
 
 class TorchRecurrent:
-    """Computes what a `RecurrentSeq2Seq` should, with cells of PyTorch's own.
+    """PyTorch reference of `RecurrentSeq2Seq`, with PyTorch's own cells.
 
     Rows are read without their padding, so nothing here needs a mask.
 
@@ -43,10 +43,12 @@ class TorchRecurrent:
                 states[layer] = self._cell(f"decoder/cell_{layer}", x, state)
                 x = states[layer][0]
             if self.model.attention is not None:
-                shares = torch.softmax(self._scores(x, memory), 0)
-                weights.append(shares)
-                found = torch.cat([shares @ memory, x])
-                x = torch.tanh(found @ leaves["decoder/mixing/kernel"])
+                attention_weights = torch.softmax(self._scores(x, memory), 0)
+                weights.append(attention_weights)
+                context_and_query = torch.cat([attention_weights @ memory, x])
+                x = torch.tanh(
+                    context_and_query @ leaves["decoder/mixing/kernel"]
+                )
             fed = x
             logits.append(
                 x @ leaves["decoder/output/kernel"]
@@ -61,20 +63,25 @@ class TorchRecurrent:
     def _encode(self, source):
         outputs = [self._embed("source_embedding", token) for token in source]
         last = []
-        for number in range(self.model.num_layers):
-            name, cell = f"encoder_{number}", f"{self.model.cell}_cell"
+        for index in range(self.model.num_layers):
+            name, cell = f"encoder_{index}", f"{self.model.cell}_cell"
             if self.model.bidirectional:
-                one, other = (
-                    self._read(f"{name}/{way}_{name}/{cell}", inputs)
-                    for way, inputs in (
+                forward, backward = (
+                    self._read(f"{name}/{direction}_{name}/{cell}", inputs)
+                    for direction, inputs in (
                         ("forward", outputs),
                         ("backward", outputs[::-1]),
                     )
                 )
                 last.append(
-                    tuple(map(torch.cat, zip(one[-1], other[-1], strict=True)))
+                    tuple(
+                        map(
+                            torch.cat,
+                            zip(forward[-1], backward[-1], strict=True),
+                        )
+                    )
                 )
-                pairs = zip(one, other[::-1], strict=True)
+                pairs = zip(forward, backward[::-1], strict=True)
                 outputs = [torch.cat([a[0], b[0]]) for a, b in pairs]
             else:
                 states = self._read(f"{name}/{cell}", outputs)

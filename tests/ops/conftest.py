@@ -1,4 +1,4 @@
-"""Blocks so small that the short sequences of these tests have several."""
+"""Small blocks, so that short test sequences span several."""
 
 import pytest
 
@@ -7,5 +7,5 @@ import keras_attn.ops.blockwise
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    """Blocks of two queries and two keys: 5 tokens, three blocks."""
+    """Sets blocks of two queries and two keys: 5 tokens are three blocks."""
     monkeypatch.setattr(keras_attn.ops.blockwise, "BLOCK", 2)

@@ -1,4 +1,4 @@
-"""attend: values, weights and gradients against the float64 loops."""
+"""`attend`: values, weights and gradients against float64 loops."""
 
 import numpy as np
 import pytest
@@ -6,9 +6,9 @@ from keras import ops
 
 from keras_attn.ops import Visibility, attend
 from keras_attn.ops.attend import attend_sanitized
-from tests import reference
-from tests.gradients import gradient
-from tests.ops.cases import (
+from tests.helpers import reference
+from tests.helpers.gradients import gradient
+from tests.helpers.ops_cases import (
     BATCH,
     CASES,
     HEADS,
@@ -26,7 +26,7 @@ from tests.ops.cases import (
 )
 
 every_kernel = pytest.mark.parametrize("kernel", KERNELS)
-# All heads their own, two that share one, all that share one.
+# One key head per query head, per two query heads, and one for all.
 every_grouping = pytest.mark.parametrize("key_heads", [4, 2, 1])
 
 
@@ -36,7 +36,7 @@ def run(arrays, see=None, **kwargs):
 
 
 def gradients(arrays, see=None, **kwargs):
-    """Of sum(cotangent * output), and the cotangent."""
+    """Returns the gradients of sum(cotangent * output), and the cotangent."""
     cotangent = normal(*arrays[0].shape[:3], arrays[2].shape[-1], seed=9)
 
     def loss(query, key, value):
@@ -96,10 +96,10 @@ def test_grouped_heads(name, key_heads, kernel):
 
 
 @every_kernel
-def test_neighbouring_heads_share(kernel):
+def test_adjacent_heads_share_a_key_head(kernel):
     arrays = inputs(key_heads=2)
     output = values(run(arrays, kernel=kernel))
-    # Query heads 0 and 2 would share if neighbours did not.
+    # Mutant: query heads 0 and 2 share a key head.
     swapped = [arrays[0][:, :, [0, 2, 1, 3]], *arrays[1:]]
     expected, _ = reference.scaled_dot_attention(*swapped)
     assert_differs(output, expected[:, :, [0, 2, 1, 3]])
@@ -208,14 +208,14 @@ def test_bias_gradient(shape, key_heads, kernel):
 
 
 def summed_to(slope, shape):
-    """The gradient of what was broadcast: a sum over what was repeated."""
+    """Sums a gradient over the axes that were broadcast from `shape`."""
     missing = slope.ndim - len(shape)
     slope = slope.sum(tuple(range(missing)))
     axes = tuple(axis for axis, size in enumerate(shape) if size == 1)
     return slope.sum(axes, keepdims=True)
 
 
-def test_dropout_acts_on_the_weights_that_are_used():
+def test_dropout_does_not_change_returned_weights():
     arrays = inputs()
     see = visibility(CASES["causal"])
     plain, kept = run(arrays, see, return_weights=True)
@@ -227,7 +227,7 @@ def test_dropout_acts_on_the_weights_that_are_used():
 
 
 @every_kernel
-def test_scores_far_apart_and_far_below_zero(kernel):
+def test_large_negative_scores(kernel):
     query = np.full((1, 2, 1, 4), 100.0, "float32")
     key = np.stack([query[0] * -3, query[0] * -3.01])[None, :, 0]
     value = normal(1, 2, 1, 3)
@@ -238,7 +238,7 @@ def test_scores_far_apart_and_far_below_zero(kernel):
 @every_kernel
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_scores_beyond_half_precision(dtype, kernel):
-    # 64 * 64 * 64 is past float16, and all of it lies below zero.
+    # 64 * 64 * 64 overflows float16, and all scores are negative.
     query = ops.full((1, 3, 1, 64), 64.0, dtype)
     value = ops.cast(normal(1, 3, 1, 4), dtype)
     output = attend(query, -query, value, kernel=kernel)
@@ -265,7 +265,7 @@ def test_half_precision(name, dtype, kernel):
 
 @every_kernel
 @pytest.mark.parametrize("name", ["two paddings", "causal, cached", "packed"])
-def test_kernels_and_entries_agree(name, kernel):
+def test_kernels_and_functions_agree(name, kernel):
     arrays = [ops.convert_to_tensor(array) for array in inputs()]
     see = visibility(CASES[name])
     chosen = values(attend(*arrays, see))
@@ -276,7 +276,7 @@ def test_kernels_and_entries_agree(name, kernel):
     assert_close(values(weighted), chosen, 1e-6)
 
 
-def test_sees_everything_by_default():
+def test_default_visibility_is_everything():
     arrays = inputs(queries=2)
     output = values(run(arrays))
     assert_close(output, reference.scaled_dot_attention(*arrays)[0])
@@ -298,6 +298,6 @@ def test_every_case_has_a_mutant():
         (((2, 3, 4, 4), (2, 3, 2, 4), (2, 3, 4, 4)), "same number of heads"),
     ],
 )
-def test_bad_shapes(shapes, message):
+def test_invalid_shapes_raise(shapes, message):
     with pytest.raises(ValueError, match=message):
         attend(*(ops.ones(shape) for shape in shapes))

@@ -1,4 +1,4 @@
-"""What is hidden stays hidden: exact zeros, and NaN that goes nowhere."""
+"""Masked inputs: exact zeros, and no NaN propagates."""
 
 import keras
 import numpy as np
@@ -6,9 +6,9 @@ import pytest
 from keras import ops
 
 from keras_attn.ops import Visibility, attend
-from tests import reference
-from tests.gradients import gradient
-from tests.ops.cases import (
+from tests.helpers import reference
+from tests.helpers.gradients import gradient
+from tests.helpers.ops_cases import (
     BATCH,
     CASES,
     HEADS,
@@ -27,11 +27,13 @@ every_dtype = pytest.mark.parametrize(
     "dtype", ["float32", "bfloat16", "float16"]
 )
 PADDED = [name for name, case in CASES.items() if "key_positions" in case]
-BLIND = [name for name, case in CASES.items() if not spread(case).any(-1).all()]
+FULLY_MASKED = [
+    name for name, case in CASES.items() if not spread(case).any(-1).all()
+]
 
 
 def output_and_gradients(arrays, see, kernel, dtype="float32"):
-    """Of the sum of the squares of the output."""
+    """Returns the output, and the gradients of its sum of squares."""
     arrays = [ops.cast(array, dtype) for array in arrays]
 
     def mixed(query, key, value):
@@ -49,9 +51,9 @@ def output_and_gradients(arrays, see, kernel, dtype="float32"):
 
 @every_kernel
 @every_dtype
-@pytest.mark.parametrize("name", BLIND)
-def test_a_row_that_sees_nothing_is_zero(name, dtype, kernel):
-    """Head by head: a row may be empty in one head only."""
+@pytest.mark.parametrize("name", FULLY_MASKED)
+def test_fully_masked_rows_are_zero(name, dtype, kernel):
+    """Per head: a row may be fully masked in one head only."""
     case = CASES[name]
     output, gradients = output_and_gradients(
         inputs(), visibility(case), kernel, dtype
@@ -69,7 +71,7 @@ def test_a_row_that_sees_nothing_is_zero(name, dtype, kernel):
 
 
 @every_kernel
-def test_a_row_empty_in_one_head_zeroes_that_head_only(kernel):
+def test_row_fully_masked_in_one_head(kernel):
     mask = np.ones((BATCH, HEADS, LENGTH, LENGTH), "bool")
     mask[1, 2, 3] = False
     case = {"attention_mask": mask}
@@ -85,15 +87,15 @@ def test_a_row_empty_in_one_head_zeroes_that_head_only(kernel):
 @every_kernel
 @pytest.mark.parametrize("poison", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("name", PADDED)
-def test_what_is_no_token_reaches_nothing(name, poison, kernel):
+def test_padding_values_have_no_effect(name, poison, kernel):
     case = CASES[name]
     query, key, value = inputs()
     zeroed = [query.copy(), key.copy(), value.copy()]
     poisoned = [query.copy(), key.copy(), value.copy()]
     for number, field in enumerate(("query_positions", *["key_positions"] * 2)):
-        hidden = case.get(field, np.zeros((BATCH, LENGTH))) < 0
-        zeroed[number][hidden] = 0
-        poisoned[number][hidden] = poison
+        padding = case.get(field, np.zeros((BATCH, LENGTH))) < 0
+        zeroed[number][padding] = 0
+        poisoned[number][padding] = poison
     see = visibility(case)
     clean = output_and_gradients(zeroed, see, kernel)
     dirty = output_and_gradients(poisoned, see, kernel)
@@ -104,15 +106,15 @@ def test_what_is_no_token_reaches_nothing(name, poison, kernel):
 
 
 @every_kernel
-def test_the_poison_would_be_seen(kernel):
+def test_visible_nan_propagates(kernel):
     query, key, value = inputs()
     value[0, 0] = np.nan
     output, _ = output_and_gradients((query, key, value), Visibility(), kernel)
     assert np.isnan(output[0]).all()
 
 
-@pytest.mark.parametrize("name", BLIND)
-def test_weights_of_a_row_that_sees_nothing(name):
+@pytest.mark.parametrize("name", FULLY_MASKED)
+def test_weights_of_fully_masked_rows_are_zero(name):
     case = CASES[name]
     arrays = [ops.convert_to_tensor(array) for array in inputs()]
     _, weights = attend(*arrays, visibility(case), return_weights=True)
@@ -121,7 +123,7 @@ def test_weights_of_a_row_that_sees_nothing(name):
 
 
 @pytest.mark.parametrize("name", ["holes", "two paddings", "no token"])
-def test_nan_in_a_hidden_bias(name):
+def test_nan_in_masked_bias(name):
     case = CASES[name]
     bias = normal(BATCH, HEADS, LENGTH, LENGTH)
     bias[~spread(case)] = np.nan
@@ -136,8 +138,8 @@ def test_nan_in_a_hidden_bias(name):
 
 @every_kernel
 @every_dtype
-def test_hidden_scores_need_not_be_small(dtype, kernel):
-    """A hidden key that fits far better than any visible one."""
+def test_masked_scores_may_be_large(dtype, kernel):
+    """A masked key with a far higher score than any visible one."""
     query = ops.full((1, 1, 1, 4), 30.0, dtype)
     key = ops.cast([[[[-90.0] * 4], [[90.0] * 4]]], dtype)
     value = ops.cast([[[[1.0]], [[2.0]]]], dtype)

@@ -1,4 +1,4 @@
-"""What holds for every mask, not only for those that came to mind."""
+"""Property-based tests of `attend` with random masks."""
 
 import hypothesis
 import numpy as np
@@ -7,8 +7,8 @@ from keras import ops
 
 from keras_attn.ops import Visibility, attend
 from keras_attn.ops.visibility import make_visibility
-from tests import reference
-from tests.ops.cases import KERNELS, assert_close, normal, values
+from tests.helpers import reference
+from tests.helpers.ops_cases import KERNELS, assert_close, normal, values
 
 B, T, S, N, H = 2, 4, 6, 2, 4
 few = hypothesis.settings(max_examples=15)
@@ -16,8 +16,8 @@ few = hypothesis.settings(max_examples=15)
 
 @st.composite
 def calls(draw):
-    """Arrays, a `Visibility` and the same as a mask (B, N, T, S)."""
-    # Two shapes only: every shape is compiled anew on some backends.
+    """Draws arrays, a `Visibility` and the same as a mask (B, N, T, S)."""
+    # Two shapes only: some backends compile again for every shape.
     queries, key_heads = draw(st.sampled_from([(T, 1), (S, 2)]))
     seed = draw(st.integers(0, 1000))
     arrays = (
@@ -51,7 +51,7 @@ def calls(draw):
 
 @few
 @hypothesis.given(calls(), st.sampled_from(KERNELS))
-def test_agrees_with_the_loop(call, kernel):
+def test_matches_loop(call, kernel):
     arrays, see, mask = call
     tensors = [ops.convert_to_tensor(array) for array in arrays]
     output = values(attend(*tensors, see, kernel=kernel))
@@ -67,7 +67,7 @@ def test_agrees_with_the_loop(call, kernel):
     st.sampled_from(KERNELS),
     st.sampled_from(["bfloat16", "float16"]),
 )
-def test_half_precision_is_near_the_loop(call, kernel, dtype):
+def test_half_precision_is_close_to_loop(call, kernel, dtype):
     arrays, see, mask = call
     tensors = [ops.cast(array, dtype) for array in arrays]
     output = values(attend(*tensors, see, kernel=kernel))
@@ -85,27 +85,27 @@ def test_half_precision_is_near_the_loop(call, kernel, dtype):
     st.sampled_from([None, 2]),
     st.sampled_from(KERNELS),
 )
-def test_padding_changes_nothing(there, causal, window, kernel):
-    """Tokens with padding anywhere among them, and the same tokens alone."""
-    there = np.array(there)
+def test_padding_changes_nothing(token_mask, causal, window, kernel):
+    """Tokens with padding in between match the same tokens alone."""
+    token_mask = np.array(token_mask)
     arrays = [normal(1, S, N, H, seed=seed) for seed in range(3)]
-    mask = ops.convert_to_tensor(there[None])
+    mask = ops.convert_to_tensor(token_mask[None])
     see = make_visibility(
         S, S, query_mask=mask, key_mask=mask, causal=causal, window=window
     )
     poisoned = [array.copy() for array in arrays]
     for array in poisoned:
-        array[:, ~there] = np.nan
+        array[:, ~token_mask] = np.nan
     padded = attend(
         *(ops.convert_to_tensor(x) for x in poisoned), see, kernel=kernel
     )
-    count = int(there.sum())
+    count = int(token_mask.sum())
     alone, _ = reference.scaled_dot_attention(
-        *(array[:, there] for array in arrays),
+        *(array[:, token_mask] for array in arrays),
         reference.visible(1, count, count, causal=causal, window=window),
     )
-    assert_close(values(padded)[:, there], alone)
-    assert (values(padded)[:, ~there] == 0).all()
+    assert_close(values(padded)[:, token_mask], alone)
+    assert (values(padded)[:, ~token_mask] == 0).all()
 
 
 @few
@@ -115,7 +115,7 @@ def test_padding_changes_nothing(there, causal, window, kernel):
     st.sampled_from([None, 2]),
     st.sampled_from(KERNELS),
 )
-def test_the_future_changes_nothing(token, padded, window, kernel):
+def test_future_tokens_change_nothing(token, padded, window, kernel):
     arrays = [normal(B, S, N, H, seed=seed) for seed in range(3)]
     mask = None
     if padded:
@@ -138,7 +138,7 @@ def test_the_future_changes_nothing(token, padded, window, kernel):
 
 @few
 @hypothesis.given(calls(), st.sampled_from(KERNELS))
-def test_rows_know_nothing_of_each_other(call, kernel):
+def test_rows_are_independent(call, kernel):
     arrays, see, _ = call
     before = values(
         attend(*(ops.convert_to_tensor(x) for x in arrays), see, kernel=kernel)

@@ -1,4 +1,4 @@
-"""Which kernel runs, and the reason given for it."""
+"""Choice of the kernel, and its reasons."""
 
 import importlib
 
@@ -14,8 +14,8 @@ from keras_attn.ops import (
     attend,
     attention_plan,
 )
-from tests import reference
-from tests.ops.cases import (
+from tests.helpers import reference
+from tests.helpers.ops_cases import (
     CASES,
     KERNELS,
     LENGTH,
@@ -34,7 +34,7 @@ def plan(see=None, key=QUERY, **kwargs):
     return attention_plan(QUERY, key, see or Visibility(), **kwargs)
 
 
-def test_the_fused_kernel_runs_where_there_is_one():
+def test_fused_kernel_is_preferred():
     chosen = plan()
     assert chosen.kernel == ("fused" if FUSED else "plain")
     if not FUSED:
@@ -44,7 +44,7 @@ def test_the_fused_kernel_runs_where_there_is_one():
 @pytest.mark.parametrize(
     "request_", [{"return_weights": True}, {"dropout": abs}]
 )
-def test_some_calls_need_the_plain_kernel(request_):
+def test_weights_and_custom_dropout_need_plain_kernel(request_):
     chosen = plan(**request_)
     assert chosen.kernel == "plain"
     why = dict(chosen.rejected)
@@ -60,7 +60,7 @@ def test_plain_can_be_forced():
     assert plan(kernel="plain") == AttentionPlan("plain", "it was asked for")
 
 
-def test_fused_can_be_forced_or_says_why_not():
+def test_forcing_fused_runs_it_or_raises():
     arrays = [ops.convert_to_tensor(array) for array in inputs()]
     if FUSED:
         assert plan(kernel="fused").kernel == "fused"
@@ -79,7 +79,7 @@ def long(see=None, **kwargs):
     return attention_plan(LONG, LONG, see or Visibility(), **kwargs)
 
 
-def test_long_sequences_need_no_scores_held():
+def test_long_sequences_do_not_use_plain_kernel():
     chosen = long()
     assert chosen.kernel == ("fused" if FUSED else "blockwise")
     assert long(Visibility(causal=True)).kernel == chosen.kernel
@@ -95,8 +95,8 @@ def test_long_sequences_need_no_scores_held():
     assert plan(bias=bias).kernel == plan().kernel
 
 
-def test_a_step_of_many_hypotheses_runs_no_loop():
-    """A mask over all their slots, which is held already."""
+def test_step_of_many_hypotheses_does_not_run_blockwise():
+    """The mask over all their slots exists already."""
     query = keras.KerasTensor((2, 130, 4, 8))
     key = keras.KerasTensor((2, 130 * 64, 4, 8))
     mask = keras.KerasTensor((2, 1, 130, 130 * 64), "bool")
@@ -114,29 +114,29 @@ def test_a_step_of_many_hypotheses_runs_no_loop():
 
 @pytest.mark.skipif(
     keras.backend.backend() != "tensorflow",
-    reason="elsewhere the plain kernel is never faster on long sequences",
+    reason="on other backends the plain kernel is slower on long sequences",
 )
 @pytest.mark.parametrize(
     "shape, kernel",
     [
-        # One GiB of float32 scores, and more of them.
+        # Up to one GiB of float32 scores, and more.
         ((1, 8192, 4, 8), "plain"),
         ((2, 4096, 8, 8), "plain"),
         ((None, 8192, 4, 8), "plain"),
         ((1, 8192, 8, 8), "blockwise"),
         ((2, 8192, 4, 8), "blockwise"),
-        # One GiB of a single head.
+        # One GiB of scores in a single head.
         ((1, 16384, 1, 8), "blockwise"),
     ],
 )
-def test_dense_scores_of_a_gib_are_held_on_tensorflow(shape, kernel):
+def test_plain_kernel_up_to_one_gib_of_scores_on_tensorflow(shape, kernel):
     x = keras.KerasTensor(shape)
     assert attention_plan(x, x, Visibility()).kernel == kernel
     see = Visibility(causal=True)
     assert attention_plan(x, x, see).kernel == "blockwise"
 
 
-def test_what_only_the_plain_kernel_does_is_plain_at_any_length():
+def test_weights_and_custom_dropout_are_plain_at_any_length():
     for kwargs in ({"return_weights": True}, {"dropout": abs}):
         chosen = long(**kwargs)
         assert chosen.kernel == "plain"
@@ -146,19 +146,19 @@ def test_what_only_the_plain_kernel_does_is_plain_at_any_length():
         ]
 
 
-def test_a_length_that_is_not_known_is_a_reason():
+def test_unknown_length_rejects_blockwise():
     unknown = keras.KerasTensor((2, None, 4, 8))
     with pytest.raises(ValueError, match="lengths are not known"):
         attention_plan(unknown, unknown, Visibility(), kernel="blockwise")
 
 
-def test_a_plan_reads_as_text():
+def test_plan_as_text():
     text = str(plan(return_weights=True))
     assert text.startswith("plain: no other kernel serves\nnot fused: ")
     assert "\nnot blockwise: a blockwise kernel never holds" in text
 
 
-def test_what_is_no_visibility_is_refused():
+def test_invalid_visibility_raises():
     x = ops.ones((1, 4, 1, 8))
     with pytest.raises(ValueError, match=r"must be a `Visibility`.*by name"):
         attention_plan(x, x, x)
@@ -166,14 +166,14 @@ def test_what_is_no_visibility_is_refused():
     assert attention_plan(x, x, value=x) == everything
 
 
-def test_other_kernels_are_refused():
+def test_unknown_kernel_raises():
     with pytest.raises(ValueError, match="`kernel` must be one of"):
         plan(kernel="flash")
 
 
 @pytest.fixture
 def fused_calls(monkeypatch):
-    """Gives every backend a fused kernel, and the list of its calls."""
+    """Mocks a fused kernel on every backend; returns the list of its calls."""
     module = importlib.import_module("keras_attn.ops.attend")
     calls = []
 
@@ -195,8 +195,8 @@ def fused_calls(monkeypatch):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_kernels_own_causal_switch(name, fused_calls):
-    """It stands for the mask where tokens stand in order from slot 0 on."""
+def test_causal_flag_replaces_mask(name, fused_calls):
+    """Only if tokens are in order from slot 0."""
     case, arrays = CASES[name], inputs()
     output = attend(
         *(ops.convert_to_tensor(array) for array in arrays), visibility(case)
@@ -212,7 +212,7 @@ def test_the_kernels_own_causal_switch(name, fused_calls):
     )
 
 
-def test_no_causal_switch_between_different_lengths(fused_calls):
+def test_no_causal_flag_for_different_lengths(fused_calls):
     see = Visibility(causal=True)
     shorter = keras.KerasTensor((2, 4, 4, 8))
     unknown = keras.KerasTensor((2, None, 4, 8))
@@ -222,7 +222,7 @@ def test_no_causal_switch_between_different_lengths(fused_calls):
     assert not attention_plan(unknown, unknown, see).causal_only
 
 
-def test_the_plan_is_what_runs(fused_calls):
+def test_attend_follows_plan(fused_calls):
     arrays = [ops.convert_to_tensor(array) for array in inputs()]
     attend(*arrays, kernel="plain")
     attend(*arrays, return_weights=True, kernel="plain")

@@ -1,4 +1,4 @@
-"""What only the blockwise kernel has to answer for: blocks, spans, dropout."""
+"""Blockwise kernel: blocks, spans, position biases, dropout."""
 
 import keras
 import numpy as np
@@ -13,9 +13,9 @@ from keras_attn.ops import (
     attention_plan,
 )
 from keras_attn.ops.block_rule import block_facts, block_spans
-from tests import reference
-from tests.gradients import gradient
-from tests.ops.cases import (
+from tests.helpers import reference
+from tests.helpers.gradients import gradient
+from tests.helpers.ops_cases import (
     BATCH,
     CASES,
     HEADS,
@@ -37,8 +37,7 @@ def tensors(arrays):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_block_that_is_passed_over_has_nothing_to_see(name):
-    """And where structure alone decides, no other block is looked at."""
+def test_skipped_blocks_are_fully_masked(name):
     case = CASES[name]
     metadata = block_facts(visibility(case), LENGTH, LENGTH, 1, 1)
     mask = np.zeros((BATCH, HEADS, LENGTH + 1, LENGTH + 1), "bool")
@@ -54,7 +53,7 @@ def test_a_block_that_is_passed_over_has_nothing_to_see(name):
             assert not (row & ~inside).any()
 
 
-def test_a_window_looks_at_few_blocks():
+def test_window_skips_blocks():
     metadata = block_facts(Visibility(causal=True, window=8), 64, 64)
     query, key = (ops.convert_to_numpy(x) for x in block_spans(metadata, 4, 4))
     assert (query[:, 1] - query[:, 0]).max() == 3
@@ -65,7 +64,7 @@ def test_a_window_looks_at_few_blocks():
     assert query[10].tolist() == [8, 13]
 
 
-def test_padding_is_passed_over():
+def test_padding_blocks_are_skipped():
     positions = np.full((2, 8), -1, "int32")
     positions[:, 5:] = np.arange(3)
     positions = ops.convert_to_tensor(positions)
@@ -91,7 +90,7 @@ def near(slopes, query, key):
 
 @pytest.mark.parametrize("kernel", ["plain", "blockwise"])
 @pytest.mark.parametrize("name", ["causal", "holes", "causal, left padding"])
-def test_a_bias_of_positions_and_its_gradient(name, kernel):
+def test_position_bias_and_gradient(name, kernel):
     case, arrays = CASES[name], inputs(key_heads=2)
     slopes = normal(HEADS, seed=6)
     cotangent = normal(BATCH, LENGTH, HEADS, 6, seed=9)
@@ -124,7 +123,7 @@ def test_a_bias_of_positions_and_its_gradient(name, kernel):
         assert_close(one, other)
 
 
-def test_a_bias_without_parameters():
+def test_position_bias_without_parameters():
     arrays = inputs()
     bias = PositionBias(lambda _, query, key: near(ops.ones(HEADS), query, key))
     plain = values(attend(*tensors(arrays), bias=bias, kernel="plain"))
@@ -139,7 +138,7 @@ def dropped(see, arrays, rate=0.4, seed=SEED, kernel="blockwise"):
 
 
 def kept(case, length, rate=0.4, seed=SEED):
-    """Which weights stay, read off values that are the unit vectors."""
+    """Returns the weights after dropout, by attending to unit vectors."""
     query = np.zeros((BATCH, length, HEADS, 4), "float32")
     unit = np.eye(length, dtype="float32")
     value = np.broadcast_to(unit[None, :, None], (BATCH, length, HEADS, length))
@@ -150,12 +149,12 @@ def kept(case, length, rate=0.4, seed=SEED):
 
 
 @pytest.mark.parametrize("name", ["causal", "holes", "window"])
-def test_dropout_drops_whole_weights_and_so_does_its_gradient(name):
+def test_dropout_on_weights_and_gradient(name):
     case, arrays = CASES[name], inputs(key_heads=2)
     weights = kept(case, LENGTH)
     mask = spread(case)
-    share = mask / np.maximum(mask.sum(-1, keepdims=True), 1)
-    factor = np.where(mask, weights / np.where(share, share, 1), 0)
+    uniform = mask / np.maximum(mask.sum(-1, keepdims=True), 1)
+    factor = np.where(mask, weights / np.where(uniform, uniform, 1), 0)
     assert sorted(set(np.round(factor[mask].tolist(), 3))) == [0.0, 1.667]
     see = visibility(case)
     _, undropped = reference.scaled_dot_attention(*arrays, mask)
@@ -170,7 +169,7 @@ def test_dropout_drops_whole_weights_and_so_does_its_gradient(name):
 
 
 def differences(arrays, mask, factor, step=1e-5):
-    """The query's gradient of sum(output^2), by finite differences."""
+    """Returns the query gradient of sum(output^2), by finite differences."""
 
     def loss(query):
         _, weights = reference.scaled_dot_attention(
@@ -190,16 +189,16 @@ def differences(arrays, mask, factor, step=1e-5):
     return slope
 
 
-def test_dropout_is_told_by_its_seed_and_has_its_rate():
+def test_dropout_is_deterministic_and_has_its_rate():
     length = 48
     first = kept({}, length, rate=0.25)
     assert (first == kept({}, length, rate=0.25)).all()
     other = kept({}, length, rate=0.25, seed=SEED + 1)
     assert 0.3 < ((first == 0) != (other == 0)).mean() < 0.45
-    share = (first == 0).mean()
+    rate = (first == 0).mean()
     deviation = (0.25 * 0.75 / first.size) ** 0.5
-    assert abs(share - 0.25) < 4 * deviation
-    # No two blocks, rows or heads drop alike.
+    assert abs(rate - 0.25) < 4 * deviation
+    # Blocks, rows and heads are dropped independently.
     zero = first == 0
     blocks = zero.reshape(BATCH, HEADS, 24, 2, 24, 2).transpose(
         2, 4, 0, 1, 3, 5
@@ -208,8 +207,7 @@ def test_dropout_is_told_by_its_seed_and_has_its_rate():
     assert len(patterns) > 500
 
 
-def test_inside_a_compiled_fit():
-    """The layer in `fit`, long enough for the kernel to be chosen."""
+def test_training_with_fit():
     layer = keras.layers.Dense(4)
     target = normal(2, 6, 4, seed=2)
 
@@ -231,13 +229,13 @@ def test_inside_a_compiled_fit():
     assert history.history["loss"][-1] < history.history["loss"][0]
 
 
-def test_forced_through_the_plan():
+def test_blockwise_can_be_forced():
     x = ops.ones((1, 3, 1, 4))
     chosen = attention_plan(x, x, Visibility(), kernel="blockwise")
     assert chosen.kernel == "blockwise"
 
 
-def test_a_bias_function_that_is_not_hashable_is_refused():
+def test_unhashable_bias_function_raises():
     class Near(list):
         def __call__(self, _, query, key):
             raise AssertionError("never called")
@@ -248,6 +246,6 @@ def test_a_bias_function_that_is_not_hashable_is_refused():
 
 
 @pytest.mark.parametrize("rate", [0.0, 1.0, -0.1])
-def test_a_rate_out_of_range_is_refused(rate):
-    with pytest.raises(ValueError, match="`rate` must lie between 0 and 1"):
+def test_rate_out_of_range_raises(rate):
+    with pytest.raises(ValueError, match="`rate` must be between 0 and 1"):
         WeightDropout(rate, None)

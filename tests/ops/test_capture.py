@@ -1,4 +1,4 @@
-"""Which weights are collected, under which name, and by whom."""
+"""Capturing attention weights: scopes, names and errors."""
 
 import keras
 import pytest
@@ -7,7 +7,7 @@ import keras_attn
 from keras_attn.backend import compiled
 from keras_attn.ops import capture_weights
 from keras_attn.ops.capture import capturing, record, refuse_capture
-from tests.ops.cases import assert_close, normal, values
+from tests.helpers.ops_cases import assert_close, normal, values
 
 
 def attention(**kwargs):
@@ -15,7 +15,7 @@ def attention(**kwargs):
     return keras_attn.layers.MultiHeadAttention(**kwargs)
 
 
-def test_nothing_is_collected_outside():
+def test_nothing_is_captured_outside_scope():
     assert not capturing()
     record("look", 1)
     with capture_weights() as captured:
@@ -24,7 +24,7 @@ def test_nothing_is_collected_outside():
     assert not capturing()
 
 
-def test_numbers_the_calls_of_each_layer():
+def test_calls_are_numbered_per_layer():
     with capture_weights() as captured:
         record("a", 1)
         record("b", 2)
@@ -52,13 +52,13 @@ def test_empty_scopes_nest():
     assert not capturing()
 
 
-def test_an_error_closes_the_scope():
+def test_exception_closes_scope():
     with pytest.raises(KeyError), capture_weights():
         raise KeyError
     assert not capturing()
 
 
-def test_collects_what_the_layer_would_return():
+def test_captured_weights_match_returned_weights():
     layer, x = attention(), normal(2, 3, 8)
     output, weights = layer(x, x, return_attention_scores=True)
     with capture_weights() as captured:
@@ -69,7 +69,7 @@ def test_collects_what_the_layer_would_return():
     assert_close(values(again), values(output))
 
 
-def test_inside_a_compiled_function():
+def test_capture_inside_compiled_function():
     layer, x = attention(), normal(2, 3, 8)
     layer.build(x.shape, x.shape)
 
@@ -83,7 +83,7 @@ def test_inside_a_compiled_function():
     assert_close(values(weights), values(expected), 1e-6)
 
 
-def test_refuses_loops():
+def test_capturing_a_loop_raises():
     refuse_capture("a loop")
     with (
         capture_weights(),
@@ -92,7 +92,7 @@ def test_refuses_loops():
         refuse_capture("a loop")
 
 
-def test_a_layer_that_wants_the_fused_kernel_is_shown_as_well():
+def test_capture_overrides_flash_attention():
     layer, x = attention(), normal(2, 3, 8)
     expected = values(layer(x, x, return_attention_scores=True)[1])
     forced = attention(flash_attention=True)
@@ -103,7 +103,7 @@ def test_a_layer_that_wants_the_fused_kernel_is_shown_as_well():
     assert_close(values(captured[forced.path, 0]), expected, 1e-6)
 
 
-def test_refuses_what_is_computed_twice():
+def test_capture_under_rematerialization_raises():
     x = normal(2, 3, 8)
     with keras.RematScope("full"):
         layer = attention(name="twice")
@@ -113,7 +113,7 @@ def test_refuses_what_is_computed_twice():
             pytest.raises(RuntimeError, match="captured inside a RematScope"),
         ):
             layer(x, x)
-        # Of others it may.
+        # Not raised if the layer is not captured.
         with capture_weights("other") as captured:
             layer(x, x)
         assert not captured

@@ -1,4 +1,4 @@
-"""Hard weights against PyTorch, and against what probabilities say."""
+"""Hard attention weights against PyTorch and SciPy."""
 
 import keras
 import numpy as np
@@ -13,9 +13,9 @@ from keras_attn.ops.hard_weights import (
     straight_through,
 )
 from keras_attn.ops.score_softmax import hidden
-from tests.blocks.weight_gradients import weighted_sum
-from tests.gradients import gradient
-from tests.ops.cases import assert_close, normal, values
+from tests.helpers.gradients import gradient
+from tests.helpers.ops_cases import assert_close, normal, values
+from tests.helpers.weight_gradients import weighted_sum
 
 torch = pytest.importorskip("torch")
 
@@ -24,7 +24,7 @@ UPSTREAM = normal(2, 3, 4, seed=2)
 
 
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 3.0])
-def test_straight_through_is_that_of_pytorch(temperature):
+def test_straight_through_matches_pytorch(temperature):
     torch.manual_seed(0)
     noise = -torch.empty(SCORES.shape).exponential_().log()
     scores = torch.tensor(SCORES, requires_grad=True)
@@ -47,7 +47,7 @@ def test_straight_through_is_that_of_pytorch(temperature):
     assert_close(at_scores, scores.grad.numpy())
 
 
-def test_straight_through_never_chooses_what_is_hidden():
+def test_straight_through_never_chooses_masked_keys():
     mask = np.array([True, False, True, False])
     noise = np.zeros_like(SCORES)
     noise[..., 1] = 50
@@ -65,7 +65,7 @@ def test_straight_through_never_chooses_what_is_hidden():
     assert (at_scores[..., ~mask] == 0).all()
 
 
-def test_the_noise_is_that_of_gumbel():
+def test_noise_is_gumbel_distributed():
     seed = keras.random.SeedGenerator(3)
     noise = values(gumbel_noise((4000,), seed))
     assert np.isfinite(noise).all()
@@ -75,7 +75,7 @@ def test_the_noise_is_that_of_gumbel():
     np.testing.assert_array_equal(again, noise)
 
 
-def test_the_first_of_equal_scores():
+def test_ties_are_broken_by_lower_index():
     scores = ops.convert_to_tensor([[1.0, 2.0, 2.0], [0.0, 0.0, 0.0]])
     expected = [[0, 1, 0], [1, 0, 0]]
     np.testing.assert_array_equal(values(one_hot_of_largest(scores)), expected)
@@ -87,5 +87,5 @@ def test_log_probability():
     chosen = np.eye(4, dtype="float32")[[[0, 1, 2], [2, 1, 0]]]
     actual = values(log_probability(scores, ops.convert_to_tensor(chosen)))
     powers = np.exp(SCORES) * mask
-    share = (powers * chosen).sum(-1) / powers.sum(-1)
-    assert_close(actual, np.log(share))
+    probability = (powers * chosen).sum(-1) / powers.sum(-1)
+    assert_close(actual, np.log(probability))

@@ -1,11 +1,16 @@
-"""A small self-attention worked by hand, number by number."""
+"""A small self-attention example worked by hand."""
 
 import numpy as np
 import pytest
 from keras import ops
 
 from keras_attn.ops import attend, scaled_dot_scores
-from tests.ops.cases import KERNELS, assert_close, assert_differs, values
+from tests.helpers.ops_cases import (
+    KERNELS,
+    assert_close,
+    assert_differs,
+    values,
+)
 
 INPUTS = np.float32([[1, 0, 1, 0], [0, 2, 0, 2], [1, 1, 1, 1]])
 FOR_KEY = np.float32([[0, 0, 1], [1, 1, 0], [0, 1, 0], [1, 1, 0]])
@@ -20,7 +25,7 @@ OUTPUTS = [
 
 
 def projected():
-    """Query, key and value of one head, (1, 3, 1, 3)."""
+    """Returns query, key and value of one head, (1, 3, 1, 3)."""
     return [
         ops.convert_to_tensor((INPUTS @ kernel)[None, :, None])
         for kernel in (FOR_QUERY, FOR_KEY, FOR_VALUE)

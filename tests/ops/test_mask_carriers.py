@@ -1,4 +1,4 @@
-"""Implicit masks are found wherever Keras keeps them."""
+"""Implicit masks of tensors without attributes."""
 
 import keras
 import numpy as np
@@ -12,7 +12,7 @@ IDS = np.array([[0, 3, 4, 5], [3, 4, 5, 6]])
 
 
 class Seen(keras.layers.Layer):
-    """Two inputs by place: Keras hands no mask to such a call."""
+    """Takes two positional inputs, so that Keras passes no mask."""
 
     def __init__(self):
         super().__init__()
@@ -24,7 +24,7 @@ class Seen(keras.layers.Layer):
         return x
 
 
-def test_in_fit():
+def test_implicit_mask_in_fit():
     ids = keras.Input((4,), dtype="int32")
     x = keras.layers.Embedding(9, 8, mask_zero=True)(ids)
     seen = Seen()
@@ -35,8 +35,8 @@ def test_in_fit():
     assert seen.found and all(seen.found)
 
 
-def test_a_decoder_block_in_fit():
-    """Padding on the left, in front of real tokens: only the mask hides it."""
+def test_decoder_block_in_fit():
+    """Left padding is masked only by the implicit mask."""
     ids = keras.Input((None,), dtype="int32")
     embedding = keras.layers.Embedding(9, 8, mask_zero=True)
     block = DecoderBlock(num_heads=2, intermediate_dim=12)
@@ -49,14 +49,14 @@ def test_a_decoder_block_in_fit():
         model.set_weights(start)
         data = np.pad(IDS[1:], ((0, 0), (padding, 0)))
         targets = np.ones((*data.shape, 1))
-        # The loss is the mean over what the mask says is there.
+        # The loss is the mean over unmasked tokens.
         model.fit(data, targets, verbose=0)
         after.append(model.get_weights())
     for alone, padded in zip(*after, strict=True):
         np.testing.assert_allclose(alone, padded, atol=1e-5)
 
 
-def test_a_mask_is_carried():
+def test_with_mask_sets_implicit_mask():
     x = ops.convert_to_tensor(np.ones((2, 4, 8), "float32"))
     assert asked_mask(x) is None
     carrying = with_mask(x, ops.convert_to_tensor(IDS != 0))

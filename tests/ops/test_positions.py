@@ -1,4 +1,4 @@
-"""Counted positions, and sinusoids that stay exact far out."""
+"""Positions from masks and segments, and sinusoids of large positions."""
 
 import hypothesis
 import keras
@@ -10,8 +10,8 @@ from keras import ops
 from keras_attn.ops import packed_positions, positions_from_mask, sinusoid
 from keras_attn.ops.positions import default_positions
 from keras_attn.ops.sinusoids import sine_and_cosine
-from tests import reference
-from tests.ops.cases import assert_close, assert_differs, values
+from tests.helpers import reference
+from tests.helpers.ops_cases import assert_close, assert_differs, values
 
 every_layout = pytest.mark.parametrize("layout", ["interleaved", "halves"])
 
@@ -28,7 +28,7 @@ def test_default_positions():
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int32", "float32"])
-def test_positions_count_tokens(dtype):
+def test_positions_from_mask(dtype):
     mask = np.random.default_rng(0).random((6, 7)) < 0.6
     mask[0], mask[1] = True, False
     positions = positions_from_mask(ops.cast(mask, dtype))
@@ -38,7 +38,7 @@ def test_positions_count_tokens(dtype):
     )
 
 
-def test_positions_of_a_packed_row():
+def test_packed_positions():
     segments = np.int32([[1, 1, 1, 2, 2, 3], [0, 0, 4, 4, 4, 0]])
     mask = np.array([[1, 1, 1, 1, 1, 1], [0, 0, 1, 0, 1, 0]], "bool")
     positions = packed_positions(
@@ -61,9 +61,9 @@ def test_positions_of_a_packed_row():
     ),
     st.booleans(),
 )
-def test_packed_positions_are_those_of_the_loop(rows, masked):
+def test_packed_positions_match_loop(rows, masked):
     segments = np.int32([[segment for segment, _ in row] for row in rows])
-    mask = np.array([[there for _, there in row] for row in rows])
+    mask = np.array([[is_token for _, is_token in row] for row in rows])
     mask = mask if masked else None
     positions = packed_positions(
         ops.convert_to_tensor(segments),
@@ -84,11 +84,11 @@ def test_packed_positions_of_any_length(length):
 
 
 @pytest.mark.parametrize("base", [7.5, 10000.0, 1e6])
-def test_sine_and_cosine_of_other_waves(base):
-    places, width = np.int32([[0, 1, 255, 256, 8_192, 131_071, -1]]), 6
-    found = sine_and_cosine(ops.convert_to_tensor(places), width, base)
-    waves = base ** -(np.arange(0, width, 2) / width)
-    angles = np.maximum(places, 0)[..., None] * waves
+def test_sine_and_cosine_of_other_wavelengths(base):
+    positions, width = np.int32([[0, 1, 255, 256, 8_192, 131_071, -1]]), 6
+    found = sine_and_cosine(ops.convert_to_tensor(positions), width, base)
+    frequencies = base ** -(np.arange(0, width, 2) / width)
+    angles = np.maximum(positions, 0)[..., None] * frequencies
     for part, expected in zip(found, (np.sin, np.cos), strict=True):
         assert_close(values(part), expected(angles), 1e-6)
 
@@ -109,7 +109,7 @@ def test_sinusoid(layout, width):
         )
 
 
-def test_sinusoid_far_out():
+def test_sinusoid_of_large_positions():
     """Every position up to 100,000, to 1e-6."""
     width = 16
     positions = np.arange(100_001, dtype="int32")
@@ -117,22 +117,22 @@ def test_sinusoid_far_out():
     actual = table(positions[None], width, "halves")[0]
     expected = np.concatenate([np.sin(angles), np.cos(angles)], axis=-1)
     assert_close(actual, expected, 1e-6)
-    # The formula computed in float32 is the mutant.
+    # Mutant: the formula computed in float32.
     frequency = np.float32(10000.0 ** (-np.arange(0, width, 2) / width))
-    careless = np.sin(np.float32(positions)[:, None] * frequency)
-    assert careless.dtype == "float32"
-    assert_differs(careless, expected[:, : width // 2])
+    mutant = np.sin(np.float32(positions)[:, None] * frequency)
+    assert mutant.dtype == "float32"
+    assert_differs(mutant, expected[:, : width // 2])
 
 
 @every_layout
-def test_the_last_position(layout):
+def test_largest_position(layout):
     last = 131_071
     actual = table([[last]], 8, layout)
     assert_close(actual, reference.sinusoid([[last]], 8, layout), 1e-6)
 
 
-def test_the_table_of_the_lecture():
-    """20 words x 512 features, in both orders of the columns."""
+def test_table_from_the_lecture():
+    """20 words x 512 features, in both layouts."""
     words = np.arange(20)[None]
     pairs = table(words, 512)[0]
     halves = table(words, 512, "halves")[0]
@@ -145,7 +145,7 @@ def test_the_table_of_the_lecture():
     assert pairs[1, 1] == cosine
     assert halves[1, 0] == sine
     assert halves[1, 256] == cosine
-    # The slowest wave: 19 / 10000^(510 / 512).
+    # The lowest frequency: 19 / 10000^(510 / 512).
     assert pairs[19, 510] == pytest.approx(0.0019696, abs=5e-7)
     assert halves[19, 255] == pairs[19, 510]
     assert_close(pairs[:, 0::2], halves[:, :256], 0)
@@ -154,21 +154,21 @@ def test_the_table_of_the_lecture():
     assert_close((pairs**2).sum(-1), np.full(20, 256.0))
 
 
-def test_a_shift_is_a_rotation():
+def test_shift_is_a_rotation():
     """PE[p + 7] is a linear function of PE[p] (the paper's reason)."""
     width = 8
     near, far = (table([[p]], width, "halves")[0, 0] for p in (41_000, 41_007))
     angle = 7 / 10000.0 ** (np.arange(0, width, 2) / width)
     sine, cosine = near[: width // 2], near[width // 2 :]
-    turned = sine * np.cos(angle) + cosine * np.sin(angle)
-    assert_close(far[: width // 2], turned, 1e-6)
+    rotated = sine * np.cos(angle) + cosine * np.sin(angle)
+    assert_close(far[: width // 2], rotated, 1e-6)
 
 
-def test_an_odd_width_is_refused():
+def test_odd_width_raises():
     with pytest.raises(ValueError, match=r"even width.*width=7"):
         table([[0]], 7)
 
 
-def test_another_layout_is_refused():
+def test_unknown_layout_raises():
     with pytest.raises(ValueError, match="`layout` must be one of"):
         table([[0]], 8, "sines first")

@@ -1,4 +1,4 @@
-"""Scaled dot products against a float64 sum over every pair."""
+"""Scaled dot-product scores against a float64 loop."""
 
 import keras
 import numpy as np
@@ -6,8 +6,8 @@ import pytest
 from keras import ops
 
 from keras_attn.ops import scaled_dot_scores
-from tests.gradients import gradient
-from tests.ops.cases import (
+from tests.helpers.gradients import gradient
+from tests.helpers.ops_cases import (
     BATCH,
     HEADS,
     LENGTH,
@@ -40,8 +40,8 @@ def test_scores(key_heads, scale):
     assert_differs(values(scores), loop(query, key, 0.25))
 
 
-def test_a_score_of_the_lecture():
-    """Scores of 112 and 96 over sqrt(64) become weights of .88 and .12."""
+def test_scores_from_the_lecture():
+    """Scores of 112 / sqrt(64) and 96 / sqrt(64) give .88 and .12."""
     query = np.ones((1, 1, 1, 64), "float32")
     key = np.repeat([[[112 / 64]], [[96 / 64]]], 64, -1)[None]
     scores = scaled_dot_scores(query, ops.cast(key, "float32"))

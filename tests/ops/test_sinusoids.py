@@ -1,4 +1,4 @@
-"""Angles: the last position, and what stands beyond it."""
+"""Sinusoids at the largest position and beyond it."""
 
 import keras
 import numpy as np
@@ -11,7 +11,7 @@ from keras_attn.ops.sinusoids import sine_and_cosine
 LAST = 131_071
 
 
-def test_the_last_position_is_exact():
+def test_largest_position_is_exact():
     sine, cosine = sine_and_cosine(ops.convert_to_tensor([[LAST]]), 4)
     angles = LAST * 10000.0 ** (-np.array([0, 2]) / 4)
     for found, expected in ((sine, np.sin(angles)), (cosine, np.cos(angles))):
@@ -20,7 +20,7 @@ def test_the_last_position_is_exact():
 
 
 @pytest.mark.parametrize("function", [sine_and_cosine, sinusoid])
-def test_a_position_beyond_is_refused(function):
+def test_too_large_position_raises(function):
     positions = ops.convert_to_tensor([[0, LAST + 1]])
     with pytest.raises(ValueError, match=r"at most 131,071.*131,072"):
         function(positions, 4)
@@ -32,9 +32,9 @@ class Sine(keras.layers.Layer):
 
 
 @pytest.mark.skipif(
-    keras.backend.backend() == "torch", reason="compiles nothing here"
+    keras.backend.backend() == "torch", reason="this model is not compiled"
 )
-def test_a_position_beyond_is_nan_where_nobody_may_look():
+def test_too_large_position_is_nan_in_compiled_code():
     positions = keras.Input((2,), dtype="int32")
     model = keras.Model(positions, Sine()(positions))
     found = model.predict_on_batch(np.array([[LAST, LAST + 1]], "int32"))

@@ -1,4 +1,4 @@
-"""The one mask, against its rule applied one query and key at a time."""
+"""`Visibility` against a loop over queries and keys."""
 
 import dataclasses
 
@@ -16,8 +16,8 @@ from keras_attn.ops.visibility import (
     is_key_padding_only,
     make_visibility,
 )
-from tests import reference
-from tests.ops.cases import (
+from tests.helpers import reference
+from tests.helpers.ops_cases import (
     BATCH,
     CASES,
     HEADS,
@@ -50,7 +50,7 @@ def test_mutants_of_the_rule_differ(name, how):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_sees_something(name):
+def test_has_visible_key(name):
     seen = has_visible_key(visibility(CASES[name]), LENGTH, LENGTH)
     seen = True if seen is None else ops.convert_to_numpy(seen)
     expected = spread(CASES[name]).any(axis=(1, 3))
@@ -59,7 +59,7 @@ def test_sees_something(name):
     )
 
 
-def test_some_cases_have_rows_that_see_nothing():
+def test_some_cases_have_fully_masked_rows():
     fully_masked = [
         name
         for name, case in CASES.items()
@@ -71,7 +71,7 @@ def test_some_cases_have_rows_that_see_nothing():
 
 
 @pytest.mark.parametrize("case", [{}, {"causal": True}, {"window": 9}])
-def test_lengths_may_differ(case):
+def test_different_lengths(case):
     see = visibility(case)
     np.testing.assert_array_equal(
         spread_out(see, (3, 5)), spread(case, lengths=(3, 5))
@@ -80,13 +80,13 @@ def test_lengths_may_differ(case):
     assert seen is None or bool(ops.all(seen))
 
 
-def test_a_window_can_hide_every_key():
+def test_window_can_mask_every_key():
     see = Visibility(window=1)
     seen = ops.convert_to_numpy(has_visible_key(see, 5, 3))
     np.testing.assert_array_equal(seen, [[True] * 3 + [False] * 2])
 
 
-def test_nothing_to_hide_costs_nothing():
+def test_no_mask_if_nothing_is_masked():
     assert Visibility().to_mask(3, 4) is None
     assert has_visible_key(Visibility(), 3, 4) is None
     assert has_visible_key(Visibility(causal=True), 3, 3) is None
@@ -94,17 +94,17 @@ def test_nothing_to_hide_costs_nothing():
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_only_keys_hidden(name):
+def test_is_key_padding_only(name):
     see = visibility(CASES[name])
     if is_key_padding_only(see):
         mask = spread(CASES[name])
         np.testing.assert_array_equal(
             mask, np.broadcast_to(mask[:, :, :1], mask.shape)
         )
-    hidden = [
+    found = [
         name for name in CASES if is_key_padding_only(visibility(CASES[name]))
     ]
-    assert 0 < len(hidden) < len(CASES)
+    assert 0 < len(found) < len(CASES)
 
 
 def test_is_frozen():
@@ -112,7 +112,7 @@ def test_is_frozen():
         Visibility().causal = True
 
 
-def test_a_mask_becomes_positions():
+def test_mask_is_converted_to_positions():
     mask = np.array([[False, True, True, False, True], [True] * 5])
     see = make_visibility(3, 5, key_mask=ops.convert_to_tensor(mask))
     assert see.query_positions is None
@@ -123,16 +123,16 @@ def test_a_mask_becomes_positions():
     assert see.padding == "any"
 
 
-def test_one_mask_for_both_counts_tokens():
+def test_shared_mask_counts_tokens():
     mask = ops.convert_to_tensor([[False, True, False, True, True]])
     see = make_visibility(5, 5, query_mask=mask, key_mask=mask, window=2)
-    # Two tokens next to each other, though a slot lies between them.
+    # The tokens are adjacent, although there is a slot between them.
     assert spread_out(see, batch=1)[0, 0, 1].tolist() == [
         *(False, True, False, True, False)
     ]
 
 
-def test_differing_masks_count_slots():
+def test_different_masks_count_slots():
     first = ops.convert_to_tensor([[True, True, True, True, True]])
     second = ops.convert_to_tensor([[False, False, True, True, True]])
     see = make_visibility(5, 5, query_mask=first, key_mask=second, causal=True)
@@ -141,7 +141,7 @@ def test_differing_masks_count_slots():
     np.testing.assert_array_equal(spread_out(see, batch=1)[0, 0], expected)
 
 
-def test_explicit_positions_win_and_masks_still_hide():
+def test_explicit_positions_are_used_and_masks_still_apply():
     mask = ops.convert_to_tensor([[True, True, True, False]])
     positions = ops.convert_to_tensor(np.int32([[7, 5, -1, 6]]))
     see = make_visibility(
@@ -162,7 +162,7 @@ def test_explicit_positions_win_and_masks_still_hide():
 
 @pytest.mark.parametrize("dtype", ["bool", "int32", "float32"])
 @pytest.mark.parametrize("axes", ["ts", "bts", "bnts"])
-def test_attention_masks_of_two_to_four_axes(axes, dtype):
+def test_attention_mask_ranks(axes, dtype):
     shape = [
         {"b": BATCH, "n": HEADS, "t": 3, "s": LENGTH}[axis] for axis in axes
     ]
@@ -175,12 +175,12 @@ def test_attention_masks_of_two_to_four_axes(axes, dtype):
 
 
 @pytest.mark.parametrize("rank", [1, 5])
-def test_attention_masks_of_other_ranks_are_refused(rank):
+def test_other_attention_mask_ranks_raise(rank):
     with pytest.raises(ValueError, match="`attention_mask`"):
         make_visibility(2, 2, attention_mask=ops.ones((2,) * rank, "bool"))
 
 
-def test_an_implicit_mask_is_read_and_left():
+def test_implicit_mask_stays_on_tensor():
     vectors = keras.layers.Embedding(5, 4, mask_zero=True)(
         ops.convert_to_tensor(np.int32([[1, 0]]))
     )
@@ -203,10 +203,10 @@ def masks():
     st.sampled_from([None, 1, 2, 9]),
     st.sampled_from(TRUE),
 )
-def test_masks_mean_what_keras_says(
+def test_masks_follow_keras_semantics(
     mask, other, causal, window, self_attention
 ):
-    """Against the words of a user: tokens, slots and who comes later."""
+    """Against a loop over tokens and slots."""
     tensor = ops.convert_to_tensor(mask)
     given = {"query_mask": tensor}
     key_mask = mask
@@ -217,12 +217,12 @@ def test_masks_mean_what_keras_says(
         if other is not None:
             given["key_mask"] = ops.convert_to_tensor(other)
     see = make_visibility(4, 4, causal=causal, window=window, **given)
-    query_places = key_places = np.broadcast_to(np.arange(4), (2, 4))
+    query_at = key_at = np.broadcast_to(np.arange(4), (2, 4))
     if self_attention:
-        query_places = key_places = reference.positions_from_mask(mask)
+        query_at = key_at = reference.positions_from_mask(mask)
     expected = np.zeros((2, HEADS, 4, 4), "bool")
     for b, n, t, s in np.ndindex(*expected.shape):
-        distance = abs(query_places[b, t] - key_places[b, s])
+        distance = abs(query_at[b, t] - key_at[b, s])
         expected[b, n, t, s] = (
             mask[b, t]
             and key_mask[b, s]
@@ -242,7 +242,7 @@ RESTARTING = [[0, 1, 0, 1, 2], [0, 1, 2, 3, 0]]
 
 
 @pytest.mark.parametrize("causal", TRUE)
-def test_segments_restart_the_positions(causal):
+def test_positions_restart_in_segments(causal):
     segments = ops.convert_to_tensor(SEGMENTS)
     see = make_visibility(
         5,
@@ -267,14 +267,14 @@ def test_segments_restart_the_positions(causal):
 
 
 def test_segments_and_a_mask():
-    """Padding on the left, and a hole in the second sentence."""
+    """Left padding, and padding inside the second sentence."""
     mask = np.array([[0, 1, 1, 0, 1], [1, 1, 1, 1, 1]], "bool")
-    segments, there = (ops.convert_to_tensor(x) for x in (SEGMENTS, mask))
+    segments, mask = (ops.convert_to_tensor(x) for x in (SEGMENTS, mask))
     see = make_visibility(
         5,
         5,
-        query_mask=there,
-        key_mask=there,
+        query_mask=mask,
+        key_mask=mask,
         query_segment_ids=segments,
         key_segment_ids=segments,
         window=2,
@@ -294,7 +294,7 @@ def test_segments_and_a_mask():
 
 @pytest.mark.parametrize("relative", TRUE)
 def test_two_masks_and_segments(relative):
-    """Where the distance matters, both sides count slots of the sentence."""
+    """If the distance matters, both sides count slots of the sentence."""
     mask = np.array([[0, 1, 1, 0, 1], [1, 1, 1, 1, 1]], "bool")
     segments = ops.convert_to_tensor(SEGMENTS)
     see = make_visibility(
@@ -312,7 +312,7 @@ def test_two_masks_and_segments(relative):
 
 
 @pytest.mark.parametrize("causal", TRUE)
-def test_a_sentence_without_a_partner_sees_nothing(causal):
+def test_unmatched_segments_are_fully_masked(causal):
     positions, queries, keys = (
         ops.convert_to_tensor(x)
         for x in (np.int32(RESTARTING), SEGMENTS, SEGMENTS[::-1])
@@ -328,7 +328,7 @@ def test_a_sentence_without_a_partner_sees_nothing(causal):
     assert not seen.any()
 
 
-def test_given_positions_win_over_segments():
+def test_explicit_positions_override_segments():
     segments, given = (
         ops.convert_to_tensor(x) for x in (SEGMENTS, SEGMENTS + 7)
     )
@@ -346,7 +346,7 @@ def test_given_positions_win_over_segments():
 
 
 @pytest.mark.parametrize("side", ["query", "key"])
-def test_segments_on_one_side_are_refused(side):
+def test_segments_on_one_side_raise(side):
     other = {"query": "key", "key": "query"}[side]
     with pytest.raises(ValueError, match=f"together.*{other}_segment_ids=None"):
         make_visibility(
@@ -354,7 +354,7 @@ def test_segments_on_one_side_are_refused(side):
         )
 
 
-def test_distance_counts_slots_of_two_masks():
+def test_relative_distance_counts_slots():
     mask = ops.convert_to_tensor([[False, True, True]])
     see = make_visibility(3, 3, key_mask=mask, relative=True)
     assert see.query_positions is None

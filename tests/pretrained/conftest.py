@@ -1,4 +1,4 @@
-"""Talkative models: theirs, and ours with their weights."""
+"""Fixtures with transformers models and ours with the same weights."""
 
 import pytest
 
@@ -9,10 +9,10 @@ from tests.pretrained.hugging_face import CASES
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
-    """Returns a function of the number of a case: their model and ours.
+    """Returns a function from a case number to their model and ours.
 
-    Ours is one model with other weights each time, so that a search is
-    compiled once.
+    Ours is always the same model with new weights, so that a search is compiled
+    once.
     """
     ours, weights = None, []
     for case in CASES:

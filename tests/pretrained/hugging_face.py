@@ -1,4 +1,4 @@
-"""Small models of transformers, none of whose weights is a zero or a one."""
+"""Small transformers models with random weights."""
 
 import numpy as np
 import pytest
@@ -8,21 +8,21 @@ torch = pytest.importorskip("torch")
 import transformers
 
 SIZE = 17  # of the vocabulary
-PAD = 16  # also the start of every target
+PAD = 16  # also the start token of targets
 END = 0
 SOURCE = np.array([[5, 6, 7, 8, END], [9, 4, END, PAD, PAD]], "int32")
 TARGET = np.array([[PAD, 9, 4, 3], [PAD, 7, PAD, PAD]], "int32")
 
-# What `talkative` makes of these ends soon, late or not at all. In float64 a
-# beam search keeps nothing that is less than 6e-5 better than what it drops:
-# rounding decides nothing.
+# Arguments of `talkative` whose sequences end early, late or not at all. In a
+# float64 beam search, kept and dropped scores differ by at least 6e-5: rounding
+# decides nothing.
 CASES = [
     (5, 0.25, 0.5, 0.0),
     (1, 0.25, 0.5, 1.0),
     (20, 0.4, 0.5, 1.0),
     (11, 0.6, 0.5, 1.0),
 ]
-LENGTH = 12  # of the sequences, at most
+LENGTH = 12  # maximum sequence length
 SOURCES = np.array(
     [
         [13, 10, 8, 5, 5, END],
@@ -56,7 +56,7 @@ CONFIG = {
 
 
 def marian(seed=0, scale=0.4, **config):
-    """Returns a `MarianMTModel` with random weights, ready to answer."""
+    """Returns a `MarianMTModel` with random weights, in eval mode."""
     model = transformers.MarianMTModel(
         transformers.MarianConfig(**(CONFIG | config))
     )
@@ -76,15 +76,16 @@ def talkative(seed, embedding, scale, ending):
 
     Args:
         seed: int.
-        embedding: float. Spread of the embeddings: how sure the model is.
-        scale: float. Spread of the other kernels.
+        embedding: float. Standard deviation of the embeddings, which sets the
+            confidence of the model.
+        scale: float. Standard deviation of the other kernels.
         ending: float. Added to the logit of the end token.
     """
     model = marian(seed, scale)
     draw = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, tensor in model.state_dict().items():
-            # A large offset before the logits would settle the token.
+            # A large beta before the logits would determine the token.
             if "layer_norm" in name:
                 tensor.normal_(std=0.1, generator=draw)
                 tensor.add_(float("weight" in name))
@@ -95,7 +96,7 @@ def talkative(seed, embedding, scale, ending):
 
 
 def logits(model, source=SOURCE, target=TARGET):
-    """Returns the logits of a model of transformers, and the real rows."""
+    """Returns the logits of a transformers model."""
     source, target = torch.tensor(source).long(), torch.tensor(target).long()
     with torch.no_grad():
         return model(
@@ -106,10 +107,10 @@ def logits(model, source=SOURCE, target=TARGET):
 
 
 def generated(model, source=SOURCES, max_new_tokens=LENGTH, **kwargs):
-    """Returns what `generate` of transformers finds.
+    """Returns the result of `generate` in transformers.
 
     Returns:
-        Tokens (B, t, L), without the start and padded; the result itself.
+        Padded tokens (B, t, L) without the start token; the raw result.
     """
     source = torch.tensor(source).long()
     result = model.generate(

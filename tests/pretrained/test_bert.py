@@ -1,4 +1,4 @@
-"""BERT models of transformers, with and without heads."""
+"""BERT models against transformers, with and without heads."""
 
 import json
 
@@ -9,7 +9,7 @@ from safetensors.numpy import load_file, save_file
 
 from keras_attn import models, pretrained
 from keras_attn.pretrained.bert import BERT
-from tests.blocks.weight_gradients import layer_gradients, weighted_sum
+from tests.helpers.weight_gradients import layer_gradients, weighted_sum
 
 torch = pytest.importorskip("torch")
 
@@ -53,12 +53,12 @@ HEADS = {
 IDS = np.array([[2, 5, 6, 7, 8], [2, 9, 4, 3, 3]], "int32")
 SEGMENTS = np.array([[0, 0, 0, 1, 1], [0, 1, 1, 0, 0]], "int32")
 MASK = np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]], "int32")
-THERE = MASK == 1
+TOKEN_MASK = MASK == 1
 every_head = pytest.mark.parametrize("head", HEADS)
 
 
 def bert(head="BertModel", seed=0, scale=0.4, **config):
-    """Returns a model of transformers with random weights."""
+    """Returns a transformers model with random weights."""
     kind = getattr(transformers, head)
     if head == "BertForQuestionAnswering":
         config["num_labels"] = 2
@@ -77,7 +77,7 @@ def long(array):
 
 
 def theirs_on(model, ids=IDS, segments=SEGMENTS, mask=MASK, **kwargs):
-    """Returns the outputs of a model of transformers."""
+    """Returns the outputs of a transformers model."""
     parts = ids, segments, mask
     if isinstance(model, transformers.BertForMultipleChoice):
         parts = [part[None] for part in parts]
@@ -88,7 +88,7 @@ def theirs_on(model, ids=IDS, segments=SEGMENTS, mask=MASK, **kwargs):
 
 
 def ours_on(model, ids=IDS, segments=SEGMENTS, mask=MASK):
-    """Returns the outputs of one of ours, as a dict of theirs."""
+    """Returns the outputs of our model under their names."""
     inputs = {"token_ids": ids, "segment_ids": segments, "padding_mask": mask}
     if isinstance(model, models.MultipleChoice):
         inputs = {name: part[None] for name, part in inputs.items()}
@@ -118,18 +118,18 @@ def check_equal(model, theirs, atol=1e-4, **inputs):
     with torch.no_grad():
         expected = theirs_on(theirs, **inputs)
     found = ours_on(model, **inputs)
-    there = inputs.get("mask", MASK) == 1
+    token_mask = inputs.get("mask", MASK) == 1
     for name, tensor in found.items():
         mine, right = to_numpy(tensor), expected[name].numpy()
-        if right.shape[:2] == there.shape and name != "pooler_output":
-            mine, right = mine[there], right[there]
+        if right.shape[:2] == token_mask.shape and name != "pooler_output":
+            mine, right = mine[token_mask], right[token_mask]
         assert mine.shape == right.shape
         np.testing.assert_allclose(mine, right, atol=atol, err_msg=name)
         assert np.abs(right).max() > 0.01
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_same_vectors_of_every_form(form, tmp_path):
+def test_same_outputs_of_every_form(form, tmp_path):
     theirs = bert(**FORMS[form])
     theirs.save_pretrained(tmp_path)
     model = pretrained.load(tmp_path)
@@ -146,11 +146,11 @@ def test_same_outputs_of_every_head(head, tmp_path):
     check_equal(model, theirs)
 
 
-def test_masks_and_segments_that_are_left_out(tmp_path):
+def test_default_mask_and_segments(tmp_path):
     theirs = bert()
     theirs.save_pretrained(tmp_path)
     model = pretrained.load(tmp_path)
-    ids = np.where(THERE, IDS, 0).astype("int32")
+    ids = np.where(TOKEN_MASK, IDS, 0).astype("int32")
     expected = ours_on(model, ids, np.zeros_like(ids), MASK)
     found = model(ids)
     np.testing.assert_array_equal(
@@ -160,21 +160,21 @@ def test_masks_and_segments_that_are_left_out(tmp_path):
 
 
 def test_padding_on_the_left(tmp_path):
-    """Positions count tokens, which transformers has to be told."""
+    """Positions count tokens, which transformers needs as `position_ids`."""
     theirs = bert()
     theirs.save_pretrained(tmp_path)
     model = pretrained.load(tmp_path)
     mask = np.array([[1, 1, 1, 1, 1], [0, 0, 1, 1, 1]], "int32")
-    places = np.maximum(mask.cumsum(axis=1) - 1, 0)
+    positions = np.maximum(mask.cumsum(axis=1) - 1, 0)
     with torch.no_grad():
-        expected = theirs_on(theirs, mask=mask, position_ids=long(places))
+        expected = theirs_on(theirs, mask=mask, position_ids=long(positions))
     found = ours_on(model, mask=mask)
     np.testing.assert_allclose(
         to_numpy(found["last_hidden_state"])[mask == 1],
         expected["last_hidden_state"].numpy()[mask == 1],
         atol=1e-4,
     )
-    # The pooled token is the first one, not a place of padding.
+    # The pooled token is the first one that is not padding.
     alone = ours_on(model, IDS[1:, 2:], SEGMENTS[1:, 2:], mask[1:, 2:])
     np.testing.assert_allclose(
         to_numpy(found["pooler_output"])[1:],
@@ -197,7 +197,7 @@ def test_same_gradients(head, tmp_path):
         shape = tuple(outputs[name].shape)
         upstream[name] = rng.normal(size=shape).astype("float32")
         if shape[:2] == MASK.shape:
-            upstream[name][~THERE] = 0
+            upstream[name][~TOKEN_MASK] = 0
         total = total + (outputs[name] * torch.tensor(upstream[name])).sum()
     total.backward()
 
@@ -222,7 +222,7 @@ def test_same_gradients(head, tmp_path):
 
 
 @every_head
-def test_written_back(head, tmp_path):
+def test_save_round_trip(head, tmp_path):
     theirs = bert(head)
     theirs.save_pretrained(tmp_path / "theirs")
     model = pretrained.load(tmp_path / "theirs")
@@ -236,8 +236,8 @@ def test_written_back(head, tmp_path):
         np.testing.assert_array_equal(one[name].numpy(), other[name].numpy())
 
 
-def test_a_file_of_early_days(tmp_path):
-    """Names of TensorFlow, copies, a constant; a second task in the file."""
+def test_file_of_an_early_version(tmp_path):
+    """TensorFlow names, copies, a constant, and a second task in the file."""
     theirs = bert("BertForPreTraining")
     theirs.save_pretrained(tmp_path)
     path = tmp_path / "model.safetensors"
@@ -259,7 +259,7 @@ def test_a_file_of_early_days(tmp_path):
     check_equal(model, theirs)
 
 
-def test_a_classifier_of_our_own_is_read_by_transformers(tmp_path):
+def test_transformers_loads_our_classifier(tmp_path):
     encoder = models.Bert(SIZE, 1, 2, 8, 12, max_sequence_length=24)
     model = models.SequenceClassifier(encoder, num_classes=4)
     pretrained.save(model, tmp_path)
@@ -299,7 +299,7 @@ def test_a_classifier_of_our_own_is_read_by_transformers(tmp_path):
         ),
     ],
 )
-def test_a_config_that_does_not_fit(values, message, tmp_path):
+def test_invalid_config_raises(values, message, tmp_path):
     bert().save_pretrained(tmp_path)
     path = tmp_path / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | values))
@@ -335,7 +335,7 @@ def test_a_config_that_does_not_fit(values, message, tmp_path):
         ),
     ],
 )
-def test_a_model_that_is_no_bert(make, message, tmp_path):
+def test_unsupported_model_raises(make, message, tmp_path):
     sizes = {"num_layers": 1, "num_heads": 2, "hidden_dim": 8}
     model = make(vocabulary_size=SIZE, intermediate_dim=12, **sizes)
     with pytest.raises(ValueError, match=message):

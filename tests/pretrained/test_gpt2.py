@@ -1,4 +1,4 @@
-"""GPT-2 models of transformers, read, run, continued and written back."""
+"""GPT-2 models against transformers: logits, generation and round trips."""
 
 import json
 
@@ -11,7 +11,7 @@ from keras_attn import pretrained
 from keras_attn.decoding import BeamSearch
 from keras_attn.models import GPT
 from keras_attn.pretrained.gpt2 import GPT2
-from tests.blocks.weight_gradients import layer_gradients, weighted_sum
+from tests.helpers.weight_gradients import layer_gradients, weighted_sum
 
 torch = pytest.importorskip("torch")
 
@@ -50,7 +50,7 @@ UPSTREAM = np.random.default_rng(1).normal(size=(2, 5, SIZE)).astype("float32")
 
 
 def gpt2(seed=0, scale=0.4, kind=transformers.GPT2LMHeadModel, **config):
-    """Returns a model of transformers with random weights."""
+    """Returns a transformers model with random weights."""
     model = kind(transformers.GPT2Config(**(CONFIG | config)))
     draw = torch.Generator().manual_seed(seed)
     with torch.no_grad():
@@ -66,7 +66,7 @@ def long(array):
 
 
 def logits(model, ids=IDS, mask=None):
-    """Returns their logits; positions count tokens where there is a mask."""
+    """Returns their logits, with positions that count tokens under a mask."""
     kwargs = {}
     if mask is not None:
         positions = np.maximum(mask.cumsum(axis=1) - 1, 0)
@@ -94,7 +94,7 @@ def test_same_logits_and_hidden_states(form, tmp_path):
 
 
 @pytest.mark.parametrize("mask", [LEFT, LEFT[:, ::-1]], ids=["left", "right"])
-def test_same_logits_beside_padding(mask, tmp_path):
+def test_same_logits_with_padding(mask, tmp_path):
     theirs = gpt2()
     theirs.save_pretrained(tmp_path)
     model = pretrained.load(tmp_path)
@@ -102,9 +102,9 @@ def test_same_logits_beside_padding(mask, tmp_path):
     with torch.no_grad():
         expected = logits(theirs, IDS, mask).numpy()
     found = model({"token_ids": IDS, "padding_mask": mask})
-    there = mask == 1
+    token_mask = mask == 1
     np.testing.assert_allclose(
-        to_numpy(found)[there], expected[there], atol=1e-4
+        to_numpy(found)[token_mask], expected[token_mask], atol=1e-4
     )
 
 
@@ -130,7 +130,7 @@ def test_same_gradients(tmp_path):
 
 
 @pytest.mark.parametrize("form", ["one layer, odd widths", "untied"])
-def test_written_back(form, tmp_path):
+def test_save_round_trip(form, tmp_path):
     theirs = gpt2(**FORMS[form])
     theirs.save_pretrained(tmp_path / "theirs")
     model = pretrained.load(tmp_path / "theirs")
@@ -157,8 +157,8 @@ def test_no_special_ids(tmp_path):
     assert (again.generate([[1, 2]], max_new_tokens=4).lengths == 4).all()
 
 
-def test_a_file_of_early_days(tmp_path):
-    """Without the prefix, with what hid the future as tensors."""
+def test_file_of_an_early_version(tmp_path):
+    """Without the prefix, and with the causal masks as tensors."""
     theirs = gpt2(kind=transformers.GPT2Model)
     theirs.save_pretrained(tmp_path)
     expected = pretrained.load(tmp_path)
@@ -182,13 +182,13 @@ def test_a_file_of_early_days(tmp_path):
         pretrained.load(tmp_path)
 
 
-# Of their searches: rounding decides nothing, and ends come at all times.
+# Searches in which rounding decides nothing and lengths differ.
 SEEDS = (4, 7, 10)
 PROMPTS = [[5, 6, 7, 8, 2], [9, 4, 3], [1]]
 
 
 def continued(theirs, max_new_tokens=8, **kwargs):
-    """Returns what `generate` of transformers adds to left-padded prompts."""
+    """Returns the new tokens of transformers for left-padded prompts."""
     width = max(map(len, PROMPTS))
     ids = [[END] * (width - len(row)) + row for row in PROMPTS]
     mask = [[0] * (width - len(row)) + [1] * len(row) for row in PROMPTS]
@@ -207,14 +207,14 @@ def continued(theirs, max_new_tokens=8, **kwargs):
 
 @pytest.fixture(scope="module")
 def talkative(tmp_path_factory):
-    """Their models, and ours of one shape, so that a search compiles once."""
+    """Their models, and one of ours, so that a search is compiled once."""
     directory = tmp_path_factory.mktemp("gpt2")
     pairs = []
     for seed in SEEDS:
         theirs = gpt2(seed, scale=0.3)
         with torch.no_grad():
             matrix = theirs.transformer.wte.weight.mul_(4)
-            # So that ends come at all.
+            # Makes end tokens likely enough.
             theirs.transformer.ln_f.bias.add_(0.3 * matrix[END])
         theirs.save_pretrained(directory)
         ours = pretrained.load(directory)
@@ -222,7 +222,7 @@ def talkative(tmp_path_factory):
     return ours, pairs
 
 
-def test_greedy_search_goes_on_as_theirs(talkative):
+def test_greedy_search_equals_theirs(talkative):
     ours, pairs = talkative
     lengths = set()
     for theirs, weights in pairs:
@@ -233,7 +233,7 @@ def test_greedy_search_goes_on_as_theirs(talkative):
     assert len(lengths) > 1
 
 
-def test_beam_search_goes_on_as_theirs(talkative):
+def test_beam_search_equals_theirs(talkative):
     ours, pairs = talkative
     strategy = BeamSearch(3, 2, length_penalty=0.0)
     for theirs, weights in pairs:
@@ -268,7 +268,7 @@ def test_beam_search_goes_on_as_theirs(talkative):
         ({"eos_token_id": SIZE}, r"`end_id` must lie in \[0, 17\)"),
     ],
 )
-def test_a_config_that_does_not_fit(values, message, tmp_path):
+def test_invalid_config_raises(values, message, tmp_path):
     gpt2().save_pretrained(tmp_path)
     path = tmp_path / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | values))
@@ -290,7 +290,7 @@ def test_a_config_that_does_not_fit(values, message, tmp_path):
         ({"activation": "elu"}, "`activation` must be one of .*'elu'"),
     ],
 )
-def test_a_model_that_is_no_gpt2(arguments, message, tmp_path):
+def test_unsupported_model_raises(arguments, message, tmp_path):
     model = GPT(SIZE, 1, 2, 8, max_sequence_length=8, **arguments)
     with pytest.raises(ValueError, match=message):
         pretrained.save(model, tmp_path)

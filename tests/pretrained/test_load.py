@@ -1,4 +1,4 @@
-"""What `load` refuses, and what it lets pass in files of other ages."""
+"""Errors of `load`, and files of earlier versions."""
 
 import json
 
@@ -16,7 +16,7 @@ SHARED = "model.shared.weight"
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    """Config and tensors as transformers writes them."""
+    """Config and tensors written by transformers."""
     folder = tmp_path_factory.mktemp("marian")
     hugging_face.marian().save_pretrained(folder)
     config = json.loads((folder / "config.json").read_text())
@@ -25,8 +25,8 @@ def written(tmp_path_factory):
 
 @pytest.fixture
 def load(written, tmp_path):
-    """Loads what was written, with some values and tensors in the place of
-    others; None takes them away."""
+    """Returns a function that loads the written files with some values and
+    tensors replaced, or removed where None."""
 
     def load(values=None, tensors=None):
         config, arrays = (
@@ -77,13 +77,13 @@ def load(written, tmp_path):
         ({"static_position_embeddings": False}, "`static_position_embed"),
     ],
 )
-def test_config_that_is_not_supported(values, message, load):
+def test_unsupported_config_raises(values, message, load):
     with pytest.raises(ValueError, match=message) as info:
         load(values)
     assert "\n" not in str(info.value)
 
 
-def test_config_of_an_early_file(load):
+def test_config_of_an_early_version(load):
     early = {
         "add_bias_logits": False,
         "add_final_layer_norm": False,
@@ -101,7 +101,7 @@ def test_config_of_an_early_file(load):
     assert load(early).target_vocabulary_size is None
 
 
-def test_values_that_are_left_out(load):
+def test_default_config_values(load):
     model = load(
         {
             "attention_dropout": None,
@@ -118,7 +118,7 @@ def test_values_that_are_left_out(load):
         "dropout": 0.1,
         "activation": "gelu",
     }
-    assert (model.max_length, model.scale_embedding) == (1024, False)
+    assert (model.max_sequence_length, model.scale_embedding) == (1024, False)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_values_that_are_left_out(load):
         ),
         (
             {TABLE: np.ones((32, 8), "float32")},
-            f"`{TABLE}` .* follows from config.json.*other values",
+            f"`{TABLE}` .* agree with config.json.*other values",
         ),
         (
             {TABLE: np.ones((16, 8), "float32")},
@@ -152,14 +152,14 @@ def test_values_that_are_left_out(load):
         ),
     ],
 )
-def test_tensors_that_do_not_fit(tensors, message, load):
+def test_tensor_mismatch_raises(tensors, message, load):
     with pytest.raises(ValueError, match=message) as info:
         load(tensors=tensors)
     assert "\n" not in str(info.value)
 
 
-def test_tensors_of_an_early_file(load, written):
-    """Tied matrices once more, and tables that are now computed."""
+def test_tensors_of_an_early_version(load, written):
+    """Copies of tied matrices, and position tables that are now computed."""
     model = hugging_face.marian()
     matrix = written[1][SHARED]
     table = model.model.encoder.embed_positions.weight.numpy()
@@ -179,20 +179,20 @@ def test_tensors_of_an_early_file(load, written):
 
 
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
-def test_a_file_that_is_missing(name, load, tmp_path):
+def test_missing_file_raises(name, load, tmp_path):
     load()
     (tmp_path / name).unlink()
     with pytest.raises(ValueError, match=f"`directory` .*with {name} in it"):
         pretrained.load(tmp_path)
 
 
-def test_a_name_on_a_hub():
-    with pytest.raises(ValueError, match="nothing is fetched from a network"):
+def test_hub_name_raises():
+    with pytest.raises(ValueError, match="nothing is downloaded"):
         pretrained.load("Helsinki-NLP/opus-mt-en-de")
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"\xff\xfe"])
-def test_a_damaged_config(content, load, tmp_path):
+def test_damaged_config_raises(content, load, tmp_path):
     load()
     (tmp_path / "config.json").write_bytes(content)
     with pytest.raises(ValueError, match="must be a JSON object") as info:
@@ -201,10 +201,10 @@ def test_a_damaged_config(content, load, tmp_path):
 
 
 @pytest.mark.parametrize("size", [0, 50, -1])
-def test_a_damaged_file_of_tensors(size, load, tmp_path):
+def test_damaged_tensor_file_raises(size, load, tmp_path):
     load()
     path = tmp_path / "model.safetensors"
     path.write_bytes(path.read_bytes()[:size])
-    with pytest.raises(ValueError, match="whole file of safetensors") as info:
+    with pytest.raises(ValueError, match="complete safetensors file") as info:
         pretrained.load(tmp_path)
     assert "\n" not in str(info.value)

@@ -1,4 +1,4 @@
-"""Marian models of transformers, read, run and written back."""
+"""Marian models against transformers: logits and round trips."""
 
 import json
 
@@ -30,7 +30,7 @@ FORMS = {
     },
     "shallow decoder": {"encoder_layers": 3, "decoder_layers": 1},
 }
-THERE = np.array([[True] * 4, [True, True, False, False]])
+TOKEN_MASK = np.array([[True] * 4, [True, True, False, False]])
 
 
 def to_numpy(tensor):
@@ -46,11 +46,13 @@ def test_same_logits(form, tmp_path):
     expected = hugging_face.logits(theirs)
     found = to_numpy(model((SOURCE, TARGET)))
     assert np.abs(expected).max() > 1
-    np.testing.assert_allclose(found[THERE], expected[THERE], atol=1e-4)
+    np.testing.assert_allclose(
+        found[TOKEN_MASK], expected[TOKEN_MASK], atol=1e-4
+    )
 
 
 def without(theirs, name):
-    """Sets to its neutral value what a reader might forget."""
+    """Sets the weights with this name to their neutral values."""
     with torch.no_grad():
         for key, tensor in theirs.state_dict().items():
             if name in key:
@@ -61,13 +63,13 @@ def without(theirs, name):
 @pytest.mark.parametrize(
     "name", ["final_logits_bias", "layer_norm.weight", "layer_norm.bias"]
 )
-def test_what_a_reader_might_forget_matters(name):
+def test_easily_forgotten_weights_matter(name):
     expected = hugging_face.logits(hugging_face.marian())
     found = hugging_face.logits(without(hugging_face.marian(), name))
-    assert np.abs(found - expected)[THERE].max() > 0.1
+    assert np.abs(found - expected)[TOKEN_MASK].max() > 0.1
 
 
-def test_the_start_is_seen_although_it_is_padding(tmp_path):
+def test_start_token_with_the_padding_id_is_visible(tmp_path):
     theirs = hugging_face.marian()
     with torch.no_grad():
         theirs.model.shared.weight[PAD] *= 3
@@ -76,9 +78,11 @@ def test_the_start_is_seen_although_it_is_padding(tmp_path):
     assert (model.start_id, model.pad_id, model.end_id) == (PAD, PAD, END)
     expected = hugging_face.logits(theirs)
     np.testing.assert_allclose(
-        to_numpy(model((SOURCE, TARGET)))[THERE], expected[THERE], atol=1e-4
+        to_numpy(model((SOURCE, TARGET)))[TOKEN_MASK],
+        expected[TOKEN_MASK],
+        atol=1e-4,
     )
-    # Padding behind it, of the same id, is none the less hidden.
+    # Padding after it, with the same id, is masked.
     alone = model((SOURCE[1:, :3], TARGET[1:, :2]))
     np.testing.assert_allclose(to_numpy(alone)[0], expected[1, :2], atol=1e-4)
 
@@ -91,10 +95,12 @@ def test_files_in_half_precision(dtype, tmp_path):
     )
     expected = hugging_face.logits(theirs.eval())
     found = to_numpy(pretrained.load(tmp_path)((SOURCE, TARGET)))
-    np.testing.assert_allclose(found[THERE], expected[THERE], atol=1e-4)
+    np.testing.assert_allclose(
+        found[TOKEN_MASK], expected[TOKEN_MASK], atol=1e-4
+    )
 
 
-def test_a_policy_of_the_user_is_kept(tmp_path):
+def test_dtype_policy_of_the_user_is_used(tmp_path):
     hugging_face.marian().save_pretrained(tmp_path)
     expected = pretrained.load(tmp_path).get_weights()
     keras.config.set_dtype_policy("mixed_bfloat16")
@@ -108,7 +114,7 @@ def test_a_policy_of_the_user_is_kept(tmp_path):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_written_back(form, tmp_path):
+def test_save_round_trip(form, tmp_path):
     first, second = tmp_path / "first", tmp_path / "second"
     theirs = hugging_face.marian(**FORMS[form])
     theirs.save_pretrained(first)
@@ -135,7 +141,7 @@ def test_written_back(form, tmp_path):
         np.testing.assert_array_equal(to_numpy(mine), to_numpy(right))
 
 
-def test_a_model_of_ours_is_read_by_transformers(tmp_path):
+def test_transformers_loads_our_model(tmp_path):
     model = Transformer(
         SIZE,
         num_layers=1,
@@ -156,6 +162,8 @@ def test_a_model_of_ours_is_read_by_transformers(tmp_path):
     target[:, 0] = 1
     found = to_numpy(model((SOURCE, target)))
     expected = hugging_face.logits(theirs, target=target)
-    np.testing.assert_allclose(found[THERE], expected[THERE], atol=1e-4)
+    np.testing.assert_allclose(
+        found[TOKEN_MASK], expected[TOKEN_MASK], atol=1e-4
+    )
     assert theirs.generation_config.decoder_start_token_id == 1
     assert theirs.generation_config.bad_words_ids == [[1], [PAD]]

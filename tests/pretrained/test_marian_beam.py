@@ -13,7 +13,7 @@ every_penalty = pytest.mark.parametrize("penalty", [1.0, *once([0.0, 2.0])])
 
 
 def beams(theirs, penalty, **kwargs):
-    """Returns their four best sequences, and their scores."""
+    """Returns their four best sequences and scores."""
     tokens, result = hugging_face.generated(
         theirs,
         num_beams=4,
@@ -28,8 +28,8 @@ def beams(theirs, penalty, **kwargs):
 
 @every_penalty
 @pytest.mark.parametrize("number", range(len(CASES)))
-def test_same_four_best(number, penalty, models):
-    """With "never" transformers stops where nothing can win, as we do."""
+def test_same_four_best_sequences(number, penalty, models):
+    """With "never", transformers has the same stopping criterion."""
     theirs, ours = models(number)
     tokens, scores = beams(theirs, penalty, early_stopping="never")
     strategy = BeamSearch(
@@ -44,11 +44,11 @@ def test_same_four_best(number, penalty, models):
 
 
 @every_penalty
-def test_a_default_search_of_theirs_finds_nothing_better(penalty, models):
-    """By default transformers may stop too soon: ours is as good or better.
+def test_at_least_as_good_as_their_default_search(penalty, models):
+    """By default transformers may stop too early.
 
-    Its guess is that a hypothesis wins at its present length or not at all,
-    which is right without a penalty.
+    Its heuristic bounds the score of a hypothesis at its current length, which
+    is exact only without a length penalty.
     """
     strategy = BeamSearch(
         num_beams=4, length_penalty=penalty, length_penalty_type="power"
@@ -82,15 +82,15 @@ def test_one_beam_is_greedy_search(models):
         np.testing.assert_array_equal(found.tokens, expected)
 
 
-def test_the_cases_tell_penalties_and_widths_apart(models):
-    """Else equal results would say little."""
+def test_cases_distinguish_penalties_and_beam_widths(models):
+    """Otherwise equal results would prove little."""
     differ = np.zeros(3, "int")
     for number in range(len(CASES)):
         theirs, _ = models(number)
         greedy, _ = hugging_face.generated(theirs, num_beams=1, do_sample=False)
         best = [beams(theirs, p, early_stopping="never")[0] for p in PENALTIES]
-        for place, (one, other) in enumerate(
+        for index, (one, other) in enumerate(
             [(best[0], best[1]), (best[1], best[2]), (best[1], greedy)]
         ):
-            differ[place] += (one[:, 0] != other[:, 0]).any(-1).sum()
+            differ[index] += (one[:, 0] != other[:, 0]).any(-1).sum()
     assert (differ >= 3).all(), differ

@@ -25,7 +25,7 @@ def test_same_tokens_and_scores(number, models):
     assert len(set(found.lengths[:, 0])) > 2
 
 
-def test_transformers_forces_an_end_and_we_do_not(models):
+def test_only_transformers_forces_an_end_token(models):
     theirs, ours = models(0)
     forced, _ = hugging_face.generated(
         theirs, num_beams=1, do_sample=False, forced_eos_token_id=END

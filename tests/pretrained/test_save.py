@@ -1,4 +1,4 @@
-"""What `save` refuses, and what is left where it fails."""
+"""Errors of `save`, and atomic writes."""
 
 import os
 
@@ -8,8 +8,8 @@ import pytest
 
 from keras_attn import pretrained
 from keras_attn.models import Transformer
-from tests.contract import randomize
-from tests.full_disk import full_disk
+from tests.helpers.contract import randomize
+from tests.helpers.full_disk import full_disk
 
 SIZES = {
     "source_vocabulary_size": 11,
@@ -50,14 +50,14 @@ def small(**kwargs):
         ({"activation": "elu"}, "`activation` must be one of gelu, .*'elu'"),
     ],
 )
-def test_a_model_that_is_no_marian_model(arguments, message, tmp_path):
+def test_unsupported_model_raises(arguments, message, tmp_path):
     with pytest.raises(ValueError, match=message) as info:
         pretrained.save(small(**arguments), tmp_path)
     assert "\n" not in str(info.value)
     assert os.listdir(tmp_path) == []
 
 
-def test_a_model_of_another_class(tmp_path):
+def test_unsupported_class_raises(tmp_path):
     model = keras.Sequential([keras.layers.Dense(2)])
     with pytest.raises(
         ValueError, match=r"of the families .*marian.*Sequential"
@@ -65,21 +65,21 @@ def test_a_model_of_another_class(tmp_path):
         pretrained.save(model, tmp_path)
 
 
-def test_adapters_have_no_place(tmp_path):
+def test_adapters_raise(tmp_path):
     model = small()
     model.layers[0]._table.enable_lora(2)
     with pytest.raises(ValueError, match=r"nor with adapters.*lora"):
         pretrained.save(model, tmp_path)
 
 
-def test_quantised_weights_have_no_place(tmp_path):
+def test_quantized_weights_raise(tmp_path):
     model = small()
     model._encoder_blocks[0]._network._inner.quantize("int8")
-    with pytest.raises(ValueError, match=r"neither quantised.*scale"):
+    with pytest.raises(ValueError, match=r"neither quantized.*scale"):
         pretrained.save(model, tmp_path)
 
 
-def test_half_precision_is_written_as_float32(tmp_path):
+def test_half_precision_is_saved_as_float32(tmp_path):
     model = small(dtype="bfloat16")
     pretrained.save(model, tmp_path)
     loaded = pretrained.load(tmp_path)
@@ -92,7 +92,7 @@ def test_half_precision_is_written_as_float32(tmp_path):
 
 
 @pytest.mark.parametrize("room", [0, 1000])
-def test_a_write_that_fails_leaves_the_old_files(room, tmp_path):
+def test_failed_write_leaves_the_old_files(room, tmp_path):
     pretrained.save(small(), tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert set(before) == {"config.json", "model.safetensors"}
@@ -106,7 +106,7 @@ def test_a_write_that_fails_leaves_the_old_files(room, tmp_path):
     assert loaded.intermediate_dim == 20
 
 
-def test_a_second_save_replaces_the_first(tmp_path):
+def test_second_save_replaces_the_first(tmp_path):
     pretrained.save(small(), tmp_path)
     (tmp_path / "vocab.json").write_text("{}")
     pretrained.save(small(intermediate_dim=20), tmp_path)

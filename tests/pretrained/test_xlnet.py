@@ -1,4 +1,4 @@
-"""XLNet models of transformers, read, run on every input, and written back."""
+"""XLNet models against transformers: all inputs, memory and round trips."""
 
 import json
 
@@ -9,7 +9,7 @@ import pytest
 from keras_attn import pretrained
 from keras_attn.models import XLNet
 from keras_attn.pretrained.xlnet import XLNET
-from tests.blocks.weight_gradients import layer_gradients, weighted_sum
+from tests.helpers.weight_gradients import layer_gradients, weighted_sum
 
 torch = pytest.importorskip("torch")
 
@@ -43,21 +43,21 @@ FORMS = {
 every_form = pytest.mark.parametrize("form", FORMS)
 DRAW = np.random.default_rng(0)
 IDS = DRAW.integers(3, SIZE, (2, 6)).astype("int32")
-SIDES = np.int32([[0, 0, 0, 1, 1, 1], [0, 1, 1, 1, 1, 0]])
+SEGMENTS = np.int32([[0, 0, 0, 1, 1, 1], [0, 1, 1, 1, 1, 0]])
 HIDDEN = DRAW.random((2, 6, 6)) < 0.5
 TARGETS = np.int32([[2, 5], [0, 3]])
 MAPPING = (TARGETS[..., None] == np.arange(6)).astype("float32")
 UPSTREAM = DRAW.normal(size=(2, 2, SIZE)).astype("float32")
 OURS = {
     "token_ids": IDS,
-    "segment_ids": SIDES,
+    "segment_ids": SEGMENTS,
     "permutation_mask": ~HIDDEN,
     "target_mapping": MAPPING,
 }
 
 
 def xlnet(seed=0, scale=0.4, kind=transformers.XLNetLMHeadModel, **config):
-    """Returns a model of transformers with random weights."""
+    """Returns a transformers model with random weights."""
     model = kind(transformers.XLNetConfig(**(CONFIG | config)))
     draw = torch.Generator().manual_seed(seed)
     with torch.no_grad():
@@ -69,8 +69,8 @@ def xlnet(seed=0, scale=0.4, kind=transformers.XLNetLMHeadModel, **config):
 
 
 def theirs_of(ids=IDS, **more):
-    """Their names for the inputs in `OURS`, or for some of them."""
-    inputs = {"input_ids": ids, "token_type_ids": SIDES}
+    """Returns the inputs in `OURS` under their names."""
+    inputs = {"input_ids": ids, "token_type_ids": SEGMENTS}
     inputs |= {"perm_mask": HIDDEN * 1.0, "target_mapping": MAPPING} | more
     return {
         name: torch.tensor(array).float()
@@ -92,7 +92,7 @@ def close(found, expected, tolerance=1e-4):
 
 @every_form
 def test_same_logits(form, tmp_path):
-    """Of the content, with texts, with orders, with targets."""
+    """Content only, then with segments, permutations and targets."""
     theirs = xlnet(**FORMS[form])
     theirs.save_pretrained(tmp_path)
     model = pretrained.load(tmp_path)
@@ -102,13 +102,13 @@ def test_same_logits(form, tmp_path):
         expected = theirs(**theirs_of(token_type_ids=None, **none)).logits
         assert expected.abs().max() > 1
         close(model(IDS), expected)
-        sided = {"token_ids": IDS, "segment_ids": SIDES}
-        close(model(sided), theirs(**theirs_of(**none)).logits)
+        with_segments = {"token_ids": IDS, "segment_ids": SEGMENTS}
+        close(model(with_segments), theirs(**theirs_of(**none)).logits)
         content = {n: x for n, x in OURS.items() if n != "target_mapping"}
         close(model(content), theirs(**theirs_of(target_mapping=None)).logits)
         close(model(OURS), theirs(**theirs_of()).logits)
         hidden = theirs.transformer(**theirs_of(**none)).last_hidden_state
-        close(model.encode(sided)[0], hidden)
+        close(model.encode(with_segments)[0], hidden)
 
 
 @pytest.mark.parametrize("form", ["plain", "both directions"])
@@ -132,7 +132,7 @@ def test_same_memory(form, tmp_path):
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_same_logits_beside_padding(side, tmp_path):
+def test_same_logits_with_padding(side, tmp_path):
     theirs = xlnet()
     theirs.save_pretrained(tmp_path)
     model = pretrained.load(tmp_path)
@@ -147,11 +147,15 @@ def test_same_logits_beside_padding(side, tmp_path):
     padded = OURS | {"padding_mask": mask}
     content = {n: padded[n] for n in ("token_ids", "segment_ids")}
     found = to_numpy(model(content | {"padding_mask": mask}))
-    there = mask == 1
-    np.testing.assert_allclose(found[there], expected.numpy()[there], atol=1e-4)
-    there = np.take_along_axis(mask, TARGETS, axis=1) == 1
+    token_mask = mask == 1
     np.testing.assert_allclose(
-        to_numpy(model(padded))[there], asked.numpy()[there], atol=1e-4
+        found[token_mask], expected.numpy()[token_mask], atol=1e-4
+    )
+    token_mask = np.take_along_axis(mask, TARGETS, axis=1) == 1
+    np.testing.assert_allclose(
+        to_numpy(model(padded))[token_mask],
+        asked.numpy()[token_mask],
+        atol=1e-4,
     )
 
 
@@ -178,14 +182,14 @@ def test_same_gradients(tmp_path):
 
 
 @every_form
-def test_written_back(form, tmp_path):
+def test_save_round_trip(form, tmp_path):
     theirs = xlnet(**FORMS[form])
     theirs.save_pretrained(tmp_path / "theirs")
     model = pretrained.load(tmp_path / "theirs")
     pretrained.save(model, tmp_path / "ours")
     found = transformers.XLNetLMHeadModel.from_pretrained(tmp_path / "ours")
     with torch.no_grad():
-        # One activation has two names, whose last bits differ.
+        # Two names of one activation, which differ in rounding.
         np.testing.assert_allclose(
             found.eval()(**theirs_of()).logits.numpy(),
             theirs(**theirs_of()).logits.numpy(),
@@ -197,7 +201,7 @@ def test_written_back(form, tmp_path):
     }
 
 
-def test_without_a_head(tmp_path):
+def test_model_without_head(tmp_path):
     theirs = xlnet(kind=transformers.XLNetModel, mem_len=None)
     theirs.save_pretrained(tmp_path / "theirs")
     model = pretrained.load(tmp_path / "theirs")
@@ -205,7 +209,7 @@ def test_without_a_head(tmp_path):
     none = {"perm_mask": None, "target_mapping": None}
     with torch.no_grad():
         hidden = theirs(**theirs_of(**none)).last_hidden_state
-    inputs = {"token_ids": IDS, "segment_ids": SIDES}
+    inputs = {"token_ids": IDS, "segment_ids": SEGMENTS}
     close(model.encode(inputs)[0], hidden)
     pretrained.save(model, tmp_path / "ours")
     found = transformers.XLNetModel.from_pretrained(tmp_path / "ours").eval()
@@ -231,7 +235,7 @@ def test_without_a_head(tmp_path):
         ({"ff_activation": "mish"}, "`ff_activation` must be one of"),
     ],
 )
-def test_a_config_that_does_not_fit(values, message, tmp_path):
+def test_invalid_config_raises(values, message, tmp_path):
     xlnet().save_pretrained(tmp_path)
     path = tmp_path / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | values))
@@ -252,7 +256,7 @@ def test_a_config_that_does_not_fit(values, message, tmp_path):
         ),
     ],
 )
-def test_a_model_that_is_none_of_theirs(arguments, message, tmp_path):
+def test_unsupported_model_raises(arguments, message, tmp_path):
     model = XLNet(SIZE, 1, 2, 8, **arguments)
     with pytest.raises(ValueError, match=message):
         pretrained.save(model, tmp_path)

@@ -1,4 +1,4 @@
-"""The built site."""
+"""Fixture of the built site."""
 
 import os
 import pathlib
@@ -11,7 +11,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 
 
 def build_site(folder, *, config="mkdocs.yml"):
-    """Runs the strict build that `make docs` runs."""
+    """Runs the same strict build as `make docs`."""
     return subprocess.run(
         [
             *(sys.executable, "-m", "mkdocs", "build", "--strict"),
@@ -26,7 +26,7 @@ def build_site(folder, *, config="mkdocs.yml"):
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory):
-    """The folder of the site, built strictly from what is committed."""
+    """The folder of the site, built strictly from the committed pages."""
     folder = tmp_path_factory.mktemp("site")
     result = build_site(folder)
     assert result.returncode == 0, result.stderr

@@ -1,4 +1,4 @@
-"""What some readers cannot see or reach is found, and nothing else."""
+"""Accessibility checks find barriers and nothing else."""
 
 import pytest
 
@@ -46,11 +46,11 @@ def found(browser, tmp_path_factory):
 
 
 @pytest.mark.parametrize("rule", BAD)
-def test_a_barrier_is_found(found, rule):
+def test_barrier_is_found(found, rule):
     (barrier,) = found(BAD[rule])
     assert barrier.startswith(f"{rule}: ") and "1 times, first " in barrier
 
 
-def test_a_good_page_has_none(found):
+def test_accessible_page_has_no_barriers(found):
     body = f'<p>text</p><img src="{PIXEL}" alt="a dot"><a href="#x">on</a>'
     assert found(body) == []

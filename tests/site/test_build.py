@@ -1,4 +1,4 @@
-"""The site builds strictly, names all that is public, loads nothing else."""
+"""The site builds strictly, documents the public API and is self-contained."""
 
 import html.parser
 import importlib
@@ -19,12 +19,12 @@ DOCS = ROOT / "docs"
 
 
 def public_names():
-    """Yields (path, value) of everything that a user may import."""
-    for room in keras_attn.__all__:
-        if callable(getattr(keras_attn, room)):
-            yield f"keras_attn.{room}", getattr(keras_attn, room)
+    """Yields (path, value) of every public name."""
+    for package in keras_attn.__all__:
+        if callable(getattr(keras_attn, package)):
+            yield f"keras_attn.{package}", getattr(keras_attn, package)
             continue
-        module = importlib.import_module(f"keras_attn.{room}")
+        module = importlib.import_module(f"keras_attn.{package}")
         names = getattr(module, "__all__", None) or [
             name
             for name, value in vars(module).items()
@@ -36,9 +36,9 @@ def public_names():
 
 
 def resolve(path):
-    """The object that a dotted path names, or None.
+    """Returns the object at a dotted path, or None.
 
-    A module hides a function that has its name, as it does for the site.
+    A module takes precedence over a function of the same name, as on the site.
     """
     value = keras_attn
     names = path.split(".")
@@ -51,7 +51,7 @@ def resolve(path):
 def undocumented(pages):
     """Lists public names without an entry in the HTML of the API pages.
 
-    An entry under another name of the same object is one.
+    An entry under another name of the same object counts.
     """
     entries = re.findall(r'<h\d id="(keras_attn\.[\w.]+)"', pages)
     objects = {id(resolve(path)) for path in entries}
@@ -65,7 +65,7 @@ def api(site):
     return "\n".join(page.read_text(encoding="utf-8") for page in pages)
 
 
-def test_every_public_name_has_an_entry(api):
+def test_every_public_name_is_documented(api):
     assert undocumented(api) == []
 
 
@@ -78,14 +78,14 @@ def test_every_public_name_has_an_entry(api):
         "keras_attn.training.Perplexity",
     ],
 )
-def test_a_name_without_an_entry_is_found(api, path):
-    # A function in a module of its name stands under both names.
+def test_undocumented_name_is_found(api, path):
+    # A function in a module of the same name may have an entry under either.
     entry = re.compile(rf'id="{path}(\.{path.rpartition(".")[2]})?"')
     assert entry.search(api)
     assert undocumented(entry.sub('id="gone"', api)) == [path]
 
 
-def test_an_entry_shows_the_sections_of_its_docstring(api):
+def test_entry_shows_docstring_sections(api):
     entry = api.partition('id="keras_attn.layers.MultiHeadAttention"')[2]
     titles = re.findall(r'doc-section-title">([^<]*)<', entry)
     assert titles[:5] == [
@@ -97,13 +97,13 @@ def test_an_entry_shows_the_sections_of_its_docstring(api):
     ]
 
 
-def test_a_strict_build_fails_on_what_is_broken(tmp_path):
+def test_strict_build_fails_on_broken_links(tmp_path):
     docs = tmp_path / "docs"
     shutil.copytree(DOCS, docs)
     broken = {
         "dead.md": "[page](nowhere.md)\n\n[anchor](index.md#nowhere)\n\n"
         "[file](nowhere.zip)\n",
-        "lost.md": "# A page that the navigation does not have\n",
+        "lost.md": "# A page missing from the navigation\n",
     }
     for name, text in broken.items():
         (docs / name).write_text(text, encoding="utf-8")
@@ -122,14 +122,14 @@ def test_a_strict_build_fails_on_what_is_broken(tmp_path):
 
 
 class Loads(html.parser.HTMLParser):
-    """Collects the addresses that a page loads by itself."""
+    """Collects the URLs that a page loads."""
 
     def __init__(self):
         super().__init__()
         self.found = []
 
     def handle_starttag(self, tag, attrs):
-        """Notes sources, and links that are no links to follow."""
+        """Collects sources and resource links, but not hyperlinks."""
         attributes = dict(attrs)
         if tag == "link" and attributes.get("rel") not in ("next", "prev"):
             self.found.append(attributes["href"])
@@ -139,7 +139,7 @@ class Loads(html.parser.HTMLParser):
 
 
 def loaded_elsewhere(text, suffix):
-    """Addresses of other hosts that a page or a style sheet loads."""
+    """Returns URLs of other hosts that a page or a style sheet loads."""
     if suffix == ".css":
         found = re.findall(r"url\(\s*['\"]?([^)'\"]*)", text)
         found += re.findall(r"@import\s+['\"]([^'\"]*)", text)
@@ -173,16 +173,16 @@ def test_nothing_is_loaded_from_another_host(site):
         ('@import "https://a.org/x.css";', ".css"),
     ],
 )
-def test_what_is_loaded_from_another_host_is_found(text, suffix):
+def test_resource_of_another_host_is_found(text, suffix):
     assert len(loaded_elsewhere(text, suffix)) == 1
 
 
-def test_links_to_follow_and_own_files_are_not_found():
+def test_hyperlinks_and_local_files_are_allowed():
     page = '<a href="https://a.org">a</a><img src="x.png"><p style="color:red">'
     assert loaded_elsewhere(page, ".html") == []
 
 
-def test_katex_lies_here_with_its_licence(site):
+def test_katex_is_vendored_with_its_license(site):
     katex = site / "assets" / "katex"
     assert "MIT" in (katex / "LICENSE").read_text(encoding="utf-8")
     sheet = (katex / "katex.min.css").read_text(encoding="utf-8")
@@ -191,7 +191,7 @@ def test_katex_lies_here_with_its_licence(site):
     assert all((katex / font).is_file() for font in fonts)
 
 
-def test_every_table_of_the_benchmarks_is_on_their_page():
+def test_benchmarks_page_includes_every_table():
     page = (DOCS / "benchmarks.md").read_text(encoding="utf-8")
     included = re.findall(r'--8<-- "docs/benchmarks/(.+)"', page)
     tables = (DOCS / "benchmarks").glob("*.md")
@@ -199,6 +199,6 @@ def test_every_table_of_the_benchmarks_is_on_their_page():
     assert set(included) == {path.name for path in tables}
 
 
-def test_folders_of_the_site_and_of_its_tools_are_not_ignored():
+def test_only_the_built_site_folder_is_ignored():
     lines = pathlib.Path(ROOT / ".gitignore").read_text("utf-8").splitlines()
     assert "/site/" in lines and "site/" not in lines

@@ -1,4 +1,4 @@
-"""What is wrong with a page is found: one small page for each way."""
+"""The page check finds each kind of problem, on one small page each."""
 
 import shutil
 
@@ -34,7 +34,7 @@ FORMULA = r'<span class="arithmatex">\(\sqrt{x}\)</span>'
 
 @pytest.fixture(scope="module")
 def complaints(browser, tmp_path_factory):
-    """Checks a page that is made of its parts."""
+    """Checks a page built from the given parts."""
     folder = tmp_path_factory.mktemp("pages")
     shutil.copytree(ASSETS / "katex", folder / "katex")
     shutil.copy(ASSETS / "js" / "math.js", folder)
@@ -44,7 +44,7 @@ def complaints(browser, tmp_path_factory):
         page = PAGE.format(
             body=body, head=head, attributes=attributes, scripts=scripts
         )
-        # A name of its own: the browser remembers what it was once given.
+        # A unique name, because the browser caches pages.
         name = f"page-{len(list(folder.iterdir()))}.html"
         (folder / name).write_text(page, encoding="utf-8")
         return check(tabs[variant], address + name)
@@ -59,57 +59,60 @@ GOOD = {
     "text, picture, formula": f'<p>1 $ or 2 $</p><img src="{PIXEL}">{FORMULA}',
     "a table that scrolls": '<div style="overflow-x: auto">'
     '<div style="width: 3000px">wide</div></div>',
-    "code that speaks of TeX": r"<pre>$$\frac{1}{2}$$</pre>",
+    "code that contains TeX": r"<pre>$$\frac{1}{2}$$</pre>",
     "a warning": "<script>console.warn('so what')</script>",
-    "a link elsewhere": '<a href="https://example.org">there</a>',
+    "an external link": '<a href="https://example.org">link</a>',
 }
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.name)
 @pytest.mark.parametrize("body", GOOD.values(), ids=GOOD)
-def test_nothing_is_wrong_with_a_good_page(complaints, body, variant):
+def test_good_page_has_no_problems(complaints, body, variant):
     assert complaints(body, variant) == []
 
 
 BAD = {
-    "a broken picture": ('<img src="none.png">', "picture not shown: none.png"),
-    "a broken picture far below": (
+    "a broken image": ('<img src="none.png">', "image not shown: none.png"),
+    "a broken lazy image": (
         '<p style="height: 9000px"></p><img loading="lazy" src="none.png">',
-        "picture not shown: none.png",
+        "image not shown: none.png",
     ),
-    "a file that is missing": (
+    "a missing file": (
         '<link rel="stylesheet" href="none.css">',
-        "answered by 404",
+        "status 404",
     ),
     "a wide table": (
         f"<table><tr>{'<td>inseparable</td>' * 40}</tr></table>",
         "pixels wide, its window 390",
     ),
-    "a wide picture": (
+    "a wide image": (
         f'<img width="800" height="9" src="{PIXEL}">',
         "pixels wide, its window 390",
     ),
     "something wide that is cut off": (
         '<div style="overflow: hidden"><p style="width: 900px">cut</p></div>',
-        'sticks out of the window: <p style="width: 900px">',
+        'wider than the window: <p style="width: 900px">',
     ),
     "a formula that KaTeX cannot read": (
         r'<span class="arithmatex">\(\frac{1\)</span>',
         "formula not rendered",
     ),
-    "a formula nobody marked": ("<p>$$x^2$$</p>", "formula not rendered"),
-    "a formula half marked": (r"<p>so \(x\) is</p>", "formula not rendered"),
-    "a script of another host": (
+    "an unmarked formula": ("<p>$$x^2$$</p>", "formula not rendered"),
+    "an unmarked inline formula": (
+        r"<p>so \(x\) is</p>",
+        "formula not rendered",
+    ),
+    "a script from another host": (
         '<script src="https://example.org/x.js"></script>',
-        "asks another host: https://example.org/x.js",
+        "request to another host: https://example.org/x.js",
     ),
-    "a picture of another host": (
+    "an image from another host": (
         '<img src="https://example.org/x.png">',
-        "asks another host: https://example.org/x.png",
+        "request to another host: https://example.org/x.png",
     ),
-    "a question to another host": (
+    "a fetch from another host": (
         "<script>fetch('https://example.org/stars').catch(() => 0)</script>",
-        "asks another host: https://example.org/stars",
+        "request to another host: https://example.org/stars",
     ),
     "a socket": (
         "<script>new WebSocket('ws://127.0.0.1:1/')</script>",
@@ -123,7 +126,7 @@ BAD = {
         "<script>throw new Error('at once')</script>",
         "script error: Error: at once",
     ),
-    "a promise that nobody keeps": (
+    "a rejected promise": (
         "<script>Promise.reject(new Error('later'))</script>",
         "script error: Error: later",
     ),
@@ -131,24 +134,24 @@ BAD = {
 
 
 @pytest.mark.parametrize("body, expected", BAD.values(), ids=BAD)
-def test_what_is_wrong_is_found(complaints, body, expected):
+def test_problem_is_found(complaints, body, expected):
     assert any(expected in complaint for complaint in complaints(body))
 
 
-def test_a_formula_without_its_script_is_found(complaints):
+def test_formula_without_katex_is_found(complaints):
     assert complaints(FORMULA, scripts="") == [
         r"formula not rendered: \(\sqrt{x}\)"
     ]
 
 
-def test_what_fits_a_desktop_may_not_fit_a_phone(complaints):
+def test_width_is_checked_per_window(complaints):
     body = '<p style="width: 800px">wide</p>'
     assert complaints(body, VARIANTS[0]) == []
     assert complaints(body, VARIANTS[2])
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.name)
-def test_a_page_in_the_wrong_colours_is_found(complaints, variant):
+def test_wrong_color_scheme_is_found(complaints, variant):
     schemes = {True: "slate", False: "default"}
     for dark, scheme in schemes.items():
         found = complaints(
@@ -157,7 +160,7 @@ def test_a_page_in_the_wrong_colours_is_found(complaints, variant):
         assert bool(found) is (dark is not variant.dark)
 
 
-def test_a_worker_that_asks_another_host_is_found(browser, tmp_path):
+def test_worker_request_to_another_host_is_found(browser, tmp_path):
     (tmp_path / "index.html").write_text("<title>a</title>", encoding="utf-8")
     (tmp_path / "worker.js").write_text(
         "fetch('https://example.org/w').catch(() => postMessage('done'))",
@@ -171,10 +174,10 @@ def test_a_worker_that_asks_another_host_is_found(browser, tmp_path):
         )
         found = list(heard(tab.events, address.split("/")[2]))
     tab.close()
-    assert "asks another host: https://example.org/w" in found
+    assert "request to another host: https://example.org/w" in found
 
 
-def test_a_page_that_is_not_served_is_an_error(browser, tmp_path):
+def test_unavailable_page_raises(browser, tmp_path):
     with serve(tmp_path) as address:
         pass
     tab = Tab(browser, VARIANTS[0])

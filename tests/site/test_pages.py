@@ -1,4 +1,4 @@
-"""Every page of the site, as Chromium shows it."""
+"""Checks of every page of the site in Chromium."""
 
 import os
 import pathlib
@@ -12,9 +12,9 @@ from tools.site.tab import VARIANTS, Tab
 
 pytestmark = pytest.mark.one_backend
 
-LOOKED_AT = [v for v in VARIANTS if v.name in ("desktop-light", "phone-dark")]
-# What is between a reader and a page is looked for on every page in light, and
-# in dark, where only colours differ, on one of each kind.
+CHECKED = [v for v in VARIANTS if v.name in ("desktop-light", "phone-dark")]
+# Accessibility is checked on every page in light mode and, in dark mode, where
+# only colors differ, on one page of each kind.
 SOME_OF_EACH = {
     "index.html",
     "api/explain.html",
@@ -24,13 +24,13 @@ SOME_OF_EACH = {
     "tutorials/translate/index.html",
     "tutorials/xlnet/index.html",
 }
-# SCREENSHOTS=folder keeps a picture of every page, to be looked at.
+# SCREENSHOTS=folder saves a screenshot of every page.
 PICTURES = os.environ.get("SCREENSHOTS")
 
 
-# Both widths and both schemes; which goes with which changes no page.
-@pytest.mark.parametrize("variant", LOOKED_AT, ids=lambda v: v.name)
-def test_nothing_is_wrong_with_any_page(site, browser, variant):
+# Both widths and both schemes, but not all combinations, which add nothing.
+@pytest.mark.parametrize("variant", CHECKED, ids=lambda v: v.name)
+def test_pages_have_no_problems(site, browser, variant):
     if PICTURES:
         pathlib.Path(PICTURES).mkdir(parents=True, exist_ok=True)
     reach = SOME_OF_EACH if variant.dark else None
@@ -42,13 +42,13 @@ def test_nothing_is_wrong_with_any_page(site, browser, variant):
 
 @pytest.fixture
 def tab(browser):
-    """A tab as wide as a desktop's, light."""
+    """A desktop tab in light mode."""
     tab = Tab(browser, VARIANTS[0])
     yield tab
     tab.close()
 
 
-def test_there_are_formulas_and_pictures(site, tab):
+def test_formulas_and_images_are_rendered(site, tab):
     with serve(site) as address:
         assert check(tab, f"{address}tutorials/translate/index.html") == []
         count = "document.querySelectorAll('{}').length"
@@ -74,23 +74,23 @@ SEARCH = """
 """
 
 
-def test_the_search_finds_a_layer_without_another_host(site, tab):
+def test_search_works_without_other_hosts(site, tab):
     with serve(site) as address:
         tab.open(f"{address}index.html")
         found = tab.evaluate(SEARCH)
         host = address.split("/")[2]
-    wanted = f"{address}api/layers.html"
-    assert any(link.startswith(wanted) for link in found), found
+    expected = f"{address}api/layers.html"
+    assert any(link.startswith(expected) for link in found), found
     assert list(heard(tab.events, host)) == []
 
 
-def test_the_reader_can_choose_dark(site, tab):
+def test_dark_mode_can_be_chosen(site, tab):
     scheme = "document.body.dataset.mdColorScheme"
     with serve(site) as address:
         tab.open(f"{address}index.html")
         assert tab.evaluate(scheme) == "default"
         tab.evaluate("document.querySelector('[for=__palette_1]').click()")
         assert tab.evaluate(scheme) == "slate"
-        # It is remembered on the next page.
+        # The choice persists on the next page.
         tab.open(f"{address}install.html")
         assert tab.evaluate(scheme) == "slate"

@@ -1,7 +1,7 @@
-"""A tutorial makes a whole page of a run with QUICK=1.
+"""Complete pages from runs with QUICK=1, for two tutorials.
 
-Two of them. The tests in `tests/tutorials` run every script, each on one
-backend; `test_tutorial_pages` checks that each page comes from a full run.
+The tests in `tests/tutorials` run every script, each on one backend;
+`test_tutorial_pages` checks that each committed page comes from a full run.
 """
 
 import re
@@ -22,7 +22,7 @@ BACKEND = keras.backend.backend()
 
 
 @pytest.mark.parametrize("name", ["bert", "tagging"])
-def test_a_quick_run_makes_a_whole_page(name, tmp_path):
+def test_quick_run_builds_a_complete_page(name, tmp_path):
     script = SCRIPTS[name]
     page = build(script, BACKEND, quick=True, pages=tmp_path)
     text, folder = page.read_text(encoding="utf-8"), page.parent
@@ -34,7 +34,7 @@ def test_a_quick_run_makes_a_whole_page(name, tmp_path):
         for cell in notebook_of(script).cells
         if NOT_ON_PAGE not in cell.metadata.get("tags", [])
     ]
-    # The box with the stamp stands behind the title.
+    # The box with the stamp comes after the title.
     for part in [*first.split("\n", 1), *others]:
         assert part.strip() in text
     assert "{.text .output}" in text
@@ -52,8 +52,8 @@ def test_a_quick_run_makes_a_whole_page(name, tmp_path):
     )
 
 
-def test_each_script_has_tests_of_its_own():
-    """They run once, with the backend that their mark names."""
+def test_each_script_has_its_own_tests():
+    """The tests of a script run once, with the backend named by their mark."""
     assert SCRIPTS
     for name in SCRIPTS:
         tests = ROOT / f"tests/tutorials/test_{name}.py"

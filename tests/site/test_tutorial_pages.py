@@ -1,4 +1,4 @@
-"""The committed page of every tutorial is that of a full run of it."""
+"""The committed page of every tutorial comes from a full run."""
 
 import io
 import re
@@ -23,19 +23,19 @@ def script(request):
     return request.param
 
 
-def test_the_page_is_of_the_script_as_it_is(script):
+def test_page_is_up_to_date(script):
     changed = stamps.changed(script, stamps.read(PAGES / script.stem))
     assert changed == [], AGAIN.format(script.stem)
 
 
-def test_the_page_is_of_a_full_run(script):
-    # Red while the committed page comes from a run with QUICK=1.
+def test_page_comes_from_a_full_run(script):
+    # Fails while the committed page comes from a run with QUICK=1.
     assert not stamps.read(PAGES / script.stem)["quick"], AGAIN.format(
         script.stem
     )
 
 
-def test_the_notebook_holds_the_cells_of_the_script(script):
+def test_notebook_has_the_cells_of_the_script(script):
     path = PAGES / script.stem / f"{script.stem}.ipynb"
     committed = nbformat.read(path, as_version=4)
     sources = [cell.source for cell in committed.cells]
@@ -43,12 +43,12 @@ def test_the_notebook_holds_the_cells_of_the_script(script):
 
 
 def unpacked(archive):
-    """The files of an archive, by name; how they are packed may differ."""
+    """Returns the files of an archive by name; their compression may differ."""
     with zipfile.ZipFile(io.BytesIO(archive)) as opened:
         return {name: opened.read(name) for name in opened.namelist()}
 
 
-def test_nothing_in_the_folder_was_written_by_hand(script):
+def test_folder_has_generated_files_only(script):
     folder, archive = PAGES / script.stem, f"{script.stem}.zip"
     notebook = (folder / f"{script.stem}.ipynb").read_text(encoding="utf-8")
     made = files(script, notebook, stamps.read(folder))
@@ -57,7 +57,7 @@ def test_nothing_in_the_folder_was_written_by_hand(script):
     assert found == made
 
 
-def test_what_a_notebook_shows_at_its_head_is_packed(script):
+def test_archive_has_the_images_shown_before_running(script):
     packed = unpacked((PAGES / script.stem / f"{script.stem}.zip").read_bytes())
     text = packed[f"{script.stem}/{script.stem}.ipynb"].decode()
     shown = re.findall(rf"\]\(({script.stem}-\d+\.png)\)", text)
@@ -65,11 +65,11 @@ def test_what_a_notebook_shows_at_its_head_is_packed(script):
     assert {f"{script.stem}/{file}" for file in shown} <= set(packed)
 
 
-def test_no_folder_is_left_of_a_tutorial_that_is_gone():
+def test_removed_tutorials_leave_no_folder():
     folders = {path.name for path in PAGES.iterdir() if path.is_dir()}
     assert folders == set(SCRIPTS)
 
 
-def test_there_are_tutorials():
+def test_tutorials_are_discovered():
     assert "translate" in SCRIPTS
     assert "settings" not in SCRIPTS

@@ -1,4 +1,4 @@
-"""A small tutorial becomes a page, a failing one leaves the page as it was."""
+"""Building a small tutorial; a failing one keeps the old page."""
 
 import json
 import zipfile
@@ -52,13 +52,13 @@ def script(tmp_path):
     return folder / "learn.py"
 
 
-def test_a_tutorial_becomes_a_page(script, tmp_path, monkeypatch):
+def test_build_and_rewrite_a_page(script, tmp_path, monkeypatch):
     monkeypatch.setenv("MINUTES", "1")
     monkeypatch.setenv("QUICK", "1")
-    said = []
-    page = build(script, BACKEND, pages=tmp_path / "pages", say=said.append)
+    messages = []
+    page = build(script, BACKEND, pages=tmp_path / "pages", say=messages.append)
     text = page.read_text(encoding="utf-8")
-    # The settings of the environment are not those of the page, and it starts
+    # Settings of the environment do not affect the page, and the tutorial runs
     # in an empty folder.
     assert f"```{{.text .output}}\n{BACKEND} None 42\n[] False\n```" in text
     assert "\nnot on the page" not in text
@@ -73,7 +73,7 @@ def test_a_tutorial_becomes_a_page(script, tmp_path, monkeypatch):
     assert 0 < stamp["seconds"] < 300
     assert list(stamp["sources"]) == ["learn.py", "learn_module.py"]
     assert "tools.tutorials.facts" not in (folder / "learn.ipynb").read_text()
-    assert said == [f"cell {number} of 4" for number in (0, 2, 3, 4)]
+    assert messages == [f"cell {number} of 4" for number in (0, 2, 3, 4)]
     with zipfile.ZipFile(folder / "learn.zip") as archive:
         assert archive.namelist() == [
             "learn/README.txt",
@@ -84,27 +84,26 @@ def test_a_tutorial_becomes_a_page(script, tmp_path, monkeypatch):
         assert b"rises" in archive.read("learn/learn.ipynb")
         assert b"python learn.py" in archive.read("learn/README.txt")
 
-    # Written anew from the notebook, nothing differs.
+    # Rewriting from the notebook changes nothing.
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     page.write_text("by hand", encoding="utf-8")
     rewrite(script, tmp_path / "pages")
     after = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert before == after
 
-    # New prose takes over what the code has printed; other code does not, nor
-    # do other modules.
+    # New prose keeps the outputs of the run; changed code or modules raise.
     new = SCRIPT.replace("# What there is to learn.", "# Why one learns.")
     script.write_text(new.replace("that rises", "upwards"), encoding="utf-8")
     rewrite(script, tmp_path / "pages")
-    renewed = page.read_text(encoding="utf-8")
-    assert renewed == text.replace(
+    rewritten = page.read_text(encoding="utf-8")
+    assert rewritten == text.replace(
         "What there is to learn.", "Why one learns."
     ).replace("that rises", "upwards")
     assert stamps.changed(script, stamps.read(folder)) == []
     assert stamps.read(folder)["seconds"] == stamp["seconds"]
     kept = {path.name: path.read_bytes() for path in folder.iterdir()}
     script.write_text(new.replace("step + 1", "step"), encoding="utf-8")
-    with pytest.raises(BuildError, match=r"learn\.py runs other code"):
+    with pytest.raises(BuildError, match=r"The code of learn\.py"):
         rewrite(script, tmp_path / "pages")
     script.write_text(new, encoding="utf-8")
     module = script.parent / "learn_module.py"
@@ -114,7 +113,7 @@ def test_a_tutorial_becomes_a_page(script, tmp_path, monkeypatch):
     assert kept == {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_whatever_is_printed_beside_them_facts_are_read(script):
+def test_facts_are_read_despite_other_output(script):
     printing = """# %%
 import sys
 
@@ -129,7 +128,7 @@ get_ipython().events.register("post_run_cell", say)
     assert run(script, BACKEND).facts["backend"] == BACKEND
 
 
-def test_a_failing_cell_leaves_the_page_as_it_was(script, tmp_path):
+def test_failing_cell_keeps_the_old_page(script, tmp_path):
     folder = tmp_path / "pages" / "learn"
     folder.mkdir(parents=True)
     (folder / "index.md").write_text("old", encoding="utf-8")
@@ -143,7 +142,7 @@ def test_a_failing_cell_leaves_the_page_as_it_was(script, tmp_path):
     assert (folder / "index.md").read_text(encoding="utf-8") == "old"
 
 
-def test_a_kernel_that_dies_is_said(script, tmp_path):
+def test_dead_kernel_raises(script, tmp_path):
     dying = "# %% [markdown]\n# # Learn\n\n# %%\nimport os\nos._exit(1)\n"
     script.write_text(dying, encoding="utf-8")
     with pytest.raises(BuildError, match=r"learn\.py failed .*Kernel died"):

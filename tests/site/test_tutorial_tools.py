@@ -1,4 +1,4 @@
-"""The parts of the tutorial builder that need no kernel."""
+"""Parts of the tutorial builder that need no kernel."""
 
 import base64
 import io
@@ -41,7 +41,7 @@ def png(pixels):
 PNG = base64.b64encode(png(np.zeros((2, 2, 3)))).decode()
 
 
-# Finding scripts and what belongs to them.
+# Finding scripts and their modules.
 
 
 @pytest.fixture
@@ -61,13 +61,13 @@ def test_only_scripts_in_percent_format_are_tutorials(folder):
     assert discover(folder) == {"learn": folder / "learn.py"}
 
 
-def test_a_tutorial_comes_with_the_modules_it_needs(folder):
+def test_needed_modules_are_listed(folder):
     names = [path.name for path in with_modules(folder / "learn.py")]
     assert names == ["learn.py", "a.py", "b.py"]
 
 
 @pytest.mark.parametrize("name", ["learn.py", "b.py"])
-def test_a_change_of_what_it_needs_is_seen(folder, name):
+def test_changed_dependency_is_found(folder, name):
     script = folder / "learn.py"
     then = STAMP | {"sources": digests(script)}
     assert stamp.changed(script, then) == []
@@ -78,18 +78,18 @@ def test_a_change_of_what_it_needs_is_seen(folder, name):
     assert stamp.changed(script, then) == sorted([name, "c.py"])
 
 
-def test_a_module_that_is_no_longer_needed_is_seen(folder):
+def test_removed_dependency_is_found(folder):
     then = STAMP | {"sources": digests(folder / "learn.py")}
     (folder / "a.py").write_text("", encoding="utf-8")
     assert stamp.changed(folder / "learn.py", then) == ["a.py", "b.py"]
 
 
-def test_a_tutorial_that_never_ran_has_changed_altogether(folder):
+def test_everything_has_changed_without_a_run(folder):
     changed = stamp.changed(folder / "learn.py", stamp.read(folder))
     assert changed == ["a.py", "b.py", "learn.py"]
 
 
-def test_a_notebook_starts_with_what_shows_figures(folder):
+def test_notebook_starts_with_a_matplotlib_cell(folder):
     cells = notebook_of(folder / "learn.py").cells
     kinds = [cell.cell_type for cell in cells]
     assert kinds == ["code", "markdown", "code"]
@@ -114,7 +114,7 @@ def test_a_notebook_starts_with_what_shows_figures(folder):
         ("\x1b[1m1/2\x1b[0m \x1b[32m━\x1b[0m\x1b[37m━\x1b[0m", "1/2 ━━"),
     ],
 )
-def test_text_is_what_a_terminal_shows_in_the_end(printed, shown):
+def test_text_is_the_final_terminal_output(printed, shown):
     assert final_text(printed) == shown
 
 
@@ -144,7 +144,7 @@ def test_streams_are_joined_and_stderr_is_dropped():
     assert output.text == "2/2\n"
 
 
-def test_a_picture_is_kept_and_its_text_is_not():
+def test_image_replaces_its_text():
     node = notebook(stream(" \n"), result(image_png=PNG, text_plain="<Figure>"))
     tidy(node, [])
     (output,) = node.cells[1].outputs
@@ -154,20 +154,20 @@ def test_a_picture_is_kept_and_its_text_is_not():
 @pytest.mark.parametrize(
     "output", [stream("in /home/me/x"), result(text_plain="'/home/me/x'")]
 )
-def test_a_path_of_this_machine_is_refused(output):
+def test_local_path_in_an_output_raises(output):
     with pytest.raises(BuildError, match="Cell 1 shows a path"):
         tidy(notebook(output), ["/home/me"])
     tidy(notebook(output), ["/home/you"])
 
 
-def test_an_output_that_no_page_can_show_is_refused():
-    with pytest.raises(BuildError, match=r"nor a PNG picture.*text/html"):
+def test_unsupported_output_raises():
+    with pytest.raises(BuildError, match=r"nor a PNG image.*text/html"):
         tidy(notebook(result(text_html="<b>")), [])
-    with pytest.raises(BuildError, match=r"nor a PNG picture.*text/latex"):
+    with pytest.raises(BuildError, match=r"nor a PNG image.*text/latex"):
         tidy(notebook(result(text_latex="$x$"), alt="x"), [])
 
 
-def test_html_is_kept_where_a_cell_says_what_it_shows():
+def test_html_is_kept_in_cells_with_alt_text():
     both = {"text_html": "<p>\ta</p>", "text_plain": "<View>"}
     node = notebook(result(**both), alt="Heads to choose from")
     tidy(node, [])
@@ -178,22 +178,22 @@ def test_html_is_kept_where_a_cell_says_what_it_shows():
 
 
 @pytest.mark.parametrize(
-    "piece, answer",
+    "fragment, message",
     [
         ("<p>" + "x" * 300_000, "shows 300,003 bytes of HTML"),
         ("<p>a\n \nb</p>", "an empty line"),
         ("<p>/home/me/x</p>", "shows a path"),
     ],
 )
-def test_html_that_no_page_can_carry_is_refused(piece, answer):
-    with pytest.raises(BuildError, match=answer):
-        tidy(notebook(result(text_html=piece), alt="x"), ["/home/me"])
+def test_invalid_html_raises(fragment, message):
+    with pytest.raises(BuildError, match=message):
+        tidy(notebook(result(text_html=fragment), alt="x"), ["/home/me"])
 
 
-def test_a_figure_gets_smaller_and_a_photograph_stays():
-    colours = np.random.default_rng(0).integers(0, 256, (64, 64, 3))
-    photograph = np.asarray(Image.open(io.BytesIO(shrink(png(colours)))))
-    np.testing.assert_array_equal(photograph, colours)
+def test_figures_are_compressed_and_photographs_are_not():
+    colors = np.random.default_rng(0).integers(0, 256, (64, 64, 3))
+    photograph = np.asarray(Image.open(io.BytesIO(shrink(png(colors)))))
+    np.testing.assert_array_equal(photograph, colors)
     figure = np.full((64, 64, 4), 255)
     figure[8:16, :, :3] = [[0, 90, 200]] * 64
     figure[20:30, :, 3] = 0
@@ -203,14 +203,14 @@ def test_a_figure_gets_smaller_and_a_photograph_stays():
     assert opened.mode == "P" and len(small) < len(png(figure))
     shown = np.asarray(opened.convert("RGB"))
     np.testing.assert_array_equal(shown[:20], figure[:20, :, :3])
-    # Transparent is white: a dark page must not shine through.
+    # Transparent pixels become white, also on a dark page.
     assert (shown[20:30] == 255).all()
 
 
-# Writing the page.
+# Rendering the page.
 
 
-def test_a_page_has_title_stamp_prose_code_and_outputs():
+def test_page_has_title_stamp_prose_code_and_outputs():
     node = notebook(
         stream("printed\n"),
         result(image_png=PNG),
@@ -227,7 +227,7 @@ def test_a_page_has_title_stamp_prose_code_and_outputs():
     assert pictures == {"learn-1.png": base64.b64decode(PNG)}
 
 
-def test_a_page_carries_html():
+def test_page_contains_html():
     node = notebook(result(text_html="<p>a</p>\n"), alt='Of "it"')
     page, pictures = render(node, STAMP, "learn")
     assert page.endswith(
@@ -237,27 +237,27 @@ def test_a_page_carries_html():
     assert pictures == {}
 
 
-def test_a_fence_is_longer_than_those_within():
+def test_fence_is_longer_than_nested_fences():
     page, _ = render(notebook(stream("````\n")), STAMP, "learn")
     assert "\n`````{.text .output}\n````\n`````\n" in page
 
 
-def test_a_picture_without_a_text_is_refused():
+def test_image_without_alt_text_raises():
     with pytest.raises(BuildError, match="alt="):
         render(notebook(result(image_png=PNG)), STAMP, "learn")
 
 
 @pytest.mark.parametrize("first", ["No title", "## Too low"])
-def test_a_page_without_a_title_is_refused(first):
+def test_page_without_a_title_raises(first):
     node = notebook()
     node.cells[0].source = first
     with pytest.raises(BuildError, match="must start with"):
         render(node, STAMP, "learn")
 
 
-def test_the_box_says_what_was_measured():
+def test_box_shows_the_facts_of_the_run():
     box = stamp.header(STAMP, "learn")
-    for said in (
+    for text in (
         "**JAX**, which took 5 min 12 s on 2026-11-21",
         "2 cores (Some CPU), no GPU",
         "Keras 3.15.1, JAX 0.10.2, Python 3.11.7",
@@ -265,13 +265,13 @@ def test_the_box_says_what_was_measured():
         "(learn.py)",
         "(learn.zip)",
     ):
-        assert said in box
+        assert text in box
     assert "quick" not in box
     assert "**A quick run**" in stamp.header(STAMP | {"quick": True}, "learn")
 
 
 @pytest.mark.parametrize(
-    "seconds, said",
+    "seconds, text",
     [
         (48.4, "48 s"),
         (59.9, "1 min 0 s"),
@@ -279,11 +279,11 @@ def test_the_box_says_what_was_measured():
         (7500, "2 h 5 min"),
     ],
 )
-def test_a_time_in_words(seconds, said):
-    assert stamp.duration(seconds) == said
+def test_duration_format(seconds, text):
+    assert stamp.duration(seconds) == text
 
 
-def test_the_processor_has_a_name(tmp_path):
+def test_cpu_name(tmp_path):
     info = tmp_path / "cpuinfo"
     info.write_text("processor : 0\nmodel name\t: A(R)  B(TM) CPU\n")
     assert facts.cpu(info) == "A B CPU"
@@ -294,14 +294,14 @@ def test_the_processor_has_a_name(tmp_path):
 # Writing the folder, and the command.
 
 
-def test_a_folder_is_replaced_as_a_whole(tmp_path):
+def test_folder_is_replaced_completely(tmp_path):
     build._write(tmp_path, {"index.md": b"1", "old-1.png": b"1"})
     build._write(tmp_path, {"index.md": b"2", "stamp.json": b"{}"})
     found = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert found == {"index.md": b"2", "stamp.json": b"{}"}
 
 
-def test_a_failed_write_leaves_the_old_folder(tmp_path):
+def test_failed_write_keeps_the_old_folder(tmp_path):
     build._write(tmp_path, {"index.md": b"1"})
     with pytest.raises(TypeError):
         build._write(tmp_path, {"index.md": b"2", "stamp.json": None})
@@ -309,7 +309,7 @@ def test_a_failed_write_leaves_the_old_folder(tmp_path):
     assert (tmp_path / "index.md").read_bytes() == b"1"
 
 
-def test_what_is_wrong_with_a_page_is_said(folder):
+def test_outdated_page_is_explained(folder):
     script, pages = folder / "learn.py", folder / "pages"
     assert command.wrong(script, pages) == "it has no page"
     (pages / "learn").mkdir(parents=True)
@@ -321,17 +321,17 @@ def test_what_is_wrong_with_a_page_is_said(folder):
     assert command.wrong(script, pages) == ""
     (folder / "a.py").write_text("import b  # new\n", encoding="utf-8")
     assert (
-        command.wrong(script, pages) == "changed since its page was made: a.py"
+        command.wrong(script, pages) == "changed since its page was built: a.py"
     )
 
 
-def test_the_command_names_what_there_is(capsys):
+def test_command_lists_and_validates_names(capsys):
     assert command.main(["list"]) == 0
     listed = capsys.readouterr().out.splitlines()
     names = [line.split(":")[0] for line in listed]
     assert {"decoding", "translate"} <= set(names)
     assert command.main(["build", "tea"]) == 2
-    said = capsys.readouterr().err
-    assert said == (
+    text = capsys.readouterr().err
+    assert text == (
         f"tutorials: NAME must be one of {', '.join(names)}. Received: tea\n"
     )

@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001
-"""Short texts in ten scripts, and texts that are hard to bring back."""
+"""Short texts in ten scripts, and texts that are hard to round-trip."""
 
 import functools
 import unicodedata
@@ -28,7 +28,7 @@ SCRIPTS = {
     "korean": ["도서관이 어디에 있습니까?", "저는 한국어를 배우고 있습니다."],
 }
 
-# Scripts of which no tokenizer of these tests has learned a character.
+# Scripts that no tokenizer of these tests has seen in training.
 UNSEEN = ["გამარჯობა", "ᚠᚢᚦᚨᚱᚲ", "ሰላም ለዓለም", "𓀀𓁐", "བཀྲ་ཤིས།", "𝒳 ≠ 𝟘"]
 
 HARD = [
@@ -47,18 +47,18 @@ HARD = [
     "a\x00b\x00",
     "".join(map(chr, range(32))),
     "\x7f\x80\x9f",
-    # What sentencepiece writes for a space, and what that is escaped with.
+    # sentencepiece's space character, and the escape character.
     "\u2581",
     "\u2581\u2581 a\u2581b \u2581",
     "\x1a",
     "\x1a0",
     "\x1a1",
     "\x1a\u2581\x1a1\u25810\x1a0",
-    # What looks like a special piece or a byte.
+    # Text that looks like a special token or a byte.
     "<s>",
     "</s><pad><unk><s>",
     "<0x41><0x00>",
-    # Marks, joiners, directions, the edges of the code.
+    # Marks, joiners, directions, the ends of the code space.
     "\ufeffbom",
     "e\u0301 \u00e9 \u1e9b\u0323",
     "\u200f\u202eab\u202c\u00ad",
@@ -73,7 +73,7 @@ HARD = [
 
 
 def varied_texts(parts, count, seed=0):
-    """Texts of these parts, of hard ones, spaces and letters of every kind."""
+    """Random texts of these parts, hard texts, spaces and any characters."""
     random = np.random.default_rng(seed)
     spaces = [" ", "  ", "\n", "\t", "\r\n", "\xa0", "\u2003", "\x0b", "\x85"]
     texts = [*HARD, *UNSEEN, *parts]
@@ -95,14 +95,14 @@ def varied_texts(parts, count, seed=0):
 
 @functools.cache
 def _assigned():
-    """Letters and signs of every kind, as an array: drawn from at once."""
+    """Returns all assigned characters, as an array to sample from."""
     letters = map(chr, range(0x2FFFF))
     return np.array(
         [
             letter
             for letter in letters
             if unicodedata.category(letter)[0] != "C"
-            # What newer tables of Unicode might say otherwise is left out.
+            # Without characters whose category differs between Unicode tables.
             and unicodedata.ucd_3_2_0.category(letter)
             == unicodedata.category(letter)
         ]

@@ -1,4 +1,4 @@
-"""The ids of GPT-2's tokenizer, on a thousand texts of many kinds."""
+"""BytePairTokenizer: compared with GPT-2's tokenizer in transformers."""
 
 import itertools
 import json
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from keras_attn.text import BytePairTokenizer
 from keras_attn.text.byte_pairs import joined, words
-from tests.full_disk import full_disk
+from tests.helpers.full_disk import full_disk
 from tests.text.samples import SCRIPTS, varied_texts
 
 pytestmark = pytest.mark.one_backend
@@ -52,7 +52,7 @@ def test_same_ids_on_a_thousand_texts(tokenizer, theirs):
     ]
 
 
-def test_same_text_back(tokenizer, theirs):
+def test_decode_restores_the_text(tokenizer, theirs):
     for text in varied_texts(PARTS, 300, seed=1):
         ids = tokenizer.encode(text)
         assert tokenizer.decode(ids) == text
@@ -65,13 +65,13 @@ def test_same_text_back(tokenizer, theirs):
 
 @settings(max_examples=100, deadline=None)
 @given(st.text())
-def test_any_text_comes_back(text):
+def test_any_text_round_trips(text):
     tokenizer = BytePairTokenizer.train_from_lines(["a b"], 257)
     text = text.encode("utf-8", "ignore").decode()
     assert tokenizer.decode(tokenizer.encode(text)) == text
 
 
-def test_the_end_is_one_piece(tokenizer):
+def test_the_end_token_is_one_piece(tokenizer):
     ids = tokenizer.encode(f"one{END} two")
     assert ids.count(tokenizer.end_id) == 1
     assert (
@@ -80,7 +80,7 @@ def test_the_end_is_one_piece(tokenizer):
     assert tokenizer.pad_id is None
 
 
-def test_saved_and_loaded(tokenizer, tmp_path):
+def test_save_and_load(tokenizer, tmp_path):
     tokenizer.save(tmp_path / "new")
     loaded = BytePairTokenizer.load(tmp_path / "new")
     for text in varied_texts(PARTS, 300, seed=2):
@@ -93,7 +93,7 @@ def test_saved_and_loaded(tokenizer, tmp_path):
 
 
 def by_counting(lines, number):
-    """Pairs that are learned, each time counted anew over all words."""
+    """Learns merges by recounting all pairs at each step."""
     texts = [list(word) for line in lines for word in words(line)]
     merges = []
     while len(merges) < number:
@@ -124,7 +124,7 @@ def test_the_most_frequent_pair_is_learned():
     assert tokenizer._merges == by_counting(lines, 40)
 
 
-def test_the_earliest_pair_is_joined_first():
+def test_the_earliest_learned_pair_is_merged_first():
     ranks = {("a", "b"): 1, ("b", "c"): 0, ("a", "bc"): 2}
     assert joined("abcab", ranks) == ["abc", "ab"]
     assert joined("", ranks) == []
@@ -133,17 +133,17 @@ def test_the_earliest_pair_is_joined_first():
 @pytest.mark.parametrize(
     "name, content, message",
     [
-        ("vocab.json", None, "a folder with vocab.json in it"),
-        ("merges.txt", None, "a folder with merges.txt in it"),
-        ("vocab.json", "{", "must hold a JSON object"),
+        ("vocab.json", None, "a folder that contains vocab.json"),
+        ("merges.txt", None, "a folder that contains merges.txt"),
+        ("vocab.json", "{", "must contain a JSON object"),
         ("vocab.json", "[1]", "must be a JSON object.*list"),
-        ("vocab.json", '{"a": 1}', "the ids from 0 on, without a gap"),
-        ("vocab.json", '{"a": 0}', "`merges` must be pairs that join"),
+        ("vocab.json", '{"a": 1}', "contiguous ids from 0"),
+        ("vocab.json", '{"a": 0}', "`merges` must be pairs whose"),
         ("merges.txt", "a b c\n", r"must be pairs.*\('a', 'b', 'c'\)"),
-        ("merges.txt", "a ☃\n", "join to a piece of the vocabulary"),
+        ("merges.txt", "a ☃\n", "whose concatenation is in the vocabulary"),
     ],
 )
-def test_damaged_files(name, content, message, tokenizer, tmp_path):
+def test_corrupt_files_raise(name, content, message, tokenizer, tmp_path):
     tokenizer.save(tmp_path)
     if content is None:
         (tmp_path / name).unlink()
@@ -154,13 +154,15 @@ def test_damaged_files(name, content, message, tokenizer, tmp_path):
     assert "\n" not in str(info.value)
 
 
-def test_a_vocabulary_without_an_end(tokenizer, tmp_path):
+def test_a_vocabulary_without_an_end_token_raises(tokenizer, tmp_path):
     tokenizer.save(tmp_path)
     path = tmp_path / "vocab.json"
     pieces = json.loads(path.read_text(encoding="utf-8"))
     del pieces[END]
     path.write_text(json.dumps(pieces), encoding="utf-8")
-    with pytest.raises(ValueError, match="must hold the end and a piece"):
+    with pytest.raises(
+        ValueError, match="must contain the end token and a piece"
+    ):
         BytePairTokenizer.load(tmp_path)
 
 
@@ -174,6 +176,6 @@ def test_a_vocabulary_without_an_end(tokenizer, tmp_path):
         (lambda t: t.train_from_lines(["abc"], 256), "must be at least 257"),
     ],
 )
-def test_bad_input(call, message, tokenizer):
+def test_invalid_arguments_raise(call, message, tokenizer):
     with pytest.raises(ValueError, match=message):
         call(tokenizer)

@@ -1,4 +1,4 @@
-"""The split of lengths is the best there is, and a split at all."""
+"""best_buckets: compared with an exhaustive search."""
 
 import itertools
 
@@ -17,7 +17,7 @@ LENGTHS = st.lists(
 
 
 def cost(pairs, groups, tokens_per_batch):
-    """Ids of an epoch, padding included, for groups of maximum lengths."""
+    """Ids per epoch, padding included, for groups of maximum lengths."""
     total = 0
     for group in groups:
         members = [p for p in pairs if max(p) in group]
@@ -30,7 +30,7 @@ def cost(pairs, groups, tokens_per_batch):
 
 
 def cheapest(pairs, tokens_per_batch, buckets):
-    """The least cost over every way to cut the lengths into ranges."""
+    """The lowest cost over all splits of the lengths into ranges."""
     lengths = sorted({max(pair) for pair in pairs})
     found = []
     for count in range(1, min(buckets, len(lengths)) + 1):
@@ -46,7 +46,7 @@ def cheapest(pairs, tokens_per_batch, buckets):
     tokens_per_batch=st.sampled_from([1, 5, 24, 60]),
     buckets=st.integers(1, 4),
 )
-def test_no_other_cut_has_less_padding(pairs, tokens_per_batch, buckets):
+def test_no_other_split_has_less_padding(pairs, tokens_per_batch, buckets):
     source, target = np.array(pairs).T
     found = best_buckets(source, target, tokens_per_batch, buckets)
     assert 1 <= len(found) <= buckets
@@ -77,7 +77,7 @@ def test_two_lengths_two_shapes():
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
-def test_no_shape_without_need(count):
+def test_equal_lengths_use_a_single_shape(count):
     # One length: a second shape would only cost a compilation.
     (only,) = best_buckets(np.full(7, 5), np.full(7, 4), 10, count)
     assert only[1:] == (2, 5, 4) and only.batches == 4

@@ -1,4 +1,4 @@
-"""The shares of what is hidden, counted, and what must never be hidden."""
+"""mask_tokens: masking rates, special tokens and whole words."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ CONTINUES = np.arange(SIZE) >= 30
 
 
 def rows(count=400, length=40, seed=0):
-    """Rows of words between 2 and 3, with padding behind."""
+    """Rows of words between ids 2 and 3, padded on the right."""
     random = np.random.default_rng(seed)
     ids = random.integers(5, SIZE, (count, length)).astype("int32")
     ids[:, 0] = 2
@@ -40,36 +40,36 @@ def chosen_of(masked, shape):
     return chosen
 
 
-def probable(count, total, share):
-    """Whether so many of a total have that share, but once in a million."""
-    return stats.binomtest(count, total, share).pvalue > 1e-6
+def probable(count, total, rate):
+    """Whether a count is consistent with a rate (p-value above 1e-6)."""
+    return stats.binomtest(count, total, rate).pvalue > 1e-6
 
 
-def test_shares():
+def test_mask_rate_and_replacement_rates():
     ids = rows(4000)
     masked = mask(ids)
     chosen = chosen_of(masked, ids.shape)
     real = ~np.isin(ids, SPECIAL)
-    there = real.sum(axis=1)
+    lengths = real.sum(axis=1)
     assert not (chosen & ~real).any()
-    expected = np.maximum(np.floor(0.15 * there + 0.5), there > 0)
+    expected = np.maximum(np.floor(0.15 * lengths + 0.5), lengths > 0)
     np.testing.assert_array_equal(chosen.sum(axis=1), expected)
     total = chosen.sum()
     became = masked.token_ids[chosen]
     assert probable((became == MASK).sum(), total, 0.8)
-    # Another token, which is by chance the same one in 1 of 45.
+    # A random token, which is the original one in 1 of 45 cases.
     other = (became != MASK) & (became != ids[chosen])
     assert probable(other.sum(), total, 0.1 * 44 / 45)
     assert not np.isin(became[other], SPECIAL).any()
     drawn = np.bincount(became[other], minlength=SIZE)[5:]
     assert stats.chisquare(drawn).pvalue > 1e-6
-    # Every place of a row is as likely as another.
-    full = there == there.max()
-    places = chosen[full].sum(axis=0)[1 : 1 + there.max()]
-    assert stats.chisquare(places).pvalue > 1e-6
+    # All positions of a row are equally likely.
+    full = lengths == lengths.max()
+    counts = chosen[full].sum(axis=0)[1 : 1 + lengths.max()]
+    assert stats.chisquare(counts).pvalue > 1e-6
 
 
-def test_what_is_not_chosen_stays():
+def test_unmasked_tokens_are_unchanged():
     ids = rows()
     masked = mask(ids)
     chosen = chosen_of(masked, ids.shape)
@@ -85,32 +85,32 @@ def test_what_is_not_chosen_stays():
     assert masked.positions.shape == masked.labels.shape == (400, 6)
 
 
-def test_words_are_hidden_as_a_whole():
+def test_whole_words_are_masked():
     ids = rows(2000)
     masked = mask(ids, continuations=CONTINUES)
     chosen = chosen_of(masked, ids.shape)
     words = split = 0
     for row, taken in zip(ids, chosen, strict=True):
         pieces = []
-        for place, token in enumerate(row):
+        for position, token in enumerate(row):
             if token in SPECIAL:
                 pieces.append(None)
             elif CONTINUES[token] and pieces and pieces[-1] is not None:
-                pieces[-1].append(place)
+                pieces[-1].append(position)
                 pieces.append(pieces[-1])
             else:
-                pieces.append([place])
+                pieces.append([position])
         for word in {id(w): w for w in pieces if w is not None}.values():
             words += 1
             split += len(set(taken[word])) > 1
     assert words > 10_000 and split == 0
     real = ~np.isin(ids, SPECIAL)
-    wanted = np.maximum(np.floor(0.15 * real.sum(1) + 0.5), real.any(1))
-    assert (chosen.sum(axis=1) <= wanted).all()
-    assert chosen.sum() > 0.9 * wanted.sum()
+    limit = np.maximum(np.floor(0.15 * real.sum(1) + 0.5), real.any(1))
+    assert (chosen.sum(axis=1) <= limit).all()
+    assert chosen.sum() > 0.9 * limit.sum()
 
 
-def test_the_seed_decides():
+def test_the_seed_determines_the_masks():
     ids = rows(20)
     one, other = mask(ids, seed=3), mask(ids, seed=3)
     for a, b in zip(one, other, strict=True):
@@ -127,17 +127,17 @@ def test_the_seed_decides():
 @given(
     count=st.integers(1, 4),
     length=st.integers(1, 12),
-    share=st.floats(0.01, 0.99),
+    rate=st.floats(0.01, 0.99),
     most=st.none() | st.integers(1, 5),
     whole=st.booleans(),
     seed=st.integers(0, 2**32),
 )
-def test_of_any_shape(count, length, share, most, whole, seed):
+def test_any_shape(count, length, rate, most, whole, seed):
     random = np.random.default_rng(seed)
     ids = random.integers(0, SIZE, (count, length))
     masked = mask(
         ids,
-        mask_rate=share,
+        mask_rate=rate,
         max_predictions=most,
         seed=seed,
         continuations=CONTINUES if whole else None,
@@ -158,13 +158,16 @@ def test_of_any_shape(count, length, share, most, whole, seed):
         ({"token_ids": [[0.5]]}, "`token_ids` must be integers of shape"),
         ({"token_ids": [[SIZE]]}, r"`token_ids` must lie in \[0, 50\)"),
         ({"mask_id": SIZE}, r"`mask_id and special_ids` must lie in"),
-        ({"special_ids": range(SIZE)}, "must leave ids that can be drawn"),
+        ({"special_ids": range(SIZE)}, "must not cover the whole vocabulary"),
         ({"mask_rate": 1.0}, r"`mask_rate` must be a number in \(0, 1\)"),
         ({"max_predictions": 0}, "`max_predictions` must be a positive"),
-        ({"continuations": [True]}, "`continuations` must say of each of 50"),
+        (
+            {"continuations": [True]},
+            "`continuations` must have one bool per id",
+        ),
     ],
 )
-def test_bad_input(kwargs, message):
+def test_invalid_arguments_raise(kwargs, message):
     kwargs = {"token_ids": [[5, 6]]} | kwargs
     with pytest.raises(ValueError, match=message):
         mask(kwargs.pop("token_ids"), **kwargs)

@@ -1,4 +1,4 @@
-"""permute_tokens: how many are guessed, where they stand, in which order."""
+"""permute_tokens: number, positions and order of the targets."""
 
 import itertools
 
@@ -15,7 +15,7 @@ SPECIAL = range(5)
 
 
 def rows(count=300, length=40, seed=0):
-    """Rows of words between 2 and 3, with padding behind."""
+    """Rows of words between ids 2 and 3, padded on the right."""
     random = np.random.default_rng(seed)
     ids = random.integers(5, 50, (count, length)).astype("int32")
     ids[:, 0] = 2
@@ -32,28 +32,26 @@ def rows(count=300, length=40, seed=0):
     st.integers(0, 5),
 )
 @settings(deadline=None, max_examples=60)
-def test_targets_and_their_order(length, share, longest, seed):
+def test_targets_and_their_order(length, rate, longest, seed):
     ids = rows(6, length + 2, seed)
-    order, positions, labels = permute_tokens(
-        ids, SPECIAL, share, longest, seed
-    )
+    order, positions, labels = permute_tokens(ids, SPECIAL, rate, longest, seed)
     assert order.shape == ids.shape
     assert positions.shape == labels.shape
     for row in range(len(ids)):
         real = ~np.isin(ids[row], SPECIAL)
         count = (labels[row] >= 0).sum()
-        wanted = max(1, int(share * real.sum() + 0.5)) if real.any() else 0
-        assert count == min(wanted, positions.shape[1])
-        places = positions[row, :count]
-        assert real[places].all() and (np.diff(places) > 0).all()
-        assert labels[row, :count].tolist() == ids[row, places].tolist()
+        expected = max(1, int(rate * real.sum() + 0.5)) if real.any() else 0
+        assert count == min(expected, positions.shape[1])
+        targets = positions[row, :count]
+        assert real[targets].all() and (np.diff(targets) > 0).all()
+        assert labels[row, :count].tolist() == ids[row, targets].tolist()
         assert (positions[row, count:] == -1).all()
-        assert sorted(order[row, places]) == list(range(1, count + 1))
-        others = np.setdiff1d(np.arange(ids.shape[1]), places)
+        assert sorted(order[row, targets]) == list(range(1, count + 1))
+        others = np.setdiff1d(np.arange(ids.shape[1]), targets)
         assert (order[row, others] == 0).all()
 
 
-def test_every_order_of_the_targets_is_as_likely():
+def test_target_orders_are_equally_likely():
     ids = np.tile(np.arange(5, 11, dtype="int32"), (6000, 1))
     order, positions, _ = permute_tokens(ids, prediction_rate=0.5, seed=1)
     drawn = [tuple(row) for row in np.take_along_axis(order, positions, 1)]
@@ -62,12 +60,12 @@ def test_every_order_of_the_targets_is_as_likely():
     assert stats.chisquare(counts).pvalue > 1e-6
 
 
-def test_every_place_is_guessed_now_and_then():
+def test_every_position_is_sometimes_a_target():
     ids = np.tile(np.arange(5, 41, dtype="int32"), (4000, 1))
     order, _, _ = permute_tokens(ids, seed=2)
-    shares = (order > 0).mean(axis=0)
-    assert abs(shares.mean() - 1 / 6) < 1e-9
-    assert shares.min() > 0.08 and shares.max() < 0.26
+    rates = (order > 0).mean(axis=0)
+    assert abs(rates.mean() - 1 / 6) < 1e-9
+    assert rates.min() > 0.08 and rates.max() < 0.26
 
 
 def test_spans():
@@ -81,12 +79,12 @@ def test_spans():
             found += [len(list(g)) for chosen, g in groups if chosen]
         return np.array(found)
 
-    # Neighbouring spans may touch; single tokens seldom do.
+    # Neighboring spans may touch; single tokens rarely do.
     assert runs(1).mean() < 1.2
     assert runs(5).mean() > 2.0
 
 
-def test_draws_come_back():
+def test_the_seed_determines_the_order():
     ids = rows()
     one, other, third = (
         permute_tokens(ids, SPECIAL, seed=s) for s in (4, 4, 5)
@@ -97,7 +95,7 @@ def test_draws_come_back():
 
 
 @pytest.mark.parametrize(
-    ("ids", "kwargs", "says"),
+    ("ids", "kwargs", "message"),
     [
         ([1, 2], {}, "`token_ids` must be integers of shape"),
         ([[0.5]], {}, "`token_ids` must be integers of shape"),
@@ -114,6 +112,6 @@ def test_draws_come_back():
         ([[1]], {"max_span_length": 0}, "`max_span_length` must be a positive"),
     ],
 )
-def test_bad_arguments(ids, kwargs, says):
-    with pytest.raises(ValueError, match=says):
+def test_invalid_arguments_raise(ids, kwargs, message):
+    with pytest.raises(ValueError, match=message):
         permute_tokens(ids, **kwargs)

@@ -1,4 +1,4 @@
-"""Which sentences stand side by side, and how often they follow."""
+"""sentence_pairs: which sentences are paired, and how often they follow."""
 
 import numpy as np
 import pytest
@@ -13,18 +13,18 @@ pytestmark = pytest.mark.one_backend
 
 
 def documents(count=60, seed=0):
-    """Ids that say where they stand: document, sentence, place."""
+    """Ids that encode document, sentence and position."""
     random = np.random.default_rng(seed)
     return [
         [
-            [10_000 * number + 100 * sentence + place for place in range(size)]
+            [10_000 * number + 100 * sentence + index for index in range(size)]
             for sentence, size in enumerate(random.integers(1, 9, length))
         ]
         for number, length in enumerate(random.integers(1, 20, count))
     ]
 
 
-def test_a_sentence_each():
+def test_single_sentences():
     texts = documents()
     pairs = sentence_pairs(texts, seed=1)
     firsts = [s for document in texts for s in document[:-1]]
@@ -32,10 +32,10 @@ def test_a_sentence_each():
     follows = 0
     for first, second, truth in pairs:
         number, sentence = divmod(first[0], 10_000)
-        other, place = divmod(second[0], 10_000)
+        other, rest = divmod(second[0], 10_000)
         assert second in texts[other]
         if truth:
-            assert (number, sentence // 100 + 1) == (other, place // 100)
+            assert (number, sentence // 100 + 1) == (other, rest // 100)
         else:
             assert number != other
         follows += truth
@@ -57,7 +57,7 @@ def test_sentences_that_fill_a_length(length):
         same = first[0] // 10_000 == second[0] // 10_000
         assert truth == same
         if truth:
-            # Nothing between them but what was cut off the first one's end.
+            # Between them are only ids truncated from the end of the first.
             assert second[0] % 100 == 0 and second[0] > first[-1]
         follows += truth
     assert stats.binomtest(follows, len(pairs), 0.5).pvalue > 1e-6
@@ -66,13 +66,13 @@ def test_sentences_that_fill_a_length(length):
         assert np.mean(sizes) > 15 and len({len(p.first) for p in pairs}) > 9
 
 
-def test_the_seed_decides():
+def test_the_seed_determines_the_pairs():
     texts = documents()
     assert sentence_pairs(texts, 20, 5) == sentence_pairs(texts, 20, 5)
     assert sentence_pairs(texts, 20, 5) != sentence_pairs(texts, 20, 6)
 
 
-def test_what_is_empty_is_passed_over():
+def test_empty_sentences_and_documents_are_skipped():
     texts = [[], [[5], [], [6]], [[]], [[7]]]
     pairs = sentence_pairs(texts, seed=0)
     assert [pair.first for pair in pairs] == [[5]]
@@ -84,10 +84,10 @@ def test_what_is_empty_is_passed_over():
     st.lists(st.integers(), max_size=9),
     st.integers(0, 20),
 )
-def test_the_longer_one_is_cut_first(first, second, length):
+def test_the_longer_side_is_truncated_first(first, second, length):
     expected = list(first), list(second)
     while sum(map(len, expected)) > length:
-        # One by one, as in BERT's own program.
+        # One by one, as in BERT's original code.
         longer = (
             expected[0] if len(expected[0]) > len(expected[1]) else expected[1]
         )
@@ -98,13 +98,13 @@ def test_the_longer_one_is_cut_first(first, second, length):
 @pytest.mark.parametrize(
     "texts, length, message",
     [
-        ([], None, "must be at least two.*Received: 0"),
-        ([[[5], [6]]], None, "must be at least two.*Received: 1"),
-        ([[[5]], [[6]]], None, "one of them of two sentences"),
+        ([], None, "at least two documents.*Received: 0"),
+        ([[[5], [6]]], None, "at least two documents.*Received: 1"),
+        ([[[5]], [[6]]], None, "one of them with two sentences"),
         ([[[5], [6]], [[7]]], 1, "`length` must be at least 2"),
         ([[[5], [6]], [[7]]], 0, "`length` must be a positive"),
     ],
 )
-def test_bad_input(texts, length, message):
+def test_invalid_arguments_raise(texts, length, message):
     with pytest.raises(ValueError, match=message):
         sentence_pairs(texts, length)

@@ -1,4 +1,4 @@
-"""Tokenizers are learned from text, saved whole, loaded or refused."""
+"""SubwordTokenizer: training, saving and loading."""
 
 import io
 import os
@@ -34,7 +34,7 @@ def test_equal_texts_give_equal_bytes(tokenizer, tmp_path):
     assert os.fsencode(tmp_path.parts[1]) not in first
 
 
-def test_files_are_lines(tokenizer, tmp_path):
+def test_training_from_files(tokenizer, tmp_path):
     one, two = tmp_path / "one.txt", tmp_path / "two.txt"
     one.write_bytes("\n".join(LINES[:3]).encode() + b"\n\n")
     two.write_bytes("\r\n".join(LINES[3:]).encode())
@@ -47,19 +47,19 @@ def test_files_are_lines(tokenizer, tmp_path):
         assert saved(learned, tmp_path) == expected
 
 
-def test_a_long_line_counts():
-    # sentencepiece leaves out lines of more than 4,192 bytes by default.
+def test_long_lines_are_used():
+    # By default, sentencepiece skips lines of more than 4,192 bytes.
     learned = SubwordTokenizer.train_from_lines(["abcde " * 2000], 300)
     assert learned.tokens("abcde") == ["▁abcde"]
 
 
-def test_a_small_text_gives_what_it_has():
+def test_a_small_text_gives_a_smaller_vocabulary():
     learned = SubwordTokenizer.train_from_lines(["ab ab"], 8000)
     assert learned.vocabulary_size == 4 + 256 + len("▁ a b ab ▁a ▁ab".split())
     assert learned.decode(learned.encode(HARD)) == HARD
 
 
-def test_the_smallest_vocabulary_is_named_and_enough():
+def test_the_error_names_the_smallest_possible_vocabulary():
     with pytest.raises(ValueError, match="must be at least") as info:
         SubwordTokenizer.train_from_lines(LINES, 20)
     least = int(str(info.value).split("at least ")[1].split()[0])
@@ -68,7 +68,7 @@ def test_the_smallest_vocabulary_is_named_and_enough():
         SubwordTokenizer.train_from_lines(LINES, least - 1)
 
 
-def test_coverage_leaves_rare_characters_to_bytes():
+def test_uncovered_characters_are_encoded_as_bytes():
     lines = ["common words"] * 500 + ["ѫ"]
     full = SubwordTokenizer.train_from_lines(lines, 300, character_coverage=1.0)
     most = SubwordTokenizer.train_from_lines(
@@ -96,12 +96,12 @@ def test_coverage_leaves_rare_characters_to_bytes():
         ),
     ],
 )
-def test_what_cannot_be_learned_from(call, message):
+def test_invalid_training_arguments_raise(call, message):
     with pytest.raises(ValueError, match=message):
         call()
 
 
-def test_files_that_cannot_be_learned_from(tmp_path):
+def test_invalid_training_files_raise(tmp_path):
     bad = tmp_path / "bad.txt"
     bad.write_bytes(b"fine\nalso\ncaf\xe9\n")
     with pytest.raises(ValueError, match=r"Line 3 of .*bad\.txt is not UTF-8"):
@@ -117,7 +117,7 @@ def test_nothing_is_printed(capfd):
     learned = SubwordTokenizer.train_from_lines(LINES, 400)
     learned.decode(learned.encode("a"))
     assert capfd.readouterr() == ("", "")
-    learned.tokenize(["a"])  # TensorFlow itself may greet once.
+    learned.tokenize(["a"])  # TensorFlow may print once when it starts.
     capfd.readouterr()
     keras.utils.set_random_seed(1)
     learned.detokenize(learned.tokenize(["a"]))
@@ -154,16 +154,16 @@ def test_a_failed_save_leaves_the_old_file(tokenizer, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.6, 0.9, 0.999])
-def test_a_broken_file_is_refused_in_one_line(tokenizer, tmp_path, share):
+def test_a_corrupt_file_raises_a_one_line_error(tokenizer, tmp_path, share):
     whole = saved(tokenizer, tmp_path)
     path = tmp_path / "broken"
     path.write_bytes(whole[: int(share * len(whole))])
-    with pytest.raises(ValueError, match="broken is broken, or not a") as info:
+    with pytest.raises(ValueError, match="broken is corrupt, or not a") as info:
         SubwordTokenizer.load(path)
     assert "\n" not in str(info.value)
 
 
-def test_other_sentencepiece_models_are_refused(tmp_path):
+def test_other_sentencepiece_models_raise(tmp_path):
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(LINES),

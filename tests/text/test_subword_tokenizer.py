@@ -1,4 +1,4 @@
-"""Every text comes back, in Python and in a graph, with the same ids."""
+"""SubwordTokenizer: every text round-trips, in Python and in a graph."""
 
 import keras
 import numpy as np
@@ -21,7 +21,7 @@ def tokenizer():
 
 
 def in_graph(tokenizer, texts):
-    """Ids and texts as a compiled `tf.data` pipeline finds them."""
+    """Ids and texts from a compiled `tf.data` pipeline."""
     dataset = tf.data.Dataset.from_tensor_slices(texts).batch(len(texts))
     ids = next(iter(dataset.map(tokenizer.tokenize)))
     back = dataset.map(lambda x: tokenizer.detokenize(tokenizer.tokenize(x)))
@@ -29,12 +29,12 @@ def in_graph(tokenizer, texts):
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_each_script_learns_its_own_pieces_and_comes_back(script):
+def test_each_script_learns_its_pieces_and_round_trips(script):
     texts = SCRIPTS[script]
     learned = SubwordTokenizer.train_from_lines(texts * 3, 400)
     ids = learned.encode(texts)
     assert learned.decode(ids) == texts
-    # Its own script is not spelled in bytes.
+    # Its own script is not encoded as bytes.
     own = [i for row in ids for i in row]
     assert np.mean(np.array(own) < 4 + 256) < 0.05
     everything = ALL + UNSEEN + HARD
@@ -44,7 +44,7 @@ def test_each_script_learns_its_own_pieces_and_comes_back(script):
 @pytest.mark.parametrize(
     "texts", [ALL, UNSEEN, HARD], ids="all new hard".split()
 )
-def test_python_and_graph_agree_and_bring_every_text_back(tokenizer, texts):
+def test_python_and_graph_agree_and_round_trip(tokenizer, texts):
     ids, back = in_graph(tokenizer, texts)
     assert ids.dtype == tf.int32
     assert ids.to_list() == tokenizer.encode(texts)
@@ -53,7 +53,7 @@ def test_python_and_graph_agree_and_bring_every_text_back(tokenizer, texts):
 
 
 @given(text=st.text())
-def test_any_text_comes_back(tokenizer, text):
+def test_any_text_round_trips(tokenizer, text):
     ids = tokenizer.encode(text)
     assert tokenizer.decode(ids) == text
     assert tokenizer.tokenize(text).numpy().tolist() == ids
@@ -61,16 +61,16 @@ def test_any_text_comes_back(tokenizer, text):
         tf.constant(ids, tf.int32), [len(ids)]
     )
     assert tokenizer.detokenize(ragged).numpy()[0].decode() == text
-    # Text never becomes a special piece.
+    # Text never becomes a special token.
     assert all(4 <= i < tokenizer.vocabulary_size for i in ids)
 
 
 @given(text=st.text("\x1a\u258101 ", max_size=12))
-def test_any_mixture_of_escapes_comes_back(tokenizer, text):
+def test_any_mixture_of_escapes_round_trips(tokenizer, text):
     assert tokenizer.decode(tokenizer.encode(text)) == text
 
 
-def test_an_unseen_character_is_spelled_in_its_bytes(tokenizer):
+def test_an_unseen_character_is_encoded_as_bytes(tokenizer):
     spelled = [f"<0x{byte:02X}>" for byte in "𓀀".encode()]
     assert tokenizer.tokens("𓀀") == ["▁", *spelled]
     assert tokenizer.encode("\x00")[-1] == 4
@@ -135,13 +135,15 @@ def test_pieces_of_ids_are_those_of_the_text(tokenizer):
         "<pad>",
     ]
     assert tokenizer.pieces([]) == []
-    # `encode` would not spell them in bytes.
+    # `encode` would not encode these as bytes.
     letters = [4 + ord(letter) for letter in "la"]
     assert tokenizer.pieces(letters) == ["<0x6C>", "<0x61>"]
     assert tokenizer.decode(letters) == "la"
 
 
-def test_the_unknown_piece_and_half_a_character_are_shown_as_such(tokenizer):
+def test_unknown_and_invalid_bytes_decode_to_the_replacement_character(
+    tokenizer,
+):
     half = tokenizer.encode("𓀀")[:-1]
     assert "\ufffd" in tokenizer.decode(half)
     assert tokenizer.decode([3]) == "\ufffd"
@@ -158,15 +160,15 @@ def test_strings_of_any_shape_in_a_graph(tokenizer):
     assert tokenizer.tokenize([""]).to_list() == [[]]
 
 
-def test_use_in_a_traced_function_and_after_it(tokenizer):
+def test_tokenize_in_a_traced_function_and_afterwards(tokenizer):
     ids = [tokenizer.encode("a la")]
     dataset = tf.data.Dataset.from_tensors(["a la"]).map(tokenizer.tokenize)
     for _ in range(2):
         assert tf.function(tokenizer.tokenize)(["a la"]).to_list() == ids
         assert tokenizer.tokenize(["a la"]).to_list() == ids
         assert next(iter(dataset)).to_list() == ids
-        # This empties TensorFlow's caches, and with them what eager
-        # operations had made.
+        # This clears TensorFlow's caches, and the resources of eager ops with
+        # them.
         keras.utils.set_random_seed(1)
         tf.random.set_seed(1)
 
@@ -185,7 +187,7 @@ def test_use_in_a_traced_function_and_after_it(tokenizer):
         (lambda t: SubwordTokenizer(b"\x00junk"), "`model`"),
     ],
 )
-def test_bad_input_is_answered(tokenizer, call, message):
+def test_invalid_arguments_raise(tokenizer, call, message):
     with pytest.raises(ValueError, match=message) as info:
         call(tokenizer)
     assert "\n" not in str(info.value)

@@ -1,4 +1,4 @@
-"""What is missing is named; TensorFlow leaves other backends their GPU."""
+"""Lazy imports: missing packages, and TensorFlow's GPUs on other backends."""
 
 import sys
 
@@ -19,7 +19,7 @@ OTHERS = keras.backend.backend() != "tensorflow"
         ("tensorflow", "tensorflow"),
     ],
 )
-def test_what_is_missing_is_named_in_one_line(monkeypatch, module, name):
+def test_a_missing_package_raises_a_one_line_error(monkeypatch, module, name):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ImportError, match=f"needs {name}, ") as info:
         getattr(_tensorflow, module)()
@@ -37,7 +37,7 @@ def test_only_the_tensorflow_backend_shows_tensorflow_gpus(monkeypatch):
     assert hidden == [([], "GPU")] * OTHERS
 
 
-def test_gpus_in_use_by_tensorflow_stay(monkeypatch):
+def test_gpus_in_use_by_tensorflow_stay_visible(monkeypatch):
     def late(*_):
         raise RuntimeError("Visible devices cannot be modified")
 
@@ -46,7 +46,7 @@ def test_gpus_in_use_by_tensorflow_stay(monkeypatch):
     assert _tensorflow.tensorflow() is tf
 
 
-def test_python_needs_no_tensorflow(monkeypatch):
+def test_encoding_in_python_needs_no_tensorflow(monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorflow", None)
     monkeypatch.setitem(sys.modules, "tensorflow_text", None)
     tokenizer = SubwordTokenizer.train_from_lines(["a b"], 300)

@@ -1,4 +1,4 @@
-"""Batches hold every pair once, in few shapes, in an order that comes back."""
+"""token_batches: every pair once, in few shapes, in a reproducible order."""
 
 import itertools
 
@@ -10,7 +10,7 @@ from keras_attn.text import SubwordTokenizer, token_batches
 
 
 class Digits:
-    """A tokenizer whose ids can be read: digit d is id d + 3."""
+    """A tokenizer with readable ids: digit d is id d + 3."""
 
     pad_id, start_id, end_id, vocabulary_size = 0, 1, 2, 13
 
@@ -40,7 +40,7 @@ def batches(dataset):
 
 
 def pairs(found):
-    """The texts that batches hold, read back id by id."""
+    """Decodes the texts of batches."""
     read = []
     for source, target, labels in found:
         for x, y, z in zip(source, target, labels, strict=True):
@@ -69,7 +69,7 @@ def make(**options):
 
 @pytest.mark.parametrize("buckets", [1, 2, 3, 5])
 @pytest.mark.parametrize("shuffle", [False, True])
-def test_every_pair_once_in_at_most_so_many_shapes(buckets, shuffle):
+def test_every_pair_occurs_once_in_at_most_buckets_shapes(buckets, shuffle):
     dataset = make(buckets=buckets, shuffle=shuffle)
     found = batches(dataset)
     assert sorted(pairs(found)) == sorted(zip(SOURCE, TARGET, strict=True))
@@ -81,7 +81,7 @@ def test_every_pair_once_in_at_most_so_many_shapes(buckets, shuffle):
         assert x.shape[0] == max(64 // max(x.shape[1], y.shape[1]), 1)
 
 
-def test_the_report_counts_what_came():
+def test_the_report_matches_the_batches():
     dataset = make()
     found, report = batches(dataset), dataset.report
     assert len(dataset) == report.batches == len(found)
@@ -96,7 +96,7 @@ def test_the_report_counts_what_came():
     assert "200 pairs in" in line and "\n" not in line
 
 
-def test_long_pairs_are_dropped_whole_and_counted():
+def test_long_pairs_are_dropped_and_counted():
     dataset = make(max_length=8)
     kept = [
         (s, t)
@@ -111,7 +111,7 @@ def test_long_pairs_are_dropped_whole_and_counted():
     assert all(max(shape[1:]) <= 8 for shape in dataset.report.shapes)
 
 
-def test_a_batch_of_one_where_the_budget_is_small():
+def test_a_small_token_budget_gives_batches_of_one():
     dataset = token_batches(["123456"], ["1"], Digits(), tokens_per_batch=2)
     ((source, target, labels),) = batches(dataset)
     assert source.tolist() == [[4, 5, 6, 7, 8, 9, 2]]
@@ -136,19 +136,19 @@ def flat(dataset):
     return [x.tolist() for batch in batches(dataset) for x in batch]
 
 
-def test_each_epoch_has_its_own_order_that_comes_back():
+def test_each_epoch_has_its_own_reproducible_order():
     first, again = make(seed=7), make(seed=7)
     epochs = [flat(first) for _ in range(3)]
     assert epochs == [flat(again) for _ in range(3)]
     assert epochs[0] != epochs[1] != epochs[2] != epochs[0]
-    # Not only the batches change places: other pairs meet.
+    # The pairs are shuffled too, not only the batches.
     assert sorted(map(str, epochs[0])) != sorted(map(str, epochs[1]))
     assert flat(make(seed=7, initial_epoch=2)) == epochs[2]
     assert flat(make(seed=8)) != epochs[0]
 
 
-def test_the_order_comes_back_in_another_process():
-    # Written down once: what another process, on another day, found.
+def test_the_order_is_the_same_in_another_process():
+    # Recorded from another process.
     digits = [str(digit) for digit in range(8)]
     dataset = token_batches(
         digits, digits, Digits(), tokens_per_batch=4, seed=3, initial_epoch=5
@@ -198,7 +198,7 @@ def test_a_pair_of_tokenizers():
     assert labels.tolist() == [[10, 11, 12, 12], [12, 0, 0, 0]]
 
 
-def test_a_real_tokenizer_and_its_texts():
+def test_with_a_real_tokenizer():
     source, target = ["¿Dónde está?", "Sí."], ["Where is it?", "Yes. 猫"]
     tokenizer = SubwordTokenizer.train_from_lines(source + target, 320)
     dataset = token_batches(
@@ -223,7 +223,7 @@ def tiny_model():
     return keras.Model([source, target], logits)
 
 
-def test_fit_takes_every_batch_and_few_shapes():
+def test_fit_reads_every_batch_in_few_shapes():
     dataset = make(max_length=8, buckets=3)
     shapes, steps = [], []
 
@@ -249,22 +249,22 @@ def test_fit_takes_every_batch_and_few_shapes():
         dataset, epochs=2, shuffle=False, verbose=0, callbacks=[Steps()]
     )
     assert steps == [len(dataset)] * 2
-    # The progress bar knew it before the first epoch ended.
+    # The progress bar knows the number of steps before the first epoch ends.
     assert history.params["steps"] == len(dataset)
     assert np.isfinite(history.history["loss"]).all()
     # `fit` read two epochs, on every backend: the next one is number 2.
     assert flat(dataset) == flat(make(max_length=8, initial_epoch=2))
 
-    wanted = {(n, t, 13) for n, _, t in dataset.report.shapes}
+    expected = {(n, t, 13) for n, _, t in dataset.report.shapes}
     if keras.backend.backend() == "tensorflow":
-        # One trace serves all lengths; XLA compiles it once a shape.
-        wanted = {(None, None, 13)}
-    assert set(shapes) == wanted
-    if keras.backend.backend() != "torch":  # which runs it each time
-        assert len(shapes) <= 2 * len(wanted)
+        # One trace for all lengths; XLA compiles it once per shape.
+        expected = {(None, None, 13)}
+    assert set(shapes) == expected
+    if keras.backend.backend() != "torch":  # eager: calls the layer each time
+        assert len(shapes) <= 2 * len(expected)
 
 
-def test_reading_a_part_starts_the_same_epoch_again():
+def test_a_partial_read_restarts_the_same_epoch():
     dataset = make()
     first = flat(make())
     for count in (1, 3, len(dataset) - 1):
@@ -274,13 +274,13 @@ def test_reading_a_part_starts_the_same_epoch_again():
     assert flat(dataset) == flat(make(initial_epoch=1))
 
 
-def test_repeating_goes_on_with_the_next_epoch():
+def test_repeat_continues_with_the_next_epoch():
     dataset = make()
     twice = batches(dataset.repeat(2))
     expected = batches(make()) + batches(make(initial_epoch=1))
     assert len(twice) == len(expected) == 2 * len(dataset)
-    for found, wanted in zip(twice, expected, strict=True):
-        np.testing.assert_array_equal(found[0], wanted[0])
+    for found, batch in zip(twice, expected, strict=True):
+        np.testing.assert_array_equal(found[0], batch[0])
 
 
 @pytest.mark.parametrize(
@@ -305,13 +305,13 @@ def test_repeating_goes_on_with_the_next_epoch():
         ),
     ],
 )  # fmt: skip
-def test_bad_input_is_answered(call, message):
+def test_invalid_arguments_raise(call, message):
     with pytest.raises(ValueError, match=message) as info:
         call()
     assert "\n" not in str(info.value)
 
 
-def test_tokenizers_must_agree_about_padding():
+def test_tokenizers_must_have_the_same_padding_id():
     class Other(Digits):
         pad_id = 5
 

@@ -1,4 +1,4 @@
-"""Blocks are stretches of the stream, and labels one token further."""
+"""token_blocks: blocks of the stream, and labels shifted by one token."""
 
 import keras
 import numpy as np
@@ -17,7 +17,7 @@ def batches(dataset):
     return list(dataset.as_numpy_iterator())
 
 
-def test_every_epoch_is_cut_anew():
+def test_every_epoch_has_different_block_boundaries():
     dataset = token_blocks(STREAM, 16, 4, seed=3)
     firsts = set()
     assert dataset.cardinality() == 15
@@ -37,7 +37,7 @@ def test_every_epoch_is_cut_anew():
     assert len(firsts) > 2
 
 
-def test_an_epoch_comes_back():
+def test_epochs_are_reproducible():
     one = token_blocks(STREAM, 16, 4, seed=3)
     epochs = [batches(one) for _ in range(3)]
     other = token_blocks(STREAM, 16, 4, seed=3, initial_epoch=2)
@@ -60,11 +60,11 @@ def test_in_order_each_token_is_a_label_once(size, length, rows):
     assert len(found) == dataset.cardinality()
     inputs = np.concatenate([inputs.ravel() for inputs, _ in found])
     labels = np.concatenate([labels.ravel() for _, labels in found])
-    there = labels >= 0
-    np.testing.assert_array_equal(labels[there], stream[1:])
-    np.testing.assert_array_equal(inputs[there], stream[:-1])
-    assert (inputs[~there] == 2).all() and (labels[~there] == -1).all()
-    assert (~there).sum() < length * rows
+    labeled = labels >= 0
+    np.testing.assert_array_equal(labels[labeled], stream[1:])
+    np.testing.assert_array_equal(inputs[labeled], stream[:-1])
+    assert (inputs[~labeled] == 2).all() and (labels[~labeled] == -1).all()
+    assert (~labeled).sum() < length * rows
     assert inputs.dtype == labels.dtype == np.int32
 
 
@@ -102,15 +102,15 @@ def test_a_language_model_is_fitted():
     [
         ({"token_ids": [[1, 2]]}, r"`token_ids` must be integers of shape \(l"),
         ({"token_ids": [0.5, 1]}, "`token_ids` must be integers"),
-        ({"token_ids": [1] * 8}, "must hold 9 tokens at least.*Received: 8"),
-        ({"token_ids": [1], "shuffle": False}, "must hold 2 tokens"),
+        ({"token_ids": [1] * 8}, "must have at least 9 tokens.*Received: 8"),
+        ({"token_ids": [1], "shuffle": False}, "must have at least 2 tokens"),
         ({"length": 0}, "`length` must be a positive integer"),
         ({"batch_size": 0}, "`batch_size` must be a positive integer"),
         ({"seed": -1}, "`seed` must be an integer, at least 0"),
         ({"initial_epoch": 0.5}, "`initial_epoch` must be an integer"),
     ],
 )
-def test_bad_input(kwargs, message):
+def test_invalid_arguments_raise(kwargs, message):
     kwargs = {"token_ids": np.arange(9), "length": 4, "batch_size": 2} | kwargs
     with pytest.raises(ValueError, match=message):
         token_blocks(**kwargs)

@@ -1,4 +1,4 @@
-"""The ids of BERT's tokenizer, on a thousand texts of many kinds."""
+"""WordPieceTokenizer: compared with BERT's tokenizer in transformers."""
 
 import json
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from keras_attn.text import WordPieceTokenizer, _tensorflow
 from keras_attn.text import word_piece_tokenizer as module
-from tests.full_disk import full_disk
+from tests.helpers.full_disk import full_disk
 from tests.text.samples import SCRIPTS, varied_texts
 
 pytestmark = pytest.mark.one_backend
@@ -54,7 +54,7 @@ def in_form(tokenizer, **form):
 
 @pytest.mark.parametrize("form", FORMS, ids=str)
 def test_same_ids_on_a_thousand_texts(form, tokenizer, tmp_path):
-    # Capitals have pieces of their own here, where they are kept.
+    # Trained per form: capitals, if kept, have their own pieces.
     ours = WordPieceTokenizer.train_from_lines(LINES, 600, **form)
     ours.save(tmp_path)
     theirs = transformers.BertTokenizer.from_pretrained(tmp_path)
@@ -87,7 +87,7 @@ def test_ids_need_no_tensorflow(tokenizer, tmp_path, monkeypatch):
         WordPieceTokenizer.train_from_lines(LINES, 600)
 
 
-def test_same_ids_when_all_is_forgotten(tokenizer, monkeypatch):
+def test_same_ids_with_a_tiny_cache(tokenizer, monkeypatch):
     texts = varied_texts(PARTS, 200, seed=4)
     expected = tokenizer.encode(texts)
     monkeypatch.setattr(module, "_CACHED", 3)
@@ -98,7 +98,7 @@ def test_same_ids_when_all_is_forgotten(tokenizer, monkeypatch):
     assert "x" * 33 not in small._known
 
 
-def test_pieces_that_no_word_has():
+def test_pieces_that_occur_in_no_word():
     special = "[PAD] [UNK] [CLS] [SEP] [MASK]".split()
     odd = ["", "##", "a b", "a\0", "a" * 300, "##" + "b" * 300]
     tokenizer = WordPieceTokenizer([*special, *odd, "a", "##b", "#"])
@@ -107,11 +107,11 @@ def test_pieces_that_no_word_has():
     )
 
 
-# Odd lengths: where both sides of a pair are cut and one id more fits, BERT's
-# own code gives it to the first, transformers to the longer one.
+# Odd lengths: if both sides of a pair are truncated and one more id fits,
+# BERT's original code gives it to the first, transformers to the longer one.
 @pytest.mark.parametrize("length", [None, 5, 9, 21])
 @pytest.mark.parametrize("pairs", [False, True])
-def test_packed_as_bert_packs(pairs, length, tokenizer, tmp_path):
+def test_pack_matches_transformers(pairs, length, tokenizer, tmp_path):
     tokenizer.save(tmp_path)
     theirs = transformers.BertTokenizer.from_pretrained(tmp_path)
     texts = [t for t in varied_texts(PARTS, 300, seed=3) if len(t) < 200]
@@ -136,14 +136,14 @@ def test_packed_as_bert_packs(pairs, length, tokenizer, tmp_path):
     np.testing.assert_array_equal(again["token_ids"], ours["token_ids"])
 
 
-def test_packed_to_one_length(tokenizer):
+def test_pack_to_a_fixed_length(tokenizer):
     rows = tokenizer.pack(["walking", ""], length=9, pad_to_length=True)
     assert rows["token_ids"].shape == rows["segment_ids"].shape == (2, 9)
     assert rows["token_ids"][1].tolist() == [2, 3] + [0] * 7
     assert tokenizer.pack([])["token_ids"].shape == (0, 0)
 
 
-def test_files_of_transformers_are_read(tokenizer, tmp_path):
+def test_load_reads_files_of_transformers(tokenizer, tmp_path):
     tokenizer.save(tmp_path / "ours")
     theirs = transformers.BertTokenizer.from_pretrained(
         tmp_path / "ours", do_lower_case=False, mask_token="[UNK]"
@@ -154,8 +154,8 @@ def test_files_of_transformers_are_read(tokenizer, tmp_path):
     )
     read = WordPieceTokenizer.load(tmp_path / "theirs")
     assert not read.lowercase and read.mask_id == read.unknown_id == 1
-    # Without the second file: what BERT has by default. Lines may end as on
-    # Windows, and the last one need not end.
+    # Without the config: BERT's defaults. Lines may have Windows line endings,
+    # and the last newline is optional.
     (tmp_path / "bare").mkdir()
     (tmp_path / "bare" / "vocab.txt").write_bytes(
         "\r\n".join(tokenizer.vocabulary).encode()
@@ -164,7 +164,7 @@ def test_files_of_transformers_are_read(tokenizer, tmp_path):
     assert bare.vocabulary == tokenizer.vocabulary and bare.lowercase
 
 
-def test_saved_and_loaded(tokenizer, tmp_path):
+def test_save_and_load(tokenizer, tmp_path):
     ours = in_form(tokenizer, lowercase=False, strip_accents=True)
     ours.save(tmp_path / "new")
     loaded = WordPieceTokenizer.load(tmp_path / "new")
@@ -179,7 +179,7 @@ def test_saved_and_loaded(tokenizer, tmp_path):
     assert (tmp_path / "new" / "vocab.txt").read_bytes() == before
 
 
-def test_learned(tokenizer):
+def test_train_from_lines(tokenizer):
     again = WordPieceTokenizer.train_from_lines(reversed(LINES), 600)
     assert again.vocabulary == tokenizer.vocabulary
     assert tokenizer.vocabulary_size <= 600
@@ -190,7 +190,7 @@ def test_learned(tokenizer):
         "[SEP]",
         "[MASK]",
     )
-    # What is learned from has no unknown piece.
+    # The training text has no unknown tokens.
     for ids in tokenizer.encode(LINES):
         assert tokenizer.unknown_id not in ids
     assert len(tokenizer.tokens("walking")) <= 2
@@ -208,7 +208,7 @@ def test_a_small_vocabulary_keeps_the_characters(size):
     assert small.decode(small.encode("abba bab")) == "abba bab"
 
 
-def test_the_longest_word(tokenizer, tmp_path):
+def test_max_word_length(tokenizer, tmp_path):
     short = in_form(tokenizer, max_word_length=4)
     text = "they walk éééé walking"
     assert [i == 1 for i in short.encode(text)][-1]
@@ -232,7 +232,7 @@ def test_white_space_in_a_vocabulary(tmp_path):
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.text("abcdxyz", min_size=1, max_size=8), max_size=8))
-def test_known_words_come_back(words):
+def test_known_words_round_trip(words):
     tokenizer = WordPieceTokenizer(
         [
             *"[PAD] [UNK] [CLS] [SEP] [MASK]".split(),
@@ -247,11 +247,11 @@ def test_known_words_come_back(words):
     assert tokenizer.decode([2, *ids, 3, 0]) == text
 
 
-def test_what_masks_need(tokenizer):
+def test_ids_for_masking(tokenizer):
     assert tokenizer.special_ids == (0, 1, 2, 3, 4)
-    goes_on = tokenizer.continuations
-    assert goes_on.shape == (tokenizer.vocabulary_size,)
-    assert goes_on.any() and not goes_on[:5].any()
+    continuations = tokenizer.continuations
+    assert continuations.shape == (tokenizer.vocabulary_size,)
+    assert continuations.any() and not continuations[:5].any()
     assert tokenizer.tokens("a [MASK]!") == ["a", "[MASK]", "!"]
     assert (tokenizer.pad_id, tokenizer.mask_id) == (0, 4)
     assert (tokenizer.start_id, tokenizer.end_id) == (2, 3)
@@ -260,10 +260,10 @@ def test_what_masks_need(tokenizer):
 @pytest.mark.parametrize(
     "name, content, message",
     [
-        ("vocab.txt", None, "a folder with vocab.txt in it"),
+        ("vocab.txt", None, "a folder that contains vocab.txt"),
         ("vocab.txt", b"\xff", "vocab.txt must be UTF-8"),
-        ("vocab.txt", b"[PAD]\n[UNK]\n", r"hold the piece `cls`.*'\[CLS\]'"),
-        ("vocab.txt", b"[PAD]\nx\nx\n", "each piece once. Received: 'x'"),
+        ("vocab.txt", b"[PAD]\n[UNK]\n", r"contain the token `cls`.*'\[CLS\]'"),
+        ("vocab.txt", b"[PAD]\nx\nx\n", "not have duplicates. Received: 'x'"),
         ("tokenizer_config.json", b"{", "must be a JSON object"),
         ("tokenizer_config.json", b"[]", "must be a JSON object.*list"),
         (
@@ -274,7 +274,7 @@ def test_what_masks_need(tokenizer):
         (
             "tokenizer_config.json",
             b'{"mask_token": {"content": "<mask>"}}',
-            "hold the piece `mask`. Received: no '<mask>'",
+            "contain the token `mask`. Received: no '<mask>'",
         ),
         (
             "tokenizer_config.json",
@@ -283,7 +283,7 @@ def test_what_masks_need(tokenizer):
         ),
     ],
 )
-def test_damaged_files(name, content, message, tokenizer, tmp_path):
+def test_corrupt_files_raise(name, content, message, tokenizer, tmp_path):
     tokenizer.save(tmp_path)
     if content is None:
         (tmp_path / name).unlink()
@@ -294,7 +294,7 @@ def test_damaged_files(name, content, message, tokenizer, tmp_path):
     assert "\n" not in str(info.value)
 
 
-def test_the_settings_that_are_written(tokenizer, tmp_path):
+def test_saved_settings(tokenizer, tmp_path):
     in_form(tokenizer, split_chinese=False).save(tmp_path)
     config = json.loads((tmp_path / "tokenizer_config.json").read_text("utf-8"))
     assert config["tokenize_chinese_chars"] is False
@@ -319,6 +319,6 @@ def test_the_settings_that_are_written(tokenizer, tmp_path):
         (lambda t: t.train_from_lines([" "], 60), "must hold words"),
     ],
 )
-def test_bad_input(call, message, tokenizer):
+def test_invalid_arguments_raise(call, message, tokenizer):
     with pytest.raises(ValueError, match=message):
         call(tokenizer)

@@ -1,4 +1,4 @@
-"""Mutants are drawn, applied and run as the tool says."""
+"""Drawing, applying and running mutants."""
 
 import dataclasses
 import json
@@ -38,7 +38,7 @@ def test_double():
 
 @pytest.fixture
 def tree(tmp_path):
-    """A checkout with two functions, of which one is tested."""
+    """A checkout with two functions, one of which is tested."""
     for name, content in {
         "keras_attn/__init__.py": "",
         "keras_attn/ops.py": SOURCE,
@@ -53,7 +53,7 @@ def tree(tmp_path):
     return tmp_path / "tree"
 
 
-def test_a_draw_is_the_same_every_time(tree):
+def test_draw_is_deterministic(tree):
     every = drawing.list_mutants(tree)
     assert {mutant.path for mutant in every} == {"keras_attn/ops.py"}
     assert {mutant.first_line for mutant in every} == {2, 6}
@@ -65,7 +65,7 @@ def test_a_draw_is_the_same_every_time(tree):
         drawing.draw(tree, len(every) + 1, seed=0)
 
 
-def test_a_mutant_differs_in_its_lines_only(tree):
+def test_mutant_changes_only_its_lines(tree):
     for mutant in drawing.list_mutants(tree):
         mutated = drawing.mutate(mutant, tree).splitlines()
         lines = SOURCE.splitlines()
@@ -82,7 +82,7 @@ def test_a_mutant_differs_in_its_lines_only(tree):
         drawing.mutate(mutant, tree)
 
 
-def test_tests_decide(tree, tmp_path):
+def test_mutants_are_killed_or_survive(tree, tmp_path):
     ids = ["tests/test_ops.py::test_fast", "tests/test_ops.py::test_double"]
     recorded = tmp_path / "coverage"
     recorded.mkdir()
@@ -98,7 +98,7 @@ def test_tests_decide(tree, tmp_path):
         for mutant in drawing.list_mutants(tree)
         if mutant.operator.endswith(("_Add_Sub", "_Sub_Add"))
     ]
-    # Of a line that no test runs, the tests of its module are run.
+    # For a line without coverage, all tests of its module run.
     coverage = TestCoverage.read(tree, recorded, "torch")
     assert [coverage.tests_of(mutant) for mutant in mutants] == [ids, ids]
     drawn = tmp_path / "drawn.json"

@@ -1,4 +1,4 @@
-"""Which backend runs a test that is marked `one_backend`."""
+"""The backend that runs a test marked `one_backend`."""
 
 import types
 
@@ -14,7 +14,7 @@ FIRST, LAST = sorted({"jax", "tensorflow", "torch"} - {HERE})
 
 
 class Item:
-    """What the hook reads of a test."""
+    """The part of a test item that the hook reads."""
 
     keywords = frozenset()
 
@@ -29,19 +29,21 @@ class Item:
     "backends, item, runs",
     [
         ([FIRST, HERE], Item(marked=False), True),
-        # The last one, or the one that is named.
+        # The last backend, or the named one.
         ([FIRST, HERE], Item(), True),
         ([HERE, LAST], Item(), False),
         ([HERE, LAST], Item(HERE), True),
         ([FIRST, HERE], Item(FIRST), False),
-        # The backend that is named does not run, so the last one runs the test.
+        # The named backend does not run, so the last one runs the test.
         ([FIRST, HERE], Item(LAST), True),
         ([HERE, FIRST], Item(LAST), False),
         ([HERE], Item(FIRST), True),
         ([HERE], Item(), True),
     ],
 )
-def test_every_test_runs_with_exactly_one(monkeypatch, backends, item, runs):
+def test_each_test_runs_with_exactly_one_backend(
+    monkeypatch, backends, item, runs
+):
     monkeypatch.setenv("TEST_BACKENDS", " ".join(backends))
     left_out = []
     hook = types.SimpleNamespace(

@@ -1,4 +1,4 @@
-"""The runner of `make test` runs every test once and reports what failed."""
+"""The runner of `make test` runs every test once and reports failures."""
 
 import importlib.util
 import json
@@ -21,8 +21,8 @@ BAD = "def test_bad():\n    assert 1 == 2, 'this is wrong'\n"
 
 
 OTHERS = sorted({"jax", "tensorflow", "torch"} - {BACKEND})
-# Writes which of the other backends it could import.
-LOOKS = f"""
+# Writes the names of the other backends it could import.
+FIND_OTHERS = f"""
 import importlib.util, json, pathlib
 
 def test_others():
@@ -54,10 +54,10 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_what_passes_is_counted_by_file(folder):
+def test_passed_tests_are_counted_per_file(folder):
     (folder / "test_one.py").write_text(GOOD)
-    (folder / "test_two.py").write_text(GOOD + LOOKS)
-    # A part without tests has not failed.
+    (folder / "test_two.py").write_text(GOOD + FIND_OTHERS)
+    # A part without tests does not fail.
     (folder / "empty").mkdir()
     (folder / "empty" / "test_none.py").write_text(GOOD.replace("good", "none"))
     result = run(folder, "--deselect=empty/test_none.py::test_none", ALONE="1")
@@ -70,8 +70,8 @@ def test_what_passes_is_counted_by_file(folder):
     assert json.loads((folder / "found.json").read_text()) == []
 
 
-def test_what_fails_is_shown_and_is_the_status(folder):
-    (folder / "test_one.py").write_text(GOOD + BAD + LOOKS)
+def test_failures_are_shown_and_set_the_exit_status(folder):
+    (folder / "test_one.py").write_text(GOOD + BAD + FIND_OTHERS)
     result = run(folder, ALONE="0")
     assert result.returncode == 1
     assert "this is wrong" in result.stdout
@@ -99,13 +99,13 @@ def test_a_backend_that_cannot_be_imported_fails_the_run(folder):
     assert "tests failed on nonsense" in result.stderr
 
 
-def test_what_is_no_test_is_refused(folder):
+def test_unknown_path_is_an_error(folder):
     result = run(folder / "nowhere")
     assert result.returncode == 1
     assert "TESTS must name tests. Received: " in result.stderr
 
 
-def test_parts_hold_every_file_once():
+def test_parts_contain_every_file_once():
     files = run_tests.find_tests(["tests"])
     assert f"tests/tools/{pathlib.Path(__file__).name}" in files
     parts = run_tests.parts_of(files)
@@ -115,15 +115,15 @@ def test_parts_hold_every_file_once():
         assert len({os.path.dirname(file) for file in some}) == 1
 
 
-def test_words_name_folders_files_patterns_and_single_tests():
+def test_folders_files_patterns_and_single_tests_are_found():
     here = "tests/tools/test_run_tests.py"
     assert run_tests.find_tests([here, "tests/tools/"]).count(here) == 1
     assert here in run_tests.find_tests(["tests/t*ls"])
-    one = f"{here}::test_parts_hold_every_file_once"
+    one = f"{here}::test_parts_contain_every_file_once"
     assert run_tests.find_tests([one]) == [one]
 
 
-def test_the_summary_adds_up_and_names_the_slowest():
+def test_summary_has_totals_and_slowest_files():
     parts = [
         run_tests.Part(
             backend,

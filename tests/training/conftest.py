@@ -1,4 +1,4 @@
-"""What the tests of training have in common."""
+"""Fixtures of the training tests."""
 
 import os
 
@@ -6,10 +6,10 @@ import pytest
 
 
 @pytest.fixture(scope="module", autouse=True)
-def no_waiting_for_the_disk():
-    """Leaves out fsync: hundreds of them take long where a disk is busy.
+def no_fsync():
+    """Disables fsync: hundreds of calls are slow on a busy disk.
 
-    tests/test_atomic_files.py sees that it is called, and when.
+    tests/test_atomic_files.py checks when it is called.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda descriptor: None)

@@ -1,7 +1,7 @@
-"""A tiny training that can be killed: `python killable.py folder result`.
+"""A tiny training to be killed: `python killable.py folder result`.
 
-A Transformer with dropout on batches of text, with a backup in `folder`. Says
-`step` after each step; at the end writes its weights to `result`, an `.npz`.
+A Transformer with dropout on batches of text, with a backup in `folder`. Prints
+`step` after each step and finally writes its weights to `result`, an `.npz`.
 """
 
 import os
@@ -22,7 +22,7 @@ from keras_attn.training import (
 )
 
 EPOCHS, STEPS = 3, 12
-# Makes a checkpoint so large that it takes a moment to write.
+# Makes checkpoints large enough to be killed during a write.
 BALLAST = 48 << 20
 
 
@@ -36,7 +36,7 @@ class Digits:
 
 
 class Steps(keras.callbacks.Callback):
-    """Says that a step is done; remembers its loss, and is heavy."""
+    """Prints and records every step; has a large state."""
 
     def __init__(self, ballast, pause):
         super().__init__()
@@ -101,7 +101,7 @@ def train(folder, result, ballast=BALLAST, pause=0.02):
 
 def weights(model):
     return {
-        # Not by path: Keras numbers what a process makes.
+        # Not by path: Keras numbers the layers of a process.
         f"{i} {v.name}": keras.ops.convert_to_numpy(v.value).copy()
         for i, v in enumerate(model.variables)
     }

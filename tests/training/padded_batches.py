@@ -1,4 +1,4 @@
-"""Batches of unequal size and length for the tests of the metrics."""
+"""Batches of different sizes and lengths for the tests of the metrics."""
 
 import keras
 import numpy as np
@@ -9,8 +9,8 @@ SIZE = 9
 def padded_batches(pad_id=0, seed=0):
     """Returns a list of (tokens, labels, weights) over `SIZE` classes.
 
-    Batches differ in rows, in length and in their share of padding, so that a
-    mean of means is not the mean.
+    Batches differ in rows, length and fraction of padding, so that the mean of
+    batch means is not the overall mean.
     """
     rng = np.random.default_rng(seed)
     batches = []
@@ -38,7 +38,7 @@ def language_model(seed=1):
 
 
 class Batches(keras.utils.PyDataset):
-    """Feeds `fit` and `evaluate` with the batches as they are."""
+    """A data set of given batches for `fit` and `evaluate`."""
 
     def __init__(self, batches):
         super().__init__()

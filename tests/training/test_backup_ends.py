@@ -1,11 +1,11 @@
-"""What is a finished run, and what comes after it."""
+"""Backups of finished runs, and runs after them."""
 
 import keras
 import numpy as np
 import pytest
 
 from keras_attn.training import TrainingBackup
-from tests.training.backup_runs import (
+from tests.helpers.backup_runs import (
     EPOCHS,
     STEPS,
     Rows,
@@ -17,21 +17,21 @@ from tests.training.backup_runs import (
     values,
 )
 
-# Whether a run is finished does not depend on the backend. What a backend
-# restores is tested in `test_training_backup`.
+# Independent of the backend. What each backend restores is tested in
+# `test_training_backup`.
 pytestmark = pytest.mark.one_backend
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """The folder of a finished run, and what it ended with."""
+    """The folder of a finished run, and its final state."""
     folder = tmp_path_factory.mktemp("finished")
     return folder, Run(folder).end()
 
 
-def test_a_finished_run_comes_back_without_training(finished):
+def test_finished_run_is_restored_without_training(finished):
     folder, end = finished
-    # What comes after `fit` may be killed as well.
+    # The program may be killed after `fit`.
     again = Run(folder, seed=9)
     assert again.steps.losses == end["losses"]
     assert again.history.epoch == [0, 1, 2]
@@ -39,7 +39,7 @@ def test_a_finished_run_comes_back_without_training(finished):
 
 
 @pytest.mark.parametrize("every", ["epoch", 100])
-def test_more_epochs_go_on_as_if_asked_for_at_once(every, tmp_path):
+def test_more_epochs_equal_one_longer_run(every, tmp_path):
     Run(tmp_path / "a", save_freq=every)
     longer = Run(tmp_path / "a", seed=9, save_freq=every, epochs=EPOCHS + 2)
     calm = Run(tmp_path / "b", save_freq=every, epochs=EPOCHS + 2)
@@ -52,7 +52,7 @@ def test_fewer_epochs_train_nothing(finished):
     assert again.steps.losses == end["losses"]
 
 
-def test_remove_makes_the_next_run_start_anew(tmp_path):
+def test_run_after_remove_starts_from_scratch(tmp_path):
     first = Run(tmp_path / "made" / "here")
     assert first.backup.directory == str(tmp_path / "made" / "here")
     assert len(list((tmp_path / "made" / "here").iterdir())) == 2
@@ -64,14 +64,14 @@ def test_remove_makes_the_next_run_start_anew(tmp_path):
     assert_same(again.end(), first.end())
 
 
-def test_remove_leaves_other_files(tmp_path):
+def test_remove_keeps_other_files(tmp_path):
     run = Run(tmp_path)
     (tmp_path / "mine.txt").write_text("stays")
     run.backup.remove()
     assert [p.name for p in tmp_path.iterdir()] == ["mine.txt"]
 
 
-def test_resume_can_be_declined(tmp_path):
+def test_resume_false_starts_from_scratch(tmp_path):
     Run(tmp_path)
     again = Run(tmp_path, resume=False, epochs=1)
     assert len(again.steps.losses) == STEPS
@@ -83,13 +83,13 @@ def early_stopping():
     )
 
 
-def test_early_stopping_stops_where_it_would_have(tmp_path):
+def test_early_stopping_is_resumed(tmp_path):
     options = {"epochs": 30, "save_freq": 4}
     stopping = early_stopping()
     calm = Run(tmp_path / "calm", more=[stopping], **options)
     assert 2 < len(calm.history.epoch) < 30
     calm_weights = values(calm.model.variables)
-    # Behind the best epoch, while it waits.
+    # After the best epoch, within the patience.
     kill = STEPS * (stopping.best_epoch + 1) + 5
     Run(tmp_path / "killed", kill, more=[early_stopping()], **options)
     resumed = Run(
@@ -98,7 +98,7 @@ def test_early_stopping_stops_where_it_would_have(tmp_path):
     assert resumed.history.epoch == calm.history.epoch
     found = values(resumed.model.variables)
     assert all(map(np.array_equal, found, calm_weights))
-    # Stopped, it stays stopped.
+    # A stopped run stays stopped.
     again = Run(tmp_path / "killed", seed=9, more=[early_stopping()], **options)
     assert again.history.epoch == calm.history.epoch
     found = values(again.model.variables)
@@ -116,7 +116,7 @@ class StopAfter(keras.callbacks.Callback):
             self.model.stop_training = True
 
 
-def test_stopped_in_the_midst_of_an_epoch(tmp_path):
+def test_run_stopped_within_an_epoch_stays_stopped(tmp_path):
     calm = Run(tmp_path, more=[StopAfter(STEPS + 2)])
     assert len(calm.steps.losses) == STEPS + 2
     again = Run(tmp_path, seed=9, more=[StopAfter(99)])
@@ -124,7 +124,7 @@ def test_stopped_in_the_midst_of_an_epoch(tmp_path):
     assert_same(again.end(), calm.end())
 
 
-def test_learning_rates_that_are_set_each_epoch(tmp_path):
+def test_learning_rate_callbacks_are_resumed(tmp_path):
     def callbacks():
         return [
             keras.callbacks.LearningRateScheduler(lambda _, rate: rate * 0.5),
@@ -140,7 +140,7 @@ def test_learning_rates_that_are_set_each_epoch(tmp_path):
     assert_same(resumed.end(), calm.end())
 
 
-def test_a_fit_afterwards_begins_at_its_own_epoch(tmp_path):
+def test_later_fit_starts_at_epoch_zero(tmp_path):
     run = Run(tmp_path, kill=STEPS + 3)
     run = Run(tmp_path, seed=9)
     history = run.model.fit(X, Y, epochs=1, verbose=0)
@@ -150,7 +150,7 @@ def test_a_fit_afterwards_begins_at_its_own_epoch(tmp_path):
     assert history.epoch == [0]
 
 
-def test_it_says_what_it_goes_on_from(tmp_path, capsys):
+def test_resumption_is_printed(tmp_path, capsys):
     def fit(verbose, epochs, **options):
         backup = TrainingBackup(tmp_path, data=(data := Rows()), **options)
         make_model().fit(
@@ -160,7 +160,7 @@ def test_it_says_what_it_goes_on_from(tmp_path, capsys):
 
     assert "TrainingBackup" not in fit(2, 1)
     said = fit(2, 2)
-    assert "TrainingBackup: goes on after 1 epochs and 0 batches" in said
+    assert "TrainingBackup: resuming after 1 epochs and 0 batches" in said
     assert str(tmp_path) in said
-    assert "TrainingBackup: training is over" in fit(2, 2)
+    assert "TrainingBackup: training is complete" in fit(2, 2)
     assert fit(0, 2) == ""

@@ -1,4 +1,4 @@
-"""Full disks, damaged files, other runs: said in a sentence, nothing lost."""
+"""Backups with full disks, damaged files and mismatched runs."""
 
 import errno
 import os
@@ -12,8 +12,7 @@ from keras_attn.training import (
     TrainingBackup,
     state_file,
 )
-from tests.full_disk import full_disk
-from tests.training.backup_runs import (
+from tests.helpers.backup_runs import (
     STEPS,
     KillAfter,
     Killed,
@@ -25,6 +24,7 @@ from tests.training.backup_runs import (
     assert_same,
     make_model,
 )
+from tests.helpers.full_disk import full_disk
 
 pytestmark = pytest.mark.one_backend
 
@@ -39,7 +39,7 @@ def files(folder):
 
 
 class FullFrom(keras.callbacks.Callback):
-    """Fills the disk after some steps, and frees it again after more."""
+    """Fills the disk before step `begin` and frees it after step `end`."""
 
     def __init__(self, begin, end):
         super().__init__()
@@ -57,7 +57,7 @@ class FullFrom(keras.callbacks.Callback):
             self.full.__exit__(None, None, None)
 
 
-def test_a_full_disk_is_warned_of_once_and_loses_nothing(tmp_path):
+def test_full_disk_warns_once_and_keeps_earlier_checkpoints(tmp_path):
     # Checkpoints after steps 2 and 4; none after 6 (a batch), 8, 10; then 12.
     run = {}
     disk = FullFrom(4, 11)
@@ -75,7 +75,7 @@ def test_a_full_disk_is_warned_of_once_and_loses_nothing(tmp_path):
     assert_same(resumed.end(), calm)
 
 
-def test_a_disk_that_is_full_again_is_warned_of_again(tmp_path, monkeypatch):
+def test_second_full_disk_warns_again(tmp_path, monkeypatch):
     outcome = iter([None, OSError, OSError, None, OSError] + [None] * 20)
     write = state_file.write_state
 
@@ -90,22 +90,24 @@ def test_a_disk_that_is_full_again_is_warned_of_again(tmp_path, monkeypatch):
     with pytest.warns(UserWarning) as warned:
         Run(tmp_path)
     said = ours(warned)
-    places = [text.split(" after ")[1].split(":")[0] for text in said]
-    assert places == ["0 epochs and 4 batches", "1 epochs and 4 batches"]
-    assert all("No space left on device. Training goes on" in t for t in said)
+    positions = [text.split(" after ")[1].split(":")[0] for text in said]
+    assert positions == ["0 epochs and 4 batches", "1 epochs and 4 batches"]
+    assert all("No space left on device. Training continues" in t for t in said)
 
 
-def test_a_disk_that_was_never_free(tmp_path, monkeypatch):
+def test_disk_that_is_never_writable_warns(tmp_path, monkeypatch):
     def never(path, state):
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
     monkeypatch.setattr("keras_attn.training.backup_folder.write_state", never)
-    with pytest.warns(UserWarning, match="last checkpoint is still to come"):
+    with pytest.warns(
+        UserWarning, match="last checkpoint is yet to be written"
+    ):
         run = Run(tmp_path)
     assert len(run.steps.losses) == 3 * STEPS
 
 
-def test_a_folder_that_cannot_be_written_to(tmp_path):
+def test_unwritable_folder_raises(tmp_path):
     (tmp_path / "file").write_text("")
     for folder in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(ValueError, match="`directory` must be a folder"):
@@ -114,7 +116,7 @@ def test_a_folder_that_cannot_be_written_to(tmp_path):
         TrainingBackup(tmp_path)
 
 
-def test_a_folder_that_is_lost_before_the_fit(tmp_path):
+def test_folder_replaced_before_fit_raises(tmp_path):
     backup = TrainingBackup(tmp_path / "a")
     os.rmdir(tmp_path / "a")
     (tmp_path / "a").write_text("")
@@ -126,7 +128,7 @@ def damage(path):
     path.write_bytes(path.read_bytes()[:-100])
 
 
-def test_a_damaged_file_is_passed_over_with_a_warning(tmp_path):
+def test_damaged_checkpoint_is_skipped_with_a_warning(tmp_path):
     calm = Run(tmp_path / "calm").end()
     Run(tmp_path / "killed", kill=9)
     older, newest = sorted((tmp_path / "killed").iterdir())
@@ -135,24 +137,24 @@ def test_a_damaged_file_is_passed_over_with_a_warning(tmp_path):
         resumed = Run(tmp_path / "killed", seed=9, kill=3)
     (said,) = ours(warned)
     assert f"{newest} cannot be read" in said and str(older) in said
-    # A new checkpoint pushes the damaged one out, not the good one.
+    # A new checkpoint replaces the damaged one, not the good one.
     assert older.name in files(tmp_path / "killed")
     resumed = Run(tmp_path / "killed", seed=9)
     assert_same(resumed.end(), calm)
 
 
-def test_nothing_starts_anew_where_all_files_are_damaged(tmp_path):
+def test_only_damaged_checkpoints_raise(tmp_path):
     Run(tmp_path, kill=9)
     for path in tmp_path.iterdir():
         damage(path)
     before = files(tmp_path)
-    with pytest.raises(ValueError, match="must hold a checkpoint that can be"):
+    with pytest.raises(ValueError, match="must hold a readable checkpoint"):
         Run(tmp_path)
     assert files(tmp_path) == before
     assert len(Run(tmp_path, resume=False).steps.losses) == 3 * STEPS
 
 
-def test_what_a_killed_process_left_is_removed(tmp_path):
+def test_partial_files_are_removed(tmp_path):
     Run(tmp_path, kill=5)
     part = tmp_path / f".partial-1-{files(tmp_path)[0]}"
     part.write_bytes(b"half")
@@ -160,7 +162,7 @@ def test_what_a_killed_process_left_is_removed(tmp_path):
     assert not part.exists() and len(files(tmp_path)) == 2
 
 
-def test_only_the_last_two_are_kept(tmp_path):
+def test_last_two_checkpoints_are_kept(tmp_path):
     Run(tmp_path)
     assert files(tmp_path) == [
         "after-000002-epochs-000000006-batches.npz",
@@ -168,7 +170,7 @@ def test_only_the_last_two_are_kept(tmp_path):
     ]
 
 
-def test_other_settings_are_named(tmp_path):
+def test_other_settings_raise(tmp_path):
     Run(tmp_path, settings={"layers": 2, "data": "a", "gone": [1]}, kill=5)
     before = files(tmp_path)
     Run(tmp_path, settings={"layers": 2, "data": "a", "gone": (1,)}, kill=5)
@@ -200,7 +202,7 @@ def sequential(width, optimizer):
         (2, "adam", [], r"those of the backup, \['Steps'\]. Received: \[\]"),
     ],
 )
-def test_another_model_or_other_callbacks(
+def test_other_model_or_callbacks_raise(
     width, optimizer, callbacks, answer, tmp_path
 ):
     backup = TrainingBackup(tmp_path, [Steps()])
@@ -215,7 +217,7 @@ def test_another_model_or_other_callbacks(
         assert all(map(np.array_equal, model.get_weights(), before))
 
 
-def test_another_number_of_weights(tmp_path):
+def test_other_number_of_weights_raises(tmp_path):
     backup = TrainingBackup(tmp_path)
     sequential(2, "adam").fit(X, Y, callbacks=[backup], verbose=0)
     with pytest.raises(ValueError, match="4 variables of the model there, 10"):
@@ -227,7 +229,7 @@ class Fewer(Rows):
         return 3
 
 
-def test_fewer_batches_than_were_trained_on(tmp_path):
+def test_fewer_batches_raise(tmp_path):
     Run(tmp_path, kill=5)
     with pytest.raises(ValueError, match="trained on 4 batches of epoch 1"):
         Run(tmp_path, data=Fewer())
@@ -235,10 +237,10 @@ def test_fewer_batches_than_were_trained_on(tmp_path):
 
 @pytest.mark.skipif(
     keras.backend.backend() == "tensorflow",
-    reason="Keras itself wants a step of training first, and says so",
+    reason="Keras raises first, because there was no training step",
 )
 @pytest.mark.filterwarnings("ignore:Your input ran out of data:UserWarning")
-def test_fewer_batches_from_a_generator(tmp_path):
+def test_fewer_batches_from_a_generator_raise(tmp_path):
     def batches(count):
         for _ in range(count):
             yield X, Y
@@ -257,7 +259,7 @@ def test_fewer_batches_from_a_generator(tmp_path):
         fit(3)
 
 
-def test_a_model_is_not_left_skipping(tmp_path):
+def test_aborted_fit_does_not_leave_the_model_skipping(tmp_path):
     Run(tmp_path, kill=5)
     model = make_model()
 
@@ -277,12 +279,12 @@ def test_a_model_is_not_left_skipping(tmp_path):
     assert len(backup.callbacks[0].losses) == 3 * STEPS
 
 
-def test_a_model_that_is_not_built(tmp_path):
+def test_model_that_is_not_built_raises(tmp_path):
     model = keras.Sequential([keras.layers.Dense(2)])
     model.compile("sgd", "mse")
     if keras.backend.backend() != "tensorflow":
         model.fit(X, Y, callbacks=[TrainingBackup(tmp_path)], verbose=0)
-        return  # Keras has built it before the first callback is asked.
+        return  # Keras builds it before it calls the first callback.
     with pytest.raises(ValueError, match="`model` must be built before `fit`"):
         model.fit(X, Y, callbacks=[TrainingBackup(tmp_path)], verbose=0)
 
@@ -292,18 +294,18 @@ def test_a_model_that_is_not_built(tmp_path):
     [
         ({"save_freq": 0}, "`save_freq` must be"),
         ({"save_freq": 1.5}, "`save_freq` must be"),
-        ({"data": X}, "`data` must offer `set_epoch"),
+        ({"data": X}, "`data` must have a method `set_epoch"),
         ({"callbacks": [1]}, "`callbacks` must be a list"),
     ],
 )
-def test_bad_arguments_are_named(arguments, answer, tmp_path):
+def test_invalid_arguments_raise(arguments, answer, tmp_path):
     with pytest.raises(ValueError, match=answer) as info:
         TrainingBackup(tmp_path / "never", **arguments)
     assert "\n" not in str(info.value)
     assert not (tmp_path / "never").exists()
 
 
-def test_a_state_that_cannot_be_kept_ends_the_fit(tmp_path):
+def test_unsupported_callback_state_raises(tmp_path):
     class Odd(Steps):
         def get_state(self):
             return {"model": self.model}

@@ -12,7 +12,7 @@ from keras_attn.training import CheckpointAverage
 rng = np.random.default_rng(0)
 X = rng.normal(size=(20, 3)).astype("float32")
 Y = rng.normal(size=(20, 2)).astype("float32")
-BATCH = 4  # 5 steps an epoch
+BATCH = 4  # 5 steps per epoch
 
 
 class Counter(keras.layers.Layer):
@@ -119,7 +119,7 @@ def test_equals_the_mean_of_a_manual_loop(
 
     assert average.steps == steps
     assert_close(floats(model), mean(path, steps))
-    # The test can tell the average from the last weights.
+    # The average differs from the last weights.
     assert np.abs(floats(model)[0] - path[-1][0]).max() > 1e-3
     average.restore()
     assert_close(floats(model), path[-1])
@@ -132,7 +132,7 @@ def test_equals_the_mean_of_a_manual_loop(
 
 
 class Record(keras.callbacks.Callback):
-    """Keeps the weights after each step; entry 0 is the start."""
+    """Records the weights after each step; entry 0 is the start."""
 
     def on_train_begin(self, logs=None):
         self.path = [floats(self.model)]
@@ -142,7 +142,7 @@ class Record(keras.callbacks.Callback):
 
 
 def others(model):
-    """Everything that is not to be averaged: seeds, counters, optimizer."""
+    """Values that must not be averaged: seeds, counters, optimizer."""
     averaged = {id(v) for v in model.trainable_weights}
     variables = [
         v
@@ -157,10 +157,10 @@ def others(model):
 
 
 @pytest.mark.parametrize("on_disk", [False, True])
-def test_seeds_counters_and_optimizer_stay(on_disk, tmp_path):
+def test_seeds_counters_and_optimizer_are_unchanged(on_disk, tmp_path):
     model = make_model(dropout=0.5)
     record = Record()
-    # Not after the last step: to read the files back would rewind the rest.
+    # Not at the last step: reading the files would rewind the rest.
     average = CheckpointAverage(2, 4, tmp_path if on_disk else None)
 
     class Before(keras.callbacks.Callback):
@@ -174,8 +174,8 @@ def test_seeds_counters_and_optimizer_stay(on_disk, tmp_path):
         np.testing.assert_array_equal(a, b)
 
 
-def test_training_goes_on_after_restore():
-    """Averaging leaves no trace: two fits equal one of both lengths."""
+def test_training_continues_after_restore():
+    """Two fits with averaging equal one long fit without."""
     model = make_model()
     first = CheckpointAverage(2)
     fit(model, first, epochs=1)
@@ -189,7 +189,7 @@ def test_training_goes_on_after_restore():
     assert_close(floats(model), path[-1])
 
 
-def test_a_second_fit_starts_afresh(tmp_path):
+def test_second_fit_starts_with_no_checkpoints(tmp_path):
     model = make_model()
     average = CheckpointAverage(3, directory=tmp_path)
     fit(model, average, epochs=1)
@@ -222,7 +222,7 @@ def test_apply_twice_keeps_the_trained_weights():
 @pytest.mark.parametrize(
     "every, steps",
     # Executions end at steps 2, 4, 5 and 7, 9, 10: the third of an epoch is
-    # cut short.
+    # shorter.
     [(5, [5, 10]), (3, [4, 7, 9]), (6, [7])],
 )
 def test_several_steps_per_execution(every, steps):
@@ -242,7 +242,7 @@ def test_counts_optimizer_steps_under_gradient_accumulation():
     assert average.steps == [3, 6]
 
 
-def test_beside_validation_and_an_average_sums_in_float64():
+def test_average_with_validation_sums_in_float64():
     model = make_model(dtype="bfloat16")
     average = CheckpointAverage(3)
     record = Record()
@@ -294,7 +294,7 @@ def test_average_weights_of_an_uncompiled_model(tmp_path):
     assert_close(floats(bare), floats(model), rtol=1e-6)
 
 
-def test_a_checkpoint_that_fails_leaves_no_file(tmp_path, monkeypatch):
+def test_failed_checkpoint_leaves_no_file(tmp_path, monkeypatch):
     model = make_model()
     average = CheckpointAverage(2, directory=tmp_path)
 
@@ -309,7 +309,7 @@ def test_a_checkpoint_that_fails_leaves_no_file(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == []
 
 
-def test_no_checkpoint_is_said():
+def test_fit_without_checkpoint_warns():
     model = make_model()
     average = CheckpointAverage(save_freq=1000)
     with pytest.warns(UserWarning, match="before the first checkpoint"):
@@ -331,6 +331,6 @@ def test_no_checkpoint_is_said():
         ({"save_freq": True}, "save_freq"),
     ],
 )
-def test_bad_arguments_are_named(arguments, name):
+def test_invalid_arguments_raise(arguments, name):
     with pytest.raises(ValueError, match=f"`{name}` must be"):
         CheckpointAverage(**arguments)

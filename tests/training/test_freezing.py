@@ -1,4 +1,4 @@
-"""What is frozen stays, the rest learns, and adapters begin as nothing."""
+"""Freezing, unfreezing and LoRA adapters."""
 
 import keras
 import numpy as np
@@ -6,7 +6,7 @@ import pytest
 
 from keras_attn.models import Bert, SequenceClassifier
 from keras_attn.training import enable_lora, freeze, unfreeze
-from tests.contract import randomize
+from tests.helpers.contract import randomize
 
 IDS = np.array([[2, 5, 6, 3], [2, 8, 3, 0]], "int32")
 LABELS = np.array([0, 1])
@@ -27,7 +27,7 @@ def classifier():
 
 
 def moved(model, steps=3):
-    """Trains, and returns the paths of the weights that are others now."""
+    """Trains and returns the paths of the weights that changed."""
     model.compile(
         keras.optimizers.Adam(0.01),
         keras.losses.SparseCategoricalCrossentropy(from_logits=True),
@@ -41,15 +41,15 @@ def moved(model, steps=3):
     }
 
 
-def test_all_learn_by_default():
+def test_all_weights_learn_by_default():
     model = classifier()
     learned = moved(model)
-    # The bias of keys changes no softmax, and one segment is not there.
+    # A key bias does not change the softmax.
     still = {w.path for w in model.weights} - learned
     assert all(path.endswith("key/bias") for path in still)
 
 
-def test_what_is_frozen_stays():
+def test_frozen_weights_do_not_change():
     model = classifier()
     frozen = freeze(model, "embedding|positions|block_0/")
     assert frozen and all(
@@ -62,7 +62,7 @@ def test_what_is_frozen_stays():
     assert freeze(model, "embedding") == []
 
 
-def test_what_is_unfrozen_learns():
+def test_unfrozen_weights_learn():
     model = classifier()
     assert len(freeze(model)) == len(model.weights)
     assert model.trainable_weights == []
@@ -70,7 +70,7 @@ def test_what_is_unfrozen_learns():
     assert moved(model) == {"output/kernel", "output/bias"}
 
 
-def test_adapters_alone_learn():
+def test_only_adapters_learn():
     model = classifier()
     before = keras.ops.convert_to_numpy(model(IDS))
     found = enable_lora(model, 2, also_train="^output/")
@@ -83,7 +83,7 @@ def test_adapters_alone_learn():
         keras.ops.convert_to_numpy(model(IDS)), before, atol=1e-6
     )
     sizes = sum(int(np.prod(w.shape)) for w in model.trainable_weights)
-    # (8, 2, r) and (r, 4) for each of four, and the head.
+    # (8, 2, r) and (r, 4) in each of four layers, and the head.
     assert sizes == 4 * (8 * 2 * 2 + 2 * 4) + 8 * 2 + 2
     learned = moved(model, steps=5)
     assert {p for p in learned if "lora" not in p} == {
@@ -112,7 +112,7 @@ def test_adapters_of_other_layers():
         (enable_lora, [2, "query", "x"], "`also_train` must be found"),
     ],
 )
-def test_bad_input(function, arguments, message):
+def test_invalid_arguments_raise(function, arguments, message):
     model = classifier()
     before = [weight.trainable for weight in model.weights]
     with pytest.raises(ValueError, match=message):
@@ -120,7 +120,7 @@ def test_bad_input(function, arguments, message):
     assert [weight.trainable for weight in model.weights] == before
 
 
-def test_adapters_twice():
+def test_second_adapter_raises():
     model = classifier()
     enable_lora(model, 2)
     with pytest.raises(ValueError, match=r"must have no adapters yet.*query"):

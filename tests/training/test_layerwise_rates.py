@@ -1,4 +1,4 @@
-"""Rates by layer: as if every part had an optimizer of its own."""
+"""Layer-wise learning rates against separate optimizers."""
 
 import keras
 import numpy as np
@@ -11,8 +11,8 @@ from keras_attn.training import (
     freeze,
     layerwise_lr_multipliers,
 )
-from tests.contract import randomize
 from tests.helpers.cases import once
+from tests.helpers.contract import randomize
 
 X = np.random.default_rng(0).normal(size=(24, 3)).astype("float32")
 Y = np.random.default_rng(1).normal(size=(24, 2)).astype("float32")
@@ -59,11 +59,11 @@ def factor_of(path):
         *once(name for name in OPTIMIZERS if name not in ("sgd", "adamw")),
     ],
 )
-def test_as_if_every_weight_had_a_rate_of_its_own(name):
+def test_equals_separate_runs_with_scaled_rates(name):
     """Each run trains one weight with f times the rate, the rest frozen.
 
-    So that all gradients are the same, the loss is linear in the outputs and
-    the network has no second layer: y = x W + b.
+    The loss is linear in the outputs and the network has a single layer, y = x
+    W + b, so that gradients do not depend on the weights.
     """
 
     def linear():
@@ -96,7 +96,7 @@ def test_as_if_every_weight_had_a_rate_of_its_own(name):
         assert np.abs(found - plain[path]).max() > 1e-3
 
 
-def test_a_network_against_steps_by_hand():
+def test_equals_manual_steps():
     model = network()
     optimizer = LayerwiseLearningRates(keras.optimizers.SGD(0.1), FACTORS)
     model.compile(optimizer, "mse")
@@ -117,7 +117,7 @@ def test_a_network_against_steps_by_hand():
     assert int(optimizer.iterations) == 3
 
 
-def test_factors_of_one_change_nothing():
+def test_multipliers_of_one_change_nothing():
     found = []
     for wrap in (lambda o: o, lambda o: LayerwiseLearningRates(o, {"": 1.0})):
         model = network()
@@ -132,7 +132,7 @@ def test_factors_of_one_change_nothing():
         np.testing.assert_array_equal(found[1][path], value)
 
 
-def test_accumulated_gradients_move_nothing_before_their_step():
+def test_weights_do_not_change_while_gradients_accumulate():
     model = network()
     inner = keras.optimizers.Adam(0.1, gradient_accumulation_steps=2)
     model.compile(LayerwiseLearningRates(inner, FACTORS), "mse")
@@ -144,14 +144,14 @@ def test_accumulated_gradients_move_nothing_before_their_step():
     assert any((values(model)[p] != before[p]).any() for p in before)
 
 
-def test_the_rate_can_be_set_and_is_scheduled():
+def test_learning_rate_can_be_set():
     optimizer = LayerwiseLearningRates(keras.optimizers.SGD(0.1), FACTORS)
     assert float(optimizer.learning_rate) == pytest.approx(0.1)
     optimizer.learning_rate = 0.2
     assert float(optimizer.optimizer.learning_rate) == pytest.approx(0.2)
 
 
-def test_in_half_precision():
+def test_loss_scaling():
     model = network()
     model.compile(
         keras.optimizers.LossScaleOptimizer(
@@ -170,7 +170,7 @@ def test_in_half_precision():
         np.testing.assert_allclose(value, values(plain)[path], atol=1e-6)
 
 
-def test_saved_and_gone_on_with(tmp_path):
+def test_training_continues_after_saving(tmp_path):
     model = network()
     model.compile(
         LayerwiseLearningRates(keras.optimizers.AdamW(0.05), FACTORS), "mse"
@@ -182,14 +182,14 @@ def test_saved_and_gone_on_with(tmp_path):
     assert int(again.optimizer.iterations) == 2
     for one in (model, again):
         one.fit(X, Y, epochs=2, shuffle=False, verbose=0)
-    # Keras gives the weights of a restored Sequential other paths.
+    # Keras renames the weights of a restored Sequential.
     for value, other in zip(
         values(model).values(), values(again).values(), strict=True
     ):
         np.testing.assert_allclose(other, value, atol=1e-6)
 
 
-def test_a_file_names_a_class_of_every_backend():
+def test_config_is_independent_of_the_backend():
     optimizer = LayerwiseLearningRates(keras.optimizers.AdamW(0.05), FACTORS)
     optimizer.exclude_from_weight_decay(var_names=["bias"])
     config = optimizer.get_config()
@@ -198,14 +198,14 @@ def test_a_file_names_a_class_of_every_backend():
     assert again.get_config() == config
 
 
-def test_an_optimizer_that_was_used():
+def test_built_optimizer_raises():
     inner = keras.optimizers.SGD()
     inner.build(network().trainable_variables)
-    with pytest.raises(ValueError, match="must be one that was not used"):
+    with pytest.raises(ValueError, match="must not be built yet"):
         LayerwiseLearningRates(inner, FACTORS)
 
 
-def test_a_stopped_training_goes_on(tmp_path):
+def test_training_resumes_from_a_backup(tmp_path):
     def run(folder, epochs):
         model = network()
         model.compile(
@@ -227,7 +227,7 @@ def test_a_stopped_training_goes_on(tmp_path):
         np.testing.assert_allclose(resumed[path], value, atol=1e-7)
 
 
-def test_frozen_weights_stay():
+def test_frozen_weights_do_not_change():
     model = network()
     freeze(model, "second")
     model.compile(
@@ -239,7 +239,7 @@ def test_frozen_weights_stay():
         assert np.array_equal(value, before[path]) == ("second" in path)
 
 
-def test_factors_of_blocks():
+def test_multipliers_of_blocks():
     encoder = Bert(11, 3, 2, 8, 12, max_sequence_length=8)
     model = SequenceClassifier(encoder, 2)
     optimizer = LayerwiseLearningRates(
@@ -259,14 +259,14 @@ def test_factors_of_blocks():
         assert path in paths and optimizer.multiplier(path) == multiplier
 
 
-def test_factors_of_two_stacks():
+def test_multipliers_of_two_stacks():
     model = Transformer(9, num_layers=2, num_heads=1, hidden_dim=4)
     optimizer = LayerwiseLearningRates(
         keras.optimizers.Adam(), layerwise_lr_multipliers(model, 0.5)
     )
     for stack in ("encoder_block", "decoder_block"):
-        for place, multiplier in ((0, 0.25), (1, 0.5)):
-            path = f"{stack}_{place}/feed_forward/inner/kernel"
+        for index, multiplier in ((0, 0.25), (1, 0.5)):
+            path = f"{stack}_{index}/feed_forward/inner/kernel"
             assert optimizer.multiplier(path) == multiplier
 
 
@@ -281,12 +281,12 @@ def test_factors_of_two_stacks():
         ((keras.optimizers.SGD(), {"a": "1"}), "must be numbers above 0"),
     ],
 )
-def test_bad_input(arguments, message):
+def test_invalid_arguments_raise(arguments, message):
     with pytest.raises(ValueError, match=message):
         LayerwiseLearningRates(*arguments)
 
 
-def test_patterns_that_are_nowhere():
+def test_pattern_without_match_raises():
     model = network()
     optimizer = LayerwiseLearningRates(keras.optimizers.SGD(), {"fourth": 0.5})
     model.compile(optimizer, "mse")
@@ -297,11 +297,11 @@ def test_patterns_that_are_nowhere():
 
 
 @pytest.mark.parametrize("decay", [0, 1.5, "x", True])
-def test_bad_decay(decay):
+def test_invalid_decay_raises(decay):
     with pytest.raises(ValueError, match="`decay` must be a number"):
         layerwise_lr_multipliers(network(), decay)
 
 
-def test_a_model_without_blocks():
+def test_model_without_blocks_raises():
     with pytest.raises(ValueError, match="must have numbered blocks"):
         layerwise_lr_multipliers(network(), 0.5)

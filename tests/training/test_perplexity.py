@@ -1,4 +1,4 @@
-"""Perplexity against a float64 NumPy loop over unequal batches."""
+"""Perplexity against a float64 NumPy loop over batches of different sizes."""
 
 import keras
 import numpy as np
@@ -17,19 +17,19 @@ def reference(model, batches, pad_id=0, weighted=False):
     nats = total = 0.0
     table = model.get_weights()[0].astype("float64")
     for tokens, labels, weights in batches:
-        for place in np.ndindex(*labels.shape):
-            if labels[place] == pad_id:
+        for index in np.ndindex(*labels.shape):
+            if labels[index] == pad_id:
                 continue
-            weight = weights[place] if weighted else 1.0
-            p = np.exp(table[tokens[place]])
-            nats -= weight * np.log(p[labels[place]] / p.sum())
+            weight = weights[index] if weighted else 1.0
+            p = np.exp(table[tokens[index]])
+            nats -= weight * np.log(p[labels[index]] / p.sum())
             total += weight
     return np.exp(nats / total)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("pad_id", [0, -1])
-def test_totals_over_unequal_batches(pad_id, weighted):
+def test_totals_over_batches_of_different_sizes(pad_id, weighted):
     model = language_model()
     batches = padded_batches(pad_id)
     metric = Perplexity(pad_id)
@@ -41,7 +41,7 @@ def test_totals_over_unequal_batches(pad_id, weighted):
     np.testing.assert_allclose(float(metric.result()), expected, rtol=1e-5)
 
 
-def test_in_fit_and_evaluate_beside_a_smoothed_loss():
+def test_in_fit_and_evaluate_with_a_smoothed_loss():
     model = language_model()
     batches = padded_batches()
     model.compile(
@@ -61,7 +61,7 @@ def test_in_fit_and_evaluate_beside_a_smoothed_loss():
         np.testing.assert_allclose(found[name], value, rtol=1e-5)
 
 
-def test_uniform_logits_give_the_size_of_the_vocabulary():
+def test_uniform_logits_give_the_vocabulary_size():
     labels = np.array([[3, 1, 0], [2, 0, 0]])
     for dtype in ("float16", "bfloat16", "float32"):
         logits = keras.ops.full((2, 3, SIZE), 60000.0, dtype=dtype)
@@ -73,7 +73,7 @@ def test_uniform_logits_give_the_size_of_the_vocabulary():
 def test_padding_and_weight_zero_have_no_influence():
     labels = np.array([[3, 1, 0]])
     logits = np.zeros((1, 3, SIZE), "float32")
-    logits[0, 1, 1] = -np.inf  # a loss without bound
+    logits[0, 1, 1] = -np.inf  # infinite loss
     logits[0, 2] = np.nan
     weights = np.float32([[1, 0, 1]])
     metric = Perplexity()
@@ -83,7 +83,7 @@ def test_padding_and_weight_zero_have_no_influence():
     assert float(metric.result()) == np.inf
 
 
-def test_nothing_seen_is_one_and_reset_forgets():
+def test_result_is_one_before_updates_and_after_reset():
     metric = Perplexity()
     assert float(metric.result()) == 1.0
     logits = np.zeros((1, 1, SIZE), "float32")
@@ -93,7 +93,7 @@ def test_nothing_seen_is_one_and_reset_forgets():
     assert float(metric.result()) == 1.0
 
 
-def test_labels_outside_the_vocabulary_are_loud():
+def test_labels_outside_the_vocabulary_give_nan():
     logits = np.zeros((1, 2, SIZE), "float32")
     assert np.isnan(float(Perplexity()(np.array([[1, SIZE]]), logits)))
 
@@ -105,7 +105,7 @@ def test_config_round_trips():
     assert (again.pad_id, again.name) == (7, "ppl")
 
 
-def test_bad_input_is_named():
+def test_invalid_inputs_raise():
     logits = np.zeros((2, 3, 4), "float32")
     with pytest.raises(ValueError, match="`y_true` must hold integers"):
         Perplexity()(np.zeros((2, 3), "float32"), logits)

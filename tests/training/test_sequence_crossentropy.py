@@ -5,25 +5,25 @@ import numpy as np
 import pytest
 
 from keras_attn.training import SequenceCrossentropy
-from tests.gradients import gradient
+from tests.helpers.gradients import gradient
 
 torch = pytest.importorskip("torch")
 
 
 def reference(labels, logits, smoothing=0.0, pad_id=0):
-    """Losses per token, 0 at padding: one class, one token at a time."""
+    """Returns losses per token, 0 at padding, computed one class at a time."""
     losses = np.zeros(labels.shape)
-    for place in np.ndindex(*labels.shape):
-        if labels[place] == pad_id:
+    for index in np.ndindex(*labels.shape):
+        if labels[index] == pad_id:
             continue
-        z = logits[place].astype("float64")
+        z = logits[index].astype("float64")
         log_p = z - z.max() - np.log(np.sum(np.exp(z - z.max())))
         size = len(z)
         for v in range(size):
             target = smoothing / size
-            if v == labels[place]:
+            if v == labels[index]:
                 target += 1 - smoothing
-            losses[place] -= target * log_p[v]
+            losses[index] -= target * log_p[v]
     return losses
 
 
@@ -37,7 +37,7 @@ def batch(seed=0, shape=(3, 7), size=11, pad_id=0):
 
 
 def by_torch(labels, logits, smoothing, pad_id):
-    """Value and gradient of torch's loss at float64 logits."""
+    """Returns value and gradient of torch's loss for float64 logits."""
     x = torch.tensor(logits, dtype=torch.float64, requires_grad=True)
     loss = torch.nn.CrossEntropyLoss(
         label_smoothing=smoothing, ignore_index=pad_id
@@ -58,7 +58,7 @@ def test_equals_torch_in_value_and_gradient(smoothing, pad_id):
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_equals_the_loop_token_by_token(smoothing):
+def test_token_losses_equal_the_loop(smoothing):
     labels, logits = batch()
     loss = SequenceCrossentropy(smoothing, reduction=None)
     found = keras.ops.convert_to_numpy(loss(labels, logits))
@@ -67,19 +67,19 @@ def test_equals_the_loop_token_by_token(smoothing):
     )
 
 
-def test_padding_has_no_influence_even_where_it_is_nan():
+def test_nan_at_padding_has_no_influence():
     labels, logits = batch()
     loss = SequenceCrossentropy(0.1)
     value, slope = by_torch(labels, logits, 0.1, 0)
     padding = labels == 0
     for poison in (np.nan, np.inf, -np.inf):
-        spoilt = logits.copy()
-        spoilt[padding] = poison
-        spoilt[padding, 0] = 1.0
+        corrupted = logits.copy()
+        corrupted[padding] = poison
+        corrupted[padding, 0] = 1.0
         np.testing.assert_allclose(
-            float(loss(labels, spoilt)), value, rtol=1e-6
+            float(loss(labels, corrupted)), value, rtol=1e-6
         )
-        (found,) = gradient(lambda x: loss(labels, x), spoilt)
+        (found,) = gradient(lambda x: loss(labels, x), corrupted)
         assert np.all(found[padding] == 0)
         np.testing.assert_allclose(found, slope, rtol=1e-5, atol=1e-7)
 
@@ -89,7 +89,7 @@ def test_padding_has_no_influence_even_where_it_is_nan():
     ["sum_over_batch_size", "mean", "mean_with_sample_weight", "sum"],
 )
 @pytest.mark.parametrize("poison", [0.0, np.nan])
-def test_nothing_but_padding_is_zero(reduction, poison):
+def test_fully_padded_batch_has_zero_loss(reduction, poison):
     _, logits = batch()
     labels = np.zeros((3, 7), "int32")
     loss = SequenceCrossentropy(0.1, reduction=reduction)
@@ -116,7 +116,7 @@ def test_half_precision_logits_of_large_magnitude(dtype):
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_large_logits_lose_no_digits(smoothing):
+def test_large_logits_keep_precision(smoothing):
     labels, logits = batch()
     logits = np.float32(60000) + np.round(logits)
     value, slope = by_torch(labels, logits, smoothing, 0)
@@ -126,7 +126,7 @@ def test_large_logits_lose_no_digits(smoothing):
     np.testing.assert_allclose(found, slope, rtol=1e-5, atol=1e-7)
 
 
-def test_forbidden_classes_may_be_minus_infinity():
+def test_logits_may_be_minus_infinity():
     labels, logits = batch()
     logits[..., 0] = -np.inf
     value, slope = by_torch(labels, logits, 0.0, 0)
@@ -162,7 +162,7 @@ def test_sample_weight(form, reduction):
     np.testing.assert_allclose(found, expected, rtol=2e-6)
 
 
-def test_weights_at_padding_do_not_count():
+def test_sample_weights_at_padding_are_ignored():
     labels, logits = batch()
     weight = np.where(labels == 0, np.nan, 1.0)
     loss = SequenceCrossentropy(reduction="mean_with_sample_weight")
@@ -173,7 +173,7 @@ def test_weights_at_padding_do_not_count():
     )
 
 
-def test_a_keras_mask_does_not_scale_a_second_time():
+def test_keras_mask_of_logits_is_ignored():
     """The mask of the inputs is not the mask of the labels."""
     labels, _ = batch()
     tokens = np.roll(labels, 1, axis=1)
@@ -204,7 +204,7 @@ def language_model(mask_zero, dtype="float32"):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("mask_zero", [False, True])
-def test_fit_makes_the_step_of_the_loss(mask_zero, weighted):
+def test_fit_takes_the_gradient_step_of_the_loss(mask_zero, weighted):
     labels, _ = batch()
     tokens = np.roll(labels, 1, axis=1)
     weight = np.float32([1, 2, 3]) if weighted else None
@@ -236,7 +236,7 @@ def test_fit_makes_the_step_of_the_loss(mask_zero, weighted):
 
 
 class Pairs(keras.utils.PyDataset):
-    """Rows of vectors, a batch a length, of which the first is wanted."""
+    """Rows of vectors with the index of one vector; one length per batch."""
 
     def __len__(self):
         return 2
@@ -248,11 +248,11 @@ class Pairs(keras.utils.PyDataset):
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_classes_that_are_places_of_rows_of_any_length(smoothing):
+def test_classes_are_positions_in_rows_of_any_length(smoothing):
     pointer = keras.Sequential(
         [
             keras.layers.Dense(1, use_bias=False),
-            keras.layers.Permute((2, 1)),  # (B, 1, T): a class for each place
+            keras.layers.Permute((2, 1)),  # (B, 1, T): one class per position
         ]
     )
     batches = Pairs()
@@ -292,7 +292,7 @@ def test_fit_under_loss_scaling():
         np.testing.assert_allclose(mixed, single, atol=2e-3)
 
 
-def test_saved_with_a_compiled_model(tmp_path):
+def test_loss_is_saved_with_a_compiled_model(tmp_path):
     labels, _ = batch()
     model = language_model(True)
     model.compile("sgd", SequenceCrossentropy(0.2, pad_id=0, name="nats"))
@@ -318,7 +318,7 @@ def test_config_round_trips():
 
 
 @pytest.mark.parametrize("label", [11, -1])
-def test_labels_outside_the_vocabulary_are_loud(label):
+def test_labels_outside_the_vocabulary_give_nan(label):
     labels, logits = batch()
     labels[0, 0] = label
     assert np.isnan(float(SequenceCrossentropy()(labels, logits)))
@@ -334,7 +334,7 @@ def test_labels_outside_the_vocabulary_are_loud(label):
         (np.ones((3, 7), "int32"), 2.0, "`sample_weight` must give"),
     ],
 )
-def test_bad_input_is_named(labels, weight, message):
+def test_invalid_inputs_raise(labels, weight, message):
     _, logits = batch()
     with pytest.raises(ValueError, match=message):
         SequenceCrossentropy()(labels, logits, weight)
@@ -349,6 +349,6 @@ def test_bad_input_is_named(labels, weight, message):
         ({"pad_id": 0.0}, "pad_id"),
     ],
 )
-def test_bad_arguments_are_named(arguments, name):
+def test_invalid_arguments_raise(arguments, name):
     with pytest.raises(ValueError, match=f"`{name}` must"):
         SequenceCrossentropy(**arguments)

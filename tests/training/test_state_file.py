@@ -1,4 +1,4 @@
-"""States come back bit for bit, or are said to be unreadable."""
+"""State files: lossless round trips and detection of damage."""
 
 import math
 
@@ -11,7 +11,7 @@ from keras_attn.training.state_file import (
     read_state,
     write_state,
 )
-from tests.full_disk import full_disk
+from tests.helpers.full_disk import full_disk
 
 STATE = {
     "plain": [None, True, 3, 0.1, "ñ", -math.inf],
@@ -26,7 +26,7 @@ STATE = {
 }
 
 
-def test_everything_comes_back(tmp_path):
+def test_round_trip(tmp_path):
     path = tmp_path / "state.npz"
     write_state(path, STATE)
     found = read_state(path)
@@ -42,7 +42,7 @@ def test_everything_comes_back(tmp_path):
         assert found[name].tobytes() == STATE[name].tobytes()
 
 
-def test_dtypes_that_numpy_does_not_know(tmp_path):
+def test_dtypes_unknown_to_numpy(tmp_path):
     value = keras.ops.convert_to_numpy(keras.ops.ones((3,), "bfloat16") / 3)
     value = value.astype("bfloat16")
     write_state(tmp_path / "a.npz", [value])
@@ -55,14 +55,14 @@ def test_dtypes_that_numpy_does_not_know(tmp_path):
     "state",
     [object(), {"a": {1: 2}}, {"a": {1, 2}}, {"#array": "a"}, [np.array([{}])]],
 )
-def test_what_cannot_be_kept_is_named(state, tmp_path):
+def test_unsupported_types_raise(state, tmp_path):
     with pytest.raises(ValueError, match="must be a nest of dict") as info:
         write_state(tmp_path / "a.npz", state)
     assert "\n" not in str(info.value)
     assert not list(tmp_path.iterdir())
 
 
-def test_a_damaged_file_is_unreadable(tmp_path):
+def test_damaged_file_is_unreadable(tmp_path):
     path = tmp_path / "a.npz"
     write_state(path, STATE)
     whole = path.read_bytes()
@@ -85,7 +85,7 @@ def test_a_damaged_file_is_unreadable(tmp_path):
 
 
 @pytest.mark.parametrize("room", [0, 100, 1000, 3000])
-def test_a_full_disk_leaves_the_old_state(room, tmp_path):
+def test_full_disk_keeps_the_old_state(room, tmp_path):
     path = tmp_path / "a.npz"
     write_state(path, {"old": True})
     with full_disk(room), pytest.raises(OSError):

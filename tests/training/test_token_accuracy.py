@@ -1,4 +1,4 @@
-"""TokenAccuracy against a NumPy count over unequal batches."""
+"""TokenAccuracy against a NumPy count over batches of different sizes."""
 
 import keras
 import numpy as np
@@ -16,18 +16,18 @@ def reference(model, batches, pad_id=0, weighted=False):
     correct = total = 0.0
     for tokens, labels, weights in batches:
         table = model.get_weights()[0].astype("float64")
-        for place in np.ndindex(*labels.shape):
-            if labels[place] == pad_id:
+        for index in np.ndindex(*labels.shape):
+            if labels[index] == pad_id:
                 continue
-            weight = weights[place] if weighted else 1.0
-            best = np.argmax(table[tokens[place]])
-            correct += weight * (best == labels[place])
+            weight = weights[index] if weighted else 1.0
+            best = np.argmax(table[tokens[index]])
+            correct += weight * (best == labels[index])
             total += weight
     return correct / total
 
 
 def likely_batches(model, pad_id=0):
-    """Batches of which the model gets about half of the labels right."""
+    """Returns batches on which the model's accuracy is about one half."""
     table = model.get_weights()[0]
     batches = []
     for tokens, labels, weights in padded_batches(pad_id):
@@ -39,7 +39,7 @@ def likely_batches(model, pad_id=0):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("pad_id", [0, -1])
-def test_counts_tokens_over_unequal_batches(pad_id, weighted):
+def test_totals_over_batches_of_different_sizes(pad_id, weighted):
     model = language_model()
     batches = likely_batches(model, pad_id)
     metric = TokenAccuracy(pad_id)
@@ -57,17 +57,17 @@ def test_weights_per_sequence():
     labels = np.array([[1, 2], [1, 0]])
     metric = TokenAccuracy()
     metric.update_state(labels, logits, np.float32([1, 2]))
-    # Right: 1 of weight 1, 1 of weight 2. Wrong: 1 of weight 1.
+    # Correct: one token of weight 1, one of weight 2. Wrong: one of weight 1.
     np.testing.assert_allclose(float(metric.result()), 3 / 4)
 
 
-def test_padding_may_be_nan_and_pad_never_counts_as_right():
+def test_padding_is_ignored_even_if_nan():
     logits = np.eye(3, dtype="float32")[[[1, 0, 0]]]
     logits[0, 2] = np.nan
     assert float(TokenAccuracy()(np.array([[2, 0, 0]]), logits)) == 0.0
 
 
-def test_nothing_seen_is_zero_and_reset_forgets():
+def test_result_is_zero_before_updates_and_after_reset():
     metric = TokenAccuracy()
     assert float(metric.result()) == 0.0
     logits = np.eye(3, dtype="float32")[[[1]]]
@@ -104,7 +104,7 @@ def test_config_round_trips():
     assert (again.pad_id, again.name) == (7, "hits")
 
 
-def test_bad_input_is_named():
+def test_invalid_inputs_raise():
     logits = np.zeros((2, 3, 4), "float32")
     with pytest.raises(ValueError, match="`y_true` must hold integers"):
         TokenAccuracy()(np.zeros((2, 3), "float32"), logits)

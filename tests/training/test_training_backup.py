@@ -1,4 +1,4 @@
-"""A fit that stops anywhere and goes on ends as one that nobody disturbed."""
+"""An interrupted and resumed fit equals an uninterrupted one."""
 
 import shutil
 
@@ -9,8 +9,7 @@ import pytest
 from keras_attn.training import CheckpointAverage, TrainingBackup
 from keras_attn.training import training_backup as module
 from keras_attn.training.callback_group import CallbackGroup
-from tests.helpers.cases import once
-from tests.training.backup_runs import (
+from tests.helpers.backup_runs import (
     BATCH,
     EPOCHS,
     STEPS,
@@ -26,39 +25,40 @@ from tests.training.backup_runs import (
     make_model,
     values,
 )
+from tests.helpers.cases import once
 
 BACKEND = keras.backend.backend()
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
+def uninterrupted(tmp_path_factory):
     return Run(tmp_path_factory.mktemp("whole")).end()
 
 
-def test_the_backup_itself_changes_nothing(undisturbed, tmp_path):
+def test_backup_does_not_change_the_training(uninterrupted, tmp_path):
     again = Run(tmp_path, save_freq=EPOCHS * STEPS).end()
-    assert_same(again, undisturbed)
-    assert len(set(undisturbed["losses"])) == EPOCHS * STEPS
+    assert_same(again, uninterrupted)
+    assert len(set(uninterrupted["losses"])) == EPOCHS * STEPS
 
 
-# In the middle of an epoch, right at a checkpoint, at and behind an epoch's
-# end, before the first checkpoint.
+# Within an epoch, at a checkpoint, at and after the end of an epoch, before the
+# first checkpoint.
 @pytest.mark.parametrize("kill", [6, 17, *once([1, 7])])
-def test_goes_on_where_it_was_killed(kill, undisturbed, tmp_path):
+def test_resumes_where_it_was_killed(kill, uninterrupted, tmp_path):
     Run(tmp_path, kill)
-    # Nothing but the backup could know the numbers of the first piece.
+    # With another seed, only the backup can give the same numbers.
     seed = 0 if kill == 1 else 9
-    assert_same(Run(tmp_path, seed=seed).end(), undisturbed)
+    assert_same(Run(tmp_path, seed=seed).end(), uninterrupted)
 
 
 @pytest.mark.one_backend
-def test_killed_again_and_again(undisturbed, tmp_path):
+def test_killed_several_times(uninterrupted, tmp_path):
     for kill in (3, 5, 2, 4):
         Run(tmp_path, kill)
-    assert_same(Run(tmp_path, seed=9).end(), undisturbed)
+    assert_same(Run(tmp_path, seed=9).end(), uninterrupted)
 
 
-# Each piece that a checkpoint holds, left out.
+# Each part of a checkpoint, left out.
 def without_seeds(model, state, groups=("model", "optimizer")):
     seeds = [v for v in model.variables if "seed" in v.path]
     assert seeds
@@ -76,14 +76,14 @@ def without(left_out):
 
 
 set_model_state = module.set_model_state
-PIECES = {
+PARTS = {
     "seeds": (module, "set_model_state", without_seeds),
     "weights": (module, "set_model_state", without("model")),
     "optimizer": (module, "set_model_state", without("optimizer")),
     "metrics": (module, "set_model_state", without("metrics")),
     "callbacks": (CallbackGroup, "set_states", lambda self, states: None),
     "order": (Rows, "set_epoch", lambda self, epoch: None),
-    "place": (
+    "position": (
         module.backend,
         "skip_steps",
         lambda model, batches, logs, then: then((X[:BATCH], Y[:BATCH])),
@@ -93,7 +93,7 @@ PIECES = {
 
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory):
-    """The folder of a run that was killed in its last epoch."""
+    """The folder of a run killed in its last epoch."""
     folder = tmp_path_factory.mktemp("killed")
     Run(folder, kill=2 * STEPS + 3)
     return folder
@@ -101,23 +101,23 @@ def killed(tmp_path_factory):
 
 # Seeds, optimizer and position are restored by the backend.
 @pytest.mark.parametrize(
-    "piece",
+    "part",
     [
-        *("seeds", "optimizer", "place"),
-        *once(sorted(PIECES.keys() - {"seeds", "optimizer", "place"})),
+        *("seeds", "optimizer", "position"),
+        *once(sorted(PARTS.keys() - {"seeds", "optimizer", "position"})),
     ],
 )
-def test_no_piece_can_be_left_out(
-    piece, killed, undisturbed, tmp_path, monkeypatch
+def test_every_part_of_a_checkpoint_is_needed(
+    part, killed, uninterrupted, tmp_path, monkeypatch
 ):
     shutil.copytree(killed, tmp_path / "copy")
     with monkeypatch.context() as patch:
-        patch.setattr(*PIECES[piece])
-        assert differs(Run(tmp_path / "copy", seed=9).end(), undisturbed)
+        patch.setattr(*PARTS[part])
+        assert differs(Run(tmp_path / "copy", seed=9).end(), uninterrupted)
 
 
 class Shuffled:
-    """A run on arrays that Keras shuffles with the global random numbers."""
+    """A run on arrays that Keras shuffles with the global random state."""
 
     def __init__(self, directory, kill=None, seed=0):
         self.model = make_model(seed)
@@ -135,9 +135,9 @@ class Shuffled:
 
 @pytest.mark.skipif(
     BACKEND == "tensorflow",
-    reason="Keras shuffles with numbers that TensorFlow does not give away",
+    reason="TensorFlow does not expose the random state of the shuffle",
 )
-def test_arrays_shuffled_anew_each_epoch(tmp_path, monkeypatch):
+def test_arrays_shuffled_in_each_epoch(tmp_path, monkeypatch):
     calm = Shuffled(tmp_path / "calm").weights
 
     def resumed(folder):
@@ -156,7 +156,7 @@ def test_arrays_shuffled_anew_each_epoch(tmp_path, monkeypatch):
 )
 @pytest.mark.parametrize("kill", [5, *once([2])])
 def test_several_steps_per_execution(kill, tmp_path):
-    # Executions end at batches 4 and 6: the second of an epoch is cut short.
+    # Executions end at batches 4 and 6: the second of an epoch is shorter.
     def run(directory, kill=None, seed=0, **options):
         model = make_model(seed, **{"steps_per_execution": 4} | options)
         steps, data = Steps(), Rows()
@@ -178,13 +178,13 @@ def test_several_steps_per_execution(kill, tmp_path):
 
 
 @pytest.mark.one_backend
-def test_averages_kept_in_files(undisturbed, tmp_path):
+def test_checkpoint_average_in_files(uninterrupted, tmp_path):
     def run(kill=None, seed=0):
         return Run(
             tmp_path / "backup",
             kill,
             seed,
-            # Oftener than there are backups: its files run ahead of them.
+            # More often than backups, so its files are ahead of them.
             average=CheckpointAverage(
                 2, save_freq=1, directory=tmp_path / "kept"
             ),
@@ -195,13 +195,13 @@ def test_averages_kept_in_files(undisturbed, tmp_path):
     resumed = run(seed=9)
     resumed.average.restore()
     trained = values(resumed.model.variables)
-    for a, b in zip(trained, undisturbed["weights"], strict=True):
+    for a, b in zip(trained, uninterrupted["weights"], strict=True):
         np.testing.assert_array_equal(a, b)
     assert resumed.average.steps == [EPOCHS * STEPS - 1, EPOCHS * STEPS]
     assert len(list((tmp_path / "kept").iterdir())) == 2
 
 
-def test_a_model_in_low_precision(tmp_path):
+def test_low_precision_model(tmp_path):
     def run(folder, kill=None):
         keras.utils.set_random_seed(0)
         model = keras.Sequential(

@@ -1,4 +1,4 @@
-"""SIGKILL at random moments, also in the midst of writing a checkpoint."""
+"""SIGKILL at random moments, including during a checkpoint write."""
 
 import os
 import pathlib
@@ -17,13 +17,11 @@ PROGRAM = pathlib.Path(killable.__file__)
 ROOT = PROGRAM.parents[2]
 KILLS = 5
 
-# Files are written alike on every backend; what a backend restores is tested in
-# `test_training_backup`.
+# Files are written the same way on every backend; what each backend restores is
+# tested in `test_training_backup`.
 pytestmark = [
     pytest.mark.one_backend,
-    pytest.mark.skipif(
-        not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL here"
-    ),
+    pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL"),
 ]
 
 
@@ -39,7 +37,7 @@ def start(folder, result):
 
 
 def wait_for_steps(process, count):
-    """Reads on until the process has made some steps; returns what it said."""
+    """Reads the output until the process has taken `count` steps."""
     said = []
     for line in process.stdout:
         said.append(line)
@@ -56,7 +54,7 @@ def kill(process):
 
 
 def kill_while_it_writes(process, folder):
-    """Kills it as soon as a checkpoint is there in part; says if it was."""
+    """Kills it during a checkpoint write; returns whether that succeeded."""
     end = time.monotonic() + 60
     while not list(folder.glob(".partial-*")):
         assert process.poll() is None and time.monotonic() < end
@@ -65,32 +63,32 @@ def kill_while_it_writes(process, folder):
     return bool(list(folder.glob(".partial-*")))
 
 
-def test_five_kills_change_nothing(tmp_path):
+def test_five_kills_do_not_change_the_result(tmp_path):
     seed = random.SystemRandom().randrange(1 << 32)
-    print(f"seed of the moments: {seed}")  # shown where the test fails
+    print(f"seed: {seed}")  # shown if the test fails
     draw = random.Random(seed)
     folder, result = tmp_path / "backup", tmp_path / "result.npz"
     killable.train(tmp_path / "calm", tmp_path / "calm.npz", 0, 0)
 
-    in_midst, starts = 0, []
+    during_write, starts = 0, []
     for number in range(KILLS):
         process = start(folder, result)
         if number % 2:
             wait_for_steps(process, 1)
-            in_midst += kill_while_it_writes(process, folder)
+            during_write += kill_while_it_writes(process, folder)
         else:
-            # The first gets past one checkpoint, or there might be none.
+            # The first run must write a checkpoint, or there might be none.
             steps = draw.randint(1, 5) + (0 if number else 4)
             starts.append(wait_for_steps(process, steps))
             time.sleep(draw.uniform(0, 0.1))
             kill(process)
         assert not result.exists()
-    # The part that was left is never mistaken for a checkpoint.
-    assert in_midst
+    # A partial file is never mistaken for a checkpoint.
+    assert during_write
     process = start(folder, result)
     said, _ = process.communicate(timeout=120)
     assert process.returncode == 0, said
-    assert "TrainingBackup: goes on after" in said, said
+    assert "TrainingBackup: resuming after" in said, said
 
     with np.load(result) as found, np.load(tmp_path / "calm.npz") as calm:
         assert set(found.files) == set(calm.files)

@@ -1,10 +1,10 @@
-"""On TensorFlow, which losses see weights before a step moves them.
+"""Order of reads and updates of weights in TensorFlow's training graphs.
 
-Keras joins all gradients in one operation before it updates, from which
-TensorFlow concludes that each update waits for all reads without being told;
-then it takes that operation away. An update still waits for whatever its
-gradient is computed from: for all weights, unless the loss is linear in the
-outputs. The guide on backends says so.
+Keras joins all gradients in one operation before the updates. TensorFlow
+infers that every update follows all reads, drops the explicit dependencies, and
+then removes that operation. An update still waits for all inputs of its
+gradient: for all weights, unless the loss is linear in the outputs. See the
+guide on backends.
 """
 
 import pathlib
@@ -17,13 +17,13 @@ import numpy as np
 import pytest
 
 from keras_attn.training import SequenceCrossentropy, freeze
-from tests.models.tiny import LABELS, SOURCE, TARGET, tiny_transformer
+from tests.helpers.tiny_models import LABELS, SOURCE, TARGET, tiny_transformer
 
 pytestmark = pytest.mark.skipif(
-    keras.backend.backend() != "tensorflow", reason="reads TensorFlow's graphs"
+    keras.backend.backend() != "tensorflow", reason="reads TensorFlow graphs"
 )
 
-# On a GPU, Keras would choose XLA.
+# On a GPU, Keras would use XLA.
 AS_A_GRAPH = {"jit_compile": False}
 RANDOM = np.random.default_rng(0)
 UPDATE = "AssignSubVariableOp"
@@ -31,7 +31,7 @@ X, Y = RANDOM.normal(size=(2, 4, 8)).astype("float32")
 
 
 def graphs_of_a_step(model, x, y):
-    """Returns what TensorFlow runs in a step: graphs before, and after it."""
+    """Returns the graphs of a step before and after optimization."""
     from tensorflow.python.eager import context
 
     context.context().enable_graph_collection()
@@ -49,7 +49,7 @@ def graphs_of_a_step(model, x, y):
 
 
 def unordered(graph):
-    """Lists the reads and updates of a variable that may come in any order."""
+    """Returns the (update, read) pairs of a variable that are unordered."""
     inputs = {
         node.name: [name.lstrip("^").split(":")[0] for name in node.input]
         for node in graph.node
@@ -61,7 +61,7 @@ def unordered(graph):
         if node.op.startswith("Assign") and node.op.endswith("VariableOp")
     }
 
-    def behind(name):
+    def ancestors(name):
         found, left = set(), [name]
         while left:
             new = set(inputs[left.pop()]) - found
@@ -76,8 +76,8 @@ def unordered(graph):
         if variable in inputs[update]
         for read in inputs.keys() - updates
         if variable in inputs[read]
-        and read not in behind(update)
-        and update not in behind(read)
+        and read not in ancestors(update)
+        and update not in ancestors(read)
     ]
 
 
@@ -96,29 +96,29 @@ def linear(y_true, y_pred):
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-def test_a_training_of_ours(optimizer):
+def test_transformer_training_is_ordered(optimizer):
     model = tiny_transformer(dropout=0.1)
     model.compile(optimizer, SequenceCrossentropy(), **AS_A_GRAPH)
     before, after = graphs_of_a_step(model, (SOURCE, TARGET), LABELS)
     assert not found_in(before) and not found_in(after)
 
 
-def test_a_loss_that_is_not_linear():
+def test_nonlinear_loss_is_ordered():
     model = dense_stack()
     model.compile("sgd", "mean_absolute_error", **AS_A_GRAPH)
     _, after = graphs_of_a_step(model, X, Y)
     assert not found_in(after)
 
 
-def test_a_linear_loss():
-    """Where this fails, the guide on backends has a trap too many."""
+def test_linear_loss_is_unordered():
+    """If this fails, remove the pitfall from the guide on backends."""
     model = dense_stack()
     model.compile("sgd", linear, **AS_A_GRAPH)
     before, after = graphs_of_a_step(model, X, Y)
     assert not found_in(before) and found_in(after)
 
 
-def test_a_linear_loss_with_the_rest_frozen():
+def test_linear_loss_with_one_trainable_weight_is_ordered():
     model = dense_stack()
     freeze(model, "^(?!.*first/kernel)")
     assert len(model.trainable_weights) == 1
@@ -127,8 +127,8 @@ def test_a_linear_loss_with_the_rest_frozen():
     assert not found_in(after)
 
 
-def test_the_script_of_the_guide():
-    """How many are wrong as a graph is a matter of timing; nowhere else."""
+def test_script_of_the_backends_guide():
+    """Only the count of the linear loss as a graph depends on timing."""
     guides = pathlib.Path(__file__).parents[2] / "docs" / "guides"
     result = subprocess.run(
         [sys.executable, str(guides / "linear_loss.py")],

@@ -1,4 +1,4 @@
-"""WarmupSchedule against the paper's equation, in float64, and inside fit."""
+"""WarmupSchedule against the paper's equation in float64, and in fit."""
 
 import keras
 import numpy as np
@@ -8,7 +8,7 @@ from keras_attn.training import WarmupSchedule
 
 
 def reference(steps, hidden_dim, warmup_steps, scale=1.0):
-    """Vaswani et al. 2017, eq. 3, for steps that count from 1."""
+    """Vaswani et al. 2017, eq. 3, for steps counted from 1."""
     steps = np.asarray(steps, "float64")
     return (
         scale
@@ -36,7 +36,7 @@ def test_result_is_float32_and_takes_python_steps():
 
 
 class Record(keras.callbacks.Callback):
-    """Keeps the rate and the weights after each step."""
+    """Records the rate and the weights after each step."""
 
     def __init__(self):
         super().__init__()
@@ -55,12 +55,12 @@ def small_model(optimizer):
             keras.layers.Dense(1, use_bias=False, kernel_initializer="zeros"),
         ]
     )
-    # The gradient is 1 in every step, so each update is the rate itself.
+    # The gradient is always 1, so each update equals the rate.
     model.compile(optimizer, loss=lambda y, x: keras.ops.mean(x))
     return model
 
 
-def test_drives_the_updates_of_fit():
+def test_fit_uses_the_scheduled_rates():
     schedule = WarmupSchedule(hidden_dim=16, warmup_steps=4)
     model = small_model(keras.optimizers.SGD(schedule))
     record = Record()
@@ -68,7 +68,7 @@ def test_drives_the_updates_of_fit():
     model.fit(ones, ones, batch_size=1, callbacks=[record], verbose=0)
 
     expected = reference(np.arange(1, 12), 16, 4)
-    # After step s the optimizer shows the rate of step s + 1.
+    # After step s the optimizer returns the rate of step s + 1.
     np.testing.assert_allclose(record.rates, expected[1:], rtol=1e-6)
     path = np.array([0.0, *(float(w[0, 0]) for w in record.weights)])
     np.testing.assert_allclose(-np.diff(path), expected[:-1], rtol=1e-5)
@@ -111,6 +111,6 @@ def test_saved_model_continues_the_schedule(tmp_path):
         ({"hidden_dim": 8, "scale": "1"}, "scale"),
     ],
 )
-def test_bad_arguments_are_named(arguments, name):
+def test_invalid_arguments_raise(arguments, name):
     with pytest.raises(ValueError, match=f"`{name}` must"):
         WarmupSchedule(**arguments)

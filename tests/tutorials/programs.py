@@ -1,4 +1,4 @@
-"""Tutorials as programs: run with settings in the environment."""
+"""Runs tutorials as programs, with settings in the environment."""
 
 import pathlib
 import runpy
@@ -13,12 +13,12 @@ def runner(name, settings):
 
     Args:
         name: str, of the script.
-        settings: NamedTuple class. No other of its settings is in the
-            environment of a run than those that are given.
+        settings: NamedTuple class. Its fields that are not passed to a run are
+            removed from the environment.
 
     Returns:
         Function of a `pytest.MonkeyPatch` and settings in capitals, which
-        returns the variables that the script leaves.
+        returns the global variables of the script.
     """
 
     def run(monkeypatch, **values):
@@ -33,7 +33,7 @@ def runner(name, settings):
 
 
 def printed(run, **values):
-    """Returns what a program prints, where `capsys` is not to be had."""
+    """Returns what a program prints, for fixtures that cannot use `capsys`."""
     lines = []
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(
@@ -45,7 +45,7 @@ def printed(run, **values):
 
 
 def complaint(run, monkeypatch, capsys, **values):
-    """Returns what a program says of bad input: one line, and status 2."""
+    """Returns the one-line error message of a program that exits with 2."""
     with pytest.raises(SystemExit) as leaving:
         run(monkeypatch, **values)
     assert leaving.value.code == 2

@@ -1,4 +1,4 @@
-"""Pictures of what a recogniser hears: what stands where in them."""
+"""Plots of sounds, frames and alignments of the speech recognizer."""
 
 import alignment_plots
 import morse_messages
@@ -20,7 +20,7 @@ def log_mel():
     return LogMel(step=100, bins=12)
 
 
-def test_a_sound_over_its_frames(sound, log_mel):
+def test_waveform_and_frames_share_the_time_axis(sound, log_mel):
     (frames,) = log_mel([sound.samples])
     figure = alignment_plots.plot_sound(sound, frames, log_mel)
     upper, lower = figure.axes
@@ -34,12 +34,12 @@ def test_a_sound_over_its_frames(sound, log_mel):
     (image,) = lower.images
     np.testing.assert_array_equal(image.get_array(), frames.T)
     left, right, *_ = image.get_extent()
-    # The middle of a frame is at its time.
+    # Frames are centered at their times.
     assert left == pytest.approx(-0.5 * 100 / 8000)
     assert right == pytest.approx((len(frames) - 0.5) * 100 / 8000)
 
 
-def test_an_alignment_below_them(sound, log_mel):
+def test_alignment_is_drawn_below(sound, log_mel):
     (frames,) = log_mel([sound.samples])
     vectors = -(-len(frames) // 4)
     weights = np.random.default_rng(0).random((5, vectors))
@@ -54,7 +54,7 @@ def test_an_alignment_below_them(sound, log_mel):
     np.testing.assert_array_equal(
         mesh.get_array().reshape(weights.shape), weights
     )
-    # A box a character; a vector lies around the middle of its four frames.
+    # One box per character; a vector is centered on its four frames.
     assert len(lower.lines) == 4
     for line, (start, stop) in zip(lower.lines, sound.spans, strict=True):
         assert set(line.get_xdata()) == {start, stop}

@@ -1,4 +1,4 @@
-"""The program that answers: quick runs on files, what they keep, bad input."""
+"""The question answering program: quick runs, saved models, invalid input."""
 
 import json
 
@@ -14,7 +14,7 @@ run = runner("answers", answers_settings.Settings)
 
 @pytest.fixture(scope="module")
 def turns(tmp_path_factory):
-    """Two files of booking dialogues, to learn from and to test on."""
+    """Two files of booking dialogues, for training and for testing."""
     folder = tmp_path_factory.mktemp("turns")
     paths = []
     for name, count in (("train", 40), ("test", 10)):
@@ -37,7 +37,7 @@ def turns(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def answered(turns, tmp_path_factory):
-    """The folder of a quick run on these, and what it printed."""
+    """The folder of a quick run on these files, and its printed output."""
     out = tmp_path_factory.mktemp("answers")
 
     def run_to_its_end(monkeypatch, **values):
@@ -48,7 +48,7 @@ def answered(turns, tmp_path_factory):
     return out, printed(run_to_its_end, QUICK=1, DATA=turns, OUT=out)
 
 
-def test_a_run_on_files_scores_and_keeps(answered):
+def test_run_on_files_scores_and_saves(answered):
     out, said = answered
     results = json.loads((out / "results.json").read_text("utf-8"))
     for way in ("known answer", "the model, test", "test, this one"):
@@ -61,7 +61,7 @@ def test_a_run_on_files_scores_and_keeps(answered):
     assert f"MODEL={out}" in said
 
 
-def test_the_saved_model_answers_a_file_and_the_keyboard(
+def test_saved_model_answers_a_file_and_standard_input(
     answered, tmp_path, monkeypatch, capsys
 ):
     lines = tmp_path / "lines.txt"
@@ -77,7 +77,7 @@ def test_the_saved_model_answers_a_file_and_the_keyboard(
     assert capsys.readouterr().out == from_file
 
 
-def test_a_repairer_alone(tmp_path, monkeypatch, capsys):
+def test_repair_model_alone(tmp_path, monkeypatch, capsys):
     paths = []
     for name, count in (("train", 40), ("test", 5)):
         pairs = {
@@ -115,7 +115,7 @@ def test_a_repairer_alone(tmp_path, monkeypatch, capsys):
         ({"MODEL": "nowhere"}, "MODEL must be a folder with"),
     ],
 )
-def test_bad_input_gets_one_line_and_status_2(
+def test_invalid_input_exits_with_one_line_and_status_2(
     values, answer, monkeypatch, capsys
 ):
     said = complaint(run, monkeypatch, capsys, **values)

@@ -1,4 +1,4 @@
-"""What answers are learnt from: passages, dialogues, slips, rows, scores."""
+"""Data of the question answering tutorial: passages, dialogues, scores."""
 
 import doctest
 import gzip
@@ -80,7 +80,7 @@ def splits():
     return phrase_questions.question_splits(1500, 200, 200, seed=3)
 
 
-def test_examples():
+def test_docstring_examples():
     for module in (
         questions,
         phrase_facts,
@@ -93,7 +93,7 @@ def test_examples():
         assert doctest.testmod(module).failed == 0, module.__name__
 
 
-def test_a_passage_and_all_that_it_answers():
+def test_passage_and_its_questions():
     words, spans = phrase_passages.write(FACTS)
     assert " ".join(words) == (
         "the man opened my red box in the garden . "
@@ -114,19 +114,19 @@ def test_a_passage_and_all_that_it_answers():
     }
 
 
-def test_what_two_sentences_answer_is_not_asked():
+def test_ambiguous_questions_are_not_asked():
     facts = [*FACTS, Fact(KING, "open", RED)]
     asked = [" ".join(q.asked) for _, _, q in phrase_questions.answered(facts)]
     assert "who opened my red box" not in asked
     assert "what did the king open" not in asked
-    # *A box* might be either of two.
+    # *A box* is ambiguous.
     box = RED._replace(adjective=None)
     assert phrase_facts.answers(FACTS, Fact(BOY, "open", box), "subject") == [
         *(0, 1)
     ]
 
 
-def test_what_is_asked_in_vain():
+def test_unanswerable_questions():
     asked = {
         " ".join(question.asked) for question in phrase_questions.vain(FACTS, 1)
     }
@@ -136,19 +136,19 @@ def test_what_is_asked_in_vain():
     assert "who opened my black box" not in asked
 
 
-def test_a_question_that_cannot_be_asked():
+def test_invalid_question_raises():
     with pytest.raises(ValueError, match="`role` must be one of"):
         phrase_facts.ask(FACTS[2], "object")
 
 
 def read_back(words):
-    """Finds the sentences of a passage by its words alone."""
+    """Splits a passage into sentences by its words alone."""
     text = " ".join(words)
     return [sentence.strip() for sentence in text.split(" .") if sentence]
 
 
-def test_answers_are_right_by_reading(splits):
-    """Fills the answer into the question: that must be in the passage."""
+def test_answers_are_correct(splits):
+    """The question with its answer filled in must be in the passage."""
     seen = set()
     for question in [q for part in splits for q in part]:
         sentences = read_back(question.passage)
@@ -175,8 +175,8 @@ def test_answers_are_right_by_reading(splits):
     }
 
 
-def test_nobody_is_asked_in_vain_for_what_is_said():
-    """By brute force: no sentence of the passage answers the question."""
+def test_unanswerable_questions_have_no_answer():
+    """Brute force: no sentence of the passage answers the question."""
     draw = random.Random(5)
     vain = 0
     for _ in range(300):
@@ -196,8 +196,8 @@ def test_nobody_is_asked_in_vain_for_what_is_said():
     assert vain > 1000
 
 
-def test_questions_in_vain_are_hard(splits):
-    """Nearly all of their words stand in the passage, as in the others."""
+def test_unanswerable_questions_resemble_answerable_ones(splits):
+    """Nearly all of their words occur in the passage, as in the others."""
     known = {"did", "where", "what", "who", "which"}
     for none in (True, False):
         part = [q for q in splits.train if (q.span is None) == none]
@@ -210,13 +210,13 @@ def test_questions_in_vain_are_hard(splits):
     assert 0.2 < share < 0.3
 
 
-def test_splits_have_nothing_in_common(splits):
+def test_splits_are_disjoint(splits):
     assert list(map(len, splits)) == [1500, 200, 200]
     train, validation, test = (
         {tuple(q.passage) for q in part} for part in splits
     )
     assert not train & validation and not (train | validation) & test
-    # Only a test passage has a combination that is held out.
+    # Only test passages have held-out combinations.
     names = phrase_slips.names
     for part, expected in zip(splits, (False, False, True), strict=True):
         for question in part:
@@ -238,21 +238,21 @@ def _names_in(question, names):
 
 
 def thing_of(words):
-    """Returns the thing of a name in the singular; None of another."""
+    """Returns the noun of a singular name, or None."""
     determiner, *adjectives, noun = words
     if noun not in phrase_passages.NOUNS or len(adjectives) > 1:
         return None
     return Thing(determiner, adjectives[0] if adjectives else None, noun)
 
 
-def test_two_names_change_places():
+def test_two_names_are_swapped():
     draw = random.Random(2)
     for _ in range(50):
         before, after = phrase_questions.exchanged_names(draw)
         assert before.asked == after.asked
         assert sorted(before.passage) == sorted(after.passage)
         assert before.answer != after.answer
-        # Each stands in front of the same words.
+        # The same words follow each name.
         (_, one), (_, other) = before.span, after.span
         behind = " ".join(before.asked[1:])
         for question, last in ((before, one), (after, other)):
@@ -261,13 +261,13 @@ def test_two_names_change_places():
 
 
 @pytest.mark.parametrize("name", ["a.json", "a.json.gz"])
-def test_dialogues_are_read(name, write):
+def test_read_dialogues(name, write):
     found = restaurant_spans.read_turns(write(TURNS, name))
     assert len(found) == 15
     people, time, date, first, last = found[:5]
     assert people.asked == ["people", "requested", "people", "time"]
     assert time.passage == [*("At", "7", ":", "30", "pm", ","), "for", "two"]
-    # A span that begins with a space, and one that a comma follows.
+    # A span that starts with a space, and one before a comma.
     assert time.answer == "7 : 30 pm" and people.answer == "two"
     assert date.span is first.span is last.span is None
     assert found[8] == Question(["first", "name"], ["Ann"], (0, 0))
@@ -305,13 +305,13 @@ def test_dialogues_are_read(name, write):
         ),
     ],
 )
-def test_what_is_no_dialogue(content, said, write):
+def test_invalid_dialogues_raise(content, said, write):
     with pytest.raises(corpora.CorpusError, match=said):
         restaurant_spans.read_turns(write(content))
 
 
 @pytest.mark.parametrize("name", ["a.json", "a.json.gz"])
-def test_repairs_are_read(name, write):
+def test_read_repairs(name, write):
     assert repairs.read_repairs(write(PAIRS, name)) == [
         ("who did no where is it ?".split(), "where is it ?".split())
     ]
@@ -327,12 +327,12 @@ def test_repairs_are_read(name, write):
         ({"7": "a"}, "'7' of .* must have a text"),
     ],
 )
-def test_what_is_no_repair(content, said, write):
+def test_invalid_repairs_raise(content, said, write):
     with pytest.raises(corpora.CorpusError, match=said):
         repairs.read_repairs(write(content))
 
 
-def test_the_rule_and_exact_match():
+def test_rule_baseline_and_exact_match():
     for source, expected in (
         ("what no wait who did he see", "who did he see"),
         ("what did he no sorry she see", "what did he no sorry she see"),
@@ -344,13 +344,13 @@ def test_the_rule_and_exact_match():
         repairs.exact_match([], [])
 
 
-def test_a_slip_holds_all_that_was_meant(splits):
+def test_slip_contains_the_intended_words(splits):
     draw = random.Random(0)
     kept, cues = 0, {cue.split()[0] for cue in phrase_slips.CUES}
     for question in splits.train[:300]:
         said = phrase_slips.slip(draw, question)
         assert said != question.asked and cues & set(said)
-        # Every word was said, and nothing comes from elsewhere.
+        # Every intended word is in the slip, in order.
         for word in question.asked:
             assert said.count(word) >= 1
         rest = iter(said)
@@ -389,7 +389,7 @@ def test_rows_and_labels():
     assert unknown["token_ids"].tolist() == [[1, SEPARATOR, 1]]
 
 
-def test_a_question_table_comes_back(tmp_path):
+def test_question_table_roundtrip(tmp_path):
     question = Question(["who"], ["the", "cat"], (0, 1))
     for characters in (False, True):
         table = QuestionTable.of_questions([question], characters=characters)
@@ -404,7 +404,7 @@ def test_a_question_table_comes_back(tmp_path):
             np.testing.assert_array_equal(array, expected[name])
 
 
-def test_scores_of_answers():
+def test_answer_scores():
     passage = [*"abcdef"]
     right = [(0, 1), (2, 4), None, None, (5, 5)]
     asked = [Question(["q"], passage, span) for span in right]
@@ -476,13 +476,13 @@ def test_rare_words_are_copied():
         assert table.decode(table.encode(source, drawn), drawn) == source
         seen.add(drawn["zoe"])
     assert seen == {4, 5, 6}
-    # More rare words than slots: the last ones are unknown.
+    # With more rare words than slots, the last ones are unknown.
     assert len(table.numbers([*"abcdef"])) == 3
     with pytest.raises(ValueError, match="`slots` must not be negative"):
         CopyTable([], -1)
 
 
-def test_a_copy_table_comes_back(tmp_path):
+def test_copy_table_roundtrip(tmp_path):
     table = CopyTable(["a", "b"], 5)
     table.save(tmp_path / "words.json")
     assert vars(CopyTable.load(tmp_path / "words.json")) == vars(table)

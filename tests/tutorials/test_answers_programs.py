@@ -1,4 +1,4 @@
-"""What is done with trained models: readings, decisions, lines, backups."""
+"""Inference of the question answering tutorial."""
 
 import json
 
@@ -30,7 +30,7 @@ TABLE = QuestionTable.of_questions(QUESTIONS)
 
 
 class RandomLogits:
-    """Gives logits that depend on the row alone, as a model does."""
+    """Returns logits that depend only on the row, like a model."""
 
     def __init__(self):
         self.shapes = set()
@@ -49,7 +49,7 @@ class RandomLogits:
 
 
 @pytest.mark.parametrize("longest", [None, 2])
-def test_readings_are_those_of_the_library(longest):
+def test_spans_match_the_library(longest):
     model = RandomLogits()
     readings = read(model, TABLE, QUESTIONS * 5, longest, batch_size=4)
     assert model.shapes == {(4, 24), (4, 48)}
@@ -76,7 +76,7 @@ def test_readings_are_those_of_the_library(longest):
         assert decide([one], one.score - 0.01) == [one.span]
 
 
-def test_strips_frame_the_answer():
+def test_plots_frame_the_answer():
     readings = read(RandomLogits(), TABLE, QUESTIONS[:2])
     figure = plot_strips(QUESTIONS[:2], readings, threshold=-99)
     (axes,) = figure.axes
@@ -88,7 +88,7 @@ def test_strips_frame_the_answer():
             image.get_array(), np.stack([one.start, one.end])
         )
         first, last = one.span
-        # Column 0 is "no answer", and a column goes from -0.5 to 0.5.
+        # Column 0, from -0.5 to 0.5, is "no answer".
         assert frame.get_x() == first + 0.5
         assert frame.get_width() == last - first + 1
     figure = plot_strips(QUESTIONS[:2], readings, threshold=99)
@@ -99,7 +99,7 @@ def test_strips_frame_the_answer():
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder as the tutorial leaves it, of models that know nothing."""
+    """The output folder of the tutorial, with untrained models."""
     folder = tmp_path_factory.mktemp("answers")
     keras.utils.set_random_seed(0)
     sizes = {
@@ -122,7 +122,7 @@ def folder(tmp_path_factory):
     return folder
 
 
-def test_a_saved_model_answers_lines(folder, tmp_path, capsys):
+def test_saved_model_answers_lines(folder, tmp_path, capsys):
     path = tmp_path / "lines.txt"
     path.write_text("Who slept?\tThe cat slept.\n\nwho sang\ta dog\n")
     answers_lines.run(folder, path)
@@ -137,7 +137,7 @@ def test_a_saved_model_answers_lines(folder, tmp_path, capsys):
         answers_lines.run(folder, path)
 
 
-def test_a_saved_model_repairs_lines(folder, tmp_path, capsys):
+def test_saved_model_repairs_lines(folder, tmp_path, capsys):
     path = tmp_path / "lines.txt"
     path.write_text("Who no who slept?\nWhat?\n")
     settings = answers_settings.read(
@@ -146,13 +146,13 @@ def test_a_saved_model_repairs_lines(folder, tmp_path, capsys):
     repair_program.run(settings)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 2
-    # Nothing can be said but what is known or was read.
+    # The output has only known words and words of the input.
     assert set(lines[0].split()) <= {"who", "no", "slept", "?"}
     assert set(lines[1].split()) <= {"who", "what", "?"}
 
 
 @pytest.mark.parametrize("task", answers_settings.TASKS)
-def test_a_folder_without_a_model(task, tmp_path):
+def test_folder_without_a_model_raises(task, tmp_path):
     with pytest.raises(ValueError, match="MODEL must be a folder with"):
         if task == "repair":
             repair_program.repair_lines(tmp_path)
@@ -160,7 +160,7 @@ def test_a_folder_without_a_model(task, tmp_path):
             answers_lines.run(tmp_path)
 
 
-def test_repairs_beside_copying():
+def test_repairs_are_compared_with_copying():
     targets = [f"who saw {name} near the big lake".split() for name in "ab"]
     sources = [["who", "did", "no", *words] for words in targets]
     found = compare(sources, targets, [targets[0], sources[1]])
@@ -171,7 +171,7 @@ def test_repairs_beside_copying():
     assert found["repaired"]["BLEU"] > found["copied"]["BLEU"] > 0
 
 
-def test_pairs_of_the_grammar_and_of_files(tmp_path):
+def test_pairs_from_the_grammar_and_from_files(tmp_path):
     settings = answers_settings.read({"QUESTIONS": "30", "QUICK": "1"})
     train, validation, test = repair_program.splits(settings)
     assert len(train) == 30 and validation and test

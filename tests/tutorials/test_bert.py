@@ -1,4 +1,4 @@
-"""The program on BERT: quick runs, what they keep, bad input."""
+"""The BERT tutorial: quick runs, saved models, invalid input."""
 
 import gzip
 import json
@@ -19,41 +19,41 @@ run = runner("bert", bert_settings.Settings)
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory):
-    """The folder of a quick run, and what the run printed."""
+    """The folder of a quick run, and its printed output."""
     folder = tmp_path_factory.mktemp("bert")
     return folder, printed(run, QUICK=1, OUT=folder)
 
 
-def test_a_quick_run_says_what_it_does_and_what_is_next(quick):
+def test_quick_run_prints_results_and_next_steps(quick):
     folder, said = quick
     results = json.loads((folder / "results.json").read_text("utf-8"))
     for name in ("first", "among_five", "counting", "follows"):
         assert 0 <= results[name] <= 1
     assert results["steps"] == len(results["losses"]) > 0
     assert not (folder / "backup").exists()
-    assert "row 1, 17 of 24 places" in said  # by hand, without its padding
+    assert "row 1, 17 of 24 places" in said  # counted by hand, without padding
     assert f"MODEL={folder}" in said and "What to try next" in said
 
 
-def test_the_saved_model_fills_masks(quick, tmp_path, monkeypatch, capsys):
+def test_saved_model_fills_masks(quick, tmp_path, monkeypatch, capsys):
     lines = tmp_path / "lines.txt"
     lines.write_text("the [MASK] book\n\n[MASK] a [MASK]\n", encoding="utf-8")
     with pytest.raises(SystemExit) as leaving:
         run(monkeypatch, MODEL=quick[0], INPUT=lines)
     assert leaving.value.code == 0
     said = capsys.readouterr().out.splitlines()
-    assert len(said) == 3  # one for each mask
+    assert len(said) == 3  # one per mask
     assert all(line.count("%") == 5 for line in said)
 
 
-def test_a_line_without_a_mask(quick, tmp_path, monkeypatch, capsys):
+def test_line_without_a_mask_is_an_error(quick, tmp_path, monkeypatch, capsys):
     lines = tmp_path / "lines.txt"
     lines.write_text("no mask here\n", encoding="utf-8")
     said = complaint(run, monkeypatch, capsys, MODEL=quick[0], INPUT=lines)
     assert "must have a [MASK]" in said
 
 
-def test_documents_of_ones_own(tmp_path, monkeypatch, capsys):
+def test_user_documents(tmp_path, monkeypatch, capsys):
     text = tmp_path / "text.txt"
     text.write_text("One dog.\nTwo cats.\nA fish.\n\n" * 25, encoding="utf-8")
     run(monkeypatch, QUICK=1, ROTARY=0, DATA=text, OUT=tmp_path / "out")
@@ -61,7 +61,7 @@ def test_documents_of_ones_own(tmp_path, monkeypatch, capsys):
     assert "23 documents to learn from, 2 kept" in said
 
 
-def test_documents_are_read(tmp_path):
+def test_read_documents(tmp_path):
     bank = tmp_path / "bank.conllu.gz"
     with gzip.open(bank, "wt", encoding="utf-8") as stream:
         stream.write(
@@ -89,21 +89,21 @@ def test_documents_are_read(tmp_path):
         ({"MODEL": "nowhere"}, "MODEL must be a folder with"),
     ],
 )
-def test_bad_input_gets_one_line_and_status_2(
+def test_invalid_input_exits_with_one_line_and_status_2(
     values, answer, monkeypatch, capsys
 ):
     said = complaint(run, monkeypatch, capsys, **values)
     assert answer in said
 
 
-def test_one_document_is_not_enough(tmp_path, monkeypatch, capsys):
+def test_single_document_is_an_error(tmp_path, monkeypatch, capsys):
     text = tmp_path / "text.txt"
     text.write_text("One dog.\nTwo cats.\n", encoding="utf-8")
     said = complaint(run, monkeypatch, capsys, DATA=text)
     assert "two documents at least. Found: 1" in said
 
 
-def test_batches_are_hidden_anew_and_come_back():
+def test_masks_differ_per_epoch_and_are_reproducible():
     tokenizer = WordPieceTokenizer(
         "[PAD] [UNK] [CLS] [SEP] [MASK] a b c d e f g h".split()
     )
@@ -133,7 +133,7 @@ def test_batches_are_hidden_anew_and_come_back():
     for one, other in zip(first, again, strict=True):
         for name, value in one.items():
             np.testing.assert_array_equal(other[name], value)
-    # What is hidden is what stood there; class 0 means that it follows.
+    # Labels are the masked ids; class 0 means that the sentence follows.
     inputs, says = masked(pairs, tokenizer, 18, 5)
     for row, (pair, ids) in enumerate(
         zip(pairs, inputs["token_ids"], strict=True)

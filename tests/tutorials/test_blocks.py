@@ -1,4 +1,4 @@
-"""The tutorial on encoder and decoder blocks: a quick run and its parts."""
+"""The tutorial on encoder and decoder blocks."""
 
 import json
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.one_backend("torch")
 run = runner("blocks", blocks_settings.Settings)
 
 
-def test_a_quick_run_finds_the_numbers_of_the_library(tmp_path):
+def test_quick_run_matches_the_library(tmp_path):
     said = printed(run, QUICK=1, OUT=tmp_path)
     results = json.loads((tmp_path / "results.json").read_text("utf-8"))
     kinds = {name.partition(",")[0] for name in results["differences"]}
@@ -43,7 +43,7 @@ def test_a_quick_run_finds_the_numbers_of_the_library(tmp_path):
         ({"DIGITS": "1"}, "DIGITS must be at least 2"),
     ],
 )
-def test_bad_input_gets_one_line_and_status_2(
+def test_invalid_input_exits_with_one_line_and_status_2(
     values, answer, monkeypatch, capsys
 ):
     assert answer in complaint(run, monkeypatch, capsys, **values)
@@ -55,7 +55,7 @@ def test_settings():
     assert not whole(read({"QUICK": "1"})) and not whole(read({"SEED": "2"}))
 
 
-def test_digits_are_said_backwards():
+def test_targets_are_reversed_digits():
     data = reversed_digits.draw(300, 5, seed=1)
     assert all(rows.shape == (300, 6) for rows in data)
     lengths = set()
@@ -77,8 +77,8 @@ def test_digits_are_said_backwards():
         reversed_digits.draw(3, 1)
 
 
-def test_gradients_of_a_stack_of_matrices():
-    """y = x A_1 A_2 A_3: all gradients are products of matrices."""
+def test_gradients_of_stacked_matrices():
+    """y = x A_1 A_2 A_3: all gradients are matrix products."""
     random = np.random.default_rng(0)
     inputs, direction = random.normal(size=(2, 2, 3, 4))
     stack = [keras.layers.Dense(4, use_bias=False) for _ in range(3)]

@@ -1,4 +1,4 @@
-"""The captioner: its grid against PyTorch, its decoder, its files."""
+"""The captioning model: its encoder against PyTorch, its decoder and files."""
 
 import caption_plots
 import caption_scores
@@ -12,9 +12,9 @@ from picture_grid import PictureGrid
 from PIL import Image
 
 from keras_attn.layers import ScoredAttention
-from tests.blocks.weight_gradients import layer_gradients
-from tests.contract import randomize
 from tests.helpers.arrays import to_numpy
+from tests.helpers.contract import randomize
+from tests.helpers.weight_gradients import layer_gradients
 
 pytestmark = pytest.mark.one_backend("torch")
 
@@ -34,10 +34,10 @@ def tiny_captioner(**kwargs):
 
 
 def torch_grid(weights, pictures):
-    """The equations of `PictureGrid`, float64, by PyTorch's functions."""
+    """The equations of `PictureGrid` in PyTorch, float64."""
 
     def part(x, name, number, stride=1, dilation=1):
-        # As TensorFlow pads: where one side gets more, the far one.
+        # TensorFlow's padding: an extra row or column is added at the end.
         edges = []
         for size in (x.shape[3], x.shape[2]):
             missing = max(
@@ -73,7 +73,7 @@ def torch_grid(weights, pictures):
     return norm(x.flatten(1, 2) + weights["places"], 7)
 
 
-def test_the_grid_equals_torch():
+def test_grid_matches_torch():
     layer = PictureGrid(8, channels=2, name="grid")
     layer.build((None, *SHAPE))
     randomize(layer, scale=0.5)
@@ -110,7 +110,7 @@ def test_the_grid_equals_torch():
 
 
 @pytest.mark.parametrize("cell", ["lstm", "gru"])
-def test_the_decoder_begins_with_the_mean_of_the_grid(cell):
+def test_decoder_starts_from_the_mean_of_the_grid(cell):
     model = tiny_captioner(cell=cell, num_layers=2)
     (memory, positions), states = model.encode(PICTURES)
     assert tuple(memory.shape) == (3, 12, 8) and model.grid == (3, 4)
@@ -129,7 +129,7 @@ def test_the_decoder_begins_with_the_mean_of_the_grid(cell):
         np.testing.assert_allclose(to_numpy(state), expected, atol=1e-5)
 
 
-def test_each_picture_gets_the_caption_that_it_gets_alone():
+def test_captions_do_not_depend_on_the_batch():
     model = tiny_captioner()
     table = PairTable([], list("abcde"))
     texts, weights = description.describe(model, table, PICTURES, 5)
@@ -141,7 +141,7 @@ def test_each_picture_gets_the_caption_that_it_gets_alone():
         np.testing.assert_allclose(looks.sum(1), 1, atol=1e-5)
 
 
-def test_hard_attention_looks_at_one_place():
+def test_hard_attention_selects_one_position():
     model = tiny_captioner(attention=ScoredAttention("additive", hard="gumbel"))
     decoded = model.generate(PICTURES, 4, return_weights=True)
     weights = decoded.weights[0, 0, 0, 0, : decoded.lengths[0, 0]]
@@ -149,7 +149,7 @@ def test_hard_attention_looks_at_one_place():
     assert (weights.sum(-1) == 1).all()
 
 
-def test_it_comes_back_from_its_folder_and_describes_files(tmp_path, capsys):
+def test_save_load_and_describe_files(tmp_path, capsys):
     model = tiny_captioner()
     table = PairTable([], list("abcde"))
     description.save(tmp_path, model, table)
@@ -185,17 +185,17 @@ def test_it_comes_back_from_its_folder_and_describes_files(tmp_path, capsys):
         ((PICTURES, TARGET + 5), r"`target_ids` must lie in \[0, 9\)"),
     ],
 )
-def test_inputs_that_cannot_be(inputs, answer):
+def test_invalid_inputs_raise(inputs, answer):
     with pytest.raises(ValueError, match=answer):
         tiny_captioner()(inputs)
 
 
-def test_pictures_that_cannot_be_described():
+def test_invalid_pictures_raise():
     with pytest.raises(ValueError, match=r"`pictures` must have shape"):
         tiny_captioner().generate(PICTURES[..., :1], 3)
 
 
-def test_what_pictures_tell_is_what_the_logits_say():
+def test_picture_information_matches_the_logits():
     model = tiny_captioner()
     says = np.array([[5, 6, 2], [7, 2, 0], [8, 4, 2]], "int32")
     reads = np.array([[1, 5, 6], [1, 7, 0], [1, 8, 4]], "int32")
@@ -211,13 +211,13 @@ def test_what_pictures_tell_is_what_the_logits_say():
     told = caption_scores.told_by_pictures(model, PICTURES, reads, says)
     assert told["own"] == pytest.approx(sum(expected) / 8, rel=1e-4)
     assert told["other"] != pytest.approx(told["own"], rel=1e-6)
-    # Where all pictures are one, none is the likelier.
+    # If all pictures are equal, none is more likely.
     same = np.repeat(PICTURES[:1], 3, axis=0)
     told = caption_scores.told_by_pictures(model, same, reads, says)
     assert told["chosen"] == 0.5 and told["own"] == told["other"]
 
 
-def test_a_picture_is_bright_where_it_was_looked_at():
+def test_attended_regions_are_bright():
     look = np.zeros((3, 4))
     look[1, 2] = 0.5
     picture = np.full(SHAPE, 200, "uint8")

@@ -1,4 +1,4 @@
-"""The captioning program: quick runs, what they keep, bad input."""
+"""The captioning program: quick runs, saved models, invalid input."""
 
 import json
 
@@ -15,12 +15,12 @@ run = runner("captions", captions_settings.Settings)
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory):
-    """The folder of a quick run, and what the run printed."""
+    """The folder of a quick run, and its printed output."""
     folder = tmp_path_factory.mktemp("captions")
     return folder, printed(run, QUICK=1, SETTLE=1, OUT=folder)
 
 
-def test_a_quick_run_says_what_it_does_and_what_is_next(quick):
+def test_quick_run_prints_results_and_next_steps(quick):
     folder, said = quick
     results = json.loads((folder / "results.json").read_text("utf-8"))
     assert [*results["true"]] == ["soft", "hard, trained"]
@@ -33,7 +33,7 @@ def test_a_quick_run_says_what_it_does_and_what_is_next(quick):
     assert f"MODEL={folder}" in said and "What to try next" in said
 
 
-def test_the_saved_model_describes_scenes(quick, monkeypatch, capsys):
+def test_saved_model_describes_scenes(quick, monkeypatch, capsys):
     with pytest.raises(SystemExit) as leaving:
         run(monkeypatch, MODEL=quick[0])
     assert leaving.value.code == 0
@@ -44,7 +44,7 @@ def test_the_saved_model_describes_scenes(quick, monkeypatch, capsys):
     assert (quick[0] / "described.png").stat().st_size > 1000
 
 
-def test_pictures_of_ones_own(tmp_path, monkeypatch, capsys):
+def test_user_pictures(tmp_path, monkeypatch, capsys):
     folder, out = tmp_path / "pictures", tmp_path / "out"
     folder.mkdir()
     lines = []
@@ -74,7 +74,7 @@ def test_pictures_of_ones_own(tmp_path, monkeypatch, capsys):
         ({"MODEL": "nowhere"}, "MODEL must be a folder with"),
     ],
 )
-def test_bad_input_gets_one_line_and_status_2(
+def test_invalid_input_exits_with_one_line_and_status_2(
     values, answer, monkeypatch, capsys
 ):
     said = complaint(run, monkeypatch, capsys, **values)

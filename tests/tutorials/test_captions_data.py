@@ -1,4 +1,4 @@
-"""Scenes, their pictures and captions, batches of them, files of others."""
+"""Data of the captioning tutorial: scenes, captions, batches, NLVR files."""
 
 import gzip
 import io
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.one_backend
 
 
 @pytest.mark.parametrize("unseen", [0, 1, 2])
-def test_scenes_hold_as_many_unseen_kinds_as_they_should(unseen):
+def test_scenes_have_the_right_number_of_unseen_kinds(unseen):
     drawn = draw_scenes(60, 40, seed=3, unseen=unseen)
     assert drawn == draw_scenes(60, 40, seed=3, unseen=unseen)
     assert drawn != draw_scenes(60, 40, seed=4, unseen=unseen)
@@ -43,7 +43,7 @@ def test_scenes_hold_as_many_unseen_kinds_as_they_should(unseen):
         assert 15 < first_is_unseen < 45
 
 
-def test_each_colour_and_each_shape_is_missing_once():
+def test_each_color_and_shape_is_held_out_once():
     assert len(UNSEEN) == 6
     for part, names in zip(
         zip(*UNSEEN, strict=True), (COLOURS, SHAPES), strict=True
@@ -52,13 +52,13 @@ def test_each_colour_and_each_shape_is_missing_once():
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_shapes_fill_what_geometry_says(shape):
+def test_areas_of_shapes(shape):
     exact = {
         "circle": np.pi,
         "ring": np.pi * (1 - 0.55**2),
         "square": 1.7**2,
         "diamond": 2.0,
-        # As high as from -1 to 0.8, and so wide at the bottom.
+        # From -1 to 0.8 in height, and equally wide at the bottom.
         "triangle": 1.8 * 1.8 * 0.55,
         "cross": 2 * 2 * 0.6 - 0.6**2,
     }[shape]
@@ -67,7 +67,7 @@ def test_shapes_fill_what_geometry_says(shape):
     assert found == pytest.approx(exact, rel=0.01)
 
 
-def test_a_picture_shows_its_things_where_they_are():
+def test_pictures_show_objects_at_their_positions():
     scene = (
         Thing("red", "square", 8.0, 20.0, 5.0),
         Thing("blue", "ring", 28.5, 12.5, 6.0),
@@ -89,7 +89,7 @@ def test_a_picture_shows_its_things_where_they_are():
     )
 
 
-def test_captions_say_what_is_true():
+def test_captions_are_true():
     left = Thing("red", "square", 8.0, 20.0, 4.0)
     right = Thing("blue", "ring", 30.0, 12.0, 4.0)
     low = Thing("white", "cross", 12.0, 38.0, 4.0)
@@ -101,7 +101,7 @@ def test_captions_say_what_is_true():
     assert caption_of((low, left)) == "a white cross below a red square"
 
 
-def test_verdicts():
+def test_caption_judgments():
     for scene in draw_scenes(40, 40, seed=5):
         for order in (scene, scene[::-1]):
             assert judge(scene, caption_of(order)) == (True, True, True)
@@ -122,7 +122,7 @@ def test_verdicts():
         assert judge(scene, caption) == verdict, caption
 
 
-def test_shares_and_where_they_look():
+def test_caption_scores():
     scene = (
         Thing("red", "square", 6.0, 6.0, 3.0),
         Thing("blue", "ring", 34.0, 30.0, 3.0),
@@ -180,7 +180,7 @@ def test_batches_pair_pictures_with_one_of_their_captions():
 
 
 @pytest.mark.parametrize("kinds", [None, (COLOURS, SHAPES, ["no such"])])
-def test_words_are_misread_but_never_missaid(kinds):
+def test_noise_changes_inputs_but_not_labels(kinds):
     table, _, captions, batches = tiny_batches(0.5, 200, kinds)
     names = [None] * 4 + table.target_words
     misread, words = np.zeros(2), np.zeros(2)
@@ -201,7 +201,7 @@ def test_words_are_misread_but_never_missaid(kinds):
             content = word in COLOURS or word in SHAPES
             misread[int(content)] += read != word
             words[int(content)] += 1
-    # One in so many is drawn anew as itself.
+    # Some replacements draw the same word again.
     if kinds:
         assert misread[0] == 0
         assert misread[1] / words[1] == pytest.approx(0.5 * 5 / 6, abs=0.06)
@@ -214,7 +214,7 @@ def write_picture(path, colour, size=(20, 10)):
     Image.new("RGB", size, colour).save(path)
 
 
-def test_a_folder_of_ones_own(tmp_path):
+def test_user_folder(tmp_path):
     lines = []
     for number in range(60):
         write_picture(tmp_path / f"{number}.png", (number, 0, 255))
@@ -243,7 +243,7 @@ def test_a_folder_of_ones_own(tmp_path):
         ("captions.tsv\tone\n", "there must be a picture"),
     ],
 )
-def test_folders_that_cannot_be(content, answer, tmp_path):
+def test_invalid_folders_raise(content, answer, tmp_path):
     write_picture(tmp_path / "one.png", "red")
     if content is not None:
         (tmp_path / "captions.tsv").write_text(content, "utf-8")
@@ -273,7 +273,7 @@ def write_nlvr(folder, parts=("dev", "test", "hidden")):
             file.write("\n".join(map(json.dumps, rows)))
 
 
-def test_the_files_of_nlvr(tmp_path):
+def test_read_nlvr(tmp_path):
     write_nlvr(tmp_path)
     train, test = captions_data.of_folder(tmp_path, 12)
     assert train.pictures.shape == (6, 12, 48, 3)
@@ -303,7 +303,7 @@ def test_pictures_to_describe(tmp_path):
         pictures_below(tmp_path / "none")
 
 
-def test_relations_are_those_that_are_said():
+def test_relations_match_the_captions():
     said = {relation_of(*scene) for scene in draw_scenes(60, 40, seed=1)}
     assert said == set(scene_captions.RELATIONS)
     assert len(scenes.KINDS) == 36

@@ -1,4 +1,4 @@
-"""Parallel corpora are read in each form they come in, or clearly refused."""
+"""Parallel corpora: supported formats and errors."""
 
 import gzip
 import hashlib
@@ -58,26 +58,26 @@ def pack(tmp_path):
     ids="plain open crlf bom columns blank half".split(),
 )
 @pytest.mark.parametrize("name", ["pairs.txt", "pairs.tsv.gz", "pairs"])
-def test_one_file_with_tabs(write, content, name):
+def test_tab_separated_file(write, content, name):
     path = write(name, content)
     assert read_pairs(path) == read_pairs(str(path)) == PAIRS
 
 
 @pytest.mark.parametrize("names", [("a.en", "a.es"), ("a.en.gz", "a.es")])
-def test_two_files_that_agree_line_by_line(write, names):
+def test_two_aligned_files(write, names):
     source, target = write(names[0], SOURCE), write(names[1], TARGET)
     assert read_pairs(source, target) == PAIRS
     assert read_pairs(f"{source},{target}") == PAIRS
     assert read_pairs(f"{source}, {target}") == PAIRS
-    # Tabs are no columns here; a missing last line break is no missing line.
+    # Tabs are not columns here; the last line break is optional.
     write(names[0], SOURCE.replace("Go.", "G\to.").removesuffix("\n"))
     assert read_pairs(source, target)[0] == ("G\to.", "Ve.")
-    # Empty on one side: left out, the others stay with their partners.
+    # Pairs that are empty on one side are skipped; the others stay aligned.
     write(names[0], SOURCE.replace("Go.\n", "\n", 1))
     assert read_pairs(source, target) == PAIRS[1:]
 
 
-def test_sentences_stay_as_they_are(write):
+def test_sentences_are_unchanged(write):
     odd = [(" a\u2028b\x0c ", "c\x85 d"), ("e\rf", "\u00a0g")]
     path = write("odd", "".join(f"{s}\t{t}\n" for s, t in odd))
     assert read_pairs(path) == odd
@@ -94,11 +94,11 @@ def test_lines_of_one_text(write, name):
     refused(lambda: read_lines(write(name, b"\xff")), "Line 1 of", "UTF-8")
 
 
-def test_a_comma_in_a_name(write):
+def test_comma_in_a_file_name(write):
     assert read_pairs(str(write("one,two.txt", TSV))) == PAIRS
 
 
-def test_a_zip_with_one_file_with_tabs(pack):
+def test_zip_with_one_tab_separated_file(pack):
     members = {
         "spa-eng/_about.txt": "terms\tand more",
         "spa-eng/": "",
@@ -111,7 +111,7 @@ def test_a_zip_with_one_file_with_tabs(pack):
 
 
 def refused(call, *parts):
-    """The message of the CorpusError, which has all the parts in one line."""
+    """Returns the one-line message of a CorpusError with all the parts."""
     with pytest.raises(CorpusError) as info:
         call()
     message = str(info.value)
@@ -121,14 +121,14 @@ def refused(call, *parts):
     assert isinstance(info.value, ValueError)
 
 
-def test_zips_that_do_not_say_which_file(pack):
+def test_ambiguous_zips_raise(pack):
     path = pack({"a.txt": TSV, "b.tsv": TSV})
     refused(lambda: read_pairs(path), path, "one", "Found: a.txt, b.tsv")
     path = pack({"a.txt": "no tabs", "_about.txt": TSV, "c.csv": TSV})
     refused(lambda: read_pairs(path), path, "Found: none")
 
 
-def test_broken_archives(write, pack, tmp_path):
+def test_corrupt_archives_raise(write, pack, tmp_path):
     path = pack({"a.txt": TSV * 50})
     whole = path.read_bytes()
     path.write_bytes(whole[:40])
@@ -144,17 +144,17 @@ def test_broken_archives(write, pack, tmp_path):
         refused(lambda: read_pairs(path), path, "cannot be unpacked")
 
 
-def test_an_archive_with_a_password(pack):
+def test_encrypted_archive_raises(pack):
     path = pack({"a.txt": TSV})
     content = bytearray(path.read_bytes())
-    # Bit 0 of the flags, in the directory of the archive.
+    # Bit 0 of the flags in the central directory.
     content[content.index(b"PK\x01\x02") + 8] |= 1
     content[6] |= 1
     path.write_bytes(content)
     refused(lambda: read_pairs(path), path, "cannot be unpacked", "password")
 
 
-def test_files_that_are_not_there(write, tmp_path):
+def test_missing_files_raise(write, tmp_path):
     here, gone = write("here", SOURCE), tmp_path / "gone"
     for call in (
         lambda: read_pairs(gone),
@@ -169,7 +169,7 @@ def test_files_that_are_not_there(write, tmp_path):
     refused(lambda: read_pairs(tmp_path), tmp_path, "is a folder")
 
 
-def test_a_file_that_may_not_be_read(write, monkeypatch):
+def test_unreadable_file_raises(write, monkeypatch):
     def denied(*_):
         raise PermissionError(13, "Permission denied")
 
@@ -178,17 +178,17 @@ def test_a_file_that_may_not_be_read(write, monkeypatch):
     refused(lambda: read_pairs(path), path, "cannot be read: Permission")
 
 
-def test_texts_of_different_length(write):
+def test_files_of_different_lengths_raise(write):
     source, target = write("a", SOURCE), write("b", TARGET + "más\n")
     refused(lambda: read_pairs(source, target), source, target, "3", "4")
 
 
-def test_a_zip_as_one_of_two_texts(write, pack):
+def test_zip_as_one_of_two_files_raises(write, pack):
     path = pack({"a.txt": TSV})
     refused(lambda: read_pairs(path, write("b", TARGET)), path, "plain or .gz")
 
 
-def test_nothing_in_it(write, pack):
+def test_empty_files_raise(write, pack):
     empty = write("empty", "")
     for content in ("", "\n\n", "\t\n \t \n"):
         path = write("a", content)
@@ -197,19 +197,19 @@ def test_nothing_in_it(write, pack):
     refused(lambda: read_pairs(write("a.gz", "")), "no sentence")
 
 
-def test_not_utf8(write):
+def test_invalid_utf8_raises(write):
     path = write("a", TSV.encode() + b"caf\xe9\tcaf\xe9\n")
     refused(lambda: read_pairs(path), f"Line 4 of {path} is not UTF-8")
     path = write("a", TSV.encode("utf-16"))
     refused(lambda: read_pairs(path), f"Line 1 of {path} is not UTF-8")
 
 
-def test_a_missing_column(write):
+def test_missing_column_raises(write):
     path = write("a", TSV + "\nno tab here\n")
     refused(lambda: read_pairs(path), f"Line 5 of {path}", "no tab here")
 
 
-def test_each_source_is_on_one_side_by_its_hash():
+def test_sources_are_split_by_hash():
     pairs = [(f"sentence {n}", f"t{k}") for n in range(600) for k in (0, 1)]
     training, validation, test = split_by_source(pairs)
     for side, wanted in ((test, {0}), (validation, {1}), (training, None)):
@@ -231,7 +231,7 @@ def test_all_translations_of_a_source():
     assert group_references([]) == ([], [])
 
 
-def test_sources_whose_answers_were_not_read_in_training():
+def test_sources_with_unseen_translations():
     sources, references = ["a", "b", "c"], [["1", "2"], ["3"], ["4", "5"]]
     train = [("x", "2"), ("y", "6"), ("4", "z")]
     assert unseen(sources, references, train) == [1, 2]

@@ -1,4 +1,4 @@
-"""The head that spells: all paths by enumeration, values and gradients."""
+"""The CTC head against enumeration of all paths: values and gradients."""
 
 import itertools
 
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from ctc_head import CTCHead, read_path
 
-from tests.gradients import gradient
+from tests.helpers.gradients import gradient
 
 V, S, D = 4, 5, 3
 
@@ -29,7 +29,7 @@ def memory():
 
 
 def probability(head, memory, length, text):
-    """Sums the probabilities of all paths that are read as a text."""
+    """Sums the probabilities of all paths that collapse to a text."""
     kernel, bias = (
         keras.ops.convert_to_numpy(w).astype("float64") for w in head.weights
     )
@@ -55,13 +55,13 @@ def expected_loss(head, memory):
     return sum(nats) / sum(map(len, TEXTS))
 
 
-def test_the_loss_is_that_of_all_paths(head, memory):
+def test_loss_matches_enumeration(head, memory):
     found = keras.ops.convert_to_numpy(head.loss(memory, LENGTHS, IDS))
     assert found.shape == ()
     assert found == pytest.approx(expected_loss(head, memory), abs=1e-5)
 
 
-def test_the_gradient_is_that_of_all_paths(head, memory):
+def test_gradient_matches_enumeration(head, memory):
     (found,) = gradient(lambda m: head.loss(m, LENGTHS, IDS), memory)
     step = 1e-3
     for place in ((0, 0, 0), (0, 4, 2), (1, 3, 1), (2, 1, 2)):
@@ -75,7 +75,7 @@ def test_the_gradient_is_that_of_all_paths(head, memory):
     assert not found[1, 4].any() and not found[2, 2:].any()
 
 
-def test_a_text_that_needs_more_vectors_is_impossible(head, memory):
+def test_too_long_text_has_probability_0(head, memory):
     found = keras.ops.convert_to_numpy(
         head.log_probability(
             memory,
@@ -87,7 +87,7 @@ def test_a_text_that_needs_more_vectors_is_impossible(head, memory):
     assert probability(head, memory[0], 3, [1, 1, 2]) == 0
 
 
-def test_all_texts_together_have_probability_1(head, memory):
+def test_probabilities_of_all_texts_sum_to_1(head, memory):
     texts = [
         list(text)
         for size in range(4)
@@ -97,7 +97,7 @@ def test_all_texts_together_have_probability_1(head, memory):
     assert total == pytest.approx(1)
 
 
-def test_it_spells_the_likeliest_path(head, memory):
+def test_decoding_finds_the_most_likely_path(head, memory):
     found = head.spell(memory, LENGTHS)
     logits = keras.ops.convert_to_numpy(head(memory))
     for row, length, ids in zip(logits, LENGTHS, found, strict=True):
@@ -114,11 +114,11 @@ def test_it_spells_the_likeliest_path(head, memory):
         ([2, 2, 0, 2, 3, 3, 0], [2, 2, 3]),
     ],
 )
-def test_how_a_path_is_read(path, text):
+def test_collapse_path(path, text):
     assert read_path(path) == text
 
 
-def test_it_comes_back_from_its_config(head):
+def test_config_roundtrip(head):
     again = CTCHead.from_config(head.get_config())
     assert again.get_config() == head.get_config()
     assert head.compute_output_shape((2, S, D)) == (2, S, V)

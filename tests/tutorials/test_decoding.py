@@ -1,4 +1,4 @@
-"""The tutorial on decoding: a quick run of it, and what its parts find."""
+"""The tutorial on decoding: a quick run and its functions."""
 
 import math
 import pathlib
@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from beam_tree import Candidate, fates, plot_tree
 
-from tests.decoding import reference
-from tests.decoding.tree import Tree
+from tests.helpers import decoding_reference as reference
+from tests.helpers.tree import Tree
 
 pytestmark = pytest.mark.one_backend("jax")
 
@@ -19,7 +19,7 @@ A, B, END = 3, 4, 2
 
 @pytest.fixture(scope="module")
 def ran():
-    """What a quick run has left in its variables, and what it printed."""
+    """The variables of a quick run, and its printed output."""
     lines = []
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setenv("QUICK", "1")
@@ -33,7 +33,7 @@ def ran():
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("k, t, alpha", [(2, 2, 0.6), (3, 1, 0.0), (4, 3, 1.5)])
-def test_the_search_by_hand_follows_the_rules(ran, seed, k, t, alpha):
+def test_handwritten_search_follows_the_definition(ran, seed, k, t, alpha):
     tree = Tree.random(1, 6, 4, seed=seed, scale=2.0)
     following = {}
 
@@ -69,7 +69,7 @@ def test_the_search_by_hand_follows_the_rules(ran, seed, k, t, alpha):
 
 
 @pytest.mark.parametrize("what", ["score", "token", "missing"])
-def test_a_difference_from_the_library_is_noticed(ran, what):
+def test_difference_from_the_library_is_detected(ran, what):
     same, beam, chosen = (ran[0][name] for name in ("same", "beam", "chosen"))
     found = [
         (float(score), tuple(tokens[:length].tolist()))
@@ -91,7 +91,7 @@ def test_a_difference_from_the_library_is_noticed(ran, what):
         same(changed[what], beam, chosen)
 
 
-def test_what_became_of_the_candidates():
+def test_plot_marks_the_candidates():
     steps = [
         [
             Candidate((A,), -0.5, "lives"),
@@ -116,7 +116,7 @@ def test_what_became_of_the_candidates():
     }
     figure = plot_tree(steps, str, best=(A, B, END))
     axes = figure.axes[0]
-    # Told apart without colour: by marker, and by whether it is filled.
+    # Distinguishable without color, by marker and fill.
     looks = {
         (handle.get_marker(), handle.get_markerfacecolor() == "white")
         for handle in axes.get_legend().legend_handles
@@ -126,7 +126,7 @@ def test_what_became_of_the_candidates():
     assert [line.get_ydata()[-1] for line in thick] == [-0.5, -1.2, -1.5]
 
 
-def test_every_bad_argument_has_one_sentence(ran):
+def test_invalid_arguments_exit_with_one_sentence(ran):
     answers, printed = ran[0]["answers"], ran[1]
     expected = {
         "num_return_sequences": "`num_return_sequences` must not exceed "
@@ -147,17 +147,17 @@ def test_every_bad_argument_has_one_sentence(ran):
         assert "\n" not in sentence and "Received: " in sentence
 
 
-def test_the_facts_of_the_page(ran):
+def test_claims_of_the_page(ran):
     found, printed = ran
     assert found["hits"] == {256: 5}
     assert abs(found["missed"][256]) < 1e-4
     assert (np.diff(found["won"], axis=0) >= 0).all()
     assert printed.count("scores agree to") == 4
-    # The knob has left more than one token to be drawn.
+    # Sampling still has more than one candidate token.
     assert np.count_nonzero(found["share"]) > 1
 
 
-def test_the_answers_to_the_exercises(ran):
+def test_answers_to_the_exercises(ran):
     penalty, shaped = ran[0]["penalty"], ran[0]["shaped"]
     a, b = -4.0, -4.6
     assert f"{a / penalty(4, 0.6):.2f}" == "-3.14"

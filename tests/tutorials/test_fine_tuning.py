@@ -1,4 +1,4 @@
-"""The program on fine-tuning: tasks, what is read and scored, quick runs."""
+"""The fine-tuning tutorial: tasks, data, scores, quick runs."""
 
 import gzip
 import json
@@ -24,7 +24,7 @@ TOKENIZER = WordPieceTokenizer(
 
 
 class Answers:
-    """Stands for a model that gives the logits it is told to."""
+    """A fake model that returns the given logits."""
 
     def __init__(self, logits):
         self.logits = np.asarray(logits, "float32")
@@ -36,12 +36,12 @@ class Answers:
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory):
-    """The folder of a quick run, and what the run printed."""
+    """The folder of a quick run, and its printed output."""
     folder = tmp_path_factory.mktemp("fine_tuning")
     return folder, printed(run, QUICK=1, OUT=folder, SHARES="0.5")
 
 
-def test_a_quick_run_says_what_it_does_and_what_is_next(quick):
+def test_quick_run_prints_results_and_next_steps(quick):
     folder, said = quick
     results = json.loads((folder / "results.json").read_text("utf-8"))
     assert [*results["tasks"]] == ["sentence", "span"]
@@ -58,7 +58,7 @@ def test_a_quick_run_says_what_it_does_and_what_is_next(quick):
     assert "What to try next" in said
 
 
-def test_shares_are_drawn_under_titles_that_fit():
+def test_bar_plots_have_titles_that_fit():
     words = " ".join(["word"] * 30)
     figure = share_bars.draw_shares(
         {"one\ntwo": [("a", 0.25), ("b", 0.75)], words: [("c", 1.0)]}
@@ -70,7 +70,7 @@ def test_shares_are_drawn_under_titles_that_fit():
     assert " ".join(lines) == words and max(map(len, lines)) <= 56
 
 
-def test_a_class_for_a_sentence():
+def test_sentence_classification():
     task = SentenceTask(["x", "y", "z"])
     examples = [("the old man", None, "z"), ("rome", None, "x")]
     inputs, labels = task.encode(examples, TOKENIZER, 9)
@@ -80,7 +80,7 @@ def test_a_class_for_a_sentence():
     assert task.score(answers, examples, TOKENIZER, 9) == 0.5
 
 
-def test_a_class_for_a_pair():
+def test_pair_classification():
     task = SentenceTask(["x", "y"])
     inputs, labels = task.encode([("rome", "paris", "y")], TOKENIZER, 9)
     assert inputs["token_ids"].tolist() == [[2, 13, 3, 14, 3]]
@@ -88,13 +88,13 @@ def test_a_class_for_a_pair():
     assert labels.tolist() == [1]
 
 
-def test_a_span_of_pieces():
+def test_span_prediction():
     task = SpanTask()
     passage = ["the", "older", "man", "sat", "in", "parises"]
     examples = [
         Question(["who"], passage, (1, 2)),
         Question(["who"], passage, None),
-        # The last word does not fit.
+        # The last word is truncated.
         Question(["who"], passage, (5, 5)),
     ]
     inputs, labels = task.encode(examples, TOKENIZER, 11)
@@ -121,15 +121,15 @@ def test_spans_are_scored_by_words():
     passage = ["the", "older", "man", "sat"]
     examples = [
         Question(["who"], passage, (1, 2)),  # right
-        Question(["who"], passage, None),  # right: nothing
-        Question(["who"], passage, None),  # found, but there is none
-        Question(["who"], passage, (1, 2)),  # begins in the same word
+        Question(["who"], passage, None),  # correct: no answer
+        Question(["who"], passage, None),  # predicted, but there is no answer
+        Question(["who"], passage, (1, 2)),  # starts at the same word
     ]
     found = SpanTask().score(Pointing(), examples, TOKENIZER, 16)
     assert found == pytest.approx(2 * 2 / (3 + 2))
 
 
-def test_tags_stand_on_first_pieces():
+def test_tags_are_on_first_subwords():
     task = TokenTask(["O", "B-place", "I-place"])
     examples = [
         (("the", "older", "paris"), ("O", "O", "B-place")),
@@ -141,22 +141,22 @@ def test_tags_stand_on_first_pieces():
     logits = np.zeros((2, 6, 3))
     logits[0, 4, 1] = logits[1, 1, 2] = 1
     logits[0, 1, 1] = 1  # one too many
-    # An I- in front is an entity as well.
+    # An initial I- tag starts an entity, too.
     score = task.score(Answers(logits), examples, TOKENIZER, 9)
     assert score == pytest.approx(2 * 2 / (3 + 2))
-    # What was cut off is found to be nothing.
+    # Truncated words are predicted as no entity.
     logits = np.zeros((2, 4, 3))
     assert task.score(Answers(logits), examples, TOKENIZER, 4) == 0
 
 
-def test_words_of_no_piece_are_unknown():
+def test_words_without_subwords_are_unknown():
     assert pieces_of(["the", "\u200b", "older"], TOKENIZER) == (
         [7, 1, 8, 9],
         [0, 1, 2, 2],
     )
 
 
-def test_tasks_of_the_grammar_share_no_example():
+def test_grammar_task_splits_are_disjoint():
     tasks = tuning_data.of_grammar(40, 1)
     again = tuning_data.of_grammar(40, 1)
     for name, data in tasks.items():
@@ -173,7 +173,7 @@ def test_tasks_of_the_grammar_share_no_example():
     assert None in spans and any(spans)
 
 
-def test_a_share_has_as_many_of_each_class():
+def test_subsets_are_class_balanced():
     task = SentenceTask("ab")
     examples = [(f"{n}", None, "ab"[n % 2]) for n in range(40)]
     chosen = tuning_data.share_of(examples, 0.1, task, 1)
@@ -191,7 +191,7 @@ def write(path, text):
 
 @pytest.fixture
 def folder(tmp_path):
-    """A folder with a few lines of each of the four sets."""
+    """A folder with a few lines of each of the four data sets."""
     write(
         tmp_path / "clinc150" / "data_full.json.gz",
         json.dumps(
@@ -227,7 +227,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_four_sets_are_read(folder):
+def test_read_four_data_sets(folder):
     tasks = tuning_data.of_folder(folder)
     assert tasks["sentence"].train[2] == ("pay 2", None, "bill")
     med = tasks["pair"]
@@ -242,7 +242,7 @@ def test_four_sets_are_read(folder):
     assert tasks["tokens"].task.tags == ["O", "B-location", "I-location"]
 
 
-def test_people_s_sentences(folder, quick, tmp_path, monkeypatch, capsys):
+def test_real_sentences(folder, quick, tmp_path, monkeypatch, capsys):
     run(
         monkeypatch,
         QUICK=1,
@@ -260,7 +260,7 @@ def test_people_s_sentences(folder, quick, tmp_path, monkeypatch, capsys):
     assert "over 2 seeds" in capsys.readouterr().out
 
 
-def test_a_pretrained_model(tmp_path, monkeypatch, capsys):
+def test_pretrained_model(tmp_path, monkeypatch, capsys):
     import bert_settings
 
     runner("bert", bert_settings.Settings)(
@@ -276,7 +276,7 @@ def test_a_pretrained_model(tmp_path, monkeypatch, capsys):
         OUT=tmp_path / "out",
     )
     said = capsys.readouterr().out
-    # The model of the other program, of whose pieces it says as much.
+    # The model of the BERT tutorial, with its vocabulary.
     assert "V = 175:" in said and "V = 175, D = 16," in said
 
 
@@ -292,7 +292,7 @@ def test_a_pretrained_model(tmp_path, monkeypatch, capsys):
         ({"PRETRAINED": "nowhere"}, "MODEL must be a folder with"),
     ],
 )
-def test_bad_input_gets_one_line_and_status_2(
+def test_invalid_input_exits_with_one_line_and_status_2(
     values, answer, monkeypatch, capsys
 ):
     said = complaint(run, monkeypatch, capsys, **values)

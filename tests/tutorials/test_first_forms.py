@@ -1,4 +1,4 @@
-"""The first forms of attention: a quick run, its files, bad input."""
+"""The tutorial on early attention: a quick run, its files, invalid input."""
 
 import json
 
@@ -18,12 +18,12 @@ run = runner("first_forms", Settings)
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory):
-    """The folder of a quick run, and what the run printed."""
+    """The folder of a quick run, and its printed output."""
     folder = tmp_path_factory.mktemp("forms")
     return folder, printed(run, QUICK=1, OUT=folder)
 
 
-def test_a_quick_run_says_what_it_does_and_what_is_next(quick):
+def test_quick_run_prints_results_and_next_steps(quick):
     folder, said = quick
     results = json.loads((folder / "results.json").read_text("utf-8"))
     assert "64 training pairs, 16 test pairs" in said
@@ -34,9 +34,7 @@ def test_a_quick_run_says_what_it_does_and_what_is_next(quick):
     assert f"MODEL={folder}" in said and "What to try next" in said
 
 
-def test_the_saved_model_translates_a_file(
-    quick, tmp_path, monkeypatch, capsys
-):
+def test_saved_model_translates_a_file(quick, tmp_path, monkeypatch, capsys):
     folder, lines = quick[0], ["my red car", "", "two old trees"]
     path = tmp_path / "lines.txt"
     path.write_text("\n".join(lines), "utf-8")
@@ -58,7 +56,7 @@ def test_the_saved_model_translates_a_file(
         ({"MODEL": "nowhere"}, "MODEL must be a folder with"),
     ],
 )
-def test_bad_input_gets_one_line_and_status_2(
+def test_invalid_input_exits_with_one_line_and_status_2(
     values, answer, monkeypatch, capsys
 ):
     said = complaint(run, monkeypatch, capsys, **values)

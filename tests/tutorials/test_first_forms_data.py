@@ -1,4 +1,4 @@
-"""What the tutorial on the first forms of attention learns from."""
+"""Data of the tutorial on early attention."""
 
 import doctest
 import itertools
@@ -27,14 +27,14 @@ def lists():
     return noun_lists.draw_lists(1500, 1, 4, seed=3)
 
 
-def test_examples():
+def test_docstring_examples():
     for module in (noun_lists, pair_table):
         found = doctest.testmod(module)
         assert found.attempted and not found.failed
 
 
-def test_the_links_lead_to_the_translation(lists):
-    """Each pair of linked words stands in a dictionary made by hand."""
+def test_alignments_match_a_dictionary(lists):
+    """Each pair of aligned words is in a handwritten dictionary."""
     dictionary = {
         "and": {"y"},
         "the": {"el", "la", "los", "las"},
@@ -62,7 +62,7 @@ def test_the_links_lead_to_the_translation(lists):
     }
 
 
-def test_only_the_adjective_changes_places(lists):
+def test_only_the_adjective_is_reordered(lists):
     moved = set()
     for one in lists:
         gaps = np.array(one.links) - np.arange(len(one.links))
@@ -70,7 +70,7 @@ def test_only_the_adjective_changes_places(lists):
     assert moved == {-1, 0, 1}
 
 
-def test_a_list_of_two_things():
+def test_list_of_two_objects():
     one = noun_lists.listed(
         [
             noun_lists.thing("my", "car", "red"),
@@ -84,7 +84,7 @@ def test_a_list_of_two_things():
     assert one.links == (0, 2, 1, 3, 4, 6, 5)
 
 
-def test_tests_are_never_trained_on(lists):
+def test_splits_are_disjoint(lists):
     kept = noun_lists.draw_lists(300, 1, 4, held_out=True, seed=3)
     trained = {one.english for one in lists}
     assert len(trained) == len(lists)
@@ -94,7 +94,7 @@ def test_tests_are_never_trained_on(lists):
     assert sizes == {1, 2, 3, 4}
 
 
-def test_the_same_seed_draws_the_same():
+def test_draws_are_deterministic():
     first, again, other = (
         noun_lists.draw_lists(20, 2, 3, seed=seed) for seed in (1, 1, 2)
     )
@@ -114,7 +114,7 @@ def test_the_same_seed_draws_the_same():
         (lambda: lookup_task.draw(1, 13), r"`slots` must lie in \[1, 12\]"),
     ],
 )
-def test_bad_input(call, said):
+def test_invalid_input_raises(call, said):
     with pytest.raises(ValueError, match=said):
         call()
 
@@ -138,7 +138,7 @@ def test_sentences_become_rows():
     assert table.target_text(says[0]) == "el coche"
 
 
-def test_a_row_that_is_too_short():
+def test_too_short_row_raises():
     table = PairTable.of_pairs(PAIRS)
     with pytest.raises(ValueError, match=r"at least 4.*Received: length=3"):
         table.sources(["the red car"], 3)
@@ -152,7 +152,7 @@ def test_rare_words_are_unknown():
     assert table.targets(["el coche"], 3)[1].tolist() == [[4, UNKNOWN, END]]
 
 
-def test_a_table_comes_back_from_its_file(tmp_path):
+def test_table_roundtrip(tmp_path):
     table = PairTable.of_pairs(PAIRS)
     table.save(tmp_path / "words.json")
     loaded = PairTable.load(tmp_path / "words.json")
@@ -162,7 +162,7 @@ def test_a_table_comes_back_from_its_file(tmp_path):
     assert loaded.target_text(ids[0]) == "el árbol"
 
 
-def test_a_corpus_is_read_and_numbered(tmp_path):
+def test_corpus_is_read_and_encoded(tmp_path):
     path = tmp_path / "pairs.txt"
     path.write_text("Go.\tVe.\nHi!\tHola.\textra\n", encoding="utf-8")
     table = PairTable.of_pairs(corpora.read_pairs(path))
@@ -170,7 +170,7 @@ def test_a_corpus_is_read_and_numbered(tmp_path):
     assert table.target_words == [".", "hola", "ve"]
 
 
-def test_the_look_ups_have_one_answer():
+def test_lookups_have_one_answer():
     data = lookup_task.draw(2000, 5, seed=4)
     assert data.names.shape == data.colours.shape == (2000, 5)
     for row in range(0, 2000, 37):
@@ -178,7 +178,7 @@ def test_the_look_ups_have_one_answer():
         assert len(set(names)) == 5
         assert names.index(data.asked[row]) == data.slots[row]
         assert data.colours[row, data.slots[row]] == data.answers[row]
-    # All are drawn, and about equally often: 5 deviations.
+    # All are drawn about equally often, within 5 standard deviations.
     for drawn, kinds in (
         (data.slots, 5),
         (data.answers, len(lookup_task.COLOURS)),
@@ -189,7 +189,7 @@ def test_the_look_ups_have_one_answer():
         assert (np.abs(counts - 2000 / kinds) < 5 * error).all()
 
 
-def test_a_look_up_in_words():
+def test_lookup_as_text():
     data = lookup_task.Lookup(
         *(np.array(x) for x in ([[0, 2]], [[1, 0]], [2], [1], [0]))
     )
@@ -206,7 +206,7 @@ def test_settings():
         first_forms_settings.read({"LONGEST": "2"})
 
 
-def test_a_folder_without_a_model(tmp_path):
+def test_folder_without_a_model_raises(tmp_path):
     with pytest.raises(ValueError, match=r"without model\.keras"):
         word_lines.run(tmp_path)
     (tmp_path / "model.keras").touch()
@@ -215,14 +215,14 @@ def test_a_folder_without_a_model(tmp_path):
 
 
 class Echo:
-    """Says the ids of the source again."""
+    """Repeats the ids of the source."""
 
     def generate(self, ids, max_length):
         assert max_length == 60
         return type("Decoded", (), {"tokens": np.array(ids)[:, None]})
 
 
-def test_lines_are_translated_in_their_order():
+def test_lines_are_translated_in_order():
     table = PairTable(["a", "b", "c"], ["x", "y", "z"])
     lines = ["b a", "", "  ", "c ?"]
     expected = ["y x", "", "", "z <unknown>"]
@@ -233,7 +233,7 @@ def test_lines_are_translated_in_their_order():
         assert found == [expected[i] for i in order]
 
 
-def test_made_up_sentences_get_longer_in_the_test():
+def test_synthetic_test_sentences_are_longer():
     found = first_forms_data.made_up(300, 200, 11, seed=2)
     longest = [
         max(len(source.split()) for source, _ in part)
@@ -265,7 +265,7 @@ def test_sentences_of_a_corpus(tmp_path):
 
 
 @pytest.mark.parametrize("attention", ["dot", None])
-def test_a_model_says_where_it_looked(attention):
+def test_model_returns_alignments(attention):
     model = RecurrentSeq2Seq(
         9, hidden_dim=4, cell="gru", attention=attention, dropout=0.0
     )
@@ -281,7 +281,7 @@ def test_a_model_says_where_it_looked(attention):
         assert not weights[0, :, 3].any() and not weights[1, :, 2:].any()
 
 
-def test_maps_have_words_and_frames():
+def test_plots_have_words_and_frames():
     weights = np.eye(4)[[0, 2, 1, 3]]
     words = ["the", "red", "car", "</s>"]
     target = ["el", "coche", "rojo", "</s>"]

@@ -1,4 +1,4 @@
-"""The glimpse network and its learner against NumPy and enumeration."""
+"""The glimpse network and its training against NumPy and enumeration."""
 
 import math
 
@@ -8,8 +8,8 @@ import pytest
 from glimpse_learner import GlimpseLearner, still_to_win
 from glimpse_network import GlimpseNetwork
 
-from tests import reference
-from tests.gradients import gradient
+from tests.helpers import reference
+from tests.helpers.gradients import gradient
 
 SIDE = 12
 IMAGES = np.random.default_rng(0).random((4, SIDE, SIDE, 1), "float32")
@@ -17,7 +17,7 @@ LABELS = np.array([2, 0, 1, 1], "int32")
 
 
 def network(**changed):
-    """Returns a small network whose moves are not 0."""
+    """Returns a small network with nonzero moves."""
     keras.utils.set_random_seed(5)
     arguments = {
         "classes": 3,
@@ -41,7 +41,7 @@ def numbers(nest):
 
 
 def by_hand(model, steps):
-    """The looks at the means, one equation a line, in float64."""
+    """Computes glimpses at the mean locations in NumPy, float64."""
     w = {
         "/".join(weight.path.split("/")[-2:]): np.float64(
             keras.ops.convert_to_numpy(weight)
@@ -84,7 +84,7 @@ def by_hand(model, steps):
     )
 
 
-def test_equals_the_equations():
+def test_matches_the_equations():
     model = network()
     found = numbers(model(IMAGES))
     logits, places, baseline = by_hand(model, 3)
@@ -95,12 +95,12 @@ def test_equals_the_equations():
     np.testing.assert_array_equal(found["log_probability"], np.zeros((4, 2)))
 
 
-def test_places_are_drawn_around_the_mean():
+def test_locations_are_drawn_around_the_mean():
     model = network(glimpses=2, deviation=0.05)
     many = np.repeat(IMAGES[:1], 4000, axis=0)
     model.move.kernel.assign(0.3 * model.move.kernel)
     mean = numbers(model(IMAGES[:1]))["places"][0, 1]
-    # Five deviations from the edge: nothing is clipped.
+    # Five standard deviations from the edge: nothing is clipped.
     assert (np.abs(mean) < 0.75).all()
     seen = numbers(model(many, training=True))
     away = (seen["places"][:, 1] - mean) / 0.05
@@ -113,13 +113,13 @@ def test_places_are_drawn_around_the_mean():
     assert (again["places"][:, 1] != seen["places"][:, 1]).any()
 
 
-def test_random_places_come_from_the_whole_canvas():
+def test_random_locations_cover_the_whole_canvas():
     model = network(random_places=True)
     many = np.repeat(IMAGES[:1], 2000, axis=0)
     for training in (False, True):
         places = numbers(model(many, training=training))["places"]
         assert (places[:, 0] == 0).all()
-        # Of a uniform distribution from -1 to 1: mean 0, variance 1 / 3.
+        # Uniform from -1 to 1: mean 0, variance 1 / 3.
         drawn = places[:, 1:].reshape(-1, 2)
         error = 5 / math.sqrt(3 * len(drawn))
         assert (np.abs(drawn.mean(0)) < error).all()
@@ -127,8 +127,8 @@ def test_random_places_come_from_the_whole_canvas():
         assert np.abs(drawn).max() <= 1
 
 
-def test_nothing_is_seen_outside_of_the_patches():
-    """A small patch in the middle; all else changes."""
+def test_pixels_outside_the_patches_have_no_effect():
+    """A small patch in the center; all other pixels change."""
     model = network(glimpses=1)
     other = np.random.default_rng(9).random(IMAGES.shape, "float32")
     other[:, 2:10, 2:10] = IMAGES[:, 2:10, 2:10]
@@ -139,13 +139,13 @@ def test_nothing_is_seen_outside_of_the_patches():
     assert (before["logits"] != after["logits"]).any(axis=-1).all()
 
 
-def test_rewards_still_to_win():
+def test_returns_to_go():
     rewards = np.float32([[9, 1, 2, 4], [5, 0, 0, 1]])
     found = keras.ops.convert_to_numpy(still_to_win(rewards))
     np.testing.assert_allclose(found, np.array([[7, 6, 4], [1, 1, 1]]) / 3)
 
 
-def test_the_loss_is_the_equation():
+def test_loss_matches_the_equation():
     model = network()
     learner = GlimpseLearner(model, weight=0.3)
     generator = np.random.default_rng(2)
@@ -167,7 +167,7 @@ def test_the_loss_is_the_equation():
     seen = {k: keras.ops.convert_to_tensor(x) for k, x in seen.items()}
     found = float(learner.loss_of(seen, LABELS))
     np.testing.assert_allclose(found, expected, rtol=1e-4)
-    # No choice, nothing to learn about places.
+    # Without a choice, there is no location loss.
     blind = GlimpseLearner(network(random_places=True), weight=0.3)
     np.testing.assert_allclose(
         float(blind.loss_of(seen, LABELS)),
@@ -177,7 +177,7 @@ def test_the_loss_is_the_equation():
 
 
 def place_gradients(model, baseline, batches=12, size=2000):
-    """Estimates of the loss's gradient at the move's bias, (batches, 2)."""
+    """Estimates the gradient of the loss at the move's bias, (batches, 2)."""
     model.baseline.kernel.assign(0 * model.baseline.kernel)
     model.baseline.bias.assign([baseline])
     learner = GlimpseLearner(model, weight=1.0)
@@ -192,14 +192,14 @@ def place_gradients(model, baseline, batches=12, size=2000):
     bias = keras.ops.convert_to_numpy(model.move.bias)
     found = []
     for batch in range(batches):
-        # In a stateless scope the generator would not move on.
+        # In a stateless scope the seed generator would not advance.
         model.seeds.state.assign(np.array([batch, 3], "uint32"))
         found.append(gradient(loss, bias)[0])
     return np.array(found)
 
 
 def test_reinforce_estimates_the_exact_gradient(monkeypatch):
-    """Of the expected reward of a second look, over all places of a grid."""
+    """Gradient of the expected reward of a second glimpse, over a grid."""
     model = network(glimpses=2, deviation=0.2)
     mean = numbers(model(IMAGES[:1]))["places"][0, 1].astype("float64")
     line = np.linspace(-1, 1, 81) * 5 * 0.2
@@ -219,7 +219,7 @@ def test_reinforce_estimates_the_exact_gradient(monkeypatch):
     exact = [
         (expected_reward(step) - expected_reward(-step)) / 2e-3 for step in tiny
     ]
-    # m = l + tanh(... + bias), l = 0; and a loss is made smaller.
+    # m = l + tanh(... + bias), l = 0; the sign is that of a loss.
     exact = -np.array(exact) * (1 - mean**2)
     spread = {}
     for baseline in (0.0, expected_reward(0)):
@@ -231,8 +231,8 @@ def test_reinforce_estimates_the_exact_gradient(monkeypatch):
     assert spread[expected_reward(0)] < 0.7 * spread[0.0]
 
 
-def test_the_moves_learn_from_reinforce_alone():
-    """Without its part the weights of the move have no gradient at all."""
+def test_moves_get_gradients_from_reinforce_only():
+    """Without the REINFORCE term the weights of the move have no gradient."""
     model = network()
     kernel = keras.ops.convert_to_numpy(model.move.kernel)
     at = {}
@@ -249,7 +249,7 @@ def test_the_moves_learn_from_reinforce_alone():
     assert (at[0.3] != 0).any()
 
 
-def test_the_baseline_does_not_shape_the_state():
+def test_baseline_gradient_does_not_reach_the_state():
     model = network()
     kernel = keras.ops.convert_to_numpy(model.core.kernel)
 
@@ -262,7 +262,7 @@ def test_the_baseline_does_not_shape_the_state():
 
 
 def test_fit_learns_to_read():
-    """One bright quarter of a small canvas, and the label says which."""
+    """The label is the bright quadrant of a small canvas."""
     images = np.zeros((64, SIDE, SIDE, 1), "float32")
     labels = np.arange(64, dtype="int32") % 3
     for image, label in zip(images, labels, strict=True):
@@ -278,7 +278,7 @@ def test_fit_learns_to_read():
     assert history["accuracy"][-1] > 0.9
 
 
-def test_a_saved_network_says_the_same(tmp_path):
+def test_saved_network_gives_the_same_outputs(tmp_path):
     model = network()
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")

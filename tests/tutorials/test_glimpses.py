@@ -1,4 +1,4 @@
-"""Recurrent glimpses: a quick run, its files, a saved model, bad input."""
+"""The glimpse tutorial: a quick run, its files, saved model, invalid input."""
 
 import json
 
@@ -16,12 +16,12 @@ run = runner("glimpses", Settings)
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory):
-    """The folder of a quick run, and what the run printed."""
+    """The folder of a quick run, and its printed output."""
     folder = tmp_path_factory.mktemp("glimpses")
     return folder, printed(run, QUICK=1, OUT=folder)
 
 
-def test_a_quick_run_says_what_it_does_and_what_is_next(quick):
+def test_quick_run_prints_results_and_next_steps(quick):
     folder, said = quick
     results = json.loads((folder / "results.json").read_text("utf-8"))
     assert "1,198 digits to train on, 200 to validate, 399 to test" in said
@@ -35,9 +35,7 @@ def test_a_quick_run_says_what_it_does_and_what_is_next(quick):
 
 
 @pytest.mark.parametrize("suffix", [".npy", ".png"])
-def test_the_saved_model_looks_at_a_file(
-    quick, suffix, tmp_path, monkeypatch, capsys
-):
+def test_saved_model_reads_a_file(quick, suffix, tmp_path, monkeypatch, capsys):
     canvases = np.load(quick[0] / "canvases.npy")[:1]
     path = tmp_path / f"canvas{suffix}"
     if suffix == ".npy":
@@ -70,7 +68,7 @@ def test_the_saved_model_looks_at_a_file(
         ({"MODEL": "nowhere"}, "MODEL must be a folder with"),
     ],
 )
-def test_bad_input_gets_one_line_and_status_2(
+def test_invalid_input_exits_with_one_line_and_status_2(
     values, answer, monkeypatch, capsys
 ):
     assert answer in complaint(run, monkeypatch, capsys, **values)
@@ -87,7 +85,7 @@ def test_bad_input_gets_one_line_and_status_2(
         ("text", "INPUT must be a .npy or .png file"),
     ],
 )
-def test_a_picture_that_cannot_be_looked_at(
+def test_invalid_picture_is_an_error(
     quick, stored, answer, tmp_path, monkeypatch, capsys
 ):
     values = {"MODEL": quick[0], "OUT": tmp_path}

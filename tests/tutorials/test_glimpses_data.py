@@ -1,4 +1,4 @@
-"""What the tutorial on recurrent glimpses learns from."""
+"""Data of the glimpse tutorial."""
 
 import sys
 
@@ -17,7 +17,7 @@ def random_digits(count, seed=0, size=8):
     return np.random.default_rng(seed).random((count, size, size), "float32")
 
 
-def test_the_digits_are_split_without_overlap():
+def test_digit_splits_are_disjoint():
     part = digit_pictures.built_in()
     assert part.images.shape == (1797, 8, 8)
     assert part.images.min() == 0 and part.images.max() == 1
@@ -29,7 +29,7 @@ def test_the_digits_are_split_without_overlap():
     )
     seen = [{x.tobytes() for x in p.images} for p in digits]
     assert not (seen[0] & seen[1] or seen[0] & seen[2] or seen[1] & seen[2])
-    # Each label goes with its picture.
+    # Labels match their pictures.
     label_of = dict(
         zip((x.tobytes() for x in part.images), part.labels, strict=True)
     )
@@ -43,13 +43,13 @@ def test_the_digits_are_split_without_overlap():
     assert (other.test.images != digits.test.images).any()
 
 
-def test_scikit_learn_is_asked_for_in_a_sentence(monkeypatch):
+def test_missing_scikit_learn_is_reported(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
     with pytest.raises(ValueError, match="pip install scikit-learn"):
         digit_pictures.built_in()
 
 
-def test_pictures_of_a_readers_own(tmp_path):
+def test_user_pictures(tmp_path):
     path = tmp_path / "own.npz"
     images = np.arange(2 * 5 * 6).reshape(2, 5, 6)
     np.savez(path, images=images, labels=[1, 0])
@@ -77,7 +77,7 @@ GOOD = {"images": np.ones((9, 8, 8)), "labels": np.arange(9) % 2}
         ({"labels": 0 * GOOD["labels"]}, "two classes"),
     ],
 )
-def test_a_file_that_cannot_be_learned_from(changed, said, tmp_path):
+def test_invalid_files_raise(changed, said, tmp_path):
     path = tmp_path / "own.npz"
     arrays = {**GOOD, **changed}
     np.savez(path, **{k: v for k, v in arrays.items() if v is not None})
@@ -85,7 +85,7 @@ def test_a_file_that_cannot_be_learned_from(changed, said, tmp_path):
         digit_pictures.of_file(str(path), side=32)
 
 
-def test_too_few_pictures():
+def test_too_few_pictures_raise():
     part = digit_pictures.Part(random_digits(4), np.array([0, 1, 0, 1]))
     with pytest.raises(ValueError, match="Received: 4 in all"):
         digit_pictures.split(part, 1)
@@ -94,7 +94,7 @@ def test_too_few_pictures():
         digit_pictures.split(part, 1)
 
 
-def test_the_digit_lies_where_it_is_said_to():
+def test_digit_is_at_its_location():
     digits, others = random_digits(300), 2 + random_digits(20, seed=1)
     drawn = scatter(
         digits, np.arange(300) % 10, others, np.random.default_rng(1), side=40
@@ -107,12 +107,12 @@ def test_the_digit_lies_where_it_is_said_to():
         np.testing.assert_array_equal(
             image[row : row + 8, column : column + 8], digit
         )
-    # Anywhere, from edge to edge.
+    # Locations reach all edges.
     assert drawn.corners.min() == 0 and drawn.corners.max() == 32
     assert (np.bincount(drawn.corners[:, 0] // 11, minlength=3) > 60).all()
 
 
-def test_clutter_is_cut_from_the_cuttings():
+def test_clutter_comes_from_clutter_digits():
     digits, others = random_digits(40), 2 + random_digits(3, seed=1)
     drawn = scatter(
         digits,
@@ -130,7 +130,7 @@ def test_clutter_is_cut_from_the_cuttings():
     }
     whole = 0
     for image in drawn.images[..., 0]:
-        # Digits are below 2, pieces above; a piece may lie below a digit.
+        # Digits are below 2, clutter above; a digit may cover clutter.
         rows, columns = np.nonzero(image >= 2)
         if len(rows) == 16:
             piece = image[rows[0] : rows[0] + 4, columns[0] : columns[0] + 4]
@@ -144,7 +144,7 @@ def test_clutter_is_cut_from_the_cuttings():
     assert ((bare.images > 0).sum((1, 2, 3)) <= 64).all()
 
 
-def test_spread_keeps_digits_near_the_middle():
+def test_small_spread_keeps_digits_near_the_center():
     digits = random_digits(500)
     for spread, least, most in ((0, 20, 20), (0.5, 10, 30), (1, 0, 40)):
         corners = scatter(
@@ -158,7 +158,7 @@ def test_spread_keeps_digits_near_the_middle():
         assert (corners.min(), corners.max()) == (least, most)
 
 
-def test_batches_come_back_and_change_with_the_epoch():
+def test_batches_are_reproducible_and_differ_per_epoch():
     digits, labels = random_digits(50), np.arange(50) % 10
 
     def batches(seed):
@@ -186,7 +186,7 @@ def test_batches_come_back_and_change_with_the_epoch():
     assert always.spread == 1
 
 
-def test_small_pictures_are_put_into_the_middle(tmp_path):
+def test_small_pictures_are_centered(tmp_path):
     path = tmp_path / "x.npy"
     np.save(path, np.full((2, 4, 5), 255, "uint8"))
     images = glimpse_reader.read_pictures(str(path), 9)
@@ -197,7 +197,7 @@ def test_small_pictures_are_put_into_the_middle(tmp_path):
     assert images.shape == (1, 9, 9, 1) and (images == 0.5).all()
 
 
-def test_a_path_is_drawn_where_the_looks_were():
+def test_path_plot_shows_the_glimpse_locations():
     assert pixel([[-1, 1], [0, 0]], 8).tolist() == [[-0.5, 7.5], [3.5, 3.5]]
     places = np.array([[[0, 0], [0.5, -0.5]]] * 5)
     figure = draw_paths(

@@ -1,4 +1,4 @@
-"""The program on GPT: quick runs, what they keep, bad input."""
+"""The GPT tutorial: quick runs, saved models, invalid input."""
 
 import json
 
@@ -21,12 +21,12 @@ run = runner("gpt", gpt_settings.Settings)
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory):
-    """The folder of a quick run, and what the run printed."""
+    """The folder of a quick run, and its printed output."""
     folder = tmp_path_factory.mktemp("gpt")
     return folder, printed(run, QUICK=1, OUT=folder)
 
 
-def test_a_quick_run_says_what_it_does_and_what_is_next(quick):
+def test_quick_run_prints_results_and_next_steps(quick):
     folder, said = quick
     results = json.loads((folder / "results.json").read_text("utf-8"))
     assert results["steps"] == 6
@@ -38,7 +38,7 @@ def test_a_quick_run_says_what_it_does_and_what_is_next(quick):
     assert "largest difference" in said
 
 
-def test_the_saved_model_goes_on(quick, tmp_path, monkeypatch, capsys):
+def test_saved_model_continues_texts(quick, tmp_path, monkeypatch, capsys):
     lines = tmp_path / "lines.txt"
     lines.write_text("The old\n\nMy sister", encoding="utf-8")
     with pytest.raises(SystemExit) as leaving:
@@ -49,7 +49,7 @@ def test_the_saved_model_goes_on(quick, tmp_path, monkeypatch, capsys):
     assert len(said) == len("The old" + "My sister") + 2 * 200 + 4
 
 
-def test_a_text_of_ones_own(tmp_path, monkeypatch, capsys):
+def test_user_text(tmp_path, monkeypatch, capsys):
     text = tmp_path / "text.txt"
     text.write_text("To be, or not to be: that is é.\n" * 40, encoding="utf-8")
     out = tmp_path / "out"
@@ -70,7 +70,7 @@ def test_a_text_of_ones_own(tmp_path, monkeypatch, capsys):
         ({"MODEL": "nowhere"}, "MODEL must be a folder with"),
     ],
 )
-def test_bad_input_gets_one_line_and_status_2(
+def test_invalid_input_exits_with_one_line_and_status_2(
     values, answer, monkeypatch, capsys
 ):
     said = complaint(run, monkeypatch, capsys, **values)
@@ -91,7 +91,7 @@ def small():
     )
 
 
-def test_losses_of_characters_against_a_loop():
+def test_character_losses_match_a_loop():
     model = small()
     ids = np.random.default_rng(0).integers(0, 7, 30)
     found = character_losses.character_losses(model, ids, 8, batch_size=3)
@@ -100,7 +100,7 @@ def test_losses_of_characters_against_a_loop():
     for place in range(29):
         for start, losses, index in (
             (place // 8 * 8, found, place),
-            # The block that has this place in its second half.
+            # The block with this position in its second half.
             (place // 4 * 4 - 4, half, place - 4),
         ):
             if start < 0 or index >= len(losses):
@@ -111,7 +111,7 @@ def test_losses_of_characters_against_a_loop():
             assert losses[index] == pytest.approx(expected, abs=1e-5)
 
 
-def test_texts_are_continued_beyond_the_context():
+def test_generation_continues_beyond_the_context():
     model = small()
     prompts = [np.array([1, 2, 3, 4, 5, 6, 1, 2, 3, 4]), np.array([2])]
     ids = continued(model, prompts, 11, 8, Sampling(top_k=1, seed=0))
@@ -127,7 +127,7 @@ def test_texts_are_continued_beyond_the_context():
             whole += row[start : start + 4].tolist()
 
 
-def test_what_top_p_keeps_against_the_library():
+def test_top_p_matches_the_library():
     random = np.random.default_rng(0)
     p = random.dirichlet(np.full(9, 0.4), size=50)
     kept = gpt_plots.in_nucleus(p, 0.8)

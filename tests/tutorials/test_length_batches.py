@@ -1,4 +1,4 @@
-"""Batches of like length: every item, few shapes, orders that come back."""
+"""Length-bucketed batches: complete epochs, few shapes, reproducible order."""
 
 import doctest
 
@@ -20,12 +20,12 @@ def batches_of(sizes, batch_size=8, buckets=3):
     )
 
 
-def test_examples():
+def test_docstring_examples():
     found = doctest.testmod(length_batches)
     assert found.attempted and not found.failed
 
 
-def test_every_item_is_in_every_epoch_in_another_order():
+def test_each_epoch_has_every_item_in_a_new_order():
     sizes = [4 + i % 9 for i in range(50)]
     batches = batches_of(sizes)
     orders = []
@@ -36,7 +36,7 @@ def test_every_item_is_in_every_epoch_in_another_order():
         for rows, length, _ in order:
             assert len(rows) == 8 and length in batches.lengths
             assert max(sizes[i] for i in rows) <= length
-        # What is drawn differs from batch to batch.
+        # Random draws differ between batches.
         assert len({number for *_, number in order}) == len(order)
         orders.append(order)
     assert orders[0] != orders[1]
@@ -45,7 +45,7 @@ def test_every_item_is_in_every_epoch_in_another_order():
     assert [batches[i] for i in range(len(batches))] == orders[1]
 
 
-def test_the_first_two_batches_have_different_lengths_where_any_do():
+def test_first_two_batches_have_different_lengths():
     batches = batches_of([3, 4, 9, 10, 30, 31] * 9)
     for epoch in range(20):
         batches.set_epoch(epoch)
@@ -58,7 +58,7 @@ def test_few_items():
 
 
 @pytest.mark.parametrize("count", range(1, 6))
-def test_lengths_share_out_what_there_is(count):
+def test_lengths_cover_all_sizes(count):
     sizes = np.random.default_rng(count).integers(1, 60, 400).tolist()
     lengths = few_lengths(sizes, count)
     assert len(lengths) <= count and lengths[-1] == max(sizes)
@@ -72,6 +72,6 @@ def test_equal_sizes_have_one_length():
 
 
 @pytest.mark.parametrize("items, sizes", [([], []), ([1, 2], [3])])
-def test_bad_items(items, sizes):
+def test_invalid_items_raise(items, sizes):
     with pytest.raises(ValueError, match="`items` must not be empty, and each"):
         LengthBatches(items, sizes, 8, None)

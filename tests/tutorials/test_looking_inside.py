@@ -1,4 +1,4 @@
-"""Looking inside: a quick run, its files, bad input."""
+"""The tutorial on model interpretation: a quick run, invalid input."""
 
 import json
 
@@ -14,12 +14,12 @@ run = runner("looking_inside", Settings)
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory):
-    """The folder of a quick run, and what the run printed."""
+    """The folder of a quick run, and its printed output."""
     folder = tmp_path_factory.mktemp("looking_inside")
     return folder, printed(run, QUICK=1, OUT=folder)
 
 
-def test_a_quick_run_says_what_it_does_and_what_is_next(quick):
+def test_quick_run_prints_results_and_next_steps(quick):
     folder, said = quick
     results = json.loads((folder / "results.json").read_text("utf-8"))
     assert "0% padding" in said and "What to try next" in said
@@ -36,7 +36,7 @@ def test_a_quick_run_says_what_it_does_and_what_is_next(quick):
     assert str(folder / "results.json") in said
 
 
-def test_the_heads_are_a_page_of_their_own(quick):
+def test_heads_are_a_standalone_page(quick):
     page = (quick[0] / "attention.html").read_text("utf-8")
     assert page.startswith("<!doctype html>")
     assert "the old house is near the river" in page
@@ -55,13 +55,13 @@ def test_the_heads_are_a_page_of_their_own(quick):
         ({"MASKS": "0"}, "MASKS must be a positive number"),
     ],
 )
-def test_bad_input_gets_one_line_and_status_2(
+def test_invalid_input_exits_with_one_line_and_status_2(
     values, answer, monkeypatch, capsys
 ):
     assert answer in complaint(run, monkeypatch, capsys, **values)
 
 
-def test_what_is_asserted_of_a_whole_run():
+def test_assertions_apply_to_default_settings_only():
     assert is_default(read({}))
     assert is_default(read({"SENTENCE": "a cat", "OUT": "x"}))
     assert not is_default(read({"QUICK": "1"}))

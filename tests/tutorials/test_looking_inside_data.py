@@ -1,4 +1,4 @@
-"""What the tutorial on looking inside learns from, measures and draws."""
+"""Data, measures and plots of the tutorial on model interpretation."""
 
 import keras
 import morse_letters
@@ -11,13 +11,13 @@ from token_gradients import gradient_times_input
 from token_strips import Strips, draw_strips
 
 from keras_attn.models import Encoder, TokenClassifier
-from tests.contract import randomize
+from tests.helpers.contract import randomize
 
 one_backend = pytest.mark.one_backend
 
 
 @one_backend
-def test_the_last_word_decides_what_it_is():
+def test_last_word_determines_the_referent():
     for words, right in (
         (("animal", "street", "tired"), "animal"),
         (("animal", "street", "wide"), "street"),
@@ -38,7 +38,7 @@ def test_the_last_word_decides_what_it_is():
 
 @one_backend
 @pytest.mark.parametrize("kept", [False, True])
-def test_drawn_sentences_say_what_is_known_of_them(kept):
+def test_drawn_sentences_match_their_annotations(kept):
     drawn = pronouns.draw(400, seed=3, kept=kept)
     suits = {
         **dict.fromkeys(pronouns.OF_ANIMALS, pronouns.ANIMALS),
@@ -62,7 +62,7 @@ def test_drawn_sentences_say_what_is_known_of_them(kept):
 
 
 @one_backend
-def test_pairs_of_nouns_that_are_kept_are_never_learned():
+def test_held_out_noun_pairs_are_not_in_training():
     def pairs(drawn):
         return {
             frozenset(
@@ -74,12 +74,12 @@ def test_pairs_of_nouns_that_are_kept_are_never_learned():
 
     learned, kept = (pairs(pronouns.draw(2000, 0, kept)) for kept in (0, 1))
     assert len(kept) > 10 and not learned & kept
-    # Each noun by itself is there.
+    # Each noun occurs in training.
     assert set().union(*kept) <= set().union(*learned)
 
 
 @one_backend
-def test_words_are_hidden_but_never_it():
+def test_words_are_masked_except_it():
     drawn = pronouns.draw(200, seed=1)
     hidden = pronouns.hide(drawn, seed=2)
     changed = hidden != drawn.tokens
@@ -101,7 +101,7 @@ def test_pairs_of_numbers():
 
 
 @one_backend
-def test_drawn_pairs_are_decided_by_every_digit():
+def test_every_digit_decides_some_pairs():
     pairs = number_pairs.draw(4000, seed=5)
     for row in range(50):
         text = "".join(number_pairs.text(pairs.tokens[row]))
@@ -121,7 +121,7 @@ def test_drawn_pairs_are_decided_by_every_digit():
 
 @one_backend
 @pytest.mark.parametrize("share", [0.0, 0.9])
-def test_numbers_and_the_same_sorted(share):
+def test_numbers_and_their_sorted_digits(share):
     rows = sorted_numbers.draw(300, 6, seed=4, hidden=share)
     holes = rows.sources == sorted_numbers.HIDDEN
     assert holes.any() == (share > 0)
@@ -140,7 +140,7 @@ def test_numbers_and_the_same_sorted(share):
 
 
 @one_backend
-def test_sounds_of_two_letters():
+def test_two_letter_sounds():
     sounds = morse_letters.draw(12, seed=2, snr=60.0)
     assert sounds.samples.shape == (12, 14_400)
     loud = morse_letters.loudness(sounds.samples)
@@ -150,14 +150,14 @@ def test_sounds_of_two_letters():
         assert sounds.texts[row][0] == morse_letters.LETTERS[sounds.labels[row]]
         frames = loud[row, :, 0]
         start, stop = round(first / 80), round(last / 80)
-        assert frames[: start - 1].max() < 0.1  # silence in front
+        assert frames[: start - 1].max() < 0.1  # silence before it
         assert frames[start + 1] > 0.5 and frames[stop - 2] > 0.5
-        # Behind it the gap of three dots, of 43 ms at least.
+        # Followed by a gap of three dots, at least 43 ms.
         assert frames[stop + 1 : stop + 11].max() < 0.1
     assert not morse_letters.loudness(np.zeros((1, 14_400), "float32")).any()
 
 
-def test_gradients_times_inputs_are_slopes():
+def test_gradient_times_input_matches_finite_differences():
     vocabulary = 9
     model = TokenClassifier(
         Encoder(vocabulary, 1, 2, 8, 16, dropout=0.3), vocabulary, dropout=0.3
@@ -176,7 +176,7 @@ def test_gradients_times_inputs_are_slopes():
         logits = keras.ops.convert_to_numpy(model(tokens[row : row + 1]))[0]
         return float((logits * directions[row]).sum())
 
-    # Tokens 4, 6 and 7 stand in one place each: scale their rows a little.
+    # Tokens 4, 6 and 7 occur once each: scale their rows slightly.
     (table,) = (w for w in model.weights if "token_embedding" in w.path)
     vectors = keras.ops.convert_to_numpy(table).copy()
     for row, place in ((0, 1), (0, 3), (1, 0), (1, 1)):
@@ -189,7 +189,7 @@ def test_gradients_times_inputs_are_slopes():
         table.assign(vectors)
         slope = (values[0] - values[1]) / (2 * step)
         np.testing.assert_allclose(found[row, place], slope, 2e-2, 2e-3)
-    # The two of token 3 together.
+    # Both occurrences of token 3 together.
     values = []
     for sign in (1, -1):
         moved = vectors.copy()
@@ -200,14 +200,14 @@ def test_gradients_times_inputs_are_slopes():
     np.testing.assert_allclose(found[0, [0, 2]].sum(), slope, 2e-2, 2e-3)
 
 
-def test_directions_that_do_not_fit():
+def test_invalid_directions_raise():
     model = TokenClassifier(Encoder(9, 1, 1, 4, 8), 5)
     with pytest.raises(ValueError, match=r"here \(1, 2, 5\)"):
         gradient_times_input(model, [[3, 4]], np.zeros((1, 2, 4)))
 
 
 @one_backend
-def test_strips_show_their_numbers():
+def test_strip_plots_show_their_values():
     one = Strips(list("abc"), {"x": [0.1, 0.2, 0.3], "y": [0, 0.5, 1]}, "t")
     other = Strips(list("ab"), {"z": [0.4, -0.5]}, "u")
     figure = draw_strips([[one, other]], maximum=0.8, colormap="RdBu")

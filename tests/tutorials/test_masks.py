@@ -1,4 +1,4 @@
-"""The tutorial on masks and positions: a quick run and its parts."""
+"""The tutorial on masks and positions."""
 
 import json
 import runpy
@@ -22,7 +22,7 @@ SENTENCES = [[3, 4, 5], [6, 7], [8, 9, 1, 2], [5]]
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory):
-    """What a quick run leaves: variables, printed lines, results."""
+    """A quick run: variables, printed lines and results."""
     folder, found = tmp_path_factory.mktemp("masks"), {}
     original = runpy.run_path
 
@@ -34,7 +34,7 @@ def ran(tmp_path_factory):
     return found, said, json.loads((folder / "results.json").read_text("utf-8"))
 
 
-def test_a_quick_run_shows_that_padding_changes_nothing(ran):
+def test_quick_run_shows_that_padding_does_not_change_results(ran):
     _, said, results = ran
     moved = results["alone and in a batch"]
     assert [*moved] == ["right", "left", "right, no mask"]
@@ -45,7 +45,7 @@ def test_a_quick_run_shows_that_padding_changes_nothing(ran):
     assert "not one bit changed" in said and "What to try next" in said
 
 
-def test_what_keras_does_to_a_mask_is_as_the_page_says(ran):
+def test_keras_handles_masks_as_described(ran):
     found, _, results = ran
     assert not results["the mask survives"]["keras"]
     for layers, leaks in ((keras.layers, ["second_look"]), (ours, [])):
@@ -57,7 +57,7 @@ def test_what_keras_does_to_a_mask_is_as_the_page_says(ran):
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("window", [None, 2])
 @pytest.mark.parametrize("packed", [False, True])
-def test_the_rule_against_a_loop(ran, causal, window, packed):
+def test_visibility_rule_matches_a_loop(ran, causal, window, packed):
     sees = ran[0]["sees"]
     p = np.array([-1, 0, 1, -1, 0, 1, 2] if packed else [-1, 0, 1, -1, 2, 3, 4])
     segments = np.array([0, 1, 1, 0, 2, 2, 2]) if packed else None
@@ -92,14 +92,14 @@ def test_answers_to_the_exercises(ran):
         ({"SHIFT": "51"}, "SHIFT must be at most 50"),
     ],
 )
-def test_bad_input_gets_one_line_and_status_2(
+def test_invalid_input_exits_with_one_line_and_status_2(
     values, answer, monkeypatch, capsys
 ):
     assert answer in complaint(run, monkeypatch, capsys, **values)
 
 
 @pytest.mark.parametrize("side", ["right", "left"])
-def test_rows_of_one_sentence_each(side):
+def test_padded_rows_have_one_sentence_each(side):
     rows = packed_rows.padded(SENTENCES, 5, side)
     assert rows.ids.shape == rows.segments.shape == (4, 5)
     for row, sentence in enumerate(SENTENCES):
@@ -110,7 +110,7 @@ def test_rows_of_one_sentence_each(side):
         assert rows.ids[rows.places[row]].tolist() == sentence
 
 
-def test_packed_rows_keep_the_order_and_name_the_sentences():
+def test_packed_rows_keep_order_and_sentence_ids():
     rows = packed_rows.packed(SENTENCES, 5)
     assert rows.ids.tolist() == [[3, 4, 5, 6, 7], [8, 9, 1, 2, 5]]
     assert rows.segments.tolist() == [[1, 1, 1, 2, 2], [1, 1, 1, 1, 2]]
@@ -122,12 +122,12 @@ def test_packed_rows_keep_the_order_and_name_the_sentences():
 
 
 @pytest.mark.parametrize("layout", [packed_rows.padded, packed_rows.packed])
-def test_a_sentence_that_is_too_long(layout):
+def test_too_long_sentence_raises(layout):
     with pytest.raises(ValueError, match=r"at least 4.*Received: length=3"):
         layout(SENTENCES, 3)
 
 
-def test_pictures_say_what_there_is():
+def test_plots_are_labeled():
     ids = np.array([[1, 2, 0]])
     figure = draw_batches({"b": (ids, np.array([[0, 1, -1]]))}, ["", "x", "y"])
     texts = [text.get_text() for text in figure.axes[0].texts]

@@ -1,4 +1,4 @@
-"""The tutorial that writes multi-head attention: a quick run and its parts."""
+"""The tutorial that implements multi-head attention."""
 
 import json
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.one_backend("jax")
 run = runner("multi_head", multi_head_settings.Settings)
 
 
-def test_a_quick_run_finds_the_numbers_of_the_library(tmp_path):
+def test_quick_run_matches_the_library(tmp_path):
     said = printed(run, QUICK=1, OUT=tmp_path)
     results = json.loads((tmp_path / "results.json").read_text("utf-8"))
     assert [*results["differences"]] == [
@@ -40,7 +40,7 @@ def test_a_quick_run_finds_the_numbers_of_the_library(tmp_path):
         ({"WIDTH": "30"}, "WIDTH must be a multiple of 4"),
     ],
 )
-def test_bad_input_gets_one_line_and_status_2(
+def test_invalid_input_exits_with_one_line_and_status_2(
     values, answer, monkeypatch, capsys
 ):
     assert answer in complaint(run, monkeypatch, capsys, **values)
@@ -53,7 +53,7 @@ def test_settings():
     assert not whole(read({"QUICK": "1"})) and not whole(read({"STEPS": "3"}))
 
 
-def test_circles_against_a_loop():
+def test_circles_match_a_loop():
     data = two_places.draw(20, 7, 5, (-2, 3, 0), seed=3)
     assert data.tokens.shape == (20, 7) and data.answers.shape == (20, 7, 3)
     assert set(np.unique(data.tokens)) == set(range(5))
@@ -69,7 +69,7 @@ def test_circles_against_a_loop():
     assert (other.tokens != data.tokens).any()
 
 
-def test_where_the_weights_lie():
+def test_attention_mass_by_distance():
     length, distances = 6, (-2, 3)
     weights = np.zeros((2, length, length))
     for place in range(length):
@@ -80,7 +80,7 @@ def test_where_the_weights_lie():
     np.testing.assert_allclose(found, [[1, 0], [0, 0.25]])
 
 
-def test_the_looker_shares_the_layers_of_the_model():
+def test_attention_model_shares_layers():
     model, looker = two_places.learner(6, 5, 2, num_heads=2, width=8)
     ids = two_places.draw(3, 6, 5, (1,)).tokens
     weights = looker.predict_on_batch(ids)
@@ -89,12 +89,12 @@ def test_the_looker_shares_the_layers_of_the_model():
     assert model.predict_on_batch(ids).shape == (3, 6, 2, 5)
     paths = {weight.path for weight in looker.weights}
     assert paths < {weight.path for weight in model.weights}
-    # As many weights with any number of heads.
+    # The number of weights does not depend on the number of heads.
     one = two_places.learner(6, 5, 2, num_heads=1, width=8).model
     assert one.count_params() == model.count_params()
 
 
-def test_what_a_grid_shows():
+def test_grid_plot():
     table = np.array([[0.0, 1.0, np.nan], [0.5, 0.5, 0.0]])
     figure = draw_grids(
         {"a": table, "b": table.T, "c": table > 0.2},
@@ -128,7 +128,7 @@ def test_answers_to_the_exercises():
         )
 
 
-def test_one_head_cannot_and_two_heads_can():
+def test_one_head_fails_and_two_heads_succeed():
     shares = {}
     distances = (-1, 2)
     train = two_places.draw(300 * 32, 8, 6, distances, seed=1)

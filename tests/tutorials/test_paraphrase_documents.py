@@ -1,4 +1,4 @@
-"""Documents of parallel corpora: each sentence once, the like ones together."""
+"""Documents from parallel corpora: paraphrases are grouped."""
 
 import subprocess
 import sys
@@ -21,7 +21,7 @@ PAIRS = [
 words = st.sampled_from("abcdefgh")
 
 
-def test_what_translates_the_same_stands_together():
+def test_sentences_with_equal_translations_are_grouped():
     documents = paraphrase_documents([PAIRS])
     like = {
         frozenset(document)
@@ -29,7 +29,7 @@ def test_what_translates_the_same_stands_together():
         if not document[0].startswith("It is")
     }
     assert like == {
-        # One sentence leads from one translation to the other.
+        # One sentence connects both translations.
         frozenset(("Go on.", "Proceed.", "Move.")),
         frozenset(("Stop.", "Hold it.")),
     }
@@ -41,21 +41,21 @@ def test_what_translates_the_same_stands_together():
     st.lists(st.lists(st.tuples(words, words), max_size=9), max_size=3),
     st.integers(0, 3),
 )
-def test_every_sentence_once(corpora, seed):
+def test_every_sentence_occurs_once(corpora, seed):
     documents = paraphrase_documents(corpora, seed)
     found = sorted(sentence for document in documents for sentence in document)
     assert found == sorted({first for pairs in corpora for first, _ in pairs})
     assert documents == paraphrase_documents(corpora, seed)
 
 
-def test_several_corpora_and_another_draw():
+def test_several_corpora_and_seeds():
     more = [("Cease.", "Alto."), ("Stop.", "Alto.")]
     documents = paraphrase_documents([PAIRS, more])
     assert {"Stop.", "Hold it.", "Cease."} in map(set, documents)
     assert documents != paraphrase_documents([PAIRS, more], seed=2)
 
 
-def test_as_a_program(tmp_path, capsys):
+def test_command_line(tmp_path, capsys):
     path = tmp_path / "pairs.txt"
     path.write_text("".join(f"{a}\t{b}\n" for a, b in PAIRS))
     main([str(path)])
@@ -68,7 +68,7 @@ def test_as_a_program(tmp_path, capsys):
         main([str(tmp_path / "missing")])
 
 
-def test_without_a_file_it_says_how():
+def test_command_without_a_file_prints_usage():
     program = "tutorials/paraphrase_documents.py"
     done = subprocess.run(
         [sys.executable, program], capture_output=True, text=True

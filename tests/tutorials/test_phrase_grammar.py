@@ -1,4 +1,4 @@
-"""The phrase grammar: right Spanish, one translation, honest held-out sets."""
+"""The phrase grammar: correct Spanish, one translation, held-out sets."""
 
 import ast
 import collections
@@ -49,7 +49,7 @@ pytestmark = pytest.mark.one_backend
 TUTORIALS = pathlib.Path(__file__).resolve().parents[2] / "tutorials"
 MODULES = sorted(path.stem for path in TUTORIALS.glob("phrase_*.py"))
 
-# Written out by hand, so that agreement is checked against another source.
+# Handwritten, so that agreement is checked against an independent source.
 MASCULINE = """gato perro caballo pájaro ratón conejo libro poema mapa sombrero
 zapato reloj coche tren barco avión museo hotel jardín puente río árbol sofá
 hombre niño rey médico estudiante queso café pastel huevo""".split()
@@ -299,7 +299,7 @@ def test_gold(phrase, english, spanish):
     assert tuple(phrase) == (english, spanish)
 
 
-def test_showcase_is_what_the_grammar_says():
+def test_showcase_matches_the_grammar():
     built = [
         describe(the("cat", determiner="this"), "large", "very"),
         locate(the("house", "old"), place("near", the("river"))),
@@ -488,7 +488,7 @@ def test_verbs_agree_with_their_subjects(drawn):
         for tense in ("present", "past")
         for person, form in enumerate(conjugate(verb.spanish, tense))
     }
-    # vino is wine and came, como is I eat and the *as* of comparisons.
+    # "vino" is wine and came; "como" is I eat and the "as" of comparisons.
     for ambiguous in ("vino", "como"):
         del forms[ambiguous]
     persons = {"él": 1, "ella": 1, "ellos": 3}
@@ -516,14 +516,14 @@ def test_english_articles(drawn):
         assert not re.search(r"\ban [^aeiou]", english), english
 
 
-def test_human_objects_take_the_personal_a():
+def test_human_objects_have_the_personal_a():
     for verb in ("see", "help", "visit", "wait", "find"):
         assert " a la reina" in act(ME, verb, the("queen")).spanish
     for verb in ("see", "find", "buy"):
         assert " a " not in act(ME, verb, the("house")).spanish
 
 
-def test_one_translation_a_sentence(drawn):
+def test_each_sentence_has_one_translation(drawn):
     translations = collections.defaultdict(set)
     for english, spanish in drawn:
         translations[english].add(spanish)
@@ -534,7 +534,7 @@ def test_one_translation_a_sentence(drawn):
     assert all(len(spanish) == 1 for spanish in translations.values())
 
 
-def test_present_and_past_of_read_are_told_apart(drawn):
+def test_present_and_past_of_read_are_distinguished(drawn):
     past = ("yesterday", "last", "this morning")
     readings = {"leo", "lee", "leemos", "leen"}
     for english, spanish in drawn:
@@ -618,7 +618,7 @@ def test_content_words_are_dictionary_forms():
     }
 
 
-def test_held_out_combinations_never_meet_in_training(splits):
+def test_held_out_combinations_are_not_in_training(splits):
     surface = {
         "cat": {"cat", "cats"},
         "house": {"house", "houses"},
@@ -661,7 +661,7 @@ def test_showcase_is_in_no_split(splits):
         assert grammar.CHOSEN_COMBINATIONS & set(combinations), english
 
 
-def test_no_seed_leaks_a_held_out_sentence(splits):
+def test_held_out_sentences_do_not_leak_for_any_seed(splits):
     other = grammar.phrase_splits(4_000, 200, 400, seed=9)
     for first, second in ((splits, other), (other, splits)):
         train = {grammar.content_words(english) for english, _ in first.train}
@@ -693,7 +693,7 @@ def test_only_closed_has_two_dictionary_forms():
     assert grammar.content_words("it closed") == {"close", "closed"}
 
 
-def test_bad_arguments_are_answered():
+def test_invalid_arguments_raise():
     with pytest.raises(ValueError, match="`count`"):
         grammar.generate_pairs(-1)
     with pytest.raises(ValueError, match="negative"):
@@ -709,7 +709,7 @@ def test_examples_run(module):
     assert doctest.testmod(importlib.import_module(module)).failed == 0
 
 
-# What the grammar's modules share with others that need no library either.
+# Modules of the grammar and others that use only the standard library.
 PLAIN = [*MODULES, "questions"]
 
 

@@ -1,4 +1,4 @@
-"""Settings of programs: kinds, what else they change, what is refused."""
+"""Settings of programs: types, dependent defaults and errors."""
 
 import pathlib
 from typing import NamedTuple
@@ -28,17 +28,17 @@ def read(**environment):
     )
 
 
-def test_nothing_given():
+def test_defaults():
     assert read() == read(EPOCHS="", QUICK=" ", PATH="/bin") == Settings()
 
 
-def test_kinds():
+def test_types():
     run = read(DATA="a,b", OUT="o", EPOCHS="7", RATE="1e-3", DROPOUT="0")
     assert run == Settings("a,b", pathlib.Path("o"), False, 7, 1e-3, 0.0)
     assert list(map(type, run)) == list(map(type, Settings()))
 
 
-def test_what_data_and_quick_change():
+def test_data_and_quick_change_defaults():
     assert read(DATA="a") == Settings(data="a", epochs=9, rate=0.5)
     assert read(QUICK="1") == Settings(quick=True, epochs=1)
     assert read(DATA="a", QUICK="1", RATE="2") == Settings(
@@ -61,12 +61,12 @@ def test_what_data_and_quick_change():
         ("DROPOUT", "-0.1"),
     ],
 )
-def test_what_is_no_positive_number(name, text):
+def test_invalid_numbers_raise(name, text):
     with pytest.raises(ValueError, match=f"{name}.*Received: {name}={text}"):
         read(**{name: text})
 
 
-def test_what_a_run_shares_with_one_it_goes_on_from():
+def test_resumed_runs_share_their_identity():
     assert program_settings.identity(Settings(), "epochs") == {
         "data": "",
         "quick": False,
@@ -75,7 +75,7 @@ def test_what_a_run_shares_with_one_it_goes_on_from():
     }
 
 
-def test_an_error_is_one_line_and_status_2(capsys):
+def test_errors_exit_with_one_line_and_status_2(capsys):
     with pytest.raises(SystemExit) as left:
         program_settings.explain_and_leave("tagging", ValueError("No."))
     assert left.value.code == 2

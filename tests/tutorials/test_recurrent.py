@@ -1,4 +1,4 @@
-"""The recurrent translators: a quick run, its files, other data, bad input."""
+"""The tutorial on recurrent translators: quick runs, invalid input."""
 
 import json
 
@@ -18,12 +18,12 @@ run = runner("recurrent", recurrent_settings.Settings)
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory):
-    """The folder of a quick run, and what the run printed."""
+    """The folder of a quick run, and its printed output."""
     folder = tmp_path_factory.mktemp("recurrent")
     return folder, printed(run, QUICK=1, SAMPLING=1, OUT=folder)
 
 
-def test_a_quick_run_says_what_it_does_and_what_is_next(quick):
+def test_quick_run_prints_results_and_next_steps(quick):
     folder, printed = quick
     results = json.loads((folder / "results.json").read_text("utf-8"))
     (arm,) = results["arms"].values()
@@ -38,7 +38,7 @@ def test_a_quick_run_says_what_it_does_and_what_is_next(quick):
     assert "What to try next" in printed
 
 
-def test_a_quick_run_leaves_trained_models_alone(monkeypatch):
+def test_quick_run_does_not_overwrite_trained_models(monkeypatch):
     for name in recurrent_settings.Settings._fields:
         monkeypatch.delenv(name.upper(), raising=False)
     whole = recurrent_settings.read_settings()
@@ -48,9 +48,7 @@ def test_a_quick_run_leaves_trained_models_alone(monkeypatch):
     assert recurrent_settings.read_settings().out.name == "here"
 
 
-def test_the_saved_model_translates_a_file(
-    quick, tmp_path, monkeypatch, capsys
-):
+def test_saved_model_translates_a_file(quick, tmp_path, monkeypatch, capsys):
     folder, lines = quick[0] / "additive", tmp_path / "lines.txt"
     lines.write_text("this cat is very large\n\nthe dog eats\n", "utf-8")
     with pytest.raises(SystemExit) as leaving:
@@ -62,11 +60,11 @@ def test_the_saved_model_translates_a_file(
     expected = translate(
         model, tokenizer, ["this cat is very large", "", "the dog eats"]
     )
-    # Not by line: a model that has learned nothing writes any byte.
+    # Not by line: an untrained model may generate line breaks.
     assert said == "".join(f"{text}\n" for text in expected)
 
 
-def test_arms_and_a_corpus_of_ones_own(tmp_path, monkeypatch, capsys):
+def test_arms_and_user_corpus(tmp_path, monkeypatch, capsys):
     path, out = tmp_path / "pairs.tsv", tmp_path / "out"
     pairs = phrase_grammar.generate_pairs(400, seed=3)
     path.write_text("".join(f"{e}\t{s}\n" for e, s in pairs), "utf-8")
@@ -90,7 +88,7 @@ def test_arms_and_a_corpus_of_ones_own(tmp_path, monkeypatch, capsys):
         ({"MODEL": "nowhere"}, "MODEL must be a folder with"),
     ],
 )
-def test_bad_input_gets_one_line_and_status_2(
+def test_invalid_input_exits_with_one_line_and_status_2(
     values, answer, monkeypatch, capsys
 ):
     said = complaint(run, monkeypatch, capsys, **values)

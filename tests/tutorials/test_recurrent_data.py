@@ -1,4 +1,4 @@
-"""What the recurrent translators are compared by: sizes, lengths, slips."""
+"""Measures of the tutorial on recurrent translators."""
 
 import doctest
 import itertools
@@ -32,13 +32,13 @@ RUN = recurrent_settings.Settings()
 @pytest.mark.parametrize(
     "module", [length_scores, planted_slips, translation_arms]
 )
-def test_examples(module):
+def test_docstring_examples(module):
     found = doctest.testmod(module)
     assert found.attempted and not found.failed
 
 
 @pytest.mark.parametrize("name", ARMS)
-def test_the_formula_counts_what_is_built(name):
+def test_parameter_formula_matches_the_models(name):
     run = RUN._replace(layers=2, blocks=2)
     model = build_arm(name, 8, 11, run)
     assert parameters(name, 8, 11, run) == model.count_params()
@@ -47,7 +47,7 @@ def test_the_formula_counts_what_is_built(name):
 @pytest.mark.parametrize(
     "base", [RUN, RUN._replace(**recurrent_settings.CORPUS)]
 )
-def test_all_arms_get_as_many_parameters(base):
+def test_arms_have_equal_parameter_counts(base):
     widths = equal_widths(ARMS, base.vocabulary, base)
     assert widths["additive"] == base.width
     counts = {
@@ -59,21 +59,21 @@ def test_all_arms_get_as_many_parameters(base):
         step = 2 if name != "transformer" else base.heads
         assert widths[name] % step == 0
         for other in (widths[name] - step, widths[name] + step):
-            # No neighbour comes nearer.
+            # Adjacent widths are not closer.
             nearer = parameters(name, other, base.vocabulary, base)
             assert abs(nearer - counts["additive"]) >= abs(
                 count - counts["additive"]
             )
-    # What attention brings is taken from the width.
+    # The width compensates for the parameters of attention.
     assert widths["none"] > widths["additive"]
 
 
-def test_a_quick_run_finds_its_widths():
+def test_widths_of_a_quick_run():
     run = RUN._replace(**recurrent_settings.QUICK)
     assert set(equal_widths(ARMS, run.vocabulary, run)) == {*ARMS}
 
 
-def test_a_width_that_cannot_be_matched():
+def test_unreachable_parameter_count_raises():
     with pytest.raises(ValueError, match=r"WIDTH must be such .* WIDTH=2:"):
         equal_widths(["transformer"], 50, RUN._replace(width=2))
 
@@ -81,12 +81,12 @@ def test_a_width_that_cannot_be_matched():
 @pytest.mark.parametrize(
     "text", ["", "none,none", "none,dot", "none,,general", " , "]
 )
-def test_bad_arms(text):
+def test_invalid_arms_raise(text):
     with pytest.raises(ValueError, match="ARMS must name some of none, add"):
         read_arms(text)
 
 
-def test_groups_hold_every_length_once():
+def test_groups_contain_every_length_once():
     draw = np.random.default_rng(0)
     for count in range(1, 8):
         lengths = draw.integers(1, 20, draw.integers(1, 60)).tolist()
@@ -99,7 +99,7 @@ def test_groups_hold_every_length_once():
             assert sum(a <= length <= b for a, b in groups) == 1
 
 
-def test_groups_have_about_as_many_sentences():
+def test_groups_have_similar_sizes():
     lengths = np.random.default_rng(1).integers(0, 1000, 6000).tolist()
     found = np.array(lengths)
     for start, end in length_groups(lengths, 6):
@@ -107,12 +107,12 @@ def test_groups_have_about_as_many_sentences():
 
 
 @pytest.mark.parametrize("lengths, count", [([], 3), ([1], 0)])
-def test_no_groups(lengths, count):
+def test_invalid_groups_raise(lengths, count):
     with pytest.raises(ValueError, match="`lengths` must not be empty"):
         length_groups(lengths, count)
 
 
-def test_scores_are_those_of_the_sentences_of_a_length():
+def test_scores_are_computed_per_length():
     right = "the cat sat on the mat"
     translations = [right, "a b c d e", right, right]
     references = [[right, "x"], ["f g h i j"], ["x", right], ["a cat is here"]]
@@ -129,7 +129,7 @@ def test_scores_are_those_of_the_sentences_of_a_length():
 
 
 def slips_of(rows, length, seed=0):
-    """Reads, says, logits, slips and places of rows of words."""
+    """Returns inputs, labels, logits, slips and their positions."""
     draw = np.random.default_rng(seed)
     reads, says = (np.zeros((len(rows), length), "int32") for _ in range(2))
     for number, row in enumerate(rows):
@@ -144,7 +144,7 @@ def slips_of(rows, length, seed=0):
     )
 
 
-def test_a_slip_is_the_likeliest_wrong_word():
+def test_slip_is_the_most_likely_wrong_word():
     draw = np.random.default_rng(3)
     rows = [draw.integers(3, 12, size=draw.integers(1, 8)) for _ in range(200)]
     reads, says, logits, slipped, places = slips_of(rows, 9)
@@ -158,26 +158,26 @@ def test_a_slip_is_the_likeliest_wrong_word():
         best = max(words, key=lambda word: before[word])
         assert slipped[number, place] == best
     assert (reads[:, 0] == 1).all()
-    # Every place of a row may have the slip.
+    # A slip can be at any position of a row.
     long = [number for number, row in enumerate(rows) if len(row) == 7]
     assert len({int(places[number]) for number in long}) > 3
 
 
-def test_a_row_without_a_word_has_no_slip():
+def test_empty_row_has_no_slip():
     with pytest.raises(ValueError, match=r"a word in each row.*none in row 1"):
         slips_of([[3, 4], []], 4)
 
 
-def test_right_tokens_behind_a_slip_are_counted():
+def test_correct_tokens_after_a_slip_are_counted():
     says = np.array([[5, 6, 7, 2], [5, 2, 0, 0]])
     said = np.array([[5, 6, 3, 2], [5, 2, 0, 0]])
     shares = right_behind(np.eye(8)[said], says, np.array([1, 1]), 4)
-    # Two rows, then one that is wrong, one that is right; nobody is longer.
+    # Two rows, then one wrong and one correct; no row is longer.
     np.testing.assert_array_equal(shares[:3], [1, 0, 1])
     assert np.isnan(shares[3])
 
 
-def test_sampling_rises_to_its_last_probability():
+def test_sampling_probability_increases_to_its_last_value():
     found = []
     probability = types.SimpleNamespace(assign=found.append)
     callback = RisingSampling(0.6, 3)
@@ -188,12 +188,12 @@ def test_sampling_rises_to_its_last_probability():
 
 
 @pytest.mark.parametrize("last, epochs", [(1.5, 2), (-0.1, 2), (0.5, 0)])
-def test_bad_sampling(last, epochs):
+def test_invalid_sampling_raises(last, epochs):
     with pytest.raises(ValueError, match=r"`last` must lie in \[0, 1\]"):
         RisingSampling(last, epochs)
 
 
-def test_pictures_have_a_curve_and_a_map_for_each_model():
+def test_plots_have_a_curve_and_a_map_per_model():
     scores = {
         name: [
             {"words": (3, 5), "bleu": 90.0, "right": 0.8},

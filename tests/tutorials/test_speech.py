@@ -1,4 +1,4 @@
-"""The program that listens: a quick run on recordings, its files, bad input."""
+"""The speech recognition program: a quick run, its files, invalid input."""
 
 import json
 
@@ -17,7 +17,7 @@ SPEAKERS = "ann", "bob", "cleo"
 
 @pytest.fixture(scope="module")
 def recordings(tmp_path_factory):
-    """A folder of digits of three speakers: a tone for each digit."""
+    """A folder of digits of three speakers, with one tone per digit."""
     folder = tmp_path_factory.mktemp("digits")
     times = np.arange(1600) / 8000
     for number, speaker in enumerate(SPEAKERS):
@@ -32,14 +32,14 @@ def recordings(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def listened(recordings, tmp_path_factory):
-    """The folder of a quick run without one speaker, and what it printed."""
+    """The folder of a run with one held-out speaker, and its printed output."""
     out = tmp_path_factory.mktemp("speech")
     return out, printed(
         run, QUICK=1, DATA=recordings, SPEAKER="bob", SOUNDS=16, OUT=out
     )
 
 
-def test_a_run_on_recordings_leaves_one_speaker_out(listened):
+def test_run_on_recordings_holds_out_one_speaker(listened):
     out, said = listened
     results = json.loads((out / "results.json").read_text("utf-8"))
     found = results["bob"]
@@ -51,7 +51,7 @@ def test_a_run_on_recordings_leaves_one_speaker_out(listened):
     assert not (out / "bob" / "backup").exists()
 
 
-def test_the_saved_model_writes_down_a_folder(
+def test_saved_model_transcribes_a_folder(
     listened, recordings, monkeypatch, capsys
 ):
     with pytest.raises(SystemExit) as leaving:
@@ -70,16 +70,14 @@ def test_the_saved_model_writes_down_a_folder(
         ({"MODEL": "nowhere"}, "MODEL must be a folder with"),
     ],
 )
-def test_bad_input_gets_one_line_and_status_2(
+def test_invalid_input_exits_with_one_line_and_status_2(
     values, answer, monkeypatch, capsys
 ):
     said = complaint(run, monkeypatch, capsys, **values)
     assert answer in said
 
 
-def test_a_speaker_who_does_not_speak(
-    recordings, tmp_path, monkeypatch, capsys
-):
+def test_unknown_speaker_is_an_error(recordings, tmp_path, monkeypatch, capsys):
     with pytest.raises(SystemExit):
         run(monkeypatch, DATA=recordings, SPEAKER="dan", OUT=tmp_path)
     assert "SPEAKER must be one of ann, bob, cleo" in capsys.readouterr().err

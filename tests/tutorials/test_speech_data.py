@@ -1,4 +1,4 @@
-"""What a recogniser learns from: Morse code, wav files, changes, batches."""
+"""Data of the speech tutorial: Morse code, WAV files, augmentation, batches."""
 
 import doctest
 import functools
@@ -29,13 +29,13 @@ RATE = morse_code.RATE
 
 
 def runs(mask):
-    """The lengths of the runs of True, and of those of False between them."""
+    """Returns the lengths of the runs of True and of the gaps between them."""
     edges = np.flatnonzero(np.diff(np.concatenate([[0], mask, [0]])))
     return edges[1::2] - edges[::2], edges[2::2] - edges[1:-1:2]
 
 
 def is_down(samples, frequency):
-    """Says when a tone is at more than half of its height."""
+    """Returns where a tone is above half of its amplitude."""
     times = np.arange(len(samples)) / RATE
     turned = samples * np.exp(-2j * np.pi * frequency * times)
     period = round(RATE / frequency)
@@ -52,7 +52,7 @@ def is_down(samples, frequency):
         sound_changes,
     ],
 )
-def test_examples_of_docstrings(module):
+def test_docstring_examples(module):
     found = doctest.testmod(module)
     assert found.attempted and not found.failed
 
@@ -60,18 +60,18 @@ def test_examples_of_docstrings(module):
 # Morse code.
 
 
-def test_the_code_has_every_letter_and_digit_and_no_two_alike():
+def test_morse_code_covers_letters_and_digits_uniquely():
     assert len(morse_code.CODE) == 36 == len(set(morse_code.CODE.values()))
     assert set(morse_code.CODE) | {" "} == set(morse_messages.ALPHABET)
     assert all(set(code) <= set(".-") for code in morse_code.CODE.values())
-    # As one hears them: SOS, and digits of five signs each.
+    # SOS, and digits of five signs each.
     assert [morse_code.CODE[c] for c in "SOS"] == ["...", "---", "..."]
     assert {len(morse_code.CODE[c]) for c in "0123456789"} == {5}
 
 
-def test_paris_is_fifty_dots_with_its_gap():
+def test_paris_lasts_fifty_dots():
     down, spans = morse_code.keying("PARIS PARIS")
-    assert spans[6, 0] == 50  # where the second word begins
+    assert spans[6, 0] == 50  # start of the second word
     assert len(down) == 50 + 43
     assert spans[5].tolist() == [43, 50]  # the space
     for text, (start, stop) in zip("PARIS", spans[:5], strict=True):
@@ -83,7 +83,7 @@ def test_paris_is_fifty_dots_with_its_gap():
 
 @pytest.mark.parametrize("wpm", [12, 17.3, 30])
 @pytest.mark.parametrize("frequency", [400, 700, 1000])
-def test_marks_and_gaps_have_their_lengths(wpm, frequency):
+def test_durations_of_marks_and_gaps(wpm, frequency):
     text = "PARIS 59 E"
     samples, spans = morse_code.keyed_tone(text, wpm, frequency)
     assert samples.dtype == np.float32
@@ -98,7 +98,7 @@ def test_marks_and_gaps_have_their_lengths(wpm, frequency):
     assert spans[-1, 1] == pytest.approx(0.1 + dot * len(down))
 
 
-def test_the_tone_has_its_frequency_and_does_not_click():
+def test_tone_has_its_frequency_and_no_clicks():
     samples, _ = morse_code.keyed_tone("TTTT", 20, 630)
     power = np.square(np.abs(np.fft.rfft(samples)))
     frequencies = np.fft.rfftfreq(len(samples), 1 / RATE)
@@ -108,7 +108,7 @@ def test_the_tone_has_its_frequency_and_does_not_click():
 
 
 @pytest.mark.parametrize("snr", [-6.0, 0.0, 10.0])
-def test_noise_has_the_power_that_is_said(snr):
+def test_noise_matches_the_signal_to_noise_ratio(snr):
     generator = np.random.default_rng(0)
     messages = [
         morse_messages.make_message("TTTT", 12, 700, snr, generator)
@@ -116,7 +116,7 @@ def test_noise_has_the_power_that_is_said(snr):
     ]
     noise, tone = [], []
     for message in messages:
-        # In front of the first mark there is noise, and in it both.
+        # Noise only before the first mark, tone and noise in it.
         start, stop = (message.spans[0] * RATE).astype(int)
         noise.append(message.samples[: start - 100])
         tone.append(message.samples[start + 100 : stop - 100])
@@ -124,7 +124,7 @@ def test_noise_has_the_power_that_is_said(snr):
     power_of_tone = np.square(np.concatenate(tone)).mean() - power_of_noise
     measured = 10 * np.log10(power_of_tone / power_of_noise)
     assert measured == pytest.approx(snr, abs=0.5)
-    # White: as much in each quarter of 0 to 4,000 Hz.
+    # White: equal power in each quarter of 0 to 4,000 Hz.
     spectrum = sum(
         np.square(np.abs(np.fft.rfft(part[:600], 600))) for part in noise
     )
@@ -133,7 +133,7 @@ def test_noise_has_the_power_that_is_said(snr):
 
 
 @pytest.mark.parametrize("text", ["", " A", "A ", "A  B", "É", "A\nB", "?"])
-def test_a_text_without_a_code(text):
+def test_text_without_a_code_raises(text):
     with pytest.raises(ValueError, match="`text` must be words of letters"):
         morse_code.keying(text)
 
@@ -148,13 +148,13 @@ def test_a_text_without_a_code(text):
         ("ramp", {"lead": 0.001}),
     ],
 )
-def test_a_tone_that_cannot_be(name, arguments):
+def test_invalid_tone_arguments_raise(name, arguments):
     arguments = {"wpm": 20, "frequency": 700, **arguments}
     with pytest.raises(ValueError, match=f"`{name}`.*Received"):
         morse_code.keyed_tone("A", **arguments)
 
 
-def test_messages_are_drawn_as_is_said():
+def test_messages_match_their_specification():
     messages = morse_messages.draw_messages(300, 6.0, 3)
     for message in messages:
         assert len(message.samples) <= 6.0 * RATE
@@ -179,7 +179,7 @@ def test_messages_are_drawn_as_is_said():
     assert 0.1 < np.mean([word.isdigit() for word in long]) < 0.5
 
 
-def test_seeds_and_sides():
+def test_seeds_and_splits():
     draw = functools.partial(morse_messages.draw_messages, 60, 4.0)
     first, again, other = draw(1), draw(1), draw(2)
     assert [m.text for m in first] == [m.text for m in again]
@@ -191,7 +191,7 @@ def test_seeds_and_sides():
     assert {(message.snr, message.wpm) for message in tests} == {(0.0, 25.0)}
 
 
-def test_no_room_for_a_character():
+def test_too_short_sound_raises():
     with pytest.raises(ValueError, match="`seconds` must leave room for"):
         morse_messages.draw_messages(50, 0.9, 1, wpm=12)
 
@@ -213,7 +213,7 @@ def distance_by_recursion(found, wanted):
     return distance(len(found), len(wanted))
 
 
-def test_edit_distance_is_that_of_the_definition():
+def test_edit_distance_matches_the_definition():
     generator = np.random.default_rng(0)
     for _ in range(200):
         found, wanted = (
@@ -256,7 +256,7 @@ def pack(path, files):
             archive.addfile(member, io.BytesIO(content))
 
 
-def test_a_wav_file_comes_back(tmp_path):
+def test_wav_roundtrip(tmp_path):
     samples = np.array([0, 0.5, -0.25, 2, -2], "float32")
     sound_files.write_wav(tmp_path / "a.wav", samples)
     found = sound_files.read_wav(tmp_path / "a.wav")
@@ -278,7 +278,7 @@ def test_a_wav_file_comes_back(tmp_path):
         (wav(samples=b""), "holds no sample"),
     ],
 )
-def test_what_is_no_sound(content, said, tmp_path):
+def test_invalid_sounds_raise(content, said, tmp_path):
     path = tmp_path / "a.wav"
     path.write_bytes(content)
     with pytest.raises(sound_files.SoundError, match=said):
@@ -288,7 +288,7 @@ def test_what_is_no_sound(content, said, tmp_path):
         sound_files.read_sounds(tmp_path / "a.tar.gz")
 
 
-def test_sounds_of_folders_and_archives(tmp_path):
+def test_sounds_from_folders_and_archives(tmp_path):
     (tmp_path / "b.wav").write_bytes(wav(b"\0\x40"))
     (tmp_path / "note.txt").write_text("not a sound")
     pack(tmp_path / "x.tar.gz", {"x/a.wav": wav(), "x/README": b"no"})
@@ -303,12 +303,12 @@ def test_sounds_of_folders_and_archives(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["none", "none.wav", "none.tar.gz"])
-def test_sounds_that_are_not_there(name, tmp_path):
+def test_missing_sounds_raise(name, tmp_path):
     with pytest.raises(sound_files.SoundError, match="There is no file"):
         sound_files.read_sounds(tmp_path / name)
 
 
-def test_a_folder_without_sounds(tmp_path):
+def test_folder_without_sounds_raises(tmp_path):
     with pytest.raises(sound_files.SoundError, match="holds no wav file"):
         sound_files.read_sounds(tmp_path)
     (tmp_path / "a.tar.gz").write_bytes(b"not an archive")
@@ -332,7 +332,7 @@ def recordings(generator, speakers=("ann", "bob"), count=4):
     ]
 
 
-def test_digits_are_read(tmp_path):
+def test_read_digits(tmp_path):
     for name in ("3_ann_0", "7_bob_12"):
         (tmp_path / f"{name}.wav").write_bytes(wav())
     found = spoken_digits.read_digits(tmp_path)
@@ -343,7 +343,7 @@ def test_digits_are_read(tmp_path):
         spoken_digits.read_digits(tmp_path)
 
 
-def test_recordings_are_joined():
+def test_recordings_are_concatenated():
     one, two = (
         spoken_digits.whole(np.array([0, level, 0], "float32"), text, "ann")
         for level, text in ((0.1, "1"), (-0.4, "2"))
@@ -357,7 +357,7 @@ def test_recordings_are_joined():
         spoken_digits.joined([one, two], [0, 0])
 
 
-def test_numbers_are_those_of_one_speaker_and_use_every_recording():
+def test_numbers_use_every_recording_of_one_speaker():
     generator = np.random.default_rng(0)
     spoken = recordings(generator)
     numbers = spoken_digits.draw_numbers(spoken, 120, 5, change=False)
@@ -368,14 +368,14 @@ def test_numbers_are_those_of_one_speaker_and_use_every_recording():
         used[number.speaker] += len(number.text)
         lengths = np.round(np.diff(number.spans)[:, 0] * RATE)
         assert lengths.tolist() == [800 + 80 * int(d) for d in number.text]
-    # Forty recordings each, none a second time before all had their turn.
+    # Forty recordings each; none repeats before all were used.
     shares = np.bincount([int(d) for n in numbers for d in n.text])
     assert min(used.values()) > 80 and np.ptp(shares) <= 2 * 4
     again = spoken_digits.draw_numbers(spoken, 120, 5, change=False)
     np.testing.assert_array_equal(numbers[50].samples, again[50].samples)
 
 
-def test_changed_numbers_differ_and_their_spans_fit():
+def test_augmented_numbers_differ_and_keep_their_spans():
     spoken = recordings(np.random.default_rng(0))
     plain, changed = (
         spoken_digits.draw_numbers(spoken, 20, 5, change)
@@ -389,11 +389,11 @@ def test_changed_numbers_differ_and_their_spans_fit():
         assert (np.diff(number.spans.ravel()) >= 0).all()
 
 
-# Changes.
+# Augmentation.
 
 
 @pytest.mark.parametrize("factor", [0.8, 1.0, 1.25])
-def test_a_faster_sound_is_shorter_and_higher(factor):
+def test_faster_sound_is_shorter_and_higher(factor):
     times = np.arange(4000) / RATE
     samples = np.sin(2 * np.pi * 500 * times)
     changed = sound_changes.change_speed(samples, factor)
@@ -405,7 +405,7 @@ def test_a_faster_sound_is_shorter_and_higher(factor):
         np.testing.assert_allclose(changed, samples, atol=1e-6)
 
 
-def test_a_tilt_is_a_filter():
+def test_tilt_is_a_filter():
     impulse = np.array([1.0, 0, 0, 0])
     assert sound_changes.tilt(impulse, 0.5).tolist() == [1, 0.5, 0, 0]
     white = np.random.default_rng(0).normal(size=8000)
@@ -415,7 +415,7 @@ def test_a_tilt_is_a_filter():
         assert (low > 1.5 * high) == falls and (high > 1.5 * low) != falls
 
 
-def test_noise_beside_a_sound():
+def test_added_noise():
     generator = np.random.default_rng(0)
     samples = np.sin(np.arange(20000)).astype("float32")
     noisy = sound_changes.add_noise(samples, 10.0, generator)
@@ -426,7 +426,7 @@ def test_noise_beside_a_sound():
     assert not silence.any()
 
 
-def test_hidden_parts_are_rectangles_and_leave_most():
+def test_masked_parts_are_small_rectangles():
     generator = np.random.default_rng(0)
     frames = np.ones((40, 20))
     seen = set()
@@ -448,7 +448,7 @@ def test_hidden_parts_are_rectangles_and_leave_most():
         ("slope", lambda: sound_changes.tilt(np.ones(3), 1.0)),
     ],
 )
-def test_changes_that_cannot_be(name, call):
+def test_invalid_augmentations_raise(name, call):
     with pytest.raises(ValueError, match=f"`{name}`.*Received"):
         call()
 
@@ -456,13 +456,13 @@ def test_changes_that_cannot_be(name, call):
 # Frames.
 
 
-def test_frames_are_those_of_the_equation():
+def test_frames_match_the_equation():
     generator = np.random.default_rng(0)
     log_mel = LogMel(RATE, step=80, window=256, bins=20)
     sound = generator.normal(size=1003).astype("float32")
     (frames,) = log_mel([sound])
     assert frames.shape == (1 + 1003 // 80, 20) == (log_mel.frames(1003), 20)
-    # Silence in front, half a window long, and behind.
+    # Half a window of silence before and after.
     padded = np.concatenate([np.zeros(128), sound, np.zeros(256)])
     window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(256) / 256)
     power = np.array(
@@ -483,7 +483,7 @@ def test_frames_are_those_of_the_equation():
     np.testing.assert_allclose(frames, expected, atol=2e-3)
 
 
-def test_a_sound_has_the_same_frames_alone_among_others_and_louder():
+def test_frames_do_not_depend_on_batch_or_volume():
     generator = np.random.default_rng(0)
     log_mel = LogMel()
     sounds = [
@@ -501,7 +501,7 @@ def test_a_sound_has_the_same_frames_alone_among_others_and_louder():
     assert np.isfinite(log_mel([np.zeros(900, "float32")])[0]).all()
 
 
-def test_a_tone_is_in_its_band():
+def test_tone_is_in_its_band():
     log_mel = LogMel()
     tone, spans = morse_code.keyed_tone("T", 5, 800)
     frames = log_mel([tone])[0]
@@ -514,7 +514,7 @@ def test_a_tone_is_in_its_band():
     assert log_mel.seconds(middle) == pytest.approx(spans.mean(), abs=0.01)
 
 
-def test_sounds_without_frames():
+def test_sounds_without_frames_raise():
     log_mel = LogMel()
     for sound in (np.zeros(255), np.zeros((2, 900))):
         with pytest.raises(ValueError, match=r"at least 256 samples.*sound 1"):
@@ -536,12 +536,12 @@ def sounds_of(epoch, count=22):
 
 
 @pytest.mark.parametrize("epoch", [0, 1, 2])
-def test_batches_hold_every_sound_once(epoch):
+def test_batches_contain_every_sound_once(epoch):
     batches = SoundBatches(
         sounds_of, Letters("ABC"), 4, (8, 16, 24), 5, hide=False
     )
     batches.set_epoch(epoch)
-    assert len(batches) == 5  # and two that are left out
+    assert len(batches) == 5  # and two remaining sounds are dropped
     given = {int(f[0, 0]): (len(f), text) for f, text in sounds_of(epoch)}
     seen = []
     for (frames, target), labels in batches:
@@ -562,7 +562,7 @@ def test_batches_hold_every_sound_once(epoch):
     assert len(set(seen)) == len(seen) == 20
 
 
-def test_the_first_epoch_begins_with_short_sounds_and_others_are_mixed():
+def test_first_epoch_starts_with_short_sounds():
     batches = SoundBatches(
         lambda epoch: sounds_of(0, 80), Letters("ABC"), 4, (80,), 5
     )
@@ -577,7 +577,7 @@ def test_the_first_epoch_begins_with_short_sounds_and_others_are_mixed():
 
 
 @pytest.mark.parametrize("epoch", range(4))
-def test_the_first_two_batches_differ_in_length(epoch):
+def test_first_two_batches_have_different_lengths(epoch):
     batches = SoundBatches(
         sounds_of, Letters("ABC"), 2, (12, 24), 5, hide=False
     )
@@ -586,7 +586,7 @@ def test_the_first_two_batches_differ_in_length(epoch):
     assert first != second
 
 
-def test_parts_are_hidden_in_other_places_each_epoch():
+def test_masked_parts_differ_per_epoch():
     batches = SoundBatches(
         lambda epoch: [(np.ones((40, 12)), "A")] * 4,
         Letters("A"),
@@ -598,12 +598,12 @@ def test_parts_are_hidden_in_other_places_each_epoch():
     for epoch in range(3):
         batches.set_epoch(epoch)
         (frames, _), _ = batches[0]
-        assert frames[..., -1].all()  # a hidden frame is a frame
+        assert frames[..., -1].all()  # masked frames are valid frames
         hidden.append(frames[..., :-1] == 0)
     assert (hidden[0] != hidden[1]).any() and (hidden[1] != hidden[2]).any()
 
 
-def test_lengths_that_sounds_are_padded_to():
+def test_padded_lengths():
     lengths = 8, 16
     found = [sound_batches.padded_length(n, lengths) for n in (1, 8, 9, 17, 33)]
     assert found == [8, 8, 16, 32, 48]
@@ -618,7 +618,7 @@ def test_lengths_that_sounds_are_padded_to():
         ("`longest` must be above 3", {"longest": 3}),
     ],
 )
-def test_sounds_that_make_no_batches(said, changes):
+def test_invalid_batch_arguments_raise(said, changes):
     arguments = {"batch_size": 4, "lengths": (24,), "longest": 5, **changes}
     with pytest.raises(ValueError, match=said):
         SoundBatches(sounds_of, Letters("ABC"), **arguments)
@@ -627,7 +627,7 @@ def test_sounds_that_make_no_batches(said, changes):
 # Measures.
 
 
-def test_how_much_of_an_alignment_is_inside():
+def test_fraction_of_an_alignment_inside_spans():
     weights = np.array([[0.5, 0.5, 0, 0], [0, 0.25, 0.5, 0.25]])
     times, spans = np.arange(4) * 0.1, [[0.0, 0.05], [0.2, 0.31]]
     inside = alignment_measures.share_inside

@@ -1,4 +1,4 @@
-"""The recogniser: subsampling, the model's promises, its files."""
+"""The speech recognizer: subsampling, model invariants, files."""
 
 import joint_choice
 import keras
@@ -61,7 +61,7 @@ def log_softmax(logits):
     return logits - np.log(np.exp(logits).sum(-1, keepdims=True))
 
 
-def test_subsampling_is_that_of_the_equation():
+def test_subsampling_matches_the_equation():
     layer = Subsampling(5, channels=2)
     layer.build((None, None, BANDS))
     frames = np.random.default_rng(0).normal(size=(1, 9, BANDS))
@@ -88,7 +88,7 @@ def test_subsampling_is_that_of_the_equation():
     assert numpy(found).tolist() == [[True] * 3]
 
 
-def test_the_context_is_that_of_the_equation():
+def test_context_matches_the_equation():
     layer = ContextConvolution(3)
     layer.build((None, None, 4))
     x = np.random.default_rng(0).normal(size=(1, 5, 4)).astype("float32")
@@ -110,7 +110,7 @@ def test_the_context_is_that_of_the_equation():
 
 
 @pytest.mark.parametrize("length", [13, 14, 40])
-def test_padding_changes_nothing(model, frames, length):
+def test_padding_does_not_change_outputs(model, frames, length):
     target = np.array([[1, 4, 5]] * 3, "int32")
     together = numpy(model((padded_frames(frames, length), target)))
     for number, sound in enumerate(frames):
@@ -122,7 +122,7 @@ def test_padding_changes_nothing(model, frames, length):
     assert (positions >= 0).sum(1).tolist() == [4, 2, 1]
 
 
-def test_steps_give_the_logits_of_the_whole_pass(model, frames):
+def test_decoding_steps_match_the_full_pass(model, frames):
     rows = padded_frames(frames, 16)
     target = np.array([[1, 4, 5, 3]] * 3, "int32")
     whole = numpy(model((rows, target)))
@@ -135,7 +135,7 @@ def test_steps_give_the_logits_of_the_whole_pass(model, frames):
         )
 
 
-def test_searches_return_what_the_model_gives(model, frames):
+def test_search_scores_match_the_model(model, frames):
     rows = padded_frames(frames, 16)
     greedy = model.generate(rows, 5, GreedySearch(), return_weights=True)
     assert greedy.tokens.shape == (3, 1, 5)
@@ -145,7 +145,7 @@ def test_searches_return_what_the_model_gives(model, frames):
         tokens = greedy.tokens[row, 0, :length]
         behind_start = np.concatenate([[1], tokens[:-1]])[None].astype("int32")
         log_p = log_softmax(model((rows[row : row + 1], behind_start)))[0]
-        log_p[:, :2] = -np.inf  # padding and start are never taken
+        log_p[:, :2] = -np.inf  # padding and start are never generated
         np.testing.assert_array_equal(log_p.argmax(-1), tokens)
         score = log_p[np.arange(length), tokens].sum()
         assert greedy.scores[row, 0] == pytest.approx(score, abs=1e-4)
@@ -157,7 +157,7 @@ def test_searches_return_what_the_model_gives(model, frames):
     np.testing.assert_array_equal(last.tokens, greedy.tokens)
 
 
-def test_the_model_has_no_weight_that_nothing_reads(model, frames):
+def test_every_weight_is_used(model, frames):
     names = [variable.path for variable in model.trainable_variables]
     assert sum("embedding" in name for name in names) == 1
     assert sum("subsampling" in name for name in names) == 6
@@ -165,7 +165,7 @@ def test_the_model_has_no_weight_that_nothing_reads(model, frames):
     assert sum("ctc_head" in name for name in names) == 2
 
 
-def test_the_encoder_spells_in_training_only(model, frames):
+def test_ctc_loss_is_added_in_training_only(model, frames):
     inputs = padded_frames(frames, 16), np.array([[1, 4, 5, 0]] * 3, "int32")
     model(inputs)
     assert not model.losses
@@ -191,7 +191,7 @@ TEXTS = np.array(
 )
 
 
-def test_scores_are_those_of_both_models(model, frames):
+def test_scores_combine_both_models(model, frames):
     rows = padded_frames(frames, 16)
     decoder, encoder = model.score(rows, TEXTS)
     memory, positions = model.encode(rows)
@@ -209,12 +209,12 @@ def test_scores_are_those_of_both_models(model, frames):
         np.testing.assert_allclose(
             encoder[:, place], numpy(expected), rtol=1e-4, atol=1e-4
         )
-    # The third sound has one vector, which is never two characters.
+    # The third sound has one vector, too few for two characters.
     assert np.isfinite(encoder).tolist()[2] == [True, True, True]
     assert np.isinf(encoder[1, 1:]).tolist() == [True, True]
 
 
-def test_the_choice_is_the_best_of_what_was_proposed(model, frames):
+def test_rescoring_selects_the_best_hypothesis(model, frames):
     rows = padded_frames(frames, 16)
     proposed = joint_choice.propose(model, rows, 5)
     tokens, decoder, encoder = proposed
@@ -240,7 +240,7 @@ def test_the_choice_is_the_best_of_what_was_proposed(model, frames):
         proposed.choose("neither")
 
 
-def test_a_fit_lowers_both_losses(frames):
+def test_fit_decreases_both_losses(frames):
     keras.utils.set_random_seed(0)
     model = make_model()
     inputs = padded_frames(frames, 16), np.array([[1, 4, 0]] * 3, "int32")
@@ -259,7 +259,7 @@ def test_a_fit_lowers_both_losses(frames):
     assert own() < before / 2
 
 
-def test_the_model_comes_back_from_its_file(model, frames, tmp_path):
+def test_model_save_and_load(model, frames, tmp_path):
     inputs = padded_frames(frames, 16), np.array([[1, 4]] * 3, "int32")
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
@@ -291,7 +291,7 @@ def test_the_model_comes_back_from_its_file(model, frames, tmp_path):
         ),
     ],
 )
-def test_what_cannot_be_heard(model, name, call):
+def test_invalid_inputs_raise(model, name, call):
     with pytest.raises(ValueError, match=f"`{name}`.*Received"):
         call(model)
 
@@ -303,9 +303,7 @@ def transcriber():
     return Transcriber(model, log_mel, Letters("ABCDEF"), (16, 32), 4)
 
 
-def test_a_recogniser_comes_back_from_its_folder(
-    transcriber, tmp_path, capsys, monkeypatch
-):
+def test_recognizer_save_and_load(transcriber, tmp_path, capsys, monkeypatch):
     generator = np.random.default_rng(0)
     sounds = [generator.uniform(-1, 1, n) for n in (700, 900)]
     for number, sound in enumerate(sounds):
@@ -330,7 +328,7 @@ def test_a_recogniser_comes_back_from_its_folder(
         Transcriber.load(tmp_path)
 
 
-def test_where_characters_were_heard(transcriber):
+def test_character_times(transcriber):
     generator = np.random.default_rng(0)
     sounds = [generator.uniform(-1, 1, n) for n in (700, 2900)]
     frames = transcriber.log_mel(sounds)
@@ -355,7 +353,7 @@ def test_folds():
         sound.text for sound in fold.tests
     )
     assert max(len(frames) for frames, _ in examples) <= fold.lengths[-1]
-    # The first epoch is of the short ones, later ones are of all.
+    # The first epoch has short sounds only, later ones have all.
     first, later = (
         {len(frames) for frames, _ in fold.draw(epoch)}
         for epoch in (0, run.ramp)

@@ -1,4 +1,4 @@
-"""The program that corrects spelling: a quick run, its files, other data."""
+"""The spelling correction program: a quick run, its files, other data."""
 
 import json
 import random
@@ -17,7 +17,7 @@ run = runner("spelling", spelling_settings.Settings)
 
 @pytest.fixture(scope="module")
 def listed(tmp_path_factory):
-    """The folder of a quick run on a list, and what the run printed."""
+    """The folder of a quick run on a list, and its printed output."""
     folder = tmp_path_factory.mktemp("spelling")
     draw = random.Random(3)
     words = [word for word in split_words()[0] if 4 < len(word) < 9][:400]
@@ -26,7 +26,7 @@ def listed(tmp_path_factory):
     return folder, printed(run, QUICK=1, DATA=folder / "list.txt", OUT=folder)
 
 
-def test_a_run_on_a_list_says_what_it_does_and_what_is_next(listed):
+def test_run_on_a_list_prints_results_and_next_steps(listed):
     folder, said = listed
     results = json.loads((folder / "results.json").read_text("utf-8"))
     for name, score in results["scores"].items():
@@ -40,7 +40,7 @@ def test_a_run_on_a_list_says_what_it_does_and_what_is_next(listed):
     assert "What to try next" in said
 
 
-def test_the_saved_model_corrects_a_file_and_the_keyboard(
+def test_saved_model_corrects_a_file_and_standard_input(
     listed, tmp_path, monkeypatch, capsys
 ):
     folder, _ = listed
@@ -50,7 +50,7 @@ def test_the_saved_model_corrects_a_file_and_the_keyboard(
         run(monkeypatch, MODEL=folder, INPUT=lines, SURE=1, BEAMS=2)
     assert leaving.value.code == 0
     from_file = capsys.readouterr().out
-    # Never as sure as that: the lines stay, suggestions stand below.
+    # Below this threshold lines are unchanged and suggestions follow them.
     kept = [x for x in from_file.splitlines() if not x.startswith("  ")]
     assert kept == ["teh House", "", "12 + 3"]
     with lines.open(encoding="utf-8") as keyboard, pytest.raises(SystemExit):
@@ -68,14 +68,14 @@ def test_the_saved_model_corrects_a_file_and_the_keyboard(
         ({"MODEL": "nowhere"}, "MODEL must be a folder with"),
     ],
 )
-def test_bad_input_gets_one_line_and_status_2(
+def test_invalid_input_exits_with_one_line_and_status_2(
     values, answer, monkeypatch, capsys
 ):
     said = complaint(run, monkeypatch, capsys, **values)
     assert answer in said
 
 
-def test_a_list_that_is_too_short(tmp_path, monkeypatch, capsys):
+def test_too_short_list_is_an_error(tmp_path, monkeypatch, capsys):
     (tmp_path / "list.txt").write_text("teh->the\n", "utf-8")
     with pytest.raises(SystemExit):
         run(monkeypatch, DATA=tmp_path / "list.txt")

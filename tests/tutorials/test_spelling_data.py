@@ -1,4 +1,4 @@
-"""What a speller learns from: words, noise, lists, letters, distances."""
+"""Data of the spelling tutorial: words, noise, lists, letters, distances."""
 
 import collections
 import doctest
@@ -40,15 +40,15 @@ WORDS = ["there", "their", "the", "in", "separate", "weather", "accommodate"]
     "module",
     [edit_distance, english_forms, spelling_lines, spelling_noise, word_stems],
 )
-def test_the_examples(module):
+def test_docstring_examples(module):
     found = doctest.testmod(module)
     assert found.attempted and not found.failed
 
 
 def by_search(first, second, limit=3):
-    """The distance again: breadth first through all edits of one string.
+    """Computes the distance by breadth-first search through all edits.
 
-    No letter is touched twice: what stands left of `done` is never changed.
+    No letter is edited twice: letters left of `done` are not changed.
     """
     alphabet = sorted(set(second))
     seen = states = {(first, 0)}
@@ -69,7 +69,7 @@ def by_search(first, second, limit=3):
     return None
 
 
-def test_the_distance_is_that_of_a_search_through_all_edits():
+def test_distance_matches_a_search_through_all_edits():
     strings = [
         "".join(letters)
         for length in range(4)
@@ -80,7 +80,7 @@ def test_the_distance_is_that_of_a_search_through_all_edits():
         assert found == by_search(first, second), (first, second)
 
 
-def test_the_answers_to_the_first_exercise():
+def test_answers_to_the_first_exercise():
     assert edit_distance.edit_distance("freind", "friend") == 1
     assert edit_distance.edit_distance("adress", "address") == 1
     assert edit_distance.edit_distance("ca", "abc") == 3
@@ -103,11 +103,11 @@ def test_the_answers_to_the_first_exercise():
         ("leetre", "several"),
     ],
 )
-def test_what_happened_to_a_word(wrong, kind):
+def test_error_kinds(wrong, kind):
     assert kind_of_error(wrong, "letter") == kind
 
 
-def test_the_dictionary_finds_what_a_look_at_all_words_finds():
+def test_dictionary_matches_a_linear_search():
     draw = random.Random(0)
     words = {
         "".join(draw.choices("abcde", k=draw.randint(2, 6))) for _ in range(300)
@@ -124,7 +124,7 @@ def test_the_dictionary_finds_what_a_look_at_all_words_finds():
     assert 0 < far < 300
 
 
-def test_the_forms_of_verbs():
+def test_verb_forms():
     forms = {
         verb: (
             english_forms.with_s(verb),
@@ -145,20 +145,20 @@ def test_the_forms_of_verbs():
     }
 
 
-def test_the_words_are_words():
+def test_words_are_valid():
     words = list(itertools.chain(*spelling_words.families()))
     assert len(words) == len(set(words)) > 4000
     assert all(re.fullmatch("[a-z]+", word) for word in words)
-    # What no rule may leave behind.
+    # No rule may produce these.
     left = re.compile(r"(.)\1\1|ii|[^aeo]yed$|[^aeiou]ys$|[^aeiouw]y(er|est)$")
     assert [word for word in words if left.search(word)] == []
-    # None is twice in one table.
+    # No table has duplicates.
     for name in ("VERBS", "NOUNS", "MASS_NOUNS", "ADJECTIVES", "GRADED"):
         table = getattr(spelling_lexicon, name).split()
         assert len(table) == len(set(table)), name
 
 
-def test_all_content_words_of_the_grammar_are_there():
+def test_content_words_of_the_grammar_are_included():
     words = set(itertools.chain(*spelling_words.families()))
     sentences = phrase_grammar.generate_pairs(3000, seed=1)
     found = collections.Counter(
@@ -167,7 +167,7 @@ def test_all_content_words_of_the_grammar_are_there():
     assert {word for word in found if word not in words} == set()
 
 
-def test_words_that_belong_together_are_on_one_side():
+def test_related_words_are_in_one_split():
     train, held_out = spelling_words.split_words()
     assert 0.05 < len(held_out) / len(train) < 0.15
     assert not set(train) & set(held_out)
@@ -179,13 +179,13 @@ def test_words_that_belong_together_are_on_one_side():
     assert spelling_words.split_words() == (train, held_out)
 
 
-def test_which_words_are_new():
+def test_new_words():
     trained = ["calculations", "run", "happy", "library"]
     words = ["calculator", "running", "unhappiness", "libraries", "window"]
     assert word_stems.unseen(words, trained) == [4]
 
 
-def test_a_misspelling_is_none_of_the_right_words():
+def test_misspellings_are_not_words():
     draw, right = random.Random(0), frozenset(WORDS)
     for word in WORDS:
         if len(word) < 3:
@@ -199,7 +199,7 @@ def test_a_misspelling_is_none_of_the_right_words():
             assert edit_distance.edit_distance(wrong, word) <= 6
 
 
-def test_the_noise_is_as_it_says():
+def test_noise_statistics():
     assert abs(sum(spelling_noise.KINDS.values()) - 1) < 1e-9
     draw = random.Random(1)
     made = [spelling_noise.misspell("accommodate", draw) for _ in range(4000)]
@@ -219,7 +219,7 @@ def test_the_noise_is_as_it_says():
     ]
 
 
-def test_every_kind_of_error_leaves_words_alone_that_have_no_place_for_it():
+def test_inapplicable_errors_do_not_change_words():
     draw = random.Random(2)
     for name, error in spelling_noise._ERRORS.items():
         found = {error("weather", 1, draw) for _ in range(50)}
@@ -228,7 +228,7 @@ def test_every_kind_of_error_leaves_words_alone_that_have_no_place_for_it():
     assert spelling_noise._left_out("ab", 0, draw) is None
 
 
-def test_neighbours_on_the_keyboard_are_mutual():
+def test_keyboard_neighbors_are_mutual():
     near = spelling_noise.neighbours()
     assert len(near) == 26
     for letter, others in near.items():
@@ -236,7 +236,7 @@ def test_neighbours_on_the_keyboard_are_mutual():
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.txt.gz"])
-def test_a_list_is_read(name, tmp_path):
+def test_read_list(name, tmp_path):
     path, content = tmp_path / name, LIST.encode("utf-8")
     zipped = name.endswith(".gz")
     path.write_bytes(gzip.compress(content) if zipped else content)
@@ -268,14 +268,14 @@ def test_columns_and_several_files(tmp_path):
         ("->the\n", "Line 1 of .* is no misspelling"),
     ],
 )
-def test_what_is_no_list(content, said, tmp_path):
+def test_invalid_lists_raise(content, said, tmp_path):
     path = tmp_path / "a.txt"
     path.write_text(content, encoding="utf-8")
     with pytest.raises(corpora.CorpusError, match=said):
         misspellings.read_misspellings(path)
 
 
-def test_a_right_word_is_on_one_side():
+def test_each_correct_word_is_in_one_split():
     pairs = [(f"w{i}{j}", f"word{i}") for i in range(400) for j in range(2)]
     parts = misspellings.split_by_right(pairs)
     rights = [{right for _, right in part} for part in parts]
@@ -297,7 +297,7 @@ def test_letters_have_ids():
         letters.rows(["cab-"], 4)
 
 
-def test_letters_come_back_from_their_file(tmp_path):
+def test_letters_roundtrip(tmp_path):
     letters = Letters.of_words(["naïve", "don't"])
     letters.save(tmp_path / "letters.json")
     assert Letters.load(tmp_path / "letters.json").encode(
@@ -330,7 +330,7 @@ def read(letters, batches):
     return found
 
 
-def test_an_epoch_holds_every_pair_and_every_word():
+def test_epoch_contains_every_pair_and_word():
     pairs = [("untill", "until"), ("teh", "the"), ("alott", "a lot")]
     letters, batches = batches_of(pairs, WORDS * 3, batch_size=4, buckets=2)
     epochs = []
@@ -343,25 +343,25 @@ def test_an_epoch_holds_every_pair_and_every_word():
         assert ("in", "in") in found
         epochs.append(found)
         batches.on_epoch_end()
-    assert sorted(epochs[0]) != sorted(epochs[1])  # other noise
+    assert sorted(epochs[0]) != sorted(epochs[1])  # different noise
     batches.set_epoch(0)
     assert read(letters, batches) == epochs[0]
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
-def test_some_words_stay_right(share):
+def test_fraction_of_words_is_unchanged(share):
     letters, batches = batches_of(words=["weather"] * 900, unchanged=share)
     found = read(letters, batches)
     same = np.mean([wrong == right for wrong, right in found])
     assert abs(same - share) < 0.06
 
 
-def test_nothing_to_make_batches_of():
+def test_batches_without_data_raise():
     with pytest.raises(ValueError, match="`pairs` or `words`"):
         batches_of()
 
 
-def test_recall_and_what_is_replaced():
+def test_recall_and_replacement():
     found = [
         [Suggestion("the", 0.7), Suggestion("then", 0.2)],
         [Suggestion("form", 0.4), Suggestion("from", 0.3)],
@@ -373,7 +373,7 @@ def test_recall_and_what_is_replaced():
     assert replaced("zzz", [], 0.0) == "zzz"
 
 
-def test_a_line_is_corrected(monkeypatch):
+def test_line_is_corrected(monkeypatch):
     answers = {
         "teh": [Suggestion("the", 0.9), Suggestion("ten", 0.1)],
         "maan": [Suggestion("man", 0.4), Suggestion("main", 0.3)],
@@ -400,6 +400,6 @@ def test_a_line_is_corrected(monkeypatch):
     assert sorted(asked) == ["is", "maan", "teh"]
 
 
-def test_a_folder_without_a_model(tmp_path):
+def test_folder_without_a_model_raises(tmp_path):
     with pytest.raises(ValueError, match=r"MODEL must be .*without model\."):
         spelling_lines.run(tmp_path)

@@ -1,4 +1,4 @@
-"""The program that tags: a quick run, its files, other data, bad input."""
+"""The tagging program: a quick run, its files, other data, invalid input."""
 
 import json
 import re
@@ -20,14 +20,14 @@ run = runner("tagging", tagging_settings.Settings)
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory):
-    """The folder of a quick run, and what the run printed."""
+    """The folder of a quick run, and its printed output."""
     folder = tmp_path_factory.mktemp("tagging")
     return folder, printed(run, QUICK=1, OUT=folder)
 
 
 @pytest.fixture
 def treebanks(tmp_path):
-    """Two treebanks, to train on and to test on."""
+    """Two treebanks, for training and for testing."""
     paths = tmp_path / "train.conllu", tmp_path / "test.conllu"
     for path, sentences in zip(paths, tagged_phrases(300, 7), strict=True):
         path.write_text(
@@ -43,7 +43,7 @@ def treebanks(tmp_path):
     return paths
 
 
-def test_a_quick_run_says_what_it_does_and_what_is_next(quick):
+def test_quick_run_prints_results_and_next_steps(quick):
     folder, printed = quick
     results = json.loads((folder / "results.json").read_text("utf-8"))
     shares = results["accuracy"]
@@ -58,7 +58,7 @@ def test_a_quick_run_says_what_it_does_and_what_is_next(quick):
     assert "What to try next" in printed
 
 
-def test_the_saved_model_tags_a_file_and_the_keyboard(
+def test_saved_model_tags_a_file_and_standard_input(
     quick, tmp_path, monkeypatch, capsys
 ):
     folder, _ = quick
@@ -77,7 +77,7 @@ def test_the_saved_model_tags_a_file_and_the_keyboard(
     assert typed == [from_file[0], from_file[2]]
 
 
-def test_a_treebank_to_learn_from_and_one_to_be_scored_on(
+def test_separate_training_and_test_treebanks(
     treebanks, tmp_path, monkeypatch, capsys
 ):
     out = tmp_path / "out"
@@ -101,7 +101,7 @@ def test_a_treebank_to_learn_from_and_one_to_be_scored_on(
     assert share == pytest.approx(100 * np.mean(right), abs=0.011)
 
 
-def test_sentences_are_tagged_alike_in_any_company(quick):
+def test_tags_do_not_depend_on_the_batch(quick):
     folder, _ = quick
     model = keras.saving.load_model(folder / "model.keras", compile=False)
     table = WordTable.load(folder / "words.json")
@@ -130,7 +130,7 @@ def test_accuracy_counts_words():
         ({"MODEL": "nowhere"}, "MODEL must be a folder with"),
     ],
 )
-def test_bad_input_gets_one_line_and_status_2(
+def test_invalid_input_exits_with_one_line_and_status_2(
     values, answer, monkeypatch, capsys
 ):
     said = complaint(run, monkeypatch, capsys, **values)

@@ -1,4 +1,4 @@
-"""What a tagger learns from: the grammar's tags, treebanks, ids, baselines."""
+"""Data of the tagging tutorial: tags, treebanks, ids, baselines."""
 
 import doctest
 import gzip
@@ -17,7 +17,7 @@ from word_table import WordTable
 
 pytestmark = pytest.mark.one_backend
 
-# Adjective and verb in Spanish: what a form of the word begins with.
+# Prefixes of the Spanish word as an adjective and as a verb.
 AMBIGUOUS = {"open": ("abiert", "abr"), "closed": ("cerrad", "cerr")}
 CONLLU = """# text = Dogs don't bark
 1\tDogs\tdog\tNOUN\tNNS\t_\t4\tnsubj\t_\t_
@@ -54,7 +54,7 @@ def test_every_word_of_the_grammar_has_a_tag(pairs):
 
 
 @pytest.mark.parametrize("word", AMBIGUOUS)
-def test_the_translation_says_which_of_two_it_is(word, pairs):
+def test_translation_disambiguates_tags(word, pairs):
     adjective, verb = AMBIGUOUS[word]
     told = {"ADJ": 0, "VERB": 0}
     for english, spanish in pairs:
@@ -67,20 +67,20 @@ def test_the_translation_says_which_of_two_it_is(word, pairs):
             if form.startswith(verb) or form.startswith(adjective)
         ]
         if len(forms) != 1:
-            continue  # Something else is opened or closed, too.
+            continue  # Another object is opened or closed.
         expected = "ADJ" if forms[0] else "VERB"
         assert phrase_tags.tags(english)[words.index(word)] == expected, english
         told[expected] += 1
     assert min(told.values()) > 20
 
 
-def test_a_word_that_is_not_of_the_grammar():
+def test_unknown_word_raises():
     with pytest.raises(ValueError, match=r"of the grammar.*'spaceship'"):
         phrase_tags.tags("the spaceship is red")
 
 
 @pytest.mark.parametrize("name", ["a.conllu", "a.conllu.gz"])
-def test_a_treebank_is_read(name, tmp_path):
+def test_read_treebank(name, tmp_path):
     path, content = tmp_path / name, CONLLU.encode("utf-8")
     zipped = name.endswith(".gz")
     path.write_bytes(gzip.compress(content) if zipped else content)
@@ -96,7 +96,7 @@ def test_a_treebank_is_read(name, tmp_path):
         ("# one\n1 Dogs dog NOUN\n", "Line 2 of .* has no tab-separated"),
     ],
 )
-def test_what_is_no_treebank(content, said, tmp_path):
+def test_invalid_treebanks_raise(content, said, tmp_path):
     path = tmp_path / "a.conllu"
     path.write_text(content, encoding="utf-8")
     with pytest.raises(corpora.CorpusError, match=said):
@@ -124,19 +124,19 @@ def test_words_and_characters_get_ids():
     ]
 
 
-def test_rare_words_have_no_id_of_their_own():
+def test_rare_words_are_unknown():
     table = WordTable.of_sentences([*SENTENCES, SENTENCES[1]], least=2)
     assert table.words == ["go"]
 
 
-def test_a_long_word_is_cut():
+def test_long_word_is_truncated():
     table = WordTable.of_sentences(SENTENCES)
     characters = table.encode([["bark" * 9]])["character_ids"]
     assert characters.shape == (1, 1, word_table.LONGEST_WORD)
     assert characters.all()
 
 
-def test_a_table_comes_back_from_its_file(tmp_path):
+def test_table_roundtrip(tmp_path):
     table = WordTable.of_sentences(SENTENCES, least=1)
     table.save(tmp_path / "words.json")
     loaded = WordTable.load(tmp_path / "words.json")
@@ -147,7 +147,7 @@ def test_a_table_comes_back_from_its_file(tmp_path):
         )
 
 
-def test_a_batch_is_what_the_table_makes_of_its_sentences():
+def test_batches_match_the_table():
     sentences = [[(f"w{i}", "X")] * (1 + i % 7) for i in range(23)]
     table = WordTable.of_sentences(sentences, least=1)
     batches = tagged_batches(table, sentences, 4, buckets=3)
@@ -165,7 +165,7 @@ def test_a_batch_is_what_the_table_makes_of_its_sentences():
     assert seen == set(known)
 
 
-def test_some_words_lose_their_ids_and_half_of_them_their_characters():
+def test_word_and_character_dropout():
     sentences = [[(f"w{i}", "X")] * 40 for i in range(50)]
     sentences.append([("short", "X")])
     table = WordTable.of_sentences(sentences, least=1)
@@ -189,12 +189,12 @@ def test_some_words_lose_their_ids_and_half_of_them_their_characters():
     np.testing.assert_array_equal(lossy[0][1], plain[0][1])
     lossy.on_epoch_end()
     assert (lossy[0][0]["token_ids"] != lossy_tokens).any()
-    # An epoch that is trained on again is the same one.
+    # Repeating an epoch gives the same batches.
     lossy.set_epoch(0)
     np.testing.assert_array_equal(lossy[0][0]["token_ids"], lossy_tokens)
 
 
-def test_sentences_with_a_word_that_is_held_out_are_for_the_test():
+def test_sentences_with_held_out_words_are_test_data():
     train, test = tagged_phrases(2000, seed=3)
     assert len(train) + len(test) == 2000
     assert 200 < len(test) < 1200
@@ -211,7 +211,7 @@ def test_sentences_with_a_word_that_is_held_out_are_for_the_test():
     assert tagged_phrases(2000, seed=3) == (train, test)
 
 
-def test_the_baselines_know_words_and_endings():
+def test_baselines_use_words_and_suffixes():
     learned = [
         [("walking", "VERB"), ("the", "DET"), ("Talking", "VERB")],
         [("run", "NOUN"), ("run", "VERB"), ("run", "NOUN"), ("Rome", "PROPN")],
@@ -221,5 +221,5 @@ def test_the_baselines_know_words_and_endings():
     words = ["run", "the", "jumping", "Paris", "Rome"]
     assert frequent(words) == ["NOUN", "DET", "NOUN", "NOUN", "PROPN"]
     assert ending(words) == ["NOUN", "DET", "VERB", "NOUN", "PROPN"]
-    # A capital in front is a part of the ending.
+    # An initial capital is part of the suffix.
     assert ending(["Home"]) == ["PROPN"]

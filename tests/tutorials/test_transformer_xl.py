@@ -1,4 +1,4 @@
-"""The program on Transformer-XL: quick runs, what it measures, bad input."""
+"""The Transformer-XL tutorial: quick runs, measures, invalid input."""
 
 import json
 
@@ -10,7 +10,7 @@ import transformer_xl_settings
 from segment_losses import bits, segment_losses
 
 from keras_attn.models import TransformerXL
-from tests.contract import randomize
+from tests.helpers.contract import randomize
 from tests.tutorials.programs import complaint, printed, runner
 
 pytestmark = pytest.mark.one_backend("torch")
@@ -21,12 +21,12 @@ NONE = {"pad_id": None, "start_id": None, "end_id": None}
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory):
-    """The folder of a quick run, and what the run printed."""
+    """The folder of a quick run, and its printed output."""
     folder = tmp_path_factory.mktemp("transformer_xl")
     return folder, printed(run, QUICK=1, OUT=folder)
 
 
-def test_a_quick_run_says_what_it_does_and_what_is_next(quick):
+def test_quick_run_prints_results_and_next_steps(quick):
     folder, said = quick
     results = json.loads((folder / "results.json").read_text("utf-8"))
     names = ["M = 0", "M = 16", "GPT", "GPT, half a block before"]
@@ -42,7 +42,7 @@ def test_a_quick_run_says_what_it_does_and_what_is_next(quick):
     assert model.memory_length == 16
 
 
-def test_a_text_of_ones_own(tmp_path, monkeypatch, capsys):
+def test_user_text(tmp_path, monkeypatch, capsys):
     text = tmp_path / "text.txt"
     text.write_text("To be, or not to be: that is é.\n" * 40, encoding="utf-8")
     out = tmp_path / "out"
@@ -65,7 +65,7 @@ def test_a_text_of_ones_own(tmp_path, monkeypatch, capsys):
         ({"STEPS": "0"}, "STEPS must be a positive number"),
     ],
 )
-def test_bad_input_gets_one_line_and_status_2(
+def test_invalid_input_exits_with_one_line_and_status_2(
     values, answer, monkeypatch, capsys
 ):
     said = complaint(run, monkeypatch, capsys, **values)
@@ -73,7 +73,7 @@ def test_bad_input_gets_one_line_and_status_2(
 
 
 @pytest.mark.parametrize("memory", [0, 6])
-def test_losses_are_those_of_each_character(memory):
+def test_losses_match_each_character(memory):
     model = TransformerXL(
         7, 2, 2, 8, memory_length=4, dropout=0.0, attention_dropout=0.0, **NONE
     )
@@ -81,7 +81,7 @@ def test_losses_are_those_of_each_character(memory):
     ids = np.random.default_rng(0).integers(0, 7, 20).astype("int32")
     losses, places = segment_losses(model, ids, 3, memory, rows=1)
     assert places.tolist() == [*range(3)] * 6 + [0]
-    # One segment at a time, the memory carried by hand.
+    # One segment at a time, with explicit memory.
     reader, expected, before = model.with_memory(memory), [], {}
     for start in range(0, 19, 3):
         row = ids[start : min(start + 3, 19)]
@@ -94,7 +94,7 @@ def test_losses_are_those_of_each_character(memory):
     assert bits(np.log([2.0, 8.0])) == pytest.approx(2.0)
 
 
-def test_rows_are_the_text_in_order():
+def test_rows_continue_the_text():
     model = TransformerXL(
         7, 1, 2, 8, memory_length=4, dropout=0.0, attention_dropout=0.0, **NONE
     )
@@ -103,17 +103,17 @@ def test_rows_are_the_text_in_order():
     one, _ = segment_losses(model, ids, 4, 8, rows=1)
     two, places = segment_losses(model, ids, 4, 8, rows=2)
     assert len(one) == len(two) == 24 and places[:5].tolist() == [0, 1, 2, 3, 0]
-    # Rows are 16 long: what differs is the second one's beginning.
+    # Rows have 16 tokens: only the second one starts with other context.
     np.testing.assert_allclose(two[:16], one[:16], atol=1e-5)
 
 
 @pytest.mark.parametrize("width, layers", [(16, 1), (96, 3)])
-def test_arms_have_as_many_parameters(width, layers):
+def test_arms_have_equal_parameter_counts(width, layers):
     settings = transformer_xl_settings.Settings(width=width, layers=layers)
     xl = memory_arms.build_xl(30, settings, 5, stateful_batch_size=2)
     count = sum(int(np.prod(w.shape)) for w in xl.trainable_weights)
     gpt = memory_arms.build_gpt(30, settings, count)
-    # To the nearest unit of the feed-forward networks.
+    # Up to one unit of the feed-forward networks.
     assert abs(gpt.count_params() - count) <= layers * (2 * width + 1)
 
 
@@ -142,6 +142,6 @@ def test_reach_is_where_the_influence_ends(memory, segment):
         )
         before = {"memory": kept} if memory else {}
     last = keras.ops.convert_to_numpy(logits)[:, -1]
-    # Not to the bit: rows of a batch may be rounded differently.
+    # Not bitwise: rows of a batch may be rounded differently.
     assert np.abs(last[0] - last[2]).max() > 1e-5
     assert np.abs(last[1] - last[2]).max() < 2e-6

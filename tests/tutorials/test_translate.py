@@ -1,4 +1,4 @@
-"""The translation program: a quick run of it, its files, its bad input."""
+"""The translation program: quick runs, its files, invalid input."""
 
 import json
 
@@ -23,12 +23,12 @@ run = runner("translate", Settings)
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory):
-    """The folder of a quick run, and what the run printed."""
+    """The folder of a quick run, and its printed output."""
     folder = tmp_path_factory.mktemp("translate")
     return folder, printed(run, QUICK=1, OUT=folder)
 
 
-def test_a_quick_run_says_what_it_does_and_what_is_next(quick):
+def test_quick_run_prints_results_and_next_steps(quick):
     folder, printed = quick
     assert any(line.startswith("BLEU ") for line in printed.splitlines())
     float(printed.split("\nBLEU ")[1].split()[0])
@@ -47,12 +47,12 @@ def test_no_printed_sentence_was_trained_on(quick):
     for source in sources:
         assert f"  {source}\n" in printed
         assert source not in trained
-    # The examples printed before the training are of the training set: the
-    # check above must be able to fail.
+    # Examples printed before training are training sentences, so the check
+    # above can fail.
     assert any(f"  {english}  ->" in printed for english in trained)
 
 
-def test_the_saved_model_translates_a_file_and_the_keyboard(
+def test_saved_model_translates_a_file_and_standard_input(
     quick, tmp_path, monkeypatch, capsys
 ):
     folder, _ = quick
@@ -62,7 +62,7 @@ def test_the_saved_model_translates_a_file_and_the_keyboard(
         run(monkeypatch, MODEL=folder, INPUT=lines)
     assert leaving.value.code == 0
     from_file = capsys.readouterr().out.splitlines()
-    assert len(from_file) == 3  # a line for each line, empty ones too
+    assert len(from_file) == 3  # one per input line, including empty ones
     with lines.open(encoding="utf-8") as keyboard, pytest.raises(SystemExit):
         monkeypatch.setattr("sys.stdin", keyboard)
         run(monkeypatch, MODEL=folder)
@@ -80,15 +80,15 @@ def test_the_saved_model_translates_a_file_and_the_keyboard(
         run(monkeypatch, MODEL=folder)
     capitals = capsys.readouterr()
     assert capitals.out.splitlines() == typed
-    assert capitals.err.count(said) == 1  # of two lines that have some
+    assert capitals.err.count(said) == 1  # though two lines have capitals
 
 
-def test_capitals_are_folded_where_the_vocabulary_has_none():
+def test_capitals_missing_from_the_vocabulary_are_folded():
     small = ["i am here, I think", "the cat sat", "the dog sat", "I see it"]
     tokenizer = SubwordTokenizer.train_from_lines(small, 300)
     assert known_capitals(tokenizer) == {"I"}
     assert fold("I see THE Cat, It's Él", {"I"}) == "I see the cat, it's él"
-    # Whoever writes sentences as people do is left alone.
+    # Corpora with normal capitalization are unchanged.
     people = SubwordTokenizer.train_from_lines(["The cat", "The dog"], 290)
     assert known_capitals(people) is None
     assert known_capitals(SubwordTokenizer.train_from_lines(["a b"], 263)) == (
@@ -104,9 +104,7 @@ def test_empty_translations_are_counted():
     assert count_blanks([], []) == ""
 
 
-def test_a_model_that_writes_nothing_says_so(
-    quick, tmp_path, monkeypatch, capsys
-):
+def test_empty_translations_are_reported(quick, tmp_path, monkeypatch, capsys):
     folder, _ = quick
     mute = tmp_path / "mute"
     mute.mkdir()
@@ -114,7 +112,7 @@ def test_a_model_that_writes_nothing_says_so(
         (folder / "tokenizer.model").read_bytes()
     )
     model = keras.saving.load_model(folder / "model.keras", compile=False)
-    # All scores are equal: the first id wins, and it is no word.
+    # All scores are equal: the first id wins, which is not a word.
     for variable in model.trainable_variables:
         variable.assign(0 * variable)
     model.save(mute / "model.keras")
@@ -126,7 +124,7 @@ def test_a_model_that_writes_nothing_says_so(
     assert "2 of 2 translations are empty" in said.err
 
 
-def test_a_corpus_of_ones_own(tmp_path, monkeypatch, capsys):
+def test_user_corpus(tmp_path, monkeypatch, capsys):
     pairs = phrase_grammar.generate_pairs(600, seed=3)
     (tmp_path / "en.txt").write_text("\n".join(e for e, _ in pairs), "utf-8")
     (tmp_path / "es.txt").write_text("\n".join(s for _, s in pairs), "utf-8")
@@ -146,7 +144,7 @@ def test_a_corpus_of_ones_own(tmp_path, monkeypatch, capsys):
         (b"caf\xe9\tcaf\xe9\n", "not UTF-8"),
     ],
 )
-def test_bad_data_gets_one_line_and_status_2(
+def test_invalid_data_exits_with_one_line_and_status_2(
     content, answer, tmp_path, monkeypatch, capsys
 ):
     path = tmp_path / "data.tsv"
@@ -156,7 +154,7 @@ def test_bad_data_gets_one_line_and_status_2(
     assert answer in said
 
 
-def test_files_of_unequal_length_get_one_line_and_status_2(
+def test_unequal_files_exit_with_one_line_and_status_2(
     tmp_path, monkeypatch, capsys
 ):
     (tmp_path / "a").write_text("one\ntwo\n")
@@ -170,7 +168,7 @@ def test_files_of_unequal_length_get_one_line_and_status_2(
 @pytest.mark.parametrize(
     ("name", "value"), [("MINUTES", "soon"), ("WIDTH", "-1"), ("EPOCHS", "0")]
 )
-def test_a_bad_setting_gets_one_line_and_status_2(
+def test_invalid_setting_exits_with_one_line_and_status_2(
     name, value, monkeypatch, capsys
 ):
     assert f"{name} must be" in complaint(
@@ -184,21 +182,19 @@ def test_a_bad_setting_gets_one_line_and_status_2(
         (" -- WIDHT=3", "WIDTH"),
         ("k -- KERAS_BACKEND=jax EPOCH=1", "EPOCHS"),
         (" -- width=3", "WIDTH"),
-        # GNU make 3.81, where there are no options.
+        # GNU make 3.81, without options.
         (" WIDHT=3", "WIDTH"),
         ("WIDHT=3", "WIDTH"),
         ("w --jobserver-auth=3,4 -- VOCAB=9", "VOCABULARY"),
         (" -- DATASET=x", "DATA"),
     ],
 )
-def test_a_misspelt_setting_starts_no_training(
-    flags, meant, monkeypatch, capsys
-):
+def test_misspelled_setting_is_an_error(flags, meant, monkeypatch, capsys):
     said = complaint(run, monkeypatch, capsys, MAKEFLAGS=flags)
     assert f"did you mean {meant}?" in said
 
 
-def test_what_else_make_is_told_is_no_misspelt_setting():
+def test_other_make_variables_are_allowed():
     flags = (
         "w -- OUT=a\\ MINUTE=b WIDTH=64 BACKENDS=jax TESTS=x TABLE=y WORKERS=2 "
         "PYTHON=p DATE=x TUTORIALS= DOCS_EXECUTE=on XLA_FLAGS=--x=y "
@@ -207,7 +203,7 @@ def test_what_else_make_is_told_is_no_misspelt_setting():
     assert read_settings({"MAKEFLAGS": flags}) == Settings()
 
 
-def test_a_quick_run_leaves_the_trained_model_alone():
+def test_quick_run_does_not_overwrite_the_trained_model():
     folders = {
         read_settings(given).out
         for given in ({}, {"QUICK": "1"}, {"DATA": "x"})
@@ -216,7 +212,9 @@ def test_a_quick_run_leaves_the_trained_model_alone():
     assert read_settings({"QUICK": "1", "OUT": "here"}).out.name == "here"
 
 
-def test_a_folder_without_a_model_gets_one_line(tmp_path, monkeypatch, capsys):
+def test_folder_without_a_model_exits_with_one_line(
+    tmp_path, monkeypatch, capsys
+):
     assert "model.keras" in complaint(run, monkeypatch, capsys, MODEL=tmp_path)
 
 
@@ -228,7 +226,7 @@ def test_bleu_counts_every_reference():
     assert bleu(translations, first_only).score < 40
 
 
-def test_the_loaded_model_is_the_saved_one(quick):
+def test_loaded_model_matches_the_saved_one(quick):
     folder, _ = quick
     model = keras.saving.load_model(folder / "model.keras")
     ids = np.array([[260, 270, 2]]), np.array([[1, 260]])
@@ -239,11 +237,11 @@ def test_the_loaded_model_is_the_saved_one(quick):
     )
 
 
-def test_the_answers_to_the_exercises():
+def test_answers_to_the_exercises():
     layer = MultiHeadAttention(num_heads=2, key_dim=64)
     layer.build((None, None, 128), (None, None, 128))
     assert layer.count_params() == 66_048
-    # Steps of a schedule count from 0.
+    # Schedules count steps from 0.
     rate = WarmupSchedule(128, 400, 0.8)
     rates = [float(rate(step)) for step in (398, 399, 400)]
     assert max(rates) == rates[1] == pytest.approx(0.0035, abs=5e-5)

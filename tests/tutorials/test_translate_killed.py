@@ -1,4 +1,4 @@
-"""`make translate`, killed in the midst of training, goes on."""
+"""`make translate` resumes after it was killed during training."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from translate_settings import Settings, identity, read_settings
 
 from tests.tutorials.programs import complaint, runner
 
-# What a training resumes with is tested on every backend in tests/training.
+# Resuming is tested on every backend in tests/training.
 pytestmark = pytest.mark.one_backend
 
 TUTORIAL = pathlib.Path(__file__).parents[2] / "tutorials/translate.py"
@@ -52,7 +52,7 @@ def killed(tmp_path_factory):
     return folder
 
 
-def test_another_run_is_told_what_differs(killed, monkeypatch, capsys):
+def test_different_settings_are_reported(killed, monkeypatch, capsys):
     before = sorted(killed.glob("backup/*"))
     said = complaint(run, monkeypatch, capsys, OUT=killed, DROPOUT="0.2")
     assert "dropout was 0.1 and is 0.2" in said
@@ -60,15 +60,15 @@ def test_another_run_is_told_what_differs(killed, monkeypatch, capsys):
     assert sorted(killed.glob("backup/*")) == before
 
 
-def test_the_same_run_goes_on_and_ends_the_same(
+def test_resumed_run_gives_the_same_result(
     killed, tmp_path, monkeypatch, capsys
 ):
     run(monkeypatch, OUT=tmp_path)
     calm = capsys.readouterr().out
     run(monkeypatch, OUT=killed)
     resumed = capsys.readouterr().out
-    assert "goes on after" not in calm
-    assert "TrainingBackup: goes on after" in resumed
+    assert "resuming after" not in calm
+    assert "TrainingBackup: resuming after" in resumed
     for folder in (killed, tmp_path):
         assert not (folder / "backup").exists()
 
@@ -88,7 +88,7 @@ def test_the_same_run_goes_on_and_ends_the_same(
         )
 
 
-def test_what_may_change_between_the_pieces():
+def test_settings_that_may_change_when_resuming():
     run = read_settings({"DROPOUT": "0.2", "FRESH": "1"})
     assert run.fresh and run.dropout == 0.2
     assert identity(run)["dropout"] == 0.2
@@ -97,7 +97,7 @@ def test_what_may_change_between_the_pieces():
     json.dumps(identity(run))
 
 
-def test_the_clock_counts_all_pieces():
+def test_training_time_includes_earlier_runs():
     def begun():
         log = TrainingLog(minutes=1, tokens_per_epoch=100)
         log.on_train_begin()

@@ -1,4 +1,4 @@
-"""The tutorial on what attention is good for: a quick run, bad input."""
+"""The tutorial on the claims about attention: a quick run, invalid input."""
 
 import json
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.one_backend("torch")
 run = runner("why_attention", why_attention_settings.Settings)
 
 
-def test_a_quick_run_measures_every_claim(tmp_path):
+def test_quick_run_measures_every_claim(tmp_path):
     said = printed(run, QUICK=1, OUT=tmp_path)
     results = json.loads((tmp_path / "results.json").read_text("utf-8"))
     assert results["steps"]["recurrent"] == results["steps"]["lengths"]
@@ -26,6 +26,8 @@ def test_a_quick_run_measures_every_claim(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["BLOCKS", "ROWS"])
-def test_bad_input_gets_one_line_and_status_2(name, monkeypatch, capsys):
+def test_invalid_input_exits_with_one_line_and_status_2(
+    name, monkeypatch, capsys
+):
     said = complaint(run, monkeypatch, capsys, **{name: "none"})
     assert f"{name} must be a positive number" in said

@@ -1,4 +1,4 @@
-"""What the tutorial on the claims of lectures measures with."""
+"""Measures of the tutorial on the claims about attention."""
 
 import itertools
 
@@ -21,7 +21,7 @@ GRAPHS = {
 
 
 def edges_of(graph):
-    """Edges from (layer, token) to (layer, token); layer 0 is the input."""
+    """Returns edges between (layer, token) pairs; layer 0 is the input."""
     for number, layer in enumerate(graph, start=1):
         for token, (below, beside) in enumerate(layer):
             for place in below:
@@ -31,7 +31,7 @@ def edges_of(graph):
 
 
 def all_paths(graph):
-    """{(input, output): set of path lengths}, by walking every path."""
+    """Returns {(input, output): set of path lengths} by enumeration."""
     following = {}
     for start, end in edges_of(graph):
         following.setdefault(start, []).append(end)
@@ -49,7 +49,7 @@ def all_paths(graph):
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-def test_paths_and_steps_by_walking_every_path(name):
+def test_paths_and_steps_match_enumeration(name):
     graph = GRAPHS[name]
     paths, reach = all_paths(graph), token_graph.reach(graph)
     for origin, output in itertools.product(range(7), repeat=2):
@@ -59,7 +59,7 @@ def test_paths_and_steps_by_walking_every_path(name):
     assert token_graph.steps(graph) == max(map(max, paths.values()))
 
 
-def test_what_convolutions_need_by_hand():
+def test_convolution_depths():
     (layer,) = token_graph.convolutional(5, 3, [2])
     assert [list(needs.below) for needs in layer] == [
         *([0], [1], [0, 2], [1, 3], [0, 2, 4])
@@ -79,7 +79,7 @@ def test_steps_of_the_three_networks(length):
     assert token_graph.steps(token_graph.self_attention(length)) == 1
 
 
-def test_the_answer_to_the_exercise():
+def test_answer_to_the_exercise():
     gaps = [3**i for i in range(7)]
     graph = token_graph.convolutional(2048, 3, gaps)
     assert token_graph.steps(graph) == 7
@@ -88,7 +88,7 @@ def test_the_answer_to_the_exercise():
     assert np.isinf(token_graph.distances(fewer, 0)[-1])
 
 
-def test_gradients_of_a_recurrent_layer_by_hand():
+def test_gradients_of_a_recurrent_layer_match_numpy():
     """h_t = tanh(x_t W + h_(t-1) U), by the chain rule in NumPy."""
     rows, length, width = 2, 5, 3
     generator = np.random.default_rng(1)
@@ -109,7 +109,7 @@ def test_gradients_of_a_recurrent_layer_by_hand():
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
-def test_gradients_leave_the_layer_as_it_is():
+def test_gradients_do_not_change_the_layer():
     layer = keras.layers.Dense(2)
     layer.build((None, 4, 3))
     before = layer.get_weights()
@@ -121,14 +121,14 @@ def test_gradients_leave_the_layer_as_it_is():
 @pytest.mark.parametrize(
     "inputs, direction", [((4, 3), (4, 3)), ((2, 4, 3), (1, 3))]
 )
-def test_gradients_of_other_shapes(inputs, direction):
+def test_invalid_gradient_arguments_raise(inputs, direction):
     with pytest.raises(ValueError, match="`inputs` must be of shape"):
         input_gradients.input_gradients(
             keras.layers.Dense(3), np.ones(inputs), np.ones(direction)
         )
 
 
-def test_one_capital_in_each_row():
+def test_each_row_has_one_capital():
     data = recall_task.draw(1000, 12, seed=2)
     assert data.tokens.shape == (1000, 12)
     for tokens, answer, distance in zip(*data, strict=True):
@@ -141,7 +141,7 @@ def test_one_capital_in_each_row():
     assert set(data.answers.tolist()) == set(range(8))
 
 
-def test_the_same_seed_draws_the_same():
+def test_draws_are_deterministic():
     first, again, other = (recall_task.draw(9, 5, seed=s) for s in (1, 1, 2))
     for one, same, different in zip(first, again, other, strict=True):
         np.testing.assert_array_equal(one, same)
@@ -158,7 +158,7 @@ def test_averages_by_distance():
 
 
 @pytest.mark.parametrize("arguments", [(-1, 5), (3, 1)])
-def test_rows_that_cannot_be_drawn(arguments):
+def test_invalid_row_arguments_raise(arguments):
     with pytest.raises(ValueError, match=r"Received: (count=-1|length=1)"):
         recall_task.draw(*arguments)
 

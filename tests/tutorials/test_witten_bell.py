@@ -1,4 +1,4 @@
-"""Counting: against the formula, and against figures of other people."""
+"""Witten-Bell smoothing against the formula and published values."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ pytestmark = pytest.mark.one_backend
 
 
 def by_formula(ids, context, character, size):
-    """The probability of one character, by its definition."""
+    """Returns the probability of one character by definition."""
     shorter = (
         by_formula(ids, context[1:], character, size) if context else 1 / size
     )
@@ -34,7 +34,7 @@ def by_formula(ids, context, character, size):
     st.lists(st.integers(0, 3), min_size=1, max_size=12),
     st.integers(1, 4),
 )
-def test_losses_are_those_of_the_formula(train, ids, order):
+def test_losses_match_the_formula(train, ids, order):
     losses = WittenBell(np.array(train), 4, order).losses(np.array(ids))
     assert losses.shape == (order, len(ids))
     for n in range(1, order + 1):
@@ -52,6 +52,6 @@ def test_probabilities_sum_to_one():
         assert np.exp(-np.array(rows)).sum() == pytest.approx(1)
 
 
-def test_too_long_an_order():
+def test_too_high_order_raises():
     with pytest.raises(ValueError, match=r"below 2\*\*63"):
         WittenBell(np.zeros(9, int), 1000, 7)

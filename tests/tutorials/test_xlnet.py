@@ -1,4 +1,4 @@
-"""The program on XLNet: quick runs, what it keeps, bad input."""
+"""The XLNet tutorial: quick runs, saved models, invalid input."""
 
 import json
 
@@ -19,12 +19,12 @@ TEXT = ["the old cat saw a bird", "a bird saw the old cat"] * 4
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory):
-    """The folder of a quick run, and what the run printed."""
+    """The folder of a quick run, and its printed output."""
     folder = tmp_path_factory.mktemp("xlnet")
     return folder, printed(run, QUICK=1, OUT=folder)
 
 
-def test_a_quick_run_says_what_it_does_and_what_is_next(quick):
+def test_quick_run_prints_results_and_next_steps(quick):
     folder, said = quick
     results = json.loads((folder / "results.json").read_text("utf-8"))
     assert results["xlnet"]["steps"] == results["bert"]["steps"] > 0
@@ -32,7 +32,7 @@ def test_a_quick_run_says_what_it_does_and_what_is_next(quick):
     for found in results["fine-tuned"].values():
         assert len(found["scores"]) == 1 and 0 <= found["scores"][0] <= 1
     cities = results["new york"]
-    # However long it learns: places that are guessed alone.
+    # BERT predicts each token independently, however long it trains.
     assert cities["BERT"]["nats"] > 3.4
     assert said.count(": 1.000000") == 5
     assert said.count(" content ") == 6  # each token moves that, and no guess
@@ -44,7 +44,7 @@ def test_a_quick_run_says_what_it_does_and_what_is_next(quick):
     assert model.vocabulary_size == tokenizer.vocabulary_size
 
 
-def test_documents_and_a_bert_of_ones_own(tmp_path, monkeypatch, capsys, quick):
+def test_user_documents_and_bert_model(tmp_path, monkeypatch, capsys, quick):
     import bert_settings
 
     text = tmp_path / "text.txt"
@@ -77,14 +77,14 @@ def test_documents_and_a_bert_of_ones_own(tmp_path, monkeypatch, capsys, quick):
         ({"RATES": "high"}, "RATES must be positive numbers"),
     ],
 )
-def test_bad_input_gets_one_line_and_status_2(
+def test_invalid_input_exits_with_one_line_and_status_2(
     values, answer, monkeypatch, capsys
 ):
     said = complaint(run, monkeypatch, capsys, **values)
     assert answer in said
 
 
-def test_batches_are_drawn_anew_each_time():
+def test_batches_differ_per_epoch():
     tokenizer = WordPieceTokenizer.train_from_lines(TEXT, 40)
     documents = [tokenizer.encode(TEXT) for _ in range(4)]
     pairs = sentence_pairs(documents, 21, seed=0)
@@ -94,7 +94,7 @@ def test_batches_are_drawn_anew_each_time():
     batches.set_epoch(1)
     drawn = [permuted(pairs[:2], tokenizer, 24, draw) for draw in (1, 2)]
     assert (drawn[0][0]["order"] != drawn[1][0]["order"]).any()
-    # What is guessed stands at its place, and comes behind all others.
+    # Targets are at their positions and last in the permutation order.
     places = inputs["target_positions"]
     there = labels >= 0
     at_places = np.take_along_axis(inputs["token_ids"], places, 1)

@@ -1,1 +1,1 @@
-"""Mutation testing: does a test fail when a line of the library is wrong?"""
+"""Mutation testing of the library."""

@@ -15,12 +15,13 @@ from tools.mutants.running import run_mutants
 
 ROOT = pathlib.Path(__file__).parents[2]
 DESCRIPTION = """\
-Draws random mutants of the library, runs for each of them the tests that cover
-its lines (fastest first, until one fails), and lists the mutants that survive.
+Draws random mutants of the library, runs the tests that cover the lines of each
+(fastest first, until one fails), and lists the mutants that survive.
 
-All tests first run once under coverage.py, which records the lines of each. The
-backend is KERAS_BACKEND (default: torch). The report, with the list of mutants,
-is written to the folder --out; --mutants REPORT runs the same list again."""
+All tests first run once under coverage.py, which records the lines that each
+test covers. The backend is KERAS_BACKEND (default: torch). The report, with the
+list of mutants, is written to the folder --out; --mutants REPORT runs the same
+list again."""
 
 
 def main(arguments):
@@ -31,34 +32,34 @@ def main(arguments):
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("--number", type=int, default=100, help="how many (default 100)")
-    add("--seed", type=int, default=0, help="of the draw (default 0)")
-    add("--mutants", type=pathlib.Path, help="a report whose list to run again")
+    add("--number", type=int, default=100, help="mutants (default 100)")
+    add("--seed", type=int, default=0, help="random seed (default 0)")
+    add("--mutants", type=pathlib.Path, help="report whose list to run again")
     add("--tree", type=pathlib.Path, default=ROOT, help="checkout to test")
     add("--out", type=pathlib.Path, default=ROOT / "runs" / "mutants")
-    add("--tests", default="tests", help="the tests that run (default all)")
+    add("--tests", default="tests", help="tests to run (default all)")
     add("--workers", type=int, default=2, help="processes (default 2)")
-    add("--limit", type=float, default=300, help="seconds for each mutant")
-    add("--coverage", type=pathlib.Path, help="a folder to reuse, of run_tests")
-    asked = parser.parse_args(arguments)
-    tree, out = asked.tree.resolve(), asked.out.resolve()
+    add("--limit", type=float, default=300, help="seconds per mutant")
+    add("--coverage", type=pathlib.Path, help="coverage folder to reuse")
+    options = parser.parse_args(arguments)
+    tree, out = options.tree.resolve(), options.out.resolve()
     out.mkdir(parents=True, exist_ok=True)
-    if asked.mutants:
-        report = json.loads(asked.mutants.read_text(encoding="utf-8"))
+    if options.mutants:
+        report = json.loads(options.mutants.read_text(encoding="utf-8"))
         mutants = [Mutant(**fields) for fields in report["mutants"]]
-        # A test that killed a mutant then is tried first now.
+        # Tests that killed mutants in that run are tried first.
         killers = {result["by"] for result in report.get("results", ())}
     else:
         killers = set()
-        mutants = draw(tree, asked.number, asked.seed)
+        mutants = draw(tree, options.number, options.seed)
     backend = os.environ.setdefault("KERAS_BACKEND", "torch")
-    recorded = asked.coverage or out / "coverage"
-    if not asked.coverage:
+    recorded = options.coverage or out / "coverage"
+    if not options.coverage:
         subprocess.run(
             [
                 *(sys.executable, "-m", "tools.run_tests"),
                 *("--backends", backend),
-                *("--tests", asked.tests, "--coverage", str(recorded)),
+                *("--tests", options.tests, "--coverage", str(recorded)),
             ],
             cwd=tree,
             check=True,
@@ -66,7 +67,7 @@ def main(arguments):
     coverage = TestCoverage.read(tree, recorded, backend)
     outcomes = []
     for outcome in run_mutants(
-        mutants, coverage, tree, out, asked.workers, asked.limit, killers
+        mutants, coverage, tree, out, options.workers, options.limit, killers
     ):
         outcomes.append(outcome)
         print(
@@ -74,7 +75,7 @@ def main(arguments):
             f"{outcome.seconds} s: {outcome.mutant.name}",
             flush=True,
         )
-        _write(out / "report.json", tree, asked.seed, mutants, outcomes)
+        _write(out / "report.json", tree, options.seed, mutants, outcomes)
     counts = collections.Counter(outcome.result for outcome in outcomes)
     print(", ".join(f"{counts[name]} {name}" for name in sorted(counts)))
     for outcome in outcomes:
@@ -85,7 +86,7 @@ def main(arguments):
 
 
 def _write(path, tree, seed, mutants, outcomes):
-    """Writes the list of mutants, and what became of each so far."""
+    """Writes the list of mutants and the results so far."""
     commit = subprocess.run(
         ["git", "rev-parse", "HEAD:keras_attn"],
         cwd=tree,

@@ -1,4 +1,4 @@
-"""Which tests cover which lines, and how long each test takes."""
+"""The lines covered by each test, and the time of each test."""
 
 import collections
 import json
@@ -13,7 +13,7 @@ class TestCoverage:
     Args:
         contexts: dict from the relative path of a module to a dict from a line
             to the ids of the tests that run it.
-        seconds: dict from the id of a test to its time, set-up included.
+        seconds: dict from the id of a test to its time, including setup.
     """
 
     # pytest looks for tests in classes of this name.
@@ -51,10 +51,11 @@ class TestCoverage:
         return cls(contexts, seconds)
 
     def tests_of(self, mutant):
-        """Ids of the tests that cover a line of the mutant, fastest first.
+        """Returns ids of the tests that cover a line of the mutant.
 
-        Lines that run at import time only, such as the default of an argument,
-        belong to no test: all tests of the module are returned for them.
+        The fastest come first. Lines that run at import time only, such as
+        default arguments, belong to no test: all tests that cover the module
+        are returned for them.
         """
         lines = self._contexts[mutant.path]
         chosen = set()

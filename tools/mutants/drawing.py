@@ -27,9 +27,9 @@ class Mutant:
     Attributes:
         path: str. The module, relative to the root of the tree.
         operator: str. The operator of cosmic-ray that makes the change.
-        occurrence: int. Which of the operator's positions in the module.
+        occurrence: int. Index of the operator's position in the module.
         first_line: int, from 1. The first line that changes.
-        last_line: int. The last one.
+        last_line: int. The last line that changes.
     """
 
     path: str
@@ -40,7 +40,7 @@ class Mutant:
 
     @property
     def name(self):
-        """Where it is and what it does, such as `ops/a.py:3 AddNot`."""
+        """Module, line and operator, such as `ops/a.py:3 AddNot #0`."""
         operator = self.operator.removeprefix("core/")
         path = self.path.removeprefix("keras_attn/")
         return f"{path}:{self.first_line} {operator} #{self.occurrence}"
@@ -49,8 +49,7 @@ class Mutant:
 def list_mutants(root):
     """Lists all mutants of the tree at `root`, in a fixed order.
 
-    Operators that need arguments are left out, as cosmic-ray does unless it is
-    given some.
+    Operators that need arguments are left out, as in cosmic-ray by default.
 
     Args:
         root: `pathlib.Path` of a checkout.
@@ -86,11 +85,11 @@ def list_mutants(root):
 
 
 def draw(root, number, seed):
-    """Draws some of all mutants, the same ones for the same tree and seed.
+    """Draws some mutants, deterministically for a tree and a seed.
 
     Args:
         root: `pathlib.Path` of a checkout.
-        number: int. How many.
+        number: int. Number of mutants.
         seed: int.
 
     Returns:

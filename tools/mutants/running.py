@@ -104,7 +104,7 @@ class _Run:
         self.start()
 
     def start(self):
-        """Starts the next part of its tests."""
+        """Starts the next part of the tests."""
         self.process = _fork(self.tree, self._parts.pop(0), self._log)
 
     def stop_if_late(self):
@@ -170,7 +170,7 @@ def _check_unmutated(mutants, coverage, tree, folder):
 
 
 def _copy(root, folder):
-    """Copies what git tracks."""
+    """Copies the tracked files."""
     shutil.rmtree(folder, ignore_errors=True)
     listed = subprocess.run(
         ["git", "ls-files", "-z"], cwd=root, capture_output=True, check=True

@@ -1,4 +1,1 @@
-"""Looks at the built site in headless Chromium.
-
-`python -m tools.site` is the command; it says what it can do.
-"""
+"""Checks the built site in headless Chromium: `python -m tools.site --help`."""

@@ -11,24 +11,23 @@ from tools.site.server import serve
 from tools.site.tab import VARIANTS, Tab
 
 DESCRIPTION = """\
-Opens every page of a built site in headless Chromium, in a desktop's and in a
-phone's window, light and dark, and says what is wrong with it, and what some
-readers cannot see or reach."""
+Opens every page of a built site in headless Chromium, in a desktop and a phone
+window, light and dark, and reports errors and accessibility problems."""
 
 
 def look(site, browser, variant, pictures=None, reach=None):
-    """Looks at every page of a site in one way.
+    """Checks every page of a site in one variant.
 
     Args:
-        site: path of the folder that holds the built site.
+        site: path of the built site.
         browser: a running `Browser`.
         variant: `Variant`.
-        pictures: path of a folder for pictures of the pages; default: none.
-        reach: set of str. The pages that are looked at for barriers; default:
-            all, at a second or two each.
+        pictures: path of a folder for screenshots. Default: no screenshots.
+        reach: set of str. The pages checked for accessibility, which takes a
+            second or two each. Default: all.
 
     Returns:
-        Dict of page, relative to the site, to list of what is wrong with it.
+        Dict from page, relative to the site, to list of problems.
     """
     site = pathlib.Path(site)
     found = {}
@@ -58,24 +57,24 @@ def main(arguments):
     parser = argparse.ArgumentParser(
         prog="python -m tools.site", description=DESCRIPTION
     )
-    parser.add_argument("site", help="the folder that holds the built site")
+    parser.add_argument("site", help="folder of the built site")
     parser.add_argument(
-        "--pictures", metavar="FOLDER", help="write pictures of the pages here"
+        "--pictures", metavar="FOLDER", help="folder for screenshots"
     )
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     program = find_browser()
     if not program:
         print("site: no Chromium is installed", file=sys.stderr)
         return 2
-    if not (pathlib.Path(asked.site) / "index.html").is_file():
-        print(f"site: no index.html in {asked.site}", file=sys.stderr)
+    if not (pathlib.Path(options.site) / "index.html").is_file():
+        print(f"site: no index.html in {options.site}", file=sys.stderr)
         return 2
-    if asked.pictures:
-        pathlib.Path(asked.pictures).mkdir(parents=True, exist_ok=True)
+    if options.pictures:
+        pathlib.Path(options.pictures).mkdir(parents=True, exist_ok=True)
     wrong = 0
     with Browser(program) as browser:
         for variant in VARIANTS:
-            found = look(asked.site, browser, variant, asked.pictures)
+            found = look(options.site, browser, variant, options.pictures)
             print(f"{variant.name}: {len(found)} pages")
             for page, complaints in found.items():
                 for complaint in complaints:

@@ -1,10 +1,10 @@
-"""Says what of a page some readers cannot see, hear or reach."""
+"""Accessibility checks of a page with axe."""
 
 import pathlib
 
 _AXE = pathlib.Path(__file__).with_name("axe") / "axe.min.js"
-# What is serious or critical by axe's own measure, and stands in the WCAG 2 A
-# and AA, or is good practice.
+# Violations of WCAG 2 A and AA or of best practices that axe rates serious or
+# critical.
 _RUN = """
 (async () => {
   const found = await axe.run(document, {
@@ -22,14 +22,14 @@ _RUN = """
 
 
 def barriers(tab):
-    """Asks axe (https://github.com/dequelabs/axe-core) about an open page.
+    """Runs axe (https://github.com/dequelabs/axe-core) on an open page.
 
     Args:
         tab: `tools.site.tab.Tab`, in which a page is open.
 
     Returns:
-        List of str: rules that are broken in a serious or critical way, how
-        often, and where first. Empty: axe found none; a person may.
+        List of str: serious or critical violations, with the rule, the number
+        of elements and the first one. Empty if axe found none.
     """
     tab.evaluate(_AXE.read_text(encoding="utf-8") + "\n0")
     return [

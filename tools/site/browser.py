@@ -1,4 +1,4 @@
-"""Drives headless Chromium over its DevTools protocol, through two pipes.
+"""Controls headless Chromium over the DevTools protocol, through two pipes.
 
 https://chromedevtools.github.io/devtools-protocol/
 """
@@ -27,13 +27,13 @@ _FLAGS = (
     "--disable-sync",
     "--hide-scrollbars",
     "--no-first-run",
-    # A page that asks another host is found out, and not answered.
+    # Requests to other hosts fail, and the checks report them.
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
 
 
 class BrowserError(Exception):
-    """Says what the browser refused, or that it no longer answers."""
+    """A command failed, or the browser no longer answers."""
 
 
 def find_browser():
@@ -42,11 +42,11 @@ def find_browser():
 
 
 class Browser:
-    """Holds one running Chromium; to be used in a `with`.
+    """A running Chromium, as a context manager.
 
     Args:
         program: path of Chromium.
-        seconds: float. How long an answer may take. Default 30.
+        seconds: float. Timeout of an answer. Default: 30.
     """
 
     def __init__(self, program, seconds=30.0):
@@ -71,7 +71,7 @@ class Browser:
 
     def _start(self, folder, started):
         root = hasattr(os, "geteuid") and os.geteuid() == 0
-        # The sandbox of Chromium refuses to be started by root.
+        # Chromium's sandbox does not run as root.
         flags = [*_FLAGS, *["--no-sandbox"] * root]
         read, self._to = _pipe()
         self._from, write = _pipe()
@@ -101,11 +101,11 @@ class Browser:
         self.call("Browser.getVersion")
 
     def listen(self, session, listener):
-        """Hands the events of a session to `listener(method, params)`."""
+        """Calls `listener(method, params)` for each event of a session."""
         self._listeners[session] = listener
 
     def send(self, method, session=None, **params):
-        """Sends a command, does not wait, and returns its number."""
+        """Sends a command without waiting, and returns its number."""
         self._number += 1
         message = {"id": self._number, "method": method, "params": params}
         if session:
@@ -118,14 +118,14 @@ class Browser:
 
         Args:
             method: str, such as `"Page.navigate"`.
-            session: str. The session of a tab; default: the browser itself.
-            **params: what the command takes.
+            session: str. The session of a tab. Default: the browser itself.
+            **params: parameters of the command.
 
         Returns:
             Dict.
 
         Raises:
-            BrowserError: the command failed, or was not answered in time.
+            BrowserError: the command failed or timed out.
         """
         number = self.send(method, session, **params)
         answer = self.wait(lambda m: m.get("id") == number, method)
@@ -133,18 +133,18 @@ class Browser:
             raise BrowserError(f"{method}: {answer['error']['message']}")
         return answer["result"]
 
-    def wait(self, wanted, what):
-        """Reads until a message comes for which `wanted` is true.
+    def wait(self, accept, what):
+        """Reads messages until `accept` returns True for one.
 
         Args:
-            wanted: callable on a message, a dict.
-            what: str. What is waited for, to be named where it never comes.
+            accept: callable on a message, a dict.
+            what: str. What is waited for, for the error message.
 
         Returns:
             The message.
 
         Raises:
-            BrowserError: it did not come in time.
+            BrowserError: no such message arrived in time.
         """
         deadline = time.monotonic() + self.seconds
         while True:
@@ -153,7 +153,7 @@ class Browser:
                 listener = self._listeners.get(message.get("sessionId"))
                 if listener:
                     listener(message["method"], message["params"])
-            if wanted(message):
+            if accept(message):
                 return message
 
     def _read(self, deadline, what):
@@ -170,7 +170,7 @@ class Browser:
 
 
 def _pipe():
-    # High numbers, so that 3 and 4 are free in the process to come.
+    # High numbers, so that 3 and 4 are free in the new process.
     ends = []
     for end in os.pipe():
         ends.append(fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10))

@@ -1,4 +1,4 @@
-"""Says what is wrong with a page, as a reader would see it."""
+"""Checks of a rendered page."""
 
 import pathlib
 import urllib.parse
@@ -9,17 +9,17 @@ _SCHEMES = {"default": False, "slate": True}
 
 
 def check(tab, url):
-    """Opens a page in a tab and lists what is wrong with it.
+    """Opens a page in a tab and lists its problems.
 
     Args:
         tab: `tools.site.tab.Tab`.
         url: str. The page.
 
     Returns:
-        List of str: errors of scripts and on the console, files that did not
-        come, requests to another host, pictures that are not shown, formulas
-        that are not rendered, what is wider than the window, and a colour
-        scheme that is not the one the reader prefers. Empty: nothing is wrong.
+        List of str: script and console errors, files that failed to load,
+        requests to another host, images not shown, formulas not rendered,
+        elements wider than the window, and a color scheme other than the
+        preferred one. Empty if there are none.
     """
     tab.open(url)
     seen = tab.evaluate(PROBE)
@@ -28,16 +28,16 @@ def check(tab, url):
 
 
 def heard(events, host):
-    """Reads what a tab heard of the browser.
+    """Reports problems in the events of a tab.
 
     Args:
         events: list of pairs, method and parameters: `Tab.events`.
-        host: str. The one host that may be asked.
+        host: str. The only host that pages may send requests to.
 
     Yields:
-        Str: errors, files that did not come, requests to another host.
+        Str: errors, files that failed to load, requests to another host.
     """
-    asked = {}
+    requested = {}
     for method, params in events:
         if method == "Runtime.exceptionThrown":
             details = params["exceptionDetails"]
@@ -45,30 +45,30 @@ def heard(events, host):
             yield f"script error: {what or details['text']}"
         elif method == "Runtime.consoleAPICalled":
             if params["type"] in ("assert", "error"):
-                said = (
+                values = (
                     a.get("value", a.get("description")) for a in params["args"]
                 )
-                yield f"console: {' '.join(map(str, said))}"
+                yield f"console: {' '.join(map(str, values))}"
         elif method == "Log.entryAdded":
             entry = params["entry"]
-            # What the network failed to bring is told below, by its name.
+            # Network errors are reported below, with the address.
             if entry["level"] == "error" and entry["source"] != "network":
                 yield f"console: {entry['text']}"
         elif method == "Network.requestWillBeSent":
             address = params["request"]["url"]
-            asked[params["requestId"]] = address
+            requested[params["requestId"]] = address
             parts = urllib.parse.urlsplit(address)
             if parts.scheme not in _LOCAL and parts.netloc != host:
-                yield f"asks another host: {address}"
+                yield f"request to another host: {address}"
         elif method == "Network.webSocketCreated":
             yield f"opens a socket: {params['url']}"
         elif method == "Network.responseReceived":
             status = params["response"]["status"]
             if status >= 400:
-                yield f"answered by {status}: {params['response']['url']}"
+                yield f"status {status}: {params['response']['url']}"
         elif method == "Network.loadingFailed" and not params.get("canceled"):
-            address = asked.get(params["requestId"], "a file")
-            yield f"did not come: {address} ({params['errorText']})"
+            address = requested.get(params["requestId"], "a file")
+            yield f"failed to load: {address} ({params['errorText']})"
 
 
 def _seen(seen, variant):
@@ -76,11 +76,11 @@ def _seen(seen, variant):
         widest = max(seen["pageWidth"], seen["windowWidth"])
         yield f"the page is {widest} pixels wide, its window {variant.width}"
     for element in seen["wide"]:
-        yield f"sticks out of the window: {element}"
+        yield f"wider than the window: {element}"
     for picture in seen["pictures"]:
-        yield f"picture not shown: {picture}"
+        yield f"image not shown: {picture}"
     for formula in [*seen["formulas"], *seen["typed"]]:
         yield f"formula not rendered: {formula}"
     if seen["scheme"] and _SCHEMES.get(seen["scheme"]) is not variant.dark:
-        wanted = "dark" if variant.dark else "light"
-        yield f"the colour scheme is `{seen['scheme']}`, not {wanted}"
+        expected = "dark" if variant.dark else "light"
+        yield f"the color scheme is `{seen['scheme']}`, not {expected}"

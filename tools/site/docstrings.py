@@ -1,7 +1,7 @@
-"""Tells mkdocstrings of the one section of ours that it does not know.
+"""A griffe extension for the `Call arguments:` section of docstrings.
 
-Keras documents what `call` takes in the class, under `Call arguments:`. Without
-this file the pages show it as running text.
+Keras documents the arguments of `call` in the class docstring, under `Call
+arguments:`, which griffe would show as plain text.
 """
 
 import re
@@ -10,10 +10,10 @@ import griffe
 
 
 class CallArguments(griffe.Extension):
-    """Shows `Call arguments:` as what it is: a list of arguments."""
+    """Shows `Call arguments:` as a list of arguments."""
 
     def on_instance(self, *, obj, **_):
-        """Gives the section a name that the parser knows, and its title."""
+        """Renames the section to `Args:`, with the original title."""
         if obj.docstring:
             obj.docstring.value = re.sub(
                 r"^Call arguments:$",

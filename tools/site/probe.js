@@ -1,5 +1,5 @@
-// Runs in a page, once it is loaded, and returns what can be seen there. A
-// picture that waits for its reader to scroll is fetched now.
+// Runs in a loaded page and returns what is rendered. Lazy images are loaded
+// first.
 (async () => {
   const pictures = [...document.images];
   for (const picture of pictures) picture.loading = "eager";
@@ -18,10 +18,10 @@
   }
 
   const width = document.documentElement.clientWidth;
-  // Only what is read: a menu may wait outside the window.
+  // Only content: menus may be outside the window.
   const content = [...document.querySelectorAll("article *, .md-header *")];
 
-  // Reached by scrolling inside the page, or not drawn at all.
+  // Inside a scrollable element, or not drawn at all.
   const reachable = (element) => {
     for (let e = element; e && e !== document.body; e = e.parentElement) {
       if (["auto", "scroll"].includes(getComputedStyle(e).overflowX)) return true;
@@ -37,7 +37,7 @@
     return box.width > 0 && box.height > 0 && outside && !reachable(element);
   });
 
-  // TeX that a reader would see as it was typed.
+  // TeX shown as source text.
   const typed = [];
   const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (texts.nextNode()) {

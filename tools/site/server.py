@@ -1,4 +1,4 @@
-"""Serves a folder to this machine only."""
+"""A local HTTP server for a folder."""
 
 import contextlib
 import functools
@@ -8,7 +8,7 @@ import threading
 
 @contextlib.contextmanager
 def serve(folder):
-    """Serves a folder over HTTP as long as the `with` lasts.
+    """Serves a folder over HTTP, as a context manager.
 
     Args:
         folder: path.

@@ -1,4 +1,4 @@
-"""One tab of the browser: a window of its own, and what happens in it."""
+"""A browser tab with its own window, and its events."""
 
 import base64
 import pathlib
@@ -8,14 +8,14 @@ from tools.site.browser import BrowserError
 
 
 class Variant(NamedTuple):
-    """A way to look at a page.
+    """The window and the color scheme in which a page is shown.
 
     Args:
         name: str.
-        width: int. Of the window, in CSS pixels.
-        height: int. Likewise.
-        dark: bool. The reader prefers dark pages.
-        mobile: bool. The window is that of a phone.
+        width: int. Width of the window, in CSS pixels.
+        height: int. Height of the window, in CSS pixels.
+        dark: bool. Whether the preferred color scheme is dark.
+        mobile: bool. Whether to emulate a phone.
     """
 
     name: str
@@ -34,7 +34,7 @@ VARIANTS = (
 
 
 class Tab:
-    """A tab that shares nothing with others: no storage, no cache.
+    """An isolated tab: it shares no storage and no cache with others.
 
     Args:
         browser: a running `Browser`.
@@ -59,7 +59,7 @@ class Tab:
         browser.listen(self._session, self._hear)
         for domain in ("Log", "Network", "Page", "Runtime"):
             self.call(f"{domain}.enable")
-        # Workers load files too; they wait until they are listened to.
+        # Workers load files too; they start once their events are captured.
         self.call(
             "Target.setAutoAttach",
             autoAttach=True,
@@ -80,7 +80,7 @@ class Tab:
         )
 
     def close(self):
-        """Closes the tab and forgets what it stored."""
+        """Closes the tab and deletes its storage."""
         self._browser.call(
             "Target.disposeBrowserContext", browserContextId=self._context
         )
@@ -90,7 +90,7 @@ class Tab:
         return self._browser.call(method, self._session, **params)
 
     def open(self, url):
-        """Opens a page and waits until it says that it is loaded."""
+        """Opens a page and waits for its load event."""
         self.events.clear()
         answer = self.call("Page.navigate", url=url)
         if "errorText" in answer:
@@ -127,7 +127,7 @@ class Tab:
         return answer["result"].get("value")
 
     def screenshot(self, path):
-        """Writes a picture of the whole page, as long as it is, as PNG."""
+        """Writes a screenshot of the whole page as PNG."""
         answer = self.call(
             "Page.captureScreenshot", captureBeyondViewport=True, format="png"
         )

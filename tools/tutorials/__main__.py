@@ -11,17 +11,17 @@ from tools.tutorials.scripts import discover
 
 DESCRIPTION = """\
 Runs the tutorials (scripts in percent format in the folder `tutorials`) and
-writes their pages, with outputs, pictures and downloads, to `docs/tutorials`.
+writes their pages, with outputs, figures and downloads, to `docs/tutorials`.
 
   build NAME ...   run these, on the backend KERAS_BACKEND (default: torch)
-  build            run those whose page is not of a full run of what they are
-                   now
-  rewrite NAME ... write these pages anew from the notebooks of their last runs,
-                   with the prose of today; the code must be that of the run
+  build            run those whose page is not from a full run of their current
+                   source
+  rewrite NAME ... write these pages again from the notebooks of their last
+                   runs, with the current prose; the code must be unchanged
   rewrite          the same for all
-  list             list the tutorials, and what is wrong with their pages
+  list             list the tutorials and the state of their pages
 
-With QUICK=1 a tutorial takes a few steps only, and its page says so."""
+With QUICK=1 a tutorial runs only a few steps, and its page says so."""
 
 
 def main(arguments):
@@ -33,9 +33,9 @@ def main(arguments):
     )
     parser.add_argument("command", choices=["build", "rewrite", "list"])
     parser.add_argument("names", nargs="*", metavar="NAME")
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     scripts = discover()
-    unknown = sorted(set(asked.names) - scripts.keys())
+    unknown = sorted(set(options.names) - scripts.keys())
     if unknown:
         return _complain(
             f"NAME must be one of {', '.join(scripts)}. Received: {unknown[0]}"
@@ -43,23 +43,23 @@ def main(arguments):
     chosen = {
         name: script
         for name, script in scripts.items()
-        if name in asked.names or not asked.names
+        if name in options.names or not options.names
     }
     try:
-        return _COMMANDS[asked.command](chosen, bool(asked.names))
+        return _COMMANDS[options.command](chosen, bool(options.names))
     except BuildError as error:
         return _complain(error)
 
 
 def wrong(script, pages=PAGES):
-    """Says what is wrong with the page of a tutorial; empty: nothing is."""
+    """Returns why the page of a tutorial is outdated; "" if it is not."""
     stamp = stamps.read(pages / script.stem)
     if stamp is None:
         return "it has no page"
     changed = stamps.changed(script, stamp)
     if changed:
-        return f"changed since its page was made: {', '.join(changed)}"
-    return "its page is of a quick run" if stamp["quick"] else ""
+        return f"changed since its page was built: {', '.join(changed)}"
+    return "its page is from a quick run" if stamp["quick"] else ""
 
 
 def _build(scripts, named):

@@ -1,4 +1,4 @@
-"""Builds the folder of a tutorial's page."""
+"""Builds the page folder of a tutorial."""
 
 import os
 import pathlib
@@ -26,16 +26,16 @@ def build(script, backend, quick=False, pages=PAGES, say=lambda line: None):
         script: path of the tutorial.
         backend: str. The backend of Keras.
         quick: bool. Run with QUICK=1; the page says so.
-        pages: path. The folder in which the tutorials have theirs.
-        say: callable on a str that tells how far it is. Default: nobody.
+        pages: path. The folder of all tutorial pages.
+        say: callable on a str, for progress messages. Default: no messages.
 
     Returns:
-        Path of the page. Beside it lie the pictures, the notebook, the script,
-        an archive of these with the modules they import, and the stamp.
+        Path of the page. Its folder also has the figures, the notebook, the
+        script, an archive of these with the modules they import, and the stamp.
 
     Raises:
-        BuildError: the tutorial failed, or shows what a page cannot. What an
-            earlier build wrote stays as it was.
+        BuildError: the tutorial failed, or has an output that a page cannot
+            show. The output of an earlier build is kept.
     """
     ran = run(script, backend, quick, say)
     tidy(ran.notebook, ran.paths)
@@ -47,25 +47,25 @@ def build(script, backend, quick=False, pages=PAGES, say=lambda line: None):
 
 
 def rewrite(script, pages=PAGES):
-    """Writes a page anew from the notebook and the stamp of its last run.
+    """Writes a page again from the notebook and the stamp of its last run.
 
     Args:
-        script: path of the tutorial, the one of that run but for its prose.
-        pages: path. The folder in which the tutorials have theirs.
+        script: path of the tutorial. Only its prose may have changed.
+        pages: path. The folder of all tutorial pages.
 
     Returns:
         Path of the page.
 
     Raises:
-        BuildError: there is no page, or the tutorial runs other code now.
-            What an earlier build wrote stays as it was.
+        BuildError: there is no page, or the code has changed. The output of an
+            earlier build is kept.
     """
     folder = pathlib.Path(pages) / script.stem
     stamp = stamps.read(folder)
     changed = stamps.changed(script, stamp)
     if {*changed} - {script.name} or stamp is None:
         raise BuildError(
-            f"{script.name} has to run: changed since its page was made: "
+            f"{script.name} has to run: changed since its page was built: "
             f"{', '.join(changed)}. Build it."
         )
     notebook = (folder / f"{script.stem}.ipynb").read_text(encoding="utf-8")
@@ -76,15 +76,15 @@ def rewrite(script, pages=PAGES):
 
 
 def files(script, notebook, stamp):
-    """Makes all that a page's folder holds.
+    """Returns the files of a page's folder.
 
     Args:
         script: path of the tutorial.
-        notebook: str. Its notebook, as it is written to the folder.
+        notebook: str. The content of its notebook file.
         stamp: dict.
 
     Returns:
-        Dict of file name to bytes, the stamp last.
+        Dict from file name to bytes, the stamp last.
     """
     name = script.stem
     node = nbformat.reads(notebook, as_version=4)
@@ -101,7 +101,7 @@ def files(script, notebook, stamp):
 
 def _write(folder, contents):
     folder.mkdir(parents=True, exist_ok=True)
-    # All is on the disk before the first file is replaced.
+    # All files are on disk before the first one is replaced.
     with tempfile.TemporaryDirectory(dir=folder) as fresh:
         for name, content in contents.items():
             (pathlib.Path(fresh) / name).write_bytes(content)

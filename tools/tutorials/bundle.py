@@ -1,4 +1,4 @@
-"""Packs a tutorial with all that it needs into one archive."""
+"""Packs a tutorial and its dependencies into one archive."""
 
 import io
 import zipfile
@@ -8,7 +8,7 @@ import nbformat
 from tools.tutorials.run import notebook_of
 from tools.tutorials.scripts import with_modules
 
-# The first moment that a ZIP archive can name: equal files, equal archive.
+# The earliest timestamp of the ZIP format: equal files give equal archives.
 _MOMENT = (1980, 1, 1, 0, 0, 0)
 
 
@@ -36,8 +36,9 @@ def pack(script, pictures):
 
     Args:
         script: path of the tutorial.
-        pictures: dict of file name to bytes, those of the page. What the words
-            of the notebook show, without having drawn it yet, comes along.
+        pictures: dict from file name to bytes, the figures of the page. Those
+            shown in Markdown cells are included, because they appear before
+            the code that draws them.
 
     Returns:
         The bytes of a ZIP archive with one folder, named after the tutorial.
@@ -48,14 +49,14 @@ def pack(script, pictures):
         for path in with_modules(script)
     }
     notebook = notebook_of(script)
-    # Without outputs: those are beside the page.
+    # Without outputs, which are in the notebook next to the page.
     files[f"{name}.ipynb"] = nbformat.writes(notebook) + "\n"
     files["README.txt"] = _README.format(name=name)
-    words = [c.source for c in notebook.cells if c.cell_type == "markdown"]
+    markdown = [c.source for c in notebook.cells if c.cell_type == "markdown"]
     files |= {
         file: content
         for file, content in pictures.items()
-        if any(f"]({file})" in text for text in words)
+        if any(f"]({file})" in text for text in markdown)
     }
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:

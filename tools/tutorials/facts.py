@@ -1,4 +1,4 @@
-"""What a running tutorial says of the ground it runs on."""
+"""Backend, versions and machine of a tutorial run."""
 
 import importlib.metadata
 import os
@@ -13,7 +13,7 @@ def facts():
     """Returns backend, versions and machine, as plain data.
 
     Returns:
-        Dict of `backend` (str), `versions` (dict of package to str), and
+        Dict of `backend` (str), `versions` (dict from package to str), and
         `machine` (dict of `cpu` (str), `cores` (int) and `gpu` (bool)).
     """
     import keras
@@ -36,7 +36,7 @@ def facts():
 
 
 def cpu(info=pathlib.Path("/proc/cpuinfo")):
-    """Returns the model of the processor, or its kind where none is told."""
+    """Returns the model of the CPU, or its architecture if unknown."""
     found = None
     if info.is_file():
         found = re.search(r"^model name\s*:\s*(.+)$", info.read_text(), re.M)
@@ -45,7 +45,7 @@ def cpu(info=pathlib.Path("/proc/cpuinfo")):
 
 
 def cores():
-    """Returns how many cores this process may use."""
+    """Returns the number of cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count()

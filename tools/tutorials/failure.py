@@ -1,5 +1,5 @@
-"""The one error that the tutorial builder explains in one sentence."""
+"""The error of the tutorial builder that is shown without a traceback."""
 
 
 class BuildError(Exception):
-    """Says why a tutorial did not become a page."""
+    """The page of a tutorial could not be built."""

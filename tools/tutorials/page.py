@@ -1,4 +1,4 @@
-"""Writes a notebook that has run as plain Markdown and pictures."""
+"""Renders an executed notebook as Markdown and image files."""
 
 import base64
 import html
@@ -10,7 +10,7 @@ from tools.tutorials.stamp import header
 
 
 def render(notebook, stamp, name):
-    """Writes a page.
+    """Renders a page.
 
     Args:
         notebook: `nbformat.NotebookNode` with tidy outputs.
@@ -18,11 +18,11 @@ def render(notebook, stamp, name):
         name: str. Name of the tutorial.
 
     Returns:
-        The Markdown, and a dict of file name to the bytes of a picture.
+        The Markdown, and a dict from file name to the bytes of an image.
 
     Raises:
-        BuildError: the first cell has no title, or a cell that shows a picture
-            or HTML has no `alt` that says what is to be seen.
+        BuildError: the first cell has no title, or a cell that shows an image
+            or HTML has no `alt` text.
     """
     parts, pictures = [], {}
     for number, cell in enumerate(notebook.cells):
@@ -68,7 +68,7 @@ def _alt(cell, number):
     alt = cell.metadata.get("alt")
     if not alt:
         raise BuildError(
-            f"Cell {number} shows a picture: write what is to be seen behind "
-            f'its `# %%`, as alt="...". It starts: {cell.source[:60]!r}'
+            f"Cell {number} shows an image or HTML and needs a description "
+            f'after its `# %%`, as alt="...". It starts: {cell.source[:60]!r}'
         )
     return alt

@@ -1,19 +1,19 @@
-"""Makes the pictures of a notebook small enough to be kept in a repository."""
+"""Compression of notebook images, to keep the repository small."""
 
 import io
 
 import numpy as np
 from PIL import Image
 
-# Levels of 255 by which a picture of few colours may differ, on average.
+# Largest mean difference of the reduced image, in levels of 255.
 _TOLERANCE = 0.5
 
 
 def shrink(png):
-    """Writes a PNG picture in 256 colours, where that is not seen.
+    """Reduces a PNG image to 256 colors if the difference is invisible.
 
-    Figures have few colours and become three times smaller; a photograph stays
-    as it is. What is transparent becomes white.
+    Figures have few colors and become three times smaller; photographs are
+    unchanged. Transparent pixels become white.
 
     Args:
         png: bytes of a PNG file.

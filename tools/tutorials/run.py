@@ -18,15 +18,15 @@ from nbclient.exceptions import CellExecutionError, DeadKernelError
 from tools.tutorials.failure import BuildError
 
 ROOT = pathlib.Path(__file__).parents[2]
-# The first cell of the notebook, not of the page: without it, a notebook shows
-# no figure that was made without pyplot.
+# The first cell of the notebook, not shown on the page: without it, a notebook
+# does not show figures created without pyplot.
 SETUP = """\
 # {script} and the modules that it imports have to lie beside this notebook.
 %matplotlib inline
 %config InlineBackend.figure_format = "retina\""""
 NOT_ON_PAGE = "remove-cell"
-# The facts are the value of their cell, not printed: what is printed comes in
-# pieces, and a backend or a thread of the tutorial may print between them.
+# The facts are the value of their cell instead of being printed, because prints
+# could be interleaved with the output of a backend or a thread.
 _ASK = "from tools.tutorials.facts import facts; facts()"
 
 _COMPILE_FAST = (
@@ -34,8 +34,8 @@ _COMPILE_FAST = (
     "--xla_llvm_disable_expensive_passes=true"
 )
 
-# What a kernel is told of the world around it. Everything else might be a
-# setting of a tutorial, and a page shows what happens without any.
+# Environment variables passed to the kernel. Any other variable might be a
+# setting of a tutorial, and pages show the default settings.
 _KEPT = {"HOME", "LANG", "PATH", "SYSTEMROOT", "TMPDIR", "TZ"}
 _KEPT_PREFIXES = (
     "CUDA",
@@ -52,12 +52,12 @@ _KEPT_PREFIXES = (
 
 
 class Ran(NamedTuple):
-    """What a run of a tutorial left behind.
+    """The result of running a tutorial.
 
     Args:
-        notebook: `nbformat.NotebookNode`, with the outputs as they came.
-        facts: dict, as `tools.tutorials.facts` returns it.
-        seconds: float. Time of the run, the start of Python included.
+        notebook: `nbformat.NotebookNode` with the raw outputs.
+        facts: dict, from `tools.tutorials.facts`.
+        seconds: float. Time of the run, including the start of Python.
         paths: list of str. Paths of this machine that no page may show.
     """
 
@@ -100,8 +100,8 @@ def run(script, backend, quick=False, say=lambda line: None):
     Args:
         script: path of a script in percent format.
         backend: str. The backend of Keras.
-        quick: bool. Run with QUICK=1. Default False.
-        say: callable on a str that tells how far it is. Default: nobody.
+        quick: bool. Run with QUICK=1. Default: False.
+        say: callable on a str, for progress messages. Default: no messages.
 
     Returns:
         A `Ran`.
@@ -132,7 +132,7 @@ def run(script, backend, quick=False, say=lambda line: None):
             km=manager,
             on_cell_execute=tell,
             record_timing=False,
-            # Its folder goes with it: there is nothing to put in order.
+            # Its folder is deleted, so there is nothing to clean up.
             shutdown_kernel="immediate",
             store_widget_state=False,
             timeout=None,
@@ -148,10 +148,10 @@ def run(script, backend, quick=False, say=lambda line: None):
             name = pathlib.Path(script).name
             raise BuildError(f"{name} failed on {backend}. {error}") from error
         seconds = time.monotonic() - started
-    asked = notebook.cells.pop()
+    facts_cell = notebook.cells.pop()
     (value,) = [
         output["data"]["text/plain"]
-        for output in asked.outputs
+        for output in facts_cell.outputs
         if output.output_type == "execute_result"
     ]
     facts = ast.literal_eval(value)
@@ -178,6 +178,6 @@ def _environment(script, backend, quick, folder):
     }
     if quick:
         environment["QUICK"] = "1"
-        # A few steps do not pay for well compiled programs.
+        # Optimized compilation does not pay off for a few steps.
         environment.setdefault("XLA_FLAGS", _COMPILE_FAST)
     return environment

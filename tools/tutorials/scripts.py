@@ -1,4 +1,4 @@
-"""Finds the tutorials, the modules they import, and digests of both."""
+"""Tutorial scripts, the modules they import, and digests of both."""
 
 import ast
 import hashlib
@@ -12,11 +12,11 @@ def discover(folder=FOLDER):
     """Finds the tutorials of a folder: the scripts in percent format.
 
     Args:
-        folder: path. A script in it is a tutorial where its first line starts
-            with `# %%`; the others are modules that tutorials import.
+        folder: path. A script is a tutorial if its first line starts with
+            `# %%`; the others are modules that tutorials import.
 
     Returns:
-        Dict of name to path, sorted by name.
+        Dict from name to path, sorted by name.
     """
     return {
         path.stem: path
@@ -26,14 +26,14 @@ def discover(folder=FOLDER):
 
 
 def with_modules(script):
-    """Lists a script and the modules beside it that it needs.
+    """Lists a script and the modules of its folder that it needs.
 
     Args:
         script: path of a Python file.
 
     Returns:
-        List of paths, the script first, then by name every module of its
-        folder that it imports, or that one of these imports.
+        List of paths: the script, then, by name, every module of its folder
+        that it imports directly or indirectly.
     """
     script = pathlib.Path(script)
     found, waiting = set(), [script]
@@ -46,14 +46,14 @@ def with_modules(script):
 
 
 def digests(script):
-    """Computes what tells one state of a tutorial from another.
+    """Computes digests of the sources of a tutorial.
 
     Args:
         script: path of a Python file.
 
     Returns:
-        Dict of file name to the SHA-256 of the file, as hexadecimal digits,
-        for the script and the modules beside it that it needs.
+        Dict from file name to the SHA-256 of the file, as hexadecimal digits,
+        for the script and the modules of its folder that it needs.
     """
     return {
         path.name: hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,4 +1,4 @@
-"""What a page says of the run that made it."""
+"""Stamps that record the run behind a page."""
 
 import datetime
 import json
@@ -11,12 +11,12 @@ BACKENDS = {"jax": "JAX", "tensorflow": "TensorFlow", "torch": "PyTorch"}
 
 
 def make(script, ran, quick):
-    """Makes the stamp of a run.
+    """Returns the stamp of a run.
 
     Args:
         script: path of the tutorial.
         ran: `tools.tutorials.run.Ran`.
-        quick: bool. It was a quick run.
+        quick: bool. Whether it was a quick run.
 
     Returns:
         Dict of plain data: `quick`, `date` (UTC), `seconds`, `backend`,
@@ -33,7 +33,7 @@ def make(script, ran, quick):
 
 
 def read(folder):
-    """Reads the stamp of a page's folder; None where it has none."""
+    """Reads the stamp of a page's folder; None if it has none."""
     path = pathlib.Path(folder) / FILE
     if not path.is_file():
         return None
@@ -41,7 +41,7 @@ def read(folder):
 
 
 def text(stamp):
-    """Writes a stamp as the text of its file."""
+    """Formats a stamp as the content of its file."""
     return json.dumps(stamp, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -50,10 +50,10 @@ def changed(script, stamp):
 
     Args:
         script: path of the tutorial.
-        stamp: dict, or None where the tutorial never ran.
+        stamp: dict, or None if the tutorial never ran.
 
     Returns:
-        List of file names: those that changed, came or went.
+        List of file names that were changed, added or removed.
     """
     now, then = digests(script), (stamp or {"sources": {}})["sources"]
     names = now.keys() | then.keys()
@@ -61,7 +61,7 @@ def changed(script, stamp):
 
 
 def duration(seconds):
-    """Says a time in words: `48 s`, `5 min 12 s`, `2 h 5 min`."""
+    """Formats a duration: `48 s`, `5 min 12 s`, `2 h 5 min`."""
     seconds = round(seconds)
     if seconds < 60:
         return f"{seconds} s"
@@ -71,11 +71,11 @@ def duration(seconds):
 
 
 def header(stamp, name):
-    """Writes the box at the head of a page.
+    """Renders the box at the top of a page.
 
     Args:
         stamp: dict.
-        name: str. Name of the tutorial, which is that of its files.
+        name: str. Name of the tutorial and of its files.
 
     Returns:
         Markdown.

@@ -1,4 +1,4 @@
-"""Outputs of a notebook as a reader wants them."""
+"""Cleans the outputs of a notebook."""
 
 import base64
 import re
@@ -9,31 +9,31 @@ from tools.tutorials.failure import BuildError
 from tools.tutorials.picture import shrink
 
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
-# What a page carries of a piece of HTML, in bytes: it is loaded with the page.
+# Size limit of an HTML output, in bytes: it is loaded with the page.
 MOST_HTML = 300_000
-# No page may hold them; a model that writes bytes may print them.
+# Not allowed in a page; a model that generates bytes may print them.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 def tidy(notebook, paths):
     """Cleans the outputs of a notebook, in place.
 
-    What went to stderr is dropped: it is the log's. Text is what a terminal
-    would show in the end, so that a progress bar is its last state only. HTML
-    is kept in cells that say by `alt` what is to be seen.
+    Stderr is dropped. Text is kept as a terminal would finally show it, so that
+    only the last state of a progress bar remains. HTML is kept in cells with an
+    `alt` text.
 
     Args:
-        notebook: `nbformat.NotebookNode` that has run.
+        notebook: an executed `nbformat.NotebookNode`.
         paths: list of str. Paths of this machine, which no output may show.
 
     Raises:
-        BuildError: an output shows such a path, or is of a kind that a page
+        BuildError: an output shows such a path, or has a type that a page
             cannot show.
     """
     for number, cell in enumerate(notebook.cells):
         if cell.cell_type != "code":
             continue
-        # Others have HTML beside their text too, such as a model's summary.
+        # Other outputs also have HTML, such as a model's summary.
         html = bool(cell.metadata.get("alt"))
         cell.outputs = _tidied(cell.outputs, number, html)
         for output in cell.outputs:
@@ -50,14 +50,14 @@ def tidy(notebook, paths):
 
 
 def final_text(text):
-    """Returns what a terminal shows after a text was printed to it.
+    """Returns what a terminal shows after a text was printed.
 
     Args:
         text: str, with carriage returns, backspaces and escape sequences.
 
     Returns:
-        Str without any of them, without spaces at the end of a line, and with
-        a replacement character for every other control character.
+        Str without any of these and without trailing spaces, with a replacement
+        character for every other control character.
     """
     lines = _ESCAPES.sub("", text).split("\n")
     final = "\n".join(_final_line(line).rstrip() for line in lines)
@@ -96,7 +96,7 @@ def _tidied(outputs, number, html):
 
 
 def _result(output, number, html):
-    """A result as a picture, as HTML, or, where it has neither, as text."""
+    """Returns a result as an image, as HTML, or else as text."""
     kinds = "image/png", *(["text/html"] if html else []), "text/plain"
     for kind in kinds:
         if kind in output.get("data", {}):
@@ -110,24 +110,24 @@ def _result(output, number, html):
                 data = final_text(data)
             return nbformat.v4.new_output("display_data", {kind: data})
     raise BuildError(
-        f"Cell {number} has an output that is neither text nor a PNG picture, "
-        "nor HTML behind an `alt`: "
+        f"Cell {number} has an output that is neither text nor a PNG image, "
+        "nor HTML with an `alt` text: "
         f"{sorted(output.get('data', {})) or output.output_type}"
     )
 
 
-def _check_html(piece, number):
-    size = len(piece.encode("utf-8"))
+def _check_html(fragment, number):
+    size = len(fragment.encode("utf-8"))
     if size > MOST_HTML:
         raise BuildError(
-            f"Cell {number} shows {size:,} bytes of HTML; a page may carry "
+            f"Cell {number} shows {size:,} bytes of HTML; the limit is "
             f"{MOST_HTML:,}. Show less of it, or save it as a file."
         )
-    # Markdown ends a piece of HTML at an empty line.
-    if re.search(r"\n[ \t]*\n", piece.strip()):
+    # In Markdown, an empty line ends an HTML block.
+    if re.search(r"\n[ \t]*\n", fragment.strip()):
         raise BuildError(
-            f"Cell {number} shows HTML with an empty line in it, which a page "
-            "of Markdown cannot carry."
+            f"Cell {number} shows HTML with an empty line in it, which ends an "
+            "HTML block in Markdown."
         )
 
 

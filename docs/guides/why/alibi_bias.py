@@ -1,4 +1,4 @@
-"""ALiBi's biases in bfloat16. Needs KerasHub to show theirs."""
+"""ALiBi biases in bfloat16. `theirs` requires KerasHub."""
 
 import keras
 import numpy as np
@@ -14,8 +14,8 @@ except ImportError:
 HEADS, LENGTH = 8, 600
 
 
-def said(bias):
-    """Of the last query and all keys, in the first head."""
+def describe(bias):
+    """Describes the biases of the last query in the first head."""
     bias = ops.convert_to_numpy(ops.cast(bias, "float32"))[0, 0, -1]
     same = np.sum(bias[1:] == bias[:-1])
     return f"{same} of {LENGTH} keys are as far as the one behind them"
@@ -27,7 +27,13 @@ if keras_hub is None:
 else:
     print(f"keras-hub {keras_hub.__version__}")
     scores = ops.zeros((1, HEADS, 1, LENGTH), dtype="bfloat16")
-    print("theirs:", said(keras_hub.layers.AlibiBias(dtype="bfloat16")(scores)))
+    print(
+        "theirs:",
+        describe(keras_hub.layers.AlibiBias(dtype="bfloat16")(scores)),
+    )
 layer = keras_attn.layers.ALiBiPosition(HEADS, dtype="bfloat16")
-places = keras_attn.ops.positions.default_positions(LENGTH)
-print("ours:  ", said(layer.bias().function(None, places[:, -1:], places)))
+positions = keras_attn.ops.positions.default_positions(LENGTH)
+print(
+    "ours:  ",
+    describe(layer.bias().function(None, positions[:, -1:], positions)),
+)

@@ -1,4 +1,4 @@
-"""The attention of a small BERT, asked for under the default kernel."""
+"""Attention weights of a small BERT with the default kernel."""
 
 import numpy as np
 import torch

@@ -1,7 +1,7 @@
-"""A beam search between two answers. Needs KerasHub to show theirs.
+"""A beam search between two hypotheses. `theirs` requires KerasHub.
 
-After the start, id 1, a model says "3 end" with p = 0.6 x 0.98 = 0.588, or "4"
-and then, with p = 0.4, goes on and on: whatever comes is certain enough.
+After the start token, id 1, a model predicts "3 end" with p = 0.6 x 0.98 =
+0.588, or "4" with p = 0.4, which it continues with probable tokens and no end.
 """
 
 import itertools
@@ -23,14 +23,14 @@ table[START, [3, 4]] = 0.6, 0.4
 table[3, [END, 5]] = 0.98, 0.02
 table[4, [5, 3]] = 0.95, 0.05
 table[5, [5, 3]] = 0.95, 0.05
-# What a model says behind an end means nothing.
+# Predictions after an end token are meaningless.
 table[END] = 1 / SIZE
 table = table / table.sum(-1, keepdims=True)
 logits = np.log(table).astype("float32")
 
 
 class Model:
-    """The decoding protocol, with that table in the place of a network."""
+    """The decoding protocol, with the table instead of a network."""
 
     pad_id, start_id, end_id, variables = 0, START, END, ()
 
@@ -42,7 +42,7 @@ class Model:
         return ops.take(ops.convert_to_tensor(logits), tokens, axis=0), state
 
 
-def said(tokens):
+def describe(tokens):
     tokens = [int(token) for token in tokens]
     if END in tokens:
         tokens = tokens[: tokens.index(END) + 1]
@@ -57,7 +57,7 @@ if keras_hub is None:
 else:
     print(f"keras-hub {keras_hub.__version__}")
 
-    def following(prompt, cache, index):
+    def next_logits(prompt, cache, index):
         last = ops.take(prompt, index - 1, axis=1)
         return (
             ops.take(ops.convert_to_tensor(logits), last, axis=0),
@@ -68,9 +68,12 @@ else:
     prompt = np.zeros((1, LENGTH + 1), "int32")
     prompt[:, 0] = START
     found = keras_hub.samplers.BeamSampler(num_beams=2)(
-        following, ops.convert_to_tensor(prompt), index=1, stop_token_ids=(END,)
+        next_logits,
+        ops.convert_to_tensor(prompt),
+        index=1,
+        stop_token_ids=(END,),
     )
-    print("theirs:", said(ops.convert_to_numpy(found)[0, 1:]))
+    print("theirs:", describe(ops.convert_to_numpy(found)[0, 1:]))
 search = BeamSearch(num_beams=2, length_penalty=0.0)
 found = generate(Model(), np.array([[3]], "int32"), LENGTH, search)
-print("ours:  ", said(found.tokens[0, 0]))
+print("ours:  ", describe(found.tokens[0, 0]))

@@ -1,7 +1,7 @@
-"""Beams from a prompt of three tokens, alone and beside a prompt of one.
+"""Beam search from a prompt of three tokens, alone and with a shorter prompt.
 
-Needs KerasHub to show theirs. After the start, id 1, and each of ids 3 to 5, a
-table says what comes next; no text ends before it is full.
+`theirs` requires KerasHub. A table contains the probabilities of the next token
+after the start token, id 1, and after ids 3 to 5; no text ends early.
 """
 
 import itertools
@@ -29,7 +29,7 @@ LONG, SHORT = [START, 3, 4], [START]
 
 
 class Model:
-    """The decoding protocol, with that table in the place of a network."""
+    """The decoding protocol, with the table instead of a network."""
 
     pad_id, start_id, end_id, variables = 0, START, END, ()
 
@@ -42,19 +42,19 @@ class Model:
 
 
 def theirs(prompts):
-    """The probability of the best beam behind the first prompt."""
+    """Returns the probability of the best beam after the first prompt."""
     ids = np.zeros((len(prompts), LENGTH), "int32")
     for row, prompt in zip(ids, prompts, strict=True):
         row[: len(prompt)] = prompt
 
-    def following(prompt, cache, index):
+    def next_logits(prompt, cache, index):
         last = ops.take(prompt, index - 1, axis=1)
         scores = ops.take(ops.convert_to_tensor(logits), last, axis=0)
         return scores, None, cache
 
     sampler = keras_hub.samplers.BeamSampler(2, return_all_beams=True)
     _, scores = sampler(
-        following,
+        next_logits,
         ops.convert_to_tensor(ids),
         index=min(map(len, prompts)),
         mask=ops.convert_to_tensor(ids != 0),
@@ -63,18 +63,20 @@ def theirs(prompts):
 
 
 def ours(prompts):
-    """The same; here a prompt belongs to the sequence that is scored."""
+    """The same; here the prompt is part of the scored sequence."""
     prefix = [prompt[1:] for prompt in prompts]
     rows = np.full((len(prompts), 1), 3, "int32")
     search = BeamSearch(num_beams=2, length_penalty=0.0)
     found = generate(Model(), rows, LENGTH - 1, search, prefix=prefix)
-    given = np.prod([table[a, b] for a, b in itertools.pairwise(LONG)])
-    return np.exp(found.scores[0, 0]) / given
+    prompt_probability = np.prod(
+        [table[a, b] for a, b in itertools.pairwise(LONG)]
+    )
+    return np.exp(found.scores[0, 0]) / prompt_probability
 
 
-def said(best):
-    alone, beside = best([LONG]), best([LONG, SHORT])
-    return f"p = {alone:.3f} alone, p = {beside:.3f} beside a shorter prompt"
+def describe(best):
+    alone, batched = best([LONG]), best([LONG, SHORT])
+    return f"p = {alone:.3f} alone, p = {batched:.3f} beside a shorter prompt"
 
 
 print(f"keras {keras.__version__} on {keras.backend.backend()}")
@@ -82,5 +84,5 @@ if keras_hub is None:
     print("theirs: not shown, for want of KerasHub: pip install keras-hub")
 else:
     print(f"keras-hub {keras_hub.__version__}")
-    print("theirs:", said(theirs))
-print("ours:  ", said(ours))
+    print("theirs:", describe(theirs))
+print("ours:  ", describe(ours))

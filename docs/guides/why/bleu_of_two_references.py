@@ -1,7 +1,7 @@
-"""BLEU against one reference, and against two. Needs KerasHub to show theirs.
+"""BLEU against one reference and against two. `theirs` requires KerasHub.
 
-Needs sacreBLEU: `pip install sacrebleu`. Of references of nine words and of two
-the nine are nearer to a translation of six: brevity costs it exp(1 - 9 / 6).
+Requires sacreBLEU: `pip install sacrebleu`. The translation has six words, the
+references nine and two. Nine is nearer: the brevity penalty is exp(1 - 9 / 6).
 """
 
 import keras
@@ -23,12 +23,12 @@ def theirs(references):
 
 
 def ours(references):
-    # A list for each place among the references, not for each translation.
+    # One list per reference, not one per translation.
     streams = [[reference] for reference in references]
     return sacrebleu.corpus_bleu([translation], streams).score
 
 
-def said(bleu):
+def describe(bleu):
     one, two = bleu(references[:1]), bleu(references)
     return f"{one:.2f} with the first reference, {two:.2f} with both"
 
@@ -38,5 +38,5 @@ if keras_hub is None:
     print("theirs: not shown, for want of KerasHub: pip install keras-hub")
 else:
     print(f"keras-hub {keras_hub.__version__}")
-    print("theirs:", said(theirs))
-print("ours:  ", said(ours))
+    print("theirs:", describe(theirs))
+print("ours:  ", describe(ours))

@@ -1,4 +1,4 @@
-"""A query that may look nowhere, with the weights asked for and without."""
+"""A fully masked query, with and without returned weights."""
 
 import keras
 import numpy as np
@@ -15,7 +15,7 @@ mask = np.ones((1, 3, 3), "bool")
 mask[:, 1] = False
 
 
-def blind_rows(kind):
+def fully_masked_rows(kind):
     attention = kind(num_heads=2, key_dim=4)
     attention.build(query.shape, value.shape)
     random = np.random.default_rng(2)
@@ -32,5 +32,5 @@ def blind_rows(kind):
     return f"the two paths differ by {apart:.2f}; zeros on both: {zero}"
 
 
-print("theirs:", blind_rows(layers.MultiHeadAttention))
-print("ours:  ", blind_rows(keras_attn.layers.MultiHeadAttention))
+print("theirs:", fully_masked_rows(layers.MultiHeadAttention))
+print("ours:  ", fully_masked_rows(keras_attn.layers.MultiHeadAttention))

@@ -1,4 +1,4 @@
-"""A row of nothing but padding in `torch.nn.MultiheadAttention`."""
+"""A row of padding only in `torch.nn.MultiheadAttention`."""
 
 import numpy as np
 import torch
@@ -32,11 +32,12 @@ def ours(weights):
     return ops.convert_to_numpy(output[0] if weights else output)
 
 
-def said(output):
+def describe(output):
     if np.isnan(output).any():
         return "NaN"
     return "zeros" if (output == 0).all() else "numbers"
 
 
-for whose, of in (("theirs:", theirs), ("ours:  ", ours)):
-    print(whose, f"{said(of(True))} with weights, {said(of(False))} without")
+for label, call in (("theirs:", theirs), ("ours:  ", ours)):
+    with_weights, without = describe(call(True)), describe(call(False))
+    print(label, f"{with_weights} with weights, {without} without")

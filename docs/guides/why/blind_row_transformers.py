@@ -1,4 +1,4 @@
-"""A row of nothing but padding in a small BERT, under two kernels."""
+"""A row of padding only in a small BERT, with two kernels."""
 
 import numpy as np
 import torch
@@ -13,9 +13,9 @@ ids = np.array([[5, 6, 7, 8]])
 padding = np.zeros((1, 4), "bool")
 
 
-def said(one, other):
-    apart = np.abs(one - other).max()
-    return "agree" if apart < 1e-5 else "differ"
+def compare(one, other):
+    difference = np.abs(one - other).max()
+    return "agree" if difference < 1e-5 else "differ"
 
 
 def theirs(kernel):
@@ -37,10 +37,10 @@ def theirs(kernel):
     return output.last_hidden_state.cpu().numpy()
 
 
-print("theirs: sdpa and eager", said(theirs("sdpa"), theirs("eager")))
+print("theirs: sdpa and eager", compare(theirs("sdpa"), theirs("eager")))
 x = np.random.default_rng(0).normal(size=(1, 4, 16)).astype("float32")
 block = keras_attn.blocks.EncoderBlock(num_heads=2, intermediate_dim=32)
 usual = ops.convert_to_numpy(block(x, mask=padding))
 with keras_attn.ops.capture_weights():
     plain = ops.convert_to_numpy(block(x, mask=padding))
-print("ours:   the usual kernel and the plain one", said(usual, plain))
+print("ours:   the usual kernel and the plain one", compare(usual, plain))

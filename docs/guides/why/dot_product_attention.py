@@ -9,8 +9,8 @@ from keras_attn.ops.visibility import make_visibility
 
 print(f"keras {keras.__version__} on {keras.backend.backend()}")
 random = np.random.default_rng(0)
-SEEN = random.random((2, 1, 3, 5)) > 0.4
-SEEN[..., 0] = True
+MASK = random.random((2, 1, 3, 5)) > 0.4
+MASK[..., 0] = True
 
 
 def tensor(*shape):
@@ -30,19 +30,19 @@ def expected(query, key, value, bias=0.0, mask=True):
 def verdict(call, *args, **kwargs):
     try:
         output = call()
-    except Exception as error:  # Each backend raises what it likes.
+    except Exception as error:  # The exception depends on the backend.
         return type(error).__name__
     output = ops.convert_to_numpy(output)
-    wanted = expected(*args, **kwargs)
-    right = output.shape == wanted.shape and np.allclose(
-        output, wanted, atol=1e-5
+    reference = expected(*args, **kwargs)
+    right = output.shape == reference.shape and np.allclose(
+        output, reference, atol=1e-5
     )
     return "right" if right else "wrong"
 
 
-def compare(title, tensors, theirs, reference, **see):
+def compare(title, tensors, theirs, reference, **restrictions):
     bias = theirs.get("bias")
-    visibility = make_visibility(3, 5, **see)
+    visibility = make_visibility(3, 5, **restrictions)
     theirs = verdict(
         lambda: ops.dot_product_attention(*tensors, **theirs),
         *tensors,
@@ -60,12 +60,12 @@ few = many[0], tensor(2, 5, 1, 8), tensor(2, 5, 1, 8)
 wide = *many[:2], tensor(2, 5, 4, 6)
 bias = tensor(2, 4, 3, 5)
 
-compare("a bias and a mask", many, {"bias": bias, "mask": SEEN},
-        {"bias": bias, "mask": SEEN}, attention_mask=SEEN)  # fmt: skip
+compare("a bias and a mask", many, {"bias": bias, "mask": MASK},
+        {"bias": bias, "mask": MASK}, attention_mask=MASK)  # fmt: skip
 compare("one head of keys and values", few, {}, {})
 compare("values narrower than keys", wide, {}, {})
-compare("a mask (B, T, S)", many, {"mask": SEEN[:, 0]},
-        {"mask": SEEN}, attention_mask=SEEN[:, 0])  # fmt: skip
+compare("a mask (B, T, S)", many, {"mask": MASK[:, 0]},
+        {"mask": MASK}, attention_mask=MASK[:, 0])  # fmt: skip
 # The three queries are the last three of five tokens, as with a cache.
 last = np.tri(5, dtype="bool")[2:]
 compare("causal, the last 3 of 5 tokens", many, {"is_causal": True},

@@ -1,7 +1,7 @@
-"""Exports of any length, from PyTorch. Needs TensorFlow as well.
+"""Exports with dynamic lengths from PyTorch. Requires TensorFlow as well.
 
-First what Keras's `export` says; then the way round, a `.keras` file that this
-program exports once more on TensorFlow.
+First Keras's `export`; then the workaround, a `.keras` file that this program
+exports on TensorFlow.
 """
 
 import os
@@ -26,19 +26,19 @@ def keras_model():
     return keras.Model(inputs, x)
 
 
-def tried(model, folder, **kwargs):
+def try_export(model, folder, **kwargs):
     try:
-        model.export(folder / "tried", verbose=False, **kwargs)
+        model.export(folder / "exported", verbose=False, **kwargs)
     except Exception as error:
         return type(error).__name__
     return "works"
 
 
-def said(model):
+def describe(model):
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        direct = tried(model, folder, input_signature=SIGNATURE)
-        uncalled = tried(model, folder, format="onnx")
+        direct = try_export(model, folder, input_signature=SIGNATURE)
+        uncalled = try_export(model, folder, format="onnx")
         model.save(folder / "model.keras")
         subprocess.run(
             [sys.executable, __file__, folder],
@@ -72,7 +72,7 @@ if keras.backend.backend() == "tensorflow":
     serve(pathlib.Path(sys.argv[1]))
 else:
     print(f"keras {keras.__version__} on {keras.backend.backend()}")
-    print("theirs:", said(keras_model()))
+    print("theirs:", describe(keras_model()))
     sizes = {"num_heads": 2, "hidden_dim": 16, "intermediate_dim": 32}
     ours = keras_attn.models.Encoder(20, num_layers=2, **sizes)
-    print("ours:  ", said(ours))
+    print("ours:  ", describe(ours))

@@ -1,4 +1,4 @@
-"""Attention that is told not to use a flash kernel, and what it asks for."""
+"""The kernel that a layer requests with `flash_attention=False`."""
 
 import keras
 import numpy as np
@@ -12,8 +12,8 @@ print(f"keras {keras.__version__} on {keras.backend.backend()}")
 x = np.ones((1, 4, 8), "float32")
 
 
-def asked(kind, module, function, argument):
-    """Returns what a layer hands to the function that attends."""
+def requested(kind, module, function, argument):
+    """Returns the argument that a layer passes to the attention function."""
     original, seen = getattr(module, function), []
 
     def spy(*args, **kwargs):
@@ -22,7 +22,7 @@ def asked(kind, module, function, argument):
 
     setattr(module, function, spy)
     try:
-        # Causal, so that no layer takes a path of its own.
+        # Causal, so that no layer takes a special path.
         attention = kind(num_heads=2, key_dim=4, flash_attention=False)
         attention(x, x, use_causal_mask=True)
     finally:
@@ -30,7 +30,7 @@ def asked(kind, module, function, argument):
     return seen[0]
 
 
-flag = asked(
+flag = requested(
     layers.MultiHeadAttention,
     backend.nn,
     "dot_product_attention",
@@ -40,7 +40,7 @@ print(
     "theirs: flash_attention=False is",
     f"handed on as {flag}{': the backend chooses' if flag is None else ''}",
 )
-kernel = asked(
+kernel = requested(
     keras_attn.layers.MultiHeadAttention, ours, "attend_sanitized", "kernel"
 )
 print(f"ours:   flash_attention=False is the kernel {kernel!r}")

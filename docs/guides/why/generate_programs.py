@@ -1,6 +1,6 @@
-"""Programs that prompts of other shapes need. Needs KerasHub to show theirs.
+"""Programs for prompts of different shapes. `theirs` requires KerasHub.
 
-Python comes by once for every program, and on PyTorch for every captured graph.
+Python code runs once per program, and on PyTorch once per captured graph.
 """
 
 import keras
@@ -14,33 +14,34 @@ except ImportError:
     keras_hub = None
 
 SIZE, ROOM, MORE = 20, 64, 8
-came_by = []
+traces = []
 
 
 class Ours(keras_attn.models.GPT):
     def start_decoding(self, inputs, max_new_tokens):
-        came_by.append("ours")
+        traces.append("ours")
         return super().start_decoding(inputs, max_new_tokens)
 
 
 def padded(rows):
-    """Ids with room for what is added, which is how KerasHub takes them."""
+    """Returns ids padded for the continuation, as KerasHub expects them."""
     ids = np.pad(rows, [(0, 0), (0, MORE)])
     return {"token_ids": ids, "padding_mask": ids != 0}
 
 
 def programs(generate, shapes):
-    came_by.clear()
+    traces.clear()
     for shape in shapes:
         generate(np.full(shape, 7, "int32"))
-    return len(came_by)
+    return len(traces)
 
 
-def said(generate):
+def describe(generate):
     lengths = programs(generate, [(1, n) for n in (5, 9, 13, 18, 24, 30)])
-    heights = programs(generate, [(rows, 9) for rows in (2, 3, 4)])
+    batch_sizes = programs(generate, [(rows, 9) for rows in (2, 3, 4)])
     return (
-        f"{lengths} for 6 lengths of a prompt, {heights} for 3 numbers of rows"
+        f"{lengths} for 6 lengths of a prompt, "
+        f"{batch_sizes} for 3 numbers of rows"
     )
 
 
@@ -55,14 +56,16 @@ else:
     step = theirs.generate_step
 
     def generate_step(inputs, stop_token_ids=None):
-        came_by.append("theirs")
+        traces.append("theirs")
         return step(inputs, stop_token_ids)
 
     theirs.generate_step = generate_step
-    found = said(lambda rows: theirs.generate(padded(rows), None, None))
+    found = describe(lambda rows: theirs.generate(padded(rows), None, None))
     if keras.backend.backend() == "torch":
-        # There Python comes by in every call.
+        # On PyTorch, Python code runs in every call.
         found = "none: every call runs layer by layer"
     print("theirs:", found)
-ours = Ours(SIZE, num_layers=1, num_heads=2, hidden_dim=16, max_sequence_length=ROOM)
-print("ours:  ", said(lambda rows: ours.generate(rows, MORE)))
+ours = Ours(
+    SIZE, num_layers=1, num_heads=2, hidden_dim=16, max_sequence_length=ROOM
+)
+print("ours:  ", describe(lambda rows: ours.generate(rows, MORE)))

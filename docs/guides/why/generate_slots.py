@@ -1,4 +1,4 @@
-"""Slots of keys that a step reads. Needs KerasHub to show theirs."""
+"""Cache slots that a decoding step reads. `theirs` requires KerasHub."""
 
 import keras
 import numpy as np
@@ -18,12 +18,12 @@ prompt = np.full((1, PROMPT), 7, "int32")
 
 class Ours(keras_attn.models.GPT):
     def decode_step(self, tokens, state):
-        # Python comes by where the shapes are new.
+        # Python code runs only for new shapes.
         self.slots = keras_attn.cache.slots(state.hypothesis)
         return super().decode_step(tokens, state)
 
 
-def said(slots):
+def describe(slots):
     found = [f"{slots[when]} for token {when}" for when in WHEN]
     return "a step reads " + ", ".join(found)
 
@@ -48,9 +48,9 @@ else:
     ids = np.pad(prompt, [(0, 0), (0, MORE)])
     inputs = {"token_ids": ids, "padding_mask": ids != 0}
     theirs.generate(inputs, stop_token_ids=None)
-    # More than one would be an error here: it is the same at every token.
-    (always,) = seen
-    print("theirs:", said(dict.fromkeys(WHEN, always)))
+    # Unpacking asserts that the size is the same at every token.
+    (size,) = seen
+    print("theirs:", describe(dict.fromkeys(WHEN, size)))
 ours = Ours(SIZE, **sizes, end_id=None, max_sequence_length=PROMPT + MORE)
 slots = {item.step: ours.slots for item in ours.stream(prompt, MORE)}
-print("ours:  ", said(slots))
+print("ours:  ", describe(slots))

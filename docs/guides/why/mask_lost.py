@@ -1,4 +1,4 @@
-"""Two attention layers read one padded memory, one after the other."""
+"""Two attention layers attend to one padded memory in sequence."""
 
 import keras
 import numpy as np
@@ -7,24 +7,24 @@ from keras import layers, ops
 import keras_attn
 
 print(f"keras {keras.__version__} on {keras.backend.backend()}")
-# All keys alike, so that the weights are equal: 2 of 5 would be 40 %.
+# All keys are equal, and so are the weights: 2 of 5 positions are 40 %.
 embed = layers.Embedding(10, 8, embeddings_initializer="ones", mask_zero=True)
 ids = np.array([[5, 6, 7, 0, 0]])
 query = ops.ones((1, 2, 8))
 
 
-def look_twice(kind):
+def attend_twice(kind):
     memory = embed(ids)
-    shares = []
+    fractions = []
     for _ in range(2):
         attention = kind(num_heads=2, key_dim=4)
         _, weights = attention(query, memory, return_attention_scores=True)
         on_padding = ops.convert_to_numpy(weights)[..., 3:].sum(-1)
-        shares.append(f"{on_padding.mean():.0%}")
+        fractions.append(f"{on_padding.mean():.0%}")
     kept = keras_attn.ops.visibility.implicit_mask(memory) is not None
     state = "is still there" if kept else "is gone"
-    return f"{shares[0]}, then {shares[1]} on padding; the mask {state}"
+    return f"{fractions[0]}, then {fractions[1]} on padding; the mask {state}"
 
 
-print("theirs:", look_twice(layers.MultiHeadAttention))
-print("ours:  ", look_twice(keras_attn.layers.MultiHeadAttention))
+print("theirs:", attend_twice(layers.MultiHeadAttention))
+print("ours:  ", attend_twice(keras_attn.layers.MultiHeadAttention))

@@ -1,4 +1,4 @@
-"""All hypotheses of a beam search. Needs KerasHub to show theirs."""
+"""All hypotheses of a beam search. `theirs` requires KerasHub."""
 
 import keras
 import numpy as np
@@ -14,7 +14,7 @@ SIZE, ROOM, MORE = 20, 64, 4
 prompt = np.array([[7, 8, 9]], "int32")
 
 
-def said(generate):
+def describe(generate):
     try:
         shape = generate()
     except Exception as error:
@@ -34,10 +34,13 @@ else:
     batch = {"token_ids": ids, "padding_mask": ids != 0}
     print(
         "theirs:",
-        said(lambda: theirs.generate(batch, None, None)["token_ids"].shape),
+        describe(lambda: theirs.generate(batch, None, None)["token_ids"].shape),
     )
 ours = keras_attn.models.GPT(
     SIZE, num_layers=1, num_heads=2, hidden_dim=16, max_sequence_length=ROOM
 )
 search = keras_attn.decoding.BeamSearch(num_beams=3, num_return_sequences=3)
-print("ours:  ", said(lambda: ours.generate(prompt, MORE, search).tokens.shape))
+print(
+    "ours:  ",
+    describe(lambda: ours.generate(prompt, MORE, search).tokens.shape),
+)

@@ -1,6 +1,6 @@
 """A learned table of four positions, and a token at the fifth.
 
-Needs KerasHub to show theirs.
+`theirs` requires KerasHub.
 """
 
 import re
@@ -16,18 +16,18 @@ try:
 except ImportError:
     keras_hub = None
 
-# Row p of the table says p.
+# Row p of the table contains p.
 TABLE = np.arange(4.0)[:, None].astype("float32")
 tokens = np.zeros((1, 2, 1), "float32")
 
 
-def said(call):
+def describe(call):
     try:
         rows = ops.convert_to_numpy(call())[0, :, 0]
     except ValueError as error:
-        # Keras sets the sentence itself in bold.
-        sentence = re.search("\x1b\\[1m(.*?)\x1b", str(error), re.DOTALL)[1]
-        return f"ValueError: {sentence}"
+        # Keras prints the message itself in bold.
+        message = re.search("\x1b\\[1m(.*?)\x1b", str(error), re.DOTALL)[1]
+        return f"ValueError: {message}"
     except Exception as error:
         return type(error).__name__
     return f"tokens 3 and 4 get rows {rows[0]:.0f} and {rows[1]:.0f}"
@@ -41,9 +41,9 @@ else:
     theirs = keras_hub.layers.PositionEmbedding(sequence_length=4)
     theirs.build((None, 4, 1))
     theirs.set_weights([TABLE])
-    print("theirs:", said(lambda: theirs(tokens, start_index=3)))
+    print("theirs:", describe(lambda: theirs(tokens, start_index=3)))
 ours = keras_attn.layers.PositionalEmbedding("learned", max_sequence_length=4)
 ours.build((None, 4, 1))
 ours.set_weights([TABLE])
-places = np.array([[3, 4]], "int32")
-print("ours:  ", said(lambda: ours(tokens, positions=places)))
+positions = np.array([[3, 4]], "int32")
+print("ours:  ", describe(lambda: ours(tokens, positions=positions)))

@@ -1,4 +1,4 @@
-"""A `query_mask`, given by hand."""
+"""An explicit `query_mask`."""
 
 import keras
 import numpy as np
@@ -8,13 +8,13 @@ import keras_attn
 
 print(f"keras {keras.__version__} on {keras.backend.backend()}")
 x = np.random.default_rng(0).normal(size=(1, 4, 8)).astype("float32")
-there = np.array([[True, True, True, False]])
+token_mask = np.array([[True, True, True, False]])
 
 
-def said(kind):
+def describe(kind):
     attention = kind(num_heads=2, key_dim=4)
     without = ops.convert_to_numpy(attention(x, x))
-    output = ops.convert_to_numpy(attention(x, x, query_mask=there))
+    output = ops.convert_to_numpy(attention(x, x, query_mask=token_mask))
     changes = (
         "something" if np.abs(output - without).max() > 1e-6 else "nothing"
     )
@@ -22,5 +22,5 @@ def said(kind):
     return f"the mask changes {changes}; padded rows are zeros: {zero}"
 
 
-print("theirs:", said(layers.MultiHeadAttention))
-print("ours:  ", said(keras_attn.layers.MultiHeadAttention))
+print("theirs:", describe(layers.MultiHeadAttention))
+print("ours:  ", describe(keras_attn.layers.MultiHeadAttention))

@@ -1,4 +1,4 @@
-"""Sinusoidal positions in bfloat16. Needs KerasHub to show theirs."""
+"""Sinusoidal positions in bfloat16. `theirs` requires KerasHub."""
 
 import keras
 import numpy as np
@@ -13,12 +13,12 @@ except ImportError:
 
 LENGTH, WIDTH = 1024, 64
 zeros = ops.zeros((1, LENGTH, WIDTH), dtype="bfloat16")
-places = np.arange(LENGTH)[:, None] / 1e4 ** (np.arange(0, WIDTH, 2) / WIDTH)
-exact = np.stack([np.sin(places), np.cos(places)], axis=-1)
+angles = np.arange(LENGTH)[:, None] / 1e4 ** (np.arange(0, WIDTH, 2) / WIDTH)
+exact = np.stack([np.sin(angles), np.cos(angles)], axis=-1)
 exact = exact.reshape(LENGTH, WIDTH)
 
 
-def said(encoding):
+def describe(encoding):
     encoding = ops.convert_to_numpy(ops.cast(encoding, "float32"))[0]
     same = np.flatnonzero((encoding[1:] == encoding[:-1]).all(-1))
     first = f"from {same[0] + 1} on" if len(same) else "none"
@@ -32,6 +32,6 @@ if keras_hub is None:
 else:
     print(f"keras-hub {keras_hub.__version__}")
     layer = keras_hub.layers.SinePositionEncoding(dtype="bfloat16")
-    print("theirs:", said(layer(zeros)))
+    print("theirs:", describe(layer(zeros)))
 layer = keras_attn.layers.PositionalEmbedding(dtype="bfloat16")
-print("ours:  ", said(layer(zeros)))
+print("ours:  ", describe(layer(zeros)))

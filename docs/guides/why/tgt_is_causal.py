@@ -1,4 +1,4 @@
-"""The last target token changes. Does an output before it move?"""
+"""Whether changing the last target token changes earlier outputs."""
 
 import numpy as np
 import torch
@@ -13,7 +13,7 @@ changed = target.copy()
 changed[:, -1] += 1
 
 
-def said(model):
+def describe(model):
     before, after = (model(source, x)[:, :-1] for x in (target, changed))
     moved = np.abs(before - after).max() > 1e-5
     return "moves: it sees the future" if moved else "stays"
@@ -32,5 +32,5 @@ def theirs(source, target, **kwargs):
 
 
 block = keras_attn.blocks.DecoderBlock(num_heads=2, intermediate_dim=16)
-print("theirs:", said(lambda s, t: theirs(s, t, tgt_is_causal=True)))
-print("ours:  ", said(lambda s, t: ops.convert_to_numpy(block(t, s))))
+print("theirs:", describe(lambda s, t: theirs(s, t, tgt_is_causal=True)))
+print("ours:  ", describe(lambda s, t: ops.convert_to_numpy(block(t, s))))

@@ -11,7 +11,7 @@ query, value = keras.Input((2, 8)), keras.Input((5, 8))
 arrays = np.ones((1, 2, 8), "float32"), np.ones((1, 5, 8), "float32")
 
 
-def said(kind):
+def describe(kind):
     attention = kind(num_heads=2, key_dim=4, flash_attention=False)
     _, symbol = attention(query, value, return_attention_scores=True)
     _, scores = attention(*arrays, return_attention_scores=True)
@@ -22,5 +22,5 @@ def said(kind):
     )
 
 
-print("theirs:", said(layers.MultiHeadAttention))
-print("ours:  ", said(keras_attn.layers.MultiHeadAttention))
+print("theirs:", describe(layers.MultiHeadAttention))
+print("ours:  ", describe(keras_attn.layers.MultiHeadAttention))

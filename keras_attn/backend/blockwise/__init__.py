@@ -1,4 +1,4 @@
-"""Attention that never holds a matrix of queries by keys."""
+"""Attention without materializing the (T, S) score matrix."""
 
 import keras
 
@@ -8,14 +8,14 @@ else:
     from keras_attn.backend.blockwise.loops import by_loops as _kernel
 
 
-# Scores of one head, T x S, from which on this kernel is the one to run.
+# Number of scores per head, T * S, from which this kernel pays.
 _PAYS_FROM = 1024 * 1024
-# Fewer queries hold few scores, whatever the number of keys: those of a step of
-# a decoder, above all, which no loop should slow down.
+# With fewer queries there are few scores, whatever the number of keys; a loop
+# would slow down decoding steps in particular.
 _QUERIES = 256
-# Where no block can be left out, TensorFlow's own products beat those of its
-# compiler, up to what was measured: T and S of 8,192, scores of a GiB in all.
-# Beyond, the memory that this kernel saves counts for more.
+# If no block can be skipped, TensorFlow's own products are faster than those of
+# its compiler, up to what was measured: T = S = 8,192, 1 GiB of scores in all.
+# Beyond that, the memory that this kernel saves matters more.
 _DENSE_HEAD, _DENSE_ALL = (
     (8192 * 8192, 1 << 28)
     if keras.backend.backend() == "tensorflow"
@@ -24,13 +24,13 @@ _DENSE_HEAD, _DENSE_ALL = (
 
 
 def blockwise_pays(query_length, key_length, dense=False, heads=1):
-    """Says whether lengths are such that this kernel beats the plain one.
+    """Returns whether this kernel beats the plain one at these lengths.
 
     Args:
         query_length: int. T.
         key_length: int. S.
         dense: bool. Every query sees every key.
-        heads: int. Heads of all rows, B N.
+        heads: int. Number of heads of all rows, B N.
 
     Returns:
         A bool.
@@ -57,20 +57,20 @@ def blockwise_attention(
     """Computes softmax(scale Q K^T + bias) V in memory linear in T + S.
 
     Args:
-        blocking: `Blocking`. Sizes of the blocks, and who sees whom.
-        query: float (B, T, N, H), T a multiple of the block.
-        key: float (B, S, K, H), S a multiple of the block, K dividing N.
+        blocking: `Blocking`. Block sizes and visibility rule.
+        query: float (B, T, N, H), T a multiple of the block size.
+        key: float (B, S, K, H), S a multiple of the block size, K dividing N.
         value: float (B, S, K, W).
-        bias: float (B, N, T, S), size-1 axes allowed; what the blocking's
-            callable takes; or None.
+        bias: float (B, N, T, S), size-1 axes allowed; the parameters of the
+            blocking's bias callable; or None.
         query_metadata: int32 (F, B, T), the batch axis may have size 1.
-        key_metadata: int32 (F, B, S), likewise.
+        key_metadata: int32 (F, B, S), the batch axis may have size 1.
         spans: int32 (T / t, 2) and (S / s, 2). Which blocks may see each other.
         mask: bool (B, N, T, S), size-1 axes allowed, or None.
-        seed: int (2,) of the dropout, or None.
+        seed: int (2,). Seed of the dropout, or None.
 
     Returns:
-        Float (B, T, N, W), zero in rows that see nothing.
+        Float (B, T, N, W), zero in fully masked rows.
     """
     return _kernel(
         blocking,

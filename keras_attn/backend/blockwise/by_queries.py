@@ -1,8 +1,8 @@
-"""Blockwise attention on PyTorch: one fused call a block of queries.
+"""Blockwise attention on PyTorch: one fused call per block of queries.
 
-PyTorch's fused kernel is itself an online softmax over blocks of keys, but
-takes a mask or a bias of the size T x S only. A block of queries with the keys
-that it may see needs a small one, and is computed once more for its gradient.
+PyTorch's fused kernel is itself an online softmax over blocks of keys, but its
+mask or bias has the full size T x S. A block of queries with the keys that it
+may see needs only a small one; it is recomputed in the backward pass.
 """
 
 import torch
@@ -25,14 +25,14 @@ def by_queries(
     mask,
     seed,
 ):
-    """Attends block of queries by block of queries.
+    """Computes attention one block of queries at a time.
 
     Args and returns as for `blockwise_attention`.
     """
     outputs = []
     for i, (first, last) in enumerate(spans[0].tolist()):
         rows = slice(i * blocking.query_block, (i + 1) * blocking.query_block)
-        # A span may be empty, a fused kernel's keys may not.
+        # A span may be empty, but the fused kernel needs at least one key.
         columns = slice(
             first * blocking.key_block,
             max(last, first + 1) * blocking.key_block,
@@ -78,7 +78,7 @@ def _attend(blocking, query, key, value, bias, metadata, mask, seed, block):
         visible = blocking.rule(*metadata, part)
     explicit = bias is not None and (
         bias.requires_grad
-        # Kernels for a GPU would take its bits for those of another dtype.
+        # GPU kernels would reinterpret its bits as the dtype of the query.
         or (bias.dtype != query.dtype and query.device.type != "cpu")
     )
     if not blocking.rate and not explicit:

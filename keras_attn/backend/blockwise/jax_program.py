@@ -11,7 +11,7 @@ from keras_attn.backend.blockwise.online_softmax import backward, forward
 @functools.partial(jax.jit, static_argnums=0)
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
 def run(blocking, operands):
-    """Computes attention; jitted, for a loop outside of it compiles anew.
+    """Computes attention; jitted, since eager loops recompile in each call.
 
     Args:
         blocking: `Blocking`.

@@ -1,10 +1,10 @@
-"""Tensors of heads as blocks that lie one behind the other, and back."""
+"""Reshapes per-head tensors into contiguous blocks, and back."""
 
 from keras import ops
 
 
 def query_blocks(tensor, size, key_heads):
-    """Cuts (B, T, N, H) into (T / t, B * K, G * t, H).
+    """Splits (B, T, N, H) into (T / t, B * K, G * t, H).
 
     Args:
         tensor: float (B, T, N, H), T a multiple of t.
@@ -24,7 +24,7 @@ def query_blocks(tensor, size, key_heads):
 
 
 def key_blocks(tensor, size):
-    """Cuts (B, S, K, H) into (S / s, B * K, s, H).
+    """Splits (B, S, K, H) into (S / s, B * K, s, H).
 
     Args:
         tensor: float (B, S, K, H), S a multiple of s.
@@ -37,7 +37,7 @@ def key_blocks(tensor, size):
 
 
 def from_query_blocks(tensor, size, key_heads):
-    """Puts together what `query_blocks` cut.
+    """Inverts `query_blocks`.
 
     Args:
         tensor: float (T / t, B * K, G * t, W).
@@ -55,7 +55,7 @@ def from_query_blocks(tensor, size, key_heads):
 
 
 def fact_blocks(metadata, size):
-    """Cuts (F, B, T) into (T / t, F, B, t).
+    """Splits (F, B, T) into (T / t, F, B, t).
 
     Args:
         metadata: int32 (F, B, T), T a multiple of t.

@@ -1,4 +1,4 @@
-"""Blockwise attention as a program of loops, for backends that compile."""
+"""Blockwise attention as compiled loops, for JAX and TensorFlow."""
 
 import keras
 
@@ -29,7 +29,7 @@ def by_loops(
     mask,
     seed,
 ):
-    """Lays the tensors out in blocks and runs the program.
+    """Splits the tensors into blocks and runs the compiled program.
 
     Args and returns as for `blockwise_attention`.
     """

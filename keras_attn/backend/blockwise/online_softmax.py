@@ -1,15 +1,15 @@
 """Attention over blocks of keys with an online softmax, and its gradient.
 
-The maximum and the sum of a softmax are carried from block to block and the
-sum so far is scaled down when the maximum grows (Milakov and Gimelshein 2018,
+The running maximum and sum of the softmax are carried from block to block, and
+the sum is rescaled when the maximum grows (Milakov and Gimelshein 2018,
 https://arxiv.org/abs/1805.02867; Rabe and Staats 2021,
-https://arxiv.org/abs/2112.05682). The gradient computes the weights of a block
-once more from the logarithm of that sum (Dao et al. 2022, algorithm 4,
-https://arxiv.org/abs/2205.14135). Nothing of size T x S is ever held.
+https://arxiv.org/abs/2112.05682). The backward pass recomputes the weights of a
+block from the logarithm of the sum (Dao et al. 2022, algorithm 4,
+https://arxiv.org/abs/2205.14135). No tensor of size T x S is materialized.
 
-One block of queries has shape (B * K, G * t, H): the G = N / K heads that share
-one head of keys stand one behind the other, so that every product is one plain
-product of matrices.
+A block of queries has shape (B * K, G * t, H): the G = N / K query heads that
+share a key head are stacked along one axis, so that every product is a plain
+matrix product.
 """
 
 from collections.abc import Callable
@@ -19,25 +19,25 @@ from keras import ops
 
 from keras_attn.backend.dropout import seeded_dropout
 
-_HIDDEN = -1e30
-# Above what is hidden: exp(_HIDDEN - _LOWEST) is 0 where nothing is visible.
+_MASKED = -1e30
+# Above masked scores: exp(_MASKED - _LOWEST) is 0 in fully masked rows.
 _LOWEST = -1e29
 
 
 class Blocking(NamedTuple):
-    """What a program is compiled for; no tensors, hashable.
+    """Static arguments of a compiled program; no tensors, hashable.
 
     Args:
-        query_block: int. t, queries in a block.
-        key_block: int. s, keys in a block.
+        query_block: int. t, queries per block.
+        key_block: int. s, keys per block.
         heads: int. N.
         key_heads: int. K.
         scale: float. Factor on q . k.
-        rule: callable, or None where everything is visible. Takes int32
-            (F, B, t) facts on queries, int32 (F, B, s) on keys and a block of
-            the mask or None; returns bool (B, N, t, s), size-1 axes allowed.
+        rule: callable, or None if everything is visible. Takes int32 (F, B, t)
+            metadata of queries, int32 (F, B, s) of keys and a block of the mask
+            or None; returns bool (B, N, t, s), size-1 axes allowed.
         bias: `"tensor"`, a callable, or None. The callable takes `bias` of the
-            operands and both facts and returns float (B, N, t, s).
+            operands and both metadata and returns float (B, N, t, s).
         rate: float. Probability that a weight is dropped.
     """
 
@@ -58,15 +58,15 @@ class Operands(NamedTuple):
         query: float (I, B * K, G * t, H).
         key: float (J, B * K, s, H).
         value: float (J, B * K, s, W).
-        bias: float (B, N, T, S), size-1 axes allowed; whatever the callable
-            takes; or None.
+        bias: float (B, N, T, S), size-1 axes allowed; the parameters of the
+            bias callable; or None.
         query_metadata: int32 (I, F, B, t), the batch axis may have size 1.
-        key_metadata: int32 (J, F, B, s), likewise.
-        query_spans: int32 (I, 2). First and behind last block of keys of which
-            a block of queries may see something.
-        key_spans: int32 (J, 2). The same for a block of keys.
+        key_metadata: int32 (J, F, B, s), the batch axis may have size 1.
+        query_spans: int32 (I, 2). Range [first, end) of the blocks of keys that
+            a block of queries may see.
+        key_spans: int32 (J, 2). The same per block of keys.
         mask: bool (B, N, T, S), size-1 axes allowed, or None.
-        seed: int (2,) of the dropout, or None.
+        seed: int (2,). Seed of the dropout, or None.
     """
 
     query: Any
@@ -82,7 +82,7 @@ class Operands(NamedTuple):
 
 
 def forward(blocking, operands):
-    """Computes the output and what its gradient needs.
+    """Computes the output and the residual for the backward pass.
 
     Args:
         blocking: `Blocking`.
@@ -90,11 +90,11 @@ def forward(blocking, operands):
 
     Returns:
         Float (I, B * K, G * t, W), and float32 (I, B, N, t, 1): the logarithm
-        of the sum of exponentials, huge in rows that see nothing.
+        of the sum of exponentials, huge in fully masked rows.
     """
     blocks, merged, rows, _ = ops.shape(operands.query)
     width = operands.value.shape[-1]
-    dtype = _computing(operands.query)
+    dtype = _compute_dtype(operands.query)
     batch = merged // blocking.key_heads
     row = (batch, blocking.heads, blocking.query_block, 1)
 
@@ -125,7 +125,7 @@ def forward(blocking, operands):
         total = ops.where(empty, 1, total)
         mixed = mixed / ops.reshape(total, (merged, rows, 1))
         output = _put(output, i, ops.cast(mixed, output.dtype))
-        log_total = ops.where(empty, -_HIDDEN, highest + ops.log(total))
+        log_total = ops.where(empty, -_MASKED, highest + ops.log(total))
         return output, _put(log_sum, i, log_total)
 
     results = (
@@ -151,16 +151,18 @@ def backward(blocking, operands, output, log_sum, upstream, pull_back):
     Returns:
         Gradients with respect to query, key, value and bias (or None).
     """
-    dtype = _computing(operands.query)
+    dtype = _compute_dtype(operands.query)
     merged = ops.shape(operands.query)[1]
     shape = ops.shape(log_sum)
-    centre = ops.sum(
+    center = ops.sum(
         ops.cast(output, dtype) * ops.cast(upstream, dtype), -1, keepdims=True
     )
-    centre = ops.reshape(centre, shape)
-    # A product that turns the weights of a block round takes twice as long:
-    # these are turned instead, once, and what they give at the end.
-    queries_turned, upstream_turned = map(_turned, (operands.query, upstream))
+    center = ops.reshape(center, shape)
+    # A product that transposes the weights of a block takes twice as long. The
+    # other operand is transposed instead, once, and so is the result.
+    queries_transposed, upstream_transposed = map(
+        _transposed, (operands.query, upstream)
+    )
 
     def over_keys(j, results):
         key_slopes, value_slopes, *rest = results
@@ -175,13 +177,13 @@ def backward(blocking, operands, output, log_sum, upstream, pull_back):
             used = _drop(blocking, operands, weights, i, j)
             value_slope = value_slope + ops.einsum(
                 "xwt,xts->xws",
-                ops.cast(upstream_turned[i], dtype),
+                ops.cast(upstream_transposed[i], dtype),
                 _merge(used, merged),
             )
             slope = ops.einsum("xtw,xsw->xts", arriving, value)
             slope = ops.reshape(slope, ops.shape(weights))
             slope = _drop(blocking, operands, slope, i, j)
-            slope = weights * (slope - centre[i])
+            slope = weights * (slope - center[i])
             if bias_slope:
                 bias_slope = [
                     _bias_slope(
@@ -195,7 +197,7 @@ def backward(blocking, operands, output, log_sum, upstream, pull_back):
                     )
                 ]
             slope = _merge(slope, merged)
-            query = ops.cast(queries_turned[i], dtype) * blocking.scale
+            query = ops.cast(queries_transposed[i], dtype) * blocking.scale
             key_slope = key_slope + ops.einsum("xht,xts->xhs", query, slope)
             added = ops.einsum("xts,xsh->xth", slope, key) * blocking.scale
             query_slopes = _put(query_slopes, i, query_slopes[i] + added)
@@ -217,8 +219,8 @@ def backward(blocking, operands, output, log_sum, upstream, pull_back):
         )
 
     results = [
-        ops.zeros_like(_turned(operands.key)),
-        ops.zeros_like(_turned(operands.value)),
+        ops.zeros_like(_transposed(operands.key)),
+        ops.zeros_like(_transposed(operands.value)),
         ops.zeros_like(operands.query, dtype),
     ]
     if blocking.bias is not None and operands.bias is not None:
@@ -229,11 +231,11 @@ def backward(blocking, operands, output, log_sum, upstream, pull_back):
     )
     bias = ops.cast(bias[0], operands.bias.dtype) if bias else None
     query = ops.cast(query, operands.query.dtype)
-    return query, _turned(key), _turned(value), bias
+    return query, _transposed(key), _transposed(value), bias
 
 
 def _scores(blocking, operands, i, j):
-    dtype = _computing(operands.query)
+    dtype = _compute_dtype(operands.query)
     query = ops.cast(operands.query[i], dtype) * blocking.scale
     key = ops.cast(operands.key[j], dtype)
     scores = ops.einsum("xth,xsh->xts", query, key)
@@ -257,7 +259,7 @@ def _scores(blocking, operands, i, j):
     mask = operands.mask
     if mask is not None:
         mask, _ = _block(mask, blocking, i, j)
-    return ops.where(blocking.rule(*metadata, mask), scores, _HIDDEN)
+    return ops.where(blocking.rule(*metadata, mask), scores, _MASKED)
 
 
 def _drop(blocking, operands, weights, i, j):
@@ -287,7 +289,7 @@ def _bias_slope(blocking, operands, total, slope, i, j, pull_back):
 
 
 def _block(tensor, blocking, i, j):
-    """The part of (B, N, T, S) that block (i, j) sees, and where it starts."""
+    """Returns the part of (B, N, T, S) for block (i, j), and its start."""
     shape = list(ops.shape(tensor))
     start = [0, 0, 0, 0]
     for axis, number, size in (
@@ -304,7 +306,7 @@ def _put(blocks, i, block):
     return ops.slice_update(blocks, start, ops.expand_dims(block, 0))
 
 
-def _turned(blocks):
+def _transposed(blocks):
     return ops.transpose(blocks, (0, 1, 3, 2))
 
 
@@ -314,5 +316,5 @@ def _merge(weights, merged):
     return ops.reshape(weights, (merged, rows, keys))
 
 
-def _computing(tensor):
+def _compute_dtype(tensor):
     return "float64" if tensor.dtype == "float64" else "float32"

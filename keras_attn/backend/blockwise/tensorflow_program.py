@@ -1,7 +1,7 @@
 """Blockwise attention on TensorFlow, with its own gradient.
 
-The programs are compiled by XLA wherever they are called from: there a loop
-writes into its buffers in place, and a softmax is one pass over a block.
+The programs are compiled by XLA, in eager mode too: XLA's loops update their
+buffers in place, and a softmax is one pass over a block.
 """
 
 import functools
@@ -21,7 +21,7 @@ def run(blocking, operands):
     Returns:
         Float (I, B * K, G * t, W).
     """
-    ahead, back = _programs(blocking)
+    run_forward, run_backward = _programs(blocking)
     learned = operands.bias is not None
 
     @tf.custom_gradient
@@ -32,12 +32,12 @@ def run(blocking, operands):
             value=value,
             bias=bias[0] if learned else None,
         )
-        # The tape need not follow the loops, for which it has no gradient.
-        still = tf.nest.map_structure(_still, given)
-        output, log_sum = ahead(still)
+        # Keeps the tape from tracing the loops, which have no gradient.
+        stopped = tf.nest.map_structure(_stop_gradient, given)
+        output, log_sum = run_forward(stopped)
 
         def gradient(upstream):
-            slopes = back(given, output, log_sum, upstream)
+            slopes = run_backward(given, output, log_sum, upstream)
             return slopes if learned else slopes[:3]
 
         return output, gradient
@@ -46,17 +46,18 @@ def run(blocking, operands):
     return attention(operands.query, operands.key, operands.value, *bias)
 
 
-def _still(tensor):
+def _stop_gradient(tensor):
     return None if tensor is None else tf.stop_gradient(tensor)
 
 
 @functools.lru_cache(maxsize=256)
 def _programs(blocking):
-    def back(*args):
+    def run_backward(*args):
         return backward(blocking, *args, _pull_back)
 
     compiled = functools.partial(tf.function, jit_compile=True, autograph=False)
-    return compiled(functools.partial(forward, blocking)), compiled(back)
+    run_forward = functools.partial(forward, blocking)
+    return compiled(run_forward), compiled(run_backward)
 
 
 def _pull_back(function, tensor, upstream):

@@ -1,1 +1,1 @@
-"""Capturing a function of tensors as a graph, and running that (PyTorch)."""
+"""Captures a function of tensors as a graph and runs the graph (PyTorch)."""

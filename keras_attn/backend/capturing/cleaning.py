@@ -1,4 +1,4 @@
-"""Taking out of a graph what makes no difference to its results."""
+"""Removes redundant operations from a graph."""
 
 import operator
 
@@ -21,16 +21,16 @@ if keras.backend.backend() == "torch":
 
 
 def clean(graph):
-    """Rewrites a graph in place to do the same in fewer steps.
+    """Rewrites a graph in place so that it needs fewer operations.
 
-    Casts, views and reshapes that change nothing are left out; what is
-    computed twice is computed once; a product to which a bias is added becomes
-    one operation; between products the axis of a single token is left out; what
-    nobody uses goes. Order and place of writes stay.
+    Drops casts, views and reshapes that change nothing; merges common
+    subexpressions; fuses a product with the bias added to it; drops the token
+    axis of size 1 between products; removes unused nodes. Writes keep their
+    order and target.
 
     Args:
-        graph: `torch.fx.Graph` from `trace`, whose nodes know their values'
-            shapes.
+        graph: `torch.fx.Graph` from `trace`, with fake values in its nodes'
+            metadata.
     """
     _drop_idle(graph)
     _join_reshapes(graph)
@@ -95,8 +95,8 @@ def _merge_equal(graph):
     seen = {}
     for node in list(graph.nodes):
         for target in overwritten(node):
-            for place in memory(target):
-                versions[place] = versions.get(place, 0) + 1
+            for storage in memory(target):
+                versions[storage] = versions.get(storage, 0) + 1
         if not _is_pure(node):
             continue
         sources = set().union(*map(memory, node.all_input_nodes))
@@ -104,10 +104,11 @@ def _merge_equal(graph):
         if fresh & (written.places | written.returned):
             continue
         read = {}
-        # A view shows what is there when it is read, not when it was made.
+        # A view shows the memory's values when it is read, not when it was
+        # created, so its inputs' versions do not matter.
         if fresh:
-            read = {place: versions.get(place, 0) for place in sources}
-        # As text: 1, 1.0 and True are equal, and so are 0.0 and -0.0.
+            read = {storage: versions.get(storage, 0) for storage in sources}
+        # As text, because 1 == 1.0 == True and 0.0 == -0.0.
         key = (
             str(node.target),
             repr((node.args, node.kwargs)),
@@ -120,7 +121,7 @@ def _merge_equal(graph):
 
 
 def _add_bias_in_product(graph):
-    """Makes x W + b one product, where that rounds no differently in effect."""
+    """Fuses x W + b into one `addmm`, in dtypes where rounding is harmless."""
     for node in list(graph.nodes):
         if node.target is not aten.add.Tensor or node.kwargs:
             continue
@@ -146,7 +147,7 @@ def _add_bias_in_product(graph):
 
 def _fits(rows, matrix, bias):
     rows, matrix, bias = (x.meta["val"] for x in (rows, matrix, bias))
-    # In half precision the sum would be rounded once instead of twice.
+    # In half precision, `addmm` would round the sum once instead of twice.
     return (
         rows.dtype in (torch.float32, torch.float64)
         and rows.dtype == matrix.dtype == bias.dtype

@@ -1,4 +1,4 @@
-"""The quickest way to call an operation of a graph from Python."""
+"""Fast Python functions for the operations of a graph."""
 
 import keras
 
@@ -9,9 +9,9 @@ if keras.backend.backend() == "torch":
 
     aten = torch.ops.aten
 
-# Functions of `torch` and methods of its tensors that take an operation's
-# arguments as they stand, whichever overload it is. They read them in half the
-# time that `torch.ops` needs.
+# Functions of `torch` and methods of its tensors that take the arguments of the
+# operation of the same name unchanged, in every overload. They parse them in
+# half the time of `torch.ops`.
 _FUNCTIONS = (
     "add addmm any argmax bitwise_and bmm clamp cos div embedding eq exp ge "
     "gelu gt index_select isinf layer_norm le log log_softmax logical_and "
@@ -23,13 +23,13 @@ _METHODS = ("expand index_copy_ permute reshape squeeze view").split()
 
 
 def fast_call(node):
-    """Returns a Python function that does what a node does.
+    """Returns the fastest Python function that computes a node.
 
     Args:
         node: `torch.fx.Node` that calls an operation.
 
     Returns:
-        The function, its positional arguments and those by name.
+        The function, its positional and its keyword arguments.
     """
     args, kwargs = list(node.args), dict(node.kwargs)
     packet = getattr(node.target, "_overloadpacket", None)
@@ -59,7 +59,8 @@ def _cast(node, args, kwargs):
 
 
 def _tuples(args):
-    # Written as a constant of the function, once for all calls.
+    # Tuples become constants of the generated function; lists would be built in
+    # every call.
     return [
         tuple(value)
         if isinstance(value, list) and all(type(x) is int for x in value)

@@ -1,4 +1,4 @@
-"""Leaving out the axis of the one token that a step is about."""
+"""Drops the token axis, of size 1 in a decoding step."""
 
 import keras
 
@@ -9,7 +9,7 @@ if keras.backend.backend() == "torch":
     from torch.fx.node import map_arg
 
     aten = torch.ops.aten
-    # Operations that work element by element, or along the last axis.
+    # Elementwise operations, and those along the last axis.
     _ALONG = {
         aten.add.Tensor,
         aten.clamp.default,
@@ -27,15 +27,15 @@ if keras.backend.backend() == "torch":
 
 
 def drop_token_axis(graph):
-    """Lets what works on (R, 1, D) work on (R, D), in place.
+    """Rewrites operations on (R, 1, D) to (R, D), in place.
 
-    Products are taken of matrices; between them tensors would be reshaped
-    again and again, and each of that takes as long as a small operation. The
-    reshapes that this leaves behind cancel each other; they are joined later.
+    Products work on matrices; between them, tensors would be reshaped
+    repeatedly, and each reshape takes as long as a small operation. The
+    remaining reshapes cancel each other and are merged later.
 
     Args:
-        graph: `torch.fx.Graph` from `trace`, whose nodes know their values'
-            shapes.
+        graph: `torch.fx.Graph` from `trace`, with fake values in its nodes'
+            metadata.
     """
     written = Written(graph)
     for node in list(graph.nodes):
@@ -61,7 +61,7 @@ def _shape(node):
 
 def _flatten(graph, node):
     tensors = [_shape(x) for x in node.all_input_nodes]
-    # Two axes would be aligned with the token's.
+    # The first axis of a matrix would broadcast against the token axis.
     if any(len(shape) == 2 and shape[0] != 1 for shape in tensors):
         return
     if any(len(shape) == 3 and shape[1] != 1 for shape in tensors):

@@ -1,22 +1,22 @@
-"""Finding what need not be computed again in every step."""
+"""Finds loop-invariant nodes of a graph."""
 
 from keras_attn.backend.capturing.storages import Written, is_tensor
 
 
 def constant_nodes(graph, moving):
-    """Finds the nodes that are the same in all steps of a run.
+    """Finds the nodes whose values are the same in all steps of a run.
 
-    They depend on weights, on fixed arguments and on constants only: a kernel
-    in its flat form, a cast to half precision, a product of low rank that is
-    added, what the mask of a source comes to. What is written, or handed out
-    and so might be, is made anew in every step.
+    They depend only on weights, fixed arguments and constants: a reshaped
+    kernel, a cast to half precision, LoRA's low-rank product, anything computed
+    from the source mask. Nodes that are written into, or are returned and so
+    may be written by the caller, are computed in every step.
 
     Args:
         graph: `torch.fx.Graph`.
-        moving: range. Which of the inputs are new in every step.
+        moving: range. Indices of the inputs that change in every step.
 
     Returns:
-        Set of nodes, the inputs that are the same among them.
+        Set of nodes, including the inputs that do not change.
     """
     written = Written(graph)
     found = set()
@@ -38,17 +38,17 @@ def constant_nodes(graph, moving):
 
 
 def idle_choices(graph, constant):
-    """Finds what `where` leaves as it is, if its condition holds everywhere.
+    """Finds `where` nodes that change nothing if their condition is all True.
 
-    Masks of a source are the same in all steps, and mostly hide nothing.
+    Source masks are the same in all steps, and most of them mask nothing.
 
     Args:
         graph: `torch.fx.Graph`.
         constant: set of nodes, from `constant_nodes`.
 
     Returns:
-        Dict of nodes: each `where` whose condition is constant, and the node
-        that it would equal.
+        Dict from each `where` with a constant condition to the node that it
+        would equal.
     """
     written = Written(graph)
     found = {}

@@ -1,6 +1,6 @@
-"""Taking nests of tensors apart and putting them together, quickly.
+"""Fast flattening and packing of nested structures.
 
-`keras.tree` needs a tenth of a millisecond for the state of a decoder, which is
+`keras.tree` takes a tenth of a millisecond for the state of a decoder, which is
 a tenth of a step.
 """
 
@@ -10,16 +10,16 @@ _written = {}
 
 
 def structure(nest):
-    """Says how a nest is built, as something hashable.
+    """Returns the structure of a nest, hashable.
 
-    Nests are tuples, named ones too, lists and dicts around tensors and None,
-    which belongs to the structure.
+    Nests are tuples, named tuples, lists and dicts of tensors and None. None
+    is part of the structure.
 
     Args:
         nest: any nest.
 
     Returns:
-        A tuple, equal for nests that are built alike.
+        A tuple, equal for nests of the same structure.
     """
     if nest is None:
         return (None,)
@@ -30,26 +30,26 @@ def structure(nest):
 
 
 def flattener(nest):
-    """Writes a function that flattens what is built like a nest.
+    """Generates a function that flattens nests of the same structure.
 
     Args:
         nest: as for `structure`.
 
     Returns:
-        A function of a nest, which returns the list of its tensors, dicts by
-        sorted keys, or None where the nest is built in another way.
+        A function of a nest that returns the list of its tensors, dicts in
+        order of sorted keys, or None if the nest has another structure.
     """
     return _kept(_write_flattener, nest)
 
 
 def packer(nest):
-    """Writes a function that packs a flat sequence like a nest.
+    """Generates a function that packs a flat sequence into a structure.
 
     Args:
         nest: as for `structure`.
 
     Returns:
-        A function of a sequence, the inverse of the one of `flattener`.
+        A function of a sequence, the inverse of the one from `flattener`.
     """
     return _kept(_write_packer, nest)
 
@@ -63,7 +63,7 @@ def _kept(write, nest):
 
 def _write_flattener(nest):
     scope, lines, leaves = {}, [], []
-    _take_apart(nest, "nest", lines, leaves, scope)
+    _write_unpacking(nest, "nest", lines, leaves, scope)
     body = "".join(f"    {line}\n" for line in lines)
     exec(
         f"def flatten(nest):\n{body}    return [{', '.join(leaves)}]",
@@ -74,12 +74,12 @@ def _write_flattener(nest):
 
 def _write_packer(nest):
     scope = {}
-    text = _put_together(nest, itertools.count(), scope)
+    text = _packing_expression(nest, itertools.count(), scope)
     exec(f"def pack(flat):\n    return {text}", scope)
     return scope["pack"]
 
 
-def _take_apart(nest, name, lines, leaves, scope):
+def _write_unpacking(nest, name, lines, leaves, scope):
     if nest is None:
         lines.append(f"if {name} is not None: return None")
     elif not _is_nest(nest):
@@ -97,15 +97,17 @@ def _take_apart(nest, name, lines, leaves, scope):
         for number, key in enumerate(keys):
             part = f"{name}_{number}"
             lines.append(f"{part} = {name}[{key!r}]")
-            _take_apart(nest[key], part, lines, leaves, scope)
+            _write_unpacking(nest[key], part, lines, leaves, scope)
 
 
-def _put_together(nest, numbers, scope):
+def _packing_expression(nest, numbers, scope):
     if nest is None:
         return "None"
     if not _is_nest(nest):
         return f"flat[{next(numbers)}]"
-    parts = [_put_together(nest[key], numbers, scope) for key in _keys(nest)]
+    parts = [
+        _packing_expression(nest[key], numbers, scope) for key in _keys(nest)
+    ]
     if isinstance(nest, dict):
         pairs = zip(_keys(nest), parts, strict=True)
         return "{" + ", ".join(f"{key!r}: {part}" for key, part in pairs) + "}"

@@ -1,13 +1,13 @@
-"""Which tensors of a graph share memory, and which memory is written."""
+"""Memory shared, written and returned by the tensors of a graph."""
 
 
 def is_tensor(node):
-    """Says whether a node stands for one tensor."""
+    """Returns whether the value of a node is a single tensor."""
     return hasattr(node.meta.get("val"), "untyped_storage")
 
 
 def memory(node):
-    """Returns what tells the memory of a node's tensors, a set of int."""
+    """Returns the identifiers of the storages of a node's tensors, a set."""
     value = node.meta.get("val")
     values = value if isinstance(value, (list, tuple)) else [value]
     return {
@@ -18,7 +18,7 @@ def memory(node):
 
 
 def overwritten(node):
-    """Returns the nodes whose tensors a node writes into, a list."""
+    """Returns the list of nodes whose tensors a node writes into."""
     schema = getattr(node.target, "_schema", None)
     if schema is None or not schema.is_mutable:
         return []
@@ -31,7 +31,7 @@ def overwritten(node):
 
 
 class Written:
-    """Knows the memory that a graph writes, and what it hands out.
+    """Storages that a graph writes into and those that it returns.
 
     Args:
         graph: `torch.fx.Graph` from `trace`.
@@ -48,9 +48,9 @@ class Written:
                     self.returned |= memory(result)
 
     def touches(self, node):
-        """Says whether any of the node's memory is written in the graph."""
+        """Returns whether the graph writes into any of the node's memory."""
         return bool(memory(node) & self.places)
 
     def escapes(self, node):
-        """Says whether what the node returns may be written by someone."""
+        """Returns whether the graph or its caller may write to the node."""
         return bool(memory(node) & (self.places | self.returned))

@@ -1,4 +1,4 @@
-"""Recording the operations of a function of tensors, without their values."""
+"""Traces the operations of a function of tensors, without values."""
 
 import keras
 
@@ -12,26 +12,24 @@ _WAY_OUT = (
 
 
 def trace(function, variables, arguments, name):
-    """Runs a function once on tensors without values and notes what it does.
+    """Traces a function on fake tensors.
 
-    Variables are handed in like arguments, so that none of their values can
-    end up in the graph; and since no tensor has values here, neither can a
-    decision that was taken on them.
+    Variables are passed like arguments, so that their values cannot end up in
+    the graph. No tensor has values here, so the graph cannot depend on them.
 
     Args:
         function: takes tensors, returns a list of tensors.
         variables: list of `keras.Variable` that the function reads.
-        arguments: list of tensors, of which shape, strides, dtype and device
-            count.
-        name: str. What to call the function in a complaint.
+        arguments: list of tensors. Their values are not read.
+        name: str. Name of the function in error messages.
 
     Returns:
-        `torch.fx.GraphModule`, its inputs the values of the variables, then
-        the arguments.
+        `torch.fx.GraphModule` whose inputs are the values of the variables,
+        then the arguments.
 
     Raises:
-        RuntimeError: the function looks at values, draws random numbers, or
-            uses a tensor that is neither argument nor variable.
+        RuntimeError: if the function reads values, draws random numbers, or
+            uses a tensor that is neither an argument nor a variable.
     """
 
     def stateless(values, arguments):
@@ -39,8 +37,8 @@ def trace(function, variables, arguments, name):
         with keras.StatelessScope(state_mapping=mapping):
             return function(*arguments)
 
-    # New ones, each for itself: what is one tensor in this call may be two in
-    # the next. Their memory is never touched.
+    # One new tensor per argument: arguments that share memory in this call may
+    # not in the next. The memory is never touched.
     unwritten = [
         torch.empty_strided(x.shape, x.stride(), dtype=x.dtype, device=x.device)
         for x in arguments
@@ -70,7 +68,7 @@ def _draws(node):
     tags = getattr(node.target, "tags", ())
     if torch.Tag.nondeterministic_seeded not in tags:
         return False
-    # What draws for its dropout only, as attention does, and has none.
+    # Attention draws only for its dropout, which may be off.
     names = [argument.name for argument in node.target._schema.arguments]
     given = dict(zip(names, node.args, strict=False)) | node.kwargs
     return "dropout_p" not in names or given.get("dropout_p", 0.0) != 0.0

@@ -1,4 +1,4 @@
-"""Writing a graph down as a Python function that runs it."""
+"""Generates a Python function that runs a graph."""
 
 import itertools
 import operator
@@ -16,23 +16,24 @@ if keras.backend.backend() == "torch":
 
 
 def write(module, moving):
-    """Writes a graph as a function that makes functions.
+    """Generates a function that binds the weights and returns a step function.
 
         def bind(w0, w1, ...):
-            ...                     # what is the same in every step
+            ...                     # loop-invariant nodes
             def step(x0, x1, ...):
-                ...                 # the rest, in its order
+                ...                 # the other nodes, in their order
                 return y0, y1, ...
             def plain_step(x0, x1, ...):
-                ...                 # the same where nothing is hidden
+                ...                 # the same if nothing is masked
             return plain_step if ... else step
 
-    Nothing but the operations is left to run: a name is a local variable, and
-    is given up behind its last use.
+    The generated code consists of the operations only. Each value is a local
+    variable, deleted after its last use.
 
     Args:
         module: `torch.fx.GraphModule`.
-        moving: range. Which of its inputs are new in every step: x0, x1, ...
+        moving: range. Indices of the inputs that change in every step: x0, x1,
+            ...
 
     Returns:
         The function `bind`.
@@ -98,7 +99,7 @@ class _Writer:
         return ["    " * depth + line for line in lines]
 
     def _last_uses(self):
-        """Tells which tensors of the step nobody needs behind each node."""
+        """Returns, for each node, the tensors of the step last used there."""
         last = {}
         for node in self.graph.nodes:
             if node in self.constant or node in self.same:

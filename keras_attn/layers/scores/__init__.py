@@ -1,1 +1,1 @@
-"""What `ScoredAttention` asks how well a query fits a key."""
+"""Score functions of `ScoredAttention`."""

@@ -1,4 +1,4 @@
-"""A small network on query and key."""
+"""Additive (concat) score."""
 
 from keras import ops
 
@@ -9,11 +9,11 @@ from keras_attn.ops.scores import widened
 class AdditiveScore(Score):
     """score = v . tanh(q W + k U) (Bahdanau et al. 2014, app. A.1.2).
 
-    It is "concat" of Luong et al. 2015, sec. 3.1, with [W; U] as one
-    matrix. No biases, as in the equations of both.
+    This is "concat" of Luong et al. 2015, sec. 3.1, where [W; U] is one matrix.
+    No biases, as in both papers.
 
     Args:
-        units: int >= 1. Width of the tanh; default that of the query.
+        units: int >= 1. Width of the tanh layer. Default: that of the query.
         **kwargs: arguments of `Score`.
     """
 
@@ -38,6 +38,6 @@ class AdditiveScore(Score):
         """Returns the scores, float32 (B, T, S)."""
         query = projected(self._query_dense, query)
         key = projected(self._key_dense, key)
-        # (B, T, S, units): the one place that needs so much memory.
+        # (B, T, S, units): the largest tensor of the layer.
         fit = ops.tanh(query[:, :, None] + key[:, None])
         return ops.matmul(fit, widened(self.scale)[:, None])[..., 0]

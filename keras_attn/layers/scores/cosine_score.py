@@ -1,4 +1,4 @@
-"""The angle between query and key, sharpened."""
+"""Cosine similarity score with a learned strength."""
 
 from keras import ops
 
@@ -14,10 +14,10 @@ from keras_attn.ops.scores import widened
 class CosineScore(Score):
     """score = b q . k / (|q| |k|), b = softplus(q w + c).
 
-    Content addressing of Graves et al. 2014, sec. 3.3.1, eq. 5 and 6. Their
-    key strength b > 0 comes from the controller with the query; here it is
-    computed from the query. Softplus makes it positive. A vector of zeros has
-    similarity 0.
+    Content-based addressing of Graves et al. 2014, sec. 3.3.1, eq. 5 and 6. In
+    the paper, the controller emits the key strength b > 0 along with the query;
+    here it is computed from the query, and softplus makes it positive. The
+    similarity to a zero vector is 0.
     """
 
     def build(self, query_shape, key_shape):
@@ -36,6 +36,6 @@ class CosineScore(Score):
 def _unit(x):
     x = widened(x)
     square = ops.sum(ops.square(x), axis=-1, keepdims=True)
-    # Twice, or the gradient at zeros would be 0 x infinity.
-    there = square > 0
-    return ops.where(there, x * ops.rsqrt(ops.where(there, square, 1)), 0)
+    # The inner `where` prevents a gradient of 0 * infinity at zero vectors.
+    nonzero = square > 0
+    return ops.where(nonzero, x * ops.rsqrt(ops.where(nonzero, square, 1)), 0)

@@ -1,4 +1,4 @@
-"""The product of query and key, as it is and scaled."""
+"""Dot-product score, unscaled and scaled."""
 
 from keras_attn.layers.scores.score import (
     Score,
@@ -11,7 +11,7 @@ class DotScore(Score):
     """score = q . k (Luong et al. 2015, sec. 3.1, "dot")."""
 
     def build(self, query_shape, key_shape):
-        """Checks the widths: there is no weight."""
+        """Checks the widths; there are no weights."""
         check_equal_widths("dot", query_shape, key_shape)
 
     def call(self, query, key, key_positions=None):
@@ -23,7 +23,7 @@ class ScaledDotScore(Score):
     """score = q . k / sqrt(D) (Vaswani et al. 2017, sec. 3.2.1, eq. 1)."""
 
     def build(self, query_shape, key_shape):
-        """Checks the widths: there is no weight."""
+        """Checks the widths; there are no weights."""
         check_equal_widths("scaled_dot", query_shape, key_shape)
 
     def call(self, query, key, key_positions=None):

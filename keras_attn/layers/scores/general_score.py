@@ -1,4 +1,4 @@
-"""A learned bilinear form of query and key."""
+"""Bilinear (general) score."""
 
 from keras_attn.backend import apply_dense
 from keras_attn.layers.scores.score import Score, dot_scores

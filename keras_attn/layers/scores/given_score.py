@@ -1,4 +1,4 @@
-"""A score that the caller brings: a layer, or a callable."""
+"""User-defined score: a layer or a callable."""
 
 import keras
 
@@ -7,13 +7,14 @@ from keras_attn.ops.scores import widened
 
 
 class GivenScore:
-    """Holds what was given to what `ScoredAttention` expects of a score.
+    """Adapts a user-defined score to the interface of `Score`.
 
-    Not a layer: a layer that was given is already one of the attention's.
+    Not a layer itself: the attention layer already tracks a score layer.
 
     Args:
-        function: takes query (B, T, D) and key (B, S, D'), returns (B, T, S).
-        dtype: of query and key.
+        function: layer or callable that takes query (B, T, D) and key
+            (B, S, D') and returns (B, T, S).
+        dtype: str. Dtype of query and key.
     """
 
     def __init__(self, function, dtype):
@@ -21,9 +22,10 @@ class GivenScore:
         self.dtype = dtype
 
     def build(self, query_shape, key_shape):
-        """Builds a layer."""
+        """Builds the score if it is a layer."""
         if isinstance(self.function, keras.layers.Layer):
-            # Its first call may be too late: a symbolic one calls no layer.
+            # Not at the first call, because symbolic calls of the attention
+            # layer do not call the score.
             self.function(
                 keras.KerasTensor(query_shape, dtype=self.dtype),
                 keras.KerasTensor(key_shape, dtype=self.dtype),
@@ -33,13 +35,13 @@ class GivenScore:
         """Returns the scores, float32 (B, T, S).
 
         Raises:
-            ValueError: they have another shape.
+            ValueError: the scores have another shape.
         """
         scores = self.function(query, key)
         expected = query.shape[0], query.shape[1], key.shape[1]
         if not checks.fits(tuple(scores.shape), expected):
             raise ValueError(
-                "`score` must return a score for each query and key, "
+                "`score` must return one score per query and key, "
                 f"{expected}. Received: scores of shape {tuple(scores.shape)}"
             )
         return widened(scores)

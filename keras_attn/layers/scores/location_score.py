@@ -1,4 +1,4 @@
-"""A score that asks the query alone where to look."""
+"""Location-based score, computed from the query only."""
 
 from keras import ops
 
@@ -10,13 +10,13 @@ from keras_attn.layers.scores.score import Score, projected
 class LocationScore(Score):
     """score[s] = (q W)[p_s] (Luong et al. 2015, sec. 3.1, eq. 8).
 
-    W has a column for each position, and the keys are not looked at. As in the
-    paper, a shorter sequence uses the first columns: column p is for the key
-    at position p, so that padding moves nothing.
+    W has one column per position; the keys are not used. As in the paper,
+    shorter sequences use the first columns. Column p scores the key at position
+    p, so padding does not shift the columns.
 
     Args:
-        max_sequence_length: int >= 1. Columns of W, in tokens; default the
-            length of the keys that the layer is built with.
+        max_sequence_length: int >= 1. Columns of W, in tokens. Default: the
+            number of keys at build time.
         **kwargs: arguments of `Score`.
     """
 
@@ -30,8 +30,7 @@ class LocationScore(Score):
         if self._columns is None:
             raise ValueError(
                 "`max_sequence_length` must be given for the score 'location' "
-                "where "
-                "the length of the keys is not known. "
+                "if the number of keys is unknown. "
                 "Received: max_sequence_length=None, key of shape "
                 f"{tuple(key_shape)}"
             )
@@ -53,15 +52,15 @@ class LocationScore(Score):
         if known is not None:
             self._check(int(known.max(initial=-1)) + 1, "`key_positions`")
         batch, queries, _ = ops.shape(table)
-        # Hidden keys are not scored; those past the table, which nobody could
-        # see before, share its last column.
-        places = ops.clip(key_positions, 0, self._columns - 1)
-        places = ops.broadcast_to(places[:, None], (batch, queries, keys))
-        return take_along_axis(table, places)
+        # Keys at position -1 are masked later. Positions past the table, which
+        # cannot be checked in a compiled function, use the last column.
+        columns = ops.clip(key_positions, 0, self._columns - 1)
+        columns = ops.broadcast_to(columns[:, None], (batch, queries, keys))
+        return take_along_axis(table, columns)
 
-    def _check(self, length, what):
+    def _check(self, length, name):
         if length is not None and length > self._columns:
             raise ValueError(
                 f"The score 'location' has max_sequence_length={self._columns} "
-                f"columns. Received: {what} of {length} positions"
+                f"columns. Received: {name} of {length} positions"
             )

@@ -1,4 +1,4 @@
-"""From the arguments of an attention to its score."""
+"""Creation of scores from the arguments of `ScoredAttention`."""
 
 from keras_attn import checks
 from keras_attn.layers.scores.additive_score import AdditiveScore
@@ -16,49 +16,49 @@ _SCORES = {
     "location": LocationScore,
     "cosine": CosineScore,
 }
-# Which score has which argument of its own.
-_OWN = {"additive": "units", "location": "max_sequence_length"}
+# Arguments that only one score accepts.
+_SPECIFIC = {"additive": "units", "location": "max_sequence_length"}
 
 
-def check_score(score, **own):
-    """Raises ValueError where a score is unknown, or an argument not its own.
+def check_score(score, **arguments):
+    """Raises ValueError for an unknown score or an argument it does not accept.
 
     Args:
         score: name, layer or callable.
-        **own: `units` and `max_sequence_length`, int or None.
+        **arguments: `units` and `max_sequence_length`, int or None.
     """
     if not callable(score):
         checks.choice("score", score, tuple(_SCORES))
-    for owner, name in _OWN.items():
-        value = own[name]
+    for owner, name in _SPECIFIC.items():
+        value = arguments[name]
         if value is None:
             continue
         checks.positive_int(name, value)
         if score != owner:
             raise ValueError(
-                f"`{name}` is an argument of the score {owner!r} alone. "
+                f"`{name}` is an argument of the score {owner!r} only. "
                 f"Received: {name}={value} with score={score!r}"
             )
 
 
-def make_score(score, initializer, dtype_policy, **own):
-    """Makes what is built with the shapes of query and key, and called.
+def make_score(score, initializer, dtype_policy, **arguments):
+    """Creates a score, to be built with the shapes of query and key.
 
     Args:
         score: as for `check_score`.
-        initializer: initializer of its kernels.
+        initializer: initializer of the kernels.
         dtype_policy: `keras.DTypePolicy`.
-        **own: as for `check_score`.
+        **arguments: as for `check_score`.
 
     Returns:
         `Score` or `GivenScore`.
     """
     if not isinstance(score, str):
         return GivenScore(score, dtype_policy.compute_dtype)
-    name = _OWN.get(score)
+    name = _SPECIFIC.get(score)
     return _SCORES[score](
         initializer=initializer,
         dtype=dtype_policy,
         name="score",
-        **({} if name is None else {name: own[name]}),
+        **({} if name is None else {name: arguments[name]}),
     )

@@ -1,4 +1,4 @@
-"""What all scores of one query and one key have in common."""
+"""Base class of the scores, with shared helpers."""
 
 import keras
 
@@ -7,9 +7,9 @@ from keras_attn.ops.scores import scaled_dot_scores, widened
 
 
 class Score(keras.layers.Layer):
-    """Says how well each query fits each key.
+    """Computes a score for each pair of query and key.
 
-    Abstract: a subclass overrides `call`, and `build` where it has weights.
+    Abstract: a subclass overrides `call`, and `build` if it has weights.
 
     Args:
         initializer: initializer of the kernels.
@@ -18,17 +18,17 @@ class Score(keras.layers.Layer):
     Call arguments:
         query: float (B, T, D).
         key: float (B, S, D').
-        key_positions: int32 (B, S), a size-1 batch axis allowed, or None:
+        key_positions: int32 (B, S), a size-1 batch axis allowed. Default None:
             0..S-1.
 
     Returns:
-        Float (B, T, S), float32 at least: in half precision a score of a few
-        hundred would already have lost its fraction.
+        Float (B, T, S), at least float32: in half precision, scores of a few
+        hundred would lose most of their fractional part.
     """
 
     def __init__(self, initializer="glorot_uniform", **kwargs):
         super().__init__(**kwargs)
-        # The mask is the attention's business; Keras would warn that it is
+        # The attention layer handles the mask; Keras would warn that it is
         # lost.
         self.supports_masking = True
         self.initializer = keras.initializers.get(initializer)
@@ -38,13 +38,13 @@ class Score(keras.layers.Layer):
 
 
 def built_dense(owner, name, features, width, **kwargs):
-    """Returns a built `keras.layers.Dense` for a part of an attention.
+    """Creates and builds a `keras.layers.Dense` sublayer of an attention layer.
 
     Args:
-        owner: layer, of whose `initializer` and dtype policy it is.
+        owner: layer that provides the `initializer` and the dtype policy.
         name: str.
-        features: int. Width of its input.
-        width: int. Width of its output.
+        features: int. Input width.
+        width: int. Output width.
         **kwargs: arguments of `keras.layers.Dense`.
     """
     dense = keras.layers.Dense(
@@ -60,17 +60,17 @@ def built_dense(owner, name, features, width, **kwargs):
 
 
 def dot_scores(query, key, scale=1.0):
-    """Computes scale * q . k, float32 (B, T, S); None: scale 1 / sqrt(D)."""
+    """Computes scale * q . k, float32 (B, T, S). None: scale 1 / sqrt(D)."""
     return scaled_dot_scores(query[:, :, None], key[:, :, None], scale)[:, 0]
 
 
 def projected(dense, x):
-    """Applies a dense layer, float32 at least."""
+    """Applies a dense layer; the result is at least float32."""
     return widened(apply_dense(dense, x))
 
 
 def check_equal_widths(name, query_shape, key_shape):
-    """Raises ValueError where query and key are not of one width."""
+    """Raises ValueError if query and key differ in width."""
     if query_shape[-1] != key_shape[-1]:
         raise ValueError(
             f"`query` and `key` must have the same width for the score "

@@ -1,4 +1,4 @@
-"""torch.nn's own Transformer layers in float64, with a block's weights."""
+"""`torch.nn` Transformer layers in float64 with the weights of a block."""
 
 import keras
 import numpy as np
@@ -23,12 +23,12 @@ def named_arrays(block):
 
 
 def to_numpy(tensor):
-    """Returns a tensor of whichever backend runs as a NumPy array."""
+    """Converts a tensor of the current backend to a NumPy array."""
     return keras.ops.convert_to_numpy(tensor)
 
 
 def encoder_layer(block):
-    """Returns the `torch.nn.TransformerEncoderLayer` that equals a block."""
+    """Returns the equivalent `torch.nn.TransformerEncoderLayer` of a block."""
     named = named_arrays(block)
     layer = torch.nn.TransformerEncoderLayer(**_sizes(block, named))
     _load(layer, as_encoder_layer(named))
@@ -36,7 +36,7 @@ def encoder_layer(block):
 
 
 def decoder_layer(block):
-    """Returns the `torch.nn.TransformerDecoderLayer` that equals a block."""
+    """Returns the equivalent `torch.nn.TransformerDecoderLayer` of a block."""
     named = named_arrays(block)
     layer = torch.nn.TransformerDecoderLayer(**_sizes(block, named))
     _load(layer, as_decoder_layer(named))
@@ -44,7 +44,7 @@ def decoder_layer(block):
 
 
 def as_encoder_layer(named):
-    """Lays arrays, weights or their gradients, out as the encoder layer's."""
+    """Converts weights or gradients to the encoder layer's parameters."""
     return {
         **_attention("self_attn", "self_attention", named),
         **_network(named),
@@ -53,7 +53,7 @@ def as_encoder_layer(named):
 
 
 def as_decoder_layer(named):
-    """Lays arrays, weights or their gradients, out as the decoder layer's."""
+    """Converts weights or gradients to the decoder layer's parameters."""
     return {
         **_attention("self_attn", "self_attention", named),
         **_attention("multihead_attn", "cross_attention", named),
@@ -71,7 +71,7 @@ def gradients_of(module):
 
 
 def tensor(array, requires_grad=False):
-    """Returns a torch tensor on the CPU, floats in float64."""
+    """Converts to a CPU tensor of PyTorch, floats to float64."""
     array = np.asarray(array)
     if array.dtype.kind == "f":
         array = array.astype("float64")

@@ -1,21 +1,21 @@
-"""torch.nn.Transformer in float64, with the weights of a `Transformer`."""
+"""torch.nn.Transformer in float64 with the weights of a `Transformer`."""
 
 import numpy as np
 import pytest
 
-from tests.blocks import torch_twin
+from tests.helpers import torch_twin
 from tests.helpers.arrays import named_arrays
-from tests.models.torch_position import added_to_scores
-from tests.reference import positions_from_mask, sinusoid
+from tests.helpers.reference import positions_from_mask, sinusoid
+from tests.helpers.torch_position import added_to_scores
 
 torch = pytest.importorskip("torch")
 
 
 class TorchTransformer:
-    """Computes what `keras_attn.models.Transformer` should.
+    """PyTorch reference of `keras_attn.models.Transformer`.
 
-    Each of the three uses of the embedding matrix has a copy of its own here,
-    so that each contribution to its gradient can be looked at.
+    Each of the three uses of the embedding matrix has a separate copy here, so
+    that tests can inspect each contribution to its gradient.
 
     Args:
         model: `Transformer` without dropout.
@@ -23,7 +23,7 @@ class TorchTransformer:
 
     def __init__(self, model):
         self.model = model
-        self.leaves = []  # (name of one of our weights, a copy of it)
+        self.leaves = []  # (name of our weight, copy of it)
         self.arrays = named_arrays(model)
         shared = model.target_vocabulary_size is None
         names = [
@@ -53,15 +53,15 @@ class TorchTransformer:
     def __call__(self, source, target):
         """Returns logits, float64 (B, T, V)."""
         model = self.model
-        source_there = source != model.pad_id
-        target_there = target != model.pad_id
-        target_there[:, 0] |= model.start_id == model.pad_id
+        source_mask = source != model.pad_id
+        target_mask = target != model.pad_id
+        target_mask[:, 0] |= model.start_id == model.pad_id
         hidden = self.transformer(
-            self._embed("source", self.source_matrix, source, source_there),
-            self._embed("target", self.target_matrix, target, target_there),
-            src_mask=self._added("encoder", source_there),
-            tgt_mask=self._added("decoder", target_there, causal=True),
-            memory_key_padding_mask=torch_twin.tensor(~source_there),
+            self._embed("source", self.source_matrix, source, source_mask),
+            self._embed("target", self.target_matrix, target, target_mask),
+            src_mask=self._added("encoder", source_mask),
+            tgt_mask=self._added("decoder", target_mask, causal=True),
+            memory_key_padding_mask=torch_twin.tensor(~source_mask),
         )
         matrix = self.output_matrix.T if self.output is None else self.output
         logits = hidden @ matrix
@@ -76,18 +76,18 @@ class TorchTransformer:
         return found
 
     def in_torch_layout(self, named):
-        """Lays {our name: array} out as `gradients` does."""
+        """Converts {our name: array} to the layout of `gradients`."""
         named = dict(named)
         arrays = {}
         for side, layer in (
             ("encoder", torch_twin.as_encoder_layer),
             ("decoder", torch_twin.as_decoder_layer),
         ):
-            for number in range(len(getattr(self.model, f"_{side}_blocks"))):
-                ours = _below(f"{side}_block_{number}/", named)
+            for index in range(len(getattr(self.model, f"_{side}_blocks"))):
+                ours = _pop_prefix(f"{side}_block_{index}/", named)
                 for name, array in layer(ours).items():
-                    arrays[f"{side}.layers.{number}.{name}"] = array
-            norm = _below(f"{side}_norm/", named)
+                    arrays[f"{side}.layers.{index}.{name}"] = array
+            norm = _pop_prefix(f"{side}_norm/", named)
             if norm:
                 arrays[f"{side}.norm.weight"] = norm["gamma"]
                 arrays[f"{side}.norm.bias"] = norm["beta"]
@@ -140,11 +140,11 @@ class TorchTransformer:
             ),
             batch_first=True,
         )
-        # Only now: its constructor draws every weight anew.
+        # After the constructor, which reinitializes every weight.
         transformer.encoder.layers = torch.nn.ModuleList(encoders)
         transformer.decoder.layers = torch.nn.ModuleList(decoders)
         for side in ("encoder", "decoder"):
-            # None in the paper, where the norms are behind the sublayers.
+            # The post-norm blocks of the paper need no final norm.
             norm = self._norm(side) if model.normalize_first else None
             getattr(transformer, side).norm = norm
         return transformer
@@ -165,7 +165,7 @@ class TorchTransformer:
         return norm
 
 
-def _below(prefix, named):
-    """Takes out of `named` what is below the prefix, without it."""
+def _pop_prefix(prefix, named):
+    """Pops the arrays under `prefix`, and strips it from their names."""
     names = [name for name in named if name.startswith(prefix)]
     return {name.removeprefix(prefix): named.pop(name) for name in names}

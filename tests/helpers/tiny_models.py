@@ -1,4 +1,4 @@
-"""A Transformer of a few hundred weights, and a batch for it."""
+"""Tiny Transformer models and a batch of inputs."""
 
 import contextlib
 
@@ -7,7 +7,7 @@ import numpy as np
 
 from keras_attn.layers import T5Position
 from keras_attn.models import Transformer
-from tests.contract import randomize
+from tests.helpers.contract import randomize
 
 SIZE = 11
 SOURCE = np.array([[5, 6, 7, 2], [8, 2, 0, 0]], "int32")
@@ -16,15 +16,15 @@ LABELS = np.array([[9, 4, 2], [7, 2, 0]], "int32")
 
 
 def tiny_transformer(random=True, relative=False, **kwargs):
-    """Returns a model of one layer without dropout, its biases not zero.
+    """Returns a one-layer model without dropout and with nonzero biases.
 
     Args:
-        random: bool. Whether all of its weights are drawn anew.
-        relative: bool. Whether both stacks have relative positions.
-        **kwargs: of `Transformer`.
+        random: bool. Whether to randomize all weights.
+        relative: bool. Whether to use relative positions in both stacks.
+        **kwargs: arguments of `Transformer`.
     """
     if relative:
-        # Made here: a position belongs to one model.
+        # Created here, because a position belongs to one model.
         kwargs |= {
             "encoder_attention_position": T5Position(
                 2, 8, 6, name="encoder_relative"
@@ -45,17 +45,17 @@ def tiny_transformer(random=True, relative=False, **kwargs):
 
 
 def talkative_transformer(seed, **kwargs):
-    """Returns a model whose likeliest tokens depend on the source."""
+    """Returns a model whose most likely tokens depend on the source."""
     model = randomize(tiny_transformer(**kwargs), scale=0.7, seed=seed)
     for variable in model.weights:
-        # A random offset before the logits would settle which token it is.
+        # A random offset before the logits would determine the token.
         if variable.path.endswith(("gamma", "beta")):
             variable.assign(np.full(variable.shape, "gamma" in variable.path))
     return model
 
 
 def untrained_transformer(**kwargs):
-    """Returns a model ready to learn, the same one on every backend."""
+    """Returns an untrained model with the same weights on every backend."""
     model = randomize(tiny_transformer(**kwargs), scale=0.25)
     for variable in model.weights:
         if variable.path.endswith(("gamma", "beta", "bias")):
@@ -65,10 +65,10 @@ def untrained_transformer(**kwargs):
 
 @contextlib.contextmanager
 def never_drawn():
-    """Makes models of any size whose weights are never allocated.
+    """Creates models in this scope without allocating their weights.
 
-    Weights made here can be counted. Without the end, Keras would draw them
-    all at the end of this scope or of the next one.
+    The weights can be counted. Without `clear_session`, Keras would initialize
+    them all at the end of this scope or of the next one.
     """
     with keras.StatelessScope(initialize_variables=False):
         yield

@@ -1,4 +1,4 @@
-"""A small training in pieces, and what it ends with."""
+"""A small interruptible training and its final state."""
 
 import keras
 import numpy as np
@@ -16,11 +16,11 @@ class Killed(Exception):
 
 
 class KillAfter(keras.callbacks.Callback):
-    """Ends the fit as SIGKILL would: nobody gets to do anything more.
+    """Aborts `fit` as SIGKILL would, without calling further hooks.
 
     Args:
-        step: int. How many steps of training to wait for.
-        steps: `Steps`, which counts them; steps passed over are none.
+        step: int. Number of training steps before the abort.
+        steps: `Steps`, which counts them, without skipped steps.
     """
 
     def __init__(self, step, steps):
@@ -38,7 +38,7 @@ class KillAfter(keras.callbacks.Callback):
 
 
 class Steps(keras.callbacks.Callback):
-    """Remembers the losses, step by step, and what was called."""
+    """Records the loss of every step."""
 
     def __init__(self):
         super().__init__()
@@ -83,20 +83,22 @@ def make_model(seed=0, **options):
             keras.Input((3,)),
             keras.layers.Dense(5, activation="relu"),
             keras.layers.BatchNormalization(),
-            keras.layers.Dropout(0.4),  # unseeded: PyTorch's own generator
+            keras.layers.Dropout(
+                0.4
+            ),  # without a seed: PyTorch's own generator
             keras.layers.Dropout(0.4, seed=seed),
             keras.layers.Dense(2),
         ]
     )
-    # On JAX to compile takes longer than the steps. test_training_killed has
-    # compiled ones.
+    # On JAX, compiling takes longer than the steps. test_training_killed tests
+    # compiled steps.
     options = {"metrics": ["mae"], "jit_compile": False} | options
     model.compile(keras.optimizers.Adam(0.05), "mse", **options)
     return model
 
 
 class Run:
-    """One process's share of a training, and what came of it."""
+    """One process of a training, and its results."""
 
     def __init__(self, directory, kill=None, seed=0, epochs=EPOCHS, **options):
         self.model = make_model(seed)
@@ -124,7 +126,7 @@ class Run:
             self.history = None
 
     def end(self):
-        """What the run ended with; the trained weights, not the average."""
+        """Returns the final state and restores the trained weights."""
         averaged = values(self.model.variables)
         self.average.restore()
         return {

@@ -1,7 +1,7 @@
-"""Visibilities to try, the ways in which each could be got wrong, and inputs.
+"""Test cases for `Visibility`, with mutants, and attention inputs.
 
 A case is a dict of NumPy arrays and plain values: the arguments of
-`keras_attn.ops.Visibility` and, but for `padding`, of `reference.visible`.
+`keras_attn.ops.Visibility` and, except `padding`, of `reference.visible`.
 """
 
 import keras
@@ -10,7 +10,7 @@ from keras import ops
 
 from keras_attn.backend import fused_obstacle
 from keras_attn.ops import Visibility
-from tests import reference
+from tests.helpers import reference
 
 BATCH, LENGTH, HEADS = 2, 5, 4
 
@@ -92,7 +92,7 @@ if not fused_obstacle(keras.KerasTensor((BATCH, LENGTH, HEADS, 4)), 4):
 
 
 def visibility(case):
-    """The case as a `Visibility`; what is shared stays shared."""
+    """Converts a case to a `Visibility`; shared arrays stay shared."""
     tensors = {}
     fields = {}
     for name, value in case.items():
@@ -105,13 +105,13 @@ def visibility(case):
 
 
 def spread(case, heads=HEADS, lengths=(LENGTH, LENGTH)):
-    """The case as a mask (B, N, T, S), by the loop of `reference`."""
+    """Converts a case to a mask (B, N, T, S) by the loop of `reference`."""
     rule = {name: case[name] for name in case if name != "padding"}
     return reference.visible(BATCH, *lengths, heads=heads, **rule)
 
 
 def mutants(case):
-    """Cases that a careless reader of `case` would compute instead."""
+    """Returns incorrect variants of a case, by name."""
     wrong = {}
     for what in ("positions", "order", "segment_ids"):
         pair = f"query_{what}", f"key_{what}"
@@ -146,12 +146,12 @@ MUTANTS = [(name, how) for name, case in CASES.items() for how in mutants(case)]
 
 
 def normal(*shape, seed=0, dtype="float32"):
-    """Standard normal numbers."""
+    """Returns standard normal numbers."""
     return np.random.default_rng(seed).normal(size=shape).astype(dtype)
 
 
 def inputs(queries=LENGTH, keys=LENGTH, heads=HEADS, key_heads=HEADS, width=4):
-    """Query, key and value; a value is two wider than a key."""
+    """Returns query, key and value; values are two features wider."""
     return (
         normal(BATCH, queries, heads, width, seed=1),
         normal(BATCH, keys, key_heads, width, seed=2),
@@ -160,7 +160,7 @@ def inputs(queries=LENGTH, keys=LENGTH, heads=HEADS, key_heads=HEADS, width=4):
 
 
 def values(tensor):
-    """NumPy values, float32 where half precision came."""
+    """Converts to NumPy, half precision to float32."""
     dtype = keras.backend.standardize_dtype(tensor.dtype)
     if dtype in ("bfloat16", "float16"):
         tensor = ops.cast(tensor, "float32")
@@ -168,12 +168,12 @@ def values(tensor):
 
 
 def assert_close(actual, expected, tolerance=1e-5):
-    """Same shape, and the same numbers but for rounding."""
+    """Asserts equal shapes, and equal values up to rounding."""
     assert np.shape(actual) == np.shape(expected)
     np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance)
 
 
 def assert_differs(actual, expected, tolerance=1e-3):
-    """What `assert_close` would not mistake for equal."""
+    """Asserts equal shapes and a difference beyond rounding."""
     assert np.shape(actual) == np.shape(expected)
     assert np.max(np.abs(actual - expected)) > tolerance

@@ -1,4 +1,4 @@
-"""A disk without room: no file of this process may grow past a size."""
+"""Simulation of a full disk with a file size limit."""
 
 import contextlib
 import resource
@@ -6,10 +6,10 @@ import resource
 
 @contextlib.contextmanager
 def full_disk(size=0):
-    """Lets writing past `size` bytes of any file fail, as on a full disk.
+    """Makes writes past `size` bytes of any file fail, as on a full disk.
 
-    Python ignores the signal that comes with the limit, so that the write
-    itself fails, and it holds for the superuser as well.
+    Python ignores the signal of the limit, so that the write itself fails; the
+    limit also applies to root.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))

@@ -1,8 +1,8 @@
-"""Beam search and the true optimum, as anybody would write them: with lists.
+"""Reference implementations of beam search and of the optimum, with lists.
 
-`log_probs` takes the list of the tokens so far, without the start token, and
-returns log p of the next one, float64 (V,). `allowed` takes the same list, and
-says which ids may follow. A result is a list of (score, tokens), best first.
+`log_probs` takes the list of previous tokens, without the start token, and
+returns log p of the next one, float64 (V,). `allowed` takes the same list and
+returns the allowed next ids. A result is a list of (score, tokens), best first.
 """
 
 import numpy as np
@@ -35,7 +35,7 @@ def may_follow(model, banned=(), min_new_tokens=0, prefix=()):
 def everything(
     log_probs, allowed, max_new_tokens, end_id, penalty=lambda n: 1.0
 ):
-    """Scores every sequence that there is."""
+    """Scores every possible sequence."""
     found, growing = [], [(0.0, [])]
     while growing:
         score, tokens = growing.pop()
@@ -61,7 +61,7 @@ def beam_search(
     penalty=lambda n: 1.0,
     early_stopping=False,
 ):
-    """Follows the rules of `BeamSearch`, one hypothesis after the other."""
+    """Implements `BeamSearch`, one hypothesis at a time."""
     live, finished = [(0.0, [])], []
     for length in range(1, max_new_tokens + 1):
         candidates = [
@@ -70,7 +70,7 @@ def beam_search(
             for token in allowed(tokens)
         ]
         candidates = [pair for pair in candidates if pair[0] > -np.inf]
-        # Stable: of equal scores the likelier beginning, then the lower id.
+        # Stable: ties go to the more likely prefix, then to the lower id.
         candidates.sort(key=lambda pair: -pair[0])
         candidates = candidates[: 2 * width]
         live = []
@@ -83,19 +83,19 @@ def beam_search(
         finished.sort(key=lambda pair: -pair[0])
         finished = finished[:top]
         if len(finished) == top and live:
-            best_hope = max(
+            best_attainable = max(
                 score / penalty(later)
                 for score, _ in live
                 for later in range(length + 1, max_new_tokens + 1)
             )
             stop = early_stopping or width == 1
-            if stop or best_hope <= finished[-1][0]:
+            if stop or best_attainable <= finished[-1][0]:
                 break
     return finished
 
 
 def assert_equals(decoded, expected, pad_id=0):
-    """Compares a `Decoded` with one list of (score, tokens) for each row."""
+    """Asserts that a `Decoded` equals one list of (score, tokens) per row."""
     rows, top, length = decoded.tokens.shape
     assert decoded.tokens.dtype == decoded.lengths.dtype == "int32"
     assert decoded.scores.dtype == "float32"

@@ -1,4 +1,4 @@
-"""Gradients by whichever backend runs, as NumPy arrays."""
+"""Gradients from the current backend, as NumPy arrays."""
 
 import keras
 
@@ -52,8 +52,8 @@ def _scalar(value):
 def _jax(function, tensors):
     import jax
 
-    places = tuple(range(len(tensors)))
-    return jax.grad(lambda *x: _scalar(function(*x)), places)(*tensors)
+    argnums = tuple(range(len(tensors)))
+    return jax.grad(lambda *x: _scalar(function(*x)), argnums)(*tensors)
 
 
 def _tensorflow(function, tensors):

@@ -1,22 +1,22 @@
-"""Greedy search as anybody would write it: one row, one step, one argmax."""
+"""Brute-force greedy search: one row, one step, one argmax."""
 
 import numpy as np
 
 
 def greedy(log_probs, max_new_tokens, pad_id, start_id, end_id):
-    """Takes the likeliest allowed token until the end token.
+    """Chooses the most likely allowed token until the end token.
 
     Args:
-        log_probs: callable that takes the list of the tokens so far, without
-            the start token, and returns log p of the next one, float64 (V,).
+        log_probs: callable that takes the list of previous tokens, without the
+            start token, and returns log p of the next one, float64 (V,).
         max_new_tokens: int.
-        pad_id: int. Never taken, like `start_id`.
+        pad_id: int. Never chosen, like `start_id`.
         start_id: int.
         end_id: int.
 
-    Returns: Tokens, a list padded to `max_new_tokens`; their total
-    log-probability; and
-        how many they are.
+    Returns:
+        Tokens, a list padded to `max_new_tokens`; their total log-probability;
+        and their number.
     """
     tokens, score = [], 0.0
     while len(tokens) < max_new_tokens and end_id not in tokens:
@@ -32,7 +32,7 @@ def greedy(log_probs, max_new_tokens, pad_id, start_id, end_id):
 
 
 def assert_same(decoded, expected):
-    """Compares a `Decoded` of t = 1 with a list of `greedy` results."""
+    """Asserts that a `Decoded` with t = 1 equals a list of `greedy` results."""
     tokens, scores, lengths = zip(*expected, strict=True)
     assert decoded.tokens.dtype == decoded.lengths.dtype == "int32"
     assert decoded.scores.dtype == "float32"

@@ -1,13 +1,13 @@
-"""Gradients of a layer at its inputs and at its weights."""
+"""Gradients with respect to the inputs and weights of a layer."""
 
 import keras
 from keras import ops
 
-from tests.gradients import gradient
+from tests.helpers.gradients import gradient
 
 
 def layer_gradients(layer, function, *arrays):
-    """Differentiates a scalar function of arrays and of a layer's weights.
+    """Differentiates a scalar function of arrays and a layer's weights.
 
     Args:
         layer: built layer or model that the function calls.
@@ -16,8 +16,8 @@ def layer_gradients(layer, function, *arrays):
         *arrays: float arrays.
 
     Returns:
-        List of the gradients at the arrays, and a dict {name below the layer:
-        gradient} of those at the trainable weights.
+        List of the gradients with respect to the arrays, and a dict {name below
+        the layer: gradient} for the trainable weights.
     """
     variables = layer.trainable_weights
     values = [keras.ops.convert_to_numpy(v) for v in variables]

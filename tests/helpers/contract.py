@@ -1,4 +1,4 @@
-"""What every layer must do, checked by one call of `check_layer`."""
+"""`check_layer`: the common checks of every layer."""
 
 import json
 import os
@@ -20,26 +20,26 @@ def check_layer(
     trains=True,
     dynamic=True,
 ):
-    """Checks that a layer or model is all that Keras expects of one.
+    """Checks that a layer or model follows the conventions of Keras.
 
-    It builds; its config and its serialised form rebuild it; it travels through
-    a `.keras` file inside a functional model; its symbolic output tells the
-    real shape and dtype; it keeps its promises in mixed precision; a call
-    leaves its attributes and the masks of the caller's tensors alone, and
-    passes the mask of the first one on; and `fit` trains it.
+    It can be built, rebuilt from its config and from its serialized form, and
+    saved to a `.keras` file in a functional model; its symbolic output has the
+    real shape and dtype; it follows mixed precision policies; a call does not
+    change its attributes or the masks of its inputs, and propagates the mask of
+    the first one; and `fit` trains it.
 
     Args:
         make: callable that takes constructor keywords (`dtype`) and returns a
             new layer.
-        inputs: what the layer is called on: an array, a tuple of arrays (so
-            many positional arguments) or a list of arrays (one argument).
+        inputs: inputs of the layer: an array, a tuple of arrays (positional
+            arguments) or a list of arrays (one argument).
         call_kwargs: dict of keyword arguments. Arrays among them become inputs
             of the functional model too.
-        tolerance: float. Of the outputs of two equal layers.
-        mixed_dtype: str. What comes out under a mixed policy; default its
-            compute dtype.
-        masks: bool. The layer passes the mask of its first input on.
-        trains: bool. The layer has weights that a step of `fit` moves.
+        tolerance: float, for the outputs of two equal layers.
+        mixed_dtype: str. Dtype of the outputs under a mixed policy. Default:
+            the compute dtype.
+        masks: bool. The layer propagates the mask of its first input.
+        trains: bool. The layer has weights that a step of `fit` changes.
         dynamic: bool. Axis 1 of the inputs may be of unknown length.
 
     Returns:
@@ -67,7 +67,7 @@ def check_layer(
 
 
 def randomize(layer, scale=0.3, seed=0):
-    """Draws every float weight anew, so that no bias hides as a zero."""
+    """Randomizes every float weight, so that biases are not zero."""
     draw = np.random.default_rng(seed).normal
     for variable in layer.weights:
         if "float" in keras.backend.standardize_dtype(variable.dtype):
@@ -76,7 +76,7 @@ def randomize(layer, scale=0.3, seed=0):
 
 
 def attach_mask(tensor, mask):
-    """Gives a tensor the implicit mask that an embedding would give it."""
+    """Sets a tensor's implicit mask, as an embedding does."""
     tensor._keras_mask = ops.convert_to_tensor(mask, dtype="bool")
     return tensor
 
@@ -97,10 +97,10 @@ def _check_config(layer, args, call_kwargs, outputs, tolerance):
 
 
 def _check_attributes(layer, args, call_kwargs):
-    # A copy that is built and was never called.
+    # A copy that is built but has never been called.
     serialized = keras.saving.serialize_keras_object(layer)
     fresh = keras.saving.deserialize_keras_object(serialized)
-    assert fresh.built, "the serialised layer does not build itself"
+    assert fresh.built, "the serialized layer does not build itself"
     before = dict(vars(fresh))
     fresh(*_tensors(args), **_tensors(call_kwargs))
     after = vars(fresh)
@@ -153,7 +153,7 @@ def _check_symbolic(layer, args, call_kwargs, outputs, dynamic=False):
     ):
         assert len(promised.shape) == len(output.shape)
         for size, real in zip(promised.shape, output.shape, strict=True):
-            assert size in (None, real), "the symbolic shape is another"
+            assert size in (None, real), "the symbolic shape is wrong"
         if not dynamic:
             assert promised.shape[1:] == output.shape[1:]
         assert keras.backend.standardize_dtype(promised.dtype) == output.dtype
@@ -184,7 +184,7 @@ def _check_fit(model, args, call_kwargs):
     assert any(
         not np.array_equal(old, new)
         for old, new in zip(before, after, strict=True)
-    ), "a step of fit moved no weight"
+    ), "a step of fit changed no weight"
 
 
 def _feeds(args, call_kwargs):
@@ -211,7 +211,7 @@ def _is_sequence(x):
 
 
 def _with_mask(tensor):
-    """Masks the last slot of the first row."""
+    """Masks the last position of the first row."""
     mask = np.ones(tensor.shape[:-1], "bool")
     mask[(0,) + (-1,) * (mask.ndim - 1)] = False
     return attach_mask(ops.copy(tensor), mask)
@@ -233,7 +233,7 @@ def _plain(config):
 
 
 def _assert_close(outputs, expected, tolerance):
-    # Flat: Keras gives the tuple of a reloaded model back as a list.
+    # Flat: a reloaded Keras model returns a list instead of a tuple.
     for output, other in zip(
         tree.flatten(_values(outputs)), tree.flatten(expected), strict=True
     ):

@@ -1,7 +1,7 @@
-"""Float64 NumPy loops, one paper equation each, to compare the library with.
+"""Reference implementations: float64 NumPy loops, one paper equation each.
 
-Nothing here is clever or fast: what stands in the paper stands in the loop.
-Shapes are the library's: (B, T, N, H) heads, (B, N, T, S) masks and weights.
+They follow the papers literally and are not optimized. Shapes are those of the
+library: (B, T, N, H) heads, (B, N, T, S) masks and weights.
 """
 
 import math
@@ -10,10 +10,10 @@ import numpy as np
 
 
 def scaled_dot_attention(query, key, value, mask=None, bias=None, scale=None):
-    """softmax(scale Q K^T + bias) V over the visible keys, a row at a time.
+    """softmax(scale Q K^T + bias) V over the visible keys, one row at a time.
 
     Vaswani et al. 2017, sec. 3.2.1, eq. 1, and for fewer key heads than query
-    heads Ainslie et al. 2023, sec. 2.2. A row that sees nothing gives zeros.
+    heads Ainslie et al. 2023, sec. 2.2. Fully masked rows are zeros.
 
     Args:
         query: (B, T, N, H).
@@ -89,7 +89,7 @@ def scaled_dot_attention_gradients(
 
     With weights P and output gradient C, of one head:
     dV = P^T C, dP = C V^T, dS = P (dP - rowsum(P dP)), dQ = scale dS K,
-    dK = scale dS^T Q. Key heads that are shared collect from all that share.
+    dK = scale dS^T Q. Shared key heads sum over their query heads.
 
     Args:
         query, key, value, mask, bias, scale: as in `scaled_dot_attention`.
@@ -151,7 +151,7 @@ def scored_attention(
     key_positions=None,
     nearness=None,
 ):
-    """softmax(score) V over the visible keys, a row at a time.
+    """softmax(score) V over the visible keys, one row at a time.
 
     Args:
         score: name, from `SCORES`.
@@ -187,9 +187,9 @@ def scored_attention(
 def predicted_window(query, arrays, mask, window, key_positions=None):
     """p_t = S sigmoid(v . tanh(q_t W)), and exp(-(s - p_t)^2 / (2 r^2)).
 
-    Luong et al. 2015, sec. 3.2, eq. 9 and 10, with r = D / 2; no key with
-    |s - p_t| > D is seen. S is one more than the last position that a query
-    sees.
+    Luong et al. 2015, sec. 3.2, eq. 9 and 10, with r = D / 2; keys with
+    |s - p_t| > D are masked. S is one more than the last position visible to
+    the query.
 
     Args:
         query: (B, T, D).
@@ -199,7 +199,7 @@ def predicted_window(query, arrays, mask, window, key_positions=None):
         key_positions: int (B, S), default 0, 1, 2, ...
 
     Returns:
-        Bool (B, T, S), what is left of the mask, and the Gaussian, float64
+        Bool (B, T, S), the restricted mask, and the Gaussian, float64
         (B, T, S).
     """
     query = _float64(query)
@@ -209,9 +209,9 @@ def predicted_window(query, arrays, mask, window, key_positions=None):
     for b, t in np.ndindex(mask.shape[:2]):
         length = positions[b, mask[b, t]].max(initial=-1) + 1
         fraction = vector @ np.tanh(query[b, t] @ matrix)
-        centre = length / (1 + math.exp(-fraction))
-        for s, place in enumerate(positions[b]):
-            gap = place - centre
+        center = length / (1 + math.exp(-fraction))
+        for s, position in enumerate(positions[b]):
+            gap = position - center
             near[b, t, s] = mask[b, t, s] and abs(gap) <= window
             nearness[b, t, s] = math.exp(-(gap**2) / (2 * (window / 2) ** 2))
     return near, nearness
@@ -220,7 +220,7 @@ def predicted_window(query, arrays, mask, window, key_positions=None):
 def glimpse(images, locations, size, patches):
     """Squares of size, 2 size, 4 size, ... pixels, each as size x size means.
 
-    Mnih et al. 2014, sec. 3.1. What lies outside of the image is 0.
+    Mnih et al. 2014, sec. 3.1. Pixels outside the image are 0.
 
     Args:
         images: (B, height, width, C).
@@ -290,14 +290,14 @@ def visible(
     allowed = True if attention_mask is None else attention_mask
     allowed = np.broadcast_to(allowed, mask.shape)
     for b, n, t, s in np.ndindex(*mask.shape):
-        here, there = query_positions[b, t], key_positions[b, s]
-        sees = here >= 0 and there >= 0
+        query, key = query_positions[b, t], key_positions[b, s]
+        sees = query >= 0 and key >= 0
         if causal and strict:
             sees = sees and query_order[b, t] > key_order[b, s]
         elif causal:
             sees = sees and query_order[b, t] >= key_order[b, s]
         if window is not None:
-            sees = sees and abs(here - there) < window
+            sees = sees and abs(query - key) < window
         if query_segment_ids is not None:
             sees = sees and query_segment_ids[b, t] == key_segment_ids[b, s]
         mask[b, n, t, s] = sees and allowed[b, n, t, s]
@@ -305,21 +305,21 @@ def visible(
 
 
 def positions_from_mask(mask):
-    """The count of tokens before each token; -1 where there is none."""
+    """The number of tokens before each token; -1 at padding."""
     positions = np.full(np.shape(mask), -1, "int32")
     for b, row in enumerate(mask):
         count = 0
-        for t, there in enumerate(row):
-            if there:
+        for t, is_token in enumerate(row):
+            if is_token:
                 positions[b, t] = count
                 count += 1
     return positions
 
 
 def packed_positions(segments, mask=None):
-    """The count of tokens before each token, since the segment last changed.
+    """The number of tokens before each token in its segment.
 
-    -1 where there is no token; such slots change no segment.
+    -1 at padding, which does not end a segment.
     """
     positions = np.full(np.shape(segments), -1, "int32")
     for b, row in enumerate(segments):
@@ -347,7 +347,7 @@ def multi_head_attention(
     """[head_1; ...; head_N] W^O, head_n = Attention(Q W_n^Q, K W_n^K, V W_n^V).
 
     Vaswani et al. 2017, sec. 3.2.2, with biases; gated: the heads times
-    sigmoid(Q W^G). A query that sees nothing in any head gives zeros.
+    sigmoid(Q W^G). Queries that are fully masked in all heads return zeros.
 
     Args:
         query: (B, T, D).
@@ -389,16 +389,16 @@ def sinusoid(positions, width, layout="interleaved"):
     """
     positions = np.asarray(positions)
     table = np.zeros((*positions.shape, width))
-    for place in np.ndindex(*positions.shape):
-        if positions[place] < 0:
+    for index in np.ndindex(*positions.shape):
+        if positions[index] < 0:
             continue
         for i in range(width // 2):
-            angle = positions[place] / 10000.0 ** (2 * i / width)
+            angle = positions[index] / 10000.0 ** (2 * i / width)
             columns = (2 * i, 2 * i + 1)
             if layout == "halves":
                 columns = (i, width // 2 + i)
-            table[(*place, columns[0])] = math.sin(angle)
-            table[(*place, columns[1])] = math.cos(angle)
+            table[(*index, columns[0])] = math.sin(angle)
+            table[(*index, columns[1])] = math.cos(angle)
     return table
 
 
@@ -511,7 +511,7 @@ def decoder_block(
     def attend(inputs):
         return multi_head_attention(inputs, inputs, attention, mask=mask)[0]
 
-    def look(inputs):
+    def cross_attend(inputs):
         return multi_head_attention(inputs, memory, cross, mask=memory_mask)[0]
 
     def transform(inputs):
@@ -519,7 +519,7 @@ def decoder_block(
 
     form = normalize_first, epsilon
     x = residual(_float64(x), attend, around_attention, *form)
-    x = residual(x, look, around_cross, *form)
+    x = residual(x, cross_attend, around_cross, *form)
     return residual(x, transform, around_network, *form)
 
 

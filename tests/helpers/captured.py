@@ -1,4 +1,4 @@
-"""One function captured by itself, for tests of what a capture does."""
+"""Captures of single functions, for tests."""
 
 import types
 
@@ -6,7 +6,7 @@ from keras_attn.backend import Capturing
 
 
 def captured_step(function, variables, fixed=0):
-    """Captures a method for its object, or a function that is kept."""
+    """Captures a method for its object, or a function for itself."""
     owner, key = function, None
     if isinstance(function, types.MethodType):
         owner, key = function.__self__, function.__func__

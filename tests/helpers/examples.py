@@ -1,4 +1,4 @@
-"""Code blocks of pages: found in the text, run, and held to what they say."""
+"""Code blocks of pages: extraction, execution and expected output."""
 
 import re
 import textwrap
@@ -16,7 +16,7 @@ def blocks(language, text):
 
 
 def said(code):
-    """Lines that a block says it prints, in order."""
+    """Returns the documented output lines of a block, in order."""
     found = [(match.start(), match[1]) for match in BESIDE.finditer(code)]
     for match in BELOW.finditer(code):
         below = [line[2:] for line in match[1].splitlines()]
@@ -25,9 +25,9 @@ def said(code):
 
 
 def run(code, names, capsys, page):
-    """Runs a block with names that it may add to: what it says, and prints.
+    """Runs a block in a namespace; returns documented and printed lines.
 
-    Of what it prints only the lines that are said somewhere, in order.
+    Printed lines that are not documented are left out.
     """
     expected = said(code)
     exec(compile(code, page, "exec"), names)

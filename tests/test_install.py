@@ -1,0 +1,71 @@
+"""The line of the README that installs the library works."""
+
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import site
+import subprocess
+import sys
+import sysconfig
+
+import pytest
+
+from tests.helpers.examples import blocks
+
+ROOT = pathlib.Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+pytestmark = pytest.mark.one_backend
+
+
+def install_lines():
+    """Lines of the README that install the library with pip."""
+    return [
+        line
+        for block in blocks("sh", README)
+        for line in block.splitlines()
+        if line.startswith("pip install")
+    ]
+
+
+def test_the_install_line_installs_the_checkout(tmp_path):
+    (line,) = install_lines()
+    # A copy, since a build writes beside the sources.
+    checkout = tmp_path / "checkout"
+    shutil.copytree(
+        ROOT / "keras_attn",
+        checkout / "keras_attn",
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, checkout / name)
+    venv = tmp_path / "venv"
+    command = [sys.executable, "-m", "venv", "--without-pip", venv]
+    subprocess.run(command, check=True)
+    python = venv / "bin" / "python"
+    # pip, setuptools and the dependencies come from this environment, so that
+    # no network is needed.
+    libraries = sysconfig.get_path("purelib", vars={"base": str(venv)})
+    installed = [*site.getsitepackages(), sysconfig.get_path("purelib")]
+    path = pathlib.Path(libraries) / "dependencies.pth"
+    path.write_text("\n".join(dict.fromkeys(installed)), encoding="utf-8")
+    program, *arguments = shlex.split(line)
+    assert program == "pip"
+    clean = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    subprocess.run(
+        [python, "-m", "pip", "--disable-pip-version-check", *arguments],
+        check=True,
+        cwd=checkout,
+        env=clean | {"PIP_NO_BUILD_ISOLATION": "0", "PIP_NO_INDEX": "1"},
+    )
+    found = subprocess.run(
+        [python, "-c", "import keras_attn; print(keras_attn.__file__)"],
+        check=True,
+        cwd=tmp_path,
+        env=clean,
+        capture_output=True,
+        text=True,
+    ).stdout.strip()
+    assert re.match(re.escape(str(venv)), found.splitlines()[-1])
