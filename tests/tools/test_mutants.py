@@ -14,7 +14,7 @@ pytestmark = pytest.mark.one_backend
 from coverage import CoverageData
 
 from tools.mutants import drawing
-from tools.mutants.coverage_of_tests import TestCoverage
+from tools.mutants.coverage_of_tests import TestCoverage, lines_in_functions
 
 ROOT = pathlib.Path(__file__).parents[2]
 SOURCE = """\
@@ -123,3 +123,8 @@ def test_mutants_are_killed_or_survive(tree, tmp_path):
     assert (survived["result"], survived["tests"]) == ("survived", 2)
     copy = tmp_path / "out" / "tree-0" / "keras_attn" / "ops.py"
     assert copy.read_text() == SOURCE
+
+
+def test_defaults_and_decorators_run_at_import_time():
+    source = "@f\ndef g(\n    x=1,\n):\n    y = 2\n    return y\nz = 3\n"
+    assert lines_in_functions(source) == {5, 6}
