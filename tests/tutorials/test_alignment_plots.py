@@ -29,8 +29,8 @@ def test_waveform_and_frames_share_the_time_axis(sound, log_mel):
         (text.get_text(), text.get_position()[0]) for text in upper.texts
     ]
     assert [character for character, _ in written] == [*"ET T"]
-    for (_, place), (start, stop) in zip(written, sound.spans, strict=True):
-        assert start <= place <= stop
+    for (_, position), (start, stop) in zip(written, sound.spans, strict=True):
+        assert start <= position <= stop
     (image,) = lower.images
     np.testing.assert_array_equal(image.get_array(), frames.T)
     left, right, *_ = image.get_extent()

@@ -43,8 +43,8 @@ class RandomLogits:
             ids = ids[ids > 0]
             drawn = np.random.default_rng(ids).normal(size=(2, 1 + len(ids)))
             row[:, 0] = drawn[:, 0]
-            for place in np.flatnonzero(there):
-                row[:, 1 + place] = 3 * drawn[:, 1 + place]
+            for position in np.flatnonzero(there):
+                row[:, 1 + position] = 3 * drawn[:, 1 + position]
         return logits
 
 

@@ -91,22 +91,24 @@ def test_gradients_of_stacked_matrices():
         streams.append(streams[-1] @ matrix)
     for matrix in reversed(matrices):
         back.insert(0, back[0] @ matrix.T)
-    for place in range(4):
-        norm = np.linalg.norm(back[place], axis=-1).mean()
-        assert found.gradients[place] == pytest.approx(norm, rel=1e-4)
-        size = np.sqrt((streams[place] ** 2).mean())
-        assert found.sizes[place] == pytest.approx(size, rel=1e-4)
+    for position in range(4):
+        norm = np.linalg.norm(back[position], axis=-1).mean()
+        assert found.gradients[position] == pytest.approx(norm, rel=1e-4)
+        size = np.sqrt((streams[position] ** 2).mean())
+        assert found.sizes[position] == pytest.approx(size, rel=1e-4)
         cosines = [
             a @ b / np.linalg.norm(a) / np.linalg.norm(b)
-            for row in streams[place]
+            for row in streams[position]
             for i, a in enumerate(row)
             for j, b in enumerate(row)
             if i != j
         ]
-        assert found.alike[place] == pytest.approx(np.mean(cosines), abs=1e-4)
+        assert found.alike[position] == pytest.approx(
+            np.mean(cosines), abs=1e-4
+        )
         unit = [x / np.linalg.norm(x, axis=-1, keepdims=True) for x in streams]
-        kept = (unit[place] * unit[0]).sum(-1).mean()
-        assert found.kept[place] == pytest.approx(kept, abs=1e-4)
+        kept = (unit[position] * unit[0]).sum(-1).mean()
+        assert found.kept[position] == pytest.approx(kept, abs=1e-4)
     for layer, matrix in zip(stack, matrices, strict=True):
         np.testing.assert_array_equal(layer.get_weights()[0], matrix)
 

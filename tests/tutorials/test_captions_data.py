@@ -62,8 +62,8 @@ def test_areas_of_shapes(shape):
         "triangle": 1.8 * 1.8 * 0.55,
         "cross": 2 * 2 * 0.6 - 0.6**2,
     }[shape]
-    places = (np.arange(1200) + 0.5) / 600 - 1
-    found = inside(shape, places[None], places[:, None]).mean() * 4
+    positions = (np.arange(1200) + 0.5) / 600 - 1
+    found = inside(shape, positions[None], positions[:, None]).mean() * 4
     assert found == pytest.approx(exact, rel=0.01)
 
 

@@ -64,14 +64,14 @@ def test_loss_matches_enumeration(head, memory):
 def test_gradient_matches_enumeration(head, memory):
     (found,) = gradient(lambda m: head.loss(m, LENGTHS, IDS), memory)
     step = 1e-3
-    for place in ((0, 0, 0), (0, 4, 2), (1, 3, 1), (2, 1, 2)):
+    for position in ((0, 0, 0), (0, 4, 2), (1, 3, 1), (2, 1, 2)):
         ends = []
         for sign in (1, -1):
             moved = memory.astype("float64")
-            moved[place] += sign * step
+            moved[position] += sign * step
             ends.append(expected_loss(head, moved))
         slope = (ends[0] - ends[1]) / (2 * step)
-        assert found[place] == pytest.approx(slope, abs=1e-4)
+        assert found[position] == pytest.approx(slope, abs=1e-4)
     assert not found[1, 4].any() and not found[2, 2:].any()
 
 

@@ -53,10 +53,10 @@ def test_alignments_match_a_dictionary(lists):
     for one in lists:
         english, spanish = one.english.split(), one.spanish.split()
         assert sorted(one.links) == list(range(len(english)))
-        for word, place in zip(spanish, one.links, strict=True):
-            if english[place] in dictionary:
-                assert word in dictionary[english[place]], one
-                seen.add((english[place], word))
+        for word, position in zip(spanish, one.links, strict=True):
+            if english[position] in dictionary:
+                assert word in dictionary[english[position]], one
+                seen.add((english[position], word))
     assert seen == {
         (word, form) for word, forms in dictionary.items() for form in forms
     }
@@ -293,7 +293,7 @@ def test_plots_have_words_and_frames():
         backwards=["back"],
     )
     there, back = (axes for axes in figure.axes if axes.images)
-    for axes, columns, places in (
+    for axes, columns, positions in (
         (there, words, [0, 2, 1]),
         (back, ["car", "red", "the", "</s>"], [2, 0, 1]),
     ):
@@ -303,6 +303,6 @@ def test_plots_have_words_and_frames():
             (line.get_xdata()[:-1].mean(), line.get_ydata()[:-1].mean())
             for line in axes.lines
         ]
-        assert middles == [(x, y) for y, x in enumerate(places)]
+        assert middles == [(x, y) for y, x in enumerate(positions)]
     with pytest.raises(ValueError, match="`maps` must hold at least one"):
         draw_maps({}, words, target)

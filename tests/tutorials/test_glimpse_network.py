@@ -56,14 +56,14 @@ def by_hand(model, steps):
         return 1 / (1 + np.exp(-x))
 
     width = 8
-    h, place = np.zeros((len(IMAGES), width)), np.zeros((len(IMAGES), 2))
-    logits, places, baseline = [], [], []
+    h, location = np.zeros((len(IMAGES), width)), np.zeros((len(IMAGES), 2))
+    logits, locations, baseline = [], [], []
     for _ in range(steps):
-        seen = reference.glimpse(IMAGES, place, 4, 2)
+        seen = reference.glimpse(IMAGES, location, 4, 2)
         seen = seen * np.array([1, 2])[:, None, None, None]
         seen = seen.reshape(len(IMAGES), -1)
         what = dense("what", np.maximum(dense("patches", seen), 0))
-        where = dense("where", np.maximum(dense("place", place), 0))
+        where = dense("where", np.maximum(dense("place", location), 0))
         g = np.maximum(what + where, 0)
         bias, again = w["core/bias"]
         z, r, c = np.split(g @ w["core/kernel"] + bias, 3, axis=-1)
@@ -73,13 +73,13 @@ def by_hand(model, steps):
         z, r = sigmoid(z + zh), sigmoid(r + rh)
         h = z * h + (1 - z) * np.tanh(c + r * ch)
         logits.append(dense("guess", h))
-        places.append(place)
+        locations.append(location)
         baseline.append(dense("baseline", h)[:, 0])
         move = np.tanh(dense("move", np.concatenate([h, seen], -1)))
-        place = np.clip(place + move, -1, 1)
+        location = np.clip(location + move, -1, 1)
     return (
         np.stack(logits, 1),
-        np.stack(places, 1),
+        np.stack(locations, 1),
         np.stack(baseline[:-1], 1),
     )
 
@@ -87,9 +87,9 @@ def by_hand(model, steps):
 def test_matches_the_equations():
     model = network()
     found = numbers(model(IMAGES))
-    logits, places, baseline = by_hand(model, 3)
-    assert np.ptp(places[:, 1], axis=0).min() > 0.05
-    np.testing.assert_allclose(found["places"], places, atol=1e-5)
+    logits, locations, baseline = by_hand(model, 3)
+    assert np.ptp(locations[:, 1], axis=0).min() > 0.05
+    np.testing.assert_allclose(found["places"], locations, atol=1e-5)
     np.testing.assert_allclose(found["logits"], logits, atol=1e-4)
     np.testing.assert_allclose(found["baseline"], baseline, atol=1e-4)
     np.testing.assert_array_equal(found["log_probability"], np.zeros((4, 2)))
@@ -117,10 +117,10 @@ def test_random_locations_cover_the_whole_canvas():
     model = network(random_places=True)
     many = np.repeat(IMAGES[:1], 2000, axis=0)
     for training in (False, True):
-        places = numbers(model(many, training=training))["places"]
-        assert (places[:, 0] == 0).all()
+        locations = numbers(model(many, training=training))["places"]
+        assert (locations[:, 0] == 0).all()
         # Uniform from -1 to 1: mean 0, variance 1 / 3.
-        drawn = places[:, 1:].reshape(-1, 2)
+        drawn = locations[:, 1:].reshape(-1, 2)
         error = 5 / math.sqrt(3 * len(drawn))
         assert (np.abs(drawn.mean(0)) < error).all()
         assert (np.abs(drawn.var(0) - 1 / 3) < error).all()
@@ -205,8 +205,8 @@ def test_reinforce_estimates_the_exact_gradient(monkeypatch):
     line = np.linspace(-1, 1, 81) * 5 * 0.2
     grid = np.stack(np.meshgrid(line, line), -1).reshape(-1, 2)
     with monkeypatch.context() as context:
-        places = keras.ops.convert_to_tensor(np.float32(mean + grid))
-        context.setattr(model, "draw", lambda *_: places)
+        locations = keras.ops.convert_to_tensor(np.float32(mean + grid))
+        context.setattr(model, "draw", lambda *_: locations)
         seen = numbers(model(np.repeat(IMAGES[:1], len(grid), axis=0)))
     powers = np.exp(seen["logits"][:, 1].astype("float64"))
     rewards = powers[:, LABELS[0]] / powers.sum(-1)

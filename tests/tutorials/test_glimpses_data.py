@@ -199,9 +199,9 @@ def test_small_pictures_are_centered(tmp_path):
 
 def test_path_plot_shows_the_glimpse_locations():
     assert pixel([[-1, 1], [0, 0]], 8).tolist() == [[-0.5, 7.5], [3.5, 3.5]]
-    places = np.array([[[0, 0], [0.5, -0.5]]] * 5)
+    positions = np.array([[[0, 0], [0.5, -0.5]]] * 5)
     figure = draw_paths(
-        np.zeros((5, 8, 8, 1)), places, [[1, 2]] * 5, list("abcde"), 4
+        np.zeros((5, 8, 8, 1)), positions, [[1, 2]] * 5, list("abcde"), 4
     )
     shown = [axes for axes in figure.axes if axes.images]
     assert [axes.get_title() for axes in shown] == [

@@ -97,17 +97,17 @@ def test_character_losses_match_a_loop():
     found = character_losses.character_losses(model, ids, 8, batch_size=3)
     half = character_losses.overlapping_losses(model, ids, 8, batch_size=2)
     assert found.shape == (29,) and len(half) % 4 == 0
-    for place in range(29):
+    for position in range(29):
         for start, losses, index in (
-            (place // 8 * 8, found, place),
+            (position // 8 * 8, found, position),
             # The block with this position in its second half.
-            (place // 4 * 4 - 4, half, place - 4),
+            (position // 4 * 4 - 4, half, position - 4),
         ):
             if start < 0 or index >= len(losses):
                 continue
-            logits = model(ids[None, start : place + 1])
+            logits = model(ids[None, start : position + 1])
             logs = keras.ops.convert_to_numpy(keras.ops.log_softmax(logits))
-            expected = -logs[0, -1, ids[place + 1]]
+            expected = -logs[0, -1, ids[position + 1]]
             assert losses[index] == pytest.approx(expected, abs=1e-5)
 
 

@@ -66,8 +66,8 @@ def test_held_out_noun_pairs_are_not_in_training():
     def pairs(drawn):
         return {
             frozenset(
-                pronouns.VOCABULARY[drawn.tokens[row, place]]
-                for place in (drawn.right[row], drawn.wrong[row])
+                pronouns.VOCABULARY[drawn.tokens[row, position]]
+                for position in (drawn.right[row], drawn.wrong[row])
             )
             for row in range(len(drawn.tokens))
         }
@@ -179,16 +179,16 @@ def test_gradient_times_input_matches_finite_differences():
     # Tokens 4, 6 and 7 occur once each: scale their rows slightly.
     (table,) = (w for w in model.weights if "token_embedding" in w.path)
     vectors = keras.ops.convert_to_numpy(table).copy()
-    for row, place in ((0, 1), (0, 3), (1, 0), (1, 1)):
+    for row, position in ((0, 1), (0, 3), (1, 0), (1, 1)):
         step, values = 3e-3, []
         for sign in (1, -1):
             moved = vectors.copy()
-            moved[tokens[row, place]] *= 1 + sign * step
+            moved[tokens[row, position]] *= 1 + sign * step
             table.assign(moved)
             values.append(said(row))
         table.assign(vectors)
         slope = (values[0] - values[1]) / (2 * step)
-        np.testing.assert_allclose(found[row, place], slope, 2e-2, 2e-3)
+        np.testing.assert_allclose(found[row, position], slope, 2e-2, 2e-3)
     # Both occurrences of token 3 together.
     values = []
     for sign in (1, -1):

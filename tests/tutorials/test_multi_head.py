@@ -58,11 +58,11 @@ def test_circles_match_a_loop():
     assert data.tokens.shape == (20, 7) and data.answers.shape == (20, 7, 3)
     assert set(np.unique(data.tokens)) == set(range(5))
     for tokens, answers in zip(*data, strict=True):
-        for place in range(7):
-            assert answers[place].tolist() == [
-                tokens[(place - 2) % 7],
-                tokens[(place + 3) % 7],
-                tokens[place],
+        for position in range(7):
+            assert answers[position].tolist() == [
+                tokens[(position - 2) % 7],
+                tokens[(position + 3) % 7],
+                tokens[position],
             ]
     again, other = (two_places.draw(20, 7, 5, (1,), seed=s) for s in (3, 4))
     assert (again.tokens == data.tokens).all()
@@ -72,10 +72,10 @@ def test_circles_match_a_loop():
 def test_attention_mass_by_distance():
     length, distances = 6, (-2, 3)
     weights = np.zeros((2, length, length))
-    for place in range(length):
-        weights[0, place, (place - 2) % length] = 1
-        weights[1, place, (place + 3) % length] = 0.25
-        weights[1, place, place] = 0.75
+    for position in range(length):
+        weights[0, position, (position - 2) % length] = 1
+        weights[1, position, (position + 3) % length] = 0.25
+        weights[1, position, position] = 0.75
     found = two_places.mass(weights, distances)
     np.testing.assert_allclose(found, [[1, 0], [0, 0.25]])
 

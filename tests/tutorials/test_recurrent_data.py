@@ -147,20 +147,20 @@ def slips_of(rows, length, seed=0):
 def test_slip_is_the_most_likely_wrong_word():
     draw = np.random.default_rng(3)
     rows = [draw.integers(3, 12, size=draw.integers(1, 8)) for _ in range(200)]
-    reads, says, logits, slipped, places = slips_of(rows, 9)
+    reads, says, logits, slipped, positions = slips_of(rows, 9)
     for number, row in enumerate(rows):
         changed = np.flatnonzero(slipped[number] != reads[number])
-        assert changed.tolist() == [places[number]]
-        place = int(places[number])
-        assert 1 <= place <= len(row)
-        before = logits[number, place - 1]
-        words = [w for w in range(3, 12) if w != says[number, place - 1]]
+        assert changed.tolist() == [positions[number]]
+        position = int(positions[number])
+        assert 1 <= position <= len(row)
+        before = logits[number, position - 1]
+        words = [w for w in range(3, 12) if w != says[number, position - 1]]
         best = max(words, key=lambda word: before[word])
-        assert slipped[number, place] == best
+        assert slipped[number, position] == best
     assert (reads[:, 0] == 1).all()
     # A slip can be at any position of a row.
     long = [number for number, row in enumerate(rows) if len(row) == 7]
-    assert len({int(places[number]) for number in long}) > 3
+    assert len({int(positions[number]) for number in long}) > 3
 
 
 def test_empty_row_has_no_slip():

@@ -196,18 +196,18 @@ def test_scores_combine_both_models(model, frames):
     decoder, encoder = model.score(rows, TEXTS)
     memory, positions = model.encode(rows)
     lengths = (numpy(positions) >= 0).sum(1).astype("int32")
-    for place in range(3):
-        texts = TEXTS[:, place]
+    for index in range(3):
+        texts = TEXTS[:, index]
         given = np.concatenate([np.ones((3, 1), "int32"), texts[:, :-1]], 1)
         log_p = log_softmax(model((rows, np.where(given == 2, 0, given))))
         expected = np.take_along_axis(log_p, texts[..., None], -1)[..., 0]
         np.testing.assert_allclose(
-            decoder[:, place], (expected * (texts != 0)).sum(1), atol=1e-4
+            decoder[:, index], (expected * (texts != 0)).sum(1), atol=1e-4
         )
         characters = np.where(texts == 2, 0, texts)
         expected = model._ctc_head.log_probability(memory, lengths, characters)
         np.testing.assert_allclose(
-            encoder[:, place], numpy(expected), rtol=1e-4, atol=1e-4
+            encoder[:, index], numpy(expected), rtol=1e-4, atol=1e-4
         )
     # The third sound has one vector, too few for two characters.
     assert np.isfinite(encoder).tolist()[2] == [True, True, True]

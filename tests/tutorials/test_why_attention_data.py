@@ -24,10 +24,10 @@ def edges_of(graph):
     """Returns edges between (layer, token) pairs; layer 0 is the input."""
     for number, layer in enumerate(graph, start=1):
         for token, (below, beside) in enumerate(layer):
-            for place in below:
-                yield (number - 1, place), (number, token)
-            for place in beside:
-                yield (number, place), (number, token)
+            for position in below:
+                yield (number - 1, position), (number, token)
+            for position in beside:
+                yield (number, position), (number, token)
 
 
 def all_paths(graph):
@@ -43,8 +43,8 @@ def all_paths(graph):
         for after in following.get(node, ()):
             walk(after, origin, length + 1)
 
-    for place in range(len(graph[0])):
-        walk((0, place), place, 0)
+    for position in range(len(graph[0])):
+        walk((0, position), position, 0)
     return found
 
 

@@ -38,10 +38,10 @@ def test_losses_match_the_formula(train, ids, order):
     losses = WittenBell(np.array(train), 4, order).losses(np.array(ids))
     assert losses.shape == (order, len(ids))
     for n in range(1, order + 1):
-        for place, character in enumerate(ids):
-            before = ids[max(0, place - n + 1) : place]
+        for position, character in enumerate(ids):
+            before = ids[max(0, position - n + 1) : position]
             p = by_formula(train, before, character, 4)
-            assert losses[n - 1, place] == pytest.approx(-np.log(p))
+            assert losses[n - 1, position] == pytest.approx(-np.log(p))
 
 
 def test_probabilities_sum_to_one():

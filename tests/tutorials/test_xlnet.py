@@ -95,11 +95,11 @@ def test_batches_differ_per_epoch():
     drawn = [permuted(pairs[:2], tokenizer, 24, draw) for draw in (1, 2)]
     assert (drawn[0][0]["order"] != drawn[1][0]["order"]).any()
     # Targets are at their positions and last in the permutation order.
-    places = inputs["target_positions"]
+    positions = inputs["target_positions"]
     there = labels >= 0
-    at_places = np.take_along_axis(inputs["token_ids"], places, 1)
+    at_places = np.take_along_axis(inputs["token_ids"], positions, 1)
     np.testing.assert_array_equal(at_places[there], labels[there])
-    steps = np.take_along_axis(inputs["order"], places, 1)[there]
+    steps = np.take_along_axis(inputs["order"], positions, 1)[there]
     assert (steps > 0).all()
     assert (inputs["order"] > 0).sum() == there.sum()
     special = np.isin(inputs["token_ids"], list(tokenizer.special_ids))
