@@ -1,8 +1,9 @@
 """Equal numbers on every backend, and files that load on every backend.
 
 Each backend compares its results with the arrays in `data/across_backends.npz`,
-computed by PyTorch and NumPy in float64, and loads the `.keras` files written
-by every backend. To regenerate the files, run this module as a program:
+computed by PyTorch and NumPy in float64, and loads the `.keras` files of a
+Transformer written by every backend, and a file of every other model, written
+by one of them. To regenerate the files, run this module as a program:
 
     for backend in tensorflow jax torch; do
         KERAS_BACKEND=$backend python -m tests.test_across_backends
@@ -27,6 +28,7 @@ from tests.helpers import reference
 from tests.helpers.arrays import named_arrays, to_numpy
 from tests.helpers.brute_force import greedy
 from tests.helpers.contract import randomize
+from tests.helpers.saved_models import MODELS, outputs_of, random_model
 from tests.helpers.tiny_models import (
     LABELS,
     SOURCE,
@@ -276,6 +278,32 @@ def test_training_continues_on_another_backend():
     )
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_a_file_of_every_model_loads(name):
+    model = keras.saving.load_model(DATA / f"{name}.keras")
+    with np.load(NUMBERS) as arrays:
+        for i, output in enumerate(outputs_of(model, name)):
+            np.testing.assert_allclose(
+                output,
+                arrays[f"file/{name}/{i}"],
+                rtol=1e-5,
+                atol=1e-5,
+            )
+
+
+def write_models(backend):
+    """Writes the files of a third of the models; returns their outputs."""
+    numbers = {}
+    for name in list(MODELS)[BACKENDS.index(backend) :: len(BACKENDS)]:
+        model = random_model(name)
+        path = DATA / f"{name}.keras"
+        model.save(path)
+        _compress(path)
+        for i, output in enumerate(outputs_of(model, name)):
+            numbers[f"file/{name}/{i}"] = output
+    return numbers
+
+
 def write_file(backend):
     """Trains for two steps, saves, trains on; returns the numbers."""
     model = tiny_transformer()
@@ -317,7 +345,8 @@ def main():
                 for name, array in arrays.items()
                 if name.startswith("file/")
             }
-    numbers |= expected() | write_file(keras.backend.backend())
+    backend = keras.backend.backend()
+    numbers |= expected() | write_file(backend) | write_models(backend)
     np.savez_compressed(NUMBERS, **numbers)
 
 
