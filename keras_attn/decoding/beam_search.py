@@ -95,7 +95,9 @@ class BeamSearch(Strategy):
         suppress_tokens=(),
         min_new_tokens=0,
     ):
-        super().__init__(suppress_tokens, min_new_tokens)
+        super().__init__(
+            suppress_tokens=suppress_tokens, min_new_tokens=min_new_tokens
+        )
         checks.positive_int("num_beams", num_beams)
         checks.positive_int("num_return_sequences", num_return_sequences)
         if num_return_sequences > num_beams:

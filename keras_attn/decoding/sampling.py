@@ -64,7 +64,9 @@ class Sampling(SingleSequenceStrategy):
         suppress_tokens=(),
         min_new_tokens=0,
     ):
-        super().__init__(suppress_tokens, min_new_tokens)
+        super().__init__(
+            suppress_tokens=suppress_tokens, min_new_tokens=min_new_tokens
+        )
         if not real(temperature) or not 0 < temperature < float("inf"):
             raise ValueError(
                 "`temperature` must be a finite number above 0. "

@@ -101,7 +101,7 @@ class FrameMasks(PatchMasks):
 
     def __init__(self, grid=7, probability=0.5, baseline=0.0):
         grid = (grid,) if isinstance(grid, int) else grid
-        super().__init__(grid, probability, baseline)
+        super().__init__(grid=grid, probability=probability, baseline=baseline)
 
 
 class TokenMasks:

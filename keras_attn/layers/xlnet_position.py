@@ -47,11 +47,11 @@ class XLNetPosition(TransformerXLPosition):
         **kwargs,
     ):
         super().__init__(
-            num_heads,
-            key_dim,
-            hidden_dim,
-            initializer,
-            bias_initializer,
+            num_heads=num_heads,
+            key_dim=key_dim,
+            hidden_dim=hidden_dim,
+            initializer=initializer,
+            bias_initializer=bias_initializer,
             **kwargs,
         )
         heads = num_heads, key_dim

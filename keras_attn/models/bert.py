@@ -96,7 +96,7 @@ class Bert(Encoder):
                 stddev=_INITIAL_STDDEV
             )
         super().__init__(
-            vocabulary_size,
+            vocabulary_size=vocabulary_size,
             num_layers=num_layers,
             num_heads=num_heads,
             hidden_dim=hidden_dim,

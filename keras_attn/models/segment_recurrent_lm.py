@@ -21,16 +21,14 @@ class SegmentRecurrentLM(CausalLM):
 
     _fixed = "position_embedding", "attention_position", "max_sequence_length"
 
-    def __init__(self, *args, memory_length, stateful_batch_size, **kwargs):
+    def __init__(self, *, memory_length, stateful_batch_size, **kwargs):
         if memory_length != 0:
             checks.positive_int("memory_length", memory_length)
         if stateful_batch_size is not None:
             checks.positive_int("stateful_batch_size", stateful_batch_size)
         self.memory_length = memory_length
         self.stateful_batch_size = stateful_batch_size
-        super().__init__(
-            *args, **{name: None for name in self._fixed}, **kwargs
-        )
+        super().__init__(**{name: None for name in self._fixed}, **kwargs)
         self._carried = None
         if memory_length and stateful_batch_size is not None:
             self._carried = StatefulMemory(

@@ -121,7 +121,7 @@ class TrainingBackup(CallbackGroup):
         settings=None,
         resume=True,
     ):
-        super().__init__(callbacks)
+        super().__init__(callbacks=callbacks)
         if save_freq != "epoch":
             checks.positive_int("save_freq", save_freq)
         if data is not None and not hasattr(data, "set_epoch"):
