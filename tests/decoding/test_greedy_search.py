@@ -51,7 +51,7 @@ def test_end_token_equal_to_start_token_can_be_generated():
             "seed": 6,
             "normalize_first": True,
             "position_embedding": "learned",
-            "max_new_tokens": 6,
+            "max_sequence_length": 6,
             "tie_word_embeddings": False,
         },
         {"seed": 5, "start_id": 0},

@@ -14,7 +14,7 @@ TARGET = np.array([[1, 9, 4], [1, 7, 3]], "int32")
 PRE_NORM = {
     "normalize_first": True,
     "position_embedding": "learned",
-    "max_new_tokens": 6,
+    "max_sequence_length": 6,
 }
 RELATIVE = {"position_embedding": None, "relative": True}
 
