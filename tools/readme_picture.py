@@ -73,7 +73,7 @@ def draw(weights, target, source, scheme):
         "ytick.color": ink,
     }
     with matplotlib.rc_context(colors):
-        return plot_attention(
+        figure = plot_attention(
             np.asarray(weights)[None],
             query_tokens=target,
             key_tokens=source,
@@ -81,6 +81,9 @@ def draw(weights, target, source, scheme):
             title="Cross-attention of the last decoder block",
             cmap=cmap,
         )
+        # The map is a mean over the heads, not the head that it is named after.
+        figure.axes[0].set_title("")
+        return figure
 
 
 def main():
