@@ -640,7 +640,7 @@ for says, forced, limits in (
     ("free", None, {}),
     ("prefix", prefix, {}),
     ("banned", None, {"suppress_tokens": banned}),
-    ("min_new_tokens", None, {"min_new_tokens": 11}),
+    ("minimum", None, {"min_new_tokens": 11}),
     ("all", prefix, {"suppress_tokens": banned, "min_new_tokens": 11}),
 )[-1 if QUICK else 0 :]:
     limited = model.generate(
