@@ -53,6 +53,7 @@ def test_the_install_line_installs_the_checkout(tmp_path):
     path.write_text("\n".join(dict.fromkeys(installed)), encoding="utf-8")
     program, *arguments = shlex.split(line)
     assert program == "pip"
+    # Of this variable, "0" switches build isolation off.
     clean = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     subprocess.run(
         [python, "-m", "pip", "--disable-pip-version-check", *arguments],

@@ -3,6 +3,7 @@
 from keras_attn.decoding.beam_search import BeamSearch
 from keras_attn.decoding.generate import generate
 from keras_attn.decoding.greedy_search import GreedySearch
+from keras_attn.decoding.loop import Choice, SearchSpec
 from keras_attn.decoding.protocol import Decoded, DecodingState
 from keras_attn.decoding.sampling import Sampling
 from keras_attn.decoding.single_sequence_strategy import SingleSequenceStrategy
@@ -12,10 +13,12 @@ from keras_attn.decoding.stream import StreamedToken, stream
 __all__ = [
     "ActiveHypotheses",
     "BeamSearch",
+    "Choice",
     "Decoded",
     "DecodingState",
     "GreedySearch",
     "Sampling",
+    "SearchSpec",
     "SingleSequenceStrategy",
     "Strategy",
     "StreamedToken",

@@ -113,11 +113,16 @@ class BeamSearch(Strategy):
             )
         checks.choice("length_penalty_type", length_penalty_type, PENALTIES)
         checks.choice("early_stopping", early_stopping, (False, True))
-        self.num_beams = self.num_hypotheses = num_beams
+        self.num_beams = num_beams
         self.num_return_sequences = num_return_sequences
         self.length_penalty = float(length_penalty)
         self.length_penalty_type = length_penalty_type
         self.early_stopping = bool(early_stopping)
+
+    @property
+    def num_hypotheses(self):
+        """Number of hypotheses per source: `num_beams`."""
+        return self.num_beams
 
     def init_state(self, batch_size, length, spec):
         """Returns a search state with one empty hypothesis per source."""

@@ -19,8 +19,12 @@ class SearchSpec(NamedTuple):
         max_new_tokens: int. L, maximum number of generated tokens, end
             included.
         pad_id: int.
-        start_id: int.
-        end_id: int.
+        start_id: int. -1 if there is none.
+        end_id: int. -1 if there is none.
+
+    Examples:
+        >>> keras_attn.decoding.SearchSpec(8, 0, 1, 2).end_id
+        2
     """
 
     max_new_tokens: int
@@ -36,7 +40,10 @@ class Choice(NamedTuple):
         search_state: nest of tensors, the next search state.
         tokens: int32 (B, k), the next token of each sequence.
         parents: int32 (B, k), the index of the hypothesis of its source that
-            each sequence extends; None: itself.
+            each sequence extends. Default None: itself.
+
+    Examples:
+        >>> keras_attn.decoding.Choice(search_state=(), tokens=None).parents
     """
 
     search_state: Any

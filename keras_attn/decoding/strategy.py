@@ -141,7 +141,7 @@ class Strategy:
             spec: `SearchSpec`.
 
         Returns:
-            `keras_attn.decoding.loop.Choice`: the next search state, the chosen
+            `Choice`: the next search state, the chosen
             tokens and, if the strategy reorders, the parents.
         """
         raise self._undefined("choose")
