@@ -26,16 +26,16 @@ def gather_rows(x, rows):
     return taken.reshape((*rows.shape, *x.shape[1:]))
 
 
-def take_along_axis(x, places):
+def take_along_axis(x, indices):
     """Gathers along the last axis, by separate indices in each row.
 
     Args:
         x: tensor (..., N).
-        places: int (..., M), in [0, N). Indices.
+        indices: int (..., M), in [0, N). Indices.
 
     Returns:
         Tensor (..., M).
     """
     if keras.backend.backend() != "torch":
-        return ops.take_along_axis(x, places, axis=-1)
-    return torch.gather(x, -1, places.to(torch.int64))
+        return ops.take_along_axis(x, indices, axis=-1)
+    return torch.gather(x, -1, indices.to(torch.int64))

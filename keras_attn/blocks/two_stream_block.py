@@ -73,8 +73,8 @@ class TwoStreamBlock(SegmentBlock):
         ...     attention_position=keras_attn.layers.XLNetPosition(2, 4))
         >>> x = keras.random.normal((2, 5, 8), seed=0)
         >>> see = keras_attn.ops.Visibility(causal=True, strict=True)
-        >>> content, guesses = block(x, queries=0 * x, query_visibility=see)
-        >>> tuple(guesses.shape)
+        >>> content, output = block(x, queries=0 * x, query_visibility=see)
+        >>> tuple(output.shape)
         (2, 5, 8)
     """
 

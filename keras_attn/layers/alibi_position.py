@@ -37,8 +37,8 @@ class ALiBiPosition(AttentionPosition):
 
     Examples:
         >>> position = keras_attn.layers.ALiBiPosition(num_heads=2)
-        >>> places = keras_attn.ops.positions.default_positions(3)
-        >>> bias = position.bias().function(None, places, places)
+        >>> positions = keras_attn.ops.positions.default_positions(3)
+        >>> bias = position.bias().function(None, positions, positions)
         >>> keras.ops.convert_to_numpy(bias)[0, 0].tolist()[2]
         [-0.125, -0.0625, -0.0]
     """

@@ -28,8 +28,8 @@ class PositionBias(NamedTuple):
         ...     gap = query[:, None, :, None] - key[:, None, None, :]
         ...     return -keras.ops.cast(keras.ops.abs(gap), "float32")
         >>> bias = keras_attn.ops.PositionBias(near)
-        >>> places = keras_attn.ops.positions.default_positions(3)
-        >>> tuple(bias.function(bias.parameters, places, places).shape)
+        >>> positions = keras_attn.ops.positions.default_positions(3)
+        >>> tuple(bias.function(bias.parameters, positions, positions).shape)
         (1, 1, 3, 3)
     """
 
