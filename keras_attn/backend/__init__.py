@@ -26,7 +26,7 @@ from keras_attn.backend.dropout import (
     seeded_dropout,
 )
 from keras_attn.backend.fused import fused_attention, fused_obstacle
-from keras_attn.backend.fused_qkv import apply_joined, fused_qkv
+from keras_attn.backend.fused_qkv import apply_fused_qkv, fused_qkv
 from keras_attn.backend.gather import gather_rows, take_along_axis
 from keras_attn.backend.inspection import concrete
 from keras_attn.backend.masking import is_statically_false, zero_masked
@@ -46,7 +46,7 @@ __all__ = [
     "Capturing",
     "add_and_norm",
     "apply_dense",
-    "apply_joined",
+    "apply_fused_qkv",
     "argmax_first",
     "batched_matmul",
     "blockwise_attention",

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_attn.backend.dropout import hashed_dropout
-from keras_attn.backend.xla_compiled import one_program
+from keras_attn.backend.xla_compiled import xla_compiled
 
 if keras.backend.backend() == "tensorflow":
     import tensorflow as tf
@@ -49,13 +49,13 @@ def _compiled(x, output, gain, offset, seed, rate, epsilon):
     return normed(x, output, gain, offset)
 
 
-@one_program
+@xla_compiled
 def _normed(x, output, gain, offset, seed, rate, epsilon):
     total = _sum(x, output, seed, rate)
     return ops.layer_normalization(total, gain, offset, -1, epsilon)
 
 
-@one_program
+@xla_compiled
 def _slopes(x, output, gain, upstream, seed, rate, epsilon):
     # Written out: with automatic differentiation, the forward program would
     # have to return all of its intermediate arrays.

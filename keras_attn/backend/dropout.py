@@ -9,7 +9,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_attn.backend.xla_compiled import one_program
+from keras_attn.backend.xla_compiled import xla_compiled
 
 _LEVELS = 1 << 16
 _GOLDEN = 0x9E3779B1  # odd, its bits far apart
@@ -139,7 +139,7 @@ def _dropped(x, rate, seed):
     return _hashed_program(x, rate, seed)
 
 
-_hashed_program = one_program(hashed_dropout)
+_hashed_program = xla_compiled(hashed_dropout)
 
 
 def _torch(x, dropped, seed):

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_attn.backend.sliding_window import fused_bands
+from keras_attn.backend.sliding_window import sliding_window_attention
 
 if keras.backend.backend() == "torch":
     import torch
@@ -139,7 +139,7 @@ def _torch(query, key, value, mask, causal, scale, bias, window):
         query, key, value = (x.contiguous() for x in (query, key, value))
     options = {"scale": scale, "enable_gqa": 1 < key_heads < heads}
     if window is not None and window < query.shape[2]:
-        output = fused_bands(query, key, value, window, **options)
+        output = sliding_window_attention(query, key, value, window, **options)
         return output.transpose(1, 2)
     if key_heads == 1:
         # `enable_gqa` does not support a single key head.

@@ -33,7 +33,7 @@ def fused_qkv(layers):
     )
 
 
-def apply_joined(joined, layers, x):
+def apply_fused_qkv(joined, layers, x):
     """Applies fused dense layers.
 
     Args:

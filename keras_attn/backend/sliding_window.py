@@ -6,7 +6,7 @@ if keras.backend.backend() == "torch":
     import torch
 
 
-def fused_bands(query, key, value, window, **options):
+def sliding_window_attention(query, key, value, window, **options):
     """Computes attention under a causal window, in time linear in the sequence.
 
     Query t sees keys t - window + 1 to t. The kernel is called per band of

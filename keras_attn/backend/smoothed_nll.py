@@ -8,7 +8,7 @@ three passes.
 import keras
 from keras import ops
 
-from keras_attn.backend.xla_compiled import one_program
+from keras_attn.backend.xla_compiled import xla_compiled
 
 if keras.backend.backend() == "jax":
     import functools
@@ -151,7 +151,7 @@ if keras.backend.backend() == "torch":
 
 if keras.backend.backend() == "tensorflow":
 
-    @one_program
+    @xla_compiled
     def _tensorflow_losses(logits, labels, visible, smoothing):
         z = tf.cast(logits, tf.float32)
         highest = tf.reduce_max(z, axis=-1, keepdims=True)
@@ -160,7 +160,7 @@ if keras.backend.backend() == "tensorflow":
         losses = _smoothed(shifted, log_total, labels, visible, smoothing)
         return losses, highest, log_total[:, None]
 
-    @one_program
+    @xla_compiled
     def _tensorflow_slope(
         logits, highest, log_total, labels, visible, upstream, smoothing
     ):

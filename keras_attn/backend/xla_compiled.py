@@ -8,7 +8,7 @@ if keras.backend.backend() == "tensorflow":
     import tensorflow as tf
 
 
-def one_program(function):
+def xla_compiled(function):
     """Compiles a function with XLA inside a TensorFlow graph.
 
     On a CPU, a TensorFlow graph makes one pass over memory per operation; when

@@ -7,7 +7,7 @@ from keras_attn.layers.scores.score import built_dense, projected
 from keras_attn.ops.scores import widened
 
 
-class PredictedCentre(keras.layers.Layer):
+class PredictedCenter(keras.layers.Layer):
     """Predicts a position as a fraction of the sequence length.
 
         p / S = sigmoid(v . tanh(q W))

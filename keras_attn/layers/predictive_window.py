@@ -18,7 +18,7 @@ def predictive_window(fraction, visibility, lengths, window):
     https://arxiv.org/abs/1508.04025).
 
     Args:
-        fraction: float (B, T), from `PredictedCentre`.
+        fraction: float (B, T), from `PredictedCenter`.
         visibility: `Visibility` of all keys.
         lengths: tuple, T and S.
         window: int. D, in tokens.

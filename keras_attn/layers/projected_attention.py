@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_attn import checks
-from keras_attn.backend import apply_dense, apply_joined, fused_qkv
+from keras_attn.backend import apply_dense, apply_fused_qkv, fused_qkv
 from keras_attn.layers.attention_axes import AttentionAxes
 from keras_attn.layers.attention_position import (
     check_position,
@@ -212,7 +212,7 @@ class ProjectedAttention(QuantizedParts, Rematerialized):
         """Returns queries, keys and values by head, for self-attention."""
         if not joined:
             return self._heads(inputs, inputs, inputs, positions, positions)
-        query, key, value = apply_joined(joined, self._projections, inputs)
+        query, key, value = apply_fused_qkv(joined, self._projections, inputs)
         query, key = (self._rotated(x, positions) for x in (query, key))
         return query, key, value
 

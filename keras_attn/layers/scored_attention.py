@@ -8,7 +8,7 @@ from keras_attn.layers.attention_axes import AttentionAxes
 from keras_attn.layers.attention_inputs import read_inputs
 from keras_attn.layers.dropout import Dropout
 from keras_attn.layers.dropout_seed import DropoutSeeds
-from keras_attn.layers.predicted_center import PredictedCentre
+from keras_attn.layers.predicted_center import PredictedCenter
 from keras_attn.layers.predictive_window import predictive_window
 from keras_attn.layers.quantized_parts import QuantizedParts
 from keras_attn.layers.rematerialized import Rematerialized
@@ -203,12 +203,12 @@ class ScoredAttention(QuantizedParts, Rematerialized):
             max_sequence_length=self.max_sequence_length,
         )
         self._score.build(query_shape, key_shape)
-        self._centre = None
+        self._center = None
         if self.local == "predictive":
-            self._centre = PredictedCentre(
+            self._center = PredictedCenter(
                 self.kernel_initializer, dtype=self.dtype_policy, name="centre"
             )
-            self._centre.build(query_shape)
+            self._center.build(query_shape)
         self._dropout_layer = Dropout(
             self.dropout, dtype=self.dtype_policy, seed=self.seed
         )
@@ -251,7 +251,7 @@ class ScoredAttention(QuantizedParts, Rematerialized):
         nearness = None
         if self.local == "predictive":
             visibility, nearness = predictive_window(
-                self._centre(query), visibility, lengths, self.window
+                self._center(query), visibility, lengths, self.window
             )
         mask = visibility.to_mask(*lengths)
         mask = None if mask is None else mask[:, 0]

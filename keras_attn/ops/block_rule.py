@@ -65,7 +65,9 @@ class BlockMetadata(NamedTuple):
     mask: Any
 
 
-def block_facts(visibility, query_length, key_length, query_pad=0, key_pad=0):
+def block_metadata(
+    visibility, query_length, key_length, query_pad=0, key_pad=0
+):
     """Splits a `Visibility` into a static rule and metadata tensors.
 
     Args:

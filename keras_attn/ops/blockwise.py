@@ -3,7 +3,7 @@
 from keras import ops
 
 from keras_attn.backend import Blocking, blockwise_attention, kept_seed
-from keras_attn.ops.block_rule import block_facts, block_spans
+from keras_attn.ops.block_rule import block_metadata, block_spans
 from keras_attn.ops.position_bias import PositionBias, four_axes
 
 # Large blocks are faster, but with a narrow window small blocks skip more.
@@ -35,7 +35,9 @@ def attend_blockwise(query, key, value, visibility, bias, scale, dropout):
         most = min(BLOCK, max(_SMALLEST, visibility.window))
     query_block, query_pad = _blocks(length, most)
     key_block, key_pad = _blocks(key.shape[1], most)
-    metadata = block_facts(visibility, length, key.shape[1], query_pad, key_pad)
+    metadata = block_metadata(
+        visibility, length, key.shape[1], query_pad, key_pad
+    )
     kind = None
     if isinstance(bias, PositionBias):
         kind = _OfPositions(_hashable(bias.function))

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_attn.backend import apply_joined, fused_qkv
+from keras_attn.backend import apply_fused_qkv, fused_qkv
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(2, 3, 8)).astype("float32")
@@ -27,7 +27,9 @@ def layers(**arguments):
 
 
 def check(made, x=X, atol=1e-6):
-    found = apply_joined(fused_qkv(made), made, keras.ops.convert_to_tensor(x))
+    found = apply_fused_qkv(
+        fused_qkv(made), made, keras.ops.convert_to_tensor(x)
+    )
     assert len(found) == len(made)
     for layer, y in zip(made, found, strict=True):
         expected = layer(x)

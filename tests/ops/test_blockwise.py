@@ -12,7 +12,7 @@ from keras_attn.ops import (
     attend,
     attention_plan,
 )
-from keras_attn.ops.block_rule import block_facts, block_spans
+from keras_attn.ops.block_rule import block_metadata, block_spans
 from tests.helpers import reference
 from tests.helpers.gradients import gradient
 from tests.helpers.ops_cases import (
@@ -39,7 +39,7 @@ def tensors(arrays):
 @pytest.mark.parametrize("name", CASES)
 def test_skipped_blocks_are_fully_masked(name):
     case = CASES[name]
-    metadata = block_facts(visibility(case), LENGTH, LENGTH, 1, 1)
+    metadata = block_metadata(visibility(case), LENGTH, LENGTH, 1, 1)
     mask = np.zeros((BATCH, HEADS, LENGTH + 1, LENGTH + 1), "bool")
     mask[..., :LENGTH, :LENGTH] = spread(case)
     needed = mask.reshape(BATCH, HEADS, 3, 2, 3, 2).any((0, 1, 3, 5))
@@ -54,12 +54,12 @@ def test_skipped_blocks_are_fully_masked(name):
 
 
 def test_window_skips_blocks():
-    metadata = block_facts(Visibility(causal=True, window=8), 64, 64)
+    metadata = block_metadata(Visibility(causal=True, window=8), 64, 64)
     query, key = (ops.convert_to_numpy(x) for x in block_spans(metadata, 4, 4))
     assert (query[:, 1] - query[:, 0]).max() == 3
     assert query[10].tolist() == [8, 11]
     assert key[10].tolist() == [10, 13]
-    both = block_facts(Visibility(window=8), 64, 64)
+    both = block_metadata(Visibility(window=8), 64, 64)
     query, _ = (ops.convert_to_numpy(x) for x in block_spans(both, 4, 4))
     assert query[10].tolist() == [8, 13]
 
@@ -69,7 +69,7 @@ def test_padding_blocks_are_skipped():
     positions[:, 5:] = np.arange(3)
     positions = ops.convert_to_tensor(positions)
     see = Visibility(query_positions=positions, key_positions=positions)
-    query, _ = block_spans(block_facts(see, 8, 8), 2, 2)
+    query, _ = block_spans(block_metadata(see, 8, 8), 2, 2)
     expected = [[0, 0], [0, 0], [2, 4], [2, 4]]
     assert ops.convert_to_numpy(query).tolist() == expected
 

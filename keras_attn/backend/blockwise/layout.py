@@ -54,7 +54,7 @@ def from_query_blocks(tensor, size, key_heads):
     return ops.reshape(tensor, (-1, blocks * size, key_heads * groups, width))
 
 
-def fact_blocks(metadata, size):
+def metadata_blocks(metadata, size):
     """Splits (F, B, T) into (T / t, F, B, t).
 
     Args:

@@ -3,9 +3,9 @@
 import keras
 
 from keras_attn.backend.blockwise.layout import (
-    fact_blocks,
     from_query_blocks,
     key_blocks,
+    metadata_blocks,
     query_blocks,
 )
 from keras_attn.backend.blockwise.online_softmax import Operands
@@ -38,8 +38,8 @@ def by_loops(
         key_blocks(key, blocking.key_block),
         key_blocks(value, blocking.key_block),
         bias,
-        fact_blocks(query_metadata, blocking.query_block),
-        fact_blocks(key_metadata, blocking.key_block),
+        metadata_blocks(query_metadata, blocking.query_block),
+        metadata_blocks(key_metadata, blocking.key_block),
         *spans,
         mask,
         seed,
