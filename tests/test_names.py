@@ -19,6 +19,8 @@ OF_KERAS = {
     "compute_output_spec",
     "from_config",
     "get_config",
+    "set_model",
+    "set_params",
 }
 
 

@@ -45,7 +45,6 @@ from tests.helpers.weight_gradients import layer_gradients, weighted_sum
 
 # By name: `keras_attn.ops.attend` is the function.
 attend = importlib.import_module("keras_attn.ops.attend")
-attention = importlib.import_module("keras_attn.layers.multi_head_attention")
 attention_inputs = importlib.import_module("keras_attn.layers.attention_inputs")
 transformer = importlib.import_module("keras_attn.models.transformer")
 
@@ -149,10 +148,10 @@ def test_fully_masked_queries_return_zeros(dtype, kernel):
 @pytest.mark.parametrize(
     "module, name, mutant",
     [
-        (attention, "has_visible_key", lambda *args: None),
+        (attend, "_sees_key", lambda *args: None),
         (attention_inputs, "clean", lambda x, positions: x),
     ],
-    ids=["has_visible_key", "clean"],
+    ids=["sees_key", "clean"],
 )
 def test_unmasked_outputs_are_detected(monkeypatch, module, name, mutant):
     monkeypatch.setattr(module, name, mutant)

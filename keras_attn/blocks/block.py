@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_attn import checks
+from keras_attn.blocks.block_config import BlockConfig
 from keras_attn.blocks.residual import Residual
 from keras_attn.layers.attention_position import (
     check_position,
@@ -46,33 +47,27 @@ class Block(QuantizedParts, Rematerialized):
         attention_position=None,
         **kwargs,
     ):
-        checks.positive_int("num_heads", num_heads)
-        checks.positive_int("intermediate_dim", intermediate_dim)
-        if key_dim is not None:
-            checks.positive_int("key_dim", key_dim)
-        for name, value in (
-            ("dropout", dropout),
-            ("attention_dropout", attention_dropout),
-            ("activation_dropout", activation_dropout),
-        ):
-            checks.fraction(name, value)
+        config = BlockConfig(
+            num_heads=num_heads,
+            intermediate_dim=intermediate_dim,
+            key_dim=key_dim,
+            num_key_value_heads=num_key_value_heads,
+            dropout=dropout,
+            attention_dropout=attention_dropout,
+            activation_dropout=activation_dropout,
+            activation=activation,
+            gated=gated,
+            normalize_first=normalize_first,
+            epsilon=epsilon,
+            use_bias=use_bias,
+            sliding_window=sliding_window,
+        )
         if attention_position is not None:
             check_position(attention_position)
         super().__init__(**kwargs)
         self.supports_masking = True
-        self.num_heads = num_heads
-        self.intermediate_dim = intermediate_dim
-        self.key_dim = key_dim
-        self.num_key_value_heads = num_key_value_heads
-        self.dropout = dropout
-        self.attention_dropout = attention_dropout
-        self.activation_dropout = activation_dropout
-        self.activation = keras.activations.get(activation)
-        self.gated = gated
-        self.normalize_first = normalize_first
-        self.epsilon = epsilon
-        self.use_bias = use_bias
-        self.sliding_window = sliding_window
+        self._block_config = config
+        config.set_attributes(self)
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.bias_initializer = keras.initializers.get(bias_initializer)
         self.attention_position = attention_position
@@ -80,15 +75,9 @@ class Block(QuantizedParts, Rematerialized):
     def _attention(
         self, name, width, memory_width=None, causal=False, use_bias=None
     ):
-        if self.key_dim is None and width % self.num_heads:
-            raise ValueError(
-                "`num_heads` must divide the width of the inputs if `key_dim` "
-                "is not given. Received: "
-                f"num_heads={self.num_heads}, width {width}"
-            )
         attention = MultiHeadAttention(
             self.num_heads,
-            self.key_dim or width // self.num_heads,
+            self._block_config.head_dim(width),
             num_key_value_heads=self.num_key_value_heads,
             dropout=self.attention_dropout,
             use_bias=self.use_bias if use_bias is None else use_bias,
@@ -165,23 +154,7 @@ class Block(QuantizedParts, Rematerialized):
 
     def get_config(self):
         """Returns the constructor's arguments."""
-        config = super().get_config()
-        for name in (
-            "num_heads",
-            "intermediate_dim",
-            "key_dim",
-            "num_key_value_heads",
-            "dropout",
-            "attention_dropout",
-            "activation_dropout",
-            "gated",
-            "normalize_first",
-            "epsilon",
-            "use_bias",
-            "sliding_window",
-        ):
-            config[name] = getattr(self, name)
-        config["activation"] = keras.activations.serialize(self.activation)
+        config = super().get_config() | self._block_config.get_config()
         for name in ("kernel_initializer", "bias_initializer"):
             config[name] = keras.initializers.serialize(getattr(self, name))
         config["attention_position"] = serialized_position(

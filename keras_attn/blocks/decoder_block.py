@@ -172,32 +172,34 @@ class DecoderBlock(Block):
         return self._cross_attention.project_memory(memory, positions)
 
     def prepare_weights(self):
-        """Returns the `weights` for `decode_step`."""
+        """Fuses the projections of the self-attention for decoding steps.
+
+        Returns:
+            Nest of tensors, or (): the entry of this block in the `weights` of
+            a `keras_attn.cache.DecodingStep`.
+        """
         return self._self_attention.prepare_weights()
 
-    def decode_step(self, inputs, positions, cache, memory, layer, weights=()):
+    def decode_step(self, inputs, cache, layer, step):
         """Applies the block to new tokens only.
 
         Args:
             inputs: float (R, T, D), the new tokens.
-            positions: int32 (R, T), from `keras_attn.cache.open_slots`.
             cache: `KVCache` of the hypotheses, consumed.
-            memory: `KVCache` of the projected memory, read-only; () without a
-                memory.
-            layer: int. Index of this block in both caches.
-            weights: result of `prepare_weights`, or ().
+            layer: int. Index of this block in the cache and in the memory.
+            step: `keras_attn.cache.DecodingStep`.
 
         Returns:
             Float (R, T, D) and the cache of the hypotheses.
         """
         x = inputs
         mixed, cache = self._self_attention.decode_step(
-            self._around_attention.pre(x), positions, cache, layer, weights
+            self._around_attention.pre(x), cache, layer, step
         )
         x = self._around_attention.post(x, mixed)
         if self._cross_attention is not None:
             mixed = self._cross_attention.attend_memory(
-                self._around_cross.pre(x), memory, layer
+                self._around_cross.pre(x), step.memory, layer
             )
             x = self._around_cross.post(x, mixed)
         return self._apply_network(x, training=False), cache

@@ -1,5 +1,6 @@
 """Key-value cache for decoding."""
 
+from keras_attn.cache.decoding_step import DecodingStep
 from keras_attn.cache.kv_cache import (
     KVCache,
     append,
@@ -15,6 +16,7 @@ from keras_attn.cache.kv_cache import (
 from keras_attn.cache.rows import expand_beams, grown, reorder
 
 __all__ = [
+    "DecodingStep",
     "KVCache",
     "append",
     "beam_mask",

@@ -3,17 +3,28 @@
 import keras
 from keras import ops
 
-from keras_attn.backend import apply_dense
-from keras_attn.layers.attention_inputs import read_inputs
-from keras_attn.layers.cached_attention import CachedAttention
-from keras_attn.ops import WeightDropout
+from keras_attn import cache as kv
+from keras_attn import checks
+from keras_attn.backend import apply_dense, apply_fused_qkv, fused_qkv
+from keras_attn.layers.attention_axes import AttentionAxes
+from keras_attn.layers.attention_inputs import clean, read_inputs
+from keras_attn.layers.attention_position import (
+    check_position,
+    serialized_position,
+    with_position,
+)
+from keras_attn.layers.dropout import Dropout
+from keras_attn.layers.quantized_parts import QuantizedParts
+from keras_attn.layers.rematerialized import Rematerialized
+from keras_attn.ops import Visibility, WeightDropout
 from keras_attn.ops.attend import attend_sanitized
 from keras_attn.ops.capture import capturing, record
-from keras_attn.ops.visibility import has_visible_key, make_visibility
+from keras_attn.ops.positions import default_positions
+from keras_attn.ops.visibility import make_visibility
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
-class MultiHeadAttention(CachedAttention):
+class MultiHeadAttention(QuantizedParts, Rematerialized):
     """Multi-head scaled dot-product attention layer.
 
         head_n = softmax(Q W_n^Q (K W_n^K)^T / sqrt(H)) V W_n^V
@@ -102,6 +113,160 @@ class MultiHeadAttention(CachedAttention):
         ((2, 5, 16), (2, 4, 5, 5))
     """
 
+    def __init__(
+        self,
+        num_heads,
+        key_dim,
+        value_dim=None,
+        dropout=0.0,
+        use_bias=True,
+        output_shape=None,
+        attention_axes=None,
+        sliding_window=None,
+        flash_attention=None,
+        kernel_initializer="glorot_uniform",
+        bias_initializer="zeros",
+        kernel_regularizer=None,
+        bias_regularizer=None,
+        activity_regularizer=None,
+        kernel_constraint=None,
+        bias_constraint=None,
+        use_gate=False,
+        seed=None,
+        num_key_value_heads=None,
+        causal=False,
+        attention_position=None,
+        **kwargs,
+    ):
+        checks.positive_int("num_heads", num_heads)
+        checks.positive_int("key_dim", key_dim)
+        if value_dim is not None:
+            checks.positive_int("value_dim", value_dim)
+        if sliding_window is not None:
+            checks.positive_int("sliding_window", sliding_window)
+        if num_key_value_heads is None:
+            num_key_value_heads = num_heads
+        checks.positive_int("num_key_value_heads", num_key_value_heads)
+        if num_heads % num_key_value_heads:
+            raise ValueError(
+                "`num_heads` must be a multiple of `num_key_value_heads`. "
+                f"Received: num_heads={num_heads}, "
+                f"num_key_value_heads={num_key_value_heads}"
+            )
+        checks.fraction("dropout", dropout)
+        if flash_attention and dropout:
+            raise ValueError(
+                "Dropout is not supported when flash attention is enabled: "
+                "set `dropout=0.0` or `flash_attention=None`. "
+                f"Received: dropout={dropout}"
+            )
+        if attention_position is not None:
+            check_position(attention_position).check(num_heads, key_dim)
+        super().__init__(**kwargs)
+        self.supports_masking = True
+        self.num_heads = num_heads
+        self.key_dim = key_dim
+        self.value_dim = value_dim or key_dim
+        self.dropout = dropout
+        self.use_bias = use_bias
+        self._output_shape = _as_tuple("output_shape", output_shape)
+        self._attention_axes = _as_tuple("attention_axes", attention_axes)
+        self.sliding_window = sliding_window
+        self.flash_attention = flash_attention
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.bias_initializer = keras.initializers.get(bias_initializer)
+        self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
+        self.bias_regularizer = keras.regularizers.get(bias_regularizer)
+        # Not the attribute that Keras reads: the projections already regularize
+        # their outputs.
+        self._activity_regularizer = keras.regularizers.get(
+            activity_regularizer
+        )
+        self.kernel_constraint = keras.constraints.get(kernel_constraint)
+        self.bias_constraint = keras.constraints.get(bias_constraint)
+        self.use_gate = use_gate
+        self.seed = seed
+        self.num_key_value_heads = num_key_value_heads
+        self.causal = causal
+        self.attention_position = attention_position
+
+    def build(self, query_shape, value_shape, key_shape=None):
+        """Creates the projections."""
+        key_shape = value_shape if key_shape is None else key_shape
+        self._check_shapes(query_shape, value_shape, key_shape)
+        rank = len(query_shape)
+        axes = self._attention_axes or tuple(range(1, rank - 1))
+        self._attention_axes = tuple(
+            axis if axis >= 0 else rank + axis for axis in axes
+        )
+        self._axes = AttentionAxes(rank, self._attention_axes)
+        if (
+            self.attention_position is not None
+            and len(self._attention_axes) != 1
+        ):
+            raise ValueError(
+                "An `attention_position` needs exactly one attention axis. "
+                f"Received: attention_axes={self._attention_axes}"
+            )
+        self._widths = query_shape[-1], value_shape[-1], key_shape[-1]
+        self._query_dense = self._projection(
+            "query", query_shape[-1], self.num_heads, self.key_dim
+        )
+        self._key_dense = self._projection(
+            "key", key_shape[-1], self.num_key_value_heads, self.key_dim
+        )
+        # The gate precedes the value, as in Keras's `get_weights()`.
+        if self.use_gate:
+            self._gate_dense = self._projection(
+                "gate",
+                query_shape[-1],
+                self.num_heads,
+                self.value_dim,
+                activation="sigmoid",
+            )
+        self._value_dense = self._projection(
+            "value", value_shape[-1], self.num_key_value_heads, self.value_dim
+        )
+        features = self._output_shape or (query_shape[-1],)
+        letters = "uvwxyz"[: len(features)]
+        self._output_dense = self._einsum_dense(
+            "attention_output",
+            f"btnh,nh{letters}->bt{letters}",
+            (None, *features),
+            letters,
+        )
+        self._output_dense.build((None, None, self.num_heads, self.value_dim))
+        self._dropout_layer = Dropout(
+            self.dropout, dtype=self.dtype_policy, seed=self.seed
+        )
+
+    def _projection(self, name, features, heads, width, activation=None):
+        dense = self._einsum_dense(
+            name, "btd,dnh->btnh", (None, heads, width), "nh", activation
+        )
+        dense.build((None, None, features))
+        return dense
+
+    def _einsum_dense(self, name, equation, shape, biased, activation=None):
+        dense = keras.layers.EinsumDense(
+            equation,
+            output_shape=shape,
+            activation=activation,
+            bias_axes=biased if self.use_bias else None,
+            kernel_initializer=self.kernel_initializer.clone(),
+            bias_initializer=self.bias_initializer.clone(),
+            kernel_regularizer=self.kernel_regularizer,
+            bias_regularizer=self.bias_regularizer,
+            activity_regularizer=self._activity_regularizer,
+            kernel_constraint=self.kernel_constraint,
+            bias_constraint=self.bias_constraint,
+            dtype=self.dtype_policy,
+            name=name,
+        )
+        # This layer handles the mask; Keras would warn that it is lost.
+        dense.supports_masking = True
+        return dense
+
     def call(
         self,
         query,
@@ -129,6 +294,7 @@ class MultiHeadAttention(CachedAttention):
             )
         inputs = query, value, value if key is None else key
         self._check_shapes(*(x.shape for x in inputs))
+        # One batch and one length axis from here on: (B, T, D), (B, S, D').
         query, value, key, visibility = read_inputs(
             axes,
             inputs,
@@ -140,19 +306,88 @@ class MultiHeadAttention(CachedAttention):
             window=self.sliding_window,
             relative=self.attention_position is not None,
         )
-        positions = visibility.query_positions, visibility.key_positions
+        heads = (
+            self._query_heads(query, visibility.query_positions),
+            *self._key_value_heads(key, value, visibility.key_positions),
+        )
         output, weights = self._attend(
-            query,
-            self._heads(query, key, value, *positions),
-            visibility,
-            training,
-            return_attention_scores,
+            query, heads, visibility, training, return_attention_scores
         )
         output = axes.unfold(output, like=inputs[0])
         if return_attention_scores:
             weights = axes.unfold_weights(weights, inputs[0], inputs[1])
             return output, ops.cast(weights, self.compute_dtype)
         return output
+
+    def _query_heads(self, query, positions):
+        query = apply_dense(self._query_dense, query)  # (B, T, N, H)
+        return self._rotate(query, positions)
+
+    def _key_value_heads(self, key, value, positions):
+        key = apply_dense(self._key_dense, key)  # (B, S, K, H)
+        value = apply_dense(self._value_dense, value)  # (B, S, K, W)
+        return self._rotate(key, positions), value
+
+    def _rotate(self, heads, positions):
+        if self.attention_position is None:
+            return heads
+        if positions is None:
+            positions = default_positions(ops.shape(heads)[1])
+        return self.attention_position.rotate(heads, positions)
+
+    def _attend(
+        self,
+        inputs,
+        heads,
+        visibility,
+        training=False,
+        return_weights=False,
+    ):
+        """Returns the output (B, T, D) and the weights, or None.
+
+        Args:
+            inputs: float (B, T, D), the queries before their projection.
+            heads: query (B, T, N, H), key (B, S, K, H), value (B, S, K, W).
+            visibility: `Visibility`.
+            training: bool. Whether to apply dropout.
+            return_weights: bool. Whether to return the weights (B, N, T, S).
+        """
+        query, key, value = heads
+        bias = None
+        if self.attention_position is not None:
+            query, bias = self.attention_position.relate(
+                query, visibility, ops.shape(key)[1]
+            )
+        dropout = None
+        if training and self.dropout:
+            dropout = WeightDropout(self.dropout, self._dropout_layer.draw())
+        captured = capturing(self.path)
+        kernel = {None: None, True: "fused", False: "plain"}
+        attended = attend_sanitized(
+            query,
+            key,
+            value,
+            visibility,
+            bias=bias,
+            dropout=dropout,
+            return_weights=return_weights or captured,
+            kernel=None if captured else kernel[self.flash_attention],
+            # Without an attention mask, rows are masked in all heads alike and
+            # are zeroed below, after the output bias.
+            zero_fully_masked=visibility.attention_mask is not None,
+            return_sees_key=True,
+        )
+        if captured:
+            record(self.path, attended.weights)
+        output = attended.output  # (B, T, N, W)
+        if self.use_gate:
+            output = output * apply_dense(self._gate_dense, inputs)
+        output = apply_dense(self._output_dense, output, contracted=2)
+        if attended.sees_key is not None:
+            features = (None,) * (len(output.shape) - 2)
+            sees_key = attended.sees_key[(..., *features)]  # (B, T, 1, ...)
+            output = ops.where(sees_key, output, 0)
+        return output, attended.weights
 
     def attend_tokens(
         self,
@@ -215,64 +450,160 @@ class MultiHeadAttention(CachedAttention):
             List of float (B, T, D), one per stream.
         """
         _, first = streams[0]
-        memory = self._keys_and_values(value, value, first.key_positions)
+        keys_and_values = self._key_value_heads(
+            value, value, first.key_positions
+        )
         outputs = []
         for query, visibility in streams:
-            heads = apply_dense(self._query_dense, query)
-            heads = self._rotated(heads, visibility.query_positions), *memory
-            output, _ = self._attend(query, heads, visibility, training)
+            heads = self._query_heads(query, visibility.query_positions)
+            output, _ = self._attend(
+                query, (heads, *keys_and_values), visibility, training
+            )
             outputs.append(output)
         return outputs
 
-    def _attend(
-        self,
-        inputs,
-        heads,
-        visibility,
-        training=False,
-        return_weights=False,
-    ):
-        """Computes output and weights from sanitized inputs and their heads."""
-        query, key, value = heads
-        bias = None
-        if self.attention_position is not None:
-            query, bias = self.attention_position.relate(
-                query, visibility, ops.shape(key)[1]
+    def prepare_weights(self):
+        """Fuses the projections of self-attention, for many decoding steps.
+
+        Returns:
+            Float (D, F) and (F,), or () if they cannot be fused. A
+            `keras_attn.cache.DecodingStep` passes them to `decode_step`.
+        """
+        return fused_qkv(self._projections)
+
+    @property
+    def _projections(self):
+        return [self._query_dense, self._key_dense, self._value_dense]
+
+    def decode_step(self, inputs, cache, layer, step):
+        """Attends from new tokens to all cached ones, including themselves.
+
+        Args:
+            inputs: float (R, T, D), the new tokens.
+            cache: `KVCache`, consumed.
+            layer: int. Index of the layer in the cache.
+            step: `keras_attn.cache.DecodingStep`.
+
+        Returns:
+            Float (R, T, D) and the cache.
+        """
+        rows, length, _ = ops.shape(inputs)
+        inputs, positions = _by_source(cache, inputs, step.positions)
+        weights = step.weights[layer] if step.weights else ()
+        if weights:
+            query, key, value = apply_fused_qkv(
+                weights, self._projections, inputs
             )
-        dropout = None
-        if training and self.dropout:
-            dropout = WeightDropout(self.dropout, self._dropout_layer.draw())
-        weights = None
-        captured = capturing(self.path)
-        kernel = {None: None, True: "fused", False: "plain"}
-        kernel = None if captured else kernel[self.flash_attention]
-        output = attend_sanitized(
-            query,
-            key,
-            value,
-            visibility,
-            bias=bias,
-            dropout=dropout,
-            return_weights=return_weights or captured,
-            kernel=kernel,
-            # Without an attention mask, rows are masked in all heads alike and
-            # are zeroed below, after the output bias.
-            zero_fully_masked=visibility.attention_mask is not None,
+            query, key = (self._rotate(x, positions) for x in (query, key))
+        else:
+            query = self._query_heads(inputs, positions)
+            key, value = self._key_value_heads(inputs, inputs, positions)
+        cache = kv.append(cache, layer, key, value)
+        output = self._attend_to_cached(
+            inputs, query, positions, None, cache, layer, length
         )
-        if return_weights or captured:
-            output, weights = output
-        if captured:
-            record(self.path, weights)
-        if self.use_gate:
-            output = output * apply_dense(self._gate_dense, inputs)
-        output = apply_dense(self._output_dense, output, contracted=2)
-        seen = has_visible_key(
-            visibility, ops.shape(query)[1], ops.shape(key)[1]
+        return _by_hypothesis(output, rows, length), cache
+
+    def attend_to_cache(self, inputs, positions, order, cache, layer):
+        """Attends to cached tokens without appending to the cache.
+
+        Args:
+            inputs: float (R, T, D).
+            positions: int32 (R, T), positions of the queries.
+            order: int32 (R, T). A query sees the tokens up to this position.
+            cache: `KVCache`, read only.
+            layer: int. Index of the layer in the cache.
+
+        Returns:
+            Float (R, T, D).
+        """
+        rows, length, _ = ops.shape(inputs)
+        _, order = _by_source(cache, inputs, order)
+        inputs, positions = _by_source(cache, inputs, positions)
+        query = self._query_heads(inputs, positions)
+        output = self._attend_to_cached(
+            inputs, query, positions, order, cache, layer, length
         )
-        if seen is not None:
-            trailing = (None,) * (len(output.shape) - 2)
-            output = ops.where(seen[(..., *trailing)], output, 0)
-        return output, weights
+        return _by_hypothesis(output, rows, length)
+
+    def _attend_to_cached(
+        self, inputs, query, positions, order, cache, layer, length
+    ):
+        key, value, key_positions = kv.read(
+            cache, layer, self.num_key_value_heads
+        )
+        visibility = Visibility(
+            query_positions=positions,
+            key_positions=key_positions,
+            query_order=order,
+            key_order=None if order is None else key_positions,
+            attention_mask=kv.beam_mask(cache, length),
+            causal=True,
+            window=self.sliding_window,
+            padding="any",
+        )
+        output, _ = self._attend(inputs, (query, key, value), visibility)
+        return output
+
+    def project_memory(self, memory, positions):
+        """Projects keys and values once for all steps of a decoder.
+
+        Args:
+            memory: float (B, S, D').
+            positions: int32 (B, S), -1 = no token.
+
+        Returns:
+            Keys (B, S, K, H) and values (B, S, K, W).
+        """
+        memory = clean(memory, positions)
+        return self._key_value_heads(memory, memory, positions)
+
+    def attend_memory(self, inputs, memory, layer, positions=None):
+        """Attends from new tokens to a projected memory.
+
+        The memory has one row per source. If the inputs have several rows per
+        source (its beams), these become queries of that row: the memory is not
+        copied.
+
+        Args:
+            inputs: float (R, T, D), R a multiple of the memory's rows B.
+            memory: `KVCache` of the memory, read only.
+            layer: int. Index of the layer in the memory.
+            positions: int32 (R, T), positions of the new tokens. Required if
+                the layer has an `attention_position`.
+
+        Returns:
+            Float (R, T, D).
+
+        Raises:
+            ValueError: the layer has an `attention_position` and `positions`
+                is None.
+        """
+        if self.attention_position is not None and positions is None:
+            raise ValueError(
+                "`positions` must be given if the attention layer has an "
+                "`attention_position`. Received: positions=None"
+            )
+        key, value, key_positions = kv.read(
+            memory, layer, self.num_key_value_heads
+        )
+        rows, length, _ = ops.shape(inputs)
+        inputs, positions = _by_source(memory, inputs, positions)
+        visibility = Visibility(
+            query_positions=positions,
+            key_positions=key_positions,
+            padding="any",
+        )
+        heads = self._query_heads(inputs, positions), key, value
+        output, _ = self._attend(inputs, heads, visibility)
+        return _by_hypothesis(output, rows, length)
+
+    def compute_output_shape(self, query_shape, value_shape, key_shape=None):
+        """Returns the shape of the output."""
+        key_shape = value_shape if key_shape is None else key_shape
+        self._check_shapes(query_shape, value_shape, key_shape)
+        features = self._output_shape or (query_shape[-1],)
+        return (*query_shape[:-1], *features)
 
     def compute_output_spec(
         self,
@@ -297,3 +628,144 @@ class MultiHeadAttention(CachedAttention):
             *[value.shape[axis] for axis in axes.axes],
         )
         return output, keras.KerasTensor(weights, dtype=self.compute_dtype)
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        config = super().get_config()
+        for name in (
+            "num_heads",
+            "key_dim",
+            "value_dim",
+            "dropout",
+            "use_bias",
+            "sliding_window",
+            "flash_attention",
+            "use_gate",
+            "seed",
+            "num_key_value_heads",
+            "causal",
+        ):
+            config[name] = getattr(self, name)
+        config["output_shape"] = self._output_shape
+        config["attention_axes"] = self._attention_axes
+        for kind, module in (
+            ("initializer", keras.initializers),
+            ("regularizer", keras.regularizers),
+            ("constraint", keras.constraints),
+        ):
+            for part in ("kernel", "bias"):
+                name = f"{part}_{kind}"
+                config[name] = module.serialize(getattr(self, name))
+        config["activity_regularizer"] = keras.regularizers.serialize(
+            self._activity_regularizer
+        )
+        config["attention_position"] = serialized_position(
+            self.attention_position
+        )
+        return config
+
+    @classmethod
+    def from_config(cls, config):
+        """Creates the layer, including its position."""
+        return super().from_config(with_position(config))
+
+    @property
+    def attention_axes(self):
+        """The attention axes, non-negative once the layer is built."""
+        return self._attention_axes
+
+    # Keras's layer saves its weights under these four names.
+    @property
+    def query_dense(self):
+        """The projection of the queries."""
+        return self._query_dense
+
+    @property
+    def key_dense(self):
+        """The projection of the keys."""
+        return self._key_dense
+
+    @property
+    def value_dense(self):
+        """The projection of the values."""
+        return self._value_dense
+
+    @property
+    def output_dense(self):
+        """The projection of the heads."""
+        return self._output_dense
+
+    # Read by subclasses and tests of Keras's layer.
+    @property
+    def _sliding_window(self):
+        return self.sliding_window
+
+    def _check_shapes(self, query_shape, value_shape, key_shape):
+        query_shape, value_shape, key_shape = shapes = (
+            tuple(query_shape),
+            tuple(value_shape),
+            tuple(key_shape),
+        )
+        if len({len(shape) for shape in shapes}) > 1 or len(query_shape) < 3:
+            raise ValueError(
+                "`query`, `value` and `key` must have the same rank: all three "
+                "must be equal, and at least 3, for (batch, length, features). "
+                f"Received: {query_shape}, {value_shape}, {key_shape}"
+            )
+        if not checks.fits(value_shape[1:-1], key_shape[1:-1]):
+            raise ValueError(
+                "All dimensions of `value` and `key`, except the last one, "
+                f"must be equal. Received: value_shape={value_shape} and "
+                f"key_shape={key_shape}"
+            )
+        if not self.built:
+            return
+        if len(query_shape) != self._axes.rank:
+            raise ValueError(
+                f"`query` must have rank {self._axes.rank}, as when the layer "
+                f"was built. Received: {query_shape}"
+            )
+        for name, shape, width in zip(
+            ("query", "value", "key"), shapes, self._widths, strict=True
+        ):
+            checks.width(name, shape, width)
+            if not checks.fits(
+                [shape[axis] for axis in self._axes.others],
+                [query_shape[axis] for axis in self._axes.others],
+            ):
+                raise ValueError(
+                    "`query`, `value` and `key` must have the same batch axes. "
+                    f"Received: {query_shape}, {value_shape}, {key_shape}"
+                )
+
+
+def _by_source(cache, inputs, positions):
+    """Makes the hypotheses of a source queries of one row."""
+    sources = kv.sources(cache)
+    rows, length, width = ops.shape(inputs)
+    queries = rows // sources * length
+    if positions is not None:
+        positions = ops.reshape(positions, (sources, queries))  # (B, k T)
+    inputs = ops.reshape(inputs, (sources, queries, width))  # (B, k T, D)
+    return inputs, positions
+
+
+def _by_hypothesis(output, rows, length):
+    """Gives each hypothesis its own row again, the inverse of `_by_source`."""
+    features = ops.shape(output)[2:]
+    return ops.reshape(output, (rows, length, *features))  # (R, T, D)
+
+
+def _as_tuple(name, value):
+    if value is None or value == ():
+        return None
+    if isinstance(value, int):
+        return (value,)
+    if isinstance(value, (list, tuple)) and all(
+        isinstance(item, int) for item in value
+    ):
+        return tuple(value)
+    raise ValueError(
+        f"Invalid `{name}`: `{name}` must be an int, list, or tuple. "
+        f"Received: {name}={value!r}"
+    )

@@ -1,20 +1,162 @@
-"""The decoding protocol of causal language models."""
+"""Base class of the causal language models."""
 
+import keras
 import numpy as np
 from keras import ops
 
 from keras_attn import cache as kv
+from keras_attn import checks
 from keras_attn.decoding import DecodingState
+from keras_attn.layers import Dropout, PositionalEmbedding, TokenEmbedding
 from keras_attn.models.decoding_weights import DecodingWeights
-from keras_attn.models.gpt_parts import GPTParts
+from keras_attn.models.generative_model import GenerativeModel
+from keras_attn.models.input_checks import check_ids, check_mask
 from keras_attn.models.prompts import prompt_rows
 
+_INITIAL_STDDEV = 0.02  # as published
 
-class CausalLM(GPTParts):
-    """Implements the decoding protocol for prompts and cached steps.
 
-    Abstract: `GPT`, `TransformerXL` and `XLNet` define the forward pass.
+class CausalLM(GenerativeModel):
+    """Base class of `GPT`, `TransformerXL` and `XLNet`.
+
+        logits = LayerNorm(Blocks(E[x])) E^T
+
+    It creates the embeddings, the final norm and the output, and decodes from
+    prompts with cached steps. Abstract: a subclass creates `_blocks`, defines
+    the forward pass and documents the arguments.
+
+    Args:
+        block_config: `BlockConfig`.
+        vocabulary_size: int. V.
+        num_layers: int. Blocks.
+        hidden_dim: int. D.
+        position_embedding: `"learned"`, `"sinusoidal"` or None.
+        max_sequence_length: int. The longest sequence, in tokens, or None.
+        tie_word_embeddings: bool. Whether the output uses the embedding's
+            matrix.
+        output_bias: bool. Whether the logits have a bias.
+        pad_id: int, or None.
+        start_id: int, or None.
+        end_id: int, or None.
+        **kwargs: arguments of `keras.Model`: `name`, `dtype`, ...
     """
+
+    def __init__(
+        self,
+        block_config,
+        *,
+        vocabulary_size,
+        num_layers,
+        hidden_dim,
+        position_embedding=None,
+        max_sequence_length=None,
+        tie_word_embeddings=True,
+        output_bias=False,
+        pad_id,
+        start_id,
+        end_id,
+        **kwargs,
+    ):
+        checks.positive_int("vocabulary_size", vocabulary_size)
+        checks.positive_int("num_layers", num_layers)
+        checks.positive_int("hidden_dim", hidden_dim)
+        checks.choice(
+            "position_embedding",
+            position_embedding,
+            ("learned", "sinusoidal", None),
+        )
+        if max_sequence_length is not None:
+            checks.positive_int("max_sequence_length", max_sequence_length)
+        block_config.head_dim(hidden_dim, "`hidden_dim`")
+        super().__init__(**kwargs)
+        self._block_config = block_config
+        block_config.set_attributes(self)
+        self.vocabulary_size = vocabulary_size
+        self.num_layers = num_layers
+        self.hidden_dim = hidden_dim
+        self.position_embedding = position_embedding
+        self.max_sequence_length = max_sequence_length
+        self.tie_word_embeddings = tie_word_embeddings
+        self.output_bias = output_bias
+        self.pad_id = pad_id
+        self.start_id = start_id
+        self.end_id = end_id
+        self._check_special_ids(optional=("pad_id", "start_id", "end_id"))
+        dtype = self.dtype_policy
+        width = (None, None, hidden_dim)
+        self._token_embedding = TokenEmbedding(
+            vocabulary_size,
+            hidden_dim,
+            scale=False,
+            pad_id=None,  # the model passes positions on, not masks
+            initializer=self._initial_weights(),
+            logits_bias=output_bias and tie_word_embeddings,
+            dtype=dtype,
+            name="token_embedding",
+        )
+        self._token_embedding.build()
+        self._position_embedding = None
+        if position_embedding is not None:
+            self._position_embedding = PositionalEmbedding(
+                kind=position_embedding,
+                max_sequence_length=max_sequence_length,
+                initializer=self._initial_weights(),
+                dtype=dtype,
+                name="positions",
+            )
+            self._position_embedding.build(width)
+        self._dropout_layer = Dropout(self.dropout, dtype=dtype)
+        if self.normalize_first:
+            self._norm = keras.layers.LayerNormalization(
+                epsilon=self.epsilon, dtype=dtype, name="norm"
+            )
+            self._norm.build(width)
+        self._output_dense = None
+        if not tie_word_embeddings:
+            self._output_dense = keras.layers.Dense(
+                vocabulary_size,
+                use_bias=output_bias,
+                kernel_initializer=self._initial_weights(),
+                dtype=dtype,
+                name="output",
+            )
+            self._output_dense.build(width)
+
+    @property
+    def source_vocabulary_size(self):
+        """V, the vocabulary size of prompts."""
+        return self.vocabulary_size
+
+    def check_inputs(self, inputs):
+        """Returns the inputs, or raises ValueError."""
+        parts = inputs if isinstance(inputs, dict) else {"token_ids": inputs}
+        if "token_ids" not in parts or parts.keys() - {
+            "token_ids",
+            "padding_mask",
+        }:
+            raise ValueError(
+                "`inputs` must contain token_ids, and optionally padding_mask. "
+                f"Received: {' and '.join(parts)}"
+            )
+        ids = check_ids("token_ids", parts["token_ids"], self.vocabulary_size)
+        length = ids.shape[1]
+        if (
+            self.max_sequence_length is not None
+            and (length or 0) > self.max_sequence_length
+        ):
+            raise ValueError(
+                "`token_ids` must not be longer than "
+                f"max_sequence_length={self.max_sequence_length}. Received: "
+                f"{length} tokens"
+            )
+        if not isinstance(inputs, dict):
+            return ids
+        checked = {"token_ids": ids}
+        if "padding_mask" in parts:
+            checked["padding_mask"] = check_mask(
+                parts["padding_mask"], ids.shape
+            )
+        return checked
 
     def read_sources(self, inputs):
         """Reads and checks the prompts of `generate` and `stream`.
@@ -52,22 +194,20 @@ class CausalLM(GPTParts):
         indices = ops.arange(length, dtype="int32")
         last = ops.max(ops.where(token_mask, indices, 0), axis=1, keepdims=True)
         tokens = ops.take_along_axis(token_ids, last, axis=1)
-        heads = self.num_heads
+        head_dim = self._block_config.head_dim(self.hidden_dim)
         cache = kv.empty(
             rows,
             max_new_tokens + length - 1,
-            len(self._blocks),
-            heads,
-            self.hidden_dim // heads,
-            self.hidden_dim // heads,
+            self.num_layers,
+            self._block_config.key_value_heads,
+            head_dim,
+            head_dim,
             self.compute_dtype,
         )
         if length > 1:
             # The first step reads the last token.
             before = ops.logical_and(token_mask, indices < last)[:, :-1]
-            _, cache = self._advance(
-                token_ids[:, :-1], cache, self._unprepared(), before
-            )
+            _, cache = self._decode_tokens(token_ids[:, :-1], cache, (), before)
         return DecodingState((), cache, tokens)
 
     def prepare_weights(self):
@@ -87,24 +227,25 @@ class CausalLM(GPTParts):
         Returns:
             Logits, float (R, T, V), and the next `DecodingState`.
         """
-        tokens = ops.maximum(tokens, 0)
-        weights = state.weights or self._unprepared()
-        x, cache = self._advance(tokens, state.hypothesis, weights)
+        weights = state.weights or DecodingWeights()
+        x, cache = self._decode_tokens(
+            ops.maximum(tokens, 0), state.hypothesis, weights.blocks
+        )
         logits = self._logits(self._normalized(x), weights.output_matrix)
         return logits, state._replace(hypothesis=cache)
 
-    def _advance(self, tokens, cache, weights, token_mask=None):
+    def _decode_tokens(self, tokens, cache, weights, token_mask=None):
+        """Returns the last block's output for new tokens, and the cache."""
         count = tokens.shape[1]
         positions, cache = kv.open_slots(cache, count, token_mask)
+        step = kv.DecodingStep(positions, weights=weights)
         x = self._token_embedding(tokens)
         if self._position_embedding is not None:
             x = self._position_embedding.decode_step(
                 x, positions, kv.slots(cache)
             )
         for layer, block in enumerate(self._blocks):
-            x, cache = block.decode_step(
-                x, positions, cache, (), layer, weights.blocks[layer]
-            )
+            x, cache = block.decode_step(x, cache, layer, step)
         return x, kv.close_slots(cache, count)
 
     def _prompts(self, inputs):
@@ -115,13 +256,10 @@ class CausalLM(GPTParts):
             # Rows are padded with -1 if `pad_id` and `end_id` are both None.
             token_ids = ops.maximum(token_ids, 0)
             return token_ids, indices < inputs["lengths"][:, None]
-        token_ids, token_mask = self._parts(self.check_inputs(inputs))
+        token_ids, token_mask = self._ids_and_mask(self.check_inputs(inputs))
         if token_mask is None:
             token_mask = ops.ones_like(token_ids, dtype="bool")
         return token_ids, token_mask
-
-    def _unprepared(self):
-        return DecodingWeights.unprepared(len(self._blocks))
 
     def _check_room(self, sources, max_new_tokens):
         longest = int(sources["lengths"].max())
@@ -136,3 +274,47 @@ class CausalLM(GPTParts):
                 f"Received: {longest} tokens and "
                 f"max_new_tokens={max_new_tokens}"
             )
+
+    def _ids_and_mask(self, inputs):
+        """Returns token ids and the token mask, None if all are tokens."""
+        if not isinstance(inputs, dict):
+            inputs = {"token_ids": inputs}
+        token_ids, token_mask = inputs["token_ids"], inputs.get("padding_mask")
+        if token_mask is not None:
+            return token_ids, ops.cast(token_mask, "bool")
+        if self.pad_id is None:
+            return token_ids, None
+        return token_ids, ops.not_equal(token_ids, self.pad_id)
+
+    def _normalized(self, x):
+        return self._norm(x) if self.normalize_first else x
+
+    def _logits(self, x, output_matrix=()):
+        if self._output_dense is not None:
+            return self._output_dense(x)
+        return self._token_embedding.logits(x, output_matrix)
+
+    @staticmethod
+    def _initial_weights():
+        return keras.initializers.RandomNormal(stddev=_INITIAL_STDDEV)
+
+    def compute_output_shape(self, inputs_shape):
+        """Returns the shape of the logits."""
+        if isinstance(inputs_shape, dict):
+            inputs_shape = inputs_shape["token_ids"]
+        return (*inputs_shape, self.vocabulary_size)
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        config = super().get_config() | self._block_config.get_config()
+        for name in (
+            "vocabulary_size",
+            "num_layers",
+            "hidden_dim",
+            "tie_word_embeddings",
+            "pad_id",
+            "start_id",
+            "end_id",
+        ):
+            config[name] = getattr(self, name)
+        return config

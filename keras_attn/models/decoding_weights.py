@@ -7,17 +7,14 @@ class DecodingWeights(NamedTuple):
     """Weights that a stack of decoder blocks prepares once for many steps.
 
     Args:
-        blocks: tuple, the prepared weights of each decoder block.
-        output_matrix: float (D, V), or (), from `TokenEmbedding`.
-
-    Examples:
-        >>> from keras_attn.models.decoding_weights import DecodingWeights
-        >>> DecodingWeights.unprepared(2)
-        DecodingWeights(blocks=((), ()), output_matrix=())
+        blocks: tuple, for the `weights` of a `keras_attn.cache.DecodingStep`:
+            the prepared weights of each block. Default (): not prepared.
+        output_matrix: float (D, V), from `TokenEmbedding.output_matrix`.
+            Default (): not prepared.
     """
 
-    blocks: Any
-    output_matrix: Any
+    blocks: Any = ()
+    output_matrix: Any = ()
 
     @classmethod
     def of(cls, blocks, embedding):
@@ -29,8 +26,3 @@ class DecodingWeights(NamedTuple):
         """
         matrix = () if embedding is None else embedding.output_matrix()
         return cls(tuple(block.prepare_weights() for block in blocks), matrix)
-
-    @classmethod
-    def unprepared(cls, count):
-        """Returns placeholders for `count` blocks with unprepared weights."""
-        return cls(((),) * count, ())

@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_attn import checks
 from keras_attn.blocks import EncoderBlock
+from keras_attn.blocks.block_config import BlockConfig
 from keras_attn.layers import (
     CharacterEmbedding,
     Dropout,
@@ -16,7 +17,6 @@ from keras_attn.layers.attention_position import (
     serialized_position,
     with_position,
 )
-from keras_attn.models.block_options import BLOCK_OPTIONS, block_options
 from keras_attn.models.input_checks import CheckedModel, check_ids, check_mask
 from keras_attn.ops import positions_from_mask
 
@@ -71,7 +71,9 @@ class Encoder(CheckedModel):
         initializer: initializer of kernels and embedding tables. Default: the
             layers' own.
         pad_id: int. The id of padding tokens and padding characters.
-        **kwargs: arguments of `keras.Model`: `name`, `dtype`, ...
+        **kwargs: other options of `EncoderBlock` (`key_dim`,
+            `num_key_value_heads`, `use_bias`, `sliding_window`) and arguments
+            of `keras.Model` (`name`, `dtype`, ...).
 
     Call arguments:
         inputs: int32 (B, T) token ids, or a dict with them as `"token_ids"`;
@@ -144,19 +146,25 @@ class Encoder(CheckedModel):
                 f"`pad_id` must lie in [0, {vocabulary_size}). "
                 f"Received: pad_id={pad_id!r}"
             )
+        config = BlockConfig.with_options(
+            kwargs,
+            num_heads=num_heads,
+            intermediate_dim=intermediate_dim,
+            dropout=dropout,
+            attention_dropout=attention_dropout,
+            activation_dropout=activation_dropout,
+            activation=activation,
+            gated=gated,
+            normalize_first=normalize_first,
+            epsilon=epsilon,
+        )
+        config.head_dim(hidden_dim, "`hidden_dim`")
         super().__init__(**kwargs)
+        self._block_config = config
+        config.set_attributes(self)
         self.vocabulary_size = vocabulary_size
         self.num_layers = num_layers
-        self.num_heads = num_heads
         self.hidden_dim = hidden_dim
-        self.intermediate_dim = intermediate_dim
-        self.dropout = dropout
-        self.attention_dropout = attention_dropout
-        self.activation_dropout = activation_dropout
-        self.activation = keras.activations.get(activation)
-        self.gated = gated
-        self.normalize_first = normalize_first
-        self.epsilon = epsilon
         self.position_embedding = position_embedding
         self.attention_position = attention_position
         self.max_sequence_length = max_sequence_length
@@ -273,9 +281,8 @@ class Encoder(CheckedModel):
 
     def get_config(self):
         """Returns the constructor's arguments."""
-        config = super().get_config()
+        config = super().get_config() | self._block_config.get_config()
         for name in (
-            *BLOCK_OPTIONS,
             "vocabulary_size",
             "num_layers",
             "hidden_dim",
@@ -288,7 +295,6 @@ class Encoder(CheckedModel):
             "pad_id",
         ):
             config[name] = getattr(self, name)
-        config["activation"] = keras.activations.serialize(self.activation)
         config["initializer"] = self.initializer and (
             keras.initializers.serialize(self.initializer)
         )
@@ -353,10 +359,11 @@ class Encoder(CheckedModel):
         width = (None, None, self.hidden_dim)
         self._blocks = [
             EncoderBlock(
-                name=f"block_{i}",
                 attention_position=self.attention_position,
+                dtype=self.dtype_policy,
+                name=f"block_{i}",
                 **self._initializers("kernel_initializer"),
-                **block_options(self),
+                **self._block_config.as_arguments(),
             )
             for i in range(self.num_layers)
         ]

@@ -3,6 +3,14 @@
 import keras
 
 from keras_attn import checks
+from keras_attn.blocks import DecoderBlock
+from keras_attn.blocks.block_config import BlockConfig
+from keras_attn.layers.attention_position import (
+    check_position,
+    serialized_position,
+    with_position,
+)
+from keras_attn.layers.gelu_tanh import gelu_tanh
 from keras_attn.models.causal_lm import CausalLM
 from keras_attn.ops import positions_from_mask
 
@@ -57,7 +65,9 @@ class GPT(CausalLM):
         start_id: int. Never generated. None: there is none.
         end_id: int. Ends a sequence. None: sequences never end, for example
             when tokens are the characters of one long text.
-        **kwargs: arguments of `keras.Model`: `name`, `dtype`, ...
+        **kwargs: other options of `DecoderBlock` (`key_dim`,
+            `num_key_value_heads`, `use_bias`, `sliding_window`) and arguments
+            of `keras.Model` (`name`, `dtype`, ...).
 
     Call arguments:
         inputs: int32 (B, T) token ids, or a dict with them as `"token_ids"`
@@ -83,6 +93,72 @@ class GPT(CausalLM):
         >>> model.generate([[7, 8, 9], [5]], max_new_tokens=4).tokens.shape
         (2, 1, 4)
     """
+
+    def __init__(
+        self,
+        vocabulary_size,
+        num_layers=12,
+        num_heads=12,
+        hidden_dim=768,
+        intermediate_dim=None,
+        dropout=0.1,
+        attention_dropout=0.1,
+        activation_dropout=0.0,
+        activation=gelu_tanh,
+        gated=False,
+        normalize_first=True,
+        epsilon=1e-5,
+        position_embedding="learned",
+        attention_position=None,
+        max_sequence_length=1024,
+        tie_word_embeddings=True,
+        pad_id=0,
+        start_id=1,
+        end_id=2,
+        **kwargs,
+    ):
+        checks.positive_int("hidden_dim", hidden_dim)
+        if attention_position is not None:
+            check_position(attention_position)
+        config = BlockConfig.with_options(
+            kwargs,
+            num_heads=num_heads,
+            intermediate_dim=intermediate_dim or 4 * hidden_dim,
+            dropout=dropout,
+            attention_dropout=attention_dropout,
+            activation_dropout=activation_dropout,
+            activation=activation,
+            gated=gated,
+            normalize_first=normalize_first,
+            epsilon=epsilon,
+        )
+        super().__init__(
+            config,
+            vocabulary_size=vocabulary_size,
+            num_layers=num_layers,
+            hidden_dim=hidden_dim,
+            position_embedding=position_embedding,
+            max_sequence_length=max_sequence_length,
+            tie_word_embeddings=tie_word_embeddings,
+            pad_id=pad_id,
+            start_id=start_id,
+            end_id=end_id,
+            **kwargs,
+        )
+        self.attention_position = attention_position
+        self._blocks = [
+            DecoderBlock(
+                attention_position=attention_position,
+                kernel_initializer=self._initial_weights(),
+                dtype=self.dtype_policy,
+                name=f"block_{i}",
+                **config.as_arguments(),
+            )
+            for i in range(num_layers)
+        ]
+        for block in self._blocks:
+            block.build((None, None, hidden_dim))
+        self.built = True
 
     @classmethod
     def gpt(cls, vocabulary_size=40478, **kwargs):
@@ -130,7 +206,7 @@ class GPT(CausalLM):
             (B, T), positions, counted in tokens, -1 at padding, or None if
             there is no padding.
         """
-        token_ids, token_mask = self._parts(self.check_inputs(inputs))
+        token_ids, token_mask = self._ids_and_mask(self.check_inputs(inputs))
         positions = (
             None if token_mask is None else positions_from_mask(token_mask)
         )
@@ -141,3 +217,16 @@ class GPT(CausalLM):
         for block in self._blocks:
             x = block(x, positions=positions, training=training)
         return self._normalized(x), positions
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        return super().get_config() | {
+            "position_embedding": self.position_embedding,
+            "max_sequence_length": self.max_sequence_length,
+            "attention_position": serialized_position(self.attention_position),
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        """Creates the model and its attention position."""
+        return super().from_config(with_position(config))

@@ -4,16 +4,27 @@ import keras
 from keras import ops
 
 from keras_attn import cache as kv
+from keras_attn import checks
+from keras_attn.blocks import DecoderBlock, EncoderBlock
+from keras_attn.blocks.block_config import BlockConfig
 from keras_attn.decoding import DecodingState
+from keras_attn.layers import Dropout, PositionalEmbedding, TokenEmbedding
+from keras_attn.layers.attention_position import (
+    check_position,
+    serialized_position,
+    with_position,
+)
 from keras_attn.models.alignment import cross_attention_weights
 from keras_attn.models.decoding_weights import DecodingWeights
+from keras_attn.models.generative_model import GenerativeModel
 from keras_attn.models.input_checks import check_pair
-from keras_attn.models.transformer_parts import TransformerParts
 from keras_attn.ops import positions_from_mask
+
+_POSITIONS = "encoder_attention_position", "decoder_attention_position"
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
-class Transformer(TransformerParts):
+class Transformer(GenerativeModel):
     """Encoder-decoder Transformer.
 
         memory = Encoder(E[x] sqrt(D) + PE)
@@ -65,7 +76,9 @@ class Transformer(TransformerParts):
         pad_id: int. The id of padding tokens.
         start_id: int. First id of every target.
         end_id: int. Last id of every sequence.
-        **kwargs: arguments of `keras.Model`: `name`, `dtype`, ...
+        **kwargs: other options of the blocks (`key_dim`,
+            `num_key_value_heads`, `use_bias`, `sliding_window`) and arguments
+            of `keras.Model` (`name`, `dtype`, ...).
 
     Call arguments:
         inputs: pair of int32 (B, S) source ids and int32 (B, T) target ids,
@@ -88,6 +101,196 @@ class Transformer(TransformerParts):
         >>> tuple(model((source, target)).shape)
         (1, 3, 100)
     """
+
+    def __init__(
+        self,
+        source_vocabulary_size,
+        target_vocabulary_size=None,
+        num_layers=6,
+        num_heads=8,
+        hidden_dim=512,
+        intermediate_dim=2048,
+        dropout=0.1,
+        attention_dropout=0.0,
+        activation_dropout=0.0,
+        activation="relu",
+        gated=False,
+        normalize_first=False,
+        epsilon=1e-5,
+        position_embedding="sinusoidal",
+        position_embedding_layout="interleaved",
+        encoder_attention_position=None,
+        decoder_attention_position=None,
+        max_sequence_length=None,
+        scale_embedding=True,
+        tie_word_embeddings=True,
+        output_bias=None,
+        num_decoder_layers=None,
+        pad_id=0,
+        start_id=1,
+        end_id=2,
+        **kwargs,
+    ):
+        checks.positive_int("source_vocabulary_size", source_vocabulary_size)
+        if target_vocabulary_size is not None:
+            checks.positive_int(
+                "target_vocabulary_size", target_vocabulary_size
+            )
+        checks.positive_int("num_layers", num_layers)
+        if num_decoder_layers is not None:
+            checks.positive_int("num_decoder_layers", num_decoder_layers)
+        checks.positive_int("hidden_dim", hidden_dim)
+        checks.choice(
+            "position_embedding",
+            position_embedding,
+            ("sinusoidal", "learned", None),
+        )
+        for name, position in zip(
+            _POSITIONS,
+            (encoder_attention_position, decoder_attention_position),
+            strict=True,
+        ):
+            if position is not None:
+                check_position(position, name)
+        if encoder_attention_position is decoder_attention_position is not None:
+            raise ValueError(
+                "`decoder_attention_position` must be a different object: "
+                "saving would not preserve a shared one. Received: the same "
+                "object as `encoder_attention_position`"
+            )
+        config = BlockConfig.with_options(
+            kwargs,
+            num_heads=num_heads,
+            intermediate_dim=intermediate_dim,
+            dropout=dropout,
+            attention_dropout=attention_dropout,
+            activation_dropout=activation_dropout,
+            activation=activation,
+            gated=gated,
+            normalize_first=normalize_first,
+            epsilon=epsilon,
+        )
+        config.head_dim(hidden_dim, "`hidden_dim`")
+        super().__init__(**kwargs)
+        self._block_config = config
+        config.set_attributes(self)
+        self.source_vocabulary_size = source_vocabulary_size
+        self.target_vocabulary_size = target_vocabulary_size
+        self.num_layers = num_layers
+        self.hidden_dim = hidden_dim
+        self.position_embedding = position_embedding
+        self.position_embedding_layout = position_embedding_layout
+        self.encoder_attention_position = encoder_attention_position
+        self.decoder_attention_position = decoder_attention_position
+        self.max_sequence_length = max_sequence_length
+        self.scale_embedding = scale_embedding
+        self.tie_word_embeddings = tie_word_embeddings
+        self.output_bias = (
+            not tie_word_embeddings if output_bias is None else output_bias
+        )
+        self.num_decoder_layers = num_decoder_layers
+        self.pad_id = pad_id
+        self.start_id = start_id
+        self.end_id = end_id
+        self._check_special_ids()
+        self._make_embeddings_and_output()
+        self._make_blocks()
+        # All weights exist from here on. A model built by its first call
+        # would reload without the weights of other entry points.
+        self.built = True
+
+    def _make_embeddings_and_output(self):
+        """Creates embeddings, positions and output."""
+        dtype = self.dtype_policy
+        names = ("source", "target")
+        shared = self.target_vocabulary_size is None
+        tied_bias = self.output_bias and self.tie_word_embeddings
+        embeddings = [
+            TokenEmbedding(
+                size,
+                self.hidden_dim,
+                scale=self.scale_embedding,
+                logits_bias=biased,
+                pad_id=None,  # the model passes positions on, not masks
+                dtype=dtype,
+                name=f"{'token' if shared else name}_embedding",
+            )
+            # The matrix of the target embedding gives the logits.
+            for name, size, biased in zip(
+                names,
+                self._sizes,
+                (tied_bias and shared, tied_bias),
+                strict=True,
+            )
+        ]
+        self._source_embedding = embeddings[0]
+        self._source_embedding.build()
+        self._target_embedding = embeddings[0] if shared else embeddings[1]
+        if not shared:
+            self._target_embedding.build()
+        width = (None, None, self.hidden_dim)
+        self._source_positions = self._target_positions = None
+        if self.position_embedding is not None:
+            self._source_positions, self._target_positions = (
+                PositionalEmbedding(
+                    kind=self.position_embedding,
+                    layout=self.position_embedding_layout,
+                    max_sequence_length=self.max_sequence_length,
+                    dtype=dtype,
+                    name=f"{name}_positions",
+                )
+                for name in names
+            )
+            self._source_positions.build(width)
+            self._target_positions.build(width)
+        self._dropout_layer = Dropout(self.dropout, dtype=dtype)
+        self._output_dense = None
+        if not self.tie_word_embeddings:
+            self._output_dense = keras.layers.Dense(
+                self._sizes[1],
+                use_bias=self.output_bias,
+                dtype=dtype,
+                name="output",
+            )
+            self._output_dense.build(width)
+
+    def _make_blocks(self):
+        """Creates the two stacks of blocks."""
+        config = self._block_config.as_arguments()
+        width = (None, None, self.hidden_dim)
+        self._encoder_blocks = [
+            EncoderBlock(
+                attention_position=self.encoder_attention_position,
+                dtype=self.dtype_policy,
+                name=f"encoder_block_{i}",
+                **config,
+            )
+            for i in range(self.num_layers)
+        ]
+        self._decoder_blocks = [
+            DecoderBlock(
+                attention_position=self.decoder_attention_position,
+                dtype=self.dtype_policy,
+                name=f"decoder_block_{i}",
+                **config,
+            )
+            for i in range(self.num_decoder_layers or self.num_layers)
+        ]
+        for block in self._encoder_blocks:
+            block.build(width)
+        for block in self._decoder_blocks:
+            block.build(width, width)
+        if self.normalize_first:
+            self._encoder_norm, self._decoder_norm = (
+                keras.layers.LayerNormalization(
+                    epsilon=self.epsilon,
+                    dtype=self.dtype_policy,
+                    name=f"{side}_norm",
+                )
+                for side in ("encoder", "decoder")
+            )
+            self._encoder_norm.build(width)
+            self._decoder_norm.build(width)
 
     @classmethod
     def base(
@@ -204,14 +407,14 @@ class Transformer(TransformerParts):
         ]
         keys, values = zip(*pairs, strict=True)
         rows = ops.shape(inputs)[0]
-        heads = self.num_heads
+        head_dim = self._block_config.head_dim(self.hidden_dim)
         hypothesis = kv.empty(
             rows,
             max_new_tokens,
             len(self._decoder_blocks),
-            heads,
-            self.hidden_dim // heads,
-            self.hidden_dim // heads,
+            self._block_config.key_value_heads,
+            head_dim,
+            head_dim,
             self.compute_dtype,
         )
         tokens = ops.full((rows, 1), self.start_id, dtype="int32")
@@ -241,13 +444,10 @@ class Transformer(TransformerParts):
         x = self._target_embedding(tokens)
         if self._target_positions is not None:
             x = self._target_positions.decode_step(x, positions, length)
-        weights = state.weights or DecodingWeights.unprepared(
-            len(self._decoder_blocks)
-        )
+        weights = state.weights or DecodingWeights()
+        step = kv.DecodingStep(positions, state.memory, weights.blocks)
         for layer, block in enumerate(self._decoder_blocks):
-            x, cache = block.decode_step(
-                x, positions, cache, state.memory, layer, weights.blocks[layer]
-            )
+            x, cache = block.decode_step(x, cache, layer, step)
         cache = kv.close_slots(cache, count)
         logits = self._logits(x, weights.output_matrix)
         return logits, state._replace(hypothesis=cache)
@@ -281,3 +481,32 @@ class Transformer(TransformerParts):
         if self._output_dense is not None:
             return self._output_dense(x)
         return self._target_embedding.logits(x, output_matrix)
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        config = super().get_config() | self._block_config.get_config()
+        for name in (
+            "source_vocabulary_size",
+            "target_vocabulary_size",
+            "num_layers",
+            "hidden_dim",
+            "position_embedding",
+            "position_embedding_layout",
+            "max_sequence_length",
+            "scale_embedding",
+            "tie_word_embeddings",
+            "output_bias",
+            "num_decoder_layers",
+            "pad_id",
+            "start_id",
+            "end_id",
+        ):
+            config[name] = getattr(self, name)
+        for name in _POSITIONS:
+            config[name] = serialized_position(getattr(self, name))
+        return config
+
+    @classmethod
+    def from_config(cls, config):
+        """Creates the model and its attention positions."""
+        return super().from_config(with_position(config, *_POSITIONS))

@@ -1,14 +1,29 @@
 """Transformer-XL, a causal language model with segment recurrence."""
 
 import keras
+from keras import ops
 
+from keras_attn import checks
 from keras_attn.blocks import SegmentBlock
+from keras_attn.blocks.block_config import BlockConfig
 from keras_attn.layers import TransformerXLPosition
-from keras_attn.models.segment_recurrent_lm import SegmentRecurrentLM
+from keras_attn.models.causal_lm import CausalLM
+from keras_attn.models.segment_recurrence import (
+    as_tensors,
+    check_memory_arguments,
+    check_segment_inputs,
+    copy_with_memory,
+    document_ids,
+    empty_memory,
+    make_carried_memory,
+    memory_and_carrier,
+    next_memory,
+    split_inputs,
+)
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
-class TransformerXL(SegmentRecurrentLM):
+class TransformerXL(CausalLM):
     """Transformer-XL causal language model with segment recurrence.
 
         h^n = Block([stop_gradient(m^n); h^(n-1)], h^(n-1)),
@@ -50,7 +65,9 @@ class TransformerXL(SegmentRecurrentLM):
         pad_id: int. The id of padding tokens. None: there is none.
         start_id: int. Never generated. None: there is none.
         end_id: int. Ends a sequence. None: sequences never end.
-        **kwargs: arguments of `keras.Model`: `name`, `dtype`, ...
+        **kwargs: other options of `SegmentBlock` (`key_dim`,
+            `num_key_value_heads`, `use_bias`, `sliding_window`) and arguments
+            of `keras.Model` (`name`, `dtype`, ...).
 
     Call arguments:
         inputs: int32 (B, T) token ids, or a dict with them as `"token_ids"` and
@@ -85,9 +102,6 @@ class TransformerXL(SegmentRecurrentLM):
         ((1, 3, 100), (1, 4))
     """
 
-    _block_class = SegmentBlock
-    _position_class = TransformerXLPosition
-
     def __init__(
         self,
         vocabulary_size,
@@ -110,12 +124,12 @@ class TransformerXL(SegmentRecurrentLM):
         end_id=2,
         **kwargs,
     ):
-        super().__init__(
-            vocabulary_size=vocabulary_size,
-            num_layers=num_layers,
+        check_memory_arguments(memory_length, stateful_batch_size)
+        checks.positive_int("hidden_dim", hidden_dim)
+        config = BlockConfig.with_options(
+            kwargs,
             num_heads=num_heads,
-            hidden_dim=hidden_dim,
-            intermediate_dim=intermediate_dim,
+            intermediate_dim=intermediate_dim or 4 * hidden_dim,
             dropout=dropout,
             attention_dropout=attention_dropout,
             activation_dropout=activation_dropout,
@@ -123,18 +137,89 @@ class TransformerXL(SegmentRecurrentLM):
             gated=gated,
             normalize_first=normalize_first,
             epsilon=epsilon,
+        )
+        super().__init__(
+            config,
+            vocabulary_size=vocabulary_size,
+            num_layers=num_layers,
+            hidden_dim=hidden_dim,
             tie_word_embeddings=tie_word_embeddings,
             pad_id=pad_id,
             start_id=start_id,
             end_id=end_id,
-            memory_length=memory_length,
-            stateful_batch_size=stateful_batch_size,
             **kwargs,
         )
+        self.memory_length = memory_length
+        self.stateful_batch_size = stateful_batch_size
+        self._blocks = [
+            SegmentBlock(
+                attention_position=TransformerXLPosition(
+                    num_heads,
+                    config.head_dim(hidden_dim),
+                    hidden_dim,
+                    initializer=self._initial_weights(),
+                    bias_initializer=self._initial_weights(),
+                    dtype=self.dtype_policy,
+                    name=f"block_{i}_position",
+                ),
+                kernel_initializer=self._initial_weights(),
+                dtype=self.dtype_policy,
+                name=f"block_{i}",
+                **config.as_arguments(),
+            )
+            for i in range(num_layers)
+        ]
+        for block in self._blocks:
+            block.build((None, None, hidden_dim))
+        self._carried = make_carried_memory(self)
+        self.built = True
 
-    def _read(self, parts, memory, training):
-        token_ids, token_mask = self._parts(parts)
-        documents = self._documents(parts, memory)
+    def call(self, inputs, training=None):
+        """Applies the model; the class docstring lists the arguments."""
+        parts = as_tensors(self.check_inputs(inputs))
+        memory, carrier = memory_and_carrier(self._carried, parts)
+        logits, memory = self._read_segment(parts, memory, training)
+        if carrier is not None:
+            carrier.write(memory)
+        return logits
+
+    def advance(self, inputs, training=None):
+        """Applies the model, and returns the memory after the segment.
+
+        Args:
+            inputs: as in a call.
+            training: bool. Whether to apply dropout.
+
+        Returns:
+            The result of a call, and a `SegmentMemory` for the `"memory"` of
+            the next call, () if M is 0.
+        """
+        parts = as_tensors(self.check_inputs(inputs))
+        memory, _ = memory_and_carrier(self._carried, parts)
+        if not memory:
+            memory = empty_memory(self, ops.shape(parts["token_ids"])[0])
+        return self._read_segment(parts, memory, training)
+
+    def with_memory(self, memory_length, stateful_batch_size=None):
+        """Returns a copy of the model with another memory length.
+
+        Args:
+            memory_length: int >= 0. M.
+            stateful_batch_size: int. B, or None.
+
+        Returns:
+            A model of the same class with copies of the weights.
+
+        Raises:
+            ValueError: an invalid memory length, or weights that the
+                constructor does not create, such as adapters or quantized
+                weights.
+        """
+        return copy_with_memory(self, memory_length, stateful_batch_size)
+
+    def _read_segment(self, parts, memory, training):
+        token_ids, token_mask = self._ids_and_mask(parts)
+        documents = document_ids(parts, memory)
         x = self._dropout_layer(
             self._token_embedding(token_ids), training=training
         )
@@ -154,6 +239,22 @@ class TransformerXL(SegmentRecurrentLM):
                 training=training,
             )
         logits = self._logits(self._normalized(x))
-        return logits, self._remembered(
+        return logits, next_memory(
             memory, states, token_ids, token_mask, documents
         )
+
+    def check_inputs(self, inputs):
+        """Returns the inputs, or raises ValueError."""
+        if not isinstance(inputs, dict):
+            return super().check_inputs(inputs)
+        others, own = split_inputs(inputs)
+        checked = super().check_inputs(others)
+        shape = tuple(checked["token_ids"].shape)
+        return checked | check_segment_inputs(self, own, shape)
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        return super().get_config() | {
+            "memory_length": self.memory_length,
+            "stateful_batch_size": self.stateful_batch_size,
+        }

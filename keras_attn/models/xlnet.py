@@ -6,10 +6,24 @@ from keras import ops
 from keras_attn import cache as kv
 from keras_attn import checks
 from keras_attn.blocks import TwoStreamBlock
+from keras_attn.blocks.block_config import BlockConfig
 from keras_attn.layers import XLNetPosition
+from keras_attn.models.causal_lm import CausalLM
+from keras_attn.models.decoding_weights import DecodingWeights
 from keras_attn.models.input_checks import check_ids, check_mask
 from keras_attn.models.permutation_order import content_and_query_visibility
-from keras_attn.models.segment_recurrent_lm import SegmentRecurrentLM
+from keras_attn.models.segment_recurrence import (
+    as_tensors,
+    check_memory_arguments,
+    check_segment_inputs,
+    copy_with_memory,
+    document_ids,
+    empty_memory,
+    make_carried_memory,
+    memory_and_carrier,
+    next_memory,
+    split_inputs,
+)
 from keras_attn.ops import positions_from_mask
 
 _TARGETS = "target_positions", "target_mapping"
@@ -17,7 +31,7 @@ _MAX_SEGMENTS = 2**31 - 1  # segment ids are compared, not looked up
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
-class XLNet(SegmentRecurrentLM):
+class XLNet(CausalLM):
     """XLNet permutation language model.
 
         max  E_z  sum_t  log p(x_{z_t} | x_{z_1}, ..., x_{z_{t-1}})
@@ -67,7 +81,9 @@ class XLNet(SegmentRecurrentLM):
         pad_id: int. The id of padding tokens. None: there is none.
         start_id: int. Never generated. None: there is none.
         end_id: int. Ends a sequence. None: sequences never end.
-        **kwargs: arguments of `keras.Model`: `name`, `dtype`, ...
+        **kwargs: other options of `TwoStreamBlock` (`key_dim`,
+            `num_key_value_heads`, `use_bias`, `sliding_window`) and arguments
+            of `keras.Model` (`name`, `dtype`, ...).
 
     Call arguments:
         inputs: int32 (B, T) token ids, or a dict with them as `"token_ids"` and
@@ -112,9 +128,6 @@ class XLNet(SegmentRecurrentLM):
         (1, 2, 100)
     """
 
-    _block_class = TwoStreamBlock
-    _position_class = XLNetPosition
-
     def __init__(
         self,
         vocabulary_size,
@@ -139,14 +152,12 @@ class XLNet(SegmentRecurrentLM):
         end_id=2,
         **kwargs,
     ):
-        self.bidirectional_data = bidirectional_data
-        self.output_bias = output_bias
-        super().__init__(
-            vocabulary_size=vocabulary_size,
-            num_layers=num_layers,
+        check_memory_arguments(memory_length, stateful_batch_size)
+        checks.positive_int("hidden_dim", hidden_dim)
+        config = BlockConfig.with_options(
+            kwargs,
             num_heads=num_heads,
-            hidden_dim=hidden_dim,
-            intermediate_dim=intermediate_dim,
+            intermediate_dim=intermediate_dim or 4 * hidden_dim,
             dropout=dropout,
             attention_dropout=attention_dropout,
             activation_dropout=activation_dropout,
@@ -154,145 +165,103 @@ class XLNet(SegmentRecurrentLM):
             gated=gated,
             normalize_first=normalize_first,
             epsilon=epsilon,
+        )
+        super().__init__(
+            config,
+            vocabulary_size=vocabulary_size,
+            num_layers=num_layers,
+            hidden_dim=hidden_dim,
             tie_word_embeddings=tie_word_embeddings,
+            output_bias=output_bias,
             pad_id=pad_id,
             start_id=start_id,
             end_id=end_id,
-            memory_length=memory_length,
-            stateful_batch_size=stateful_batch_size,
             **kwargs,
         )
+        self.memory_length = memory_length
+        self.stateful_batch_size = stateful_batch_size
+        self.bidirectional_data = bidirectional_data
+        self._blocks = [
+            TwoStreamBlock(
+                attention_position=XLNetPosition(
+                    num_heads,
+                    config.head_dim(hidden_dim),
+                    hidden_dim,
+                    initializer=self._initial_weights(),
+                    bias_initializer=self._initial_weights(),
+                    dtype=self.dtype_policy,
+                    name=f"block_{i}_position",
+                ),
+                kernel_initializer=self._initial_weights(),
+                dtype=self.dtype_policy,
+                name=f"block_{i}",
+                **config.as_arguments(),
+            )
+            for i in range(num_layers)
+        ]
+        for block in self._blocks:
+            block.build((None, None, hidden_dim))
+        self._carried = make_carried_memory(self)
         self._query_vector = self.add_weight(
             (hidden_dim,),
-            initializer=self._first_weights(),
+            initializer=self._initial_weights(),
             name="query_vector",
         )
+        self.built = True
 
-    def encode(self, inputs, training=None):
-        """Returns the content stream of a text.
+    def call(self, inputs, training=None):
+        """Applies the model; the class docstring lists the arguments."""
+        parts = as_tensors(self.check_inputs(inputs))
+        memory, carrier = memory_and_carrier(self._carried, parts)
+        logits, memory = self._read_segment(parts, memory, training)
+        if carrier is not None:
+            carrier.write(memory)
+        return logits
+
+    def advance(self, inputs, training=None):
+        """Applies the model, and returns the memory after the segment.
 
         Args:
-            inputs: as in a call, without targets, memory and document starts.
+            inputs: as in a call.
             training: bool. Whether to apply dropout.
 
         Returns:
-            Float (B, T, D), and int32 (B, T): positions, counted in tokens, -1
-            at padding.
+            The result of a call, and a `SegmentMemory` for the `"memory"` of
+            the next call, () if M is 0.
+        """
+        parts = as_tensors(self.check_inputs(inputs))
+        memory, _ = memory_and_carrier(self._carried, parts)
+        if not memory:
+            memory = empty_memory(self, ops.shape(parts["token_ids"])[0])
+        return self._read_segment(parts, memory, training)
+
+    def with_memory(self, memory_length, stateful_batch_size=None):
+        """Returns a copy of the model with another memory length.
+
+        Args:
+            memory_length: int >= 0. M.
+            stateful_batch_size: int. B, or None.
+
+        Returns:
+            A model of the same class with copies of the weights.
 
         Raises:
-            ValueError: as for a call, or unsupported inputs.
+            ValueError: an invalid memory length, or weights that the
+                constructor does not create, such as adapters or quantized
+                weights.
         """
-        parts = self.check_inputs(inputs)
-        parts = parts if isinstance(parts, dict) else {"token_ids": parts}
-        for name in (*_TARGETS, "memory", "document_starts"):
-            if name in parts:
-                raise ValueError(
-                    "`inputs` of an encoder must not contain targets, a memory "
-                    f"or document starts. Received: {name}"
-                )
-        token_ids, token_mask = self._parts(parts)
-        views = content_and_query_visibility(
-            parts, token_mask, (), self.bidirectional_data
-        )
-        content, _, _ = self._streams(parts, (), views, training)
-        if token_mask is None:
-            token_mask = ops.ones_like(token_ids, dtype="bool")
-        content = self._dropout_layer(content, training=training)
-        return content, positions_from_mask(token_mask)
+        return copy_with_memory(self, memory_length, stateful_batch_size)
 
-    def token_logits(self, x):
-        """Computes logits over the vocabulary.
-
-        Args:
-            x: float (B, T, D).
-
-        Returns:
-            Float (B, T, V).
-        """
-        return self._logits(x)
-
-    def decode_step(self, tokens, state):
-        """Reads the next tokens of every hypothesis, and predicts the next one.
-
-        Args:
-            tokens: int32 (R, T), R rows of hypotheses.
-            state: `DecodingState`, consumed.
-
-        Returns:
-            Logits, float (R, T, V), and the next `DecodingState`.
-        """
-        tokens = ops.maximum(tokens, 0)
-        weights = state.weights or self._unprepared()
-        cache = state.hypothesis
-        count = tokens.shape[1]
-        positions, cache = kv.open_slots(cache, count)
-        content = self._token_embedding(tokens)
-        queries = self._queries(content)
-        for layer, block in enumerate(self._blocks):
-            content, cache = block.decode_step(
-                content, positions, cache, (), layer, weights.blocks[layer]
-            )
-            queries = block.decode_queries(
-                queries, positions + 1, positions, cache, layer
-            )
-        logits = self._logits(self._normalized(queries), weights.output_matrix)
-        state = state._replace(hypothesis=kv.close_slots(cache, count))
-        return logits, state
-
-    def check_inputs(self, inputs):
-        """Returns the inputs, or raises ValueError."""
-        if not isinstance(inputs, dict):
-            return super().check_inputs(inputs)
-        for one, other in (("order", "permutation_mask"), _TARGETS):
-            if one in inputs and other in inputs:
-                raise ValueError(
-                    f"`inputs` must contain either `{one}` or `{other}`. "
-                    "Received: both"
-                )
-        if "target_positions" in inputs and not (
-            "order" in inputs or "permutation_mask" in inputs
-        ):
-            raise ValueError(
-                "`inputs` must contain `order` or `permutation_mask` with "
-                "`target_positions`, or a query would see its own token. "
-                f"Received: {' and '.join(inputs)}"
-            )
-        own = {name: inputs[name] for name in _INPUT_CHECKS if name in inputs}
-        checked = super().check_inputs(
-            {name: x for name, x in inputs.items() if name not in own}
-        )
-        shape = tuple(checked["token_ids"].shape)
-        for name, array in own.items():
-            own[name] = _INPUT_CHECKS[name](name, array, shape)
-        return checked | own
-
-    def compute_output_shape(self, inputs_shape):
-        """Returns the shape of the logits."""
-        if isinstance(inputs_shape, dict):
-            rows, length = inputs_shape["token_ids"]
-            for name in _TARGETS:
-                if name in inputs_shape:
-                    length = inputs_shape[name][1]
-            return rows, length, self.vocabulary_size
-        return (*inputs_shape, self.vocabulary_size)
-
-    def get_config(self):
-        """Returns the constructor's arguments."""
-        return super().get_config() | {
-            "bidirectional_data": self.bidirectional_data,
-            "output_bias": self.output_bias,
-        }
-
-    def _read(self, parts, memory, training):
-        token_ids, token_mask = self._parts(parts)
-        documents = self._documents(parts, memory)
+    def _read_segment(self, parts, memory, training):
+        token_ids, token_mask = self._ids_and_mask(parts)
+        documents = document_ids(parts, memory)
         views = content_and_query_visibility(
             parts, token_mask, memory, self.bidirectional_data, documents
         )
         content, queries, states = self._streams(parts, memory, views, training)
         x = content if queries is None else queries
         logits = self._logits(self._dropout_layer(x, training=training))
-        return logits, self._remembered(
+        return logits, next_memory(
             memory, states, token_ids, token_mask, documents
         )
 
@@ -336,6 +305,123 @@ class XLNet(SegmentRecurrentLM):
         """Returns the initial queries with the leading shape of a tensor."""
         vector = ops.cast(self._query_vector, like.dtype)
         return vector + ops.zeros_like(like[..., :1])
+
+    def encode(self, inputs, training=None):
+        """Returns the content stream of a text.
+
+        Args:
+            inputs: as in a call, without targets, memory and document starts.
+            training: bool. Whether to apply dropout.
+
+        Returns:
+            Float (B, T, D), and int32 (B, T): positions, counted in tokens, -1
+            at padding.
+
+        Raises:
+            ValueError: as for a call, or unsupported inputs.
+        """
+        parts = self.check_inputs(inputs)
+        parts = parts if isinstance(parts, dict) else {"token_ids": parts}
+        for name in (*_TARGETS, "memory", "document_starts"):
+            if name in parts:
+                raise ValueError(
+                    "`inputs` of an encoder must not contain targets, a memory "
+                    f"or document starts. Received: {name}"
+                )
+        token_ids, token_mask = self._ids_and_mask(parts)
+        views = content_and_query_visibility(
+            parts, token_mask, (), self.bidirectional_data
+        )
+        content, _, _ = self._streams(parts, (), views, training)
+        if token_mask is None:
+            token_mask = ops.ones_like(token_ids, dtype="bool")
+        content = self._dropout_layer(content, training=training)
+        return content, positions_from_mask(token_mask)
+
+    def token_logits(self, x):
+        """Computes logits over the vocabulary.
+
+        Args:
+            x: float (B, T, D).
+
+        Returns:
+            Float (B, T, V).
+        """
+        return self._logits(x)
+
+    def decode_step(self, tokens, state):
+        """Reads the next tokens of every hypothesis, and predicts the next one.
+
+        Args:
+            tokens: int32 (R, T), R rows of hypotheses.
+            state: `DecodingState`, consumed.
+
+        Returns:
+            Logits, float (R, T, V), and the next `DecodingState`.
+        """
+        tokens = ops.maximum(tokens, 0)
+        weights = state.weights or DecodingWeights()
+        count = tokens.shape[1]
+        positions, cache = kv.open_slots(state.hypothesis, count)
+        step = kv.DecodingStep(positions, weights=weights.blocks)
+        content = self._token_embedding(tokens)
+        queries = self._queries(content)
+        for layer, block in enumerate(self._blocks):
+            content, cache = block.decode_step(content, cache, layer, step)
+            queries = block.decode_queries(
+                queries, positions + 1, positions, cache, layer
+            )
+        logits = self._logits(self._normalized(queries), weights.output_matrix)
+        state = state._replace(hypothesis=kv.close_slots(cache, count))
+        return logits, state
+
+    def check_inputs(self, inputs):
+        """Returns the inputs, or raises ValueError."""
+        if not isinstance(inputs, dict):
+            return super().check_inputs(inputs)
+        for one, other in (("order", "permutation_mask"), _TARGETS):
+            if one in inputs and other in inputs:
+                raise ValueError(
+                    f"`inputs` must contain either `{one}` or `{other}`. "
+                    "Received: both"
+                )
+        if "target_positions" in inputs and not (
+            "order" in inputs or "permutation_mask" in inputs
+        ):
+            raise ValueError(
+                "`inputs` must contain `order` or `permutation_mask` with "
+                "`target_positions`, or a query would see its own token. "
+                f"Received: {' and '.join(inputs)}"
+            )
+        own = {name: inputs[name] for name in _INPUT_CHECKS if name in inputs}
+        others, of_memory = split_inputs(
+            {name: x for name, x in inputs.items() if name not in own}
+        )
+        checked = super().check_inputs(others)
+        shape = tuple(checked["token_ids"].shape)
+        for name, array in own.items():
+            own[name] = _INPUT_CHECKS[name](name, array, shape)
+        of_memory = check_segment_inputs(self, of_memory, shape)
+        return checked | of_memory | own
+
+    def compute_output_shape(self, inputs_shape):
+        """Returns the shape of the logits."""
+        if isinstance(inputs_shape, dict):
+            rows, length = inputs_shape["token_ids"]
+            for name in _TARGETS:
+                if name in inputs_shape:
+                    length = inputs_shape[name][1]
+            return rows, length, self.vocabulary_size
+        return (*inputs_shape, self.vocabulary_size)
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        return super().get_config() | {
+            "memory_length": self.memory_length,
+            "stateful_batch_size": self.stateful_batch_size,
+            "bidirectional_data": self.bidirectional_data,
+            "output_bias": self.output_bias,
+        }
 
 
 def _segments(name, array, shape):

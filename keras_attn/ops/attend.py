@@ -1,5 +1,7 @@
 """Scaled dot-product attention, softmax(Q K^T) V, by the best kernel."""
 
+from typing import Any, NamedTuple
+
 from keras import ops
 
 from keras_attn import checks
@@ -84,7 +86,7 @@ def attend(
         token_mask = visibility.key_positions >= 0
         key = zero_masked(key, token_mask)
         value = zero_masked(value, token_mask)
-    return attend_sanitized(
+    attended = attend_sanitized(
         query,
         key,
         value,
@@ -97,6 +99,25 @@ def attend(
         # With key padding only, fully masked rows average zeroed values.
         zero_fully_masked=not is_key_padding_only(visibility),
     )
+    if return_weights:
+        return attended.output, attended.weights
+    return attended.output
+
+
+class Attended(NamedTuple):
+    """Result of `attend_sanitized`.
+
+    Args:
+        output: float (B, T, N, W) in the dtype of `query`.
+        weights: float (B, N, T, S) before dropout, at least float32, if
+            requested, else None.
+        sees_key: bool (B, T), a size-1 batch axis allowed, if requested: the
+            queries that see a key in at least one head. None if all do.
+    """
+
+    output: Any
+    weights: Any
+    sees_key: Any
 
 
 def attend_sanitized(
@@ -111,6 +132,7 @@ def attend_sanitized(
     return_weights=False,
     kernel=None,
     zero_fully_masked=True,
+    return_sees_key=False,
 ):
     """Computes `attend` for inputs that are finite in masked rows.
 
@@ -129,9 +151,10 @@ def attend_sanitized(
         kernel: as for `attend`.
         zero_fully_masked: bool. Whether fully masked rows return zeros. If
             False they are finite but arbitrary, and the caller sets them.
+        return_sees_key: bool. Whether to return which queries see a key.
 
     Returns:
-        As for `attend`.
+        `Attended`.
 
     Raises:
         ValueError: if a forced kernel cannot run the call.
@@ -140,7 +163,7 @@ def attend_sanitized(
         >>> from keras_attn.ops.attend import attend_sanitized
         >>> x = keras.random.normal((1, 3, 2, 4), seed=0)
         >>> see = keras_attn.ops.Visibility(causal=True)
-        >>> tuple(attend_sanitized(x, x, x, see).shape)
+        >>> tuple(attend_sanitized(x, x, x, see).output.shape)
         (1, 3, 2, 4)
     """
     bias = as_tensors(bias)
@@ -148,17 +171,22 @@ def attend_sanitized(
         query, key, visibility, bias, dropout, return_weights, kernel, value
     )
     scale = query.shape[-1] ** -0.5 if scale is None else scale
+    lengths = ops.shape(query)[1], ops.shape(key)[1]
     if plan.kernel == "blockwise":
-        return attend_blockwise(
+        output = attend_blockwise(
             query, key, value, visibility, bias, scale, dropout
         )
-    lengths = ops.shape(query)[1], ops.shape(key)[1]
+        sees_key = None
+        if return_sees_key:
+            sees_key = has_visible_key(visibility, *lengths)
+        return Attended(output, None, sees_key)
     if isinstance(bias, PositionBias):
         bias = _bias_tensor(bias, visibility, *lengths)
     mask = None if plan.causal_only else visibility.to_mask(*lengths)
-    fully_masked = _fully_masked(visibility, mask, lengths)
+    sees_key = _sees_key(visibility, mask, lengths)
+    fully_masked = None if sees_key is None else ops.logical_not(sees_key)
     if fully_masked is not None and is_statically_false(fully_masked):
-        fully_masked = None
+        sees_key = fully_masked = None
     weights = None
     if plan.kernel == "fused":
         output = fused_attention(
@@ -178,21 +206,24 @@ def attend_sanitized(
         # (B, N, T, 1) to (B, T, N, 1)
         output = ops.where(ops.transpose(fully_masked, (0, 2, 1, 3)), 0, output)
     if not return_weights:
-        return output
-    return output, weights if mask is None else ops.where(mask, weights, 0)
+        weights = None
+    elif mask is not None:
+        weights = ops.where(mask, weights, 0)
+    if sees_key is not None and return_sees_key:
+        # (B, N, T, 1) to (B, T)
+        sees_key = ops.any(sees_key, axis=(1, 3))
+    return Attended(output, weights, sees_key if return_sees_key else None)
 
 
-def _fully_masked(visibility, mask, lengths):
-    """Returns the fully masked rows, bool (B, N, T, 1), size-1 axes allowed.
+def _sees_key(visibility, mask, lengths):
+    """Returns the queries that see a key, bool (B, N, T, 1), size 1 allowed.
 
-    None if there are none, whatever the values of the tensors.
+    None if all do, whatever the values of the tensors.
     """
     if visibility.attention_mask is not None:
-        return ops.logical_not(ops.any(mask, axis=-1, keepdims=True))
+        return ops.any(mask, axis=-1, keepdims=True)
     sees_key = has_visible_key(visibility, *lengths)
-    if sees_key is None:
-        return None
-    return ops.logical_not(sees_key)[:, None, :, None]
+    return None if sees_key is None else sees_key[:, None, :, None]
 
 
 def _bias_tensor(bias, visibility, query_length, key_length):

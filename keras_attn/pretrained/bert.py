@@ -19,7 +19,7 @@ from keras_attn.pretrained.bert_heads import (
     labels_of,
     make_head,
 )
-from keras_attn.pretrained.expectations import expect
+from keras_attn.pretrained.expectations import PLAIN_BLOCKS, expect
 from keras_attn.pretrained.family import Family
 from keras_attn.pretrained.layouts import SAME
 from keras_attn.pretrained.tensor_names import (
@@ -30,6 +30,7 @@ from keras_attn.pretrained.tensor_names import (
 
 # Fixed for this family: its config has no keys for these arguments.
 _FIXED = {
+    **PLAIN_BLOCKS,
     "activation_dropout": 0.0,
     "gated": False,
     "normalize_first": False,

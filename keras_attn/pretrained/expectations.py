@@ -1,5 +1,13 @@
 """Checks that a model fits a published family."""
 
+# Options of blocks that no supported family has.
+PLAIN_BLOCKS = {
+    "key_dim": None,
+    "num_key_value_heads": None,
+    "use_bias": True,
+    "sliding_window": None,
+}
+
 
 def expect(family, model, **expected):
     """Raises ValueError if a model does not fit its family.

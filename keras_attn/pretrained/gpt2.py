@@ -9,13 +9,14 @@ import numpy as np
 
 from keras_attn.models import GPT
 from keras_attn.pretrained.activations import ACTIVATIONS, activation_name
-from keras_attn.pretrained.expectations import expect
+from keras_attn.pretrained.expectations import PLAIN_BLOCKS, expect
 from keras_attn.pretrained.family import Family
 from keras_attn.pretrained.layouts import FLAT, SAME, conv1d, linear
 from keras_attn.pretrained.tensor_names import TensorName
 
 # Fixed for this family: its config has no keys for these arguments.
 _FIXED = {
+    **PLAIN_BLOCKS,
     "activation_dropout": 0.0,
     "gated": False,
     "normalize_first": True,

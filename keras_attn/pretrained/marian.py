@@ -13,7 +13,7 @@ from keras_attn.models import Transformer
 from keras_attn.ops import sinusoid
 from keras_attn.ops.positions import default_positions
 from keras_attn.pretrained.activations import ACTIVATIONS, activation_name
-from keras_attn.pretrained.expectations import expect
+from keras_attn.pretrained.expectations import PLAIN_BLOCKS, expect
 from keras_attn.pretrained.family import Family
 from keras_attn.pretrained.layouts import ROW, SAME, linear
 from keras_attn.pretrained.tensor_names import (
@@ -25,6 +25,7 @@ from keras_attn.pretrained.tensor_names import (
 
 # Fixed for this family: its config has no keys for these arguments.
 _FIXED = {
+    **PLAIN_BLOCKS,
     "gated": False,
     "normalize_first": False,
     "epsilon": 1e-5,

@@ -22,7 +22,7 @@ from keras_attn.training.model_state import (
 )
 
 
-class TrainingBackup(CallbackGroup):
+class TrainingBackup(keras.callbacks.Callback):
     """Resumes an interrupted `fit` exactly where it stopped.
 
     It regularly saves a checkpoint: weights, optimizer, dropout random state,
@@ -121,7 +121,8 @@ class TrainingBackup(CallbackGroup):
         settings=None,
         resume=True,
     ):
-        super().__init__(callbacks=callbacks)
+        super().__init__()
+        self._group = CallbackGroup(callbacks)
         if save_freq != "epoch":
             checks.positive_int("save_freq", save_freq)
         if data is not None and not hasattr(data, "set_epoch"):
@@ -134,7 +135,7 @@ class TrainingBackup(CallbackGroup):
         self.settings = plain_settings(settings)
         # Keras need not wait for each batch if no batch hook does anything.
         self.async_safe = save_freq == "epoch" and all(
-            map(_idle_in_steps, self.callbacks)
+            map(_idle_in_steps, self._group.callbacks)
         )
         self._folder = BackupFolder(directory)
         if not resume:
@@ -152,6 +153,21 @@ class TrainingBackup(CallbackGroup):
         """Removes the checkpoints, at the end of a run or to abandon it."""
         self._folder.remove()
         self._found = None, None
+
+    @property
+    def callbacks(self):
+        """List of `keras.callbacks.Callback`: the other callbacks."""
+        return self._group.callbacks
+
+    def set_params(self, params):
+        """Forwards the parameters of `fit`."""
+        super().set_params(params)
+        self._group.set_params(params)
+
+    def set_model(self, model):
+        """Forwards the model."""
+        super().set_model(model)
+        self._group.set_model(model)
 
     def on_train_begin(self, logs=None):
         """Resumes from the newest checkpoint, if there is one."""
@@ -176,12 +192,12 @@ class TrainingBackup(CallbackGroup):
         # value would shift the next `fit`.
         model._initial_epoch = None
         if state is None:
-            super().on_train_begin(logs)
+            self._group.on_train_begin(logs)
             return
         check_place(state, model, self.params["steps"])
         set_model_state(model, state["model"])
-        super().on_train_begin(logs)
-        self.set_states(state["callbacks"])
+        self._group.on_train_begin(logs)
+        self._group.set_states(state["callbacks"])
         backend.set_random_state(state["random"])
         self._history = state["history"]
         over = state["stopped"] or state["epoch"] >= self.params["epochs"]
@@ -194,7 +210,7 @@ class TrainingBackup(CallbackGroup):
         state, self._resumed = self._resumed, None
         if self.data is not None:
             self.data.set_epoch(epoch)
-        super().on_epoch_begin(epoch, logs)
+        self._group.on_epoch_begin(epoch, logs)
         self._epoch = epoch
         self._passed = 0
         self._fitted._initial_epoch = None
@@ -205,7 +221,7 @@ class TrainingBackup(CallbackGroup):
             return
         # Undo the effects of beginning this epoch a second time.
         set_model_state(self._fitted, state["model"])
-        self.set_states(state["callbacks"])
+        self._group.set_states(state["callbacks"])
         # First the order of the data, then the random state of the steps.
         self._order = state["order"]
         backend.set_random_state(self._order)
@@ -222,13 +238,13 @@ class TrainingBackup(CallbackGroup):
     def on_train_batch_begin(self, batch, logs=None):
         """Forwards batches that are not skipped."""
         if batch >= self._passed:
-            super().on_train_batch_begin(batch, logs)
+            self._group.on_train_batch_begin(batch, logs)
 
     def on_train_batch_end(self, batch, logs=None):
         """Writes a checkpoint every `save_freq` batches."""
         if batch < self._passed:
             return
-        super().on_train_batch_end(batch, logs)
+        self._group.on_train_batch_end(batch, logs)
         if self.save_freq == "epoch":
             return
         self._unsaved += batch + 1 - self._passed
@@ -243,7 +259,7 @@ class TrainingBackup(CallbackGroup):
             backend.stop_skipping(self._fitted)
             position = {"epoch": epoch, "batch": self._passed}
             raise ValueError(fewer_batches(position, "fewer"))
-        super().on_epoch_end(epoch, logs)
+        self._group.on_epoch_end(epoch, logs)
         self._history["epoch"].append(epoch)
         for name, value in _plain(logs or {}).items():
             self._history["logs"].setdefault(name, []).append(value)
@@ -260,7 +276,23 @@ class TrainingBackup(CallbackGroup):
         if self._resumed is not None:  # There was no epoch left.
             self._restore_history()
         self._fitted._initial_epoch = None
-        super().on_train_end(logs)
+        self._group.on_train_end(logs)
+
+    def on_test_begin(self, logs=None):
+        """Forwards the start of a validation."""
+        self._group.on_test_begin(logs)
+
+    def on_test_end(self, logs=None):
+        """Forwards the end of a validation."""
+        self._group.on_test_end(logs)
+
+    def on_test_batch_begin(self, batch, logs=None):
+        """Forwards a batch of a validation."""
+        self._group.on_test_batch_begin(batch, logs)
+
+    def on_test_batch_end(self, batch, logs=None):
+        """Forwards the end of a batch of a validation."""
+        self._group.on_test_batch_end(batch, logs)
 
     def _newest(self):
         path, state = self._folder.newest()
@@ -281,7 +313,7 @@ class TrainingBackup(CallbackGroup):
             "history": self._history,
             "random": backend.random_state(),
             "order": self._order if batch else None,
-            "callbacks": self.get_states(),
+            "callbacks": self._group.get_states(),
             "model": model_state(model),
         }
         self._unsaved = 0

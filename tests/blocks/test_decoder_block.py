@@ -223,10 +223,9 @@ def test_cached_steps_match_full_pass(arguments):
         assert to_numpy(positions)[0].tolist() == list(range(first, last))
         output, cache = block.decode_step(
             ops.convert_to_tensor(x[:, first:last]),
-            positions,
             cache,
-            memory_cache,
             0,
+            kv.DecodingStep(positions, memory_cache),
         )
         cache = kv.close_slots(cache, last - first)
         outputs.append(to_numpy(output))
@@ -247,7 +246,7 @@ def test_layer_contract():
 
 
 def test_invalid_inputs_raise():
-    with pytest.raises(ValueError, match=r"num_heads=3, width 8"):
+    with pytest.raises(ValueError, match=r"num_heads=3 and 8 features"):
         DecoderBlock(num_heads=3, intermediate_dim=12)(X, MEMORY)
     block = make_block()
     with pytest.raises(ValueError, match=r"`memory` must have rank 3.*\(2, 4"):

@@ -264,7 +264,7 @@ def test_invalid_arguments_raise(arguments, message):
 
 
 def test_invalid_inputs_raise():
-    with pytest.raises(ValueError, match=r"num_heads=3, width 8"):
+    with pytest.raises(ValueError, match=r"num_heads=3 and 8 features"):
         EncoderBlock(num_heads=3, intermediate_dim=12)(X)
     with pytest.raises(ValueError, match=r"num_key_value_heads=2"):
         EncoderBlock(

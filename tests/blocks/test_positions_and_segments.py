@@ -153,7 +153,9 @@ def test_cached_steps_match_full_pass(name):
     for start, count in ((0, 3), (3, 1), (4, 1), (5, 1)):
         positions, cache = kv.open_slots(cache, count)
         new = ops.convert_to_tensor(X[:, start : start + count])
-        output, cache = block.decode_step(new, positions, cache, memory, 0)
+        output, cache = block.decode_step(
+            new, cache, 0, kv.DecodingStep(positions, memory)
+        )
         cache = kv.close_slots(cache, count)
         outputs.append(values(output))
     assert_close(np.concatenate(outputs, axis=1), expected)

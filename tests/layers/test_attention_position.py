@@ -147,7 +147,9 @@ def decoded(layer, counts, wrap=lambda step, layer: step):
     def step(new, cache):
         count = new.shape[1]
         position_ids, cache = kv.open_slots(cache, count)
-        output, cache = layer.decode_step(new, position_ids, cache, 0)
+        output, cache = layer.decode_step(
+            new, cache, 0, kv.DecodingStep(position_ids)
+        )
         return output, kv.close_slots(cache, count)
 
     step = wrap(step, layer)

@@ -52,7 +52,9 @@ def _step(layer):
     def step(new, cache):
         count = new.shape[1]
         positions, cache = kv.open_slots(cache, count)
-        output, cache = layer.decode_step(new, positions, cache, 0)
+        output, cache = layer.decode_step(
+            new, cache, 0, kv.DecodingStep(positions)
+        )
         return output, kv.close_slots(cache, count)
 
     return step
@@ -92,7 +94,9 @@ def test_left_padded_prompts():
     positions = ops.convert_to_tensor(np.int32([[-1, -1, 0], [0, 1, 2]]))
     slots = ops.pad(positions, ((0, 0), (0, 2)), constant_values=-1)
     cache = cache._replace(positions=slots)
-    output, cache = layer.decode_step(prompt, positions, cache, 0)
+    output, cache = layer.decode_step(
+        prompt, cache, 0, kv.DecodingStep(positions)
+    )
     cache = kv.close_slots(cache, 3)
     assert_close(values(output), values(expected)[:, :3])
     rest = steps(layer, X[:, 3:], [1, 1], cache)
@@ -129,7 +133,7 @@ def test_cache_keeps_its_dtype_in_half_precision():
     cache = empty(layer, dtype="bfloat16")
     positions, cache = kv.open_slots(cache, 1)
     new = ops.cast(X[:, :1], "bfloat16")
-    output, cache = layer.decode_step(new, positions, cache, 0)
+    output, cache = layer.decode_step(new, cache, 0, kv.DecodingStep(positions))
     assert output.dtype == new.dtype
     for tensor in (*cache.keys, *cache.values):
         assert tensor.dtype == new.dtype

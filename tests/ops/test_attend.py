@@ -271,9 +271,27 @@ def test_kernels_and_functions_agree(name, kernel):
     chosen = values(attend(*arrays, see))
     assert_close(values(attend(*arrays, see, kernel=kernel)), chosen, 1e-6)
     clean = attend_sanitized(*arrays, see, kernel=kernel)
-    assert_close(values(clean), chosen, 1e-6)
+    assert_close(values(clean.output), chosen, 1e-6)
     weighted, _ = attend(*arrays, see, return_weights=True)
     assert_close(values(weighted), chosen, 1e-6)
+
+
+@every_kernel
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_sees_key_is_false_where_all_heads_are_fully_masked(name, kernel):
+    arrays = [ops.convert_to_tensor(array) for array in inputs()]
+    attended = attend_sanitized(
+        *arrays, visibility(CASES[name]), kernel=kernel, return_sees_key=True
+    )
+    _, weights = reference.scaled_dot_attention(
+        *(values(array) for array in arrays), spread(CASES[name])
+    )
+    expected = (weights > 0).any((1, 3))
+    found = attended.sees_key
+    found = np.ones_like(expected) if found is None else values(found)
+    np.testing.assert_array_equal(
+        np.broadcast_to(found, expected.shape), expected
+    )
 
 
 def test_default_visibility_is_everything():
