@@ -62,7 +62,7 @@ def test_head_dim():
     config = BlockConfig(num_heads=2, intermediate_dim=4)
     assert config.head_dim(6) == 3
     assert dataclasses.replace(config, key_dim=5).head_dim(7) == 5
-    with pytest.raises(ValueError, match="`num_heads` must divide.*2 and 7"):
+    with pytest.raises(ValueError, match=r"`num_heads` must divide.*2 and 7"):
         config.head_dim(7)
 
 
