@@ -84,7 +84,7 @@ def ensure_room(path, size):
     """Checks that there is room on the disk for a file of a given size.
 
     For writers that do not survive a full disk: HDF5, which Keras uses for
-    weight files, may crash the whole process.
+    weight files, may crash the whole process (h5py/h5py#914).
 
     Args:
         path: path of the file that will be written.

@@ -2,14 +2,16 @@
 
 The first axis merges rows and heads, row by row: one matrix per head of a row.
 With two separate axes, XLA would keep the buffer of a loop in two layouts, that
-of the loop and that of the product, and copy all of it at each step.
+of the loop and that of the product, and copy all of it at each step
+(as of JAX 0.10.2 and TensorFlow 2.21.0).
 """
 
 import keras
 from keras import ops
 
-# PyTorch's fused kernel needs the features of a key to be contiguous. XLA
-# multiplies matrices in row-major order and would transpose the keys first.
+# PyTorch's fused kernel needs the features of a key to be contiguous
+# (as of PyTorch 2.13.0). XLA multiplies matrices in row-major order and would
+# transpose the keys first (as of JAX 0.10.2 and TensorFlow 2.21.0).
 _FEATURES_LAST = keras.backend.backend() == "torch"
 
 KEY_SLOTS_AXIS = 1 if _FEATURES_LAST else 2

@@ -11,7 +11,8 @@ def write_rows(buffer, update, start, axis=1):
     """Writes `update` into `buffer`, starting at slot `start` of an axis.
 
     The buffer passed in must not be used again: on PyTorch it is written in
-    place, because `slice_update` would copy the whole buffer for every token.
+    place, because `slice_update` would copy the whole buffer for every token
+    (as of Keras 3.15.1).
 
     Args:
         buffer: tensor with L slots along the axis.

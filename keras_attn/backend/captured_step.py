@@ -26,10 +26,11 @@ class Capturing:
     """Captures the step functions of a loop, for one run of the loop.
 
     On PyTorch, Keras's layers take ten times as long as the operations that
-    they call. A function is traced once on fake tensors; the resulting graph
-    runs without Keras. One graph per combination of shapes, dtypes and devices
-    of the arguments is shared by all runs. JAX and TensorFlow compile the whole
-    loop, so there the function is returned unchanged.
+    they call (as of Keras 3.15.1). A function is traced once on fake tensors;
+    the resulting graph runs without Keras. One graph per combination of shapes,
+    dtypes and devices of the arguments is shared by all runs. JAX and
+    TensorFlow compile the whole loop, so there the function is returned
+    unchanged.
 
     A run uses the weights that the variables hold at its first step, including
     every earlier `assign`, training step or load. A layer that is quantized or
@@ -57,7 +58,8 @@ class Capturing:
             function: takes nests of tensors, returns a nest of tensors.
             key: hashable. Identifies the function among those of the owner.
             way: `"captured"`; `"compiled"`: the graph is compiled by
-                `torch.compile`, which takes a minute and needs a C++ compiler;
+                `torch.compile`, which takes a minute and needs a C++ compiler
+                (as of PyTorch 2.13.0);
                 `"plain"`: the function itself.
             fixed: int. Number of trailing arguments that are the same objects
                 in every call of a run. Default 0.
@@ -219,6 +221,7 @@ def _signature(owner, variables):
 def _policies(owner):
     if not isinstance(owner, keras.Layer):
         return ()
+    # Private: no public method lists nested layers, as of Keras 3.15.1.
     return tuple(
         (layer.dtype_policy.name, layer.dtype_policy.quantization_mode)
         for layer in owner._flatten_layers()

@@ -21,7 +21,7 @@ def compiled(function, variables, owner=None, key=None):
     On JAX, variables are passed to the program as arguments: in a closure their
     values would be constants, and `assign` would have no effect. On PyTorch the
     function runs uncompiled, without gradients; `torch.compile` takes minutes
-    to start.
+    to start (as of PyTorch 2.13.0).
 
     Args:
         function: takes a nest of tensors, returns a nest of tensors.
@@ -58,6 +58,6 @@ def _compiled(function, variables):
     if name == "tensorflow":
         traced = tf.function(function, autograph=False, jit_compile=True)
         # One program per shape is intended; a plain call would warn about
-        # retracing.
+        # retracing (as of TensorFlow 2.21.0).
         return lambda *args: traced.get_concrete_function(*args)(*args)
     return function

@@ -20,9 +20,9 @@ def apply_dense(layer, x, contracted=1):
     y = f(x W + b). On PyTorch, which executes eagerly, this is one `addmm`, on
     TensorFlow a matrix product and a bias addition: Keras's layers transpose,
     multiply and add in three steps, and the overhead of a layer call is as
-    large as a small product. On JAX, and for a quantized layer, the layer is
-    called; except where a decoding step contracts heads, since XLA would
-    transpose the kernel at each step.
+    large as a small product (as of Keras 3.15.1). On JAX, and for a quantized
+    layer, the layer is called; except where a decoding step contracts heads,
+    since XLA would transpose the kernel at each step (as of JAX 0.10.2).
 
     Queries, keys and values of one sequence are three products: concatenating
     their matrices at each step costs more than a single product saves, on every

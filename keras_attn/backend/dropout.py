@@ -1,8 +1,9 @@
 """Dropout with cheap random numbers.
 
 Backends draw a float with 24 random bits per element, for a single comparison,
-and spend a quarter of a training step on it. Here 16 bits are drawn: the rate
-is off by at most 2^-17, and the scale is that of the actual rate.
+and spend a quarter of a training step on it (as of Keras 3.15.1). Here 16 bits
+are drawn: the rate is off by at most 2^-17, and the scale is that of the actual
+rate.
 """
 
 import keras
@@ -93,7 +94,8 @@ def seeded_dropout(x, rate, seed, block=0):
 def hashed_dropout(x, rate, seed):
     """Drops by a hash of the element's index, which fuses into other passes.
 
-    On a CPU, Threefry and Philox take ten times as long as a pass over `x`.
+    On a CPU, Threefry and Philox take ten times as long as a pass over `x`
+    (as of JAX 0.10.2 and TensorFlow 2.21.0).
 
     Args:
         x: float, any shape.
@@ -147,18 +149,19 @@ def _torch(x, dropped, seed):
         return torch.empty_like(x)
     generator = None
     if seed is not None:
-        # PyTorch's CPU generator uses 32 bits of a seed, so all parts of this
-        # one are hashed into them.
+        # PyTorch's CPU generator uses 32 bits of a seed (as of PyTorch 2.13.0),
+        # so all parts of this one are hashed into them.
         parts = [int(part) % (1 << 32) for part in seed]
         (word,) = np.random.SeedSequence(parts).generate_state(1)
         generator = torch.Generator(device=x.device)
         generator.manual_seed(int(word))
     words = torch.empty(-(-x.numel() // 4), dtype=torch.int64, device=x.device)
-    # 64 bits are drawn at once, because the generator is not parallel.
+    # 64 bits are drawn at once, because the generator is not parallel
+    # (as of PyTorch 2.13.0).
     words.random_(-(1 << 63), None, generator=generator)
     bits = words.view(torch.int16)[: x.numel()].view(x.shape)
     # All bits set or none, in three passes over short integers: a boolean mask
-    # and a selection take five times as long on a CPU.
+    # and a selection take five times as long on a CPU (as of PyTorch 2.13.0).
     least = dropped - _LEVELS // 2
     keep = bits.clamp_(least - 1, least).sub_(least - 1).neg_()
     return _TorchDropout.apply(x, keep, _LEVELS / (_LEVELS - dropped))
@@ -168,7 +171,10 @@ if keras.backend.backend() == "torch":
     _INTEGERS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 
     class _TorchDropout(torch.autograd.Function):
-        """Takes two passes forward and two backward; autograd takes six."""
+        """Takes two passes forward and two backward; autograd takes six.
+
+        (As of PyTorch 2.13.0.)
+        """
 
         @staticmethod
         def forward(ctx, x, keep, scale):

@@ -10,9 +10,10 @@ if keras.backend.backend() == "torch":
 elif keras.backend.backend() == "jax":
     import jax
 
+# The widest heads of cuDNN's kernel on every GPU that has it, as of JAX 0.10.2.
 _CUDNN_WIDTH = 128
 # Number of queries from which PyTorch is faster with contiguous heads, the copy
-# included.
+# included (as of PyTorch 2.13.0).
 _COPY_FROM = 512
 
 
@@ -43,6 +44,7 @@ def fused_obstacle(
         A str with the reason, or None.
     """
     name = keras.backend.backend()
+    # TensorFlow has no such kernel, as of TensorFlow 2.21.0 and Keras 3.15.1.
     if name not in ("jax", "torch"):
         return f"the {name} backend offers no fused attention"
     if weights:
@@ -50,6 +52,7 @@ def fused_obstacle(
     if dropout:
         return "dropout on the weights needs the weights"
     if name == "torch":
+        # With one, PyTorch falls back to plain attention, as of PyTorch 2.13.0.
         if getattr(bias, "requires_grad", False) and torch.is_grad_enabled():
             return "PyTorch's kernel has no gradient for the bias"
         return _rounds(query, bias_dtype)
@@ -74,7 +77,8 @@ def fused_obstacle(
 def _rounds(query, bias_dtype):
     """Returns why a bias of this dtype does not fit, or None.
 
-    Only PyTorch's CPU kernel takes a bias of another dtype than the query's.
+    Only PyTorch's CPU kernel takes a bias of another dtype than the query's
+    (pytorch/pytorch#191612, as of PyTorch 2.13.0).
     """
     device = getattr(query, "device", None)
     if bias_dtype is None or device is None or device.type == "cpu":
@@ -116,9 +120,12 @@ def fused_attention(
     Returns:
         Float (B, T, N, W).
     """
+    # Rows of -inf gave NaN (pytorch/pytorch#103749), but do not on a CPU
+    # as of PyTorch 2.13.0.
     if mask is not None and fully_masked is not None:
         mask = ops.logical_or(mask, fully_masked)
     widths = query.shape[-1], value.shape[-1]
+    # Fused kernels take one width for all three, as of PyTorch 2.13.0.
     query, key, value = (_widened(x, max(widths)) for x in (query, key, value))
     if keras.backend.backend() == "torch":
         output = _torch(query, key, value, mask, causal, scale, bias, window)
@@ -142,12 +149,13 @@ def _torch(query, key, value, mask, causal, scale, bias, window):
         output = sliding_window_attention(query, key, value, window, **options)
         return output.transpose(1, 2)
     if key_heads == 1:
-        # `enable_gqa` does not support a single key head.
+        # Kernels may not support a single key head with `enable_gqa`; the one
+        # for CPUs does, as of PyTorch 2.13.0.
         key, value = (x.expand(-1, heads, -1, -1) for x in (key, value))
     added = bias
     if mask is not None:
         # Not a boolean mask, which PyTorch expands to size T x S in memory,
-        # whatever its strides.
+        # whatever its strides (as of PyTorch 2.13.0).
         masked = torch.full((), -torch.inf, device=mask.device)
         added = torch.where(mask, 0.0 if bias is None else bias, masked)
     if added is not None:

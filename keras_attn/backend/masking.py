@@ -67,5 +67,5 @@ def _evaluate(condition):
     try:
         return bool(condition())
     except RuntimeError:
-        # Values cannot be read under `torch.func.vmap`.
+        # Values cannot be read under `torch.func.vmap` (as of PyTorch 2.13.0).
         return False

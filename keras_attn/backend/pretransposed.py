@@ -7,7 +7,8 @@ from keras import ops
 def pretransposed(matrix):
     """Transposes a matrix for many products with it.
 
-    XLA transposes the right operand of a product again at every step of a loop.
+    XLA transposes the right operand of a product again at every step of a loop
+    (as of JAX 0.10.2 and TensorFlow 2.21.0).
     PyTorch multiplies by either layout, so nothing is prepared there.
 
     Args:

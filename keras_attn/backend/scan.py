@@ -10,8 +10,8 @@ if keras.backend.backend() == "tensorflow":
 def scan(step, state, inputs):
     """Applies a step to each time step in order, as one compiled loop.
 
-    On TensorFlow, `keras.ops.scan` requires outputs of the state's structure.
-    Here they may be any nest.
+    On TensorFlow, `keras.ops.scan` requires outputs of the state's structure
+    (keras-team/keras#19681, as of Keras 3.15.1). Here they may be any nest.
 
     Args:
         step: takes a state and the inputs of a time step; returns the next

@@ -9,10 +9,10 @@ if keras.backend.backend() == "torch":
 def sliding_window_attention(query, key, value, window, **options):
     """Computes attention under a causal window, in time linear in the sequence.
 
-    Query t sees keys t - window + 1 to t. The kernel is called per band of
-    queries, with the keys that some query of the band may see, so that no mask
-    has size T x T. If gradients are recorded, keys and values are copied, at
-    most six times over.
+    Query t sees keys t - window + 1 to t. The kernel takes no window
+    (as of PyTorch 2.13.0). It is called per band of queries, with the keys that
+    some query of the band may see, so that no mask has size T x T. If gradients
+    are recorded, keys and values are copied, at most six times over.
 
     Args:
         query: PyTorch float tensor (B, N, T, H).
@@ -49,6 +49,7 @@ def sliding_window_attention(query, key, value, window, **options):
             first = max(back - number, 0) * band
             mask = added[: queries.shape[2], first : first + keys.shape[2]]
             mask = mask.expand(query.shape[0], 1, -1, -1)
+        # As in `fused_attention`: not needed on a CPU as of PyTorch 2.13.0.
         if key.shape[1] == 1:
             keys, values = (x.expand(-1, heads, -1, -1) for x in (keys, values))
         outputs.append(

@@ -1,8 +1,8 @@
 """Label-smoothed cross-entropy over many classes, with a closed-form gradient.
 
 Automatic differentiation passes over the largest array of a language model's
-training step, (tokens, vocabulary), about ten times. The closed form needs
-three passes.
+training step, (tokens, vocabulary), about ten times (as of JAX 0.10.2,
+TensorFlow 2.21.0 and PyTorch 2.13.0). The closed form needs three passes.
 """
 
 import keras
@@ -104,7 +104,8 @@ if keras.backend.backend() == "jax":
         return _jax_forward(smoothing, logits, labels, visible)[0]
 
     def _jax_forward(smoothing, logits, labels, visible):
-        # Written out, XLA fuses this into two passes; `log_softmax` takes four.
+        # Written out, XLA fuses this into two passes; `log_softmax` takes four
+        # (as of JAX 0.10.2).
         z = logits.astype("float32")
         shifted = z - jax.lax.stop_gradient(jax.numpy.max(z, -1, keepdims=True))
         log_total = jax.numpy.log(jax.numpy.sum(jax.numpy.exp(shifted), -1))

@@ -44,15 +44,17 @@ def stop_skipping(model):
 
 
 def _from_iterator(iterator, count):
-    # StopIteration from the first `next` is caught by the loop of `fit`; later
-    # ones mean that the epoch ends within this execution.
+    # StopIteration from the first `next` is caught by the loop of `fit`
+    # (as of Keras 3.15.1); later ones mean that the epoch ends within this
+    # execution.
     batch = next(iterator)
     for other in itertools.islice(iterator, count - 1):
         batch = other
     return batch
 
 
-# Arguments and results of the train function, per backend.
+# Arguments and results of the train function, per backend. They are not
+# documented, but `fit` cannot skip steps, as of Keras 3.15.1.
 _READERS = {
     "jax": lambda arguments, count, logs: (
         _from_iterator(arguments[1], count),

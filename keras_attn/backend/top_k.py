@@ -14,9 +14,10 @@ _WORTH_IT = 8  # smallest chunk size
 def top_k(x, count):
     """Finds the largest entries along the last axis, in descending order.
 
-    Ties are broken by the lower index. PyTorch's `topk` guarantees no order, so
-    without this the backends would disagree on ties. Which of several entries
-    of -inf are returned is unspecified, since decoding never selects them.
+    Ties are broken by the lower index. PyTorch's `topk` guarantees no order
+    (pytorch/pytorch#88227, as of PyTorch 2.13.0), so without this the backends
+    would disagree on ties. Which of several entries of -inf are returned is
+    unspecified, since decoding never selects them.
 
     Args:
         x: float32 (..., N), without NaN.
@@ -54,7 +55,8 @@ def argmax_first(x):
     """
     if keras.backend.backend() == "torch":
         return ops.cast(ops.argmax(x, axis=-1), "int32")
-    # XLA vectorizes a maximum and a minimum, but not `argmax`.
+    # XLA vectorizes a maximum and a minimum, but not `argmax` (as of JAX 0.10.2
+    # and TensorFlow 2.21.0).
     indices = ops.arange(x.shape[-1], dtype="int32")
     most = ops.max(x, axis=-1, keepdims=True)
     found = ops.where(x == most, indices, x.shape[-1] - 1)
@@ -64,6 +66,7 @@ def argmax_first(x):
 def _chunked_top_k(x, count):
     """Reduces a long row to its chunks' maxima first, which is vectorized.
 
+    XLA's `top_k` is not (as of JAX 0.10.2 and TensorFlow 2.21.0).
     The `count` largest entries lie in the `count` chunks with the largest
     maxima, ties broken by the lower index: each of these chunks has an entry
     that precedes all entries of the other chunks.
@@ -91,7 +94,7 @@ def _chunked_top_k(x, count):
 
 
 def _top(x, count):
-    # XLA ranks -0.0 below 0.0.
+    # XLA ranks -0.0 below 0.0 (as of JAX 0.10.2).
     x = ops.where(x == 0, 0.0, x)
     values, indices = ops.top_k(x, count)
     return values, ops.cast(indices, "int32")

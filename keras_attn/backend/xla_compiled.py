@@ -11,11 +11,11 @@ if keras.backend.backend() == "tensorflow":
 def xla_compiled(function):
     """Compiles a function with XLA inside a TensorFlow graph.
 
-    On a CPU, a TensorFlow graph makes one pass over memory per operation; when
-    compiled, the operations between two products share one pass. Compiled once
-    per shape. In eager mode, where every new shape would wait for the compiler,
-    and on other backends, the function is unchanged: JAX compiles everything,
-    PyTorch nothing.
+    On a CPU, a TensorFlow graph makes one pass over memory per operation
+    (as of TensorFlow 2.21.0); when compiled, the operations between two
+    products share one pass. Compiled once per shape. In eager mode, where every
+    new shape would wait for the compiler, and on other backends, the function
+    is unchanged: JAX compiles everything, PyTorch nothing.
 
     Args:
         function: takes and returns tensors; other arguments must be hashable.

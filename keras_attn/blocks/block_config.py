@@ -1,4 +1,4 @@
-"""Hyper-parameters that the blocks of a model share."""
+"""Hyperparameters that the blocks of a model share."""
 
 import dataclasses
 from typing import Any
@@ -10,7 +10,7 @@ from keras_attn import checks
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BlockConfig:
-    """Hyper-parameters of a Transformer block, the same in all of a model.
+    """Hyperparameters that all Transformer blocks of a model share.
 
     Blocks and models build it from their keyword arguments. A model takes the
     fields that are not in its signature from its `**kwargs`, so a new field

@@ -18,9 +18,9 @@ class DecoderBlock(Block):
     https://arxiv.org/abs/2002.04745); a stack then needs another layer norm
     after its last block.
 
-    Without a memory there is no cross-attention: a language model's block, as
-    in GPT (Radford et al. 2018). Whether a memory is passed when the block is
-    built, by its first call or by `build`, decides.
+    Without a memory there is no cross-attention, as in a language model such as
+    GPT (Radford et al. 2018). The block has cross-attention if a memory is
+    passed when it is built, by its first call or by `build`.
 
     Args:
         num_heads: int >= 1. N.

@@ -1,10 +1,10 @@
-"""What the layers of a model share in one decoding step."""
+"""Values that the layers of a model share in one decoding step."""
 
 from typing import Any, NamedTuple
 
 
 class DecodingStep(NamedTuple):
-    """What all blocks of a model share in one decoding step.
+    """Values that all blocks of a model share in one decoding step.
 
     Args:
         positions: int32 (R, T), the positions of the new tokens, from

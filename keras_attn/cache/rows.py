@@ -43,8 +43,8 @@ def expand_beams(hypothesis, width):
     def repeated(tensor, axis):
         if len(tensor.shape) == 0:
             return tensor
-        # Not `ops.repeat`: on PyTorch it may return a view with stride 0, and a
-        # cache is written in place.
+        # Not `ops.repeat`: on PyTorch it may return a view with stride 0
+        # (as of Keras 3.15.1), and a cache is written in place.
         count = ops.shape(tensor)[axis] * width
         indices = ops.arange(count, dtype="int32") // width
         return ops.take(tensor, indices, axis=axis)
@@ -78,7 +78,8 @@ def reorder(hypothesis, rows):
             return _reordered(part, taken)
         if tree.is_nested(part):
             return None  # descends into the nest
-        # `len`, because a known TensorFlow shape is truthy even if empty.
+        # `len`, because a known TensorFlow shape is truthy even if empty
+        # (as of TensorFlow 2.21.0).
         scalar = len(part.shape) == 0
         return part if scalar else gather_rows(part, rows)
 

@@ -21,7 +21,7 @@ def search_arguments(model, inputs, max_new_tokens, strategy, prefix):
     Args:
         model: object that implements the decoding protocol.
         inputs: nest of arrays with one row per source, or a list of rows of
-            token ids, of any lengths.
+            token ids, of any length.
         max_new_tokens: int >= 1. L.
         strategy: a strategy object, or its name.
         prefix: as for `generate`.

@@ -43,7 +43,7 @@ def generate(
         model: object that implements the decoding protocol.
         inputs: nest of NumPy arrays for its `start_decoding`, one row per
             source, such as int32 (B, S); or a list of B rows of token ids, each
-            a list or a 1-D array, of any lengths. (Pass several 1-D arrays as a
+            a list or a 1-D array, of any length. (Pass several 1-D arrays as a
             tuple or a dict: a list of them is read as rows.)
         max_new_tokens: int >= 1. Maximum number of generated tokens, end
             included.
@@ -94,7 +94,8 @@ def generate(
     count = len(leaves[0])
     size = min(batch_size, count)
     batches = row_batches(arguments[0], size)
-    # Once: Keras collects them layer by layer, which takes as long as a step.
+    # Once: Keras collects them layer by layer, which takes as long as a step
+    # (as of Keras 3.15.1).
     variables = model.variables
     search = _program(model, variables, strategy, max_new_tokens)
     if return_weights:

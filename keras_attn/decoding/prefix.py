@@ -10,7 +10,7 @@ def forced_prefix(prefix, rows, max_new_tokens, model, vocabulary_size=None):
 
     Args:
         prefix: list of int for all rows, or one list of int per row, of any
-            lengths; or an array, int (P,) or (B, P), with shorter rows padded
+            length; or an array, int (P,) or (B, P), with shorter rows padded
             with `pad_id`. None: no prefix.
         rows: int. B.
         max_new_tokens: int. L.

@@ -17,8 +17,8 @@ class DecodingState(NamedTuple):
     that needs more slots adds them to every `KVCache` in `hypothesis`
     (`keras_attn.cache.grown`); nothing else in the state may depend on the
     length. A search with k hypotheses per source expands `hypothesis` and
-    `tokens` to R = B k rows, those of one source adjacent, and leaves `memory`
-    as it is. If hypotheses can extend each other, a `KVCache` keeps B rows
+    `tokens` to R = B k rows, those of one source adjacent, and does not expand
+    `memory`. If hypotheses can extend each other, a `KVCache` keeps B rows
     instead, each with the slots of all k (`keras_attn.cache.expand_beams`):
     attention then treats the hypotheses as queries of one row and applies
     `keras_attn.cache.beam_mask`, as `MultiHeadAttention.decode_step` does.

@@ -13,7 +13,7 @@ def token_rows(inputs, pad_id, vocabulary_size=None):
     """Converts rows of token ids to arrays without trailing padding.
 
     Args:
-        inputs: list of rows of any lengths, each a list or an array of ints;
+        inputs: list of rows of any length, each a list or an array of ints;
             or int (B, S), array or tensor, with shorter rows padded with
             `pad_id`.
         pad_id: int. Padding id.

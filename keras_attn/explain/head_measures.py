@@ -64,9 +64,9 @@ def head_distance(weights):
 
 
 def padding_attention(weights, padding_mask):
-    """Returns the fraction of each head's attention that is on padding.
+    """Returns the fraction of each head's attention weight on padding.
 
-    It should be 0, and is in keras_attn models.
+    It should be 0, as it is in keras_attn models.
 
     Args:
         weights: `AttentionMap`, or float (B, N, T, S).

@@ -81,9 +81,10 @@ def _closed(layer):
 def watched(watcher):
     """Context in which a watcher sees every layer call of this thread.
 
-    Python looks up `__call__` on the class, so it is patched there and restored
-    when the scope ends. Another thread that enters `watched` waits until then;
-    threads that only call layers do not.
+    Keras has no hooks on calls (as of Keras 3.15.1). Python looks up `__call__`
+    on the class, so it is patched there and restored when the scope ends.
+    Another thread that enters `watched` waits until then; threads that only
+    call layers do not.
 
     Args:
         watcher: `Watcher`.

@@ -58,6 +58,8 @@ class Recorder(Watcher):
         return outputs
 
     def _note_masks(self, leaves, source):
+        # Private: Keras does not export its `get_keras_mask`,
+        # as of Keras 3.15.1.
         for leaf in leaves:
             mask = getattr(leaf, "_keras_mask", None)
             if mask is not None:
@@ -75,7 +77,7 @@ class Recorder(Watcher):
 
 
 class Scale:
-    """Knows the real positions of each array of each call.
+    """Stores the real positions of each array of each call.
 
     Args:
         batch: `PaddedBatch`.

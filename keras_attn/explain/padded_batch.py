@@ -31,7 +31,8 @@ class Leaf:
         """Returns a new tensor, with its implicit mask."""
         tensor = ops.convert_to_tensor(self.array, dtype=self.dtype)
         if self.implicit_mask is not None:
-            # A fresh copy: a layer may delete a tensor's mask.
+            # A fresh copy: a layer may delete a tensor's mask. The attribute is
+            # private, but Keras exports no setter as of Keras 3.15.1.
             tensor._keras_mask = ops.convert_to_tensor(self.implicit_mask)
         return tensor
 

@@ -107,8 +107,9 @@ def plot_attention(
         figure.suptitle(title, fontfamily=label_fonts([title]))
     _color_bar(figure, panels, image)
     if ax is None:
-        # Constrained layout measures titles only when drawing them; without
-        # this first pass the figure's title overlaps those of the heads.
+        # Constrained layout measures titles only when drawing them
+        # (as of Matplotlib 3.11.2); without this first pass the figure's title
+        # overlaps those of the heads.
         figure.draw_without_rendering()
     return figure
 

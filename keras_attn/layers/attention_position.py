@@ -12,8 +12,8 @@ class AttentionPosition(keras.layers.Layer):
 
     Abstract: a subclass overrides `rotate`, `bias`, or, if the bias depends on
     the queries, `relate`; and `check` if it does not fit every attention layer.
-    It is not called itself: the attention layer calls these methods with
-    explicit positions, so that full passes, cached steps, padded rows and
+    It has no `call`: the attention layer calls these methods with explicit
+    positions, so that full passes, cached steps, padded rows and
     packed rows agree. Layers that are given the same object share its weights.
 
     Args:
@@ -108,7 +108,7 @@ def serialized_position(position):
         return None
     # Serialized twice: Keras marks an object shared by several layers only from
     # its second occurrence on, and marks the first one afterwards, in a dict
-    # that has been copied by then.
+    # that has been copied by then (as of Keras 3.15.1).
     keras.saving.serialize_keras_object(position)
     return keras.saving.serialize_keras_object(position)
 

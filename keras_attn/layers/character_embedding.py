@@ -108,6 +108,7 @@ class CharacterEmbedding(QuantizedParts, keras.layers.Layer):
         self._output_dense = keras.layers.Dense(
             self.hidden_dim, dtype=dtype, name="output"
         )
+        # The default of a `Dense` as of Keras 3.15.1.
         self._output_dense.supports_masking = True
         self._output_dense.build(
             (None, None, self.filters * len(self._windows))

@@ -46,11 +46,15 @@ class Dropout(keras.layers.Dropout):
     def __init__(self, rate, noise_shape=None, seed=None, **kwargs):
         super().__init__(rate, noise_shape, seed, **kwargs)
         if self.rate > 0:
-            # Keras has built the layer and accepts no new generator.
+            # Keras has built the layer and accepts no new generator
+            # (as of Keras 3.15.1).
             self.seed_generator.__class__ = DropoutSeeds
 
     def rematerialized_call(self, layer_call, *args, **kwargs):
-        """Returns `layer_call`: the mask must not be drawn again."""
+        """Returns `layer_call`: the mask must not be drawn again.
+
+        (`keras.remat` would draw it again, as of Keras 3.15.1.)
+        """
         return layer_call
 
     def call(self, inputs, training=False):

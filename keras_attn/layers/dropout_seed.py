@@ -58,6 +58,7 @@ def dropout_seed(seed, depth=1):
         >>> tuple(keras.remat(run)(x, seeds.next()).shape)
         (2, 5, 8)
     """
+    # Needed while `keras.remat` draws seeds twice, as of Keras 3.15.1.
     outer = getattr(_state, "scope", None)
     # The count restarts in every run of a rematerialized function.
     _state.scope = _Scope(seed, depth)
@@ -81,5 +82,5 @@ class DropoutSeeds(keras.random.SeedGenerator):
         scope = getattr(_state, "scope", None)
         if scope is None:
             return super().next(ordered)
-        # JAX requires a seed of the generator's dtype.
+        # JAX requires a seed of the generator's dtype (as of Keras 3.15.1).
         return ops.cast(scope.next(), self.state.dtype)

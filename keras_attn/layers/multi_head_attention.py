@@ -34,8 +34,8 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
     d_k, d_model are N, H, D here. Unlike the paper, biases are on by default.
 
     Constructor, call and weights match `keras.layers.MultiHeadAttention`: its
-    `get_weights()` load here and give the same output in every row that is not
-    fully masked. Intentional differences: every code path applies every mask,
+    weights load here and give the same output in every row that is not fully
+    masked. Intentional differences: every code path applies every mask,
     the input tensors keep their masks, and padding or fully masked queries
     return exact zeros.
 
@@ -263,7 +263,8 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
             dtype=self.dtype_policy,
             name=name,
         )
-        # This layer handles the mask; Keras would warn that it is lost.
+        # This layer handles the mask; Keras would warn that it is lost
+        # (as of Keras 3.15.1).
         dense.supports_masking = True
         return dense
 
@@ -695,7 +696,7 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
         """The projection of the heads."""
         return self._output_dense
 
-    # Read by subclasses and tests of Keras's layer.
+    # Read by subclasses and tests of Keras's layer, as of Keras 3.15.1.
     @property
     def _sliding_window(self):
         return self.sliding_window

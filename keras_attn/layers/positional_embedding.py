@@ -84,8 +84,9 @@ class PositionalEmbedding(keras.layers.Layer):
         """Creates the learned table."""
         self._width = width = inputs_shape[-1]
         if self.kind == "learned":
-            # An Embedding instead of a weight of this layer, because sublayers
-            # are autocast in a decode step too.
+            # An Embedding instead of a weight of this layer: weights are
+            # autocast in `__call__` only (as of Keras 3.15.1), which a decode
+            # step does not use.
             self._table = keras.layers.Embedding(
                 self.max_sequence_length,
                 width,
@@ -135,7 +136,7 @@ class PositionalEmbedding(keras.layers.Layer):
             last = self.max_sequence_length - 1
             encoding = self._table(ops.clip(positions, 0, last))
             # In a compiled function positions cannot be checked, and backends
-            # differ in out-of-range lookups.
+            # differ in out-of-range lookups (as of Keras 3.15.1).
             encoding = ops.where(rows > last, np.nan, encoding)
             encoding = ops.where(rows < 0, 0, encoding)
         return _sum(inputs, encoding)

@@ -1,8 +1,9 @@
 """Saving and loading of quantized sublayers.
 
 Keras saves the dtype policy of layers that it creates from a config, but not of
-sublayers created by another layer. Without these mixins they would be restored
-in float32, and the saved weights would not match.
+sublayers created by another layer (keras-team/keras#19381, as of Keras 3.15.1).
+Without these mixins they would be restored in float32, and the saved weights
+would not match.
 """
 
 import keras
@@ -34,7 +35,7 @@ class QuantizedModelParts:
     """Mixin for a model that creates its layers in its constructor.
 
     The config lists the quantized layers and their modes, because Keras does
-    not pass a build config to a built model.
+    not pass a build config to a built model (as of Keras 3.15.1).
     """
 
     def get_config(self):
@@ -92,6 +93,7 @@ def quantize_parts(layer, quantized):
 def _parts(layer):
     """Returns sublayers without sublayers, in order of creation."""
     parts = []
+    # Private: a layer has no public list of sublayers, as of Keras 3.15.1.
     for inner in layer._layers:
         parts += _parts(inner) if inner._layers else [inner]
     return [part for part in parts if hasattr(part, "quantization_mode")]

@@ -28,9 +28,9 @@ class Reinforce(keras.layers.Layer):
     term.
 
     A layer with `hard="reinforce"` does not know the loss that results from its
-    choice. Therefore this layer is the last one of the training model, which
-    takes the targets as an input, and returns the prediction unchanged. Pass
-    the same loss to `compile`. The model for inference shares the other layers
+    choice. So make this layer, which returns the prediction unchanged, the last
+    one of the training model, which takes the targets as an input. Pass the
+    same loss to `compile`. The model for inference shares the other layers
     and needs neither this layer nor the targets. The loss reported by `fit`
     includes the term above, that of `evaluate` does not.
 

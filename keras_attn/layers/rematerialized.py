@@ -21,12 +21,13 @@ class Rematerialized(keras.layers.Layer):
 
     Abstract. Three things are lost in the recomputation and are passed as
     arguments instead: the dropout seed, implicit masks and, on TensorFlow,
-    keyword arguments.
+    keyword arguments (keras-team/keras#21207, all as of Keras 3.15.1).
     """
 
     def rematerialized_call(self, layer_call, *args, **kwargs):
         """Returns `layer_call`, wrapped for rematerialization."""
         remat = super().rematerialized_call
+        # Private: no public method lists nested layers, as of Keras 3.15.1.
         generators = [
             layer.seed_generator
             for layer in self._flatten_layers()
@@ -65,12 +66,13 @@ class Rematerialized(keras.layers.Layer):
 
             # Keras decides whether the scope applies to this layer.
             function = remat(recomputable, *args, **kwargs)
+            # Private: no public attribute has the mode, as of Keras 3.15.1.
             recomputed = (
                 function is not recomputable
                 and self._remat_mode.mode != "activations"
             )
             given = [*tensors, *(masks[n] for n in masked), *seeds]
-            # TensorFlow cannot differentiate with respect to a boolean.
+            # `tf.recompute_grad` fails for booleans, as of TensorFlow 2.21.0.
             booleans = [
                 keras.backend.standardize_dtype(x.dtype) == "bool"
                 for x in given

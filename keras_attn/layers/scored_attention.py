@@ -269,7 +269,8 @@ class ScoredAttention(QuantizedParts, Rematerialized):
             used = drop(weights[:, None])[:, 0]
         # All weights of a fully masked query are 0.
         output = ops.matmul(ops.cast(used, value.dtype), value)
-        # `keras.ops.matmul` of float64 returns float32 on PyTorch.
+        # `keras.ops.matmul` of float64 returns float32 on PyTorch
+        # (keras-team/keras#23704, as of Keras 3.15.1).
         outputs = [ops.cast(output, value.dtype)]
         if return_attention_scores:
             outputs.append(ops.cast(weights, self.compute_dtype))

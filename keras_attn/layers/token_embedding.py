@@ -78,12 +78,13 @@ class TokenEmbedding(QuantizedParts, keras.layers.Layer):
             self.hidden_dim,
             embeddings_initializer=self.initializer,
             # Otherwise the logits, the largest matmul, would be float32 in
-            # mixed precision.
+            # mixed precision (as of Keras 3.15.1).
             reverse_dtype=self.compute_dtype,
             dtype=self.dtype_policy,
             name="table",
         )
-        # The inputs of `logits` may have an implicit mask.
+        # The inputs of `logits` may have an implicit mask; Keras would warn
+        # that it is lost (as of Keras 3.15.1).
         self._table.supports_masking = True
         self._table.build()
         self._bias = None
@@ -133,7 +134,8 @@ class TokenEmbedding(QuantizedParts, keras.layers.Layer):
         else:
             logits = ops.matmul(ops.cast(hidden, matrix.dtype), matrix)
         if self._bias is not None:
-            # Cast explicitly, because decode steps do not use `__call__`.
+            # Cast explicitly: only `__call__` autocasts weights
+            # (as of Keras 3.15.1), and decode steps do not use it.
             logits = logits + ops.cast(self._bias, logits.dtype)
         return logits
 

@@ -80,7 +80,8 @@ class XLNetPosition(TransformerXLPosition):
         )
         if token_types[0] is None:
             # The same for every key, so the weights do not change, but training
-            # does not warn of variables without a gradient.
+            # does not warn of variables without a gradient
+            # (as of Keras 3.15.1).
             return content, bias + same
         same_segment = ops.equal(
             token_types[0][:, None, :, None], token_types[1][:, None, None, :]

@@ -163,7 +163,7 @@ class CausalLM(GenerativeModel):
 
         Args:
             inputs: B rows of ids: a list of lists or of 1-D arrays, of any
-                lengths; int (B, S), padded on either side; or a dict of such an
+                length; int (B, S), padded on either side; or a dict of such an
                 array, `"token_ids"`, and its `"padding_mask"`.
 
         Returns:

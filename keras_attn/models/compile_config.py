@@ -6,8 +6,9 @@ def portable_compile_config(config):
 
     Keras on PyTorch writes the module of its own optimizer subclass, which no
     other backend can import; Keras on JAX writes `jit_compile=True`, which
-    would run `torch.compile` on PyTorch. This replaces the module with the
-    public one of the optimizer and resets `jit_compile` to `"auto"`.
+    would run `torch.compile` on PyTorch (as of Keras 3.15.1). This replaces the
+    module with the public one of the optimizer and resets `jit_compile` to
+    `"auto"`.
 
     Args:
         config: what `keras.Model.get_compile_config` returns, or None.

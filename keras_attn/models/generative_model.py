@@ -99,7 +99,7 @@ class GenerativeModel(CheckedModel):
 
         Args:
             inputs: B rows of ids: int (B, S), padded, or a list of lists or of
-                1-D arrays, of any lengths; S is then the longest.
+                1-D arrays, of any length; S is then the longest.
             max_new_tokens: int. The maximum number of generated tokens,
                 including the end token.
             strategy: a strategy of `keras_attn.decoding`, or `"greedy"`,

@@ -138,8 +138,10 @@ def check_pair(inputs, sizes, max_sequence_length=None):
 class CheckedModel(QuantizedModelParts, keras.Model):
     """Model that checks arrays before Keras's trainer takes the variables.
 
-    On JAX an exception inside `predict` or `fit` leaves a model without its
-    weights. Subclasses override `check_inputs` with their own checks.
+    On JAX an exception inside `predict`, `evaluate` or the first step of `fit`
+    leaves a model without its weights (as of Keras 3.15.1; in later steps `fit`
+    restores them, keras-team/keras#21019). Subclasses override `check_inputs`
+    with their own checks.
     """
 
     def check_inputs(self, inputs):
@@ -186,7 +188,7 @@ class CheckedModel(QuantizedModelParts, keras.Model):
 
     def _build_optimizer(self):
         # TensorFlow traces a training step twice if its first trace creates
-        # variables, such as those of the optimizer.
+        # variables, such as those of the optimizer (as of TensorFlow 2.21.0).
         optimizer = getattr(self, "optimizer", None)
         if self.built and optimizer is not None and not optimizer.built:
             optimizer.build(self.trainable_variables)

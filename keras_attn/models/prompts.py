@@ -12,7 +12,7 @@ def prompt_rows(inputs, pad_id, vocabulary_size):
     """Reads prompts and removes padding on either side.
 
     Args:
-        inputs: list of rows of any lengths, each a list or an array of ids;
+        inputs: list of rows of any length, each a list or an array of ids;
             int (B, S), padded on either side; or a dict with such an array as
             `"token_ids"` and bool (B, S), True at tokens, as `"padding_mask"`.
         pad_id: int, the id of padding tokens; None: there is none.

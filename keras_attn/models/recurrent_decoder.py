@@ -123,7 +123,8 @@ class RecurrentDecoder(keras.layers.Layer):
         """
         count = ops.shape(ids)[1]
         steps = hypothesis.step + ops.arange(count, dtype="int32")
-        # Sampled here, because a backend loop cannot draw random numbers.
+        # Sampled here, because a loop on JAX cannot draw random numbers from a
+        # seed generator (as of Keras 3.15.1).
         dropout_masks = [self._dropout_mask(ids, training) for _ in range(2)]
         state = hypothesis.states, hypothesis.fed
         if self.input_feeding or sampling is not None:

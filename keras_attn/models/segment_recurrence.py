@@ -92,7 +92,7 @@ def as_tensors(parts):
 
 
 def memory_and_carrier(carried, parts):
-    """Returns the memory of a call, and the layer that carries it on.
+    """Returns the memory of a call, and the layer that carries it forward.
 
     Args:
         carried: `StatefulMemory` of the model, or None.
@@ -201,7 +201,8 @@ def copy_with_memory(model, memory_length, stateful_batch_size):
             f"constructor creates. Received: {', '.join(other[:3])}"
         )
     for path, weight in own.items():
-        # JAX would share the array and delete it in the next `predict`.
+        # On JAX the models would share the array, and the next `predict` of one
+        # would delete it (as of Keras 3.15.1).
         copied[path].assign(ops.copy(weight.value))
     return copy
 

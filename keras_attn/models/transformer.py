@@ -195,8 +195,8 @@ class Transformer(GenerativeModel):
         self._check_special_ids()
         self._make_embeddings_and_output()
         self._make_blocks()
-        # All weights exist from here on. A model built by its first call
-        # would reload without the weights of other entry points.
+        # All weights exist from here on. A model built by its first call would
+        # reload without the weights of other entry points (as of Keras 3.15.1).
         self.built = True
 
     def _make_embeddings_and_output(self):

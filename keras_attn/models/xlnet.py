@@ -47,7 +47,7 @@ class XLNet(CausalLM):
         h_t = Attention(Q = h_t, KV = h of the tokens up to t in z)
         logits = g^L E^T + c
 
-    It supports a memory of earlier segments, as `TransformerXL`. As an encoder
+    It supports a memory of earlier segments like `TransformerXL`. As an encoder
     of `SequenceClassifier`, `TokenClassifier` or `SpanExtractor` it is the
     content stream with full attention. Then freeze the weights that only
     predictions use,

@@ -1,7 +1,8 @@
 """Reads and sets implicit masks of tensors without attributes.
 
-JAX tracers under differentiation have no `__dict__`. Keras then keeps the mask
-in a private table that only its layers access, so these helpers are layers.
+JAX tracers have no `__dict__` (as of JAX 0.10.2). Keras then keeps the mask in
+a private table that only its layers access (as of Keras 3.15.1), so these
+helpers are layers.
 """
 
 import keras

@@ -168,7 +168,8 @@ def _causal_only(v, lengths):
         and v.key_order is None
         and v.query_positions is v.key_positions
         and (v.query_positions is None or v.padding == "right")
-        # Fused kernels align the causal triangle to the top left.
+        # Fused kernels align the causal triangle to the top left
+        # (as of JAX 0.10.2 and PyTorch 2.13.0).
         and lengths[0] == lengths[1] is not None
     )
 

@@ -8,8 +8,8 @@ _HIDDEN = -1e30  # finite in float32, in which scores are computed
 def hidden(scores, mask):
     """Replaces the scores of masked keys by a large negative number.
 
-    Not -inf, because the softmax of a row of -inf is NaN. The weights of a
-    fully masked row are uniform instead.
+    The number is not -inf, because the softmax of a row of -inf is NaN. The
+    weights of a fully masked row are uniform instead.
 
     Args:
         scores: float32 (..., T, S).
@@ -42,7 +42,8 @@ def softmax(scores):
         >>> float(softmax(keras.ops.ones((1, 2)))[0, 0])
         0.5
     """
-    # Keras warns about a softmax over an axis of size 1, which is valid here.
+    # Keras warns about a softmax over an axis of size 1, which is valid here
+    # (as of Keras 3.15.1).
     if scores.shape[-1] == 1:
         return ops.ones_like(scores)
     return ops.softmax(scores, axis=-1)

@@ -39,7 +39,8 @@ def scaled_dot_scores(query, key, scale=None):
     # Scaling the query takes T x H multiplications, scaling scores T x S.
     query = query * ops.cast(scale, query.dtype)
     # Not an einsum: on a CPU, XLA's takes up to twice as long between
-    # projections, and it transposes the whole cache at each decoding step.
+    # projections, and it transposes the whole cache at each decoding step
+    # (as of JAX 0.10.2 and TensorFlow 2.21.0).
     query = ops.transpose(query, (0, 2, 1, 3))
     key = ops.transpose(key, (0, 2, 3, 1))
     if heads == key_heads:

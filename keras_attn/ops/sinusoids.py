@@ -48,7 +48,8 @@ def sine_and_cosine(positions, width, max_wavelength=10000.0):
             f"{known.max():,}"
         )
     low = ops.mod(positions, _LOW)
-    # Backends disagree on out-of-range indices, so the tables end in a NaN row.
+    # Backends disagree on out-of-range indices (as of Keras 3.15.1), so the
+    # tables end in a NaN row.
     high = ops.minimum(ops.floor_divide(positions, _LOW), _HIGH)
     low_sin, low_cos = ops.take(low_sin, low, 0), ops.take(low_cos, low, 0)
     high_sin, high_cos = (

@@ -316,6 +316,7 @@ def implicit_mask(tensor):
         ...     keras_attn.ops.visibility.implicit_mask(x)).tolist()
         [[True, False]]
     """
+    # Private: Keras does not export its `get_keras_mask`, as of Keras 3.15.1.
     mask = getattr(tensor, "_keras_mask", None)
     if mask is None and tensor is not None and not carries(tensor):
         mask = asked_mask(tensor)

@@ -78,5 +78,6 @@ def write_tensors(path, arrays):
 
     size = sum(array.nbytes + len(name) for name, array in arrays.items())
     ensure_room(path, size + _HEADER * (len(arrays) + 1))
-    # transformers does not read files without this entry.
+    # transformers does not read files without this entry
+    # (as of transformers 5.23.0).
     save_file(arrays, path, metadata={"format": "pt"})

@@ -26,9 +26,10 @@ def sentencepiece():
 def tensorflow():
     """Returns the module `tensorflow`, without GPUs on other backends.
 
-    TensorFlow reserves all the memory of each visible GPU, and text processing
-    needs none, so on JAX and PyTorch the GPUs are hidden from it. This must
-    happen before TensorFlow creates its first tensor.
+    TensorFlow reserves all the memory of each visible GPU
+    (as of TensorFlow 2.21.0), and text processing needs none, so on JAX and
+    PyTorch the GPUs are hidden from it. This must happen before TensorFlow
+    creates its first tensor.
 
     Raises:
         ImportError: the package is not installed.

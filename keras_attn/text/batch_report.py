@@ -1,16 +1,16 @@
-"""BatchReport: statistics of the batches that `token_batches` makes."""
+"""BatchReport: statistics of the batches of `token_batches`."""
 
 from typing import NamedTuple
 
 
 class BatchReport(NamedTuple):
-    """Statistics of the batches that `token_batches` makes.
+    """Statistics of the batches of `token_batches`.
 
     `str(report)` is a one-line summary.
 
     Args:
         pairs: int. Pairs per epoch.
-        dropped: int. Pairs left out because a side was over `max_length`.
+        dropped: int. Pairs with a side longer than `max_length`.
         batches: int. Batches per epoch.
         source_tokens: int. Source ids per epoch, end ids included.
         target_tokens: int. Target ids per epoch, start ids included; equal to

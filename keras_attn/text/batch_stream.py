@@ -47,7 +47,8 @@ def batch_stream(batches, count, sides, epoch):
     """Creates a dataset of batches that are reordered every epoch.
 
     An epoch ends when its last batch is read. A partial read, as Keras does on
-    some backends to build a model, does not advance the epoch.
+    some backends to build a model (as of Keras 3.15.1), does not advance the
+    epoch.
 
     Args:
         batches: function of the epoch number that returns its batches, an
@@ -93,10 +94,11 @@ def batch_stream(batches, count, sides, epoch):
         .map(read)
     )
     options = tf.data.Options()
-    # `read` must not run ahead of the reader.
+    # `read` must not run ahead of the reader, as it would by default
+    # (as of TensorFlow 2.21.0).
     options.experimental_optimization.inject_prefetch = False
     # There is nothing to tune, and the tuning thread sleeps for 10 ms, then 20,
     # 40, ...: the end of an epoch sometimes waited for it, up to as long as the
-    # epoch itself had taken.
+    # epoch itself had taken (as of TensorFlow 2.21.0).
     options.autotune.enabled = False
     return dataset.with_options(options), set_epoch

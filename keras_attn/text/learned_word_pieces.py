@@ -48,8 +48,9 @@ def learn_word_pieces(counts, vocabulary_size, special):
     )
     characters |= {JOINER + c for c in characters}
     rest = [piece for piece in learned if piece not in special]
-    # The learner may exceed the size. The rarest pieces are dropped, but no
-    # single characters, which are needed to split any word.
+    # The learner may exceed the size (as of tensorflow-text 2.21.1). The rarest
+    # pieces are dropped, but no single characters, which are needed to split
+    # any word.
     longer = [piece for piece in rest if piece not in characters]
     gone = {*longer[vocabulary_size - needed :]}
     return [*special, *(piece for piece in rest if piece not in gone)]

@@ -65,8 +65,9 @@ def learn(lines, vocabulary_size, character_coverage=0.9995):
                 normalization_rule_tsv=str(escape),
                 denormalization_rule_tsv=str(unescape),
                 remove_extra_whitespaces=False,
-                # With this on, TensorFlow's decoder strips all leading spaces;
-                # `SubwordTokenizer` adds and removes exactly one.
+                # With this on, TensorFlow's decoder strips all leading spaces
+                # (as of tensorflow-text 2.21.1); `SubwordTokenizer` adds and
+                # removes exactly one.
                 add_dummy_prefix=False,
                 pad_id=PAD_ID,
                 bos_id=START_ID,
@@ -132,7 +133,10 @@ def checked_text(line):
 
 
 def _without_paths(model):
-    """Removes the names of temporary files, so that the bytes are equal."""
+    """Removes the names of temporary files, so that the bytes are equal.
+
+    (The trainer writes them, as of sentencepiece 0.2.3.)
+    """
     from sentencepiece import sentencepiece_model_pb2
 
     proto = sentencepiece_model_pb2.ModelProto.FromString(model)

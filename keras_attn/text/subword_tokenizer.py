@@ -285,8 +285,9 @@ class SubwordTokenizer:
         """Returns the same model as TensorFlow ops of the current graph.
 
         The ops are created in each call: a cached op is lost after
-        `keras.utils.set_random_seed`, which clears TensorFlow's caches, and one
-        created in a traced function is lost with that function.
+        `keras.utils.set_random_seed`, which clears TensorFlow's caches
+        (as of TensorFlow 2.21.0), and one created in a traced function is lost
+        with that function.
         """
         tf, text = _tensorflow.tensorflow(), _tensorflow.tensorflow_text()
         return text.SentencepieceTokenizer(self._model, out_type=tf.int32)

@@ -2,7 +2,8 @@
 
 import keras
 
-# The state attributes of Keras callbacks.
+# The state attributes of Keras callbacks, which have no method that returns
+# their state as of Keras 3.15.1.
 _STATE_ATTRIBUTES = {
     keras.callbacks.EarlyStopping: (
         "best",

@@ -86,7 +86,7 @@ class CheckpointAverage(keras.callbacks.Callback):
         self.save_freq = save_freq
         self.directory = None if directory is None else os.fspath(directory)
         # Keras need not wait for each batch: with "epoch" the batch hook does
-        # nothing.
+        # nothing. (Not documented as of Keras 3.15.1.)
         self.async_safe = save_freq == "epoch"
         self._kept = collections.deque()
         self._trained = None
@@ -124,7 +124,7 @@ class CheckpointAverage(keras.callbacks.Callback):
         passed = self._seen // self.save_freq
         # The batch number is a free upper bound on the steps (too high if an
         # execution of several steps is cut short). The optimizer's count is
-        # exact, but reading it fetches all weights on JAX.
+        # exact, but reading it fetches all weights on JAX (as of Keras 3.15.1).
         if (self._epoch_start + batch + 1) // self.save_freq == passed:
             return
         self._seen = self._now()

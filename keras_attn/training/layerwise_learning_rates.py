@@ -103,6 +103,8 @@ class LayerwiseLearningRates(keras.optimizers.Optimizer):
     def apply(self, grads, trainable_variables=None):
         """Updates the weights, as any optimizer does."""
         if trainable_variables is None:
+            # Private: an optimizer has no public list of the variables that it
+            # trains, as of Keras 3.15.1.
             trainable_variables = self._trainable_variables
         trainable_variables = list(trainable_variables)
         if not self.built:
@@ -120,6 +122,8 @@ class LayerwiseLearningRates(keras.optimizers.Optimizer):
 
     def stateless_apply(self, optimizer_variables, grads, trainable_variables):
         """Returns updated values, as any optimizer does."""
+        # Private: the public `variables` includes those of the wrapped
+        # optimizer (see below), as of Keras 3.15.1.
         own = len(self._variables)
         after, inner = self.optimizer.stateless_apply(
             optimizer_variables[own:], grads, trainable_variables
@@ -133,12 +137,14 @@ class LayerwiseLearningRates(keras.optimizers.Optimizer):
                 strict=True,
             )
         ]
-        # These can be variables: `LossScaleOptimizer` passes them as they are.
+        # These can be variables: `LossScaleOptimizer` passes them as they are
+        # (as of Keras 3.15.1).
         unchanged = map(ops.convert_to_tensor, optimizer_variables[:own])
         return after, [*unchanged, *inner]
 
     def _factor_of(self, variable):
         # Variables overwritten by their gradient (float8 scales) have no rate.
+        # The check is private as of Keras 3.15.1.
         if self._overwrite_variable_with_gradient(variable):
             return 1.0
         return self.multiplier(variable.path)
@@ -177,7 +183,8 @@ class LayerwiseLearningRates(keras.optimizers.Optimizer):
     def get_config(self):
         """Returns the constructor's arguments."""
         inner = keras.saving.serialize_keras_object(self.optimizer)
-        # On PyTorch, Keras saves a class that only its PyTorch backend has.
+        # On PyTorch, Keras saves a class that only its PyTorch backend has
+        # (as of Keras 3.15.1).
         if inner["module"].startswith("keras.") and hasattr(
             keras.optimizers, inner["class_name"]
         ):

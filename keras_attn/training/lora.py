@@ -41,6 +41,7 @@ def enable_lora(model, rank, pattern="/(query|value)$", also_train=None):
         raise ValueError(
             f"`rank` must be an integer, at least 1. Received: rank={rank!r}"
         )
+    # Private: no public method lists nested layers, as of Keras 3.15.1.
     layers = {
         layer.path: layer
         for layer in model._flatten_layers()

@@ -56,7 +56,7 @@ def build_metrics(model, batch):
     """Builds the metrics of a compiled model.
 
     On TensorFlow the first training step creates their variables, which is too
-    late to restore them.
+    late to restore them (as of Keras 3.15.1).
 
     Args:
         model: compiled `keras.Model`.

@@ -51,7 +51,8 @@ def read_state(path):
     Raises:
         One of `UNREADABLE`: the file is missing, truncated or invalid.
     """
-    # If NumPy opens a damaged file itself, it does not close it.
+    # If NumPy opens a damaged file itself, it does not close it
+    # (as of NumPy 2.4.6).
     with open(path, "rb") as file, np.load(file, allow_pickle=False) as parts:
         arrays = {name: parts[name] for name in parts.files}
     plain = arrays.pop("plain").tobytes().decode("utf-8")

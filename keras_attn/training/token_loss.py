@@ -85,7 +85,7 @@ def negative_log_likelihood(labels, logits, visible, label_smoothing=0.0):
     -(1 - e) log p(label) - e mean_v log p(v), for a smoothing of e. Computed
     in float32. Padding gets exactly 0, whatever its label and logits. Any other
     label outside [0, V) gives NaN: compiled code cannot raise, and backends
-    disagree about out-of-range lookups.
+    disagree about out-of-range lookups (as of Keras 3.15.1).
 
     Args:
         labels: int32 (B, T).

@@ -84,10 +84,10 @@ class TrainingBackup(keras.callbacks.Callback):
             ones are removed. Default True.
 
     Raises:
-        ValueError: arguments out of range; `directory` is not writable, holds a
-            backup with other `settings`, or no readable one. By `fit`: the
-            backup is of another model, of other callbacks, or of data with more
-            batches; the model is not built.
+        ValueError: arguments out of range; `directory` is not writable, or
+            contains a backup with other `settings` or only unreadable ones. By
+            `fit`: the backup is of another model, of other callbacks, or of
+            data with more batches; the model is not built.
 
     Examples:
         >>> import tempfile
@@ -134,6 +134,7 @@ class TrainingBackup(keras.callbacks.Callback):
         self.data = data
         self.settings = plain_settings(settings)
         # Keras need not wait for each batch if no batch hook does anything.
+        # (Not documented as of Keras 3.15.1.)
         self.async_safe = save_freq == "epoch" and all(
             map(_idle_in_steps, self._group.callbacks)
         )
@@ -172,7 +173,7 @@ class TrainingBackup(keras.callbacks.Callback):
     def on_train_begin(self, logs=None):
         """Resumes from the newest checkpoint, if there is one."""
         # On JAX, each access to `self.model` copies all weights back from the
-        # running loop.
+        # running loop (as of Keras 3.15.1).
         self._fitted = model = self.model
         if not model.built:
             raise ValueError(
@@ -188,8 +189,8 @@ class TrainingBackup(keras.callbacks.Callback):
         self._history = {"epoch": [], "logs": {}}
         self._passed = self._unsaved = 0
         self._resumed = state
-        # Keras's BackupAndRestore sets the first epoch this way; a leftover
-        # value would shift the next `fit`.
+        # Private: Keras's BackupAndRestore sets the first epoch this way,
+        # as of Keras 3.15.1. A leftover value would shift the next `fit`.
         model._initial_epoch = None
         if state is None:
             self._group.on_train_begin(logs)

@@ -14,8 +14,9 @@ _PAYS_FROM = 1024 * 1024
 # would slow down decoding steps in particular.
 _QUERIES = 256
 # If no block can be skipped, TensorFlow's own products are faster than those of
-# its compiler, up to what was measured: T = S = 8,192, 1 GiB of scores in all.
-# Beyond that, the memory that this kernel saves matters more.
+# its compiler (as of TensorFlow 2.21.0), up to what was measured:
+# T = S = 8,192, 1 GiB of scores in all. Beyond that, the memory that this
+# kernel saves matters more.
 _DENSE_HEAD, _DENSE_ALL = (
     (8192 * 8192, 1 << 28)
     if keras.backend.backend() == "tensorflow"

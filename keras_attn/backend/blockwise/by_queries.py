@@ -1,8 +1,9 @@
 """Blockwise attention on PyTorch: one fused call per block of queries.
 
 PyTorch's fused kernel is itself an online softmax over blocks of keys, but its
-mask or bias has the full size T x S. A block of queries with the keys that it
-may see needs only a small one; it is recomputed in the backward pass.
+mask or bias has the full size T x S (as of PyTorch 2.13.0). A block of queries
+with the keys that it may see needs only a small one; it is recomputed in the
+backward pass.
 """
 
 import torch
@@ -78,7 +79,8 @@ def _attend(blocking, query, key, value, bias, metadata, mask, seed, block):
         visible = blocking.rule(*metadata, part)
     explicit = bias is not None and (
         bias.requires_grad
-        # GPU kernels would reinterpret its bits as the dtype of the query.
+        # GPU kernels would reinterpret its bits as the dtype of the query
+        # (pytorch/pytorch#191612, as of PyTorch 2.13.0).
         or (bias.dtype != query.dtype and query.device.type != "cpu")
     )
     if not blocking.rate and not explicit:

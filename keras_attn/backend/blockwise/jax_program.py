@@ -8,10 +8,11 @@ import numpy as np
 from keras_attn.backend.blockwise.online_softmax import backward, forward
 
 
+# Jitted: as of JAX 0.10.2, an eager loop is compiled again in each call.
 @functools.partial(jax.jit, static_argnums=0)
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
 def run(blocking, operands):
-    """Computes attention; jitted, since eager loops recompile in each call.
+    """Computes attention.
 
     Args:
         blocking: `Blocking`.

@@ -44,6 +44,7 @@ def clean(graph):
 
 def _drop_idle(graph):
     for node in list(graph.nodes):
+        # What `torch.no_grad` is traced to; private, as of PyTorch 2.13.0.
         if node.target is torch._C._set_grad_enabled:
             # The whole graph runs without gradients.
             graph.erase_node(node)
@@ -58,11 +59,14 @@ def _is_idle(node):
     before, after = node.args[0].meta.get("val"), node.meta["val"]
     if node.target in (aten.detach.default, aten.alias.default):
         return True
+    # Private: overloads have no public reference to their operator,
+    # as of PyTorch 2.13.0.
     name = getattr(node.target, "_overloadpacket", None)
     if name in (aten.reshape, aten.view, aten.expand, aten.slice):
         return before.shape == after.shape and before.dtype == after.dtype
     if name is not aten.to:
         return False
+    # Private: operators have no public signature, as of PyTorch 2.13.0.
     asked = {a.name for a in node.target._schema.arguments} & {"copy"}
     copies = node.kwargs.get("copy", False) or (
         asked and any(value is True for value in node.args[1:])

@@ -53,6 +53,8 @@ def idle_choices(graph, constant):
     written = Written(graph)
     found = {}
     for node in graph.nodes:
+        # Private: overloads have no public reference to their operator,
+        # as of PyTorch 2.13.0.
         packet = getattr(node.target, "_overloadpacket", None)
         if packet is None or packet.__name__ != "where" or node in constant:
             continue

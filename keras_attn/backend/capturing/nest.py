@@ -1,7 +1,7 @@
 """Fast flattening and packing of nested structures.
 
 `keras.tree` takes a tenth of a millisecond for the state of a decoder, which is
-a tenth of a step.
+a tenth of a step (as of Keras 3.15.1).
 """
 
 import itertools

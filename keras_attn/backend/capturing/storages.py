@@ -10,6 +10,8 @@ def memory(node):
     """Returns the identifiers of the storages of a node's tensors, a set."""
     value = node.meta.get("val")
     values = value if isinstance(value, (list, tuple)) else [value]
+    # Private: the public `data_ptr()` of fake tensors is always 0,
+    # as of PyTorch 2.13.0.
     return {
         tensor.untyped_storage()._cdata
         for tensor in values
@@ -19,6 +21,7 @@ def memory(node):
 
 def overwritten(node):
     """Returns the list of nodes whose tensors a node writes into."""
+    # Private: operators have no public signature, as of PyTorch 2.13.0.
     schema = getattr(node.target, "_schema", None)
     if schema is None or not schema.is_mutable:
         return []

@@ -4,6 +4,8 @@ import keras
 
 if keras.backend.backend() == "torch":
     import torch
+
+    # Experimental, without a public name, as of PyTorch 2.13.0.
     from torch.fx.experimental.proxy_tensor import make_fx
 
 _WAY_OUT = (
@@ -69,6 +71,7 @@ def _draws(node):
     if torch.Tag.nondeterministic_seeded not in tags:
         return False
     # Attention draws only for its dropout, which may be off.
+    # Private: operators have no public signature, as of PyTorch 2.13.0.
     names = [argument.name for argument in node.target._schema.arguments]
     given = dict(zip(names, node.args, strict=False)) | node.kwargs
     return "dropout_p" not in names or given.get("dropout_p", 0.0) != 0.0

@@ -29,7 +29,7 @@ class Score(keras.layers.Layer):
     def __init__(self, initializer="glorot_uniform", **kwargs):
         super().__init__(**kwargs)
         # The attention layer handles the mask; Keras would warn that it is
-        # lost.
+        # lost (as of Keras 3.15.1).
         self.supports_masking = True
         self.initializer = keras.initializers.get(initializer)
 
@@ -54,6 +54,7 @@ def built_dense(owner, name, features, width, **kwargs):
         name=name,
         **kwargs,
     )
+    # The default of a `Dense` as of Keras 3.15.1.
     dense.supports_masking = True
     dense.build((None, None, features))
     return dense
