@@ -3,19 +3,24 @@
 import argparse
 import importlib
 import importlib.util
+import math
 import os
 import pathlib
 import sys
+import time
 
-from benchmarks.harness import picture, race, report, table
+from benchmarks.harness import device, picture, race, report, table
 
 TABLES = (
     "training_step",
+    "training_step_gpu",
     "training_parts",
     "attention",
+    "attention_gpu",
     "attention_memory",
     "projections",
     "decoding",
+    "decoding_gpu",
     "segment_memory",
 )
 DOCS = pathlib.Path(__file__).parents[1] / "docs/benchmarks"
@@ -48,6 +53,17 @@ def main(arguments=None):
         help="output folder; default: docs/benchmarks",
     )
     parser.add_argument(
+        "--limit",
+        type=float,
+        default=math.inf,
+        help="seconds after which no further case starts",
+    )
+    parser.add_argument(
+        "--keep-going",
+        action="store_true",
+        help="leave out contestants that fail, instead of stopping",
+    )
+    parser.add_argument(
         "--redraw",
         action="store_true",
         help="recompute ratios and outputs from the JSON, without measuring",
@@ -61,6 +77,9 @@ def main(arguments=None):
     else:
         plan = importlib.import_module(f"benchmarks.{given.table}.plan")
         only = set(filter(None, given.only.split(",")))
+        on_gpu = getattr(plan, "DEVICE", "") == "gpu"
+        if on_gpu and not quick and device.gpu() is None:
+            parser.error(f"{given.table} needs a GPU")
         rounds = given.rounds or (2 if quick else plan.ROUNDS)
         here, absent = _present(
             [o for o in plan.CONTESTANTS if not only or o.backend in only]
@@ -82,7 +101,17 @@ def main(arguments=None):
                 report.check_alike(report.read(target), conditions, names)
             except ValueError as error:
                 parser.error(str(error))
-        result = race.run(plan, cases, here, rounds, log=sys.stderr)
+        result = race.run(
+            plan,
+            cases,
+            here,
+            rounds,
+            log=sys.stderr,
+            deadline=time.monotonic() + given.limit,
+            keep_going=given.keep_going,
+        )
+        if not result:
+            parser.error("nothing could be measured")
         result = report.complete(result, plan, given.table, quick)
         result["absent"] = absent
         if part:

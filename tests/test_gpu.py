@@ -38,8 +38,9 @@ pytestmark = pytest.mark.gpu
 
 
 def test_same_numbers_as_on_the_cpu():
-    # Matrix products may run in TensorFloat-32, which keeps ten bits.
-    assert_same_numbers(computed(), stored_numbers(), 1e-3, 1e-3)
+    # Matrix products may run in TensorFloat-32, which keeps ten bits: on an
+    # H100, a gradient on JAX differs by 1.4e-3.
+    assert_same_numbers(computed(), stored_numbers(), 3e-3, 3e-3)
 
 
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])

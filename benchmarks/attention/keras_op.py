@@ -18,4 +18,6 @@ def prepare(case):
             query, key, value, mask=mask, is_causal=case["mask"] == "causal"
         )
 
-    return task.runner(function, task.heads(case), case["backward"])
+    return task.runner(
+        function, task.heads(case), case["backward"], case.get("dtype")
+    )

@@ -22,4 +22,6 @@ def prepare(case):
             visibility = Visibility(key_positions=positions, padding="any")
         return attend(query, key, value, visibility)
 
-    return task.runner(function, task.heads(case), case["backward"])
+    return task.runner(
+        function, task.heads(case), case["backward"], case.get("dtype")
+    )

@@ -1,7 +1,11 @@
 """Arrays and masks of attention, and steps compiled per backend."""
 
+import functools
+
 import keras
 import numpy as np
+
+from benchmarks.attention import gpu_runner
 
 WINDOW = 256
 
@@ -9,8 +13,17 @@ WINDOW = 256
 def heads(case, count=3):
     """Returns `count` float32 arrays (B, T, N, H)."""
     shape = case["rows"], case["length"], case["heads"], case["width"]
+    if "dtype" in case:
+        return _large(shape, count)
     rng = np.random.default_rng(0)
     return [rng.normal(size=shape).astype("float32") for _ in range(count)]
+
+
+@functools.lru_cache(maxsize=1)
+def _large(shape, count):
+    """Draws large arrays, once for all cases of a process with this shape."""
+    rng = np.random.default_rng(0)
+    return [rng.standard_normal(shape, "float32") for _ in range(count)]
 
 
 def tokens_there(case):
@@ -56,17 +69,20 @@ def tokens(case):
     return case["rows"] * case["length"]
 
 
-def runner(function, arrays, backward):
+def runner(function, arrays, backward, dtype=None):
     """Returns a callable that runs steps of a function of tensors.
 
     Args:
         function: callable of one tensor per array, returns a float tensor.
         arrays: list of float32 arrays.
         backward: bool. Compute the gradient of the sum of the result too.
+        dtype: str. If given, `gpu_runner` runs the steps in this dtype.
 
     Returns:
         Callable of a number of steps, which returns the last sum.
     """
+    if dtype is not None:
+        return gpu_runner.runner(function, arrays, backward, dtype)
     prepare = {"jax": _jax, "tensorflow": _tensorflow, "torch": _torch}
     tensors = [keras.ops.convert_to_tensor(array) for array in arrays]
     step = prepare[keras.backend.backend()](function, backward)

@@ -3,15 +3,15 @@
 import torch
 
 from benchmarks.attention import task
+from benchmarks.harness.device import torch_device
 
 
 def prepare(case):
     """Returns a callable that runs steps."""
     mask = task.dense_mask(case)
     if mask is not None:
-        mask = torch.from_numpy(mask).expand(
-            -1, -1, case["length"], case["length"]
-        )
+        mask = torch.from_numpy(mask).to(torch_device())
+        mask = mask.expand(-1, -1, case["length"], case["length"])
 
     def function(query, key, value):
         output = torch.nn.functional.scaled_dot_product_attention(
@@ -23,4 +23,6 @@ def prepare(case):
         )
         return output.transpose(1, 2)
 
-    return task.runner(function, task.heads(case), case["backward"])
+    return task.runner(
+        function, task.heads(case), case["backward"], case.get("dtype")
+    )

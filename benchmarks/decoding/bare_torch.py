@@ -7,6 +7,7 @@ import torch
 from benchmarks.decoding import task, weights
 from benchmarks.decoding.bare_torch_beams import Hypotheses
 from benchmarks.decoding.bare_torch_model import Model
+from benchmarks.harness.device import torch_device
 
 
 def prepare(case):
@@ -21,16 +22,18 @@ def decoder(case, drawn):
 
     @torch.inference_mode()
     def decode(sources):
-        return search(model, torch.from_numpy(sources).long(), case)
+        ids = torch.from_numpy(sources).long().to(torch_device())
+        return search(model, ids, case)
 
     return decode
 
 
 def _greedy(model, sources, case):
     model.start(sources, beams=1)
-    ids = torch.full((len(sources),), task.START)
-    ended = torch.zeros(len(sources), dtype=torch.bool)
-    found = torch.full((case["new"], len(sources)), task.PAD)
+    on = {"device": sources.device}
+    ids = torch.full((len(sources),), task.START, **on)
+    ended = torch.zeros(len(sources), dtype=torch.bool, **on)
+    found = torch.full((case["new"], len(sources)), task.PAD, **on)
     for slot in range(case["new"]):
         ids = model.step(ids, slot).argmax(1)
         ids.masked_fill_(ended, task.PAD)
@@ -38,18 +41,19 @@ def _greedy(model, sources, case):
         ended |= ids == task.END
         if ended.all():
             break
-    return found.T.numpy()
+    return found.T.cpu().numpy()
 
 
 def _beams(model, sources, case):
     rows, beams = len(sources), case["beams"]
     model.start(sources, beams)
-    first = torch.arange(0, rows * beams, beams)[:, None]
-    ids = torch.full((rows * beams,), task.START)
+    on = {"device": sources.device}
+    first = torch.arange(0, rows * beams, beams, **on)[:, None]
+    ids = torch.full((rows * beams,), task.START, **on)
     # Start with one hypothesis: equal ones would have equal continuations.
-    scores = torch.full((rows, beams), -math.inf)
+    scores = torch.full((rows, beams), -math.inf, **on)
     scores[:, 0] = 0
-    hypotheses = Hypotheses(rows, beams, case["new"])
+    hypotheses = Hypotheses(rows, beams, case["new"], sources.device)
     for slot in range(case["new"]):
         logits = model.step(ids, slot)
         # The top 2k of a source are among the top 2k of each hypothesis.

@@ -18,15 +18,16 @@ class Hypotheses:
         rows: int. B, sources.
         beams: int. k, hypotheses per source.
         new: int. Maximum number of tokens.
+        device: `torch.device`.
     """
 
-    def __init__(self, rows, beams, new):
+    def __init__(self, rows, beams, new, device):
         self.beams, self.new = beams, new
         self.steps = []
         # The best finished hypothesis: its score, last step and beam.
-        self.score = torch.full((rows,), -math.inf)
-        self.last = torch.zeros(rows, dtype=torch.long)
-        self.beam = torch.zeros(rows, dtype=torch.long)
+        self.score = torch.full((rows,), -math.inf, device=device)
+        self.last = torch.zeros(rows, dtype=torch.long, device=device)
+        self.beam = torch.zeros(rows, dtype=torch.long, device=device)
 
     def append(self, chosen, origins):
         """Records a step, int64 (B, k)."""
@@ -66,16 +67,23 @@ class Hypotheses:
         Args:
             scores: float (B, k), of the live hypotheses.
         """
-        ended, live = self.score.numpy(), scores[:, 0].numpy()
+        ended, live, last, beam = (
+            x.cpu().numpy()
+            for x in (self.score, scores[:, 0], self.last, self.beam)
+        )
         count = len(self.steps)
         # A finished winner has the end token after its last choice.
-        last = np.where(ended >= live, self.last.numpy(), count)
-        beam = np.where(ended >= live, self.beam.numpy(), 0)
+        last = np.where(ended >= live, last, count)
+        beam = np.where(ended >= live, beam, 0)
         found = np.full((len(live), self.new), task.PAD)
         short = last < count
         found[short, last[short]] = task.END
+        all_chosen, all_origins = (
+            torch.stack(parts).cpu().numpy()
+            for parts in zip(*self.steps, strict=True)
+        )
         for slot in reversed(range(count)):
-            chosen, origins = (x.numpy() for x in self.steps[slot])
+            chosen, origins = all_chosen[slot], all_origins[slot]
             here = np.flatnonzero(slot < last)
             found[here, slot] = chosen[here, beam[here]]
             beam[here] = origins[here, beam[here]]

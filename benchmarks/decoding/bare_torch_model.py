@@ -7,6 +7,7 @@ import torch
 from torch.nn import functional
 
 from benchmarks.decoding import task, weights
+from benchmarks.harness.device import torch_device
 
 
 class Model:
@@ -20,12 +21,12 @@ class Model:
     def __init__(self, case, drawn):
         self.heads, self.width = case["heads"], case["width"]
         self.layers, self.new = case["layers"], case["new"]
-        self.table = torch.from_numpy(drawn["table"])
+        self.table = _tensor(drawn["table"])
         self.scale = math.sqrt(self.width)
-        self.positions = torch.from_numpy(
+        self.positions = _tensor(
             weights.positions(max(case["length"], case["new"]), self.width)
         )
-        self.bias = torch.from_numpy(task.logits_bias(case))
+        self.bias = _tensor(task.logits_bias(case))
         self.encoder = [_tensors(layer) for layer in drawn["encoder"]]
         self.decoder = [_tensors(layer) for layer in drawn["decoder"]]
 
@@ -58,7 +59,9 @@ class Model:
         ]
         # Slots first, so that the written part is contiguous.
         shape = self.new, self.layers, 2, rows * beams, self.width
-        self.cache, self.spare = torch.empty(shape), torch.empty(shape)
+        self.cache, self.spare = (
+            torch.empty(shape, device=sources.device) for _ in range(2)
+        )
         self.beams = beams
 
     def step(self, ids, slot):
@@ -119,6 +122,10 @@ def _norm(weights, x):
     )
 
 
+def _tensor(array):
+    return torch.from_numpy(array).to(torch_device())
+
+
 def _tensors(layer):
     """Returns the layer as tensors, with fused projections of one input."""
     made = {}
@@ -131,5 +138,5 @@ def _tensors(layer):
                 )
         for name, array in tensors.items():
             # `linear` takes weights as (outputs, inputs).
-            tensors[name] = torch.from_numpy(np.ascontiguousarray(array.T))
+            tensors[name] = _tensor(np.ascontiguousarray(array.T))
     return made

@@ -5,6 +5,7 @@ import torch
 import transformers
 
 from benchmarks.decoding import task, weights
+from benchmarks.harness.device import torch_device
 
 _SUBLAYERS = {
     "self": ("self_attn.", "self_attn_layer_norm"),
@@ -28,7 +29,8 @@ def prepare(case):
 
 def decoder(case, drawn):
     """Returns a callable that decodes int32 (B, S) to int (B, new)."""
-    built = model(case, drawn)
+    device = torch_device()
+    built = model(case, drawn).to(device)
     options = {
         "max_new_tokens": case["new"],
         "num_beams": case["beams"],
@@ -38,11 +40,11 @@ def decoder(case, drawn):
         del options["length_penalty"]  # unused in greedy search, with a warning
 
     def decode(sources):
-        ids = torch.from_numpy(sources).long()
+        ids = torch.from_numpy(sources).long().to(device)
         found = built.generate(
             input_ids=ids, attention_mask=(ids != task.PAD).long(), **options
         )
-        found = found[:, 1:].numpy()
+        found = found[:, 1:].cpu().numpy()
         missing = ((0, 0), (0, case["new"] - found.shape[1]))
         return np.pad(found, missing, constant_values=task.PAD)
 

@@ -50,10 +50,12 @@ def png(result):
 def times_as_small(entry, contestants):
     """Returns the peer's memory divided by that of an entry, or None.
 
-    It is None without a peer, and where the peer takes so little memory that
-    the measurement is noise.
+    It is None without a peer or a measurement, and where the peer takes so
+    little memory that the measurement is noise.
     """
     peers = [one for one in contestants if one["name"] == entry.get("against")]
+    if any(one["peak_mib"] is None for one in (entry, *peers)):
+        return None
     taken = [one["peak_mib"] - one["base_mib"] for one in (entry, *peers)]
     if len(taken) < 2 or taken[1] < _LEAST_MIB or taken[0] <= 0:
         return None

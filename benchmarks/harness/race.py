@@ -2,11 +2,13 @@
 
 import contextlib
 import json
+import math
 import os
 import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -32,7 +34,12 @@ class Runner:
                 json.dumps(contestant.options or {}),
             ],
             cwd=ROOT,
-            env={**os.environ, "KERAS_BACKEND": contestant.backend},
+            env={
+                # The processes share the GPU.
+                "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
+                **os.environ,
+                "KERAS_BACKEND": contestant.backend,
+            },
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -59,7 +66,9 @@ class Runner:
 
     def close(self):
         """Ends the process."""
-        self._process.stdin.close()
+        # A process that has failed does not read its last request.
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
         self._process.stdout.close()
         self._process.wait()
         self._errors.close()
@@ -80,7 +89,15 @@ class Runner:
         )
 
 
-def run(plan, cases, contestants, rounds, log=None):
+def run(
+    plan,
+    cases,
+    contestants,
+    rounds,
+    log=None,
+    deadline=math.inf,
+    keep_going=False,
+):
     """Measures contestants in cases of a plan.
 
     In each case all contestants are started, warmed up one after another, and
@@ -98,10 +115,14 @@ def run(plan, cases, contestants, rounds, log=None):
         contestants: list of `Contestant`.
         rounds: int. Measurements per contestant.
         log: file for progress messages, or None.
+        deadline: float. No case starts after this `time.monotonic()`.
+        keep_going: bool. Leave out a contestant that fails in a case instead
+            of raising its error.
 
     Returns:
-        List of dicts, one per case: `case` and `contestants`, each with its
-        name, backend, first step and times, in seconds, last loss and memory.
+        List of dicts, one per measured case: `case` and `contestants`, each
+        with its name, backend, first step and times, in seconds, last loss and
+        memory.
     """
     field_of_each = [
         one.backend if getattr(plan, "APART", False) else ""
@@ -116,23 +137,42 @@ def run(plan, cases, contestants, rounds, log=None):
                 for c, f in zip(contestants, field_of_each, strict=True)
                 if f == field
             ]
-            entries |= _raced(plan, group, here, rounds, log)
+            entries |= _raced(
+                plan, group, here, rounds, log, deadline, keep_going
+            )
         for case in group:
             found = [
                 entries[case["name"], one.name]
                 for one in contestants
-                if _takes_part(one, case)
+                if (case["name"], one.name) in entries
             ]
+            if not found and (keep_going or time.monotonic() > deadline):
+                continue
             results.append({"case": case, "contestants": found})
     return results
 
 
-def _raced(plan, group, contestants, rounds, log):
+def _raced(plan, group, contestants, rounds, log, deadline, keep_going):
     """Returns entries by the names of case and contestant."""
     entries = {}
     with contextlib.ExitStack() as stack:
         started = {}
+
+        def attempt(name, action):
+            """Returns the result of an action, or None if it failed."""
+            try:
+                return action()
+            except (RuntimeError, BrokenPipeError) as error:
+                if not keep_going:
+                    raise
+                _say(log, f"{name} failed. {error}")
+                # Its next case starts a new process.
+                started.pop(name, None)
+
         for case in group:
+            if time.monotonic() > deadline:
+                _say(log, f"{case['name']}: not measured, out of time")
+                continue
             runners = []
             for one in contestants:
                 if not _takes_part(one, case):
@@ -142,10 +182,15 @@ def _raced(plan, group, contestants, rounds, log):
                 else:
                     started[one.name] = _started(stack, one, case, log)
                 runners.append(started[one.name])
-            for runner in runners:
-                runner.ready()
+            runners = [
+                runner
+                for runner in runners
+                if attempt(
+                    runner.contestant.name, lambda r=runner: r.ready() or True
+                )
+            ]
             steps = case["steps"] if "steps" in case else plan.STEPS
-            for entry in _measured(runners, case, steps, rounds, log):
+            for entry in _measured(runners, case, steps, rounds, log, attempt):
                 entries[case["name"], entry["name"]] = entry
     return entries
 
@@ -168,32 +213,41 @@ def _started(stack, contestant, case, log):
     return runner
 
 
-def _measured(runners, case, steps, rounds, log):
-    entries = []
+def _measured(runners, case, steps, rounds, log, attempt):
+    racing = []
     for runner in runners:
         contestant = runner.contestant
         _say(log, f"{case['name']}: {contestant.name} warms up")
-        first = runner.run(1)
-        # Twice, for compilers and allocators that adapt to the first steps.
-        for _ in range(2):
-            runner.run(steps)
-        entries.append(
-            {
-                "name": contestant.name,
-                "backend": contestant.backend,
-                "first_seconds": first["seconds"],
-                "base_mib": first["base_mib"],
-                "seconds": [],
-            }
-        )
+
+        def warm_up(runner=runner):
+            first = runner.run(1)
+            # Twice, for compilers and allocators that adapt to the first steps.
+            for _ in range(2):
+                runner.run(steps)
+            return first
+
+        first = attempt(contestant.name, warm_up)
+        if first is None:
+            continue
+        entry = {
+            "name": contestant.name,
+            "backend": contestant.backend,
+            "first_seconds": first["seconds"],
+            "base_mib": first["base_mib"],
+            "seconds": [],
+        }
+        racing.append((runner, entry))
     for number in range(rounds):
         _say(log, f"{case['name']}: round {number + 1} of {rounds}")
-        for runner, entry in zip(runners, entries, strict=True):
-            seen = runner.run(steps)
+        for runner, entry in list(racing):
+            seen = attempt(entry["name"], lambda r=runner: r.run(steps))
+            if seen is None:
+                racing.remove((runner, entry))
+                continue
             entry["seconds"].append(seen["seconds"] / steps)
             entry["loss"] = seen["loss"]
             entry["peak_mib"] = seen["peak_mib"]
-    return entries
+    return [entry for _, entry in racing]
 
 
 def _say(log, text):

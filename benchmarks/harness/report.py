@@ -10,6 +10,7 @@ import statistics
 import subprocess
 import sys
 
+from benchmarks.harness.device import gpu
 from tools.tutorials.facts import cores, cpu
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -24,7 +25,8 @@ def complete(results, plan, name, quick):
         results: list, from `race.run`.
         plan: module with `TITLE`, `NOTES`, `CONTESTANTS`, `flops(case)` and
             `tokens(case)`; optionally `PACKAGES`, more packages whose versions
-            are reported.
+            are reported, `DEVICE`, "gpu" if its cases run there, and
+            `PEAKS`, see `_peaks`.
         name: str. The table.
         quick: bool.
 
@@ -35,7 +37,8 @@ def complete(results, plan, name, quick):
         {entry["backend"] for case in results for entry in case["contestants"]}
     )
     conditions = here(plan, backends, quick)
-    peaks = {} if quick else {one: _peak(one) for one in backends}
+    peaks = {} if quick else _peaks(plan, backends)
+    on_gpu = getattr(plan, "DEVICE", "") == "gpu"
     against = {one.name: one.against for one in plan.CONTESTANTS}
     for result in results:
         flops = plan.flops(result["case"])
@@ -44,8 +47,10 @@ def complete(results, plan, name, quick):
             entry["median_seconds"] = seconds
             entry["tokens_per_second"] = plan.tokens(result["case"]) / seconds
             if peaks:
-                peak = peaks[entry["backend"]]
+                peak = peaks[_peak_name(entry["backend"], result["case"])]
                 entry["share_of_peak"] = flops / seconds / 1e9 / peak
+            if on_gpu:
+                entry["tflops"] = flops / seconds / 1e12
             entry["against"] = against[entry["name"]]
     compare(results)
     return {
@@ -100,7 +105,7 @@ def here(plan, backends, quick):
 
     Args:
         plan: module, optionally with `PACKAGES`, more packages whose versions
-            are reported.
+            are reported, and `DEVICE`, "gpu" if the GPU is reported too.
         backends: list of str.
         quick: bool.
 
@@ -120,6 +125,7 @@ def here(plan, backends, quick):
             "cpu": cpu(),
             "cores": cores(),
             "system": platform.system(),
+            **((gpu() or {}) if getattr(plan, "DEVICE", "") == "gpu" else {}),
         },
         "versions": {
             "python": platform.python_version(),
@@ -228,13 +234,41 @@ def _version(package):
         return None
 
 
-def _peak(backend):
+def _peaks(plan, backends):
+    """Measures the peak rates of matrix products.
+
+    Args:
+        plan: module, optionally with `PEAKS`, dict: the size of the matrices,
+            by dtype. Default: float32 matrices of the default size.
+        backends: list of str.
+
+    Returns:
+        Dict of rates in GFLOP/s: by backend, or by backend and dtype if the
+        plan has `PEAKS`.
+    """
+    if not hasattr(plan, "PEAKS"):
+        return {one: _peak(one)[0] for one in backends}
+    if not plan.PEAKS:
+        return {}
+    sizes = [str(one) for pair in plan.PEAKS.items() for one in pair]
+    return {
+        _peak_name(backend, {"dtype": dtype}): rate
+        for backend in backends
+        for dtype, rate in zip(plan.PEAKS, _peak(backend, *sizes), strict=True)
+    }
+
+
+def _peak_name(backend, case):
+    return f"{backend} {case['dtype']}" if "dtype" in case else backend
+
+
+def _peak(backend, *sizes):
     output = subprocess.run(
-        [sys.executable, "-m", "benchmarks.harness.matrix_peak"],
+        [sys.executable, "-m", "benchmarks.harness.matrix_peak", *sizes],
         cwd=ROOT,
         env={**os.environ, "KERAS_BACKEND": backend},
         check=True,
-        capture_output=True,
+        stdout=subprocess.PIPE,
         text=True,
     ).stdout
-    return float(output.split()[-1])
+    return [float(line) for line in output.split()[-max(1, len(sizes) // 2) :]]

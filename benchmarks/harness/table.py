@@ -16,7 +16,8 @@ def markdown(result):
         "",
         f"## {result['title']}",
         "",
-        f"`{result['command']}` on {result['date']}: {machine['cpu']}, "
+        f"`{result['command']}` on {result['date']}: "
+        + f"{_gpu(machine)}{machine['cpu']}, "
         f"{machine['cores']} cores, {machine['system']}; "
         + ", ".join(f"{k} {v}" for k, v in versions.items() if v)
         + ".",
@@ -32,7 +33,9 @@ def markdown(result):
     lines += [""]
     for note in result["notes"]:
         lines += [f"- {note}"]
-    shares = any("column" not in one["case"] for one in result["results"])
+    shares = "gpu" in machine or any(
+        "column" not in one["case"] for one in result["results"]
+    )
     if shares and machine["matrix_gflops"]:
         peaks = ", ".join(
             f"{name} {rate:,.0f}"
@@ -41,11 +44,22 @@ def markdown(result):
         lines += [
             "- *Of peak*: floating-point operations per second in the step's "
             "matrix products, counted by formula, relative to products of "
-            "2,048 x 2,048 float32 matrices with the same backend on this "
-            f"machine (GFLOP/s: {peaks})."
+            + (
+                "large matrices with the same backend and dtype on this GPU "
+                if "gpu" in machine
+                else "2,048 x 2,048 float32 matrices with the same backend on "
+                "this machine "
+            )
+            + f"(GFLOP/s: {peaks})."
         ]
     lines += _settings(result["environment"])
     return "\n".join(lines) + "\n"
+
+
+def _gpu(machine):
+    if "gpu" not in machine:
+        return ""
+    return f"{machine['gpu']}, driver {machine['driver']}; "
 
 
 def _settings(environment):
@@ -98,8 +112,16 @@ def _grid(entries):
 
 def _cell(entry):
     took = 1000 * entry["median_seconds"]
-    more = entry["peak_mib"] - entry["base_mib"]
-    text = f"{took:,.{0 if took >= 100 else 1}f} ms, {more:,.0f} MiB"
+    # Steps on a GPU can take less than a millisecond.
+    digits = 0 if took >= 100 else 1 + (took < 10 and "tflops" in entry)
+    parts = [f"{took:,.{digits}f} ms"]
+    if "tflops" in entry:
+        parts.append(f"{entry['tflops']:,.0f} TFLOP/s")
+        if "share_of_peak" in entry:
+            parts[-1] += f" ({entry['share_of_peak']:.0%})"
+    if entry["peak_mib"] is not None:
+        parts.append(f"{entry['peak_mib'] - entry['base_mib']:,.0f} MiB")
+    text = ", ".join(parts)
     return f"**{entry['ratio']:.2f}** {text}" if "ratio" in entry else text
 
 
@@ -111,15 +133,19 @@ def _rows(contestants):
     ]
     for entry in contestants:
         share = entry.get("share_of_peak")
+        # Steps on a GPU can take few milliseconds.
+        took = 1000 * entry["median_seconds"]
+        digits = 1 if took < 100 and "tflops" in entry else 0
+        peak = entry["peak_mib"]
         ratio = ""
         if "ratio" in entry:
             ratio = f"**{entry['ratio']:.2f}** {entry['against']}"
         rows.append(
             f"| {entry['name']} | {entry['backend']} "
-            f"| {1000 * entry['median_seconds']:,.0f} "
+            f"| {took:,.{digits}f} "
             f"| {entry['tokens_per_second']:,.0f} "
             f"| {'' if share is None else format(share, '.0%')} "
             f"| {entry['first_seconds']:.1f} "
-            f"| {entry['peak_mib']:,.0f} | {ratio} |"
+            f"| {'' if peak is None else format(peak, ',.0f')} | {ratio} |"
         )
     return rows

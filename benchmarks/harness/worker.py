@@ -2,7 +2,8 @@
 
 It reads one JSON object per line from standard input and answers each with one:
 `{"steps": 6}` runs six steps and returns the seconds and the loss, which shows
-that all contestants learn the same. `{"case": {...}}` prepares another case.
+that all contestants learn the same. If the contestant returns a function, it
+computes the loss after the timing. `{"case": {...}}` prepares another case.
 Output of the libraries is redirected to standard error, so that standard output
 has the answers only.
 """
@@ -13,7 +14,7 @@ import os
 import sys
 import time
 
-from benchmarks.harness.memory import forget_peak, peak_mib
+from benchmarks.harness import device, memory
 
 
 def main():
@@ -27,20 +28,28 @@ def main():
     module, case, options = sys.argv[1], *map(json.loads, sys.argv[2:])
     contestant = importlib.import_module(module)
     prepared = contestant.prepare(case, **options)
-    forget_peak()
-    base = peak_mib()
+    measured = device if case.get("device") == "gpu" else memory
+    measured.forget_peak()
+    base = measured.peak_mib()
     answer(ready=True)
     for line in sys.stdin:
         request = json.loads(line)
         if "case" in request:
             prepared = contestant.prepare(request["case"], **options)
+            if measured is device:
+                # It counts per case; memory that the system has does not.
+                device.forget_peak()
+                base = device.peak_mib()
             answer(ready=True)
             continue
         steps = request["steps"]
         started = time.perf_counter()
         loss = prepared(steps)
         seconds = time.perf_counter() - started
-        answer(seconds=seconds, loss=loss, peak_mib=peak_mib(), base_mib=base)
+        peak = measured.peak_mib()
+        if callable(loss):
+            loss = loss()
+        answer(seconds=seconds, loss=loss, peak_mib=peak, base_mib=base)
 
 
 if __name__ == "__main__":

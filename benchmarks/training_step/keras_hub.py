@@ -13,6 +13,7 @@ from benchmarks.training_step import keras_fit, task
 
 def prepare(case):
     """Returns a callable that runs training steps."""
+    keras.config.set_dtype_policy(task.policy(case))
     loss = keras.losses.SparseCategoricalCrossentropy(
         from_logits=True, ignore_class=task.PAD
     )

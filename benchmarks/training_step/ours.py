@@ -17,6 +17,7 @@ def prepare(
         hidden_dim=case["width"],
         intermediate_dim=case["inner"],
         dropout=dropout,
+        dtype=task.policy(case),
         **options,
     )
     loss = SequenceCrossentropy(label_smoothing=task.SMOOTHING)

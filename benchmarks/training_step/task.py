@@ -35,6 +35,12 @@ def tokens(case):
     return case["rows"] * case["length"]
 
 
+def policy(case):
+    """Returns the Keras dtype policy of a case, str."""
+    dtype = case.get("dtype", "float32")
+    return dtype if dtype == "float32" else f"mixed_{dtype}"
+
+
 def flops(case):
     """Counts the floating-point operations of a step's matrix products.
 

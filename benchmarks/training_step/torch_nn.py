@@ -1,10 +1,12 @@
 """`torch.nn.Transformer` in a hand-written training loop."""
 
+import contextlib
 import math
 
 import torch
 from torch import nn
 
+from benchmarks.harness.device import torch_device
 from benchmarks.training_step import task
 
 
@@ -57,13 +59,14 @@ class Model(nn.Module):
 
 def prepare(case, **options):
     """Returns a callable that runs training steps."""
-    model = Model(case, **options)
+    device = torch_device()
+    model = Model(case, **options).to(device)
     optimizer = torch.optim.Adam(model.parameters(), task.RATE)
     loss_of = nn.CrossEntropyLoss(
         ignore_index=task.PAD, label_smoothing=task.SMOOTHING
     )
     data = [
-        [torch.from_numpy(part).long() for part in batch]
+        [torch.from_numpy(part).long().to(device) for part in batch]
         for batch in zip(*task.batches(case), strict=True)
     ]
 
@@ -71,13 +74,21 @@ def prepare(case, **options):
         for step in range(steps):
             source, target, labels = data[step % len(data)]
             optimizer.zero_grad()
-            logits = model(source, target)
-            loss = loss_of(logits.flatten(0, 1), labels.flatten())
+            with _precision(case, device):
+                logits = model(source, target)
+                loss = loss_of(logits.flatten(0, 1), labels.flatten())
             loss.backward()
             optimizer.step()
         return loss.item()
 
     return run
+
+
+def _precision(case, device):
+    """Returns a context in which products have the dtype of the case."""
+    if case.get("dtype", "float32") == "float32":
+        return contextlib.nullcontext()
+    return torch.autocast(device, getattr(torch, case["dtype"]))
 
 
 def _sinusoid(length, width):

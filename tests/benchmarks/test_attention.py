@@ -77,7 +77,7 @@ def test_remeasured_case_replaces_the_old_one(tmp_path, monkeypatch):
         names = [entry["name"] for entry in one["contestants"]]
         assert names == [contestant.name for contestant in HERE]
 
-    def measured_again(plan, cases, contestants, rounds, log):
+    def measured_again(plan, cases, contestants, rounds, **options):
         assert [case["name"] for case in cases] == [causal[1]]
         assert contestants == HERE
         entries = [

@@ -1,0 +1,1 @@
+"""Attention on a GPU, in bfloat16 and float32."""

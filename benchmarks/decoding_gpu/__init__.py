@@ -1,0 +1,1 @@
+"""Decoding of an encoder-decoder Transformer on a GPU."""

@@ -1,0 +1,1 @@
+"""The training step of an encoder-decoder Transformer on a GPU."""
