@@ -92,7 +92,7 @@ def table(page, first):
 
 # Packages that a guide or a script imports on every backend.
 IMPORTS = {
-    "blind_row_transformers": "torch",
+    "fully_masked_transformers": "torch",
     "export_from_torch": "tensorflow",
     "migrating.md": "torch",
     "text.md": "tensorflow",
@@ -158,7 +158,7 @@ def test_said_parses_expected_output():
 WHY = sorted((GUIDES / "why").glob("*.py"))
 NEEDS = {
     "attentions_empty": "torch",
-    "blind_row_torch": "torch",
+    "fully_masked_torch": "torch",
     "export_from_torch": "torch",
     "tgt_is_causal": "torch",
 }

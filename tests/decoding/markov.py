@@ -1,4 +1,4 @@
-"""A model that decodes from a table: the likeliest stand-in for a real one."""
+"""A model that decodes from a table of logits, in place of a real one."""
 
 import keras
 import numpy as np
@@ -35,11 +35,11 @@ class Markov:
         return DecodingState(kinds, (), tokens)
 
     def decode_step(self, tokens, state):
-        """Looks the logits up, and counts how often Python comes by."""
+        """Looks the logits up, and counts the calls in Python."""
         self.steps += 1
         kinds, size, _ = self.variables[0].shape
         rows = ops.reshape(self.variables[0], (kinds * size, size))
-        # The hypotheses of one source stand side by side.
+        # The hypotheses of one source are adjacent rows.
         beams = tokens.shape[0] // state.memory.shape[0]
         memory = ops.repeat(state.memory, beams, axis=0)
         index = memory[:, None] * size + tokens

@@ -42,8 +42,8 @@ class Tree:
     def of(cls, probabilities, size, **ids):
         """Makes one tree of {tokens before: {next token: probability}}.
 
-        What is missing to 1 goes to pad, which is never generated. Behind
-        tokens that are not named, nothing is known: the logits are NaN.
+        The rest of the probability goes to pad, which is never generated. After
+        tokens that are not listed the logits are NaN.
         """
         nodes = {before: node for node, before in enumerate(probabilities)}
         table = np.zeros((len(nodes) + 1, size))
@@ -60,7 +60,7 @@ class Tree:
             return cls(np.log(table)[None], children, **ids)
 
     def start_decoding(self, inputs, max_new_tokens):
-        """Stands in front of the root of each source's tree."""
+        """Starts before the root of each source's tree."""
         rows = ops.shape(inputs)[0]
         tokens = ops.full((rows, 1), self.start_id, dtype="int32")
         before = {"node": ops.full((rows,), -1, dtype="int32")}

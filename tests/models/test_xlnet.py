@@ -60,7 +60,7 @@ def log_softmax(logits):
 
 
 @every_form
-def test_a_token_changes_the_guesses_behind_it_in_the_order_only(form):
+def test_a_token_only_changes_predictions_after_it_in_the_order(form):
     model = tiny(form)
     before = predict(model, IDS)
     for row, position in itertools.product(range(2), range(6)):

@@ -21,7 +21,7 @@ writes their pages, with outputs, figures and downloads, to `docs/tutorials`.
   rewrite          the same for all
   list             list the tutorials and the state of their pages
 
-With QUICK=1 a tutorial runs only a few steps, and its page says so."""
+With QUICK=1 a tutorial runs only a few steps, and its page states that."""
 
 
 def main(arguments):

@@ -25,7 +25,7 @@ def build(script, backend, quick=False, pages=PAGES, say=lambda line: None):
     Args:
         script: path of the tutorial.
         backend: str. The backend of Keras.
-        quick: bool. Run with QUICK=1; the page says so.
+        quick: bool. Run with QUICK=1; the page states it.
         pages: path. The folder of all tutorial pages.
         say: callable on a str, for progress messages. Default: no messages.
 

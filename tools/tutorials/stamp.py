@@ -1,4 +1,4 @@
-"""Stamps that record the run behind a page."""
+"""Stamps that record the run that produced a page."""
 
 import datetime
 import json

@@ -18,7 +18,7 @@ def describe(bias):
     """Describes the biases of the last query in the first head."""
     bias = ops.convert_to_numpy(ops.cast(bias, "float32"))[0, 0, -1]
     same = np.sum(bias[1:] == bias[:-1])
-    return f"{same} of {LENGTH} keys are as far as the one behind them"
+    return f"{same} of {LENGTH} keys have the same bias as the next one"
 
 
 print(f"keras {keras.__version__} on {keras.backend.backend()}")

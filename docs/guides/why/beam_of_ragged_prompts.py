@@ -76,7 +76,7 @@ def ours(prompts):
 
 def describe(best):
     alone, batched = best([LONG]), best([LONG, SHORT])
-    return f"p = {alone:.3f} alone, p = {batched:.3f} beside a shorter prompt"
+    return f"p = {alone:.3f} alone, p = {batched:.3f} with a shorter prompt"
 
 
 print(f"keras {keras.__version__} on {keras.backend.backend()}")

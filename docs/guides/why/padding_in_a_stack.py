@@ -37,7 +37,8 @@ def describe(found):
     ]
     text = ", ".join(map(str, clean)) or "none"
     return (
-        f"layers that see none: {text}; in the worst {max(found):.0%} is on it"
+        f"layers without leaks: {text}; "
+        f"in the worst layer {max(found):.0%} on padding"
     )
 
 

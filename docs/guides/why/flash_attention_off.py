@@ -38,7 +38,7 @@ flag = requested(
 )
 print(
     "theirs: flash_attention=False is",
-    f"handed on as {flag}{': the backend chooses' if flag is None else ''}",
+    f"passed on as {flag}{': the backend chooses' if flag is None else ''}",
 )
 kernel = requested(
     keras_attn.layers.MultiHeadAttention, ours, "attend_sanitized", "kernel"
