@@ -6,14 +6,14 @@ import weakref
 
 import keras
 
-from keras_attn.backend.capturing.cleaning import clean
+from keras_attn.backend.capturing.codegen import generate_step
 from keras_attn.backend.capturing.nest import (
     flattener,
     packer,
     structure,
 )
+from keras_attn.backend.capturing.simplify import simplify
 from keras_attn.backend.capturing.tracing import trace
-from keras_attn.backend.capturing.writing import write
 
 if keras.backend.backend() == "torch":
     import torch
@@ -181,14 +181,14 @@ class _Run:
             return flattener(results)(results)
 
         module = trace(flat, self.variables, leaves, name)
-        clean(module.graph)
+        simplify(module.graph)
         first = len(self.variables)
         moving = range(first, first + len(leaves) - given)
         return self.make(module, moving), packer(results)
 
 
 def _compile(module, moving):
-    """Compiles a graph with `torch.compile`; same interface as `write`."""
+    """Compiles a graph with `torch.compile`; called like `generate_step`."""
     module.recompile()
     program = torch.compile(module, dynamic=False)
 
@@ -200,7 +200,7 @@ def _compile(module, moving):
     return bind
 
 
-_MAKERS = {"captured": write, "compiled": _compile}
+_MAKERS = {"captured": generate_step, "compiled": _compile}
 
 
 def _captures_of(owner, key, signature, variables):

@@ -4,13 +4,13 @@ import operator
 
 import keras
 
-from keras_attn.backend.capturing.flattening import drop_token_axis
-from keras_attn.backend.capturing.storages import (
-    Written,
+from keras_attn.backend.capturing.alias_analysis import (
+    AliasAnalysis,
     is_tensor,
-    memory,
     overwritten,
+    storages,
 )
+from keras_attn.backend.capturing.squeeze_token_axis import squeeze_token_axis
 
 if keras.backend.backend() == "torch":
     import torch
@@ -20,7 +20,7 @@ if keras.backend.backend() == "torch":
     aten = torch.ops.aten
 
 
-def clean(graph):
+def simplify(graph):
     """Rewrites a graph in place so that it needs fewer operations.
 
     Drops casts, views and reshapes that change nothing; merges common
@@ -32,28 +32,28 @@ def clean(graph):
         graph: `torch.fx.Graph` from `trace`, with fake values in its nodes'
             metadata.
     """
-    _drop_idle(graph)
-    _join_reshapes(graph)
-    _merge_equal(graph)
-    _add_bias_in_product(graph)
-    drop_token_axis(graph)
-    _join_reshapes(graph)
-    _merge_equal(graph)
-    _drop_unused(graph)
+    _eliminate_no_ops(graph)
+    _merge_reshapes(graph)
+    _eliminate_common_subexpressions(graph)
+    _fuse_bias(graph)
+    squeeze_token_axis(graph)
+    _merge_reshapes(graph)
+    _eliminate_common_subexpressions(graph)
+    _eliminate_dead_code(graph)
 
 
-def _drop_idle(graph):
+def _eliminate_no_ops(graph):
     for node in list(graph.nodes):
         # What `torch.no_grad` is traced to; private, as of PyTorch 2.13.0.
         if node.target is torch._C._set_grad_enabled:
             # The whole graph runs without gradients.
             graph.erase_node(node)
-        elif node.op == "call_function" and _is_idle(node):
+        elif node.op == "call_function" and _is_no_op(node):
             node.replace_all_uses_with(node.args[0])
             graph.erase_node(node)
 
 
-def _is_idle(node):
+def _is_no_op(node):
     if not is_tensor(node) or not node.args or not _is_node(node.args[0]):
         return False
     before, after = node.args[0].meta.get("val"), node.meta["val"]
@@ -79,33 +79,33 @@ def _is_idle(node):
     )
 
 
-def _join_reshapes(graph):
-    written = Written(graph)
+def _merge_reshapes(graph):
+    aliases = AliasAnalysis(graph)
     for node in graph.nodes:
         while (
             node.target is aten.reshape.default
             and node.args[0].target is aten.reshape.default
-            and not written.touches(node)
-            and not written.touches(node.args[0])
-            and not written.touches(node.args[0].args[0])
+            and not aliases.is_written(node)
+            and not aliases.is_written(node.args[0])
+            and not aliases.is_written(node.args[0].args[0])
         ):
             node.replace_input_with(node.args[0], node.args[0].args[0])
-    _drop_idle(graph)
+    _eliminate_no_ops(graph)
 
 
-def _merge_equal(graph):
-    written = Written(graph)
+def _eliminate_common_subexpressions(graph):
+    aliases = AliasAnalysis(graph)
     versions = {}
     seen = {}
     for node in list(graph.nodes):
         for target in overwritten(node):
-            for storage in memory(target):
+            for storage in storages(target):
                 versions[storage] = versions.get(storage, 0) + 1
         if not _is_pure(node):
             continue
-        sources = set().union(*map(memory, node.all_input_nodes))
-        fresh = memory(node) - sources
-        if fresh & (written.places | written.returned):
+        sources = set().union(*map(storages, node.all_input_nodes))
+        fresh = storages(node) - sources
+        if fresh & (aliases.written | aliases.returned):
             continue
         read = {}
         # A view shows the memory's values when it is read, not when it was
@@ -124,7 +124,7 @@ def _merge_equal(graph):
             graph.erase_node(node)
 
 
-def _add_bias_in_product(graph):
+def _fuse_bias(graph):
     """Fuses x W + b into one `addmm`, in dtypes where rounding is harmless."""
     for node in list(graph.nodes):
         if node.target is not aten.add.Tensor or node.kwargs:
@@ -146,7 +146,7 @@ def _add_bias_in_product(graph):
         node.replace_all_uses_with(result)
         graph.erase_node(node)
         graph.erase_node(product)
-    _drop_idle(graph)
+    _eliminate_no_ops(graph)
 
 
 def _fits(rows, matrix, bias):
@@ -169,7 +169,7 @@ def _new(graph, target, *args):
     return node
 
 
-def _drop_unused(graph):
+def _eliminate_dead_code(graph):
     for node in reversed(list(graph.nodes)):
         if not node.users and (_is_pure(node) or node.op == "get_attr"):
             graph.erase_node(node)

@@ -1,9 +1,9 @@
 """Finds loop-invariant nodes of a graph."""
 
-from keras_attn.backend.capturing.storages import Written, is_tensor
+from keras_attn.backend.capturing.alias_analysis import AliasAnalysis, is_tensor
 
 
-def constant_nodes(graph, moving):
+def loop_invariant_nodes(graph, moving):
     """Finds the nodes whose values are the same in all steps of a run.
 
     They depend only on weights, fixed arguments and constants: a reshaped
@@ -18,7 +18,7 @@ def constant_nodes(graph, moving):
     Returns:
         Set of nodes, including the inputs that do not change.
     """
-    written = Written(graph)
+    aliases = AliasAnalysis(graph)
     found = set()
     inputs = 0
     for node in graph.nodes:
@@ -31,26 +31,26 @@ def constant_nodes(graph, moving):
         elif (
             node.op == "call_function"
             and all(argument in found for argument in node.all_input_nodes)
-            and not written.escapes(node)
+            and not aliases.escapes(node)
         ):
             found.add(node)
     return found
 
 
-def idle_choices(graph, constant):
+def redundant_selects(graph, constant):
     """Finds `where` nodes that change nothing if their condition is all True.
 
     Source masks are the same in all steps, and most of them mask nothing.
 
     Args:
         graph: `torch.fx.Graph`.
-        constant: set of nodes, from `constant_nodes`.
+        constant: set of nodes, from `loop_invariant_nodes`.
 
     Returns:
         Dict from each `where` with a constant condition to the node that it
         would equal.
     """
-    written = Written(graph)
+    aliases = AliasAnalysis(graph)
     found = {}
     for node in graph.nodes:
         # Private: overloads have no public reference to their operator,
@@ -64,8 +64,8 @@ def idle_choices(graph, constant):
         if (
             condition in constant
             and is_tensor(chosen)
-            and not written.touches(chosen)
-            and not written.escapes(node)
+            and not aliases.is_written(chosen)
+            and not aliases.escapes(node)
             and _alike(chosen.meta["val"], node.meta["val"])
         ):
             found[node] = chosen

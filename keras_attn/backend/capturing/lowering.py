@@ -22,7 +22,7 @@ _FUNCTIONS = (
 _METHODS = ("expand index_copy_ permute reshape squeeze view").split()
 
 
-def fast_call(node):
+def lower(node):
     """Returns the fastest Python function that computes a node.
 
     Args:

@@ -6,7 +6,7 @@ def is_tensor(node):
     return hasattr(node.meta.get("val"), "untyped_storage")
 
 
-def memory(node):
+def storages(node):
     """Returns the identifiers of the storages of a node's tensors, a set."""
     value = node.meta.get("val")
     values = value if isinstance(value, (list, tuple)) else [value]
@@ -33,7 +33,7 @@ def overwritten(node):
     ]
 
 
-class Written:
+class AliasAnalysis:
     """Storages that a graph writes into and those that it returns.
 
     Args:
@@ -41,19 +41,19 @@ class Written:
     """
 
     def __init__(self, graph):
-        self.places = set()
+        self.written = set()
         self.returned = set()
         for node in graph.nodes:
             for target in overwritten(node):
-                self.places |= memory(target)
+                self.written |= storages(target)
             if node.op == "output":
                 for result in node.all_input_nodes:
-                    self.returned |= memory(result)
+                    self.returned |= storages(result)
 
-    def touches(self, node):
+    def is_written(self, node):
         """Returns whether the graph writes into any of the node's memory."""
-        return bool(memory(node) & self.places)
+        return bool(storages(node) & self.written)
 
     def escapes(self, node):
         """Returns whether the graph or its caller may write to the node."""
-        return bool(memory(node) & (self.places | self.returned))
+        return bool(storages(node) & (self.written | self.returned))

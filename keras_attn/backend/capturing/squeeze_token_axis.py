@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_attn.backend.capturing.storages import Written, is_tensor
+from keras_attn.backend.capturing.alias_analysis import AliasAnalysis, is_tensor
 
 if keras.backend.backend() == "torch":
     import torch
@@ -26,7 +26,7 @@ if keras.backend.backend() == "torch":
     }
 
 
-def drop_token_axis(graph):
+def squeeze_token_axis(graph):
     """Rewrites operations on (R, 1, D) to (R, D), in place.
 
     Products work on matrices; between them, tensors would be reshaped
@@ -37,10 +37,10 @@ def drop_token_axis(graph):
         graph: `torch.fx.Graph` from `trace`, with fake values in its nodes'
             metadata.
     """
-    written = Written(graph)
+    aliases = AliasAnalysis(graph)
     for node in list(graph.nodes):
-        if written.touches(node) or any(
-            map(written.touches, node.all_input_nodes)
+        if aliases.is_written(node) or any(
+            map(aliases.is_written, node.all_input_nodes)
         ):
             continue
         if node.target in _ALONG and _is_single(node):

@@ -5,17 +5,17 @@ import operator
 
 import keras
 
-from keras_attn.backend.capturing.fast_calls import fast_call
-from keras_attn.backend.capturing.hoisting import (
-    constant_nodes,
-    idle_choices,
+from keras_attn.backend.capturing.loop_invariants import (
+    loop_invariant_nodes,
+    redundant_selects,
 )
+from keras_attn.backend.capturing.lowering import lower
 
 if keras.backend.backend() == "torch":
     from torch.fx import Node
 
 
-def write(module, moving):
+def generate_step(module, moving):
     """Generates a function that binds the weights and returns a step function.
 
         def bind(w0, w1, ...):
@@ -38,33 +38,33 @@ def write(module, moving):
     Returns:
         The function `bind`.
     """
-    return _Writer(module, moving).function()
+    return _Codegen(module, moving).function()
 
 
-class _Writer:
+class _Codegen:
     def __init__(self, module, moving):
         self.module = module
         self.graph = module.graph
         self.moving = moving
         self.scope = {"inf": float("inf"), "nan": float("nan")}
-        self.numbers = itertools.count()
-        self.constant = constant_nodes(self.graph, moving)
-        self.same = {}
+        self.counter = itertools.count()
+        self.constant = loop_invariant_nodes(self.graph, moving)
+        self.replaced = {}
 
     def function(self):
         inputs = [n for n in self.graph.nodes if n.op == "placeholder"]
         names = [node.name for node in inputs]
-        new = [names[number] for number in self.moving]
-        same = [name for name in names if name not in new]
-        lines = [f"def bind({', '.join(same)}):"]
+        step_inputs = [names[index] for index in self.moving]
+        bound = [name for name in names if name not in step_inputs]
+        lines = [f"def bind({', '.join(bound)}):"]
         lines += self._body(lambda node: node in self.constant, 1, {})
-        lines += self._step("step", new)
-        self.same = idle_choices(self.graph, self.constant)
-        if self.same:
-            lines += self._step("plain_step", new)
-            conditions = {node.args[0].name: None for node in self.same}
-            seen = " and ".join(f"{name}.all()" for name in conditions)
-            lines.append(f"    if {seen}: return plain_step")
+        lines += self._step("step", step_inputs)
+        self.replaced = redundant_selects(self.graph, self.constant)
+        if self.replaced:
+            lines += self._step("plain_step", step_inputs)
+            conditions = {node.args[0].name: None for node in self.replaced}
+            unmasked = " and ".join(f"{name}.all()" for name in conditions)
+            lines.append(f"    if {unmasked}: return plain_step")
         lines.append("    return step")
         exec("\n".join(lines), self.scope)
         return self.scope["bind"]
@@ -75,12 +75,12 @@ class _Writer:
             f"    def {name}({', '.join(inputs)}):",
             *self._body(
                 lambda node: (
-                    node not in self.constant and node not in self.same
+                    node not in self.constant and node not in self.replaced
                 ),
                 2,
                 self._last_uses(),
             ),
-            f"        return {self._text(tuple(output.args[0]))}",
+            f"        return {self._source(tuple(output.args[0]))}",
         ]
 
     def _body(self, belongs, depth, last_uses):
@@ -102,37 +102,37 @@ class _Writer:
         """Returns, for each node, the tensors of the step last used there."""
         last = {}
         for node in self.graph.nodes:
-            if node in self.constant or node in self.same:
+            if node in self.constant or node in self.replaced:
                 continue
             if node.op == "call_function":
                 last[node] = node
             if node.op in ("call_function", "output"):
                 for used in node.all_input_nodes:
-                    last[self._meant(used)] = node
+                    last[self._resolve(used)] = node
         found = {}
         for used, node in last.items():
             if used not in self.constant:
                 found.setdefault(node, []).append(used)
         return found
 
-    def _meant(self, node):
-        while node in self.same:
-            node = self.same[node]
+    def _resolve(self, node):
+        while node in self.replaced:
+            node = self.replaced[node]
         return node
 
     def _call(self, node):
         if node.target is operator.getitem:
-            return f"{self._text(node.args[0])}[{self._text(node.args[1])}]"
-        function, args, kwargs = fast_call(node)
-        words = [self._text(value) for value in args]
-        words += [f"{key}={self._text(v)}" for key, v in kwargs.items()]
-        return f"{self._global(function)}({', '.join(words)})"
+            return f"{self._source(node.args[0])}[{self._source(node.args[1])}]"
+        function, args, kwargs = lower(node)
+        arguments = [self._source(value) for value in args]
+        arguments += [f"{key}={self._source(v)}" for key, v in kwargs.items()]
+        return f"{self._global(function)}({', '.join(arguments)})"
 
-    def _text(self, value):
+    def _source(self, value):
         if isinstance(value, Node):
-            return self._meant(value).name
+            return self._resolve(value).name
         if isinstance(value, (list, tuple)):
-            inside = "".join(f"{self._text(item)}, " for item in value)
+            inside = "".join(f"{self._source(item)}, " for item in value)
             return f"({inside})" if isinstance(value, tuple) else f"[{inside}]"
         if value is None or isinstance(value, (bool, int, float, str)):
             return repr(value)
@@ -142,6 +142,6 @@ class _Writer:
         for name, known in self.scope.items():
             if known is value:
                 return name
-        name = f"g{next(self.numbers)}"
+        name = f"g{next(self.counter)}"
         self.scope[name] = value
         return name
