@@ -28,6 +28,9 @@ ROOT = pathlib.Path(__file__).parents[1]
 # Size of the files that run in one process, in bytes. Compiled programs stay in
 # memory until the process ends.
 PART_BYTES = 45_000
+# Folders that take long for their size: the browser opens every page of the
+# site. They start first, so that no worker waits for them at the end.
+FIRST = ("tests/site",)
 # pytest's status if no test was selected: all of them run on another backend.
 NO_TESTS = 5
 COVERAGE = (
@@ -44,7 +47,7 @@ def main(arguments):
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--backends", nargs="+", required=True)
-    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--workers", type=int, default=3)
     parser.add_argument(
         "--tests",
         default="tests",
@@ -102,7 +105,7 @@ def find_tests(words):
 
 
 def parts_of(files):
-    """Splits tests into parts, each of one folder, the largest first.
+    """Splits tests into parts, each of one folder, the longest first.
 
     Args:
         files: list of str, from `find_tests`.
@@ -124,7 +127,10 @@ def parts_of(files):
         for index, some in enumerate(filter(None, split)):
             name = folder if number == 1 else f"{folder} {index + 1}/{number}"
             parts.append((name, some))
-    return sorted(parts, key=lambda part: -sum(map(_bytes, part[1])))
+    return sorted(
+        parts,
+        key=lambda part: (part[0] not in FIRST, -sum(map(_bytes, part[1]))),
+    )
 
 
 def _bytes(file):

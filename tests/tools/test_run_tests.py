@@ -111,6 +111,7 @@ def test_parts_contain_every_file_once():
     parts = run_tests.parts_of(files)
     assert sorted(file for _, some in parts for file in some) == files
     assert len({name for name, _ in parts}) == len(parts)
+    assert parts[0][0] == "tests/site"
     for _, some in parts:
         assert len({os.path.dirname(file) for file in some}) == 1
 
