@@ -6,9 +6,8 @@
 BACKENDS ?= tensorflow jax torch
 # Folders, files, patterns and pytest options.
 TESTS ?= tests
-# How many parts of `make test` run in parallel: one more than CI has cores,
-# since a part waits for files, subprocesses and the browser at times.
-WORKERS ?= 3
+# How many parts of `make test` run in parallel.
+WORKERS ?= 2
 # The tests and the backend of `make check`.
 CHECK ?= tests/backend tests/blocks tests/layers tests/ops tests/test_cache.py \
 	tests/test_architecture.py tests/test_docstrings.py tests/test_promises.py
