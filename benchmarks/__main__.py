@@ -21,6 +21,7 @@ TABLES = (
     "projections",
     "decoding",
     "decoding_gpu",
+    "step_capture",
     "segment_memory",
 )
 DOCS = pathlib.Path(__file__).parents[1] / "docs/benchmarks"

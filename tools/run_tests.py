@@ -105,7 +105,9 @@ def find_tests(words):
 
 
 def parts_of(files):
-    """Splits tests into parts, each of one folder, the longest first.
+    """Splits tests into parts, each of one folder, in the order of their start.
+
+    The folders `FIRST` start first, then the largest parts.
 
     Args:
         files: list of str, from `find_tests`.
@@ -129,7 +131,10 @@ def parts_of(files):
             parts.append((name, some))
     return sorted(
         parts,
-        key=lambda part: (part[0] not in FIRST, -sum(map(_bytes, part[1]))),
+        key=lambda part: (
+            part[0].split()[0] not in FIRST,
+            -sum(map(_bytes, part[1])),
+        ),
     )
 
 

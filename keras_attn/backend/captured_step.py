@@ -192,9 +192,9 @@ def _compile(module, moving):
     module.recompile()
     program = torch.compile(module, dynamic=False)
 
-    def bind(*constant):
-        values = list(constant[: moving.start])
-        given = list(constant[moving.start :])
+    def bind(*bound):
+        values = list(bound[: moving.start])
+        given = list(bound[moving.start :])
         return lambda *leaves: program(values, [*leaves, *given])
 
     return bind

@@ -48,7 +48,7 @@ class _Codegen:
         self.moving = moving
         self.scope = {"inf": float("inf"), "nan": float("nan")}
         self.counter = itertools.count()
-        self.constant = loop_invariant_nodes(self.graph, moving)
+        self.invariant = loop_invariant_nodes(self.graph, moving)
         self.replaced = {}
 
     def function(self):
@@ -57,9 +57,9 @@ class _Codegen:
         step_inputs = [names[index] for index in self.moving]
         bound = [name for name in names if name not in step_inputs]
         lines = [f"def bind({', '.join(bound)}):"]
-        lines += self._body(lambda node: node in self.constant, 1, {})
+        lines += self._body(lambda node: node in self.invariant, 1, {})
         lines += self._step("step", step_inputs)
-        self.replaced = redundant_selects(self.graph, self.constant)
+        self.replaced = redundant_selects(self.graph, self.invariant)
         if self.replaced:
             lines += self._step("plain_step", step_inputs)
             conditions = {node.args[0].name: None for node in self.replaced}
@@ -75,7 +75,7 @@ class _Codegen:
             f"    def {name}({', '.join(inputs)}):",
             *self._body(
                 lambda node: (
-                    node not in self.constant and node not in self.replaced
+                    node not in self.invariant and node not in self.replaced
                 ),
                 2,
                 self._last_uses(),
@@ -102,7 +102,7 @@ class _Codegen:
         """Returns, for each node, the tensors of the step last used there."""
         last = {}
         for node in self.graph.nodes:
-            if node in self.constant or node in self.replaced:
+            if node in self.invariant or node in self.replaced:
                 continue
             if node.op == "call_function":
                 last[node] = node
@@ -111,7 +111,7 @@ class _Codegen:
                     last[self._resolve(used)] = node
         found = {}
         for used, node in last.items():
-            if used not in self.constant:
+            if used not in self.invariant:
                 found.setdefault(node, []).append(used)
         return found
 

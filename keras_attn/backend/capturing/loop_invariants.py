@@ -37,18 +37,18 @@ def loop_invariant_nodes(graph, moving):
     return found
 
 
-def redundant_selects(graph, constant):
+def redundant_selects(graph, invariant):
     """Finds `where` nodes that change nothing if their condition is all True.
 
     Source masks are the same in all steps, and most of them mask nothing.
 
     Args:
         graph: `torch.fx.Graph`.
-        constant: set of nodes, from `loop_invariant_nodes`.
+        invariant: set of nodes, from `loop_invariant_nodes`.
 
     Returns:
-        Dict from each `where` with a constant condition to the node that it
-        would equal.
+        Dict from each `where` with a loop-invariant condition to the node that
+        it would equal.
     """
     aliases = AliasAnalysis(graph)
     found = {}
@@ -56,13 +56,13 @@ def redundant_selects(graph, constant):
         # Private: overloads have no public reference to their operator,
         # as of PyTorch 2.13.0.
         packet = getattr(node.target, "_overloadpacket", None)
-        if packet is None or packet.__name__ != "where" or node in constant:
+        if packet is None or packet.__name__ != "where" or node in invariant:
             continue
         if len(node.args) < 3 or node.args[1] not in node.all_input_nodes:
             continue
         condition, chosen = node.args[:2]
         if (
-            condition in constant
+            condition in invariant
             and is_tensor(chosen)
             and not aliases.is_written(chosen)
             and not aliases.escapes(node)

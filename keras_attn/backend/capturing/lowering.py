@@ -1,4 +1,4 @@
-"""Fast Python functions for the operations of a graph."""
+"""Lowers the operations of a graph to fast Python functions."""
 
 import keras
 

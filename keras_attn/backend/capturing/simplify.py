@@ -23,10 +23,10 @@ if keras.backend.backend() == "torch":
 def simplify(graph):
     """Rewrites a graph in place so that it needs fewer operations.
 
-    Drops casts, views and reshapes that change nothing; merges common
-    subexpressions; fuses a product with the bias added to it; drops the token
-    axis of size 1 between products; removes unused nodes. Writes keep their
-    order and target.
+    Eliminates casts, views and reshapes that change nothing, common
+    subexpressions and dead code; fuses a product with the bias added to it;
+    drops the token axis of size 1 between products. Writes keep their order
+    and target.
 
     Args:
         graph: `torch.fx.Graph` from `trace`, with fake values in its nodes'
@@ -67,9 +67,9 @@ def _is_no_op(node):
     if name is not aten.to:
         return False
     # Private: operators have no public signature, as of PyTorch 2.13.0.
-    asked = {a.name for a in node.target._schema.arguments} & {"copy"}
+    has_copy = {a.name for a in node.target._schema.arguments} & {"copy"}
     copies = node.kwargs.get("copy", False) or (
-        asked and any(value is True for value in node.args[1:])
+        has_copy and any(value is True for value in node.args[1:])
     )
     return (
         not copies
@@ -135,7 +135,7 @@ def _fuse_bias(graph):
         if product.target not in (aten.matmul.default, aten.mm.default):
             continue
         rows, matrix = product.args
-        if len(product.users) > 1 or not _fits(rows, matrix, bias):
+        if len(product.users) > 1 or not _is_fusible(rows, matrix, bias):
             continue
         shape = list(node.meta["val"].shape)
         width = matrix.meta["val"].shape[0]
@@ -149,7 +149,7 @@ def _fuse_bias(graph):
     _eliminate_no_ops(graph)
 
 
-def _fits(rows, matrix, bias):
+def _is_fusible(rows, matrix, bias):
     rows, matrix, bias = (x.meta["val"] for x in (rows, matrix, bias))
     # In half precision, `addmm` would round the sum once instead of twice.
     return (

@@ -75,10 +75,10 @@ def _flatten(graph, node):
         args, kwargs = map_arg(
             (node.args, node.kwargs), lambda x: flat.get(x, x)
         )
-        made = graph.call_function(node.target, args, kwargs)
-        made.meta["val"] = _value(node.meta["val"])
+        squeezed = graph.call_function(node.target, args, kwargs)
+        squeezed.meta["val"] = _value(node.meta["val"])
         shape = list(_shape(node))
-        result = graph.call_function(aten.reshape.default, (made, shape))
+        result = graph.call_function(aten.reshape.default, (squeezed, shape))
         result.meta["val"] = node.meta["val"]
     node.replace_all_uses_with(result)
     graph.erase_node(node)

@@ -1,0 +1,1 @@
+"""Parts of the step capture on PyTorch."""
