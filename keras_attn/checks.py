@@ -15,6 +15,62 @@ def positive_int(name, value):
     return value
 
 
+def integer(name, value, least=None, most=None):
+    """Returns `value` if it is an int in [least, most], else raises."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError(
+            f"`{name}` must be an integer. Received: {name}={value!r}"
+        )
+    if least is not None and value < least:
+        raise ValueError(
+            f"`{name}` must be at least {least}. Received: {name}={value!r}"
+        )
+    if most is not None and value > most:
+        raise ValueError(
+            f"`{name}` must be at most {most}. Received: {name}={value!r}"
+        )
+    return value
+
+
+def boolean(name, value):
+    """Returns `value` if it is a bool, else raises ValueError."""
+    if not isinstance(value, bool):
+        raise ValueError(
+            f"`{name}` must be True or False. Received: {name}={value!r}"
+        )
+    return value
+
+
+def string(name, value):
+    """Returns `value` if it is a str, else raises ValueError."""
+    if not isinstance(value, str):
+        raise ValueError(f"`{name}` must be a str. Received: {name}={value!r}")
+    return value
+
+
+def instance(name, value, types, expected):
+    """Returns `value` if it is an instance of `types`, else raises.
+
+    `expected` names the types in the message: "a `Visibility`".
+    """
+    if not isinstance(value, types):
+        raise ValueError(
+            f"`{name}` must be {expected}. "
+            f"Received: {name} of type {type(value).__name__}"
+        )
+    return value
+
+
+def tensor(name, value, expected="a tensor or an array"):
+    """Returns `value` if it has a shape and a dtype, else raises."""
+    if not hasattr(value, "shape") or not hasattr(value, "dtype"):
+        raise ValueError(
+            f"`{name}` must be {expected}. "
+            f"Received: {name} of type {type(value).__name__}"
+        )
+    return value
+
+
 def positive(name, value):
     """Returns `value` if it is a finite number > 0, else raises ValueError."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
