@@ -7,6 +7,38 @@ if keras.backend.backend() == "torch":
 
     # Experimental, without a public name, as of PyTorch 2.13.0.
     from torch.fx.experimental.proxy_tensor import make_fx
+    from torch.overrides import TorchFunctionMode
+
+    # Private: it has no public name as of PyTorch 2.13.0.
+    _untraced = torch._C.DisableTorchFunction
+    _ATTRIBUTES = {
+        torch.Tensor.device.__get__,
+        torch.Tensor.dtype.__get__,
+        torch.Tensor.is_meta.__get__,
+        torch.Tensor.ndim.__get__,
+        torch.Tensor.shape.__get__,
+    }
+
+    class _SkipConversions(TorchFunctionMode):
+        """Skips conversions to the dtype or device that a tensor has already.
+
+        Keras 3.15.1 converts each operand of each operation: it compares the
+        device with a str, which never equals a `torch.device`. Tracing these
+        conversions takes a third of the time of a capture.
+        """
+
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            if func in _ATTRIBUTES:
+                with _untraced():
+                    return func(*args)
+            if func is torch.Tensor.to and len(args) == 2 and not kwargs:
+                x, kind = args
+                kind = torch.device(kind) if isinstance(kind, str) else kind
+                with _untraced():
+                    if kind in (x.dtype, x.device):
+                        return x
+            return func(*args, **(kwargs or {}))
+
 
 _WAY_OUT = (
     'A model whose `torch_steps` is "plain" has its steps run as they are.'
@@ -36,7 +68,8 @@ def trace(function, variables, arguments, name):
 
     def stateless(values, arguments):
         mapping = list(zip(variables, values, strict=True))
-        with keras.StatelessScope(state_mapping=mapping):
+        # First, because the scope converts the values of all variables.
+        with _SkipConversions(), keras.StatelessScope(state_mapping=mapping):
             return function(*arguments)
 
     # One new tensor per argument: arguments that share memory in this call may
