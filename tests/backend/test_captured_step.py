@@ -43,6 +43,29 @@ def test_other_backends_return_function_unchanged():
 
 
 @torch_only
+def test_only_conversions_that_change_a_tensor_are_traced():
+    from keras_attn.backend.capturing.tracing import trace
+
+    weight = keras.Variable(np.ones(2, "float32"))
+
+    def step(x):
+        total = ops.add(ops.multiply(x, weight), x)
+        return [ops.cast(ops.cast(total, "float32"), "float16")]
+
+    x = _tensor([1.0, 2.0])
+    module = trace(step, [weight], [x], "`step`")
+    targets = [n.target for n in module.graph.nodes if n.op == "call_function"]
+    assert [str(target) for target in targets] == [
+        "aten.multiply.Tensor",
+        "aten.add.Tensor",
+        "aten.to.dtype",
+    ]
+    (found,) = module([weight.value], [x])
+    assert found.dtype == torch.float16
+    np.testing.assert_array_equal(ops.convert_to_numpy(found), [2.0, 4.0])
+
+
+@torch_only
 def test_nested_arguments_and_results(captures):
     def step(tokens, state):
         return {
