@@ -33,10 +33,16 @@ from keras_attn.backend.masking import is_statically_false, zero_masked
 from keras_attn.backend.no_gradients import no_gradients
 from keras_attn.backend.pretransposed import pretransposed
 from keras_attn.backend.randomness import random_state, set_random_state
+from keras_attn.backend.replicas import (
+    divide_over_replicas,
+    first_replica,
+    is_replica_mean,
+)
 from keras_attn.backend.scan import scan
 from keras_attn.backend.smoothed_nll import smoothed_nll
 from keras_attn.backend.step_skipping import skip_steps, stop_skipping
 from keras_attn.backend.top_k import argmax_first, top_k
+from keras_attn.backend.unknown_rank import broadcast_from_left, known_shape
 from keras_attn.backend.while_loop import while_loop
 
 __all__ = [
@@ -51,19 +57,24 @@ __all__ = [
     "batched_matmul",
     "blockwise_attention",
     "blockwise_pays",
+    "broadcast_from_left",
     "cached_until_update",
     "compiled",
     "concrete",
+    "divide_over_replicas",
     "drawn_seed",
     "dropout",
+    "first_replica",
     "fused_attention",
     "fused_obstacle",
     "fused_qkv",
     "gather_rows",
+    "is_replica_mean",
     "is_statically_false",
     "kept_seed",
     "keys_by_head",
     "keys_by_slot",
+    "known_shape",
     "no_gradients",
     "no_keys",
     "no_values",

@@ -4,7 +4,17 @@ import keras
 from keras import ops
 
 from keras_attn import checks
+from keras_attn.backend import divide_over_replicas
 from keras_attn.training import token_loss
+
+_REDUCTIONS = (
+    "sum_over_batch_size",
+    "mean",
+    "mean_with_sample_weight",
+    "sum",
+    None,
+    "none",
+)
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -18,8 +28,14 @@ class SequenceCrossentropy(keras.losses.Loss):
     the cross-entropy to (1 - e) one_hot(y) + e / V. The loss of a batch is the
     mean over all tokens whose label is not `pad_id`. Vaswani et al. 2017,
     sec. 5.4, https://arxiv.org/abs/1706.03762; smoothing after Szegedy et al.
-    2016, sec. 7, https://arxiv.org/abs/1512.00567. It equals
-    `torch.nn.CrossEntropyLoss(label_smoothing=e, ignore_index=pad_id)`.
+    2016, sec. 7, https://arxiv.org/abs/1512.00567. With class weights w,
+
+        loss = -(1 - e) w_y log p(y) - (e / V) sum_v w_v log p(v)
+
+    and the mean is weighted: the sum is divided by the sum of w_y. It equals
+    `torch.nn.CrossEntropyLoss(weight=w, label_smoothing=e,
+    ignore_index=pad_id)`. The `class_weight` of `fit` is one weight per row and
+    does not fit labels per token.
 
     Padding has no influence: neither the loss nor its gradient depends on the
     logits at padding positions, even if these are NaN, and their gradient is
@@ -35,11 +51,15 @@ class SequenceCrossentropy(keras.losses.Loss):
         pad_id: int. Label of padding positions, any int, such as -100. Default
             0.
         reduction: reduction of the token losses. "sum_over_batch_size" or
-            "mean" (as in Keras): sum of loss times weight, divided by the
-            number of tokens that are not padding. "mean_with_sample_weight":
-            divided by the sum of their weights. "sum": the sum. None or "none":
-            float32 (B, T), 0 at padding.
+            "mean" (as in Keras): sum of loss times sample weight, divided by
+            the number of tokens that are not padding, or with class weights by
+            the sum of their w_y. "mean_with_sample_weight": divided by the sum
+            of sample weight times w_y. "sum": the sum. None or "none": float32
+            (B, T), 0 at padding.
         name: str.
+        class_weight: weights of the classes, finite and at least 0: a dict of
+            classes to weights, where a missing class has weight 1, or a list or
+            an array of V weights. Default None: 1 for every class.
 
     Call arguments:
         y_true: int (B, T). Labels in [0, V), or `pad_id`. Any other label makes
@@ -52,7 +72,8 @@ class SequenceCrossentropy(keras.losses.Loss):
 
     Raises:
         ValueError: `label_smoothing` outside [0, 1); `pad_id` not an int;
-            labels that are not integers; shapes that do not agree.
+            class weights that are negative, not finite or do not fit V; labels
+            that are not integers; shapes that do not agree.
 
     Examples:
         >>> import numpy as np
@@ -70,36 +91,47 @@ class SequenceCrossentropy(keras.losses.Loss):
         pad_id=0,
         reduction="sum_over_batch_size",
         name="sequence_crossentropy",
+        class_weight=None,
     ):
+        checks.choice("reduction", reduction, _REDUCTIONS)
         super().__init__(name=name, reduction=reduction, dtype="float32")
         self.label_smoothing = checks.fraction(
             "label_smoothing", label_smoothing
         )
         self.pad_id = token_loss.check_pad_id(pad_id)
+        self.class_weight = token_loss.check_class_weight(class_weight)
 
     def __call__(self, y_true, y_pred, sample_weight=None):
         """Returns the reduced loss; see the class docstring."""
         labels, logits = token_loss.read(y_true, y_pred)
         weights = token_loss.weights(labels, self.pad_id, sample_weight)
         losses = self.call(labels, logits)
-        if self.reduction in (None, "none"):
-            return losses * weights
         # A loss with weight 0 may be infinite or NaN.
         losses = ops.where(ops.equal(weights, 0), 0.0, losses * weights)
+        if self.reduction in (None, "none"):
+            return losses
         total = ops.sum(losses)
         if self.reduction == "sum":
-            return total
-        if self.reduction == "mean_with_sample_weight":
-            return ops.divide_no_nan(total, ops.sum(weights))
-        count = ops.sum(ops.cast(ops.not_equal(labels, self.pad_id), "float32"))
-        return ops.divide_no_nan(total, count)
+            return divide_over_replicas(total)
+        if self.reduction != "mean_with_sample_weight":
+            weights = token_loss.weights(labels, self.pad_id)
+        if self.class_weight is not None:
+            table = token_loss.class_weights(self.class_weight, logits)
+            # Padding has weight 0; any other label outside [0, V) gives NaN.
+            index = ops.clip(labels, 0, ops.shape(logits)[-1] - 1)
+            weights = weights * ops.take(table, index)
+        return divide_over_replicas(total, ops.sum(weights))
 
     def call(self, y_true, y_pred):
         """Returns the loss of each token, float32 (B, T), 0 at padding."""
         labels = ops.cast(y_true, "int32")
         visible = ops.not_equal(labels, self.pad_id)
         return token_loss.negative_log_likelihood(
-            labels, y_pred, visible, self.label_smoothing
+            labels,
+            y_pred,
+            visible,
+            self.label_smoothing,
+            token_loss.class_weights(self.class_weight, y_pred),
         )
 
     def get_config(self):
@@ -109,4 +141,17 @@ class SequenceCrossentropy(keras.losses.Loss):
             "pad_id": self.pad_id,
             "reduction": self.reduction,
             "name": self.name,
+            "class_weight": self.class_weight,
         }
+
+    @classmethod
+    def from_config(cls, config):
+        """Creates the loss; JSON files store the keys of a dict as str."""
+        weights = config.get("class_weight")
+        if isinstance(weights, dict):
+            weights = {
+                int(key) if isinstance(key, str) and key.isdigit() else key: w
+                for key, w in weights.items()
+            }
+            config = {**config, "class_weight": weights}
+        return cls(**config)

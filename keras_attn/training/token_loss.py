@@ -1,18 +1,106 @@
 """Labels, weights and log-likelihoods for the loss and the metrics."""
 
+import math
+
+import keras
+import numpy as np
 from keras import ops
 
 from keras_attn import checks
-from keras_attn.backend import smoothed_nll
+from keras_attn.backend import (
+    broadcast_from_left,
+    is_replica_mean,
+    known_shape,
+    smoothed_nll,
+)
+
+_INT32 = np.iinfo("int32")
+_WIDE = ("int64", "uint32", "uint64")
 
 
 def check_pad_id(pad_id):
-    """Returns `pad_id` if it is an int, else raises ValueError."""
-    if isinstance(pad_id, bool) or not isinstance(pad_id, int):
+    """Returns `pad_id` if it is an int32 number, else raises ValueError."""
+    return checks.integer("pad_id", pad_id, _INT32.min, _INT32.max)
+
+
+def check_class_weight(class_weight):
+    """Returns class weights as Python numbers, else raises ValueError.
+
+    Args:
+        class_weight: None, a dict of classes to weights, or a list or an array
+            of one weight per class.
+
+    Returns:
+        None, a dict of int to float, or a list of float.
+    """
+    if class_weight is None:
+        return None
+    if hasattr(class_weight, "shape"):
+        checks.rank("class_weight", class_weight, 1)
+        class_weight = ops.convert_to_numpy(class_weight).tolist()
+    is_dict = isinstance(class_weight, dict)
+    if not class_weight or not isinstance(class_weight, (dict, list, tuple)):
         raise ValueError(
-            f"`pad_id` must be an integer. Received: pad_id={pad_id!r}"
+            "`class_weight` must be a dict of classes to weights, or a list of "
+            f"one weight per class. Received: class_weight={class_weight!r}"
         )
-    return pad_id
+    for index in class_weight if is_dict else ():
+        number = isinstance(index, (int, np.integer))
+        if isinstance(index, bool) or not number or index < 0:
+            raise ValueError(
+                "`class_weight` must have classes as keys, integers of at "
+                f"least 0. Received: the key {index!r}"
+            )
+    for weight in class_weight.values() if is_dict else class_weight:
+        number = isinstance(weight, (int, float, np.integer, np.floating))
+        if isinstance(weight, bool) or not number or not 0 <= weight < math.inf:
+            raise ValueError(
+                "`class_weight` must have finite weights of at least 0. "
+                f"Received: the weight {weight!r}"
+            )
+    if is_dict:
+        return {int(index): float(w) for index, w in class_weight.items()}
+    return [float(weight) for weight in class_weight]
+
+
+def class_weights(class_weight, logits):
+    """Returns the weight of every class.
+
+    Args:
+        class_weight: what `check_class_weight` returns.
+        logits: float (..., V). V can be dynamic if `class_weight` is a dict.
+
+    Returns:
+        Float32 (V,), or None if `class_weight` is None.
+
+    Raises:
+        ValueError: `class_weight` does not fit V.
+    """
+    if class_weight is None:
+        return None
+    size = logits.shape[-1]
+    if not isinstance(class_weight, dict):
+        if size != len(class_weight):
+            raise ValueError(
+                "`class_weight` must be a list of one weight for each of the "
+                f"{size or 'unknown number of'} classes of `y_pred`, or a "
+                f"dict. Received: {len(class_weight)} weights"
+            )
+        return ops.convert_to_tensor(class_weight, dtype="float32")
+    highest = max(class_weight)
+    if size is not None and highest >= size:
+        raise ValueError(
+            f"`class_weight` must have keys in [0, {size}), the classes of "
+            f"`y_pred`. Received: the key {highest}"
+        )
+    table = np.ones(highest + 1 if size is None else size, "float32")
+    table[list(class_weight)] = list(class_weight.values())
+    table = ops.convert_to_tensor(table)
+    if size is not None:
+        return table
+    classes = ops.arange(ops.shape(logits)[-1])
+    listed = ops.take(table, ops.minimum(classes, highest))
+    return ops.where(classes <= highest, listed, 1.0)
 
 
 def read(y_true, y_pred):
@@ -27,11 +115,19 @@ def read(y_true, y_pred):
         `y_pred`.
 
     Raises:
-        ValueError: the labels are not integers or the shapes do not agree.
+        ValueError: the labels are not integers, the logits are not floats, or
+            the shapes do not agree.
     """
-    labels = ops.convert_to_tensor(y_true)
-    logits = ops.convert_to_tensor(y_pred)
-    checks.integers("y_true", labels)
+    labels = _to_tensor("y_true", y_true)
+    logits = _to_tensor("y_pred", y_pred)
+    if not is_replica_mean(labels):
+        checks.integers("y_true", labels)
+    dtype = keras.backend.standardize_dtype(logits.dtype)
+    if "float" not in dtype:
+        raise ValueError(
+            "`y_pred` must hold floating-point logits. "
+            f"Received: y_pred of dtype {dtype}"
+        )
     expected, found = tuple(logits.shape[:-1]), tuple(labels.shape)
     agree = len(logits.shape) == len(found) + 1 and all(
         a is None or b is None or a == b
@@ -43,7 +139,42 @@ def read(y_true, y_pred):
             f"Received: y_true of shape {found}, "
             f"y_pred of shape {tuple(logits.shape)}"
         )
+    if logits.shape[-1] == 0:
+        raise ValueError(
+            "`y_pred` must have at least one class. "
+            f"Received: y_pred of shape {tuple(logits.shape)}"
+        )
+    if keras.backend.standardize_dtype(labels.dtype) in _WIDE:
+        # A cast would wrap 2^32 around to 0, which may be the pad id.
+        labels = ops.clip(labels, _INT32.min, _INT32.max)
     return ops.cast(labels, "int32"), logits
+
+
+def _to_tensor(name, value):
+    """Returns a tensor, or raises ValueError if there is no such tensor."""
+    if isinstance(value, (bool, int, float, list, tuple)):
+        try:
+            value = np.asarray(value)
+        except ValueError as error:
+            raise ValueError(
+                f"`{name}` must have rows of equal length. "
+                f"Received: {name}={value!r:.80}"
+            ) from error
+    checks.tensor(name, value)
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind in "OSUMm":
+            raise ValueError(
+                f"`{name}` must hold numbers. "
+                f"Received: {name} of dtype {value.dtype}"
+            )
+        if value.dtype.name in _WIDE and value.size:
+            low, high = value.min(), value.max()
+            if low < _INT32.min or high > _INT32.max:
+                raise ValueError(
+                    f"`{name}` must hold numbers that fit int32. "
+                    f"Received: numbers from {low} to {high}"
+                )
+    return ops.convert_to_tensor(value)
 
 
 def weights(labels, pad_id, sample_weight=None):
@@ -63,8 +194,16 @@ def weights(labels, pad_id, sample_weight=None):
     visible = ops.not_equal(labels, pad_id)
     if sample_weight is None:
         return ops.cast(visible, "float32")
-    weight = ops.convert_to_tensor(sample_weight, dtype="float32")
-    shape, expected = tuple(weight.shape), tuple(labels.shape)
+    weight = _to_tensor("sample_weight", sample_weight)
+    if "complex" in keras.backend.standardize_dtype(weight.dtype):
+        raise ValueError(
+            "`sample_weight` must hold real numbers. "
+            f"Received: sample_weight of dtype {weight.dtype}"
+        )
+    weight = ops.cast(weight, "float32")
+    shape, expected = known_shape(weight), tuple(labels.shape)
+    if shape is None:
+        return ops.where(visible, broadcast_from_left(weight, labels), 0.0)
     fits = 0 < len(shape) <= len(expected) and all(
         a in (None, 1) or b is None or a == b
         for a, b in zip(shape, expected, strict=False)
@@ -79,13 +218,16 @@ def weights(labels, pad_id, sample_weight=None):
     return ops.where(visible, weight, 0.0)
 
 
-def negative_log_likelihood(labels, logits, visible, label_smoothing=0.0):
+def negative_log_likelihood(
+    labels, logits, visible, label_smoothing=0.0, class_weights=None
+):
     """Returns -log p(label) per token, in nats, with smoothed labels.
 
-    -(1 - e) log p(label) - e mean_v log p(v), for a smoothing of e. Computed
-    in float32. Padding gets exactly 0, whatever its label and logits. Any other
-    label outside [0, V) gives NaN: compiled code cannot raise, and backends
-    disagree about out-of-range lookups (as of Keras 3.15.1).
+    -(1 - e) w_y log p(y) - e mean_v w_v log p(v), for a smoothing of e and
+    class weights w. Computed in float32. Padding gets exactly 0, whatever its
+    label and logits. Any other label outside [0, V) gives NaN: compiled code
+    cannot raise, and backends disagree about out-of-range lookups (as of
+    Keras 3.15.1).
 
     Args:
         labels: int32 (B, T).
@@ -93,20 +235,28 @@ def negative_log_likelihood(labels, logits, visible, label_smoothing=0.0):
             the classes are positions.
         visible: bool (B, T). False at padding.
         label_smoothing: float in [0, 1).
+        class_weights: float32 (V,). Default None: 1.
 
     Returns:
         Float32 (B, T).
     """
     size = ops.shape(logits)[-1]
     known = ops.logical_and(labels >= 0, labels < size)
-    index = ops.where(ops.logical_and(visible, known), labels, 0)
+    computed = ops.logical_and(visible, known)
+    index = ops.where(computed, labels, 0)
+    if class_weights is not None and not label_smoothing:
+        # A loss with weight 0 may be infinite; 0 * inf is NaN.
+        ignored = ops.equal(ops.take(class_weights, index), 0)
+        computed = ops.logical_and(computed, ops.logical_not(ignored))
     nll = smoothed_nll(
         ops.reshape(logits, (-1, size)),
         ops.reshape(index, (-1,)),
-        ops.reshape(visible, (-1,)),
+        ops.reshape(computed, (-1,)),
         label_smoothing,
+        class_weights,
     )
     nll = ops.reshape(nll, ops.shape(labels))
-    return ops.where(
-        ops.logical_or(known, ops.logical_not(visible)), nll, float("nan")
-    )
+    # log(-1) is NaN. A constant NaN would alarm tools that search for it, such
+    # as `tf.debugging.enable_check_numerics`, although nothing selects it.
+    unknown = ops.logical_and(visible, ops.logical_not(known))
+    return nll + ops.log(ops.where(unknown, -1.0, 1.0))

@@ -17,12 +17,16 @@ WEIGHTS = RNG.normal(size=6).astype("float32")
 DIRECTION = RNG.normal(size=(6, 9)).astype("float32")
 
 
-def by_torch(smoothing, weights):
+CLASS_WEIGHTS = RNG.uniform(0, 2, 9).astype("float32")
+
+
+def by_torch(smoothing, weights, class_weights=None):
     """Returns losses, gradient and Hessian-vector product, by PyTorch."""
     z = torch.tensor(LOGITS, dtype=torch.float64, requires_grad=True)
     losses = torch.nn.functional.cross_entropy(
         z,
         torch.tensor(LABELS).long(),
+        None if class_weights is None else torch.tensor(class_weights).double(),
         label_smoothing=smoothing,
         reduction="none",
     )
@@ -35,57 +39,69 @@ def by_torch(smoothing, weights):
     return losses.detach().numpy(), slope.detach().numpy(), curved.numpy()
 
 
-def losses(logits, smoothing):
+def losses(logits, smoothing, class_weights=None):
+    if class_weights is not None:
+        class_weights = keras.ops.convert_to_tensor(class_weights)
     return smoothed_nll(
         logits,
         keras.ops.convert_to_tensor(LABELS),
         keras.ops.convert_to_tensor(VISIBLE),
         smoothing,
+        class_weights,
     )
 
 
-def weighted(logits, smoothing):
+def weighted(logits, smoothing, class_weights=None):
     return keras.ops.sum(
-        losses(logits, smoothing) * keras.ops.convert_to_tensor(WEIGHTS)
+        losses(logits, smoothing, class_weights)
+        * keras.ops.convert_to_tensor(WEIGHTS)
     )
 
 
+@pytest.mark.parametrize("class_weights", [None, CLASS_WEIGHTS])
 @pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.7])
-def test_value_and_gradient_match_torch(smoothing):
-    values, slope, _ = by_torch(smoothing, WEIGHTS)
-    found = losses(keras.ops.convert_to_tensor(LOGITS), smoothing)
+def test_value_and_gradient_match_torch(smoothing, class_weights):
+    values, slope, _ = by_torch(smoothing, WEIGHTS, class_weights)
+    found = losses(
+        keras.ops.convert_to_tensor(LOGITS), smoothing, class_weights
+    )
     np.testing.assert_allclose(
         keras.ops.convert_to_numpy(found), values, rtol=1e-5, atol=1e-7
     )
-    (found,) = gradient(lambda z: weighted(z, smoothing), LOGITS)
+    (found,) = gradient(lambda z: weighted(z, smoothing, class_weights), LOGITS)
     np.testing.assert_allclose(found, slope, rtol=1e-5, atol=1e-6)
     assert np.all(found[~VISIBLE] == 0)
 
 
-def slope_along(logits, smoothing):
+def slope_along(logits, smoothing, class_weights):
     """Returns the differentiable product of the gradient and a direction."""
     backend = keras.backend.backend()
     if backend == "jax":
         import jax
 
-        slope = jax.grad(lambda z: weighted(z, smoothing))(logits)
+        slope = jax.grad(lambda z: weighted(z, smoothing, class_weights))(
+            logits
+        )
     elif backend == "torch":
         (slope,) = torch.autograd.grad(
-            weighted(logits, smoothing), logits, create_graph=True
+            weighted(logits, smoothing, class_weights),
+            logits,
+            create_graph=True,
         )
     else:
         import tensorflow as tf
 
         with tf.GradientTape() as tape:
             tape.watch(logits)
-            total = weighted(logits, smoothing)
+            total = weighted(logits, smoothing, class_weights)
         slope = tape.gradient(total, logits)
     return keras.ops.sum(slope * keras.ops.convert_to_tensor(DIRECTION))
 
 
-def test_second_derivative_matches_torch():
-    _, _, curved = by_torch(0.1, WEIGHTS)
-    (found,) = gradient(lambda z: slope_along(z, 0.1), LOGITS)
+@pytest.mark.parametrize("class_weights", [None, CLASS_WEIGHTS])
+def test_second_derivative_matches_torch(class_weights):
+    _, _, curved = by_torch(0.1, WEIGHTS, class_weights)
+    (found,) = gradient(lambda z: slope_along(z, 0.1, class_weights), LOGITS)
     np.testing.assert_allclose(found, curved, rtol=1e-4, atol=1e-6)
 
 

@@ -1,10 +1,13 @@
 """SequenceCrossentropy against torch and a float64 NumPy loop."""
 
+import json
+
 import keras
 import numpy as np
 import pytest
 
 from keras_attn.training import SequenceCrossentropy
+from tests.helpers.cases import once
 from tests.helpers.gradients import gradient
 
 torch = pytest.importorskip("torch")
@@ -36,14 +39,19 @@ def batch(seed=0, shape=(3, 7), size=11, pad_id=0):
     return labels, logits
 
 
-def by_torch(labels, logits, smoothing, pad_id):
+def by_torch(labels, logits, smoothing, pad_id, weight=None, reduction="mean"):
     """Returns value and gradient of torch's loss for float64 logits."""
     x = torch.tensor(logits, dtype=torch.float64, requires_grad=True)
+    if weight is not None:
+        weight = torch.tensor(weight, dtype=torch.float64)
     loss = torch.nn.CrossEntropyLoss(
-        label_smoothing=smoothing, ignore_index=pad_id
+        weight,
+        label_smoothing=smoothing,
+        ignore_index=pad_id,
+        reduction=reduction,
     )(x.reshape(-1, x.shape[-1]), torch.tensor(labels).long().reshape(-1))
-    loss.backward()
-    return loss.item(), x.grad.numpy()
+    loss.sum().backward()
+    return loss.detach().numpy(), x.grad.numpy()
 
 
 @pytest.mark.parametrize("pad_id", [0, 3, -100])
@@ -55,6 +63,94 @@ def test_equals_torch_in_value_and_gradient(smoothing, pad_id):
     np.testing.assert_allclose(float(loss(labels, logits)), value, rtol=1e-6)
     (found,) = gradient(lambda x: loss(labels, x), logits)
     np.testing.assert_allclose(found, slope, rtol=1e-5, atol=1e-7)
+
+
+WEIGHTS = np.linspace(0.0, 3.0, 11)
+
+
+@pytest.mark.parametrize("pad_id", [0, -100])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("reduction", ["mean", *once(["sum", None])])
+def test_class_weights_equal_torch(smoothing, pad_id, reduction):
+    labels, logits = batch(pad_id=pad_id)
+    labels[0, 1] = 0  # a class of weight 0
+    value, slope = by_torch(
+        labels, logits, smoothing, pad_id, WEIGHTS, reduction or "none"
+    )
+    dictionary = dict(enumerate(WEIGHTS.tolist()))
+    for given in (WEIGHTS, dictionary):
+        loss = SequenceCrossentropy(
+            smoothing, pad_id, reduction, class_weight=given
+        )
+        found = keras.ops.convert_to_numpy(loss(labels, logits))
+        np.testing.assert_allclose(found.reshape(value.shape), value, rtol=2e-6)
+        (found,) = gradient(
+            lambda x, loss=loss: keras.ops.sum(loss(labels, x)), logits
+        )
+        np.testing.assert_allclose(found, slope, rtol=1e-5, atol=1e-7)
+
+
+def test_missing_class_weights_are_one():
+    labels, logits = batch()
+    weight = np.ones(11)
+    weight[4], weight[7] = 5.0, 0.25
+    loss = SequenceCrossentropy(0.1, class_weight={7: 0.25, 4: 5})
+    value, _ = by_torch(labels, logits, 0.1, 0, weight)
+    np.testing.assert_allclose(float(loss(labels, logits)), value, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "reduction", ["sum_over_batch_size", "mean_with_sample_weight"]
+)
+def test_class_weights_multiply_sample_weights(reduction):
+    labels, logits = batch()
+    rng = np.random.default_rng(2)
+    sample_weight = rng.uniform(0.1, 3, (3, 7)).astype("float32")
+    losses, _ = by_torch(labels, logits, 0.1, 0, WEIGHTS, "none")
+    of_labels = WEIGHTS[labels] * (labels != 0)
+    divisor = of_labels
+    if reduction == "mean_with_sample_weight":
+        divisor = of_labels * sample_weight
+    expected = (losses.reshape(3, 7) * sample_weight).sum() / divisor.sum()
+    loss = SequenceCrossentropy(0.1, 0, reduction, class_weight=WEIGHTS)
+    found = float(loss(labels, logits, sample_weight))
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_infinite_losses_of_classes_of_weight_zero_are_ignored():
+    labels, logits = batch(pad_id=-100)
+    logits[labels == 3, 3] = -np.inf
+    weight = np.ones(11)
+    weight[3] = 0.0
+    kept = np.where(labels == 3, -100, labels)
+    value, slope = by_torch(kept, logits, 0.0, -100)
+    loss = SequenceCrossentropy(pad_id=-100, class_weight=weight)
+    np.testing.assert_allclose(float(loss(labels, logits)), value, rtol=1e-6)
+    (found,) = gradient(lambda x: loss(labels, x), logits)
+    np.testing.assert_allclose(found, slope, rtol=1e-5, atol=1e-7)
+
+
+def test_class_weights_in_fit_and_evaluate():
+    labels, _ = batch()
+    tokens = np.roll(labels, 1, axis=1)
+    model = language_model(True)
+    model.compile(
+        keras.optimizers.SGD(0.5),
+        SequenceCrossentropy(0.1, class_weight=WEIGHTS),
+    )
+    value, slope = by_torch(
+        labels, model.predict(tokens, verbose=0), 0.1, 0, WEIGHTS
+    )
+    bias = model.get_weights()[2]
+    for found in (
+        model.evaluate(tokens, labels, batch_size=3, verbose=0),
+        model.test_on_batch(tokens, labels),
+        model.train_on_batch(tokens, labels),
+    ):
+        np.testing.assert_allclose(found, value, rtol=1e-5)
+    np.testing.assert_allclose(
+        model.get_weights()[2], bias - 0.5 * slope.sum((0, 1)), atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
@@ -97,6 +193,24 @@ def test_fully_padded_batch_has_zero_loss(reduction, poison):
     assert float(loss(labels, logits)) == 0.0
     (found,) = gradient(lambda x: loss(labels, x), logits)
     assert np.all(found == 0)
+
+
+@pytest.mark.parametrize("weights", [None, [1.0, 2.0, 3.0]])
+@pytest.mark.parametrize("shape", [(0, 7), (3, 0), (0, 0)])
+def test_zero_length_axes(shape, weights):
+    labels = np.zeros(shape, "int32")
+    logits = np.zeros((*shape, 3), "float32")
+    for reduction in ("mean", "mean_with_sample_weight", "sum", None):
+        loss = SequenceCrossentropy(0.1, -1, reduction, class_weight=weights)
+        for weight in (None, np.ones(shape[:1]), np.ones(shape)):
+            found = keras.ops.convert_to_numpy(loss(labels, logits, weight))
+            assert found.dtype == "float32"
+            assert found.shape == (() if reduction else shape)
+            assert np.all(found == 0)
+        (found,) = gradient(
+            lambda x, loss=loss: keras.ops.sum(loss(labels, x)), logits
+        )
+        assert found.shape == logits.shape
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
@@ -247,8 +361,10 @@ class Pairs(keras.utils.PyDataset):
         return rows, np.array([[1], [0], [3]], "int32")
 
 
-@pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_classes_are_positions_in_rows_of_any_length(smoothing):
+@pytest.mark.parametrize(
+    "smoothing, weighted", [(0.0, False), (0.1, False), (0.1, True)]
+)
+def test_classes_are_positions_in_rows_of_any_length(smoothing, weighted):
     pointer = keras.Sequential(
         [
             keras.layers.Dense(1, use_bias=False),
@@ -258,14 +374,18 @@ def test_classes_are_positions_in_rows_of_any_length(smoothing):
     batches = Pairs()
     pointer.build((None, None, 2))
     pointer.compile(
-        keras.optimizers.SGD(0.5), SequenceCrossentropy(smoothing, pad_id=-1)
+        keras.optimizers.SGD(0.5),
+        SequenceCrossentropy(
+            smoothing, pad_id=-1, class_weight={1: 3.0} if weighted else None
+        ),
     )
     kernel = pointer.get_weights()[0].astype("float64")
     for index in range(len(batches)):
         rows, labels = batches[index]
-        _, slope = by_torch(
-            labels, (rows @ kernel).transpose(0, 2, 1), smoothing, -1
-        )
+        logits = (rows @ kernel).transpose(0, 2, 1)
+        weight = np.ones(logits.shape[-1])
+        weight[1] = 3.0 if weighted else 1.0
+        _, slope = by_torch(labels, logits, smoothing, -1, weight)
         kernel = kernel - 0.5 * np.einsum("btd,bot->do", rows, slope)
     pointer.fit(batches, shuffle=False, verbose=0)
     np.testing.assert_allclose(pointer.get_weights()[0], kernel, rtol=1e-5)
@@ -314,30 +434,96 @@ def test_config_round_trips():
         "pad_id": 5,
         "reduction": "sum",
         "name": "nats",
+        "class_weight": None,
     }
+
+
+@pytest.mark.parametrize("weights", [[1.0, 0.0, 2.5], {3: 0.5, 1: 2.0}])
+def test_class_weights_are_saved(weights):
+    loss = SequenceCrossentropy(class_weight=weights)
+    config = json.loads(json.dumps(keras.losses.serialize(loss)))
+    assert keras.losses.deserialize(config).class_weight == weights
+    assert loss.get_config()["class_weight"] == weights
 
 
 @pytest.mark.parametrize("label", [11, -1])
 def test_labels_outside_the_vocabulary_give_nan(label):
     labels, logits = batch()
     labels[0, 0] = label
+    loss = SequenceCrossentropy(reduction=None)
+    found = keras.ops.convert_to_numpy(loss(labels, logits))
+    assert np.isnan(found[0, 0]) and np.isfinite(found.ravel()[1:]).all()
     assert np.isnan(float(SequenceCrossentropy()(labels, logits)))
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() == "jax", reason="JAX has no 64-bit integers"
+)
+def test_wide_labels_do_not_wrap_around_to_padding():
+    labels, logits = batch()
+    labels = labels.astype("int64")
+    labels[0, 0] = 2**32
+    tensor = keras.ops.convert_to_tensor(labels)
+    assert np.isnan(float(SequenceCrossentropy()(tensor, logits)))
+
+
+INTEGERS = np.ones((3, 7), "int32")
 
 
 @pytest.mark.parametrize(
     "labels, weight, message",
     [
         (np.ones((3, 7), "float32"), None, "`y_true` must hold integers"),
+        (np.ones((3, 7), "complex64"), None, "`y_true` must hold integers"),
+        (np.ones((3, 7), "bool"), None, "`y_true` must hold integers"),
         (np.ones((3, 6), "int32"), None, "`y_true` must have the shape"),
         (np.ones((3, 7, 1), "int32"), None, "`y_true` must have the shape"),
-        (np.ones((3, 7), "int32"), np.ones(4), "`sample_weight` must give"),
-        (np.ones((3, 7), "int32"), 2.0, "`sample_weight` must give"),
+        (1, None, "`y_true` must have the shape"),
+        (None, None, "`y_true` must be a tensor"),
+        ("a", None, "`y_true` must be a tensor"),
+        ([[1, 2], [3]], None, "`y_true` must have rows of equal length"),
+        ([["a"]], None, "`y_true` must hold numbers"),
+        ([[2**40] * 7] * 3, None, "`y_true` must hold numbers that fit"),
+        (INTEGERS, np.ones(4), "`sample_weight` must give"),
+        (INTEGERS, np.ones((3, 7, 1)), "`sample_weight` must give"),
+        (INTEGERS, 2.0, "`sample_weight` must give"),
+        (INTEGERS, "a", "`sample_weight` must be a tensor"),
+        (INTEGERS, ["a"] * 3, "`sample_weight` must hold numbers"),
+        (INTEGERS, [1j] * 3, "`sample_weight` must hold real numbers"),
     ],
 )
 def test_invalid_inputs_raise(labels, weight, message):
     _, logits = batch()
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=message) as info:
         SequenceCrossentropy()(labels, logits, weight)
+    assert "\n" not in str(info.value)
+
+
+@pytest.mark.parametrize(
+    "logits, message",
+    [
+        (None, "`y_pred` must be a tensor"),
+        (np.ones((3, 7, 5), "int32"), "`y_pred` must hold floating-point"),
+        (np.ones((3, 7, 5), "complex64"), "`y_pred` must hold floating-point"),
+        (np.ones((3, 7, 0), "float32"), "`y_pred` must have at least one"),
+        (np.float32(1), "`y_true` must have the shape"),
+    ],
+)
+def test_invalid_logits_raise(logits, message):
+    with pytest.raises(ValueError, match=message):
+        SequenceCrossentropy()(INTEGERS, logits)
+
+
+@pytest.mark.parametrize(
+    "weights, message",
+    [
+        ([1.0] * 10, "one weight for each of the 11 classes .*: 10 weights"),
+        ({2: 1.0, 11: 2.0}, r"`class_weight` must have keys in \[0, 11\).* 11"),
+    ],
+)
+def test_class_weights_that_do_not_fit_raise(weights, message):
+    with pytest.raises(ValueError, match=message):
+        SequenceCrossentropy(class_weight=weights)(*batch())
 
 
 @pytest.mark.parametrize(
@@ -347,6 +533,22 @@ def test_invalid_inputs_raise(labels, weight, message):
         ({"label_smoothing": -0.1}, "label_smoothing"),
         ({"pad_id": None}, "pad_id"),
         ({"pad_id": 0.0}, "pad_id"),
+        ({"pad_id": "a"}, "pad_id"),
+        ({"pad_id": 2**31}, "pad_id"),
+        ({"reduction": "max"}, "reduction"),
+        ({"reduction": ["sum"]}, "reduction"),
+        ({"class_weight": 2.0}, "class_weight"),
+        ({"class_weight": "ab"}, "class_weight"),
+        ({"class_weight": []}, "class_weight"),
+        ({"class_weight": {}}, "class_weight"),
+        ({"class_weight": [1.0, -1.0]}, "class_weight"),
+        ({"class_weight": [1.0, np.nan]}, "class_weight"),
+        ({"class_weight": [1.0, None]}, "class_weight"),
+        ({"class_weight": np.ones((1, 2))}, "class_weight"),
+        ({"class_weight": {0: np.inf}}, "class_weight"),
+        ({"class_weight": {-1: 1.0}}, "class_weight"),
+        ({"class_weight": {"a": 1.0}}, "class_weight"),
+        ({"class_weight": {1.5: 1.0}}, "class_weight"),
     ],
 )
 def test_invalid_arguments_raise(arguments, name):
