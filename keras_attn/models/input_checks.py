@@ -1,10 +1,13 @@
 """Input validation at the API boundary, before any trainer runs."""
 
+import contextlib
+import inspect
+
 import keras
 import numpy as np
 
 from keras_attn import checks
-from keras_attn.backend import concrete
+from keras_attn.backend import concrete, first_replica
 from keras_attn.layers.quantized_parts import QuantizedModelParts
 from keras_attn.models.compile_config import portable_compile_config
 
@@ -135,13 +138,21 @@ def check_pair(inputs, sizes, max_sequence_length=None):
     return source, target
 
 
+# In the order of the states of Keras's trainer on JAX.
+_JAX_GROUPS = (
+    "trainable_variables",
+    "non_trainable_variables",
+    "optimizer_variables",
+    "metrics_variables",
+)
+
+
 class CheckedModel(QuantizedModelParts, keras.Model):
     """Model that checks arrays before Keras's trainer takes the variables.
 
-    On JAX an exception inside `predict`, `evaluate` or the first step of `fit`
-    leaves a model without its weights (as of Keras 3.15.1; in later steps `fit`
-    restores them, keras-team/keras#21019). Subclasses override `check_inputs`
-    with their own checks.
+    Subclasses override `check_inputs` with their own checks. If an exception is
+    raised inside a step nevertheless, for example by a loss, the model keeps
+    its weights, on JAX too.
     """
 
     def check_inputs(self, inputs):
@@ -158,6 +169,7 @@ class CheckedModel(QuantizedModelParts, keras.Model):
 
     def fit(self, x=None, *args, **kwargs):
         """Checks arrays, then calls `keras.Model.fit`."""
+        _check_class_weight(self, super().fit, x, *args, **kwargs)
         validation = kwargs.get("validation_data")
         if isinstance(validation, tuple):
             x_validation = self._checked(validation[0])
@@ -168,23 +180,62 @@ class CheckedModel(QuantizedModelParts, keras.Model):
 
     def evaluate(self, x=None, *args, **kwargs):
         """Checks arrays, then calls `keras.Model.evaluate`."""
-        return super().evaluate(self._checked(x), *args, **kwargs)
+        if "class_weight" in kwargs:
+            raise ValueError(_no_class_weight("no argument of `evaluate`"))
+        with self._weights_restored():
+            return super().evaluate(self._checked(x), *args, **kwargs)
 
     def predict(self, x, *args, **kwargs):
         """Checks arrays, then calls `keras.Model.predict`."""
-        return super().predict(self._checked(x), *args, **kwargs)
+        with self._weights_restored():
+            return super().predict(self._checked(x), *args, **kwargs)
 
     def train_on_batch(self, x, *args, **kwargs):
         """Checks arrays, then calls `keras.Model.train_on_batch`."""
-        return super().train_on_batch(self._checked(x), *args, **kwargs)
+        _check_class_weight(self, super().train_on_batch, x, *args, **kwargs)
+        with self._weights_restored():
+            return super().train_on_batch(self._checked(x), *args, **kwargs)
 
     def test_on_batch(self, x, *args, **kwargs):
         """Checks arrays, then calls `keras.Model.test_on_batch`."""
-        return super().test_on_batch(self._checked(x), *args, **kwargs)
+        if "class_weight" in kwargs:
+            raise ValueError(_no_class_weight("no argument of `test_on_batch`"))
+        with self._weights_restored():
+            return super().test_on_batch(self._checked(x), *args, **kwargs)
 
     def predict_on_batch(self, x):
         """Checks arrays, then calls `keras.Model.predict_on_batch`."""
-        return super().predict_on_batch(self._checked(x))
+        with self._weights_restored():
+            return super().predict_on_batch(self._checked(x))
+
+    @contextlib.contextmanager
+    def _weights_restored(self):
+        """Returns the weights to the model if a step of Keras raises."""
+        try:
+            yield
+        finally:
+            # Only JAX has it; does nothing if the weights are in the model.
+            getattr(self, "jax_state_sync", lambda: None)()
+
+    def _get_jax_state(self, **groups):
+        # On JAX, the trainer takes the variables and returns those of the
+        # previous step if a step raises. Before the first step there are none,
+        # and the model would lose its weights (as of Keras 3.15.1,
+        # keras-team/keras#21019).
+        state = super()._get_jax_state(**groups)
+        names = [name for name in _JAX_GROUPS if groups.get(name)]
+        self._jax_state = dict(zip(names, state, strict=True))
+        return state
+
+    def _maybe_symbolic_build(self, iterator=None, data_batch=None):
+        # Under `tf.distribute`, Keras builds a model on the mean of the batches
+        # of all replicas: ids would be floats, and masks and batches of unequal
+        # size have no mean (as of Keras 3.15.1).
+        if iterator is not None and self._distribute_strategy is not None:
+            for _, _, batches in iterator:
+                data_batch = first_replica(next(batches))
+                break
+        super()._maybe_symbolic_build(data_batch=data_batch)
 
     def _build_optimizer(self):
         # TensorFlow traces a training step twice if its first trace creates
@@ -205,3 +256,54 @@ class CheckedModel(QuantizedModelParts, keras.Model):
             return x
         arrays = isinstance(x, (list, tuple, dict)) or hasattr(x, "shape")
         return self.check_inputs(x) if arrays else x
+
+
+# Losses of one-hot labels, for which Keras computes the right class weights.
+_ONE_HOT_LOSSES = (
+    keras.losses.CategoricalCrossentropy,
+    keras.losses.CategoricalFocalCrossentropy,
+)
+_ONE_HOT_NAMES = {
+    "categorical_crossentropy",
+    "categorical_focal_crossentropy",
+    "CategoricalCrossentropy",
+    "CategoricalFocalCrossentropy",
+}
+
+
+def _check_class_weight(model, method, *args, **kwargs):
+    """Raises if `class_weight` would not be the weights of the labels."""
+    if "class_weight" not in kwargs and len(args) < 4:
+        return
+    # Unknown arguments raise a TypeError in the method itself.
+    given = inspect.signature(method).bind_partial(*args, **kwargs).arguments
+    if given.get("class_weight") is None:
+        return
+    x, y = given.get("x"), given.get("y")
+    if hasattr(x, "element_spec"):
+        y = keras.utils.unpack_x_y_sample_weight(x.element_spec)[1]
+    elif isinstance(x, keras.utils.PyDataset) and len(x):
+        y = keras.utils.unpack_x_y_sample_weight(x[0])[1]
+    if isinstance(y, list):
+        y = np.asarray(y)
+    shape = tuple(getattr(y, "shape", ()))
+    if len(shape) <= 1 or (len(shape) == 2 and shape[1] == 1):
+        return
+    loss = model.loss
+    one_hot = (
+        isinstance(loss, _ONE_HOT_LOSSES)
+        or (loss if isinstance(loss, str) else getattr(loss, "__name__", None))
+        in _ONE_HOT_NAMES
+    )
+    if len(shape) > 2 or not one_hot:
+        raise ValueError(_no_class_weight(f"labels of shape {shape}"))
+
+
+def _no_class_weight(received):
+    # Keras takes the argmax over the last axis (as of Keras 3.15.1).
+    return (
+        "`class_weight` must be a weight per row, with labels of shape "
+        "(batch,), or one-hot labels and a categorical crossentropy; for "
+        "labels per token, compile with "
+        f"`SequenceCrossentropy(class_weight=...)`. Received: {received}"
+    )

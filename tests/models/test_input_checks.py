@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 
 from keras_attn.models import Transformer
-from keras_attn.models.input_checks import check_ids
+from keras_attn.models.input_checks import CheckedModel, check_ids
 from keras_attn.training import SequenceCrossentropy
+from tests.helpers.cases import once
 from tests.helpers.tiny_models import (
     LABELS,
     SIZE,
@@ -65,6 +66,124 @@ def test_invalid_source_ids_raise(model, case):
     # On JAX an error inside the trainer would leave the model without weights.
     for before, after in zip(weights, model.get_weights(), strict=True):
         np.testing.assert_array_equal(before, after)
+
+
+class Pairs(keras.utils.PyDataset):
+    """One batch of `SOURCE`, `TARGET` and `LABELS`."""
+
+    def __len__(self):
+        return 1
+
+    def __getitem__(self, index):
+        return (SOURCE, TARGET), LABELS
+
+
+def test_class_weight_of_token_labels_raises(model):
+    inputs, weight = (SOURCE, TARGET), {2: 5.0}
+    defaults = None, 1, 0, None, 0.0, None, True
+    for call in (
+        lambda: model.fit(inputs, LABELS, class_weight=weight, verbose=0),
+        lambda: model.fit(inputs, LABELS.tolist(), class_weight=weight),
+        lambda: model.fit(inputs, LABELS, *defaults, weight),
+        lambda: model.fit(Pairs(), class_weight=weight, verbose=0),
+        lambda: model.train_on_batch(inputs, LABELS, class_weight=weight),
+        lambda: model.train_on_batch(inputs, LABELS, None, weight),
+        lambda: model.evaluate(inputs, LABELS, class_weight=weight),
+        lambda: model.test_on_batch(inputs, LABELS, class_weight=weight),
+    ):
+        with pytest.raises(
+            ValueError, match=r"`SequenceCrossentropy\(class_weight=...\)`"
+        ) as info:
+            call()
+        assert str(info.value).startswith("`class_weight` must be")
+
+
+@pytest.mark.one_backend("tensorflow")
+def test_class_weight_of_token_labels_of_a_dataset_raises(model):
+    tf = pytest.importorskip("tensorflow")
+    data = ((SOURCE, TARGET), LABELS)
+    data = tf.data.Dataset.from_tensor_slices(data).batch(2)
+    with pytest.raises(ValueError, match=r"labels of shape \(None, 3\)"):
+        model.fit(data, class_weight={2: 5.0}, verbose=0)
+
+
+class Classifier(CheckedModel):
+    """Logits of three classes from ids (B, T)."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding = keras.layers.Embedding(5, 3)
+
+    def build(self, input_shape):
+        self.embedding.build(input_shape)
+
+    def call(self, ids):
+        return keras.ops.mean(self.embedding(ids), axis=1)
+
+
+@pytest.mark.parametrize(
+    "form, loss",
+    [
+        ("(B,)", keras.losses.SparseCategoricalCrossentropy(from_logits=True)),
+        *once(
+            [
+                (
+                    "(B, 1)",
+                    keras.losses.SparseCategoricalCrossentropy(
+                        from_logits=True
+                    ),
+                ),
+                (
+                    "one-hot",
+                    keras.losses.CategoricalCrossentropy(from_logits=True),
+                ),
+            ]
+        ),
+    ],
+)
+def test_class_weight_of_labels_per_row(form, loss):
+    ids = np.arange(12).reshape(3, 4) % 5
+    labels = np.array([2, 0, 1])
+    weight = {2: 5.0, 0: 0.5}
+    model = Classifier()
+    model.build(ids.shape)
+    model.compile(keras.optimizers.SGD(0.0), loss)
+    y = {
+        "(B,)": labels,
+        "(B, 1)": labels[:, None],
+        "one-hot": np.eye(3, dtype="int32")[labels],
+    }[form]
+    z = keras.ops.convert_to_numpy(model(ids)).astype("float64")
+    log_p = z - np.log(np.exp(z).sum(-1, keepdims=True))
+    expected = -log_p[np.arange(3), labels] @ [5.0, 0.5, 1.0] / 3
+    history = model.fit(ids, y, class_weight=weight, verbose=0)
+    np.testing.assert_allclose(history.history["loss"], [expected], rtol=1e-5)
+    found = model.train_on_batch(ids, y, class_weight=weight)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_failed_steps_keep_the_weights(model):
+    inputs = (SOURCE, TARGET)
+    wrong = LABELS[:, :2]
+    before = model.get_weights()
+    expected = model.predict_on_batch(inputs)
+    for call in (
+        lambda: model.fit(inputs, wrong, verbose=0),
+        lambda: model.fit(inputs, wrong, verbose=0),
+        lambda: model.evaluate(inputs, wrong, verbose=0),
+        lambda: model.train_on_batch(inputs, wrong),
+        lambda: model.test_on_batch(inputs, wrong),
+        lambda: model.fit(
+            inputs, LABELS, validation_data=(inputs, wrong), verbose=0
+        ),
+    ):
+        with pytest.raises(ValueError, match="`y_true` must have the shape"):
+            call()
+        assert all(v.value is not None for v in model.variables)
+    # The last call trained for one epoch.
+    assert any(map(np.any, map(np.subtract, model.get_weights(), before)))
+    model.set_weights(before)
+    np.testing.assert_array_equal(model.predict_on_batch(inputs), expected)
 
 
 def test_invalid_target_ids_raise(model):
