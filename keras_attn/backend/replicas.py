@@ -72,10 +72,11 @@ def is_replica_mean(tensor):
     )
 
 
-def first_replica(batch):
+def first_replica(strategy, batch):
     """Returns the part of a batch that the first replica receives.
 
     Args:
+        strategy: `tf.distribute.Strategy`.
         batch: nest of tensors or of `tf.distribute.DistributedValues`.
 
     Returns:
@@ -85,7 +86,7 @@ def first_replica(batch):
     def first(value):
         if not isinstance(value, tf.distribute.DistributedValues):
             return value
-        return tf.distribute.get_strategy().experimental_local_results(value)[0]
+        return strategy.experimental_local_results(value)[0]
 
     return keras.tree.map_structure(first, batch)
 

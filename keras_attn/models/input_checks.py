@@ -231,9 +231,10 @@ class CheckedModel(QuantizedModelParts, keras.Model):
         # Under `tf.distribute`, Keras builds a model on the mean of the batches
         # of all replicas: ids would be floats, and masks and batches of unequal
         # size have no mean (as of Keras 3.15.1).
-        if iterator is not None and self._distribute_strategy is not None:
+        strategy = self._distribute_strategy
+        if iterator is not None and strategy is not None:
             for _, _, batches in iterator:
-                data_batch = first_replica(next(batches))
+                data_batch = first_replica(strategy, next(batches))
                 break
         super()._maybe_symbolic_build(data_batch=data_batch)
 
