@@ -31,6 +31,7 @@ from keras_attn.backend.gather import gather_rows, take_along_axis
 from keras_attn.backend.inspection import concrete
 from keras_attn.backend.masking import is_statically_false, zero_masked
 from keras_attn.backend.no_gradients import no_gradients
+from keras_attn.backend.numeric_checks import nan_where
 from keras_attn.backend.pretransposed import pretransposed
 from keras_attn.backend.randomness import random_state, set_random_state
 from keras_attn.backend.replicas import (
@@ -75,6 +76,7 @@ __all__ = [
     "keys_by_head",
     "keys_by_slot",
     "known_shape",
+    "nan_where",
     "no_gradients",
     "no_keys",
     "no_values",

@@ -4,6 +4,8 @@ import weakref
 
 import keras
 
+from keras_attn.backend.numeric_checks import without_numeric_checks
+
 name = keras.backend.backend()
 if name == "torch":
     import torch
@@ -57,7 +59,12 @@ def _compiled(function, variables):
         return lambda *args: program([v.value for v in variables], *args)
     if name == "tensorflow":
         traced = tf.function(function, autograph=False, jit_compile=True)
-        # One program per shape is intended; a plain call would warn about
-        # retracing (as of TensorFlow 2.21.0).
-        return lambda *args: traced.get_concrete_function(*args)(*args)
+
+        def program(*args):
+            # One program per shape is intended; a plain call would warn about
+            # retracing (as of TensorFlow 2.21.0).
+            with without_numeric_checks():
+                return traced.get_concrete_function(*args)(*args)
+
+        return program
     return function

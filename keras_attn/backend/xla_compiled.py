@@ -4,6 +4,8 @@ import functools
 
 import keras
 
+from keras_attn.backend.numeric_checks import numerics_are_checked
+
 if keras.backend.backend() == "tensorflow":
     import tensorflow as tf
 
@@ -15,7 +17,8 @@ def xla_compiled(function):
     (as of TensorFlow 2.21.0); when compiled, the operations between two
     products share one pass. Compiled once per shape. In eager mode, where every
     new shape would wait for the compiler, and on other backends, the function
-    is unchanged: JAX compiles everything, PyTorch nothing.
+    is unchanged: JAX compiles everything, PyTorch nothing. The same holds under
+    `tf.debugging.enable_check_numerics`, which XLA does not support.
 
     Args:
         function: takes and returns tensors; other arguments must be hashable.
@@ -29,6 +32,7 @@ def xla_compiled(function):
 
     @functools.wraps(function)
     def call(*args):
-        return function(*args) if tf.executing_eagerly() else program(*args)
+        plain = tf.executing_eagerly() or numerics_are_checked()
+        return function(*args) if plain else program(*args)
 
     return call

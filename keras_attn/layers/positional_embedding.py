@@ -1,11 +1,10 @@
 """Sinusoidal and learned positional embeddings."""
 
 import keras
-import numpy as np
 from keras import ops
 
 from keras_attn import checks
-from keras_attn.backend import concrete, gather_rows
+from keras_attn.backend import concrete, gather_rows, nan_where
 from keras_attn.ops import positions_from_mask, sinusoid
 from keras_attn.ops.positions import default_positions
 from keras_attn.ops.visibility import implicit_mask
@@ -137,7 +136,7 @@ class PositionalEmbedding(keras.layers.Layer):
             encoding = self._table(ops.clip(positions, 0, last))
             # In a compiled function positions cannot be checked, and backends
             # differ in out-of-range lookups (as of Keras 3.15.1).
-            encoding = ops.where(rows > last, np.nan, encoding)
+            encoding = nan_where(rows > last, encoding)
             encoding = ops.where(rows < 0, 0, encoding)
         return _sum(inputs, encoding)
 

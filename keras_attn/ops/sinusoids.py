@@ -6,7 +6,7 @@ import numpy as np
 from keras import ops
 
 from keras_attn import checks
-from keras_attn.backend import concrete
+from keras_attn.backend import concrete, nan_where
 
 _LOW = 256  # a position is _LOW * high + low
 _HIGH = 512
@@ -48,14 +48,16 @@ def sine_and_cosine(positions, width, max_wavelength=10000.0):
             f"{known.max():,}"
         )
     low = ops.mod(positions, _LOW)
-    # Backends disagree on out-of-range indices (as of Keras 3.15.1), so the
-    # tables end in a NaN row.
-    high = ops.minimum(ops.floor_divide(positions, _LOW), _HIGH)
+    # Backends disagree on out-of-range indices (as of Keras 3.15.1).
+    high = ops.minimum(ops.floor_divide(positions, _LOW), _HIGH - 1)
     low_sin, low_cos = ops.take(low_sin, low, 0), ops.take(low_cos, low, 0)
     high_sin, high_cos = (
         ops.take(high_sin, high, 0),
         ops.take(high_cos, high, 0),
     )
+    if known is None:
+        too_large = ops.expand_dims(positions > _LAST, -1)
+        high_sin = nan_where(too_large, high_sin)
     sine = high_sin * low_cos + high_cos * low_sin
     cosine = high_cos * low_cos - high_sin * low_sin
     return sine, cosine
@@ -111,6 +113,5 @@ def _tables(width, max_wavelength):
     )
     low = np.arange(_LOW, dtype="float64")[:, None] * frequency
     high = np.arange(_HIGH, dtype="float64")[:, None] * _LOW * frequency
-    high = np.pad(high, [(0, 1), (0, 0)], constant_values=np.nan)
     tables = np.sin(low), np.cos(low), np.sin(high), np.cos(high)
     return tuple(table.astype("float32") for table in tables)

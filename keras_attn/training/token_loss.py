@@ -11,6 +11,7 @@ from keras_attn.backend import (
     broadcast_from_left,
     is_replica_mean,
     known_shape,
+    nan_where,
     smoothed_nll,
 )
 
@@ -255,8 +256,5 @@ def negative_log_likelihood(
         label_smoothing,
         class_weights,
     )
-    nll = ops.reshape(nll, ops.shape(labels))
-    # log(-1) is NaN. A constant NaN would alarm tools that search for it, such
-    # as `tf.debugging.enable_check_numerics`, although nothing selects it.
     unknown = ops.logical_and(visible, ops.logical_not(known))
-    return nll + ops.log(ops.where(unknown, -1.0, 1.0))
+    return nan_where(unknown, ops.reshape(nll, ops.shape(labels)))

@@ -10,6 +10,7 @@ import functools
 import tensorflow as tf
 
 from keras_attn.backend.blockwise.online_softmax import backward, forward
+from keras_attn.backend.numeric_checks import numerics_are_checked
 
 
 def run(blocking, operands):
@@ -57,9 +58,15 @@ def _programs(blocking):
     def run_backward(*args):
         return backward(blocking, *args, _pull_back)
 
-    compiled = functools.partial(tf.function, jit_compile=True, autograph=False)
     run_forward = functools.partial(forward, blocking)
-    return compiled(run_forward), compiled(run_backward)
+    return _compiled(run_forward), _compiled(run_backward)
+
+
+def _compiled(function):
+    program = tf.function(function, jit_compile=True, autograph=False)
+    return lambda *args: (function if numerics_are_checked() else program)(
+        *args
+    )
 
 
 def _pull_back(function, tensor, upstream):
