@@ -19,6 +19,7 @@ ROOT = PROGRAM.parents[2]
 @pytest.fixture(scope="module")
 def results():
     """The results of the program, in one process."""
+    pytest.importorskip("tensorflow")
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     ended = subprocess.run(
         [sys.executable, str(PROGRAM)],
@@ -37,7 +38,6 @@ def results():
 )
 def test_two_replicas_train_like_one_device(results, case):
     """The case "keras" compares two losses on two replicas."""
-    pytest.importorskip("tensorflow")
     expected, found = results[case]
     for name in ("history", "results"):
         assert found[name].keys() == expected[name].keys()

@@ -6,7 +6,11 @@ import keras
 import numpy as np
 import pytest
 
-from keras_attn.training import SequenceCrossentropy
+from keras_attn.training import (
+    Perplexity,
+    SequenceCrossentropy,
+    TokenAccuracy,
+)
 from tests.helpers.cases import once
 from tests.helpers.gradients import gradient
 
@@ -347,6 +351,36 @@ def test_fit_takes_the_gradient_step_of_the_loss(mask_zero, weighted):
     _, new_kernel, new_bias = model.get_weights()
     np.testing.assert_allclose(new_kernel, kernel - 0.5 * slopes[0], atol=1e-6)
     np.testing.assert_allclose(new_bias, bias - 0.5 * slopes[1], atol=1e-6)
+
+
+def test_sample_weights_of_changing_rank_in_compiled_steps():
+    """TensorFlow generalizes the step to sample weights of any rank."""
+    labels, _ = batch()
+    tokens = np.roll(labels, 1, axis=1)
+    model = language_model(False)
+    metrics = [TokenAccuracy(), Perplexity()]
+    model.compile(
+        keras.optimizers.SGD(0.0),
+        SequenceCrossentropy(reduction="mean_with_sample_weight"),
+        weighted_metrics=metrics,
+    )
+    logits = model.predict(tokens, verbose=0)
+    losses = reference(labels, logits)
+    hits = np.argmax(logits, -1) == labels
+    rng = np.random.default_rng(4)
+    for shape in [(3,), (3, 7), (3, 1), (3,), (3, 7)]:
+        weight = rng.uniform(0.5, 2, shape).astype("float32")
+        full = weight if len(shape) == 2 else weight[:, None]
+        full = full * (labels != 0)
+        mean = (losses * full).sum() / full.sum()
+        expected = mean, (hits * full).sum() / full.sum(), np.exp(mean)
+        for found in (
+            model.evaluate(tokens, labels, sample_weight=weight, verbose=0),
+            model.train_on_batch(tokens, labels, weight),
+        ):
+            np.testing.assert_allclose(found, expected, rtol=1e-5)
+    history = model.fit(tokens, labels, sample_weight=weight, verbose=0).history
+    np.testing.assert_allclose(history["loss"], expected[:1], rtol=1e-5)
 
 
 class Pairs(keras.utils.PyDataset):
