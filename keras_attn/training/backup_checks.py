@@ -2,6 +2,36 @@
 
 import json
 
+# What `TrainingBackup` saves.
+_ENTRIES = {
+    "epoch": int,
+    "batch": int,
+    "stopped": bool,
+    "steps_per_execution": int,
+    "logs": dict,
+    "settings": dict,
+    "history": dict,
+    "random": object,
+    "order": object,
+    "callbacks": list,
+    "model": dict,
+}
+
+
+def check_entries(state):
+    """Raises ValueError if a file is not a complete checkpoint.
+
+    Args:
+        state: what `read_state` returns.
+    """
+    if not isinstance(state, dict):
+        raise ValueError(f"it holds a {type(state).__name__}, no checkpoint")
+    for name, kind in _ENTRIES.items():
+        if name not in state:
+            raise ValueError(f"its entry {name!r} is missing")
+        if not isinstance(state[name], kind):
+            raise ValueError(f"its entry {name!r} must be a {kind.__name__}")
+
 
 def plain_settings(settings):
     """Returns settings as they are read back from a file.

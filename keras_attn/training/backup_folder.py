@@ -4,6 +4,7 @@ import pathlib
 import warnings
 
 from keras_attn.atomic_files import clear_partial, writable_folder
+from keras_attn.training.backup_checks import check_entries
 from keras_attn.training.state_file import UNREADABLE, read_state, write_state
 
 _KEPT = 2
@@ -51,6 +52,7 @@ class BackupFolder:
         for path in sorted(self.path.glob(_PATTERN), reverse=True):
             try:
                 state = read_state(path)
+                check_entries(state)
             except UNREADABLE as error:
                 unreadable.append(f"{path} cannot be read ({error})")
                 continue

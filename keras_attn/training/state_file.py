@@ -1,5 +1,6 @@
 """Lossless files for nests of arrays and plain values."""
 
+import io
 import json
 import zipfile
 import zlib
@@ -8,12 +9,18 @@ import numpy as np
 
 from keras_attn.atomic_files import whole_file
 
-# Exceptions raised by files that are truncated or invalid.
+# Exceptions raised by files that are truncated or invalid. RuntimeError: parts
+# are marked as encrypted, or nested too deeply; AttributeError, MemoryError and
+# TypeError: parts have another type or an absurd shape.
 UNREADABLE = (
+    AttributeError,
     EOFError,
     KeyError,
+    MemoryError,
     NotImplementedError,
     OSError,
+    RuntimeError,
+    TypeError,
     ValueError,
     zipfile.BadZipFile,
     zlib.error,
@@ -51,12 +58,19 @@ def read_state(path):
     Raises:
         One of `UNREADABLE`: the file is missing, truncated or invalid.
     """
-    # If NumPy opens a damaged file itself, it does not close it
-    # (as of NumPy 2.4.6).
-    with open(path, "rb") as file, np.load(file, allow_pickle=False) as parts:
-        arrays = {name: parts[name] for name in parts.files}
+    with zipfile.ZipFile(path) as parts:
+        arrays = {
+            name.removesuffix(".npy"): _read_array(parts.read(name))
+            for name in parts.namelist()
+        }
     plain = arrays.pop("plain").tobytes().decode("utf-8")
     return _unpacked(json.loads(plain), arrays)
+
+
+def _read_array(content):
+    # All of the content has been read, so its checksum has been verified before
+    # the shape in its header is believed.
+    return np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
 
 
 def _packed(node, arrays):

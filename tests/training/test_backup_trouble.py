@@ -143,6 +143,69 @@ def test_damaged_checkpoint_is_skipped_with_a_warning(tmp_path):
     assert_same(resumed.end(), calm)
 
 
+def encrypted(path):
+    content = bytearray(path.read_bytes())
+    content[content.rindex(b"PK\x01\x02") + 8] |= 1
+    path.write_bytes(content)
+
+
+def without_settings(path):
+    state = state_file.read_state(path)
+    del state["settings"]
+    state_file.write_state(path, state)
+
+
+def settings_of_another_type(path):
+    state = state_file.read_state(path) | {"settings": [1]}
+    state_file.write_state(path, state)
+
+
+def another_state(path):
+    state_file.write_state(path, [1, 2])
+
+
+@pytest.mark.parametrize(
+    "harm, reason",
+    [
+        (encrypted, "is encrypted"),
+        (without_settings, "its entry 'settings' is missing"),
+        (settings_of_another_type, "its entry 'settings' must be a dict"),
+        (another_state, "it holds a list"),
+    ],
+)
+def test_any_damage_falls_back_to_the_previous_checkpoint(
+    harm, reason, tmp_path
+):
+    Run(tmp_path, kill=9, settings={"a": 1})
+    older, newest = sorted(tmp_path.iterdir())
+    harm(newest)
+    with pytest.warns(UserWarning) as warned:
+        TrainingBackup(tmp_path, settings={"a": 1})
+    (said,) = ours(warned)
+    assert f"{newest} cannot be read" in said and reason in said
+    assert f"resumes from {older}" in said and "\n" not in said
+    with (
+        pytest.warns(UserWarning, match="cannot be read"),
+        pytest.raises(ValueError, match="a was 1 and is 2"),
+    ):
+        TrainingBackup(tmp_path, settings={"a": 2})
+    # The damaged one does not hinder later checkpoints.
+    callbacks = [Steps(), CheckpointAverage(2, save_freq=4)]
+    with pytest.warns(UserWarning, match="cannot be read"):
+        backup = TrainingBackup(
+            tmp_path, callbacks, 2, data=Rows(), settings={"a": 1}
+        )
+    make_model().fit(
+        backup.data,
+        epochs=3,
+        callbacks=[backup],
+        validation_data=(X, Y),
+        verbose=0,
+    )
+    assert len(callbacks[0].losses) == 3 * STEPS
+    assert newest.name not in files(tmp_path)
+
+
 def test_only_damaged_checkpoints_raise(tmp_path):
     Run(tmp_path, kill=9)
     for path in tmp_path.iterdir():

@@ -74,6 +74,11 @@ def test_damaged_file_is_unreadable(tmp_path):
     path.write_bytes(whole.replace(value, value[::-1]))
     with pytest.raises(UNREADABLE, match="CRC"):
         read_state(path)
+    encrypted = bytearray(whole)
+    encrypted[whole.rindex(b"PK\x01\x02") + 8] |= 1
+    path.write_bytes(encrypted)
+    with pytest.raises(UNREADABLE, match="encrypted"):
+        read_state(path)
     path.write_bytes(b"something else" * 10)
     with pytest.raises(UNREADABLE):
         read_state(path)
@@ -82,6 +87,41 @@ def test_damaged_file_is_unreadable(tmp_path):
         read_state(path)
     path.write_bytes(whole)
     read_state(path)
+
+
+def test_one_changed_byte_never_changes_the_state(tmp_path):
+    path = tmp_path / "a.npz"
+    write_state(path, STATE)
+    whole = path.read_bytes()
+    expected = repr(read_state(path))
+    detected = 0
+    for index in range(0, len(whole), 3):
+        changed = bytearray(whole)
+        changed[index] ^= 1 + index % 255
+        path.write_bytes(changed)
+        try:
+            assert repr(read_state(path)) == expected
+        except UNREADABLE:
+            detected += 1
+    assert detected > len(whole) / 6
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [
+        b"[" * 100000,
+        b'{"#array": 1, "dtype": "float32"}',
+        b'{"#array": "a", "dtype": "x"}',
+        b'{"#array": "b", "dtype": "float32"}',
+        b'{"#tuple": 3}',
+        b"\xff",
+    ],
+)
+def test_invalid_structure_is_unreadable(plain, tmp_path):
+    path = tmp_path / "a.npz"
+    np.savez(path, plain=np.frombuffer(plain, "uint8"), a=np.zeros(3))
+    with pytest.raises(UNREADABLE):
+        read_state(path)
 
 
 @pytest.mark.parametrize("room", [0, 100, 1000, 3000])
