@@ -1,6 +1,7 @@
 """Argument checks that raise ValueError with the expected and given value."""
 
 import math
+import os
 
 import keras
 
@@ -45,6 +46,18 @@ def string(name, value):
     """Returns `value` if it is a str, else raises ValueError."""
     if not isinstance(value, str):
         raise ValueError(f"`{name}` must be a str. Received: {name}={value!r}")
+    return value
+
+
+def path(name, value):
+    """Returns a path as a str if `value` is one, else raises ValueError."""
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    if not isinstance(value, str) or not value:
+        raise ValueError(
+            f"`{name}` must be a path, a str or `os.PathLike`. "
+            f"Received: {name}={value!r}"
+        )
     return value
 
 

@@ -60,6 +60,8 @@ def is_concrete(tensor, anywhere=False):
         )
     return (
         tf.is_tensor(tensor)
+        # Inside a graph a variable has no value yet.
+        and not isinstance(tensor, tf.Variable)
         and hasattr(tensor, "numpy")
         and (anywhere or "GPU" not in tensor.device)
     )

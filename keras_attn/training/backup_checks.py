@@ -46,7 +46,8 @@ def plain_settings(settings):
         ValueError: they cannot be serialized.
     """
     try:
-        return json.loads(json.dumps(dict(settings or {})))
+        # NaN differs from itself, so the same run would be refused.
+        return json.loads(json.dumps(dict(settings or {}), allow_nan=False))
     except (TypeError, ValueError) as error:
         raise ValueError(
             "`settings` must be a dict of plain values. "

@@ -35,14 +35,15 @@ class CallbackGroup(keras.callbacks.Callback):
 
     def __init__(self, callbacks):
         super().__init__()
-        callbacks = list(callbacks)
-        for callback in callbacks:
-            if not isinstance(callback, keras.callbacks.Callback):
-                raise ValueError(
-                    "`callbacks` must be a list of `keras.callbacks.Callback`. "
-                    f"Received: callbacks={callbacks!r}"
-                )
-        self.callbacks = callbacks
+        if not isinstance(callbacks, (list, tuple)) or not all(
+            isinstance(callback, keras.callbacks.Callback)
+            for callback in callbacks
+        ):
+            raise ValueError(
+                "`callbacks` must be a list of `keras.callbacks.Callback`. "
+                f"Received: callbacks={callbacks!r}"
+            )
+        self.callbacks = list(callbacks)
 
     def get_states(self):
         """Returns the class and the state, or None, of each callback."""

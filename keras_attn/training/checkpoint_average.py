@@ -23,6 +23,9 @@ from keras_attn.training.weight_average import (
     set_to_mean_of_files,
 )
 
+# What `get_state` returns.
+_STATE = {"steps", "kept", "seen", "epoch_start"}
+
 
 class CheckpointAverage(keras.callbacks.Callback):
     """Sets the weights to the average of the last checkpoints after training.
@@ -84,7 +87,9 @@ class CheckpointAverage(keras.callbacks.Callback):
                 )
             checks.positive_int("save_freq", save_freq)
         self.save_freq = save_freq
-        self.directory = None if directory is None else os.fspath(directory)
+        if directory is not None:
+            directory = checks.path("directory", directory)
+        self.directory = directory
         # Keras need not wait for each batch: with "epoch" the batch hook does
         # nothing. (Not documented as of Keras 3.15.1.)
         self.async_safe = save_freq == "epoch"
@@ -160,6 +165,11 @@ class CheckpointAverage(keras.callbacks.Callback):
         Args:
             state: dict, as returned by `get_state`.
         """
+        if not isinstance(state, dict) or not _STATE <= state.keys():
+            raise ValueError(
+                "`state` must be a dict that `get_state` returned. "
+                f"Received: state={state!r:.80}"
+            )
         kept = state["kept"]
         if self.directory is not None:
             kept = [os.path.join(self.directory, name) for name in kept]
@@ -250,9 +260,14 @@ class CheckpointAverage(keras.callbacks.Callback):
             >>> float(model.get_weights()[0][0, 0])
             2.0
         """
-        paths = [os.fspath(path) for path in paths]
+        checks.instance("model", model, keras.Model, "a Keras model")
+        checks.instance("paths", paths, (list, tuple), "a list of paths")
+        paths = [checks.path("paths", path) for path in paths]
         if not paths:
-            raise ValueError("`paths` must name at least one weights file.")
+            raise ValueError(
+                "`paths` must name at least one weights file. "
+                "Received: paths=[]"
+            )
         set_to_mean_of_files(model, paths)
 
     def _now(self):

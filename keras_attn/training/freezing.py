@@ -2,6 +2,10 @@
 
 import re
 
+import keras
+
+from keras_attn import checks
+
 
 def freeze(model, pattern=""):
     """Freezes weights: sets `trainable = False` by path.
@@ -18,8 +22,8 @@ def freeze(model, pattern=""):
         which weights are frozen.
 
     Raises:
-        ValueError: no weight has such a path, or the pattern is not a regular
-            expression.
+        ValueError: no weight has such a path, the pattern is not a regular
+            expression, or the model is not built.
 
     Examples:
         >>> model = keras_attn.models.Encoder(
@@ -65,13 +69,8 @@ def matching(name, pattern, paths):
     Raises:
         ValueError: no path matches, or the pattern is not a regular expression.
     """
-    try:
-        found = [path for path in paths if re.search(pattern, path)]
-    except re.error as error:
-        raise ValueError(
-            f"`{name}` must be a regular expression. "
-            f"Received: {name}={pattern!r} ({error})"
-        ) from error
+    check_pattern(name, pattern)
+    found = [path for path in paths if re.search(pattern, path)]
     if not found:
         raise ValueError(
             f"`{name}` must be found in a path, such as {paths[0]!r}. "
@@ -80,7 +79,32 @@ def matching(name, pattern, paths):
     return found
 
 
+def check_pattern(name, pattern):
+    """Returns `pattern` if it is a regular expression, else raises."""
+    checks.string(name, pattern)
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise ValueError(
+            f"`{name}` must be a regular expression. "
+            f"Received: {name}={pattern!r} ({error})"
+        ) from error
+    return pattern
+
+
+def check_model(model):
+    """Returns `model` if it is a layer or a model with weights, else raises."""
+    checks.instance("model", model, keras.layers.Layer, "a Keras model")
+    if not model.weights:
+        raise ValueError(
+            "`model` must be built and have weights. "
+            f"Received: {model.name}, which has none"
+        )
+    return model
+
+
 def _set(model, pattern, trainable):
+    check_model(model)
     weights = {weight.path: weight for weight in model.weights}
     changed = []
     for path in matching("pattern", pattern, list(weights)):

@@ -6,7 +6,8 @@ import re
 import keras
 from keras import ops
 
-from keras_attn.training.freezing import matching
+from keras_attn import checks
+from keras_attn.training.freezing import check_pattern, matching
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -73,6 +74,7 @@ class LayerwiseLearningRates(keras.optimizers.Optimizer):
                 f"Received: multipliers={multipliers!r}"
             )
         for pattern, multiplier in multipliers.items():
+            check_pattern("multipliers", pattern)
             number = isinstance(multiplier, (int, float))
             number = number and not isinstance(multiplier, bool)
             if not number or not 0 < multiplier < math.inf:
@@ -88,6 +90,7 @@ class LayerwiseLearningRates(keras.optimizers.Optimizer):
 
     def multiplier(self, path):
         """Returns the multiplier of the weight with this path."""
+        checks.string("path", path)
         for pattern, multiplier in self.multipliers.items():
             if re.search(pattern, path):
                 return multiplier

@@ -2,6 +2,8 @@
 
 import re
 
+from keras_attn.training.freezing import check_model
+
 _BLOCK = re.compile(r"(?:^|/)((?:\w+_)?block)_(\d+)/")
 # Layers before the first block.
 _EMBEDDINGS = (
@@ -43,6 +45,7 @@ def layerwise_lr_multipliers(model, decay):
         raise ValueError(
             f"`decay` must be a number in (0, 1]. Received: decay={decay!r}"
         )
+    check_model(model)
     paths = [weight.path for weight in model.trainable_weights]
     found = {m.groups() for path in paths if (m := _BLOCK.search(path))}
     if not found:

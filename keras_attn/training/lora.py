@@ -1,6 +1,12 @@
 """Low-rank adapters (LoRA)."""
 
-from keras_attn.training.freezing import freeze, matching, unfreeze
+from keras_attn import checks
+from keras_attn.training.freezing import (
+    check_model,
+    freeze,
+    matching,
+    unfreeze,
+)
 
 
 def enable_lora(model, rank, pattern="/(query|value)$", also_train=None):
@@ -37,10 +43,8 @@ def enable_lora(model, rank, pattern="/(query|value)$", also_train=None):
         >>> len(model.trainable_weights)
         8
     """
-    if isinstance(rank, bool) or not isinstance(rank, int) or rank < 1:
-        raise ValueError(
-            f"`rank` must be an integer, at least 1. Received: rank={rank!r}"
-        )
+    checks.integer("rank", rank, least=1)
+    check_model(model)
     # Private: no public method lists nested layers, as of Keras 3.15.1.
     layers = {
         layer.path: layer

@@ -46,6 +46,7 @@ class Perplexity(keras.metrics.Metric):
     """
 
     def __init__(self, pad_id=0, name="perplexity", dtype=None):
+        token_loss.check_metric(name, dtype)
         super().__init__(name=name, dtype=dtype)
         self.pad_id = token_loss.check_pad_id(pad_id)
         self.nats = self.add_variable((), "zeros", name="nats")

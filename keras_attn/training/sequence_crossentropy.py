@@ -93,6 +93,8 @@ class SequenceCrossentropy(keras.losses.Loss):
         name="sequence_crossentropy",
         class_weight=None,
     ):
+        if name is not None:
+            checks.string("name", name)
         checks.choice("reduction", reduction, _REDUCTIONS)
         super().__init__(name=name, reduction=reduction, dtype="float32")
         self.label_smoothing = checks.fraction(

@@ -43,6 +43,7 @@ class TokenAccuracy(keras.metrics.Metric):
     """
 
     def __init__(self, pad_id=0, name="token_accuracy", dtype=None):
+        token_loss.check_metric(name, dtype)
         super().__init__(name=name, dtype=dtype)
         self.pad_id = token_loss.check_pad_id(pad_id)
         self.correct = self.add_variable((), "zeros", name="correct")

@@ -24,6 +24,16 @@ def check_pad_id(pad_id):
     return checks.integer("pad_id", pad_id, _INT32.min, _INT32.max)
 
 
+def check_metric(name, dtype):
+    """Raises ValueError unless `name` is a str and `dtype` a float dtype."""
+    if name is not None:
+        checks.string("name", name)
+    if dtype is not None and "int" in str(dtype):
+        raise ValueError(
+            f"`dtype` must be a floating-point dtype. Received: dtype={dtype!r}"
+        )
+
+
 def check_class_weight(class_weight):
     """Returns class weights as Python numbers, else raises ValueError.
 

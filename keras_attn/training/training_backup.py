@@ -122,6 +122,8 @@ class TrainingBackup(keras.callbacks.Callback):
         resume=True,
     ):
         super().__init__()
+        checks.path("directory", directory)
+        checks.boolean("resume", resume)
         self._group = CallbackGroup(callbacks)
         if save_freq != "epoch":
             checks.positive_int("save_freq", save_freq)

@@ -3,6 +3,9 @@
 import keras
 
 from keras_attn import checks
+from keras_attn.backend import concrete
+
+_MOST = 2**31 - 1
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -37,33 +40,43 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
 
     def __init__(self, hidden_dim, warmup_steps=4000, scale=1.0):
         super().__init__()
-        self.hidden_dim = checks.positive_int("hidden_dim", hidden_dim)
-        self.warmup_steps = checks.positive_int("warmup_steps", warmup_steps)
-        if (
-            isinstance(scale, bool)
-            or not isinstance(scale, (int, float))
-            or not 0 < scale < float("inf")
-        ):
-            raise ValueError(
-                f"`scale` must be a positive number. Received: scale={scale!r}"
-            )
-        self.scale = scale
+        self.hidden_dim = checks.integer("hidden_dim", hidden_dim, 1, _MOST)
+        self.warmup_steps = checks.integer(
+            "warmup_steps", warmup_steps, 1, _MOST
+        )
+        self.scale = checks.positive("scale", scale)
 
     def __call__(self, step):
         """Returns the rate of the update after `step` updates.
 
         Args:
-            step: int scalar, a tensor, variable or number: updates so far, as
-                in `optimizer.iterations`.
+            step: int scalar, a tensor, variable or number, at least 0: updates
+                so far, as in `optimizer.iterations`. A tensor of several
+                numbers gives several rates.
 
         Returns:
-            Float32 scalar tensor: learning rate per step.
+            Float32 tensor in the shape of `step`: learning rate per step.
+
+        Raises:
+            ValueError: `step` does not hold such integers. A negative number is
+                detected where the values of a tensor can be read.
         """
         # The constants are multiplied in float64: as float32 tensors, their
         # rounding errors would accumulate.
         height = self.scale * self.hidden_dim**-0.5
         slope = height * self.warmup_steps**-1.5
-        step = keras.ops.convert_to_tensor(step)
+        if isinstance(step, int):
+            # As float: JAX has no integers above 2^31.
+            step = float(checks.integer("step", step, least=0))
+        else:
+            checks.tensor("step", step, "an integer or an integer tensor")
+            step = keras.ops.convert_to_tensor(step)
+            checks.integers("step", step)
+            known = concrete(step)
+            if known is not None and known.min(initial=0) < 0:
+                raise ValueError(
+                    f"`step` must be at least 0. Received: {known.min()}"
+                )
         step = keras.ops.cast(step, "float32") + 1.0
         return keras.ops.minimum(height / keras.ops.sqrt(step), slope * step)
 

@@ -50,7 +50,13 @@ def set_to_mean_of_files(model, paths):
     totals = [np.zeros(v.shape, "float64") for v in averaged]
     try:
         for path in paths:
-            model.load_weights(path)
+            try:
+                model.load_weights(path)
+            except (KeyError, OSError, ValueError) as error:
+                raise ValueError(
+                    "`paths` must name weights files of this model. "
+                    f"Received: {path} ({' '.join(str(error).split())})"
+                ) from error
             for total, variable in zip(totals, averaged, strict=True):
                 total += keras.ops.convert_to_numpy(variable.value)
     finally:

@@ -359,6 +359,12 @@ def test_model_that_is_not_built_raises(tmp_path):
         ({"save_freq": 1.5}, "`save_freq` must be"),
         ({"data": X}, "`data` must have a method `set_epoch"),
         ({"callbacks": [1]}, "`callbacks` must be a list"),
+        ({"callbacks": None}, "`callbacks` must be a list"),
+        ({"callbacks": Steps()}, "`callbacks` must be a list"),
+        ({"settings": {"a": float("nan")}}, "`settings` must be a dict"),
+        ({"settings": 1}, "`settings` must be a dict"),
+        ({"resume": "no"}, "`resume` must be True or False"),
+        ({"resume": None}, "`resume` must be True or False"),
     ],
 )
 def test_invalid_arguments_raise(arguments, answer, tmp_path):
@@ -366,6 +372,12 @@ def test_invalid_arguments_raise(arguments, answer, tmp_path):
         TrainingBackup(tmp_path / "never", **arguments)
     assert "\n" not in str(info.value)
     assert not (tmp_path / "never").exists()
+
+
+@pytest.mark.parametrize("directory", [None, 1, b"x", ["a"], ""])
+def test_invalid_directories_raise(directory):
+    with pytest.raises(ValueError, match="`directory` must be a path"):
+        TrainingBackup(directory)
 
 
 def test_unsupported_callback_state_raises(tmp_path):

@@ -334,3 +334,37 @@ def test_fit_without_checkpoint_warns():
 def test_invalid_arguments_raise(arguments, name):
     with pytest.raises(ValueError, match=f"`{name}` must be"):
         CheckpointAverage(**arguments)
+
+
+@pytest.mark.one_backend
+def test_invalid_files_and_paths_raise(tmp_path):
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+    damaged = tmp_path / "a.weights.h5"
+    damaged.write_bytes(b"damaged")
+    other = tmp_path / "b.weights.h5"
+    keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)]).save_weights(
+        other
+    )
+    missing = tmp_path / "c.weights.h5"
+    before = model.get_weights()
+    for path in (damaged, other, missing, tmp_path / "d.txt"):
+        with pytest.raises(ValueError, match="`paths` must name") as info:
+            CheckpointAverage.average_weights(model, [path])
+        assert str(path) in str(info.value) and "\n" not in str(info.value)
+    for paths in (None, str(damaged), [1], [None], []):
+        with pytest.raises(ValueError, match="`paths` must"):
+            CheckpointAverage.average_weights(model, paths)
+    with pytest.raises(ValueError, match="`model` must be a Keras model"):
+        CheckpointAverage.average_weights(None, [other])
+    for a, b in zip(model.get_weights(), before, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.one_backend
+def test_invalid_states_and_directories_raise():
+    for state in (None, {}, {"steps": []}):
+        with pytest.raises(ValueError, match="`state` must be a dict"):
+            CheckpointAverage().set_state(state)
+    for directory in (1, b"x", ["a"], ""):
+        with pytest.raises(ValueError, match="`directory` must be a path"):
+            CheckpointAverage(directory=directory)

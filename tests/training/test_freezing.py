@@ -5,7 +5,12 @@ import numpy as np
 import pytest
 
 from keras_attn.models import Bert, SequenceClassifier
-from keras_attn.training import enable_lora, freeze, unfreeze
+from keras_attn.training import (
+    enable_lora,
+    freeze,
+    layerwise_lr_multipliers,
+    unfreeze,
+)
 from tests.helpers.contract import randomize
 
 IDS = np.array([[2, 5, 6, 3], [2, 8, 3, 0]], "int32")
@@ -107,7 +112,7 @@ def test_adapters_of_other_layers():
     [
         (freeze, ["nothing"], "`pattern` must be found in a path, such as '"),
         (unfreeze, ["("], r"`pattern` must be a regular expression.*'\('"),
-        (enable_lora, [0], "`rank` must be an integer, at least 1"),
+        (enable_lora, [0], "`rank` must be at least 1"),
         (enable_lora, [2, "norm$"], "`pattern` must be found in a path"),
         (enable_lora, [2, "query", "x"], "`also_train` must be found"),
     ],
@@ -125,3 +130,30 @@ def test_second_adapter_raises():
     enable_lora(model, 2)
     with pytest.raises(ValueError, match=r"must have no adapters yet.*query"):
         enable_lora(model, 2)
+
+
+@pytest.mark.one_backend
+@pytest.mark.parametrize("change", [freeze, unfreeze])
+@pytest.mark.parametrize("pattern", [None, 1, b"d", ["a"]])
+def test_patterns_of_another_type_raise(change, pattern):
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+    with pytest.raises(ValueError, match="`pattern` must be a str"):
+        change(model, pattern)
+
+
+@pytest.mark.one_backend
+@pytest.mark.parametrize(
+    "call",
+    [
+        freeze,
+        unfreeze,
+        lambda model: enable_lora(model, 2),
+        lambda model: layerwise_lr_multipliers(model, 0.5),
+    ],
+)
+def test_invalid_models_raise(call):
+    for model in (None, "a", 3):
+        with pytest.raises(ValueError, match="`model` must be a Keras model"):
+            call(model)
+    with pytest.raises(ValueError, match="`model` must be built"):
+        call(keras.Sequential([keras.layers.Dense(1)]))

@@ -305,3 +305,11 @@ def test_invalid_decay_raises(decay):
 def test_model_without_blocks_raises():
     with pytest.raises(ValueError, match="must have numbered blocks"):
         layerwise_lr_multipliers(network(), 0.5)
+
+
+@pytest.mark.one_backend
+@pytest.mark.parametrize("pattern", [1, None, "("])
+def test_patterns_that_are_no_regular_expressions_raise(pattern):
+    optimizer = keras.optimizers.SGD()
+    with pytest.raises(ValueError, match="`multipliers` must be a"):
+        LayerwiseLearningRates(optimizer, {pattern: 1.0})

@@ -112,3 +112,32 @@ def test_invalid_inputs_raise():
         TokenAccuracy()(np.zeros((2, 4), "int32"), logits)
     with pytest.raises(ValueError, match="`pad_id` must"):
         TokenAccuracy(pad_id="<pad>")
+
+
+@pytest.mark.parametrize("shape", [(0, 7), (3, 0), (0, 0)])
+def test_zero_length_axes_change_nothing(shape):
+    metric = TokenAccuracy()
+    labels, logits = np.zeros(shape, "int32"), np.zeros((*shape, 3), "float32")
+    for weight in (None, np.ones(shape[:1]), np.ones(shape)):
+        metric.update_state(labels, logits, weight)
+        assert float(metric.result()) == 0.0
+    metric.update_state(np.array([[1]]), np.float32([[[0, 0, 0]]]))
+    before = float(metric.result())
+    metric.update_state(labels, logits)
+    assert float(metric.result()) == before
+
+
+@pytest.mark.one_backend
+@pytest.mark.parametrize(
+    "arguments, name",
+    [
+        ({"pad_id": "a"}, "pad_id"),
+        ({"pad_id": 2**31}, "pad_id"),
+        ({"pad_id": 1.5}, "pad_id"),
+        ({"name": 3}, "name"),
+        ({"dtype": "int32"}, "dtype"),
+    ],
+)
+def test_invalid_arguments_raise(arguments, name):
+    with pytest.raises(ValueError, match=f"`{name}` must"):
+        TokenAccuracy(**arguments)

@@ -100,11 +100,46 @@ def test_saved_model_continues_the_schedule(tmp_path):
     np.testing.assert_allclose(rate, reference(7, 16, 4), rtol=1e-6)
 
 
+def test_several_and_large_steps():
+    schedule = WarmupSchedule(8, 10)
+    steps = np.array([0, 9, 2**30])
+    found = keras.ops.convert_to_numpy(schedule(steps))
+    np.testing.assert_allclose(found, reference(steps + 1, 8, 10), rtol=1e-6)
+    np.testing.assert_allclose(
+        float(schedule(2**40)), reference(2**40 + 1, 8, 10), rtol=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        -5,
+        -1,
+        np.int32(-5),
+        np.array([3, -1]),
+        float("nan"),
+        1.5,
+        True,
+        1j,
+        "a",
+        None,
+        [1, 2],
+        np.float32(2),
+    ],
+)
+def test_invalid_steps_raise(step):
+    with pytest.raises(ValueError, match="`step` must") as info:
+        WarmupSchedule(8)(step)
+    assert "\n" not in str(info.value)
+
+
 @pytest.mark.parametrize(
     "arguments, name",
     [
         ({"hidden_dim": 0}, "hidden_dim"),
         ({"hidden_dim": 8.0}, "hidden_dim"),
+        ({"hidden_dim": 10**400}, "hidden_dim"),
+        ({"hidden_dim": 8, "warmup_steps": 2**31}, "warmup_steps"),
         ({"hidden_dim": 8, "warmup_steps": -1}, "warmup_steps"),
         ({"hidden_dim": 8, "scale": 0}, "scale"),
         ({"hidden_dim": 8, "scale": float("nan")}, "scale"),
