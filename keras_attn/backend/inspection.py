@@ -61,7 +61,7 @@ def is_concrete(tensor, anywhere=False):
     return (
         tf.is_tensor(tensor)
         # Inside a graph a variable has no value yet.
-        and not isinstance(tensor, tf.Variable)
+        and not isinstance(tensor, (keras.Variable, tf.Variable))
         and hasattr(tensor, "numpy")
         and (anywhere or "GPU" not in tensor.device)
     )
