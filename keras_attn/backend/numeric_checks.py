@@ -11,8 +11,8 @@ import keras
 from keras import ops
 
 if keras.backend.backend() == "tensorflow":
-    # Private: there is no public way to ask whether the check is enabled, as of
-    # TensorFlow 2.21.0.
+    # Private: nothing public tells whether the check is enabled,
+    # as of TensorFlow 2.21.0.
     from tensorflow.python.eager import context
     from tensorflow.python.framework import op_callbacks
 

@@ -3,12 +3,10 @@
 import keras
 from keras import ops
 
+from keras_attn.backend.inspection import is_concrete
+
 if keras.backend.backend() == "tensorflow":
     import tensorflow as tf
-
-    # Private: nothing public tells that Keras only infers shapes, as of
-    # Keras 3.15.1.
-    from keras.src.backend import in_symbolic_scope
 
 
 def divide_over_replicas(total, count=None):
@@ -67,7 +65,8 @@ def is_replica_mean(tensor):
     """
     return (
         _num_replicas() > 1
-        and in_symbolic_scope()
+        and tf.distribute.in_cross_replica_context()
+        and not is_concrete(tensor)
         and keras.backend.standardize_dtype(tensor.dtype) == "float64"
     )
 

@@ -237,8 +237,8 @@ def negative_log_likelihood(
     -(1 - e) w_y log p(y) - e mean_v w_v log p(v), for a smoothing of e and
     class weights w. Computed in float32. Padding gets exactly 0, whatever its
     label and logits. Any other label outside [0, V) gives NaN: compiled code
-    cannot raise, and backends disagree about out-of-range lookups (as of
-    Keras 3.15.1).
+    cannot raise, and backends disagree about out-of-range lookups
+    (as of Keras 3.15.1).
 
     Args:
         labels: int32 (B, T).
