@@ -25,9 +25,11 @@ from keras_attn.backend.dropout import (
     kept_seed,
     seeded_dropout,
 )
+from keras_attn.backend.full import full
 from keras_attn.backend.fused import fused_attention, fused_obstacle
 from keras_attn.backend.fused_qkv import apply_fused_qkv, fused_qkv
 from keras_attn.backend.gather import gather_rows, take_along_axis
+from keras_attn.backend.hashed_bits import uniform
 from keras_attn.backend.inspection import concrete
 from keras_attn.backend.masking import is_statically_false, zero_masked
 from keras_attn.backend.no_gradients import no_gradients
@@ -66,6 +68,7 @@ __all__ = [
     "drawn_seed",
     "dropout",
     "first_replica",
+    "full",
     "fused_attention",
     "fused_obstacle",
     "fused_qkv",
@@ -90,6 +93,7 @@ __all__ = [
     "stop_skipping",
     "take_along_axis",
     "top_k",
+    "uniform",
     "values_by_head",
     "values_by_slot",
     "while_loop",

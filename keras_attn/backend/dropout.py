@@ -10,10 +10,16 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_attn.backend.hashed_bits import (
+    GOLDEN,
+    LAST_SHIFT,
+    SHIFTS_AND_FACTORS,
+    hashed_bits,
+)
+from keras_attn.backend.inspection import is_concrete
 from keras_attn.backend.xla_compiled import xla_compiled
 
 _LEVELS = 1 << 16
-_GOLDEN = 0x9E3779B1  # odd, its bits far apart
 
 if keras.backend.backend() == "torch":
     import torch
@@ -83,10 +89,12 @@ def seeded_dropout(x, rate, seed, block=0):
             return torch.nn.functional.dropout(x, rate)
         return _dropped(x, rate, None)
     if keras.backend.backend() == "torch":
+        if not is_concrete(seed):
+            return _torch_hashed(x, _number_dropped(rate), seed, block)
         seed = [*(int(part) for part in seed), int(block)]
     else:
         seed = ops.cast(seed, "uint32")
-        block = ops.cast(block, "uint32") * np.uint32(_GOLDEN)
+        block = ops.cast(block, "uint32") * np.uint32(GOLDEN)
         seed = ops.stack([seed[0], seed[1] + block])
     return _dropped(x, rate, seed)
 
@@ -117,14 +125,11 @@ def hashed_dropout(x, rate, seed):
 
 
 def _mixed(bits):
-    """Applies the 32-bit finalizer of MurmurHash3, which mixes all bits.
-
-    Appleby 2011, https://github.com/aappleby/smhasher/wiki/MurmurHash3
-    """
-    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+    """Applies the 32-bit finalizer of MurmurHash3."""
+    for shift, factor in SHIFTS_AND_FACTORS:
         shifted = ops.right_shift(bits, _word(shift))
         bits = ops.bitwise_xor(bits, shifted) * _word(factor)
-    return ops.bitwise_xor(bits, ops.right_shift(bits, _word(16)))
+    return ops.bitwise_xor(bits, ops.right_shift(bits, _word(LAST_SHIFT)))
 
 
 def _word(number):
@@ -142,6 +147,13 @@ def _dropped(x, rate, seed):
 
 
 _hashed_program = xla_compiled(hashed_dropout)
+
+
+def _torch_hashed(x, dropped, seed, block):
+    if x.device.type == "meta":
+        return torch.empty_like(x)
+    keep = hashed_bits(x.shape, seed, block) >> 16 >= dropped
+    return torch.where(keep, x * (_LEVELS / (_LEVELS - dropped)), 0)
 
 
 def _torch(x, dropped, seed):

@@ -13,6 +13,9 @@ elif keras.backend.backend() == "tensorflow":
 def concrete(tensor, anywhere=False):
     """Returns the values as a NumPy array, or None if they cannot be read.
 
+    Every check of values in a forward pass goes through this function or
+    `is_concrete`: it must not wait for an accelerator.
+
     Args:
         tensor: a tensor of the current backend, a symbolic one, or a spec.
         anywhere: bool. Read tensors on accelerators too. Default False.
@@ -37,6 +40,27 @@ def is_concrete(tensor, anywhere=False):
     Returns:
         Bool.
     """
+    return _has_values(tensor) and (anywhere or is_on_host(tensor))
+
+
+def is_on_host(tensor):
+    """Returns whether a tensor is in the memory of the CPU.
+
+    Args:
+        tensor: a tensor of the current backend that has values.
+
+    Returns:
+        Bool.
+    """
+    name = keras.backend.backend()
+    if name == "torch":
+        return tensor.device.type == "cpu"
+    if name == "jax":
+        return all(device.platform == "cpu" for device in tensor.devices())
+    return "GPU" not in tensor.device
+
+
+def _has_values(tensor):
     name = keras.backend.backend()
     if isinstance(tensor, keras.KerasTensor):
         return False
@@ -44,24 +68,17 @@ def is_concrete(tensor, anywhere=False):
         return (
             # No subclasses: the fake tensors of a capture have no values.
             type(tensor) in (torch.Tensor, torch.nn.Parameter)
-            and (tensor.device.type == "cpu" or anywhere)
             and tensor.device.type != "meta"
             and not torch.compiler.is_compiling()
             and not torch.jit.is_tracing()
         )
     if name == "jax":
-        return (
-            isinstance(tensor, jax.Array)
-            and not isinstance(tensor, jax.core.Tracer)
-            and (
-                anywhere
-                or all(device.platform == "cpu" for device in tensor.devices())
-            )
+        return isinstance(tensor, jax.Array) and not isinstance(
+            tensor, jax.core.Tracer
         )
     return (
         tf.is_tensor(tensor)
         # Inside a graph a variable has no value yet.
         and not isinstance(tensor, (keras.Variable, tf.Variable))
         and hasattr(tensor, "numpy")
-        and (anywhere or "GPU" not in tensor.device)
     )

@@ -7,6 +7,7 @@ from keras import ops
 from keras_attn.backend import (
     KEY_SLOTS_AXIS,
     VALUE_SLOTS_AXIS,
+    full,
     keys_by_head,
     keys_by_slot,
     no_keys,
@@ -85,7 +86,7 @@ def empty(rows, length, layers, heads, key_dim, value_dim, dtype):
             no_values(rows, heads, length, value_dim, dtype)
             for _ in range(layers)
         ),
-        positions=ops.full((rows, length), -1, dtype="int32"),
+        positions=full((rows, length), -1, dtype="int32"),
         origins=(),
         cursor=ops.zeros((), dtype="int32"),
     )

@@ -7,7 +7,7 @@ import numpy as np
 from keras import ops
 
 from keras_attn import checks
-from keras_attn.backend import gather_rows, take_along_axis, top_k
+from keras_attn.backend import full, gather_rows, take_along_axis, top_k
 from keras_attn.decoding.finished_hypotheses import (
     merged,
     none_finished,
@@ -131,7 +131,7 @@ class BeamSearch(Strategy):
         scores[:, 0] = 0
         parents = np.arange(self.num_beams, dtype="int32")[None]
         return _Beams(
-            ops.full(
+            full(
                 (batch_size, self.num_beams, length), spec.pad_id, dtype="int32"
             ),
             ops.tile(ops.convert_to_tensor(scores), (batch_size, 1)),

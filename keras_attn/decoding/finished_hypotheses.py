@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
-from keras_attn.backend import gather_rows, take_along_axis, top_k
+from keras_attn.backend import full, gather_rows, take_along_axis, top_k
 
 
 class Finished(NamedTuple):
@@ -24,8 +24,8 @@ class Finished(NamedTuple):
 def none_finished(sources, top, max_new_tokens, pad_id):
     """Returns `Finished` without a hypothesis."""
     return Finished(
-        ops.full((sources, top, max_new_tokens), pad_id, dtype="int32"),
-        ops.full((sources, top), -float("inf"), dtype="float32"),
+        full((sources, top, max_new_tokens), pad_id, dtype="int32"),
+        full((sources, top), -float("inf"), dtype="float32"),
         ops.zeros((sources, top), "int32"),
     )
 
@@ -43,7 +43,7 @@ def merged(finished, tokens, scores, length):
         `Finished`.
     """
     top = finished.scores.shape[1]
-    lengths = ops.full_like(scores, 0, dtype="int32") + length
+    lengths = ops.zeros_like(scores, dtype="int32") + length
     scores, indices = top_k(ops.concatenate([finished.scores, scores], 1), top)
     tokens = ops.concatenate([finished.tokens, tokens], 1)
     lengths = ops.concatenate([finished.lengths, lengths], 1)

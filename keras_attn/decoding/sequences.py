@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
-from keras_attn.backend import take_along_axis
+from keras_attn.backend import full, take_along_axis
 from keras_attn.decoding.protocol import Decoded
 
 
@@ -28,7 +28,7 @@ class Sequences(NamedTuple):
 def begin(sources, width, max_new_tokens, pad_id):
     """Returns empty `Sequences`."""
     return Sequences(
-        ops.full((sources, width, max_new_tokens), pad_id, dtype="int32"),
+        full((sources, width, max_new_tokens), pad_id, dtype="int32"),
         ops.zeros((sources, width), "float32"),
         ops.zeros((sources, width), "int32"),
         ops.ones((sources, width), "bool"),

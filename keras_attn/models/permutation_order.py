@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
+from keras_attn.backend import full
 from keras_attn.ops import Visibility
 
 
@@ -175,7 +176,7 @@ def _prepend_memory(array, memory_length, rows, value):
     if isinstance(memory_length, int) and memory_length == 0:
         return array
     shape = (rows, *ops.shape(array)[1:-1], memory_length)
-    memory = ops.full(shape, value, dtype=array.dtype)
+    memory = full(shape, value, dtype=array.dtype)
     return ops.concatenate([memory, array], axis=-1)
 
 

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_attn import checks
+from keras_attn.backend import full, uniform
 from keras_attn.decoding import DecodingState
 from keras_attn.layers import Dropout, ScoredAttention, TokenEmbedding
 from keras_attn.models.alignment import teacher_forced, up_to_the_end
@@ -215,7 +216,7 @@ class RecurrentSeq2Seq(GenerativeModel):
         """
         memory, states = self.encode(inputs, training=False)
         rows = ops.shape(inputs)[0]
-        tokens = ops.full((rows, 1), self.start_id, dtype="int32")
+        tokens = full((rows, 1), self.start_id, dtype="int32")
         return DecodingState(
             self._memory_of(memory), self._decoder.start(states), tokens
         )
@@ -365,7 +366,6 @@ class RecurrentSeq2Seq(GenerativeModel):
         if self.sampling_probability is None:
             return None
         coins, uniforms = (
-            keras.random.uniform(ops.shape(target_ids), seed=self._draws)
-            for _ in range(2)
+            uniform(ops.shape(target_ids), self._draws) for _ in range(2)
         )
         return SamplingDraws(coins < self.sampling_probability, uniforms)

@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_attn import cache as kv
 from keras_attn import checks
+from keras_attn.backend import full
 from keras_attn.blocks import DecoderBlock, EncoderBlock
 from keras_attn.blocks.block_config import BlockConfig
 from keras_attn.decoding import DecodingState
@@ -417,7 +418,7 @@ class Transformer(GenerativeModel):
             head_dim,
             self.compute_dtype,
         )
-        tokens = ops.full((rows, 1), self.start_id, dtype="int32")
+        tokens = full((rows, 1), self.start_id, dtype="int32")
         memory = kv.from_projections(keys, values, positions)
         return DecodingState(memory, hypothesis, tokens)
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from keras import ops
 
 from keras_attn.ops.positions import default_positions
-from keras_attn.ops.visibility import Visibility
+from keras_attn.ops.visibility import Visibility, slot_offset
 
 _FAR = 1 << 30
 
@@ -166,6 +166,47 @@ def block_spans(metadata, query_block, key_block):
         near &= (first <= key_last) & (key_first <= last)
     near = ops.any(near, axis=-1)
     return _span(near), _span(ops.transpose(near))
+
+
+def static_block_spans(
+    visibility, query_length, key_length, query_block, key_block
+):
+    """Bounds the blocks of keys that each block of queries may see.
+
+    For kernels that cannot read `block_spans`: it uses no values, and is wider
+    unless distances and the order follow from slot indices.
+
+    Args:
+        visibility: `Visibility`.
+        query_length: int. T, a multiple of `query_block`.
+        key_length: int. S, a multiple of `key_block`.
+        query_block: int. t, queries per block.
+        key_block: int. s, keys per block.
+
+    Returns:
+        Tuple of T / t pairs of int: ranges [first, end) of key blocks.
+    """
+    v = visibility
+    offset = 0 if v.padding == "right" else slot_offset(v)
+    if not isinstance(offset, int):
+        offset = None
+    behind = ahead = None  # maximum distances in slots
+    if v.window is not None and offset is not None:
+        behind, ahead = v.window - 1 - offset, v.window - 1 + offset
+    if v.causal and (v.slot_order or v.query_order is v.key_order is None):
+        later = 0 if v.slot_order else offset
+        if later is not None:
+            ahead = later if ahead is None else min(ahead, later)
+    spans = []
+    for start in range(0, query_length, query_block):
+        first, end = 0, key_length // key_block
+        if behind is not None:
+            first = max((start - behind) // key_block, 0)
+        if ahead is not None:
+            last = start + query_block - 1 + ahead
+            end = min(max(last // key_block + 1, 0), end)
+        spans.append((min(first, end), end))
+    return tuple(spans)
 
 
 def _ranges(metadata, blocks, size, names):

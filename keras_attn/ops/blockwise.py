@@ -1,9 +1,15 @@
 """Blockwise attention, in memory linear in the sequence length."""
 
+import functools
+
 from keras import ops
 
 from keras_attn.backend import Blocking, blockwise_attention, kept_seed
-from keras_attn.ops.block_rule import block_metadata, block_spans
+from keras_attn.ops.block_rule import (
+    block_metadata,
+    block_spans,
+    static_block_spans,
+)
 from keras_attn.ops.position_bias import PositionBias, four_axes
 
 # Large blocks are faster, but with a narrow window small blocks skip more.
@@ -54,6 +60,13 @@ def attend_blockwise(query, key, value, visibility, bias, scale, dropout):
         rule=metadata.rule,
         bias=kind,
         rate=0.0 if dropout is None else dropout.rate,
+        spans=static_block_spans(
+            visibility,
+            length + query_pad,
+            key.shape[1] + key_pad,
+            query_block,
+            key_block,
+        ),
     )
     output = blockwise_attention(
         blocking,
@@ -63,7 +76,7 @@ def attend_blockwise(query, key, value, visibility, bias, scale, dropout):
         bias=bias,
         query_metadata=metadata.query,
         key_metadata=metadata.key,
-        spans=block_spans(metadata, query_block, key_block),
+        spans=functools.partial(block_spans, metadata, query_block, key_block),
         mask=metadata.mask,
         seed=None if dropout is None else kept_seed(dropout.seed),
     )

@@ -5,10 +5,10 @@ probability softmax(score)[s] (Gumbel 1954; Maddison et al. 2014,
 https://arxiv.org/abs/1411.0030).
 """
 
-import keras
 import numpy as np
 from keras import ops
 
+from keras_attn.backend import uniform
 from keras_attn.ops.score_softmax import hidden, softmax
 
 _TINY = float(np.finfo("float32").tiny)
@@ -31,10 +31,7 @@ def gumbel_noise(shape, seed):
         (2, 3)
     """
     # Excludes 0, where the logarithm is -inf.
-    uniform = keras.random.uniform(
-        shape, minval=_TINY, dtype="float32", seed=seed
-    )
-    return -ops.log(-ops.log(uniform))
+    return -ops.log(-ops.log(uniform(shape, seed, minval=_TINY)))
 
 
 def one_hot_of_largest(scores):

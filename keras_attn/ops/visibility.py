@@ -45,6 +45,8 @@ class Visibility:
         offset: int. A promise: if the query in slot t sees the key in slot s,
             the query is t + `offset` - s tokens after the key. Default None:
             distances depend on the positions; without positions it is 0.
+        slot_order: bool. A promise: `query_order` and `key_order` are the slot
+            indices.
         query_token_type_ids: int32 (B, T). Which of two texts a token belongs
             to. Masks nothing, but an attention position may use it in scores,
             as XLNet's does.
@@ -69,6 +71,7 @@ class Visibility:
     window: int | None = None
     padding: str = "none"
     offset: int | None = None
+    slot_order: bool = False
     query_token_type_ids: Any = None
     key_token_type_ids: Any = None
 
@@ -199,6 +202,7 @@ def make_visibility(
             f"Received: {missing}_segment_ids=None"
         )
     query_order = key_order = None
+    slot_order = False
     counted = query_positions is None and key_positions is None
     padded = not (query_mask is None and key_mask is None and counted)
     one_sequence = (
@@ -213,6 +217,7 @@ def make_visibility(
         if causal:
             # Slots have the same order as tokens, without a batch axis.
             query_order = key_order = default_positions(query_length)
+            slot_order = True
     else:
         by_index = causal or window is not None or relative
         query_positions = _positions(
@@ -237,6 +242,7 @@ def make_visibility(
         window=window,
         padding="any" if padded else "none",
         offset=offset,
+        slot_order=slot_order,
     )
 
 

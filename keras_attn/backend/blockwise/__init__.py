@@ -66,7 +66,9 @@ def blockwise_attention(
             blocking's bias callable; or None.
         query_metadata: int32 (F, B, T), the batch axis may have size 1.
         key_metadata: int32 (F, B, S), the batch axis may have size 1.
-        spans: int32 (T / t, 2) and (S / s, 2). Which blocks may see each other.
+        spans: function that returns int32 (T / t, 2) and (S / s, 2): which
+            blocks may see each other. Not called if the values cannot be read
+            but would have to be; `blocking.spans` is used instead.
         mask: bool (B, N, T, S), size-1 axes allowed, or None.
         seed: int (2,). Seed of the dropout, or None.
 

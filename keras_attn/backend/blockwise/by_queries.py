@@ -11,6 +11,7 @@ from torch.utils.checkpoint import checkpoint
 
 from keras_attn.backend.dropout import seeded_dropout
 from keras_attn.backend.fused import fused_attention
+from keras_attn.backend.inspection import is_concrete
 
 
 def by_queries(
@@ -31,7 +32,10 @@ def by_queries(
     Args and returns as for `blockwise_attention`.
     """
     outputs = []
-    for i, (first, last) in enumerate(spans[0].tolist()):
+    readable = is_concrete(query_metadata) and is_concrete(key_metadata)
+    # Reading the spans from a GPU in every layer would stall it.
+    ranges = spans()[0].tolist() if readable else blocking.spans
+    for i, (first, last) in enumerate(ranges):
         rows = slice(i * blocking.query_block, (i + 1) * blocking.query_block)
         # A span may be empty, but the fused kernel needs at least one key.
         columns = slice(

@@ -40,7 +40,7 @@ def by_loops(
         bias,
         metadata_blocks(query_metadata, blocking.query_block),
         metadata_blocks(key_metadata, blocking.key_block),
-        *spans,
+        *spans(),
         mask,
         seed,
     )

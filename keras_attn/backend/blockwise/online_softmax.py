@@ -39,6 +39,9 @@ class Blocking(NamedTuple):
         bias: `"tensor"`, a callable, or None. The callable takes `bias` of the
             operands and both metadata and returns float (B, N, t, s).
         rate: float. Probability that a weight is dropped.
+        spans: tuple of T / t pairs of int. Ranges [first, end) of the blocks of
+            keys that each block of queries may see, whatever the values of the
+            metadata are.
     """
 
     query_block: int
@@ -49,6 +52,7 @@ class Blocking(NamedTuple):
     rule: Callable | None = None
     bias: Any = None
     rate: float = 0.0
+    spans: tuple = ()
 
 
 class Operands(NamedTuple):
