@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
+from keras_attn.backend import inspection
 from keras_attn.ops import (
     PositionBias,
     Visibility,
@@ -12,7 +13,12 @@ from keras_attn.ops import (
     attend,
     attention_plan,
 )
-from keras_attn.ops.block_rule import block_metadata, block_spans
+from keras_attn.ops.block_rule import (
+    block_metadata,
+    block_spans,
+    static_block_spans,
+)
+from keras_attn.ops.visibility import make_visibility
 from tests.helpers import reference
 from tests.helpers.gradients import gradient
 from tests.helpers.ops_cases import (
@@ -51,6 +57,59 @@ def test_skipped_blocks_are_fully_masked(name):
             inside = np.zeros(3, "bool")
             inside[first:last] = True
             assert not (row & ~inside).any()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_statically_skipped_blocks_are_fully_masked(name):
+    see = visibility(CASES[name])
+    mask = np.zeros((BATCH, HEADS, LENGTH + 1, LENGTH + 1), "bool")
+    mask[..., :LENGTH, :LENGTH] = spread(CASES[name])
+    needed = mask.reshape(BATCH, HEADS, 3, 2, 3, 2).any((0, 1, 3, 5))
+    spans = static_block_spans(see, LENGTH + 1, LENGTH + 1, 2, 2)
+    assert len(spans) == 3
+    for (first, last), row in zip(spans, needed, strict=True):
+        assert not (row[:first].any() or row[last:].any())
+
+
+def test_static_spans():
+    def spans(see, queries=8, keys=8):
+        return static_block_spans(see, queries, keys, 2, 2)
+
+    everything, lower = [(0, 4)] * 4, [(0, 1), (0, 2), (0, 3), (0, 4)]
+    band = [(0, 1), (0, 2), (1, 3), (2, 4)]
+    assert list(spans(Visibility())) == everything
+    assert list(spans(Visibility(causal=True))) == lower
+    assert list(spans(Visibility(causal=True, window=2))) == band
+    both = Visibility(window=2)
+    assert list(spans(both)) == [(0, 2), (0, 3), (1, 4), (2, 4)]
+    # Four earlier keys, such as those of a memory.
+    later = Visibility(causal=True, window=3, offset=4)
+    assert list(spans(later, 4, 8)) == [(1, 3), (2, 4)]
+    padded = ops.convert_to_tensor(np.ones((1, 8), "bool"))
+    masked = make_visibility(
+        8, 8, query_mask=padded, key_mask=padded, causal=True, window=2
+    )
+    # The order is that of the slots, but distances count tokens.
+    assert list(spans(masked)) == lower
+    right = Visibility(
+        query_positions=masked.query_positions,
+        key_positions=masked.key_positions,
+        padding="right",
+        causal=True,
+        window=2,
+    )
+    assert list(spans(right)) == band
+
+
+@pytest.mark.parametrize("name", ["causal", "holes", "causal, left padding"])
+def test_positions_that_cannot_be_read(name, monkeypatch):
+    arrays, case = inputs(key_heads=2), CASES[name]
+    expected, _ = reference.scaled_dot_attention(*arrays, spread(case))
+    monkeypatch.setattr(inspection, "is_on_host", lambda tensor: False)
+    monkeypatch.setattr("keras_attn.ops.blockwise.BLOCK", 2)
+    see = visibility(case)
+    output = values(attend(*tensors(arrays), see, kernel="blockwise"))
+    assert_close(output, expected)
 
 
 def test_window_skips_blocks():
