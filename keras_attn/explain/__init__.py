@@ -1,6 +1,7 @@
 """Attention maps, saliency, plots, and the padding leak detector."""
 
-from keras_attn.explain.attention_maps import AttentionMap, attention_maps
+from keras_attn.explain.attention_map import AttentionMap
+from keras_attn.explain.attention_maps import attention_maps
 from keras_attn.explain.doctor import doctor
 from keras_attn.explain.head_measures import (
     head_distance,

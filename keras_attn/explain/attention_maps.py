@@ -1,66 +1,15 @@
 """attention_maps: the attention weights of a model's layers."""
 
 import contextlib
-import operator
-from typing import Any, NamedTuple
-
 import keras
 
+from keras_attn import checks
 from keras_attn.backend import no_gradients
+from keras_attn.explain.arguments import index
+from keras_attn.explain.attention_map import AttentionMap
 from keras_attn.explain.hypotheses import hypothesis_inputs
 from keras_attn.explain.token_names import TokenNames
 from keras_attn.ops import capture_weights
-
-
-class AttentionMap(NamedTuple):
-    """Attention weights of one call of a layer.
-
-    Args:
-        layer: str. The path of the layer, such as
-            `"decoder_block_0/cross_attention"`.
-        call: int. The number of the call, from 0. XLNet's layers are called
-            twice: for the content stream, then for the query stream.
-        heads: tuple of int. The indices of the N heads.
-        weights: float32 (B, N, T, S).
-        query_tokens: list of B lists of at most T str, or None.
-        key_tokens: list of B lists of at most S str, or None.
-
-    Examples:
-        >>> found = keras_attn.explain.AttentionMap(
-        ...     "attention", 0, (0,), np.ones((1, 1, 2, 3)) / 3,
-        ...     [["a", "b"]], [["x", "y"]])
-        >>> weights, queries, keys = found.of(0)
-        >>> weights.shape, queries, keys
-        ((1, 2, 2), ['a', 'b'], ['x', 'y'])
-    """
-
-    layer: str
-    call: int
-    heads: Any
-    weights: Any
-    query_tokens: Any = None
-    key_tokens: Any = None
-
-    def of(self, row):
-        """Returns one row, for `plot_attention`.
-
-        Args:
-            row: int in [0, B).
-
-        Returns:
-            Float32 (N, t, s), and the query and key tokens, or None; where
-            there are tokens, the weights are cropped to them.
-        """
-        weights = self.weights[row]
-        queries, keys = (
-            None if tokens is None else tokens[row]
-            for tokens in (self.query_tokens, self.key_tokens)
-        )
-        if queries is not None:
-            weights = weights[:, : len(queries)]
-        if keys is not None:
-            weights = weights[:, :, : len(keys)]
-        return weights, queries, keys
 
 
 def attention_maps(

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import keras
 import numpy as np
 
-from keras_attn.explain.attention_maps import AttentionMap
+from keras_attn.explain.attention_map import AttentionMap
 
 
 class DrawnLayer(NamedTuple):

@@ -3,12 +3,19 @@
 import base64
 import html
 import json
-import pathlib
 import secrets
 
 import numpy as np
 
+from keras_attn import checks
+from keras_attn.atomic_files import whole_file
+from keras_attn.explain.arguments import index
+from keras_attn.explain.attention_map import checked_maps, token_text
 from keras_attn.explain.view_parts import BODY, PAGE, SCRIPT, STYLE
+
+
+# In half precision, a weight may be rounded up past 1.
+_MOST = 1.01
 
 
 class AttentionView:
@@ -20,29 +27,32 @@ class AttentionView:
         html: str. An HTML fragment without external resources.
         title: str.
 
+    Raises:
+        ValueError: an argument that is not a str.
+
     Examples:
         >>> keras_attn.explain.AttentionView("<p>x</p>", "x").html
         '<p>x</p>'
     """
 
     def __init__(self, html, title):
-        self.html = html
-        self.title = title
+        self.html = checks.string("html", html)
+        self.title = checks.string("title", title)
 
     def _repr_html_(self):
         return self.html
 
     def save(self, path):
-        """Writes a complete HTML page.
+        """Writes a complete HTML page, atomically.
 
         Args:
-            path: path of an HTML file; a failed write leaves the old file.
+            path: path of an HTML file in an existing folder. A failed write
+                leaves the old file.
         """
-        path = pathlib.Path(path)
-        page = PAGE.format(title=html.escape(self.title), body=self.html)
-        partial = path.with_name(f".{path.name}.partial")
-        partial.write_text(page, encoding="utf-8")
-        partial.replace(path)
+        title = html.escape(token_text(self.title))
+        page = PAGE.format(title=title, body=self.html)
+        with whole_file(path) as partial:
+            partial.write_text(page, encoding="utf-8")
 
 
 def view_attention(maps, row=0, title="Attention"):
@@ -50,11 +60,13 @@ def view_attention(maps, row=0, title="Attention"):
 
     For a query, it shows the weight of every key; for a key, its weight in
     every query. It works with mouse, touch or keyboard, in light and dark
-    themes, and offline. Weights are rounded to 1/255.
+    themes, and offline. Weights are rounded to 1/255. Each token has its own
+    text direction, so right-to-left tokens do not reorder their neighbors.
 
     Args:
         maps: list of `AttentionMap`, as `attention_maps` returns them. Without
-            tokens, positions are numbered.
+            tokens, positions are numbered. Weights lie in [0, 1]; tokens may
+            also be ids.
         row: int in [0, B). Row of the batch.
         title: str. Title above the view.
 
@@ -63,7 +75,8 @@ def view_attention(maps, row=0, title="Attention"):
         `html` is a fragment to embed in another page.
 
     Raises:
-        ValueError: no maps, or `row` out of range.
+        ValueError: no maps or something else; weights that are NaN or not in
+            [0, 1]; heads or tokens that do not fit them; or `row` out of range.
 
     Examples:
         >>> maps = [keras_attn.explain.AttentionMap(
@@ -73,14 +86,16 @@ def view_attention(maps, row=0, title="Attention"):
         >>> "<script>" in view.html, "http" in view.html
         (True, False)
     """
-    if not maps:
-        raise ValueError("`maps` must not be empty. Received: maps=[]")
-    rows = min(len(one.weights) for one in maps)
-    if not 0 <= row < rows:
+    maps = checked_maps(maps)
+    most = max(one.weights.max(initial=0) for one in maps)
+    if most > _MOST:
         raise ValueError(
-            f"`row` must lie in [0, {rows}), the rows of the maps. "
-            f"Received: row={row}"
+            "`maps` must have weights in [0, 1]. "
+            f"Received: weights up to {most}"
         )
+    rows = min(len(one.weights) for one in maps)
+    row = index("row", row, rows, "the rows of the maps")
+    title = token_text(checks.string("title", title))
     data = json.dumps([_packed(one, row) for one in maps], ensure_ascii=False)
     name = f"keras-attn-{secrets.token_hex(4)}"
     # A token must not be able to close the script element.
@@ -97,7 +112,7 @@ def _packed(one, row):
     name = one.layer if not one.call else f"{one.layer}, call {one.call}"
     rounded = np.clip(np.round(255 * weights), 0, 255).astype("uint8")
     return {
-        "name": name,
+        "name": token_text(name),
         "heads": list(one.heads),
         "queries": _names(queries, num_queries),
         "keys": _names(keys, num_keys),
@@ -108,4 +123,4 @@ def _packed(one, row):
 def _names(tokens, count):
     if tokens is None:
         return [str(position) for position in range(count)]
-    return [token or "·" for token in tokens]
+    return [token or "\N{MIDDLE DOT}" for token in tokens]

@@ -43,7 +43,7 @@ STYLE = """<style>
 </style>"""
 
 BODY = """<div id="{name}" role="group" aria-label="{title}">
-<p><strong>{title}</strong></p>
+<p><strong><bdi>{title}</bdi></strong></p>
 <div><label>Layer <select class="layer"></select></label>
 <label>Head <select class="head"></select></label></div>
 <div class="sides">
@@ -75,10 +75,17 @@ SCRIPT = """<script>
     for (let n = 0; n < count; n++) sum += at(n);
     return sum / count;
   }
+  // A right-to-left token must not reorder its neighbors.
+  function isolated(text) {
+    const made = document.createElement("bdi");
+    made.textContent = text;
+    return made;
+  }
   function option(select, value, text) {
     const made = document.createElement("option");
     made.value = value;
     made.textContent = text;
+    made.dir = "auto";
     select.append(made);
   }
   function show() {
@@ -98,12 +105,11 @@ SCRIPT = """<script>
     });
     const best = found.sort((a, b) => b[0] - a[0]).slice(0, 3)
       .filter(([w]) => w > 0)
-      .map(([w, i]) => `${tokensOf(other)[i]} ${w.toFixed(2)}`);
-    const token = tokensOf(side)[place];
-    say.textContent = best.length === 0
-      ? `${token} ${side ? "is looked at by nothing" : "looks at nothing"}.`
-      : `${token} ${side ? "is looked at by" : "looks at"}: `
-        + best.join(", ") + ".";
+      .flatMap(([w, i], n) =>
+        [n ? ", " : ": ", isolated(tokensOf(other)[i]), ` ${w.toFixed(2)}`]);
+    say.replaceChildren(isolated(tokensOf(side)[place]),
+      side ? " is looked at by" : " looks at",
+      ...(best.length ? best : [" nothing"]), ".");
   }
   function choose(side, place, focus) {
     chosen = [side, place];
@@ -121,7 +127,7 @@ SCRIPT = """<script>
         const button = document.createElement("button");
         button.type = "button";
         button.tabIndex = place ? -1 : 0;
-        button.append(token, document.createElement("small"));
+        button.append(isolated(token), document.createElement("small"));
         button.addEventListener("mouseenter", () => choose(side, place));
         button.addEventListener("focus", () => choose(side, place));
         button.addEventListener("click", () => choose(side, place));
