@@ -6,7 +6,7 @@ import keras
 import numpy as np
 
 
-def numbers(name, value, expected="an array of real numbers"):
+def number_array(name, value, expected="an array of real numbers"):
     """Converts an argument to a NumPy array of real numbers.
 
     Args:
@@ -22,8 +22,8 @@ def numbers(name, value, expected="an array of real numbers"):
             different lengths.
 
     Examples:
-        >>> from keras_attn.explain.arguments import numbers
-        >>> numbers("saliency", [0, 1]).shape
+        >>> from keras_attn.explain.arguments import number_array
+        >>> number_array("saliency", [0, 1]).shape
         (2,)
     """
     try:
@@ -75,11 +75,20 @@ def index(name, value, count, what):
     return operator.index(value)
 
 
-def probability(name, value):
-    """Returns a number in (0, 1) as a float, else raises ValueError."""
+def real_number(name, value):
+    """Returns a number, not NaN and not a bool, else raises ValueError."""
     number = isinstance(value, (int, float, np.integer, np.floating))
-    if not number or isinstance(value, bool) or not 0 < value < 1:
+    if not number or isinstance(value, bool) or value != value:
         raise ValueError(
-            f"`{name}` must be a number in (0, 1). Received: {name}={value!r}"
+            f"`{name}` must be a number. Received: {name}={value!r}"
+        )
+    return value
+
+
+def checked_probability(name, value):
+    """Returns a number in (0, 1) as a float, else raises ValueError."""
+    if not 0 < real_number(name, value) < 1:
+        raise ValueError(
+            f"`{name}` must lie in (0, 1). Received: {name}={value!r}"
         )
     return float(value)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from keras_attn import checks
-from keras_attn.explain.arguments import index, numbers
+from keras_attn.explain.arguments import index, number_array
 
 
 class AttentionMap(NamedTuple):
@@ -132,7 +132,7 @@ def attention_weights(name, one):
         ValueError: weights of another rank, below 0, or not finite.
     """
     weights = one.weights if isinstance(one, AttentionMap) else one
-    weights = numbers(name, weights, "weights of shape (B, N, T, S)")
+    weights = number_array(name, weights, "weights of shape (B, N, T, S)")
     if weights.ndim != 4:
         raise ValueError(
             f"`{name}` must be weights of shape (B, N, T, S). "
@@ -167,7 +167,9 @@ def _tokens(name, tokens, rows, length):
     if not fits:
         received = f"of type {type(tokens).__name__}"
         if isinstance(tokens, kinds):
-            sizes = [len(row) if isinstance(row, kinds) else row for row in tokens]
+            sizes = [
+                len(row) if isinstance(row, kinds) else row for row in tokens
+            ]
             received = f"for {len(tokens)} rows, of lengths {sizes}"
         raise ValueError(
             f"`{name}` must be lists of at most {length} tokens for each of "

@@ -1,10 +1,14 @@
 """attention_maps: the attention weights of a model's layers."""
 
 import contextlib
+import re
+
 import keras
+import numpy as np
 
 from keras_attn import checks
 from keras_attn.backend import no_gradients
+from keras_attn.decoding import Decoded
 from keras_attn.explain.arguments import index
 from keras_attn.explain.attention_map import AttentionMap
 from keras_attn.explain.hypotheses import hypothesis_inputs
@@ -60,7 +64,14 @@ def attention_maps(
         >>> [(one.layer, one.weights.shape) for one in maps]
         [('block_1/self_attention', (1, 2, 3, 3))]
     """
+    checks.instance("model", model, keras.layers.Layer, "a Keras model")
+    _check_patterns(layers)
+    if inputs is None:
+        raise ValueError(
+            "`inputs` must be the inputs of the model. Received: inputs=None"
+        )
     if decoded is not None:
+        checks.instance("decoded", decoded, Decoded, "a `Decoded`")
         inputs = hypothesis_inputs(model, inputs, decoded)
     names = TokenNames(tokens, inputs, model)
     with contextlib.ExitStack() as around:
@@ -95,13 +106,33 @@ def attention_maps(
 def _heads(heads, path, count):
     if heads is None:
         return tuple(range(count))
-    try:
-        chosen = (operator.index(heads),)
-    except TypeError:
-        chosen = tuple(map(operator.index, heads))
-    if not chosen or not all(0 <= head < count for head in chosen):
+    if not isinstance(heads, (list, tuple, range, np.ndarray)):
+        heads = [heads]
+    if not len(heads):
         raise ValueError(
-            f"`heads` must lie in [0, {count}), those of {path}. "
+            "`heads` must hold an index of a head, or be None. "
             f"Received: heads={heads}"
         )
-    return chosen
+    what = f"those of {path}"
+    return tuple(index("heads", head, count, what) for head in heads)
+
+
+def _check_patterns(layers):
+    patterns = [layers] if isinstance(layers, str) else layers
+    if patterns is None:
+        return
+    if not isinstance(patterns, (list, tuple)) or not all(
+        isinstance(pattern, str) for pattern in patterns
+    ):
+        raise ValueError(
+            "`layers` must be a regular expression (str) or a list of them. "
+            f"Received: layers={layers!r}"
+        )
+    for pattern in patterns:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise ValueError(
+                f"`layers` must be regular expressions. Received: {pattern!r} "
+                f"({error})"
+            ) from error

@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from keras_attn.explain.arguments import index
+
 
 class Hypothesis(NamedTuple):
     """A hypothesis at the step that added its last token.
@@ -39,20 +41,19 @@ def beam_growth(items, row=0):
     Raises:
         ValueError: no items, or `row` out of range.
     """
-    items = list(items)
-    if not items or not hasattr(items[0], "active"):
+    if hasattr(items, "active") or not hasattr(items, "__iter__"):
         raise ValueError(
             "`items` must hold the items of a stream, at least one. "
-            f"Received: {items[:1]!r}"
+            f"Received: items of type {type(items).__name__}"
+        )
+    items = list(items)
+    if not items or not all(hasattr(x, "active") for x in items):
+        raise ValueError(
+            "`items` must hold the items of a stream, at least one. "
+            f"Received: {[type(item).__name__ for item in items[:3]]}"
         )
     count = len(items[0].active.scores)
-    if isinstance(row, bool) or not isinstance(row, (int, np.integer)):
-        raise ValueError(f"`row` must be an int. Received: row={row!r}")
-    if not 0 <= row < count:
-        raise ValueError(
-            f"`row` must lie in [0, {count}), the rows of the stream. "
-            f"Received: row={row}"
-        )
+    row = index("row", row, count, "the rows of the stream")
     steps = [_of_step(item, row) for item in items]
     results, _ = _sequences(items[-1], row)
     growth = []

@@ -7,6 +7,7 @@ import numpy as np
 from keras import tree
 
 from keras_attn.backend import random_state, set_random_state
+from keras_attn.explain.arguments import real_number
 from keras_attn.explain.layer_watch import Watcher, watched
 from keras_attn.explain.leak_detector import Judge, PadNoise, Recorder, Scale
 from keras_attn.explain.padded_batch import PaddedBatch
@@ -44,17 +45,18 @@ def doctor(model, inputs, mask=None, pad_id=0, tolerance=None):
             masks. Default None: taken from the tensors, from boolean inputs and
             those whose names end in "mask", and otherwise from `pad_id`.
         pad_id: int. The padding id. Default 0.
-        tolerance: float. Largest accepted change at a real position, relative
-            to the largest value. Default 1e-4 in float32, 1e-2 in float16, 5e-2
-            in bfloat16.
+        tolerance: float in [0, 1). Largest accepted change at a real position,
+            relative to the largest value. Default 1e-4 in float32, 1e-2 in
+            float16, 5e-2 in bfloat16.
 
     Returns:
         `keras_attn.explain.Report`: true if no leak was found. `leaks` are the
         names of the layers, and `print` shows a table.
 
     Raises:
-        ValueError: `model` is not a Keras model or layer, or is not
-            deterministic; `inputs` are not arrays or have no padding.
+        ValueError: `model` is not a Keras model or layer, is not deterministic
+            or returns nothing but NaN; `inputs` are not arrays or have no
+            padding; or `tolerance` is out of range.
 
     Examples:
         >>> ids = keras.Input((None,), dtype="int32")
@@ -79,6 +81,17 @@ def doctor(model, inputs, mask=None, pad_id=0, tolerance=None):
             "`model` must be a Keras model or layer. Received: "
             f"{type(model).__name__}"
         )
+    if isinstance(pad_id, bool) or not isinstance(pad_id, (int, np.integer)):
+        raise ValueError(
+            f"`pad_id` must be an integer. Received: pad_id={pad_id!r}"
+        )
+    if tolerance is not None:
+        real_number("tolerance", tolerance)
+        if not 0 <= tolerance < 1:
+            raise ValueError(
+                "`tolerance` must lie in [0, 1). "
+                f"Received: tolerance={tolerance!r}"
+            )
     batch = PaddedBatch(inputs, mask, pad_id)
     return _Examination(model, batch, tolerance).report()
 
@@ -101,7 +114,7 @@ class _Examination:
             before.restore()
             self.state = _State(self.model)
             recorder = Recorder()
-            self._run(self.batch, recorder)
+            _check_numbers(self._run(self.batch, recorder))
             self.scale = Scale(self.batch, recorder.calls, recorder.counts())
             self._check_repeats()
             longer = self._learn_axes()
@@ -267,6 +280,17 @@ class _Examination:
                 Leak(self.model.name, "all layers together", moved, order)
             )
         return Probe(change, moved, tuple(judge.leaks))
+
+
+def _check_numbers(outputs):
+    """Raises ValueError if an output is NaN everywhere: all NaN are equal."""
+    for number, output in enumerate(outputs):
+        array = keras.ops.convert_to_numpy(keras.ops.cast(output, "float32"))
+        if array.size and np.isnan(array).all():
+            raise ValueError(
+                "`model` must return numbers, or there is nothing to compare. "
+                f"Received: output {number} is NaN everywhere"
+            )
 
 
 class _State:

@@ -2,10 +2,14 @@
 
 from typing import Any, NamedTuple
 
-import keras
 import numpy as np
 
-from keras_attn.explain.attention_map import AttentionMap
+from keras_attn.explain.arguments import number_array
+from keras_attn.explain.attention_map import (
+    AttentionMap,
+    checked_map,
+    token_text,
+)
 
 
 class DrawnLayer(NamedTuple):
@@ -45,11 +49,16 @@ def drawn_layers(weights, query_tokens, key_tokens, head, row):
     several = isinstance(weights, (list, tuple)) and not isinstance(
         weights, AttentionMap
     )
-    if several and weights and isinstance(weights[0], AttentionMap):
+    if several and any(isinstance(one, AttentionMap) for one in weights):
+        if not all(isinstance(one, AttentionMap) for one in weights):
+            raise ValueError(
+                "`weights` must be a list of `AttentionMap` only, or an array. "
+                f"Received: {[type(one).__name__ for one in weights]}"
+            )
         if len(weights) > 1 and not query_tokens is key_tokens is None:
             raise ValueError(
-                "Tokens of several layers must be given in their maps. "
-                "Received: `query_tokens` or `key_tokens`"
+                "`query_tokens` and `key_tokens` must be given in their maps if "
+                f"there are several layers. Received: {len(weights)} maps"
             )
         return [
             _layer(one, query_tokens, key_tokens, head, row) for one in weights
@@ -61,11 +70,7 @@ def _layer(weights, query_tokens, key_tokens, head, row):
     title, numbers = None, None
     if isinstance(weights, AttentionMap):
         one = weights
-        if not 0 <= row < len(one.weights):
-            raise ValueError(
-                f"`row` must lie in [0, {len(one.weights)}), the rows of the "
-                f"map. Received: row={row}"
-            )
+        one = checked_map("weights", one)
         weights, queries, keys = one.of(row)
         title = one.layer if not one.call else f"{one.layer}, call {one.call}"
         numbers = list(one.heads)
@@ -83,7 +88,7 @@ def _layer(weights, query_tokens, key_tokens, head, row):
 
 def _maps(weights, head, numbers=None):
     """Returns the maps to draw, float (n, T, S), and their names."""
-    array = keras.ops.convert_to_numpy(weights)
+    array = number_array("weights", weights, "an array or `AttentionMap`")
     shape = array.shape
     if len(shape) == 4 and shape[0] == 1:
         array = array[0]
@@ -107,7 +112,7 @@ def _maps(weights, head, numbers=None):
             numbers = range(count) if count > 1 else []
         names = [f"head {number}" for number in numbers]
         return array, names or [""]
-    if isinstance(head, bool) or not isinstance(head, int):
+    if isinstance(head, bool) or not isinstance(head, (int, np.integer)):
         raise ValueError(f"`head` must be an int. Received: head={head!r}")
     known = list(range(count)) if numbers is None else numbers
     if head not in known:
@@ -125,14 +130,11 @@ def _labels(name, tokens, count):
     """Returns printable labels, or None where there are no tokens."""
     if tokens is None:
         return None
-    if isinstance(tokens, (str, bytes)):
+    if not isinstance(tokens, (list, tuple, np.ndarray)):
         raise ValueError(
             f"`{name}` must be a list of tokens. Received: {name}={tokens!r}"
         )
-    tokens = [
-        token.decode("utf-8", "replace") if isinstance(token, bytes) else token
-        for token in tokens
-    ]
+    tokens = [token_text(token) for token in tokens]
     if len(tokens) != count:
         raise ValueError(
             f"`{name}` must name the {count} positions of `weights`. "
@@ -140,6 +142,6 @@ def _labels(name, tokens, count):
         )
     # A line break in a label would break the layout.
     return [
-        "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(token))
+        "".join(c if c.isprintable() else repr(c)[1:-1] for c in token)
         for token in tokens
     ]

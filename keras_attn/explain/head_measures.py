@@ -1,9 +1,9 @@
 """Metrics of attention heads: entropy, distance, attention to padding."""
 
-import keras
 import numpy as np
 
-from keras_attn.explain.rollout import weights_of
+from keras_attn.explain.arguments import number_array
+from keras_attn.explain.attention_map import attention_weights
 
 
 def head_entropy(weights):
@@ -21,14 +21,14 @@ def head_entropy(weights):
         Float32 (B, N), nats; 0 if all queries are fully masked.
 
     Raises:
-        ValueError: weights of another shape, or below 0.
+        ValueError: weights of another shape, below 0 or not finite.
 
     Examples:
         >>> weights = np.full((1, 1, 2, 4), 0.25)
         >>> float(np.exp(keras_attn.explain.head_entropy(weights))[0, 0])
         4.0
     """
-    weights = weights_of(weights).astype("float64")
+    weights = attention_weights("weights", weights).astype("float64")
     logs = np.log(np.where(weights > 0, weights, 1))
     return _over_queries(-(weights * logs).sum(axis=-1), weights)
 
@@ -49,14 +49,14 @@ def head_distance(weights):
         Float32 (B, N), tokens; 0 if all queries are fully masked.
 
     Raises:
-        ValueError: weights of another shape, or below 0.
+        ValueError: weights of another shape, below 0 or not finite.
 
     Examples:
         >>> weights = np.eye(4)[None, None][:, :, [0, 0, 1, 2]]
         >>> float(keras_attn.explain.head_distance(weights)[0, 0])
         0.75
     """
-    weights = weights_of(weights).astype("float64")
+    weights = attention_weights("weights", weights).astype("float64")
     queries, keys = weights.shape[2:]
     positions = np.arange(queries)[:, None] + keys - queries
     distances = np.abs(positions - np.arange(keys))
@@ -76,8 +76,8 @@ def padding_attention(weights, padding_mask):
         Float32 (B, N).
 
     Raises:
-        ValueError: weights of another shape or below 0, or a mask that does
-            not fit.
+        ValueError: weights of another shape, below 0 or not finite, or a mask
+            that does not fit.
 
     Examples:
         >>> weights = np.full((1, 2, 3, 4), 0.25)
@@ -85,8 +85,14 @@ def padding_attention(weights, padding_mask):
         >>> keras_attn.explain.padding_attention(weights, mask).tolist()
         [[0.25, 0.25]]
     """
-    weights = weights_of(weights).astype("float64")
-    mask = keras.ops.convert_to_numpy(padding_mask).astype(bool)
+    weights = attention_weights("weights", weights).astype("float64")
+    mask = number_array("padding_mask", padding_mask, "a bool array (B, S)")
+    if not np.isin(mask, (0, 1)).all():
+        raise ValueError(
+            "`padding_mask` must be a bool array (B, S), True where there is a "
+            f"token. Received: dtype {mask.dtype}"
+        )
+    mask = mask.astype(bool)
     expected = weights.shape[0], weights.shape[3]
     if mask.shape != expected:
         raise ValueError(

@@ -2,11 +2,11 @@
 
 from typing import Any, NamedTuple
 
-import keras
 import numpy as np
 
 from keras_attn import checks
-from keras_attn.explain.rise import answers
+from keras_attn.explain.arguments import number_array
+from keras_attn.explain.rise import answers, check_function, check_masks
 
 
 class DeletionInsertion(NamedTuple):
@@ -49,7 +49,8 @@ def deletion_and_insertion(
         inputs: array of one input.
         saliency: float (*positions). Ties are broken by position.
         masks: as for `rise`; defines what replaces hidden positions.
-        steps: int >= 1. K, the number of steps. Default: one per position.
+        steps: int in [1, number of positions]. K, the number of steps. Default:
+            one per position.
         batch_size: int >= 1. Inputs per call of `function`.
 
     Returns:
@@ -68,8 +69,10 @@ def deletion_and_insertion(
         >>> found.deletion.tolist(), found.insertion.tolist()
         ([1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 1.0, 1.0])
     """
-    inputs = keras.ops.convert_to_numpy(inputs)
-    saliency = keras.ops.convert_to_numpy(saliency).astype("float64")
+    check_function(function)
+    inputs = number_array("inputs", inputs)
+    check_masks(masks, inputs)
+    saliency = number_array("saliency", saliency).astype("float64")
     shape = inputs.shape[: masks.axes]
     if saliency.shape != shape:
         raise ValueError(
@@ -80,7 +83,7 @@ def deletion_and_insertion(
         raise ValueError("`saliency` must not contain NaN. Received: NaN")
     count = saliency.size
     steps = count if steps is None else steps
-    checks.positive_int("steps", steps)
+    checks.integer("steps", steps, least=1, most=count)
     checks.positive_int("batch_size", batch_size)
     rank = np.empty(count, int)
     rank[np.argsort(-saliency.ravel(), kind="stable")] = np.arange(count)

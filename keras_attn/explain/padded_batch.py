@@ -6,6 +6,8 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_attn.explain.arguments import number_array
+
 # Integer inputs with one value per token that are not token ids.
 _COMPANIONS = ("segment", "token_type", "position")
 _MASK_SUFFIXES = ("padding_mask", "attention_mask", "mask")
@@ -184,7 +186,12 @@ class PaddedBatch:
                 "a dict, list or tuple of them. Received: "
                 f"{name} of type {type(x).__name__}"
             )
-        dtype = keras.backend.standardize_dtype(x.dtype)
+        try:
+            dtype = keras.backend.standardize_dtype(x.dtype)
+        except ValueError as error:
+            raise ValueError(
+                f"`inputs` must be numbers. Received: {name} of dtype {x.dtype}"
+            ) from error
         mask = getattr(x, "_keras_mask", None)
         if mask is not None:
             mask = ops.convert_to_numpy(mask).astype(bool)
@@ -208,7 +215,15 @@ class PaddedBatch:
         for name, array in masks.items():
             if array is None:
                 continue
-            array = ops.convert_to_numpy(array).astype(bool)
+            array = number_array(
+                "mask", array, "a bool array (B, T) or a nest of them"
+            )
+            if not np.isin(array, (0, 1)).all():
+                raise ValueError(
+                    "`mask` must be bool, True where there is a token. "
+                    f"Received: {name} of dtype {array.dtype}"
+                )
+            array = array.astype(bool)
             leaf = leaves.get(name)
             if leaf is None or leaf.array.shape[:2] != array.shape:
                 raise ValueError(

@@ -3,6 +3,11 @@
 import numpy as np
 
 from keras_attn import checks
+from keras_attn.explain.arguments import (
+    checked_probability,
+    index,
+    number_array,
+)
 
 
 class PatchMasks:
@@ -30,17 +35,25 @@ class PatchMasks:
     axes = 2
 
     def __init__(self, grid=7, probability=0.5, baseline=0.0):
-        grid = (grid, grid) if isinstance(grid, int) else tuple(grid)
-        if len(grid) != self.axes:
+        grid = (grid,) * self.axes if isinstance(grid, int) else grid
+        if not isinstance(grid, (list, tuple)) or len(grid) != self.axes:
             raise ValueError(
                 f"`grid` must be an int, or one for each of {self.axes} axes. "
-                f"Received: grid={grid}"
+                f"Received: grid={grid!r}"
             )
+        grid = tuple(grid)
         for cells in grid:
             checks.positive_int("grid", cells)
         self.grid = grid
-        self.probability = _checked_probability(probability)
-        self.baseline = baseline
+        self.probability = checked_probability("probability", probability)
+        array = number_array("baseline", baseline, "a float or an array")
+        if not np.isfinite(array).all():
+            raise ValueError(
+                "`baseline` must be finite. "
+                f"Received: values from {array.min()} to {array.max()}"
+            )
+        # A float, unlike an array, does not change the dtype of the input.
+        self.baseline = array if array.ndim else array.item()
 
     def draw(self, random, shape, count):
         """Draws masks.
@@ -100,7 +113,6 @@ class FrameMasks(PatchMasks):
     axes = 1
 
     def __init__(self, grid=7, probability=0.5, baseline=0.0):
-        grid = (grid,) if isinstance(grid, int) else grid
         super().__init__(grid=grid, probability=probability, baseline=baseline)
 
 
@@ -124,9 +136,16 @@ class TokenMasks:
     axes = 1
 
     def __init__(self, mask_id, probability=0.5, keep_ids=(0,)):
-        self.mask_id = mask_id
-        self.probability = _checked_probability(probability)
-        self.keep_ids = tuple(keep_ids)
+        self.mask_id = index("mask_id", mask_id, 2**31, "the int32 ids")
+        self.probability = checked_probability("probability", probability)
+        keep_ids = np.asarray(list(_iterable("keep_ids", keep_ids)))
+        integers = not keep_ids.size or keep_ids.dtype.kind in "iu"
+        if keep_ids.ndim != 1 or not integers:
+            raise ValueError(
+                "`keep_ids` must be ids (int). "
+                f"Received: keep_ids={keep_ids.tolist()}"
+            )
+        self.keep_ids = tuple(keep_ids.tolist())
 
     def draw(self, random, shape, count):
         """Draws masks; see `PatchMasks.draw`."""
@@ -142,13 +161,10 @@ class TokenMasks:
         )
 
 
-def _checked_probability(probability):
-    if not 0 < probability < 1:
-        raise ValueError(
-            "`probability` must lie in (0, 1). "
-            f"Received: probability={probability!r}"
-        )
-    return float(probability)
+def _iterable(name, value):
+    if not hasattr(value, "__iter__"):
+        raise ValueError(f"`{name}` must be ids (int). Received: {value!r}")
+    return value
 
 
 def _upsampled(masks, axis, cells, size, step, shifts):

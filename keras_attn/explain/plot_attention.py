@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from keras_attn import checks
+from keras_attn.explain.arguments import real_number
 from keras_attn.explain.drawn_layers import drawn_layers
 from keras_attn.explain.label_fonts import label_fonts
 
@@ -73,8 +75,11 @@ def plot_attention(
     layers = drawn_layers(weights, query_tokens, key_tokens, head, row)
     if vmax is None:
         vmax = max(float(layer.maps.max()) for layer in layers) or 1.0
-    elif not vmax > 0:
+    elif not 0 < real_number("vmax", vmax) < float("inf"):
         raise ValueError(f"`vmax` must be positive. Received: vmax={vmax!r}")
+    if title is not None:
+        checks.string("title", title)
+    check_color_map(cmap)
     if ax is None:
         grid, cell = _grid(figure_class, layers, title)
     elif len(layers) > 1:
@@ -122,6 +127,17 @@ def _figure_class():
             "`plot_attention` needs matplotlib: pip install keras-attn[explain]"
         ) from error
     return Figure
+
+
+def check_color_map(cmap):
+    """Raises ValueError if matplotlib has no such color map."""
+    from matplotlib import colormaps, colors
+
+    known = isinstance(cmap, str) and cmap in colormaps
+    if not known and not isinstance(cmap, colors.Colormap):
+        raise ValueError(
+            f"`cmap` must be a colormap of matplotlib. Received: cmap={cmap!r}"
+        )
 
 
 def _grid(figure_class, layers, title):
@@ -190,7 +206,12 @@ def _inches_of(labels, font):
 
 def _given(ax, shape):
     """Returns the caller's axes as a list and their inches per token."""
-    panels = list(np.ravel(ax))
+    panels = list(np.ravel(np.asarray(ax, dtype=object)))
+    if not all(hasattr(panel, "imshow") for panel in panels):
+        raise ValueError(
+            "`ax` must be matplotlib axes. "
+            f"Received: ax of type {type(ax).__name__}"
+        )
     if len(panels) != shape[0]:
         raise ValueError(
             f"`ax` must be one for each of the {shape[0]} maps (choose one "

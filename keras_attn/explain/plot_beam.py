@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from keras_attn import checks
 from keras_attn.explain.beam_growth import beam_growth
 
 # Inches: height of a box and of a row, padding inside a box, gap between
@@ -65,7 +66,13 @@ def plot_beam(items, token_names=None, row=0, title=None):
         'A beam of 4'
     """
     figure_class = _figure_class()
+    if title is not None:
+        checks.string("title", title)
     growth = beam_growth(items, row)
+    if not growth:
+        raise ValueError(
+            f"`items` must have a hypothesis of row {row}. Received: none"
+        )
     names = _names(token_names, growth)
     columns = _columns(growth, names)
     rows = max([1, *(len(step) for step in growth)])

@@ -7,6 +7,8 @@ import numpy as np
 
 from keras_attn import checks
 from keras_attn.backend import no_gradients
+from keras_attn.explain.arguments import number_array
+from keras_attn.explain.perturbations import TokenMasks
 
 _DRAWN = 64  # masks that are drawn at once
 
@@ -65,12 +67,11 @@ def rise(
     """
     checks.positive_int("num_masks", num_masks)
     checks.positive_int("batch_size", batch_size)
-    inputs = keras.ops.convert_to_numpy(inputs)
-    if inputs.ndim < masks.axes:
-        raise ValueError(
-            f"`inputs` must have at least {masks.axes} axes, those of one "
-            f"input. Received: shape {inputs.shape}"
-        )
+    checks.integer("seed", seed, least=0)
+    checks.choice("verbose", verbose, (0, 1))
+    check_function(function)
+    inputs = number_array("inputs", inputs)
+    check_masks(masks, inputs)
     total, done = 0.0, 0
     for drawn in _batches(masks, inputs.shape, num_masks, batch_size, seed):
         scores = answers(function, masks.apply(inputs, drawn))
@@ -79,6 +80,41 @@ def rise(
         if verbose:
             _progress(done, num_masks)
     return (total / (masks.probability * num_masks)).astype("float32")
+
+
+def check_function(function):
+    """Raises ValueError if `function` cannot be called."""
+    if not callable(function):
+        raise ValueError(
+            "`function` must be a model or a callable. "
+            f"Received: function of type {type(function).__name__}"
+        )
+
+
+def check_masks(masks, inputs):
+    """Raises ValueError if `masks` is another object, or does not fit.
+
+    Args:
+        masks: as for `rise`.
+        inputs: NumPy array of one input.
+    """
+    parts = "draw", "apply", "axes", "probability"
+    if isinstance(masks, type) or not all(hasattr(masks, x) for x in parts):
+        raise ValueError(
+            "`masks` must be `PatchMasks`, `FrameMasks`, `TokenMasks` or an "
+            f"object with {', '.join(parts)}. "
+            f"Received: masks of type {type(masks).__name__}"
+        )
+    if inputs.ndim < masks.axes or 0 in inputs.shape[: masks.axes]:
+        raise ValueError(
+            f"`inputs` must have at least {masks.axes} axes, those of one "
+            f"input, and a position. Received: shape {inputs.shape}"
+        )
+    if isinstance(masks, TokenMasks) and inputs.dtype.kind not in "iu":
+        raise ValueError(
+            "`inputs` must be token ids (int32) for `TokenMasks`. "
+            f"Received: dtype {inputs.dtype}"
+        )
 
 
 def _batches(masks, shape, count, batch_size, seed):
@@ -108,8 +144,8 @@ def answers(function, batch):
         Float64 (B, *outputs).
 
     Raises:
-        ValueError: it does not return one score, or one array of scores, per
-            row.
+        ValueError: it does not return one finite score, or one array of finite
+            scores, per row.
     """
     with no_gradients():
         if isinstance(function, keras.layers.Layer):
@@ -117,8 +153,8 @@ def answers(function, batch):
         else:
             scores = function(batch)
     try:
-        scores = keras.ops.convert_to_numpy(scores).astype("float64")
-    except (TypeError, ValueError) as error:
+        scores = number_array("function", scores).astype("float64")
+    except ValueError as error:
         raise ValueError(
             "`function` must return one float array, scores of each row. "
             f"Received: {type(scores).__name__}"
@@ -127,6 +163,11 @@ def answers(function, batch):
         raise ValueError(
             f"`function` must return scores for each of {len(batch)} rows. "
             f"Received: shape {scores.shape}"
+        )
+    if not np.isfinite(scores).all():
+        raise ValueError(
+            "`function` must return finite scores. "
+            f"Received: values from {scores.min()} to {scores.max()}"
         )
     return scores
 

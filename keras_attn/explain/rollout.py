@@ -1,9 +1,9 @@
 """rollout: attention rollout through all layers."""
 
-import keras
 import numpy as np
 
-from keras_attn.explain.attention_maps import AttentionMap
+from keras_attn.explain.arguments import real_number
+from keras_attn.explain.attention_map import AttentionMap, attention_weights
 
 
 def rollout(maps, residual=0.5):
@@ -26,19 +26,24 @@ def rollout(maps, residual=0.5):
         state at each row's position. Rows sum to 1.
 
     Raises:
-        ValueError: no maps; weights that are not square or differ in shape; or
-            `residual` out of range.
+        ValueError: no maps; weights that are not square, differ in shape, are
+            negative or not finite; or `residual` out of range.
 
     Examples:
         >>> weights = np.tril(np.ones((1, 1, 3, 3))) / [[1], [2], [3]]
         >>> keras_attn.explain.rollout([weights, weights])[0, 2].round(2)
         array([0.32, 0.24, 0.44], dtype=float32)
     """
-    if not 0 <= residual <= 1:
+    if not 0 <= real_number("residual", residual) <= 1:
         raise ValueError(
             f"`residual` must lie in [0, 1]. Received: residual={residual}"
         )
-    layers = [weights_of(one) for one in maps]
+    if not isinstance(maps, (list, tuple)) or isinstance(maps, AttentionMap):
+        raise ValueError(
+            "`maps` must be a list of `AttentionMap` or of weights of shape "
+            f"(B, N, T, T). Received: maps of type {type(maps).__name__}"
+        )
+    layers = [attention_weights("maps", one) for one in maps]
     shapes = {layer.shape[:1] + layer.shape[2:] for layer in layers}
     if len(shapes) != 1 or layers[0].shape[2] != layers[0].shape[3]:
         raise ValueError(
@@ -56,25 +61,3 @@ def rollout(maps, residual=0.5):
         mixed = np.where(fully_masked[..., None], np.eye(length), mixed)
         rolled_out = mixed @ rolled_out
     return rolled_out.astype("float32")
-
-
-def weights_of(one):
-    """Returns the weights of an `AttentionMap` or array, as a NumPy array.
-
-    Args:
-        one: `AttentionMap`, or float (B, N, T, S).
-
-    Returns:
-        Float (B, N, T, S).
-
-    Raises:
-        ValueError: weights of another rank, or below 0.
-    """
-    weights = one.weights if isinstance(one, AttentionMap) else one
-    weights = keras.ops.convert_to_numpy(weights)
-    if weights.ndim != 4 or not (weights >= 0).all():
-        raise ValueError(
-            "Weights must be of shape (B, N, T, S) and not negative. "
-            f"Received: shape {weights.shape}"
-        )
-    return weights

@@ -3,6 +3,8 @@
 import keras
 import numpy as np
 
+from keras_attn.explain.attention_map import token_text
+
 
 class TokenNames:
     """Finds the names of a layer's queries and keys.
@@ -125,25 +127,33 @@ def _named(tokens, ids, mask):
     for row, real in zip(ids, mask, strict=True):
         given = [int(i) for i in row[real]]
         names = tokens(given)
-        if isinstance(names, str) or len(names) != len(given):
+        is_list = isinstance(names, (list, tuple, np.ndarray))
+        if not is_list or len(names) != len(given):
             raise ValueError(
                 "`tokens` must return a list of one name for each of "
                 f"{len(given)} ids. Received: {names!r}"
             )
         names = iter(names)
         last = len(row) - int(real[::-1].argmax()) if real.any() else 0
-        rows.append([str(next(names)) if s else "" for s in real[:last]])
+        rows.append([token_text(next(names)) if s else "" for s in real[:last]])
     return rows
 
 
 def _given(tokens, ids):
     rows, length = ids.shape[:2]
-    fits = len(tokens) == rows and not any(
-        isinstance(row, str) or len(row) > length for row in tokens
+    kinds = list, tuple, np.ndarray
+    if not isinstance(tokens, kinds):
+        raise ValueError(
+            "`tokens` must be None, a callable, a list of lists of names, or a "
+            f"pair of these. Received: tokens of type {type(tokens).__name__}"
+        )
+    sizes = [len(row) if isinstance(row, kinds) else row for row in tokens]
+    fits = len(tokens) == rows and all(
+        isinstance(row, kinds) and len(row) <= length for row in tokens
     )
     if not fits:
         raise ValueError(
             f"`tokens` must be a list of at most {length} names for each of "
-            f"{rows} rows. Received: {[len(row) for row in tokens]} names"
+            f"{rows} rows. Received: {len(tokens)} rows, of {sizes} names"
         )
-    return [[str(name) for name in row] for row in tokens]
+    return [[token_text(name) for name in row] for row in tokens]

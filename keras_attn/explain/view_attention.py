@@ -13,7 +13,6 @@ from keras_attn.explain.arguments import index
 from keras_attn.explain.attention_map import checked_maps, token_text
 from keras_attn.explain.view_parts import BODY, PAGE, SCRIPT, STYLE
 
-
 # In half precision, a weight may be rounded up past 1.
 _MOST = 1.01
 
