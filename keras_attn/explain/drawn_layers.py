@@ -57,8 +57,8 @@ def drawn_layers(weights, query_tokens, key_tokens, head, row):
             )
         if len(weights) > 1 and not query_tokens is key_tokens is None:
             raise ValueError(
-                "`query_tokens` and `key_tokens` must be given in their maps if "
-                f"there are several layers. Received: {len(weights)} maps"
+                "`query_tokens` and `key_tokens` must be given in their maps "
+                f"for several layers. Received: {len(weights)} maps"
             )
         return [
             _layer(one, query_tokens, key_tokens, head, row) for one in weights

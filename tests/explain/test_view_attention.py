@@ -1,5 +1,6 @@
 """view_attention: behavior of the HTML in a browser."""
 
+import json
 import re
 
 import numpy as np
@@ -214,6 +215,64 @@ def test_a_row_without_tokens(browser, tmp_path):
     tab.close()
 
 
+HEBREW = ["\u05e9\u05dc\u05d5\u05dd!", "\u05e2\u05d5\u05dc\u05dd", "end"]
+
+
+def test_right_to_left_tokens_do_not_reorder_their_neighbors(browser, tmp_path):
+    weights = np.array([[[0.2, 0.3, 0.5]] * 3])[None]
+    one = AttentionMap("a", 0, (0,), weights, [HEBREW], [HEBREW])
+    view_attention([one], title=HEBREW[0]).save(tmp_path / "view.html")
+    tab = Tab(browser, VARIANTS[0])
+    tab.open((tmp_path / "view.html").as_uri())
+    text = said(tab)
+    assert text == (
+        f"{HEBREW[0]} looks at: {HEBREW[2]} 0.50, {HEBREW[1]} 0.30, "
+        f"{HEBREW[0]} 0.20."
+    )
+    # The left edge of every character of the sentence but those of tokens.
+    lefts = tab.evaluate(
+        """(() => {
+          const range = document.createRange(), found = [];
+          for (const node of document.querySelector(".say").childNodes) {
+            if (node.nodeType !== Node.TEXT_NODE) continue;
+            for (let i = 0; i < node.length; i++) {
+              range.setStart(node, i);
+              range.setEnd(node, i + 1);
+              found.push(range.getBoundingClientRect().left);
+            }
+          }
+          return found;
+        })()"""
+    )
+    assert len(lefts) > 20 and lefts == sorted(lefts)
+    # The exclamation mark of a token is at its left.
+    marks = tab.evaluate(
+        """[...document.querySelectorAll(".queries bdi")].map((bdi) => {
+          const range = document.createRange(), node = bdi.firstChild;
+          return [0, node.length - 1].map((i) => {
+            range.setStart(node, i);
+            range.setEnd(node, i + 1);
+            return range.getBoundingClientRect().left;
+          });
+        })"""
+    )
+    tab.close()
+    assert [first > last for first, last in marks] == [True, True, False]
+
+
+def test_numpy_integers_are_serialized():
+    weights = np.full((1, 2, 3, 3), 1 / 3, "float16")
+    ids = np.array([[5, 0, 7]])
+    one = AttentionMap(
+        "a", 0, np.array([0, 3]), weights, ids, [[b"a", "", "\ud800"]]
+    )
+    view = view_attention([one], row=np.int64(0))
+    packed = json.loads(re.search(r"const maps = (\[.*\]);", view.html)[1])[0]
+    assert packed["heads"] == [0, 3]
+    assert packed["queries"] == ["5", "0", "7"]
+    assert packed["keys"] == ["a", "\N{MIDDLE DOT}", "?"]
+
+
 def test_invalid_arguments_raise():
     with pytest.raises(ValueError, match="`maps` must not be empty"):
         view_attention([])
@@ -229,3 +288,4 @@ def test_a_failed_write_leaves_the_old_page(tmp_path):
     with pytest.raises(UnicodeEncodeError):
         view.save(path)
     assert path.read_text("utf-8") == "old"
+    assert list(tmp_path.iterdir()) == [path]
