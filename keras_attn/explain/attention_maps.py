@@ -82,10 +82,15 @@ def attention_maps(
         captured = around.enter_context(capture_weights(layers))
         model(inputs, training=False)
     if not captured:
-        path = "" if layers is None else f" whose path matches {layers!r}"
+        called = f"{type(model).__name__} {model.name!r}"
+        if layers is not None:
+            raise ValueError(
+                "`layers` must match the path of a keras_attn attention layer "
+                f"of the model. Received: layers={layers!r} for {called}"
+            )
         raise ValueError(
-            f"`model` must have a keras_attn attention layer{path}. Received: "
-            f"{type(model).__name__} {model.name!r}"
+            "`model` must have a keras_attn attention layer. "
+            f"Received: {called}"
         )
     found = []
     for (path, call), weights in captured.items():

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from keras_attn.explain.arguments import number_array
+from keras_attn.explain.arguments import index, number_array
 from keras_attn.explain.attention_map import (
     AttentionMap,
     checked_map,
@@ -68,7 +68,9 @@ def drawn_layers(weights, query_tokens, key_tokens, head, row):
 
 def _layer(weights, query_tokens, key_tokens, head, row):
     title, numbers = None, None
-    if isinstance(weights, AttentionMap):
+    if not isinstance(weights, AttentionMap):
+        index("row", row, 1, "the rows of an array of weights")
+    else:
         one = weights
         one = checked_map("weights", one)
         weights, queries, keys = one.of(row)

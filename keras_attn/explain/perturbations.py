@@ -113,6 +113,7 @@ class FrameMasks(PatchMasks):
     axes = 1
 
     def __init__(self, grid=7, probability=0.5, baseline=0.0):
+        checks.positive_int("grid", grid)
         super().__init__(grid=grid, probability=probability, baseline=baseline)
 
 

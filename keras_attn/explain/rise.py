@@ -11,6 +11,7 @@ from keras_attn.explain.arguments import number_array
 from keras_attn.explain.perturbations import TokenMasks
 
 _DRAWN = 64  # masks that are drawn at once
+_MOST_MASKS = 10**7  # more would take days
 
 
 def rise(
@@ -43,7 +44,7 @@ def rise(
         masks: `PatchMasks` for images, `FrameMasks` for audio, `TokenMasks`
             for ids; or an object with the same `draw`, `apply`, `axes` and
             `probability`.
-        num_masks: int >= 1. N.
+        num_masks: int in [1, 10^7]. N.
         batch_size: int >= 1. Masked inputs per call of `function`.
         seed: int >= 0. Seed of the masks.
         verbose: int. 1: progress is printed to standard error; 0: silent.
@@ -65,7 +66,7 @@ def rise(
         >>> int(saliency.argmax()), saliency.shape
         (1, (3,))
     """
-    checks.positive_int("num_masks", num_masks)
+    checks.integer("num_masks", num_masks, least=1, most=_MOST_MASKS)
     checks.positive_int("batch_size", batch_size)
     checks.integer("seed", seed, least=0)
     checks.choice("verbose", verbose, (0, 1))

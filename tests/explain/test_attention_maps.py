@@ -330,7 +330,7 @@ def test_other_models():
 def test_invalid_arguments_raise():
     model = gpt()
     with pytest.raises(
-        ValueError, match="must have a keras_attn attention layer"
+        ValueError, match="`layers` must match the path of a keras_attn"
     ):
         attention_maps(model, SOURCES, layers="cross_attention")
     with pytest.raises(ValueError, match="`heads` must lie in"):

@@ -82,7 +82,7 @@ NO_MASKS = (None, "tokens", object(), explain.TokenMasks, explain.PatchMasks())
 WRONG = [
     ("attention_maps", "model", (None, "gpt", len, models.GPT)),
     ("attention_maps", "inputs", (None,)),
-    ("attention_maps", "layers", (3, b"x", [None], "(", ["a", "*"])),
+    ("attention_maps", "layers", (3, b"x", [None], "(", ["a", "*"], "other")),
     ("attention_maps", "heads", ("0", 1.5, [NAN], -1, 2, [], [True], 2**40)),
     (
         "attention_maps",
@@ -115,7 +115,7 @@ WRONG = [
         (None, "abc", np.ones(3), np.zeros(0, int), np.int32(3)),
     ),
     ("rise", "masks", NO_MASKS[:-1]),
-    ("rise", "num_masks", (0, -1, 1.5, None, NAN)),
+    ("rise", "num_masks", (0, -1, 1.5, None, NAN, 2**40)),
     ("rise", "batch_size", (0, -1, 1.5, None)),
     ("rise", "seed", (-1, 1.5, None, "a")),
     ("rise", "verbose", ("loud", 2, None)),
@@ -133,6 +133,7 @@ WRONG = [
     ("plot_attention", "query_tokens", ("abc", 3, ["a"], [["a"]])),
     ("plot_attention", "key_tokens", ("abc", 3, ["a"] * 4)),
     ("plot_attention", "head", ("0", 1.5, True, -1, 2)),
+    ("plot_attention", "row", (*NO_INDEX, 1)),
     ("plot_attention", "vmax", (0, -1, NAN, "1", float("inf"))),
     ("plot_attention", "cmap", (3, "no such map", None)),
     ("plot_attention", "title", (3, b"x")),
@@ -144,7 +145,7 @@ WRONG = [
     ("PatchMasks", "grid", (0, -1, 1.5, None, "7", (1, 2, 3), (0, 1), [1])),
     ("PatchMasks", "probability", (0, 1, -1, NAN, None, "x", True)),
     ("PatchMasks", "baseline", (None, "x", NAN, float("inf"), 1j)),
-    ("FrameMasks", "grid", (0, 1.5, None, (1, 2))),
+    ("FrameMasks", "grid", (0, 1.5, None, (1, 2), [1])),
     ("TokenMasks", "mask_id", NO_INDEX),
     ("TokenMasks", "keep_ids", (3, None, "abc", [1.5], [[1]])),
     ("AttentionView", "html", (None, 3, b"x")),
@@ -225,3 +226,9 @@ def test_messages_end_with_what_was_received():
         r"`residual` must be a number\. Received: residual=nan",
         str(error.value),
     )
+
+
+def test_a_model_without_attention():
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
+    with pytest.raises(ValueError, match="`model` must have a keras_attn att"):
+        explain.attention_maps(model, np.ones((1, 3)))
