@@ -14,6 +14,7 @@ from keras_attn.ops.positions import positions_from_mask
 from keras_attn.training import Perplexity, SequenceCrossentropy, TokenAccuracy
 from tests.helpers.cases import once
 from tests.helpers.host_reads import host_reads
+from tests.helpers.weight_gradients import layer_gradients
 
 X = np.random.default_rng(0).normal(size=(2, 4, 8)).astype("float32")
 IDS = np.array([[5, 6, 7, 2], [8, 2, 0, 0]], "int32")
@@ -297,6 +298,23 @@ def test_losses_and_metrics_read_nothing(make, monkeypatch):
             measure(labels, logits)
         else:
             measure.update_state(labels, logits)
+    assert not found
+
+
+@pytest.mark.parametrize("name", ["GPT", "EncoderBlock, rematerialized"])
+def test_gradients_read_nothing(name, monkeypatch):
+    make, args, kwargs = CASES[name]
+    layer = make()
+    args, kwargs = tensors((args, kwargs))
+    layer(*args, **kwargs)
+
+    def loss():
+        return ops.mean(ops.square(layer(*args, training=True, **kwargs)))
+
+    with host_reads(monkeypatch) as found:
+        _, gradients = layer_gradients(layer, loss)
+    # The conversion of the gradients to NumPy is not below the library.
+    assert len(gradients) == len(layer.trainable_weights)
     assert not found
 
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
+from keras_attn.backend import inspection
 from keras_attn.blocks import DecoderBlock, EncoderBlock
 from keras_attn.layers import (
     Dropout,
@@ -182,6 +183,15 @@ def test_remat_scope(name):
         assert_differences(
             rematerialized, lambda *x: run(rematerialized, *x), inputs, found
         )
+
+
+@pytest.mark.one_backend("torch")
+@every_layer
+def test_a_seed_that_cannot_be_read(name, monkeypatch):
+    """On an accelerator, PyTorch draws from a hash of the seed."""
+    monkeypatch.setattr(inspection, "is_on_host", lambda tensor: False)
+    test_keras_remat(name)
+    test_remat_scope(name)
 
 
 @pytest.mark.parametrize("name", LAYERS)
