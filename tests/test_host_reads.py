@@ -269,6 +269,21 @@ def test_calls_read_nothing(name, monkeypatch):
         assert not found, mode
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", RUN)
+def test_calls_transfer_nothing_from_a_gpu(name):
+    """JAX itself refuses reads; PyTorch cannot tell them from uploads."""
+    if keras.backend.backend() != "jax":
+        pytest.skip("only JAX can refuse transfers in one direction")
+    import jax
+
+    make, args, kwargs = CASES[name]
+    layer = make()
+    args, kwargs = tensors((args, kwargs))
+    with jax.transfer_guard_device_to_host("disallow"):
+        layer(*args, **kwargs)
+
+
 @pytest.mark.parametrize(
     "make",
     [
