@@ -26,6 +26,7 @@ def whole_file(path):
 
     Raises:
         OSError: the file cannot be written. The file at `path` is unchanged.
+        ValueError: `path` is a folder's, without a file name.
 
     Examples:
         >>> import pathlib, tempfile
@@ -37,6 +38,11 @@ def whole_file(path):
         'all of it'
     """
     path = pathlib.Path(path)
+    if path.name in ("", ".."):
+        raise ValueError(
+            "`path` must be the path of a file. "
+            f"Received: path={os.fspath(path)!r}"
+        )
     # Two processes may write the same file: the last one wins.
     partial = path.with_name(f"{_PARTIAL}{os.getpid()}-{path.name}")
     try:

@@ -53,7 +53,7 @@ def path(name, value):
     """Returns a path as a str if `value` is one, else raises ValueError."""
     if isinstance(value, os.PathLike):
         value = os.fspath(value)
-    if not isinstance(value, str) or not value:
+    if not isinstance(value, str) or not value or "\0" in value:
         raise ValueError(
             f"`{name}` must be a path, a str or `os.PathLike`. "
             f"Received: {name}={value!r}"

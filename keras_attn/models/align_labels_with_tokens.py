@@ -1,10 +1,12 @@
 """Aligning word labels with subword tokens."""
 
 import numpy as np
+from keras import ops
 
 from keras_attn import checks
 
 _NONE = -1
+_LONGEST_ROW = 2**20
 
 
 def align_labels_with_tokens(words, labels, length=None):
@@ -26,15 +28,16 @@ def align_labels_with_tokens(words, labels, length=None):
         NumPy int32 (B, T).
 
     Raises:
-        ValueError: different numbers of rows, a word without a label, or a row
-            longer than `length`.
+        ValueError: different numbers of rows, a word without a label, a row
+            longer than `length`, or items that are not such integers.
 
     Examples:
         >>> keras_attn.models.align_labels_with_tokens(
         ...     [[-1, 0, 1, 1, -1]], [[5, 7]])
         array([[-1,  5,  7, -1, -1]], dtype=int32)
     """
-    if len(words) != len(labels) or not len(words):
+    words, labels = _rows("words", words), _rows("labels", labels)
+    if len(words) != len(labels) or not words:
         raise ValueError(
             "`words` and `labels` must have the same number of rows, "
             "at least one. "
@@ -44,6 +47,7 @@ def align_labels_with_tokens(words, labels, length=None):
     if length is None:
         length = longest
     checks.positive_int("length", length)
+    checks.integer("length", length, most=_LONGEST_ROW)
     if longest > length:
         raise ValueError(
             f"`words` must not be longer than length={length}. "
@@ -53,9 +57,10 @@ def align_labels_with_tokens(words, labels, length=None):
     for row, word_indices, row_labels in zip(
         aligned, words, labels, strict=True
     ):
+        row_labels = [_number("labels", label, 0) for label in row_labels]
         previous = _NONE
         for position, index in enumerate(word_indices):
-            index = _NONE if index is None else int(index)
+            index = _NONE if index is None else _number("words", index, _NONE)
             if index >= len(row_labels):
                 raise ValueError(
                     "`labels` must have one label per word. "
@@ -65,3 +70,32 @@ def align_labels_with_tokens(words, labels, length=None):
                 row[position] = row_labels[index]
             previous = index
     return aligned
+
+
+def _rows(name, rows):
+    """Returns a list of lists, or raises ValueError."""
+    found = _plain(rows)
+    if isinstance(found, (list, tuple)):
+        found = [_plain(row) for row in found]
+        if all(isinstance(row, (list, tuple)) for row in found):
+            return found
+    raise ValueError(
+        f"`{name}` must be a list of rows, lists of integers. "
+        f"Received: {name} of type {type(rows).__name__}"
+    )
+
+
+def _plain(row):
+    if hasattr(row, "shape"):
+        return ops.convert_to_numpy(row).tolist()
+    return row
+
+
+def _number(name, value, least):
+    """Returns an int, or raises ValueError."""
+    integer = isinstance(value, (int, np.integer))
+    if not integer or isinstance(value, bool) or not least <= value < 2**31:
+        raise ValueError(
+            f"`{name}` must hold integers >= {least}. Received: {value!r:.80}"
+        )
+    return int(value)

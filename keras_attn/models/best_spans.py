@@ -44,7 +44,8 @@ def best_spans(logits, max_answer_length=None):
         `Spans`.
 
     Raises:
-        ValueError: logits of another shape, or an invalid length.
+        ValueError: logits of another shape or dtype, or that are NaN or
+            +inf, or an invalid length.
 
     Examples:
         >>> logits = np.log([[[.1, .2, .7], [.1, .8, .1]]])
@@ -52,7 +53,7 @@ def best_spans(logits, max_answer_length=None):
         >>> int(spans.start[0]), int(spans.end[0])
         (0, 0)
     """
-    logits = np.asarray(ops.convert_to_numpy(logits), "float32")
+    logits = _numbers(logits)
     if logits.ndim != 3 or logits.shape[1] != 2 or logits.shape[2] < 2:
         raise ValueError(
             "`logits` must have shape (batch, 2, 1 + length). "
@@ -60,6 +61,9 @@ def best_spans(logits, max_answer_length=None):
         )
     if max_answer_length is not None:
         checks.positive_int("max_answer_length", max_answer_length)
+    # -inf is a position that is no answer.
+    if not (logits < np.inf).all():
+        raise ValueError("`logits` must not be NaN or +inf. Received: some are")
     none = logits[:, :, 0].sum(1)
     starts, ends = logits[:, 0, 1:], logits[:, 1, 1:]
     length = starts.shape[1]
@@ -75,3 +79,19 @@ def best_spans(logits, max_answer_length=None):
         for part in np.divmod(best, length)
     )
     return Spans(start, end, score)
+
+
+def _numbers(logits):
+    try:
+        array = np.asarray(ops.convert_to_numpy(logits))
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            "`logits` must be an array or a tensor of numbers. "
+            f"Received: logits of type {type(logits).__name__}"
+        ) from error
+    if array.dtype.kind not in "iuf" and array.dtype.name != "bfloat16":
+        raise ValueError(
+            "`logits` must be an array or a tensor of numbers. "
+            f"Received: {array.dtype} of shape {array.shape}"
+        )
+    return array.astype("float32")

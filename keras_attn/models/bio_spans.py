@@ -1,5 +1,6 @@
 """Entity spans from BIO tags."""
 
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 
@@ -37,19 +38,30 @@ def bio_spans(tags):
         List of `Entity`, in order of position.
 
     Raises:
-        ValueError: a tag of another form.
+        ValueError: `tags` is one str or no list, or a tag has another form.
 
     Examples:
         >>> keras_attn.models.bio_spans(["O", "B-city", "I-city"])
         [Entity(label='city', start=1, end=2)]
     """
+    is_list = isinstance(tags, Iterable) and not isinstance(
+        tags, (str, bytes, Mapping)
+    )
+    if not is_list or getattr(tags, "shape", (1,)) == ():
+        raise ValueError(
+            "`tags` must be a list of str, one per word. "
+            f"Received: tags of type {type(tags).__name__}"
+        )
     entities = []
     for index, tag in enumerate(tags):
-        prefix, _, label = tag.partition("-")
-        if tag != "O" and (prefix not in ("B", "I") or not label):
+        # Not a str: the prefix of no tag.
+        prefix, _, label = (
+            tag.partition("-") if isinstance(tag, str) else ("", "", "")
+        )
+        if prefix not in ("B", "I", "O") or bool(label) == (prefix == "O"):
             raise ValueError(
                 "`tags` must be O, or B- or I- followed by a label. "
-                f"Received: {tag!r}"
+                f"Received: {tag!r:.80}"
             )
         if tag == "O":
             continue

@@ -13,7 +13,7 @@ def check_epochs(seed, initial_epoch):
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
             raise ValueError(
                 f"`{name}` must be an integer, at least 0. "
-                f"Received: {name}={value!r}"
+                f"Received: {name}={value!r:.80}"
             )
 
 

@@ -3,20 +3,26 @@
 import collections
 import functools
 import json
-import pathlib
 import re
+from collections.abc import Iterable, Mapping
 
 from keras_attn import checks
 from keras_attn.atomic_files import whole_file, writable_folder
+from keras_attn.text import arguments
 from keras_attn.text.byte_pairs import (
     byte_letters,
     joined,
     learn_merges,
     words,
 )
+from keras_attn.text.vocabulary_files import (
+    read_json_object,
+    read_text,
+    vocabulary_folder,
+)
 
 _FILES = "vocab.json", "merges.txt"
-_HEADER = "#version: 0.2"
+_HEADER, _END = "#version: 0.2", "<|endoftext|>"
 _CACHED = 2**16  # words; most words of a text recur
 
 
@@ -39,8 +45,8 @@ class BytePairTokenizer:
             `"<|endoftext|>"`.
 
     Raises:
-        ValueError: ids with gaps, a missing end token or byte, or a merge whose
-            result is not in the vocabulary.
+        ValueError: ids with gaps, a missing end token or byte, or a merge that
+            is duplicated or whose result is not in the vocabulary.
 
     Examples:
         >>> from keras_attn.text import BytePairTokenizer
@@ -54,27 +60,13 @@ class BytePairTokenizer:
 
     pad_id = None
 
-    def __init__(self, vocabulary, merges, end="<|endoftext|>"):
+    def __init__(self, vocabulary, merges, end=_END):
+        checks.instance("vocabulary", vocabulary, Mapping, "a dict {piece: id}")
         vocabulary = dict(vocabulary)
-        if sorted(vocabulary.values()) != list(range(len(vocabulary))):
-            raise ValueError(
-                "`vocabulary` must have contiguous ids from 0. "
-                f"Received: {len(vocabulary)} pieces with other ids"
-            )
-        merges = [tuple(pair) for pair in merges]
-        for pair in merges:
-            if len(pair) != 2 or "".join(pair) not in vocabulary:
-                raise ValueError(
-                    "`merges` must be pairs whose concatenation is in the "
-                    f"vocabulary. Received: {pair!r}"
-                )
-        needed = [end, *byte_letters()]
-        missing = [piece for piece in needed if piece not in vocabulary]
-        if missing:
-            raise ValueError(
-                "`vocabulary` must contain the end token and a piece for each "
-                f"byte. Received: a vocabulary without {missing[0]!r}"
-            )
+        if not checks.string("end", end):
+            raise ValueError("`end` must not be empty. Received: end=''")
+        _check_vocabulary("`vocabulary`", vocabulary, end)
+        merges = _checked_merges("`merges`", merges, vocabulary)
         self._vocabulary = vocabulary
         self._pieces = sorted(vocabulary, key=vocabulary.get)
         self._merges = merges
@@ -84,6 +76,7 @@ class BytePairTokenizer:
         self._joined = functools.lru_cache(_CACHED)(
             lambda word: joined(word, ranks)
         )
+        self._piece_bytes = functools.cache(self._to_bytes)
 
     @classmethod
     def load(cls, directory):
@@ -98,33 +91,19 @@ class BytePairTokenizer:
         Raises:
             ValueError: a file is missing or corrupt.
         """
-        folder = pathlib.Path(directory)
-        for name in _FILES:
-            if not (folder / name).is_file():
-                raise ValueError(
-                    f"`directory` must be a folder that contains {name}. "
-                    f"Received: directory={str(directory)!r}"
-                )
-        try:
-            vocabulary = json.loads(
-                (folder / _FILES[0]).read_text(encoding="utf-8")
-            )
-            lines = (folder / _FILES[1]).read_text(encoding="utf-8")
-        except ValueError as error:
-            raise ValueError(
-                f"`directory` must contain a JSON object in {_FILES[0]} and "
-                f"text in {_FILES[1]}. Received: {error}"
-            ) from error
-        if not isinstance(vocabulary, dict):
-            raise ValueError(
-                f"{_FILES[0]} must be a JSON object. "
-                f"Received: a {type(vocabulary).__name__}"
-            )
+        folder = vocabulary_folder(directory, _FILES)
+        paths = [folder / name for name in _FILES]
+        vocabulary = read_json_object(paths[0])
+        lines = read_text(paths[1]).replace("\r\n", "\n")
         merges = [
             line.split(" ")
             for line in lines.split("\n")
             if line and not line.startswith("#version")
         ]
+        names = [f"{name} of `directory`" for name in _FILES]
+        # The constructor would blame its own arguments.
+        _check_vocabulary(names[0], vocabulary, _END)
+        _checked_merges(names[1], merges, vocabulary)
         return cls(vocabulary, merges)
 
     @classmethod
@@ -142,14 +121,11 @@ class BytePairTokenizer:
             A BytePairTokenizer.
 
         Raises:
-            ValueError: `lines` is a single text, or the size is below 257.
+            ValueError: `lines` is a single text or has an item that is not a
+                str, or the size is below 257.
         """
         checks.positive_int("vocabulary_size", vocabulary_size)
-        if isinstance(lines, (str, bytes)):
-            raise ValueError(
-                "`lines` must be an iterable of texts. "
-                f"Received: one text {lines!r}"
-            )
+        lines = arguments.text_lines("lines", lines)
         if vocabulary_size < 257:
             raise ValueError(
                 "`vocabulary_size` must be at least 257. "
@@ -159,7 +135,7 @@ class BytePairTokenizer:
         merges = learn_merges(counts, vocabulary_size - 257)
         pieces = [*byte_letters(), *map("".join, merges)]
         # Two pairs may merge into the same piece.
-        pieces = [*dict.fromkeys(pieces), "<|endoftext|>"]
+        pieces = [*dict.fromkeys(pieces), _END]
         return cls({piece: i for i, piece in enumerate(pieces)}, merges)
 
     def save(self, directory):
@@ -171,7 +147,9 @@ class BytePairTokenizer:
 
         Raises:
             OSError: the files cannot be written.
+            ValueError: `directory` is not a folder that can be written to.
         """
+        checks.path("directory", directory)
         folder = writable_folder("directory", directory)
         lines = [_HEADER, *map(" ".join, self._merges)]
         with (
@@ -209,8 +187,8 @@ class BytePairTokenizer:
             ValueError: an input that is not a str.
         """
         if isinstance(text, (list, tuple)):
-            return [self.encode(one) for one in text]
-        return [self._vocabulary[piece] for piece in self.tokens(text)]
+            return [self._ids(one) for one in text]
+        return self._ids(text)
 
     def tokens(self, text):
         """Splits a text into the pieces whose ids `encode` returns.
@@ -225,7 +203,10 @@ class BytePairTokenizer:
             ValueError: an input that is not a str.
         """
         if not isinstance(text, str):
-            raise ValueError(f"`text` must be str. Received: {text!r}")
+            raise ValueError(
+                "`text` must be a str or a list of str. "
+                f"Received: an item of type {type(text).__name__}"
+            )
         found = []
         for part in re.split(f"({re.escape(self._end)})", text):
             if part == self._end:
@@ -246,18 +227,66 @@ class BytePairTokenizer:
             str.
 
         Raises:
-            ValueError: ids out of range.
+            ValueError: no integers, or ids out of range.
         """
-        out = []
-        for number in map(int, ids):
-            if not 0 <= number < len(self._pieces):
-                raise ValueError(
-                    f"`ids` must lie in [0, {len(self._pieces)}). "
-                    f"Received: {number}"
-                )
-            piece = self._pieces[number]
-            if piece == self._end:
-                out.append(piece.encode())
-            else:
-                out.append(bytes(self._bytes[letter] for letter in piece))
-        return b"".join(out).decode("utf-8", errors="replace")
+        ids = arguments.id_list("ids", ids, len(self._pieces))
+        out = b"".join(map(self._piece_bytes, ids))
+        return out.decode("utf-8", errors="replace")
+
+    def _ids(self, text):
+        return [self._vocabulary[piece] for piece in self.tokens(text)]
+
+    def _to_bytes(self, number):
+        piece = self._pieces[number]
+        # Special tokens of published vocabularies may have other letters.
+        if piece == self._end or not self._bytes.keys() >= {*piece}:
+            return piece.encode("utf-8", errors="replace")
+        return bytes(self._bytes[letter] for letter in piece)
+
+
+def _check_vocabulary(name, vocabulary, end):
+    """Raises ValueError unless these are pieces with contiguous ids."""
+    ids = vocabulary.values()
+    if not {*map(type, ids)} <= {int} or sorted(ids) != [*range(len(ids))]:
+        raise ValueError(
+            f"{name} must have contiguous ids from 0. "
+            f"Received: {len(vocabulary)} pieces with other ids"
+        )
+    if not {*map(type, vocabulary)} <= {str}:
+        raise ValueError(
+            f"{name} must have pieces of type str. Received: another type"
+        )
+    missing = [p for p in (end, *byte_letters()) if p not in vocabulary]
+    if missing:
+        raise ValueError(
+            f"{name} must contain the token `end` and a piece for each byte. "
+            f"Received: a vocabulary without {missing[0]!r}"
+        )
+
+
+def _checked_merges(name, merges, vocabulary):
+    """Returns merges as tuples, or raises ValueError."""
+    if isinstance(merges, (str, bytes)) or not isinstance(merges, Iterable):
+        raise ValueError(
+            f"{name} must be a list of pairs of str. "
+            f"Received: merges of type {type(merges).__name__}"
+        )
+    merges = [tuple(m) if isinstance(m, (list, tuple)) else m for m in merges]
+    for pair in merges:
+        if (
+            not isinstance(pair, tuple)
+            or len(pair) != 2
+            or not all(isinstance(part, str) for part in pair)
+            or "".join(pair) not in vocabulary
+        ):
+            raise ValueError(
+                f"{name} must be pairs whose concatenation is in the "
+                f"vocabulary. Received: {pair!r:.80}"
+            )
+    counted = collections.Counter(merges)
+    if len(counted) < len(merges):
+        raise ValueError(
+            f"{name} must not have duplicates. "
+            f"Received: {counted.most_common(1)[0][0]!r} several times"
+        )
+    return merges

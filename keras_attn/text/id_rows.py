@@ -23,7 +23,13 @@ class IdRows(NamedTuple):
         """Encodes a list of texts with `tokenizer.encode`."""
         ids, lengths = [], []
         for begin in range(0, len(texts), _TEXTS_AT_ONCE):
-            rows = tokenizer.encode(texts[begin : begin + _TEXTS_AT_ONCE])
+            part = texts[begin : begin + _TEXTS_AT_ONCE]
+            rows = tokenizer.encode(part)
+            if len(rows) != len(part):
+                raise ValueError(
+                    "`tokenizer` must encode a list of texts, each as a list "
+                    f"of ids. Received: {len(rows)} lists for {len(part)} texts"
+                )
             lengths.append(np.array([len(row) for row in rows], "int64"))
             total = int(lengths[-1].sum())
             flat = (i for row in rows for i in row)

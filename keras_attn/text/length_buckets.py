@@ -50,6 +50,7 @@ def best_buckets(source_lengths, target_lengths, tokens_per_batch, buckets):
     longer = np.maximum(source_lengths, target_lengths)
     lengths, index = np.unique(longer, return_inverse=True)
     size = len(lengths)
+    buckets = min(buckets, size)
     pairs = np.bincount(index, minlength=size)
     source, target = np.zeros(size, int), np.zeros(size, int)
     np.maximum.at(source, index, source_lengths)

@@ -1,10 +1,12 @@
 """mask_tokens: BERT's random token masking."""
 
+import functools
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from keras_attn import checks
+from keras_attn.text import arguments
 
 # Fractions of the chosen tokens that become the mask and a random token; the
 # rest is unchanged.
@@ -81,15 +83,11 @@ def mask_tokens(
         ((1, 2), True)
     """
     ids, hidden = _checked(token_ids, vocabulary_size, mask_id, special_ids)
-    if not isinstance(mask_rate, float) or not 0 < mask_rate < 1:
-        raise ValueError(
-            "`mask_rate` must be a number in (0, 1). Received: "
-            f"mask_rate={mask_rate!r}"
-        )
+    arguments.rate("mask_rate", mask_rate)
     if max_predictions is None:
         max_predictions = max(1, int(_rounded(mask_rate * ids.shape[1])))
-    checks.positive_int("max_predictions", max_predictions)
-    random = np.random.default_rng(seed)
+    checks.integer("max_predictions", max_predictions, 1, arguments.LONGEST_ROW)
+    random = arguments.random_generator("seed", seed)
     may = ~np.isin(ids, hidden)
     maskable = may.sum(axis=1)
     counts = np.minimum(
@@ -99,31 +97,23 @@ def mask_tokens(
     if continuations is None:
         chosen = _pieces(may, counts, random)
     else:
-        continuations = np.asarray(continuations)
-        if continuations.shape != (vocabulary_size,):
-            raise ValueError(
-                "`continuations` must have one bool per id, of shape "
-                f"({vocabulary_size},). Received: shape {continuations.shape}"
-            )
-        words = _words(may, continuations.astype(bool)[ids])
+        continues = _continuations(continuations, vocabulary_size)
+        words = _words(may, continues[ids])
         chosen = _whole(words, counts, random)
-    drawn = np.setdiff1d(np.arange(vocabulary_size), hidden)
-    return _hidden(ids, chosen, max_predictions, mask_id, drawn, random)
+    draw = functools.partial(_drawn, vocabulary_size, hidden, random)
+    return _hidden(ids, chosen, max_predictions, mask_id, draw, random)
 
 
 def _checked(token_ids, vocabulary_size, mask_id, special_ids):
-    """Returns ids, and the list of ids that are neither masked nor drawn."""
-    checks.positive_int("vocabulary_size", vocabulary_size)
-    ids = np.asarray(token_ids)
-    if ids.ndim != 2 or ids.dtype.kind not in "iu":
-        raise ValueError(
-            "`token_ids` must be integers of shape (batch, length). "
-            f"Received: {ids.dtype} of shape {ids.shape}"
-        )
-    hidden = [*special_ids, mask_id]
+    """Returns ids, and the set of ids that are neither masked nor drawn."""
+    checks.integer("vocabulary_size", vocabulary_size, 1, 2**31)
+    ids = arguments.id_array("token_ids", token_ids, rank=2)
+    special_ids = arguments.id_set("special_ids", special_ids)
+    checks.integer("mask_id", mask_id)
     for name, values in (
         ("token_ids", ids),
-        ("mask_id and special_ids", np.asarray(hidden)),
+        ("mask_id", np.asarray([mask_id])),
+        ("special_ids", np.asarray(special_ids)),
     ):
         if values.size and not (
             0 <= values.min() and values.max() < vocabulary_size
@@ -132,12 +122,33 @@ def _checked(token_ids, vocabulary_size, mask_id, special_ids):
                 f"`{name}` must lie in [0, {vocabulary_size}). "
                 f"Received: ids from {values.min()} to {values.max()}"
             )
-    if len(set(hidden)) == vocabulary_size:
+    hidden = {*special_ids, mask_id}
+    if len(hidden) == vocabulary_size:
         raise ValueError(
             "`special_ids` must not cover the whole vocabulary. Received: all "
             f"of [0, {vocabulary_size})"
         )
-    return ids.astype("int32"), hidden
+    return ids, sorted(hidden)
+
+
+def _continuations(continuations, vocabulary_size):
+    """Returns bool (V,), or raises ValueError."""
+    array = np.asarray(continuations)
+    if array.shape != (vocabulary_size,) or array.dtype.kind not in "biu":
+        raise ValueError(
+            "`continuations` must have one bool per id, of shape "
+            f"({vocabulary_size},). "
+            f"Received: {array.dtype} of shape {array.shape}"
+        )
+    return array.astype(bool)
+
+
+def _drawn(vocabulary_size, hidden, random, count):
+    """Draws ids that are not hidden, without a list of the others."""
+    drawn = random.integers(0, vocabulary_size - len(hidden), count)
+    # Of the i smallest hidden ids, hidden[i] - i other ids are below the next.
+    below = np.asarray(hidden) - np.arange(len(hidden))
+    return drawn + np.searchsorted(below, drawn, side="right")
 
 
 def _rounded(numbers):
@@ -170,7 +181,7 @@ def _whole(words, counts, random):
     return chosen
 
 
-def _hidden(ids, chosen, width, mask_id, drawn, random):
+def _hidden(ids, chosen, width, mask_id, draw, random):
     rows, indices = np.nonzero(chosen)
     counts = chosen.sum(axis=1)
     columns = np.arange(len(rows)) - np.repeat(counts.cumsum() - counts, counts)
@@ -180,7 +191,7 @@ def _hidden(ids, chosen, width, mask_id, drawn, random):
     positions[rows, columns] = indices
     labels[rows, columns] = original
     draws = random.random(len(rows))
-    others = random.choice(drawn, len(rows))
+    others = draw(len(rows))
     masked = ids.copy()
     masked[rows, indices] = np.where(
         draws < _MASKED,

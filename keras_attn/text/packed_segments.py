@@ -3,6 +3,7 @@
 import numpy as np
 
 from keras_attn import checks
+from keras_attn.text.arguments import LONGEST_ROW
 from keras_attn.text.sentence_pairs import cut_pair
 
 
@@ -30,8 +31,9 @@ def packed(sides, start_id, end_id, pad_id, length=None, pad_to_length=False):
         ([[2, 5, 6, 3, 8, 3]], [[0, 0, 0, 0, 1, 1]])
     """
     least = 1 + 2 * len(sides)
+    checks.boolean("pad_to_length", pad_to_length)
     if length is not None:
-        checks.positive_int("length", length)
+        checks.integer("length", length, 1, LONGEST_ROW)
         if length < least:
             raise ValueError(
                 f"`length` must be at least {least}, for the special ids "

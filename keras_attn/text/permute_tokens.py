@@ -5,8 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from keras_attn import checks
+from keras_attn.text import arguments
 
-_NONE = -1
+_NONE, _FARTHEST = -1, 2**31
 
 
 class PermutedTokens(NamedTuple):
@@ -72,24 +73,16 @@ def permute_tokens(
         >>> sorted(drawn.order[0].tolist())
         [0, 0, 0, 0, 0, 0, 1, 2]
     """
-    ids = np.asarray(token_ids)
-    if ids.ndim != 2 or ids.dtype.kind not in "iu":
-        raise ValueError(
-            "`token_ids` must be integers of shape (batch, length). "
-            f"Received: {ids.dtype} of shape {ids.shape}"
-        )
-    if not isinstance(prediction_rate, float) or not 0 < prediction_rate < 1:
-        raise ValueError(
-            "`prediction_rate` must be a number in (0, 1). Received: "
-            f"prediction_rate={prediction_rate!r}"
-        )
-    checks.positive_int("max_span_length", max_span_length)
-    random = np.random.default_rng(seed)
+    ids = arguments.id_array("token_ids", token_ids, rank=2)
+    special_ids = arguments.id_set("special_ids", special_ids)
+    arguments.rate("prediction_rate", prediction_rate)
+    checks.integer("max_span_length", max_span_length, 1, _FARTHEST)
+    random = arguments.random_generator("seed", seed)
     width = max(1, int(prediction_rate * ids.shape[1] + 0.5))
     order = np.zeros(ids.shape, "int32")
     positions = np.full((len(ids), width), _NONE, "int32")
     labels = np.full((len(ids), width), _NONE, "int32")
-    may = ~np.isin(ids, list(special_ids))
+    may = ~np.isin(ids, special_ids)
     for row, candidates in enumerate(map(np.flatnonzero, may)):
         size = len(candidates)
         if not size:
@@ -109,7 +102,7 @@ def _spans(length, count, prediction_rate, max_span_length, random):
     start = left = 0
     while start < length and left < count:
         size = min(int(random.integers(1, max_span_length + 1)), count - left)
-        stretch = max(size, int(size / prediction_rate))
+        stretch = max(size, int(min(size / prediction_rate, _FARTHEST)))
         begin = start + int(random.integers(stretch - size + 1))
         chosen[begin : begin + size] = True
         left = int(chosen.sum())

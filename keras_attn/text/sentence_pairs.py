@@ -2,9 +2,8 @@
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from keras_attn import checks
+from keras_attn.text import arguments
 
 
 class SentencePair(NamedTuple):
@@ -63,17 +62,13 @@ def sentence_pairs(documents, length=None, seed=None):
                 "`length` must be at least 2, one id per side. "
                 f"Received: length={length}"
             )
-    documents = [
-        [list(sentence) for sentence in document if len(sentence)]
-        for document in documents
-    ]
-    documents = [document for document in documents if document]
+    documents = _sentences(documents)
     if len(documents) < 2 or max(map(len, documents)) < 2:
         raise ValueError(
             "`documents` must contain at least two documents, one of them with "
             f"two sentences. Received: {len(documents)} non-empty documents"
         )
-    random = np.random.default_rng(seed)
+    random = arguments.random_generator("seed", seed)
     pairs = []
     for number, document in enumerate(documents):
         start = 0
@@ -81,6 +76,28 @@ def sentence_pairs(documents, length=None, seed=None):
             pair, start = _pair(documents, number, start, length, random)
             pairs.append(pair)
     return pairs
+
+
+def _sentences(documents):
+    """Returns the documents without empty sentences, or raises ValueError."""
+    name = "documents"
+    expected = "a list of documents, each a list of sentences, lists of ids"
+    found = []
+    for document in arguments.text_list(name, documents, expected):
+        sentences = arguments.text_list(name, document, expected)
+        if not all(hasattr(sentence, "__len__") for sentence in sentences):
+            raise ValueError(
+                f"`{name}` must be {expected}. "
+                "Received: a document that is not a list of lists"
+            )
+        rows = [
+            arguments.id_list(name, sentence, arguments.MOST_IDS)
+            for sentence in sentences
+            if len(sentence)
+        ]
+        if rows:
+            found.append(rows)
+    return found
 
 
 def _pair(documents, number, start, length, random):

@@ -1,12 +1,15 @@
 """Training of the sentencepiece model."""
 
 import io
+import os
 import pathlib
 import re
 import tempfile
+from collections.abc import Iterable
 
 from keras_attn import checks
 from keras_attn.text import _tensorflow
+from keras_attn.text.arguments import checked_text
 
 PAD_ID, START_ID, END_ID, UNKNOWN_ID = 0, 1, 2, 3
 
@@ -18,7 +21,7 @@ _ESCAPE = "2581\t1A 31\n1A\t1A 30\n"
 _UNESCAPE = "1A 31\t2581\n1A 30\t1A\n"
 
 
-def learn(lines, vocabulary_size, character_coverage=0.9995):
+def learn(lines, vocabulary_size, character_coverage=0.9995, name="lines"):
     """Learns a byte-pair vocabulary and returns it as bytes.
 
     Args:
@@ -26,6 +29,7 @@ def learn(lines, vocabulary_size, character_coverage=0.9995):
         vocabulary_size: int. Maximum number of pieces.
         character_coverage: float in (0, 1]. Fraction of the text's characters
             that get their own piece; the others are encoded as bytes.
+        name: str. Where the lines are from, for error messages.
 
     Returns:
         bytes, a serialized sentencepiece model.
@@ -34,16 +38,23 @@ def learn(lines, vocabulary_size, character_coverage=0.9995):
         ValueError: no text; a line that is not a str or cannot be encoded as
             UTF-8; a vocabulary that is too small for the characters.
     """
+    # sentencepiece parses the size as an int32.
     checks.positive_int("vocabulary_size", vocabulary_size)
-    if not 0 < character_coverage <= 1:
+    checks.integer("vocabulary_size", vocabulary_size, most=2**31 - 1)
+    if checks.positive("character_coverage", character_coverage) > 1:
         raise ValueError(
             "`character_coverage` must lie in (0, 1]. "
             f"Received: character_coverage={character_coverage!r}"
         )
     trainer = _tensorflow.sentencepiece().SentencePieceTrainer
-    lines = [" " + line for line in map(checked_text, lines) if line]
+    expected = "an iterable of texts, of str"
+    lines = (checked_text(name, line, expected) for line in lines)
+    lines = [" " + line for line in lines if line]
     if not lines:
-        raise ValueError("There is no text to learn a vocabulary from.")
+        raise ValueError(
+            f"`{name}` must hold text to learn a vocabulary from. "
+            "Received: no text"
+        )
     model = io.BytesIO()
     with tempfile.TemporaryDirectory() as folder:
         escape = pathlib.Path(folder, "escape.tsv")
@@ -90,46 +101,37 @@ def learn(lines, vocabulary_size, character_coverage=0.9995):
 
 
 def read_lines(files):
-    r"""Yields the lines of text files, without their `\n` or `\r\n`.
+    r"""Returns the lines of text files, without their `\n` or `\r\n`.
 
     Args:
         files: a path, or an iterable of paths. UTF-8 text.
 
-    Yields:
-        str.
+    Returns:
+        Iterator of str.
 
     Raises:
         OSError: a file cannot be read.
-        ValueError: a line is not UTF-8.
+        ValueError: `files` has an item that is no path, or a line is not UTF-8.
     """
-    if isinstance(files, (str, pathlib.Path)):
+    # A single path, or no path at all, which `checks.path` refuses.
+    single = isinstance(files, (str, bytes, os.PathLike))
+    if single or not isinstance(files, Iterable):
         files = [files]
-    for path in files:
+    return _lines_of([checks.path("files", path) for path in files])
+
+
+def _lines_of(paths):
+    for path in paths:
         with open(path, "rb") as stream:
             for number, line in enumerate(stream, 1):
                 try:
                     text = line.decode("utf-8")
                 except UnicodeDecodeError as error:
                     raise ValueError(
-                        f"Line {number} of {path} is not UTF-8 text."
+                        "`files` must hold UTF-8 text. "
+                        f"Received: line {number} of {path} ({error.reason})"
                     ) from error
                 yield text.removesuffix("\n").removesuffix("\r")
-
-
-def checked_text(line):
-    """Returns a str that can be encoded as UTF-8, else raises ValueError."""
-    if not isinstance(line, str):
-        raise ValueError(
-            f"A text must be a str. Received: {type(line).__name__} {line!r}"
-        )
-    try:
-        line.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise ValueError(
-            "A text must be valid UTF-8, without lone surrogates. "
-            f"Received: {line!r}"
-        ) from error
-    return line
 
 
 def _without_paths(model):

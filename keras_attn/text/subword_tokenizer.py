@@ -1,13 +1,14 @@
 """SubwordTokenizer: a lossless subword tokenizer."""
 
 import pathlib
-from collections.abc import Iterable
 
-import keras
-
+from keras_attn import checks
 from keras_attn.atomic_files import whole_file
-from keras_attn.text import _tensorflow, subword_model
-from keras_attn.text.subword_model import checked_text
+from keras_attn.text import _tensorflow, arguments, subword_model
+
+# The largest published models have a few megabytes.
+_MOST_BYTES = 2**28
+_MOST_AXES = 32
 
 
 class SubwordTokenizer:
@@ -58,6 +59,7 @@ class SubwordTokenizer:
 
     def __init__(self, model):
         sentencepiece = _tensorflow.sentencepiece()
+        checks.instance("model", model, (bytes, bytearray, memoryview), "bytes")
         self._model = bytes(model)
         self._processor = sentencepiece.SentencePieceProcessor()
         try:
@@ -97,8 +99,10 @@ class SubwordTokenizer:
                 too small for the characters of the text.
         """
         lines = subword_model.read_lines(files)
-        return cls.train_from_lines(
-            lines, vocabulary_size, character_coverage=character_coverage
+        return cls(
+            subword_model.learn(
+                lines, vocabulary_size, character_coverage, name="files"
+            )
         )
 
     @classmethod
@@ -116,15 +120,16 @@ class SubwordTokenizer:
             A SubwordTokenizer.
 
         Raises:
-            ValueError: as for `train`, or `lines` has an item that is not a
-                str.
+            ValueError: as for `train`, or `lines` is a single text or has an
+                item that is not a str.
         """
         if isinstance(lines, (str, bytes)):
             raise ValueError(
                 "`lines` must be an iterable of str, not one text; for files "
-                "use SubwordTokenizer.train. "
+                "use `SubwordTokenizer.train`. "
                 f"Received: lines of type {type(lines).__name__}"
             )
+        lines = arguments.text_lines("lines", lines)
         return cls(
             subword_model.learn(lines, vocabulary_size, character_coverage)
         )
@@ -143,13 +148,15 @@ class SubwordTokenizer:
             OSError: the file cannot be read.
             ValueError: the file is corrupt or not a saved tokenizer.
         """
-        model = pathlib.Path(path).read_bytes()
+        path = pathlib.Path(checks.path("path", path))
+        size = path.stat().st_size
+        model = path.read_bytes() if size <= _MOST_BYTES else b""
         try:
             return cls(model)
         except ValueError as error:
             raise ValueError(
-                f"{path} is corrupt, or not a file that SubwordTokenizer.save "
-                f"wrote ({len(model)} bytes)."
+                "`path` must be a complete file that `SubwordTokenizer.save` "
+                f"wrote. Received: {path}, {size} bytes of something else"
             ) from error
 
     def save(self, path):
@@ -161,6 +168,7 @@ class SubwordTokenizer:
         Raises:
             OSError: the file cannot be written.
         """
+        checks.path("path", path)
         with whole_file(path) as partial:
             partial.write_bytes(self._model)
 
@@ -181,7 +189,7 @@ class SubwordTokenizer:
         Raises:
             ValueError: a text is not a str or contains lone surrogates.
         """
-        return self._encode(texts, int)
+        return self._encode("texts", texts, int)
 
     def tokens(self, text):
         """Returns the pieces of a text, with `▁` for a space.
@@ -195,7 +203,7 @@ class SubwordTokenizer:
         Raises:
             ValueError: as for `encode`.
         """
-        return self._encode(text, str)
+        return self._encode("text", text, str)
 
     def pieces(self, ids):
         """Returns the piece of each id, special ids and bytes included.
@@ -211,7 +219,7 @@ class SubwordTokenizer:
             `<unk>` for the special ids, and for example `<0xC3>` for a byte.
 
         Raises:
-            ValueError: an id is outside [0, vocabulary_size).
+            ValueError: no integers, or an id outside [0, vocabulary_size).
 
         Examples:
             >>> from keras_attn.text import SubwordTokenizer
@@ -220,9 +228,8 @@ class SubwordTokenizer:
             >>> tokenizer.pieces(ids)
             ['<s>', '▁a', '▁', '<0xC3>', '<0xA9>']
         """
-        if not isinstance(ids, (list, tuple)):
-            ids = keras.ops.convert_to_numpy(ids).tolist()
-        return [self._processor.id_to_piece(i) for i in self._checked(ids)]
+        ids = arguments.id_list("ids", ids, self.vocabulary_size)
+        return [self._processor.id_to_piece(i) for i in ids]
 
     def decode(self, ids):
         """Decodes ids to text, up to the end id, without padding and start.
@@ -236,15 +243,20 @@ class SubwordTokenizer:
             str for rank 1, else (nested) list of str.
 
         Raises:
-            ValueError: an id is outside [0, vocabulary_size).
+            ValueError: no integers, or an id outside [0, vocabulary_size).
         """
-        if hasattr(ids, "to_list"):  # a tf.RaggedTensor
-            ids = ids.to_list()
-        if not isinstance(ids, (list, tuple)):
-            ids = keras.ops.convert_to_numpy(ids).tolist()
+        return self._decode(ids, 0)
+
+    def _decode(self, ids, depth):
+        if depth > _MOST_AXES:
+            raise ValueError(
+                f"`ids` must have at most {_MOST_AXES} dimensions. "
+                "Received: a list nested more deeply"
+            )
+        ids = arguments.plain_ids("ids", ids)
         if any(map(_is_row, ids[:1])):
-            return [self.decode(row) for row in ids]
-        ids = self._checked(ids)
+            return [self._decode(row, depth + 1) for row in ids]
+        ids = arguments.id_list("ids", ids, self.vocabulary_size)
         if self.end_id in ids:
             ids = ids[: ids.index(self.end_id)]
         return self._processor.decode(ids).removeprefix(" ")
@@ -258,9 +270,18 @@ class SubwordTokenizer:
         Returns:
             int32 tf.RaggedTensor with an additional ragged axis (tf.Tensor for
             a single string).
+
+        Raises:
+            ValueError: `texts` is something else.
         """
         tf = _tensorflow.tensorflow()
-        texts = tf.convert_to_tensor(texts, tf.string)
+        try:
+            texts = tf.convert_to_tensor(texts, tf.string)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                "`texts` must be a string tensor or a list of str. "
+                f"Received: texts of type {type(texts).__name__}"
+            ) from error
         return self._graph().tokenize(tf.where(texts == "", texts, " " + texts))
 
     def detokenize(self, ids):
@@ -271,11 +292,12 @@ class SubwordTokenizer:
 
         Returns:
             string tf.Tensor (B,).
+
+        Raises:
+            ValueError: `ids` are not integers, or not of rank 2.
         """
         tf = _tensorflow.tensorflow()
-        if isinstance(ids, tf.RaggedTensor):
-            ids = ids.to_tensor(self.pad_id)
-        ids = tf.cast(ids, tf.int32)
+        ids = self._id_tensor(tf, ids)
         ended = tf.cumsum(tf.cast(ids == self.end_id, tf.int32), axis=-1)
         ids = tf.ragged.boolean_mask(ids, (ended == 0) & (ids != self.pad_id))
         texts = self._graph().detokenize(ids)
@@ -292,28 +314,40 @@ class SubwordTokenizer:
         tf, text = _tensorflow.tensorflow(), _tensorflow.tensorflow_text()
         return text.SentencepieceTokenizer(self._model, out_type=tf.int32)
 
-    def _encode(self, texts, out_type):
+    def _id_tensor(self, tf, ids):
+        """Returns ids as int32 (B, L), or raises ValueError."""
+        if isinstance(ids, tf.RaggedTensor):
+            ids = ids.to_tensor(self.pad_id)
+        try:
+            ids = tf.convert_to_tensor(ids)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                "`ids` must be an integer tensor of shape (batch, length). "
+                f"Received: ids of type {type(ids).__name__}"
+            ) from error
+        if not ids.dtype.is_integer or ids.shape.rank not in (2, None):
+            raise ValueError(
+                "`ids` must be an integer tensor of shape (batch, length). "
+                f"Received: {ids.dtype.name} of shape {ids.shape}"
+            )
+        return tf.cast(ids, tf.int32)
+
+    def _encode(self, name, texts, out_type):
         """Encodes one text or a list of them, as ids or as pieces."""
-        several = isinstance(texts, Iterable) and not isinstance(
-            texts, (str, bytes)
+        several = not isinstance(texts, str)
+        expected = "a str or a list of str"
+        given = (
+            arguments.text_list(name, texts, expected) if several else [texts]
         )
         rows = [
             # The first word gets the same pieces as it would later in a text.
             " " + text if text else text
-            for text in map(checked_text, texts if several else [texts])
+            for text in (
+                arguments.checked_text(name, one, expected) for one in given
+            )
         ]
         rows = self._processor.encode(rows, out_type=out_type)
         return rows if several else rows[0]
-
-    def _checked(self, ids):
-        """Returns ids as a list of int, or raises ValueError."""
-        ids = [int(i) for i in ids]
-        if ids and not 0 <= min(ids) <= max(ids) < self.vocabulary_size:
-            raise ValueError(
-                f"`ids` must lie in [0, {self.vocabulary_size}). "
-                f"Received: ids from {min(ids)} to {max(ids)}"
-            )
-        return ids
 
     def _is_ours(self):
         """Whether the model has this class's special ids and escape rules."""

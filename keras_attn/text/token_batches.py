@@ -3,6 +3,7 @@
 import numpy as np
 
 from keras_attn import checks
+from keras_attn.text import arguments
 from keras_attn.text.batch_report import BatchReport
 from keras_attn.text.batch_stream import batch_order, batch_stream, check_epochs
 from keras_attn.text.id_rows import IdRows
@@ -86,9 +87,11 @@ def token_batches(
         >>> dataset.report.pairs, dataset.report.source_tokens
         (2, 5)
     """
-    checks.positive_int("tokens_per_batch", tokens_per_batch)
+    checks.integer("tokens_per_batch", tokens_per_batch, 1, arguments.MOST_IDS)
     checks.positive_int("max_length", max_length)
     checks.positive_int("buckets", buckets)
+    checks.boolean("shuffle", shuffle)
+    checks.boolean("labels", labels)
     check_epochs(seed, initial_epoch)
     source, target = _sides(source, target)
     pair = tokenizer if isinstance(tokenizer, tuple) else (tokenizer,) * 2
@@ -148,12 +151,10 @@ def token_batches(
 
 def _sides(source, target):
     """Returns both sides as lists, or raises ValueError."""
-    for name, side in (("source", source), ("target", target)):
-        if isinstance(side, (str, bytes)):
-            raise ValueError(
-                f"`{name}` must be a list of texts. Received: one text {side!r}"
-            )
-    source, target = list(source), list(target)
+    source, target = (
+        list(arguments.text_lines(name, side))
+        for name, side in (("source", source), ("target", target))
+    )
     if len(source) != len(target) or not source:
         raise ValueError(
             "`source` and `target` must be of equal length, at least one. "
@@ -169,6 +170,20 @@ def _shared_pad_id(tokenizers):
             "`tokenizer` must be one tokenizer or a tuple (source, target). "
             f"Received: a tuple of length {len(tokenizers)}"
         )
+    for one in tokenizers:
+        if not callable(getattr(one, "encode", None)):
+            raise ValueError(
+                "`tokenizer` must be a tokenizer, with a method `encode`. "
+                f"Received: {type(one).__name__}"
+            )
+        for name in ("pad_id", "start_id", "end_id"):
+            number = getattr(one, name, None)
+            integer = isinstance(number, (int, np.integer))
+            if not integer or isinstance(number, bool):
+                raise ValueError(
+                    f"`tokenizer` must have an integer `{name}`. "
+                    f"Received: {type(one).__name__} with {name}={number!r}"
+                )
     source, target = tokenizers
     if source.pad_id != target.pad_id:
         raise ValueError(

@@ -3,6 +3,7 @@
 import numpy as np
 
 from keras_attn import checks
+from keras_attn.text import arguments
 from keras_attn.text.batch_stream import batch_stream, check_epochs
 
 _NONE = -1
@@ -59,22 +60,17 @@ def token_blocks(
         [[0, 1, 2, 3], [4, 5, 6, 7]] [[1, 2, 3, 4], [5, 6, 7, 8]]
         [[8, 0, 0, 0], [0, 0, 0, 0]] [[9, -1, -1, -1], [-1, -1, -1, -1]]
     """
-    checks.positive_int("length", length)
-    checks.positive_int("batch_size", batch_size)
+    arguments.batch_shape(length, batch_size)
+    checks.boolean("shuffle", shuffle)
     check_epochs(seed, initial_epoch)
-    ids = np.asarray(token_ids)
-    if ids.ndim != 1 or ids.dtype.kind not in "iu":
-        raise ValueError(
-            "`token_ids` must be integers of shape (length,). "
-            f"Received: {ids.dtype} of shape {ids.shape}"
-        )
+    arguments.one_id("pad_id", pad_id)
+    ids = arguments.id_array("token_ids", token_ids, rank=1)
     needed = length * batch_size + 1 if shuffle else 2
     if len(ids) < needed:
         raise ValueError(
             f"`token_ids` must have at least {needed} tokens, for one batch. "
             f"Received: {len(ids)}"
         )
-    ids = ids.astype("int32")
     blocks = (len(ids) - 1) // length
     if shuffle:
         count = blocks // batch_size

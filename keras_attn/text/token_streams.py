@@ -3,6 +3,7 @@
 import numpy as np
 
 from keras_attn import checks
+from keras_attn.text import arguments
 from keras_attn.text.batch_stream import batch_stream, check_epochs
 
 _NONE = -1
@@ -61,9 +62,10 @@ def token_streams(
         [[1, 2], [5, 6]] [[1, 0], [1, 0]] [[2, 3], [6, 7]]
         [[3, 4], [7, 0]] [[0, 0], [0, 0]] [[4, -1], [-1, -1]]
     """
-    checks.positive_int("length", length)
-    checks.positive_int("batch_size", batch_size)
+    arguments.batch_shape(length, batch_size)
+    checks.boolean("shuffle", shuffle)
     check_epochs(seed, initial_epoch)
+    arguments.one_id("pad_id", pad_id)
     documents = _checked(documents)
     total = sum(map(len, documents))
     needed = length * batch_size if shuffle else 1
@@ -110,7 +112,7 @@ def token_streams(
 
 def _stream(documents, first):
     """Returns ids, starts and labels of all documents, rotated by `first`."""
-    ids = np.concatenate(documents).astype("int32")
+    ids = np.concatenate(documents)
     labels = np.append(ids[1:], _NONE).astype("int32")
     begins = np.cumsum([0, *map(len, documents)])
     labels[begins[1:] - 1] = _NONE
@@ -120,16 +122,14 @@ def _stream(documents, first):
 
 
 def _checked(documents):
-    if hasattr(documents, "ndim") and documents.ndim == 1:
+    if len(getattr(documents, "shape", ())) == 1:
         documents = [documents]
-    found = []
-    for number, document in enumerate(documents):
-        ids = np.asarray(document)
-        if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
-            raise ValueError(
-                "`documents` must be integers of shape (length,) each. "
-                f"Received: {ids.dtype} of shape {ids.shape} as number {number}"
-            )
-        if ids.size:
-            found.append(ids)
-    return found
+    documents = arguments.text_list(
+        "documents", documents, "a list of documents, each a list of ids"
+    )
+    return [
+        arguments.id_array("documents", document, rank=1, number=number)
+        for number, document in enumerate(documents)
+        # An empty list has no integers.
+        if not hasattr(document, "__len__") or len(document)
+    ]

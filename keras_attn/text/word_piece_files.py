@@ -1,11 +1,17 @@
 """Files of a WordPiece tokenizer in Hugging Face's format."""
 
 import json
-import pathlib
 
+from keras_attn import checks
 from keras_attn.atomic_files import whole_file, writable_folder
+from keras_attn.text.vocabulary_files import (
+    read_json_object,
+    read_text,
+    vocabulary_folder,
+)
 
-_VOCABULARY, _CONFIG = "vocab.txt", "tokenizer_config.json"
+VOCABULARY, _CONFIG = "vocab.txt", "tokenizer_config.json"
+_EXPECTED = {bool: "bool", int: "int >= 1", str: "str, not empty"}
 # Keys of tokenizer_config.json, with argument names and types.
 _KEYS = {
     "do_lower_case": ("lowercase", bool),
@@ -32,18 +38,8 @@ def read_word_pieces(directory):
     Raises:
         ValueError: a file is missing or corrupt.
     """
-    folder = pathlib.Path(directory)
-    if not (folder / _VOCABULARY).is_file():
-        raise ValueError(
-            f"`directory` must be a folder that contains {_VOCABULARY}. "
-            f"Received: directory={str(directory)!r}"
-        )
-    try:
-        text = (folder / _VOCABULARY).read_bytes().decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{_VOCABULARY} must be UTF-8 text. Received: {error}"
-        ) from error
+    folder = vocabulary_folder(directory, [VOCABULARY])
+    text = read_text(folder / VOCABULARY)
     # Trailing white space is dropped, as in `transformers`; a line of nothing
     # but white space is kept, so that the ids of the other pieces are right.
     lines = [
@@ -65,12 +61,14 @@ def write_word_pieces(directory, pieces, options):
 
     Raises:
         OSError: the files cannot be written.
+        ValueError: `directory` is not a folder that can be written to.
     """
+    checks.path("directory", directory)
     folder = writable_folder("directory", directory)
     config = {key: options[name] for key, (name, _) in _KEYS.items()}
     config["tokenizer_class"] = "BertTokenizer"
     with (
-        whole_file(folder / _VOCABULARY) as vocabulary,
+        whole_file(folder / VOCABULARY) as vocabulary,
         whole_file(folder / _CONFIG) as settings,
     ):
         vocabulary.write_bytes("".join(p + "\n" for p in pieces).encode())
@@ -81,17 +79,7 @@ def _configured(path):
     """Returns the arguments that a tokenizer_config.json sets."""
     if not path.is_file():
         return {}
-    try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(
-            f"{path.name} must be a JSON object. Received: {error}"
-        ) from error
-    if not isinstance(config, dict):
-        raise ValueError(
-            f"{path.name} must be a JSON object. "
-            f"Received: a {type(config).__name__}"
-        )
+    config = read_json_object(path)
     found = {}
     for key, (name, kind) in _KEYS.items():
         value = config.get(key)
@@ -99,10 +87,13 @@ def _configured(path):
             value = value.get("content")
         if value is None:
             continue
-        if not isinstance(value, kind):
+        valid = type(value) is kind and (
+            kind is bool or (len(value) if kind is str else value) > 0
+        )
+        if not valid:
             raise ValueError(
-                f"`{key}` of {path.name} must be {kind.__name__}. "
-                f"Received: {value!r}"
+                f"`{key}` of {path.name} must be {_EXPECTED[kind]}. "
+                f"Received: {value!r:.80}"
             )
         found[name] = value
     return found

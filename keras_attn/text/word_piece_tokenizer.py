@@ -6,10 +6,15 @@ import re
 import numpy as np
 
 from keras_attn import checks
+from keras_attn.text import arguments
 from keras_attn.text.learned_word_pieces import learn_word_pieces
 from keras_attn.text.packed_segments import packed
 from keras_attn.text.word_cleaning import cleaned_words
-from keras_attn.text.word_piece_files import read_word_pieces, write_word_pieces
+from keras_attn.text.word_piece_files import (
+    VOCABULARY,
+    read_word_pieces,
+    write_word_pieces,
+)
 from keras_attn.text.word_pieces import JOINER, cut_word
 
 _SPECIAL = {
@@ -83,30 +88,24 @@ class WordPieceTokenizer:
         max_word_length=100,
     ):
         checks.positive_int("max_word_length", max_word_length)
-        pieces = list(vocabulary)
-        for piece in pieces:
-            if not isinstance(piece, str):
-                raise ValueError(
-                    f"`vocabulary` must be pieces of str. Received: {piece!r}"
-                )
-        counted = collections.Counter(pieces)
-        twice = [piece for piece, count in counted.items() if count > 1]
-        if twice:
-            raise ValueError(
-                "`vocabulary` must not have duplicates. "
-                f"Received: {twice[0]!r} several times"
-            )
+        checks.boolean("lowercase", lowercase)
+        checks.boolean("split_chinese", split_chinese)
+        if strip_accents is not None:
+            checks.boolean("strip_accents", strip_accents)
+        pieces = arguments.text_list(
+            "vocabulary", vocabulary, "an iterable of pieces, of str"
+        )
         values = pad, unknown, cls, sep, mask
         special = dict(zip(_SPECIAL, values, strict=True))
         for name, piece in special.items():
-            if piece not in counted:
+            if not checks.string(name, piece):
                 raise ValueError(
-                    f"`vocabulary` must contain the token `{name}`. "
-                    f"Received: no {piece!r} among {len(pieces)}"
+                    f"`{name}` must not be empty. Received: {name}=''"
                 )
-        self.lowercase = bool(lowercase)
+        _check_pieces("`vocabulary`", pieces, special)
+        self.lowercase = lowercase
         self.strip_accents = strip_accents
-        self.split_chinese = bool(split_chinese)
+        self.split_chinese = split_chinese
         self.max_word_length = max_word_length
         self._pieces = pieces
         self._ids = {piece: i for i, piece in enumerate(pieces)}
@@ -131,6 +130,9 @@ class WordPieceTokenizer:
                 corrupt.
         """
         pieces, options = read_word_pieces(directory)
+        special = {name: options.get(name, _SPECIAL[name]) for name in _SPECIAL}
+        # The constructor would blame its own arguments.
+        _check_pieces(f"{VOCABULARY} of `directory`", pieces, special)
         return cls(pieces, **options)
 
     @classmethod
@@ -148,8 +150,8 @@ class WordPieceTokenizer:
             A WordPieceTokenizer.
 
         Raises:
-            ValueError: `lines` is a single text or has no words, or the size is
-                too small for the characters.
+            ValueError: `lines` is a single text, has no words or an item that
+                is not a str, or the size is too small for the characters.
             ImportError: tensorflow-text is not installed.
 
         Examples:
@@ -159,11 +161,7 @@ class WordPieceTokenizer:
             ['newer', 'low', '##s']
         """
         checks.positive_int("vocabulary_size", vocabulary_size)
-        if isinstance(lines, (str, bytes)):
-            raise ValueError(
-                "`lines` must be an iterable of texts. "
-                f"Received: one text {lines!r}"
-            )
+        lines = arguments.text_lines("lines", lines)
         special = {**_SPECIAL, **kwargs}
         special = [special[name] for name in _SPECIAL]
         bare = cls(special, **kwargs)
@@ -187,6 +185,7 @@ class WordPieceTokenizer:
 
         Raises:
             OSError: the files cannot be written.
+            ValueError: `directory` is not a folder that can be written to.
         """
         options = {
             "lowercase": self.lowercase,
@@ -255,7 +254,10 @@ class WordPieceTokenizer:
             ValueError: an input that is not a str.
         """
         if isinstance(text, (list, tuple)):
-            return [self.encode(one) for one in text]
+            return [self._encode(one) for one in text]
+        return self._encode(text)
+
+    def _encode(self, text):
         ids = []
         for number, part in enumerate(self._parts(text)):
             if number % 2:
@@ -277,7 +279,7 @@ class WordPieceTokenizer:
         Raises:
             ValueError: an input that is not a str.
         """
-        return [self._pieces[i] for i in self.encode(text)]
+        return [self._pieces[i] for i in self._encode(text)]
 
     def decode(self, ids):
         """Decodes ids to text, with a space between words.
@@ -290,16 +292,11 @@ class WordPieceTokenizer:
             str. The cleaning is not reversible.
 
         Raises:
-            ValueError: ids out of range.
+            ValueError: no integers, or ids out of range.
         """
         left_out = set(self.special_ids) - {self.unknown_id}
         words = []
-        for number in map(int, ids):
-            if not 0 <= number < len(self._pieces):
-                raise ValueError(
-                    f"`ids` must lie in [0, {len(self._pieces)}). "
-                    f"Received: {number}"
-                )
+        for number in arguments.id_list("ids", ids, len(self._pieces)):
             piece = self._pieces[number]
             if number in left_out:
                 continue
@@ -353,16 +350,26 @@ class WordPieceTokenizer:
         if isinstance(rows, str) or not isinstance(rows, (list, tuple)):
             raise ValueError(
                 f"`{name}` must be a list of texts, or of lists of ids. "
-                f"Received: {rows!r}"
+                f"Received: {name} of type {type(rows).__name__}"
             )
-        if rows and isinstance(rows[0], str):
+        kinds = {isinstance(row, str) for row in rows}
+        if len(kinds) == 2:
+            raise ValueError(
+                f"`{name}` must be a list of texts, or of lists of ids. "
+                "Received: a mixture of both"
+            )
+        if True in kinds:
             return self.encode(rows)
-        return [list(row) for row in rows]
+        size = len(self._pieces)
+        return [arguments.id_list(name, row, size) for row in rows]
 
     def _parts(self, text):
         """Splits a text at special tokens, which get the odd indices."""
         if not isinstance(text, str):
-            raise ValueError(f"`text` must be str. Received: {text!r}")
+            raise ValueError(
+                "`text` must be a str or a list of str. "
+                f"Received: an item of type {type(text).__name__}"
+            )
         return self._special_pattern.split(text)
 
     def _cleaned(self, text):
@@ -389,3 +396,29 @@ class WordPieceTokenizer:
         if len(word) > self.max_word_length:
             return [self.unknown_id]
         return cut_word(word, self._ids, self.unknown_id, self._longest)
+
+
+def _check_pieces(name, pieces, special):
+    """Raises ValueError unless pieces are unique str with the special ones."""
+    for piece in pieces:
+        if not isinstance(piece, str):
+            raise ValueError(
+                f"{name} must be pieces of str. Received: {piece!r:.80}"
+            )
+        if "\n" in piece or "\r" in piece:
+            raise ValueError(
+                f"{name} must have pieces without line breaks. "
+                f"Received: {piece!r:.80}"
+            )
+    counted = collections.Counter(pieces)
+    if len(counted) < len(pieces):
+        raise ValueError(
+            f"{name} must not have duplicates. "
+            f"Received: {counted.most_common(1)[0][0]!r} several times"
+        )
+    for argument, piece in special.items():
+        if piece not in counted:
+            raise ValueError(
+                f"{name} must contain the token `{argument}`. "
+                f"Received: no {piece!r} among {len(pieces)}"
+            )

@@ -51,6 +51,11 @@ def test_end_before_start_is_invalid():
     [
         (np.ones((2, 5)), {}, r"shape \(batch, 2, 1 \+ length\)"),
         (np.ones((2, 3, 5)), {}, r"shape \(batch, 2, 1 \+ length\)"),
+        (None, {}, "`logits` must be an array or a tensor of numbers"),
+        ("abc", {}, "`logits` must be an array or a tensor of numbers"),
+        (1j * np.ones((2, 2, 3)), {}, "`logits` must be .*complex128"),
+        (np.full((2, 2, 3), np.nan), {}, "`logits` must not be NaN"),
+        (np.full((2, 2, 3), np.inf), {}, r"`logits` must not be NaN or \+inf"),
         (np.ones((2, 2, 1)), {}, r"shape \(batch, 2, 1 \+ length\)"),
         (
             np.ones((2, 2, 3)),

@@ -2,6 +2,7 @@
 
 import itertools
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -35,7 +36,7 @@ def test_equals_conlleval(tags):
     assert [tuple(entity) for entity in bio_spans(tags)] == by_conlleval(tags)
 
 
-@pytest.mark.parametrize("tag", ["", "B", "B-", "X-x", "b-x", "OO"])
+@pytest.mark.parametrize("tag", ["", "B", "B-", "X-x", "O-x", "OO", 3, None])
 def test_invalid_tag_raises(tag):
     with pytest.raises(ValueError, match="`tags` must be O, or B- or I-"):
         bio_spans(["O", tag])
@@ -58,8 +59,33 @@ def test_labels_are_on_first_pieces():
         ([], [], None, "at least one.*0 and 0"),
         ([[0, 1]], [[3]], None, "one label per word.*1 labels, and word 1"),
         ([[0, 0]], [[3]], 1, "must not be longer than length=1.*2 pieces"),
+        ([[-2]], [[3]], None, "`words` must hold integers >= -1. Received: -2"),
+        ([[0.5]], [[3]], None, "`words` must hold integers >= -1"),
+        ([[True]], [[3, 4]], None, "`words` must hold integers >= -1"),
+        ([["0"]], [[3]], None, "`words` must hold integers >= -1"),
+        ([[0]], [[-1]], None, "`labels` must hold integers >= 0"),
+        ([[0]], [[2**31]], None, "`labels` must hold integers >= 0"),
+        ([[0]], [[1.0]], None, "`labels` must hold integers >= 0"),
+        ([[0]], [[None]], None, "`labels` must hold integers >= 0"),
+        (None, [[1]], None, "`words` must be a list of rows"),
+        ([0], [[1]], None, "`words` must be a list of rows"),
+        (["0"], [[1]], None, "`words` must be a list of rows"),
+        ([[0]], np.array(1), None, "`labels` must be a list of rows"),
+        ([[0]], [[1]], 10**9, "`length` must be at most"),
+        ([[0]], [[1]], True, "`length` must be a positive integer"),
     ],
 )
 def test_mismatched_labels_raise(words, labels, length, message):
     with pytest.raises(ValueError, match=message):
         align_labels_with_tokens(words, labels, length)
+
+
+def test_rows_may_be_arrays():
+    words, labels = np.array([[0, 1, -1]]), [np.array([4, 5])]
+    assert align_labels_with_tokens(words, labels).tolist() == [[4, 5, -1]]
+
+
+@pytest.mark.parametrize("tags", [None, 3, "OOO", b"O", {"O": 1}, np.array(0)])
+def test_tags_must_be_a_list(tags):
+    with pytest.raises(ValueError, match="`tags` must be a list of str"):
+        bio_spans(tags)

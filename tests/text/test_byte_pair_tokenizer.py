@@ -136,10 +136,10 @@ def test_the_earliest_learned_pair_is_merged_first():
         ("vocab.json", None, "a folder that contains vocab.json"),
         ("merges.txt", None, "a folder that contains merges.txt"),
         ("vocab.json", "{", "must contain a JSON object"),
-        ("vocab.json", "[1]", "must be a JSON object.*list"),
+        ("vocab.json", "[1]", "a JSON object in vocab.json.*list"),
         ("vocab.json", '{"a": 1}', "contiguous ids from 0"),
-        ("vocab.json", '{"a": 0}', "`merges` must be pairs whose"),
-        ("merges.txt", "a b c\n", r"must be pairs.*\('a', 'b', 'c'\)"),
+        ("vocab.json", '{"a": 0}', "contain the token `end` and a piece"),
+        ("merges.txt", "a b c\n", r"merges.txt of .* pairs.*\('a', 'b', 'c'\)"),
         ("merges.txt", "a ☃\n", "whose concatenation is in the vocabulary"),
     ],
 )
@@ -161,7 +161,7 @@ def test_a_vocabulary_without_an_end_token_raises(tokenizer, tmp_path):
     del pieces[END]
     path.write_text(json.dumps(pieces), encoding="utf-8")
     with pytest.raises(
-        ValueError, match="must contain the end token and a piece"
+        ValueError, match="must contain the token `end` and a piece"
     ):
         BytePairTokenizer.load(tmp_path)
 
@@ -169,7 +169,7 @@ def test_a_vocabulary_without_an_end_token_raises(tokenizer, tmp_path):
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda t: t.encode(3), "`text` must be str. Received: 3"),
+        (lambda t: t.encode(3), "`text` must be a str.*type int"),
         (lambda t: t.decode([-1]), r"`ids` must lie in \[0, 420\)"),
         (lambda t: t.decode([420]), r"`ids` must lie in \[0, 420\)"),
         (lambda t: t.train_from_lines("abc", 300), "an iterable of texts"),

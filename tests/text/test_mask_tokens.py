@@ -157,10 +157,10 @@ def test_any_shape(count, length, rate, most, whole, seed):
         ({"token_ids": [1, 2]}, "`token_ids` must be integers of shape"),
         ({"token_ids": [[0.5]]}, "`token_ids` must be integers of shape"),
         ({"token_ids": [[SIZE]]}, r"`token_ids` must lie in \[0, 50\)"),
-        ({"mask_id": SIZE}, r"`mask_id and special_ids` must lie in"),
+        ({"mask_id": SIZE}, r"`mask_id` must lie in"),
         ({"special_ids": range(SIZE)}, "must not cover the whole vocabulary"),
         ({"mask_rate": 1.0}, r"`mask_rate` must be a number in \(0, 1\)"),
-        ({"max_predictions": 0}, "`max_predictions` must be a positive"),
+        ({"max_predictions": 0}, "`max_predictions` must be at least 1"),
         (
             {"continuations": [True]},
             "`continuations` must have one bool per id",

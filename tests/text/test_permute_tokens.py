@@ -109,7 +109,7 @@ def test_the_seed_determines_the_order():
             {"prediction_rate": 0},
             "`prediction_rate` must be a number in",
         ),
-        ([[1]], {"max_span_length": 0}, "`max_span_length` must be a positive"),
+        ([[1]], {"max_span_length": 0}, "`max_span_length` must be at least 1"),
     ],
 )
 def test_invalid_arguments_raise(ids, kwargs, message):

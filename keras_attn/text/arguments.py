@@ -1,0 +1,312 @@
+"""Argument checks of the text package."""
+
+import itertools
+from collections.abc import Iterable, Mapping
+
+import keras
+import numpy as np
+
+from keras_attn import checks
+
+# Limits far beyond any batch, so that a mistaken number raises an error instead
+# of filling the memory: 2**27 ids are 512 MiB of int32.
+MOST_IDS, LONGEST_ROW = 2**27, 2**20
+_MOST_SPECIAL_IDS = 2**24
+_LARGEST_ID = 2**31 - 1
+
+
+def checked_text(name, text, expected="a str"):
+    """Returns `text` if it is a str that UTF-8 can encode, else raises.
+
+    Args:
+        name: str. Name of the argument, for error messages.
+        text: the text.
+        expected: str, for error messages.
+
+    Returns:
+        str.
+
+    Raises:
+        ValueError: another type, or lone surrogates.
+    """
+    if not isinstance(text, str):
+        raise _wrong_type(name, expected, text)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"`{name}` must be valid Unicode text, without lone surrogates. "
+            f"Received: {text!r:.80}"
+        ) from error
+    return text
+
+
+def text_list(name, texts, expected="a str or a list of str"):
+    """Converts a list of texts to a list; the texts are not checked.
+
+    Args:
+        name: str. Name of the argument, for error messages.
+        texts: iterable of str, but no str and no dict.
+        expected: str, for error messages.
+
+    Returns:
+        List.
+
+    Raises:
+        ValueError: another type.
+    """
+    if not _is_iterable(texts):
+        raise _wrong_type(name, expected, texts)
+    return list(texts)
+
+
+def text_lines(name, lines):
+    """Yields the lines of an iterable of texts, and checks each.
+
+    The iterable itself is checked at once, not at the first line.
+
+    Args:
+        name: str. Name of the argument, for error messages.
+        lines: iterable of str.
+
+    Returns:
+        Iterator of str.
+
+    Raises:
+        ValueError: `lines` is a single text or no iterable, or has an item that
+            is not a str.
+    """
+    if isinstance(lines, (str, bytes)):
+        raise ValueError(
+            f"`{name}` must be an iterable of texts. "
+            f"Received: one text {lines!r:.80}"
+        )
+    if not _is_iterable(lines):
+        raise _wrong_type(name, "an iterable of texts", lines)
+    return _checked_lines(name, lines)
+
+
+def _checked_lines(name, lines):
+    for line in lines:
+        if not isinstance(line, str):
+            raise ValueError(
+                f"`{name}` must be an iterable of texts, of str. "
+                f"Received: an item of type {type(line).__name__}"
+            )
+        yield line
+
+
+def id_list(name, ids, size):
+    """Converts ids of rank 1 to a list of int in [0, size).
+
+    Args:
+        name: str. Name of the argument, for error messages.
+        ids: int (L,): iterable of int, array or tensor.
+        size: int.
+
+    Returns:
+        List of int.
+
+    Raises:
+        ValueError: no integers, another rank, or ids out of range.
+
+    Examples:
+        >>> from keras_attn.text.arguments import id_list
+        >>> id_list("ids", np.array([5, 6]), 7)
+        [5, 6]
+    """
+    ids = plain_ids(name, ids)
+    if not {*map(type, ids)} <= {int}:
+        ids = [_plain_id(name, number) for number in ids]
+    if ids and not 0 <= min(ids) <= max(ids) < size:
+        raise ValueError(
+            f"`{name}` must lie in [0, {size}). "
+            f"Received: ids from {min(ids)} to {max(ids)}"
+        )
+    return ids
+
+
+def plain_ids(name, ids):
+    """Converts ids of any rank to a list, nested as deeply as the rank.
+
+    Args:
+        name: str. Name of the argument, for error messages.
+        ids: iterable, array, tensor or `tf.RaggedTensor` of integers.
+
+    Returns:
+        List, whose items are not checked.
+
+    Raises:
+        ValueError: another type or dtype, or a scalar.
+    """
+    if isinstance(ids, list):
+        return ids
+    if hasattr(ids, "to_list"):  # a tf.RaggedTensor
+        return ids.to_list()
+    if hasattr(ids, "shape"):
+        array = keras.ops.convert_to_numpy(ids)
+        if array.ndim and (array.dtype.kind in "iu" or not array.size):
+            return array.tolist()
+        raise ValueError(
+            f"`{name}` must be integers, in at least one dimension. "
+            f"Received: {array.dtype} of shape {array.shape}"
+        )
+    if not _is_iterable(ids):
+        raise _wrong_type(name, "a list or an array of integers", ids)
+    return list(ids)
+
+
+def id_array(name, ids, rank, number=None):
+    """Converts ids to an int32 array.
+
+    Args:
+        name: str. Name of the argument, for error messages.
+        ids: int, nest of lists, array or tensor, at least 0.
+        rank: 1 or 2.
+        number: int. The index of `ids` in a list of such arrays, for error
+            messages.
+
+    Returns:
+        NumPy int32 (length,) or (batch, length).
+
+    Raises:
+        ValueError: another rank or type, rows of different lengths, or ids that
+            are negative or not int32.
+    """
+    shape = "(length,)" if rank == 1 else "(batch, length)"
+    expected = f"integers of shape {shape}"
+    item = "" if number is None else f" as number {number}"
+    if hasattr(ids, "shape"):
+        ids = keras.ops.convert_to_numpy(ids)
+    try:
+        array = np.asarray(ids)
+    except ValueError as error:
+        raise ValueError(
+            f"`{name}` must be {expected}. Received: rows of different lengths"
+            f"{item}"
+        ) from error
+    if array.ndim != rank or array.dtype.kind not in "iu":
+        raise ValueError(
+            f"`{name}` must be {expected}. "
+            f"Received: {array.dtype} of shape {array.shape}{item}"
+        )
+    if array.size and not 0 <= array.min() <= array.max() <= _LARGEST_ID:
+        raise ValueError(
+            f"`{name}` must lie in [0, 2**31). "
+            f"Received: ids from {array.min()} to {array.max()}{item}"
+        )
+    return array.astype("int32")
+
+
+def id_set(name, ids):
+    """Converts an iterable of ids to a list of int.
+
+    Args:
+        name: str. Name of the argument, for error messages.
+        ids: iterable of int, at least 0.
+
+    Returns:
+        List of int.
+
+    Raises:
+        ValueError: no iterable, or an item that is not an id.
+    """
+    expected = "an iterable of integers"
+    if isinstance(ids, (str, bytes)) or not hasattr(ids, "__iter__"):
+        raise _wrong_type(name, expected, ids)
+    if hasattr(ids, "shape"):
+        ids = plain_ids(name, ids)
+    found = list(itertools.islice(ids, _MOST_SPECIAL_IDS + 1))
+    if len(found) > _MOST_SPECIAL_IDS:
+        raise ValueError(
+            f"`{name}` must have at most 2**24 ids. Received: more"
+        )
+    found = [_plain_id(name, number) for number in found]
+    if found and not 0 <= min(found) <= max(found) <= _LARGEST_ID:
+        raise ValueError(
+            f"`{name}` must lie in [0, 2**31). "
+            f"Received: ids from {min(found)} to {max(found)}"
+        )
+    return found
+
+
+def one_id(name, value):
+    """Returns an id, an int in [0, 2**31), else raises ValueError."""
+    return checks.integer(name, value, 0, _LARGEST_ID)
+
+
+def rate(name, value):
+    """Returns a float in (0, 1), else raises ValueError."""
+    if not isinstance(value, float) or not 0 < value < 1:
+        raise ValueError(
+            f"`{name}` must be a number in (0, 1). Received: {name}={value!r}"
+        )
+    return value
+
+
+def random_generator(name, seed):
+    """Creates a random generator.
+
+    Args:
+        name: str. Name of the argument, for error messages.
+        seed: int >= 0, `numpy.random.Generator`, or None.
+
+    Returns:
+        `numpy.random.Generator`.
+
+    Raises:
+        ValueError: another type, or a negative integer.
+    """
+    if seed is None or isinstance(seed, np.random.Generator):
+        return np.random.default_rng(seed)
+    integer = isinstance(seed, (int, np.integer))
+    if not integer or isinstance(seed, bool) or seed < 0:
+        raise ValueError(
+            f"`{name}` must be an integer >= 0, a `numpy.random.Generator` or "
+            f"None. Received: {name}={seed!r:.80}"
+        )
+    return np.random.default_rng(seed)
+
+
+def batch_shape(length, batch_size):
+    """Raises ValueError unless a batch of this shape fits into memory."""
+    checks.positive_int("length", length)
+    checks.positive_int("batch_size", batch_size)
+    if length * batch_size > MOST_IDS:
+        raise ValueError(
+            f"`length` times `batch_size` must be at most {MOST_IDS}. "
+            f"Received: length={length}, batch_size={batch_size}"
+        )
+
+
+def _is_iterable(value):
+    """Whether a value is an iterable of items, without a meaning of its own."""
+    return (
+        isinstance(value, Iterable)
+        and not isinstance(value, (str, bytes, bytearray, Mapping))
+        and getattr(value, "ndim", 1) != 0
+    )
+
+
+def _plain_id(name, number):
+    """Returns an integer, of NumPy or of a tensor too, as an int."""
+    if type(number) is int:
+        return number
+    if not isinstance(number, bool):
+        if isinstance(number, (int, np.integer)):
+            return int(number)
+        if getattr(number, "shape", None) == ():
+            array = keras.ops.convert_to_numpy(number)
+            if array.dtype.kind in "iu":
+                return int(array)
+    raise ValueError(
+        f"`{name}` must hold integers. "
+        f"Received: an item of type {type(number).__name__}"
+    )
+
+
+def _wrong_type(name, expected, value):
+    return ValueError(
+        f"`{name}` must be {expected}. "
+        f"Received: {name} of type {type(value).__name__}"
+    )

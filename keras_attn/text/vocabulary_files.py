@@ -1,0 +1,109 @@
+"""Reading vocabulary files of other programs."""
+
+import json
+import pathlib
+
+from keras_attn import checks
+
+# Published vocabularies have a few megabytes.
+_MOST_BYTES = 2**28
+
+
+def vocabulary_folder(directory, names):
+    """Returns a folder with the given files.
+
+    Args:
+        directory: path of the folder.
+        names: list of str.
+
+    Returns:
+        pathlib.Path.
+
+    Raises:
+        ValueError: `directory` is no path, or has no such file.
+    """
+    folder = pathlib.Path(checks.path("directory", directory))
+    for name in names:
+        if not (folder / name).is_file():
+            raise ValueError(
+                f"`directory` must be a folder that contains {name}. "
+                f"Received: directory={str(directory)!r}"
+            )
+    return folder
+
+
+def read_text(path):
+    """Reads a UTF-8 file.
+
+    Args:
+        path: pathlib.Path.
+
+    Returns:
+        str.
+
+    Raises:
+        ValueError: the file is too large for a vocabulary, or not UTF-8.
+    """
+    size = path.stat().st_size
+    if size > _MOST_BYTES:
+        raise ValueError(
+            f"`directory` must contain a {path.name} of at most "
+            f"{_MOST_BYTES} bytes. Received: {size} bytes in {path}"
+        )
+    try:
+        return path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"`directory` must contain UTF-8 text in {path.name}. "
+            f"Received: {path} ({error})"
+        ) from error
+
+
+def read_json_object(path):
+    """Reads a JSON file.
+
+    Args:
+        path: pathlib.Path.
+
+    Returns:
+        dict.
+
+    Raises:
+        ValueError: the file is too large, not a JSON object, nested too deeply
+            for the parser, or has a key twice.
+    """
+    expected = f"`directory` must contain a JSON object in {path.name}"
+    text = read_text(path)
+    try:
+        value = json.loads(text, object_pairs_hook=_unique)
+    except _Twice as error:
+        raise ValueError(
+            f"{expected}, without duplicates. "
+            f"Received: {path}, with {error.args[0]!r} several times"
+        ) from error
+    except ValueError as error:
+        raise ValueError(f"{expected}. Received: {path} ({error})") from error
+    except RecursionError as error:
+        raise ValueError(
+            f"{expected}. Received: {path}, with values nested too deeply"
+        ) from error
+    if not isinstance(value, dict):
+        raise ValueError(
+            f"{expected}. Received: {path}, a {type(value).__name__}"
+        )
+    return value
+
+
+class _Twice(Exception):
+    """A key that occurs twice in an object."""
+
+
+def _unique(pairs):
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise _Twice(key)
+            seen.add(key)
+    return found
