@@ -57,10 +57,12 @@ def align_labels_with_tokens(words, labels, length=None):
     for row, word_indices, row_labels in zip(
         aligned, words, labels, strict=True
     ):
-        row_labels = [_number("labels", label, 0) for label in row_labels]
+        row_labels = _integers("labels", row_labels, 0)
+        word_indices = [_NONE if i is None else i for i in word_indices]
         previous = _NONE
-        for position, index in enumerate(word_indices):
-            index = _NONE if index is None else _number("words", index, _NONE)
+        for position, index in enumerate(
+            _integers("words", word_indices, _NONE)
+        ):
             if index >= len(row_labels):
                 raise ValueError(
                     "`labels` must have one label per word. "
@@ -91,11 +93,19 @@ def _plain(row):
     return row
 
 
-def _number(name, value, least):
-    """Returns an int, or raises ValueError."""
-    integer = isinstance(value, (int, np.integer))
-    if not integer or isinstance(value, bool) or not least <= value < 2**31:
-        raise ValueError(
-            f"`{name}` must hold integers >= {least}. Received: {value!r:.80}"
-        )
-    return int(value)
+def _integers(name, values, least):
+    """Returns a list of int in [least, 2**31), or raises ValueError."""
+    for value in values:
+        # `type` first, as nearly all are of this one.
+        if type(value) is not int and (
+            isinstance(value, bool) or not isinstance(value, (int, np.integer))
+        ):
+            break
+    else:
+        if not values or least <= min(values) <= max(values) < 2**31:
+            return values
+        value = min(values) if min(values) < least else max(values)
+    raise ValueError(
+        f"`{name}` must hold integers >= {least}, below 2**31. "
+        f"Received: {value!r:.80}"
+    )
