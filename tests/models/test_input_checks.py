@@ -186,6 +186,66 @@ def test_failed_steps_keep_the_weights(model):
     np.testing.assert_array_equal(model.predict_on_batch(inputs), expected)
 
 
+class Interrupted(Exception):
+    """Raised by data and callbacks of a test."""
+
+
+def interrupted(batch, count):
+    """Yields `count` batches, then raises."""
+    for _ in range(count):
+        yield batch
+    raise Interrupted("after two batches")
+
+
+class Interrupting(keras.callbacks.Callback):
+    """Raises in every method for the end of the second batch."""
+
+    def on_train_batch_end(self, batch, logs=None):
+        """Raises if two batches are done."""
+        if batch:
+            raise Interrupted("after two batches")
+
+    on_test_batch_end = on_predict_batch_end = on_train_batch_end
+
+
+def call_interrupted(model, name, x, y, by_callback):
+    """Calls a method of a model that is interrupted after two batches."""
+    options = {"verbose": 0}
+    if name == "fit":
+        options["shuffle"] = False
+    data = (x,) if name == "predict" else (x, y)
+    if by_callback:
+        options |= {"batch_size": 1, "callbacks": [Interrupting()]}
+    else:
+        steps = "steps_per_epoch" if name == "fit" else "steps"
+        data, options = (interrupted(data, 2),), options | {steps: 4}
+    getattr(model, name)(*data, **options)
+
+
+@pytest.mark.parametrize("by_callback", [False, True])
+def test_interrupted_steps_keep_the_weights(model, by_callback):
+    inputs = (SOURCE, TARGET)
+    before = model.get_weights()
+    expected = model.predict_on_batch(inputs)
+    rows = [slice(0, 1), slice(1, 2)] if by_callback else [slice(2)] * 2
+    for part in rows:
+        model.train_on_batch((SOURCE[part], TARGET[part]), LABELS[part])
+    after_two = model.get_weights()
+    # The second time, nothing is built or traced.
+    for name in ("fit", "evaluate", "predict") * 2:
+        model.set_weights(before)
+        # TensorFlow wraps an exception of a generator.
+        with pytest.raises(Exception, match="after two batches"):
+            call_interrupted(model, name, inputs, LABELS, by_callback)
+        kept = after_two if name == "fit" else before
+        for found, right in zip(model.get_weights(), kept, strict=True):
+            np.testing.assert_allclose(found, right, atol=1e-6)
+    model.set_weights(before)
+    np.testing.assert_array_equal(model.predict_on_batch(inputs), expected)
+    model.fit(inputs, LABELS, verbose=0)
+    model.set_weights(before)
+
+
 def test_invalid_target_ids_raise(model):
     with pytest.raises(ValueError, match=r"`target_ids` must lie in"):
         model((SOURCE, TARGET + 5))
