@@ -91,7 +91,8 @@ def check_place(state, model, steps):
 def fewer_batches(state, steps):
     """Returns the error message for an epoch with fewer batches."""
     return (
-        "The data must be those of the backup, which had trained on "
-        f"{state['batch']} batches of epoch {state['epoch'] + 1}. "
+        "The data of `fit` must be those of the backup in `directory`, which "
+        f"had trained on {state['batch']} batches of epoch "
+        f"{state['epoch'] + 1}. "
         f"Received: {steps} batches"
     )

@@ -82,14 +82,15 @@ def _groups(model):
 def _check(name, variables, saved):
     if len(variables) != len(saved):
         raise ValueError(
-            f"The backup must be of this model. Received: {len(saved)} "
-            f"variables of the {name} there, {len(variables)} here"
+            "`directory` must hold a backup of this model. "
+            f"Received: {len(saved)} variables of the {name} there, "
+            f"{len(variables)} here"
         )
     for variable, other in zip(variables, saved, strict=True):
         # Names may differ: Keras numbers layers in order of creation.
         if tuple(variable.shape) != other["value"].shape:
             raise ValueError(
-                "The backup must be of this model. Received: "
+                "`directory` must hold a backup of this model. Received: "
                 f"{other['path']} of shape {other['value'].shape} there, "
                 f"{variable.path} of shape {tuple(variable.shape)} here"
             )

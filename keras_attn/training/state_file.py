@@ -92,7 +92,7 @@ def _packed(node, arrays):
         if all(isinstance(key, str) for key in node):
             return {key: _packed(item, arrays) for key, item in node.items()}
     raise ValueError(
-        "A state must be a nest of dict with str keys, list, tuple, NumPy "
+        "`state` must be a nest of dict with str keys, list, tuple, NumPy "
         "arrays, str, int, float, bool and None. "
         f"Received: {type(node).__name__} {node!r:.80}"
     )
