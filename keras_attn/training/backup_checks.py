@@ -2,6 +2,8 @@
 
 import json
 
+from keras_attn import checks
+
 # What `TrainingBackup` saves.
 _ENTRIES = {
     "epoch": int,
@@ -45,13 +47,16 @@ def plain_settings(settings):
     Raises:
         ValueError: they cannot be serialized.
     """
+    if settings is None:
+        return {}
+    checks.instance("settings", settings, dict, "a dict of plain values")
     try:
         # NaN differs from itself, so the same run would be refused.
-        return json.loads(json.dumps(dict(settings or {}), allow_nan=False))
-    except (TypeError, ValueError) as error:
+        return json.loads(json.dumps(settings, allow_nan=False))
+    except (RecursionError, TypeError, ValueError) as error:
         raise ValueError(
             "`settings` must be a dict of plain values. "
-            f"Received: settings={settings!r} ({error})"
+            f"Received: a dict that cannot be written as JSON ({error})"
         ) from error
 
 

@@ -28,10 +28,17 @@ def check_metric(name, dtype):
     """Raises ValueError unless `name` is a str and `dtype` a float dtype."""
     if name is not None:
         checks.string("name", name)
-    if dtype is not None and "int" in str(dtype):
+    if dtype is None:
+        return
+    error = None
+    try:
+        floating = "float" in keras.dtype_policies.get(dtype).compute_dtype
+    except (TypeError, ValueError) as raised:
+        floating, error = False, raised
+    if not floating:
         raise ValueError(
             f"`dtype` must be a floating-point dtype. Received: dtype={dtype!r}"
-        )
+        ) from error
 
 
 def check_class_weight(class_weight):
