@@ -31,7 +31,11 @@ from keras_attn.backend.fused_qkv import apply_fused_qkv, fused_qkv
 from keras_attn.backend.gather import gather_rows, take_along_axis
 from keras_attn.backend.hashed_bits import uniform
 from keras_attn.backend.inspection import concrete
-from keras_attn.backend.masking import is_statically_false, zero_masked
+from keras_attn.backend.masking import (
+    bool_mask,
+    is_statically_false,
+    zero_masked,
+)
 from keras_attn.backend.no_gradients import no_gradients
 from keras_attn.backend.numeric_checks import nan_where
 from keras_attn.backend.pretransposed import pretransposed
@@ -60,6 +64,7 @@ __all__ = [
     "batched_matmul",
     "blockwise_attention",
     "blockwise_pays",
+    "bool_mask",
     "broadcast_from_left",
     "cached_until_update",
     "compiled",

@@ -1,15 +1,57 @@
-"""Zeroing of padding rows."""
+"""Boolean masks, and zeroing of padding rows."""
 
 import keras
+import numpy as np
 from keras import ops
 
-from keras_attn.backend.inspection import is_concrete
+from keras_attn.backend.inspection import concrete, is_concrete
 
 if keras.backend.backend() == "torch":
     import torch
 
 # Numbers up to this size stay finite when multiplied by weights or activations.
 _HARMLESS = 1e6
+
+
+def bool_mask(name, mask):
+    """Converts a mask to bool, unless it may be an additive mask.
+
+    An additive mask, as in Hugging Face and PyTorch, is 0 where a token may be
+    seen and very negative elsewhere; a cast to bool would invert it.
+
+    Args:
+        name: str. Name of the argument, for error messages.
+        mask: NumPy array or tensor, bool or holding only 0 and 1.
+
+    Returns:
+        Bool, the type and shape of `mask`.
+
+    Raises:
+        ValueError: a float mask whose values cannot be read, because it is part
+            of a compiled function or on an accelerator; or readable values
+            other than 0 and 1.
+    """
+    is_array = isinstance(mask, np.ndarray)
+    dtype = keras.backend.standardize_dtype(mask.dtype)
+    if dtype == "bool":
+        return mask
+    values = mask if is_array else concrete(mask)
+    if values is None and "int" not in dtype:
+        raise ValueError(
+            f"`{name}` must be bool where its values cannot be read, in "
+            "compiled code or on an accelerator. Convert an additive mask with "
+            f"`mask == 0`, one of 0 and 1 with `mask == 1`. Received: {name} "
+            f"of dtype {dtype}"
+        )
+    if values is not None:
+        others = values[(values != 0) & (values != 1)]
+        if others.size:
+            raise ValueError(
+                f"`{name}` must be bool or hold only 0 and 1. Convert an "
+                f"additive mask with `mask == 0`. Received: {name} of dtype "
+                f"{dtype} with the value {others.flat[0]}"
+            )
+    return mask.astype("bool") if is_array else ops.cast(mask, "bool")
 
 
 def zero_masked(x, token_mask):

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_attn import checks
+from keras_attn.backend import bool_mask
 from keras_attn.blocks.block_config import BlockConfig
 from keras_attn.blocks.residual import Residual
 from keras_attn.layers.attention_position import (
@@ -126,20 +127,21 @@ class Block(QuantizedParts, Rematerialized):
     def _prepare_inputs(name, inputs, mask, positions, segment_ids):
         """Zeros the padding of the inputs and returns their positions."""
         checks.rank(name, inputs, 3)
+        prefix = "" if name == "inputs" else f"{name}_"
         for what, given in (
             ("positions", positions),
             ("segment_ids", segment_ids),
         ):
             if given is not None:
-                checks.rank(f"{what} of {name}", given, 2)
-                checks.integers(f"{what} of {name}", given)
+                checks.rank(f"{prefix}{what}", given, 2)
+                checks.integers(f"{prefix}{what}", given)
         mask = implicit_mask(inputs) if mask is None else mask
         if mask is not None:
-            checks.rank(f"mask of {name}", mask, 2)
+            checks.rank(f"{prefix}mask", mask, 2)
+            mask = bool_mask(f"{prefix}mask", mask)
         if positions is not None:
             if mask is not None:
-                token_mask = ops.cast(mask, "bool")
-                positions = ops.where(token_mask, positions, -1)
+                positions = ops.where(mask, positions, -1)
         elif segment_ids is not None:
             positions = packed_positions(segment_ids, mask)
         elif mask is not None:

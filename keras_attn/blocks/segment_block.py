@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_attn import checks
 from keras_attn.blocks.decoder_block import DecoderBlock
+from keras_attn.layers.attention_inputs import bool_masks
 from keras_attn.ops.visibility import implicit_mask
 
 
@@ -92,6 +93,7 @@ class SegmentBlock(DecoderBlock):
         """Applies the block; the class docstring lists the arguments."""
         checks.rank("inputs", inputs, 3)
         mask = implicit_mask(inputs) if mask is None else mask
+        mask, past_mask = bool_masks(("mask", "past_mask"), (mask, past_mask))
         x = keys = _zero_padding(inputs, mask)
         before, token_mask, key_segment_ids = 0, mask, segment_ids
         if past is not None:
@@ -106,7 +108,7 @@ class SegmentBlock(DecoderBlock):
                 )
         positions = ops.arange(ops.shape(keys)[1], dtype="int32")[None]
         if token_mask is not None:
-            positions = ops.where(ops.cast(token_mask, "bool"), positions, -1)
+            positions = ops.where(token_mask, positions, -1)
         keys = self._around_attention.pre(keys)
         mixed = self._self_attention.attend_tokens(
             keys[:, before:],
@@ -130,7 +132,7 @@ class SegmentBlock(DecoderBlock):
 def _zero_padding(x, mask):
     if mask is None:
         return x
-    return ops.where(ops.cast(mask, "bool")[..., None], x, 0)
+    return ops.where(mask[..., None], x, 0)
 
 
 def _joint_mask(past, past_mask, inputs, mask):
@@ -138,9 +140,7 @@ def _joint_mask(past, past_mask, inputs, mask):
     if past_mask is None and mask is None:
         return None
     masks = [
-        ops.ones(ops.shape(x)[:2], dtype="bool")
-        if given is None
-        else ops.cast(given, "bool")
+        ops.ones(ops.shape(x)[:2], dtype="bool") if given is None else given
         for x, given in ((past, past_mask), (inputs, mask))
     ]
     return ops.concatenate(masks, axis=1)

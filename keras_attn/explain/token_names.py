@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 
+from keras_attn.backend import bool_mask
 from keras_attn.explain.attention_map import token_text
 
 
@@ -108,7 +109,8 @@ def _ids(side, model):
     # The choices of `MultipleChoice` are separate rows.
     ids = ids.reshape(-1, ids.shape[-1]) if ids.dtype.kind in "iu" else ids
     if mask is not None:
-        return ids, _numpy(mask).astype(bool).reshape(ids.shape)
+        mask = bool_mask("padding_mask", _numpy(mask))
+        return ids, mask.reshape(ids.shape)
     model = getattr(model, "classifier", model)
     model = getattr(model, "encoder", model)
     pad_id = getattr(model, "pad_id", None)

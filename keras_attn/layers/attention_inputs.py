@@ -3,9 +3,12 @@
 from keras import ops
 
 from keras_attn import checks
-from keras_attn.backend import zero_masked
+from keras_attn.backend import bool_mask, zero_masked
 from keras_attn.ops import packed_positions, positions_from_mask
 from keras_attn.ops.visibility import implicit_mask, make_visibility
+
+# The arguments of a call that are masks.
+MASKS = "query_mask", "value_mask", "key_mask", "attention_mask"
 
 
 def read_inputs(
@@ -39,8 +42,8 @@ def read_inputs(
     query_mask, value_mask, key_mask = (
         axes.fold_there(name, mask, like)
         for name, mask, like in zip(
-            ("query_mask", "value_mask", "key_mask"),
-            filled_masks(inputs, masks),
+            MASKS[:3],
+            bool_masks(MASKS[:3], filled_masks(inputs, masks)),
             inputs,
             strict=True,
         )
@@ -113,11 +116,20 @@ def filled_masks(inputs, masks):
     return query_mask, value_mask, key_mask
 
 
+def bool_masks(names, masks):
+    """Converts masks to bool; equal objects stay equal, and None is None."""
+    converted = {}
+    for name, mask in zip(names, masks, strict=True):
+        if mask is not None and id(mask) not in converted:
+            converted[id(mask)] = bool_mask(name, mask)
+    return [converted.get(id(mask)) for mask in masks]
+
+
 def both(first, second):
     """Computes the logical and of two masks; None masks nothing."""
     if first is None or second is None:
         return second if first is None else first
-    return ops.logical_and(ops.cast(first, "bool"), ops.cast(second, "bool"))
+    return ops.logical_and(first, second)
 
 
 def clean(x, positions):

@@ -7,7 +7,12 @@ from keras_attn import cache as kv
 from keras_attn import checks
 from keras_attn.backend import apply_dense, apply_fused_qkv, fused_qkv
 from keras_attn.layers.attention_axes import AttentionAxes
-from keras_attn.layers.attention_inputs import clean, read_inputs
+from keras_attn.layers.attention_inputs import (
+    MASKS,
+    bool_masks,
+    clean,
+    read_inputs,
+)
 from keras_attn.layers.attention_position import (
     check_position,
     serialized_position,
@@ -77,8 +82,9 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
             the implicit Keras mask of `query`.
         value_mask: bool (B, S), same for `value`.
         key_mask: bool (B, S), same for `key`.
-        attention_mask: anything castable to bool, (T, S), (B, T, S) or
-            (B, N, T, S), True = may attend.
+        attention_mask: bool, (T, S), (B, T, S) or (B, N, T, S), True = may
+            attend. Like the other masks it may hold 0 and 1 instead, as floats
+            only where the values can be read: eagerly and on a CPU.
         return_attention_scores: bool. Also return the attention weights (Keras
             calls them scores).
         training: bool. Whether to apply dropout.
@@ -99,7 +105,8 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
         ValueError: an argument is out of range, `num_heads` is not a multiple
             of `num_key_value_heads`, ranks or widths do not match, causal
             attention or a position is used with more than one attention axis,
-            or the position does not fit the heads.
+            the position does not fit the heads, or a float mask may be additive
+            (0 and -1e9).
 
     Masking: reads implicit Keras masks and propagates that of the query.
     Cost: 2 B N T S H multiply-adds; only the plain kernel stores (T, S).
@@ -611,10 +618,20 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
         query,
         value,
         key=None,
+        query_mask=None,
+        value_mask=None,
+        key_mask=None,
+        attention_mask=None,
         return_attention_scores=False,
-        **kwargs,
+        training=None,
+        use_causal_mask=False,
+        query_positions=None,
+        key_positions=None,
+        query_segment_ids=None,
+        key_segment_ids=None,
     ):
         """Returns the symbolic output, and the weights if requested."""
+        bool_masks(MASKS, (query_mask, value_mask, key_mask, attention_mask))
         shape = self.compute_output_shape(
             query.shape, value.shape, None if key is None else key.shape
         )

@@ -164,7 +164,12 @@ class Reinforce(keras.layers.Layer):
             )
 
     def compute_output_spec(
-        self, prediction, target, log_probability, *args, **kwargs
+        self,
+        prediction,
+        target,
+        log_probability,
+        sample_weight=None,
+        training=None,
     ):
         """Returns the symbolic prediction."""
         self._check_batches(prediction, target, log_probability)

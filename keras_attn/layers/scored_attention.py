@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_attn import checks
 from keras_attn.layers.attention_axes import AttentionAxes
-from keras_attn.layers.attention_inputs import read_inputs
+from keras_attn.layers.attention_inputs import MASKS, bool_masks, read_inputs
 from keras_attn.layers.dropout import Dropout
 from keras_attn.layers.dropout_seed import DropoutSeeds
 from keras_attn.layers.predicted_center import PredictedCenter
@@ -100,8 +100,9 @@ class ScoredAttention(QuantizedParts, Rematerialized):
             the implicit Keras mask of `query`.
         value_mask: bool (B, S), same for `value`.
         key_mask: bool (B, S), same for `key`.
-        attention_mask: anything castable to bool, (T, S), (B, T, S) or
-            (B, 1, T, S), True = may attend.
+        attention_mask: bool, (T, S), (B, T, S) or (B, 1, T, S), True = may
+            attend. Like the other masks it may hold 0 and 1 instead, as floats
+            only where the values can be read: eagerly and on a CPU.
         return_attention_scores: bool. Also return the attention weights (Keras
             calls them scores).
         return_log_probability: bool. Also return the log-probability of each
@@ -300,12 +301,22 @@ class ScoredAttention(QuantizedParts, Rematerialized):
         query,
         value,
         key=None,
+        query_mask=None,
+        value_mask=None,
+        key_mask=None,
+        attention_mask=None,
         return_attention_scores=False,
         return_log_probability=False,
-        **kwargs,
+        training=None,
+        use_causal_mask=False,
+        query_positions=None,
+        key_positions=None,
+        query_segment_ids=None,
+        key_segment_ids=None,
     ):
         """Returns the symbolic output and other requested outputs."""
         self._check_returns(return_log_probability)
+        bool_masks(MASKS, (query_mask, value_mask, key_mask, attention_mask))
         shape = self.compute_output_shape(
             query.shape, value.shape, None if key is None else key.shape
         )

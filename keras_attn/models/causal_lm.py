@@ -6,6 +6,7 @@ from keras import ops
 
 from keras_attn import cache as kv
 from keras_attn import checks
+from keras_attn.backend import bool_mask
 from keras_attn.decoding import DecodingState
 from keras_attn.layers import Dropout, PositionalEmbedding, TokenEmbedding
 from keras_attn.models.decoding_weights import DecodingWeights
@@ -281,7 +282,7 @@ class CausalLM(GenerativeModel):
             inputs = {"token_ids": inputs}
         token_ids, token_mask = inputs["token_ids"], inputs.get("padding_mask")
         if token_mask is not None:
-            return token_ids, ops.cast(token_mask, "bool")
+            return token_ids, bool_mask("padding_mask", token_mask)
         if self.pad_id is None:
             return token_ids, None
         return token_ids, ops.not_equal(token_ids, self.pad_id)

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 
 from keras_attn import checks
-from keras_attn.backend import concrete, first_replica
+from keras_attn.backend import bool_mask, concrete, first_replica
 from keras_attn.layers.quantized_parts import QuantizedModelParts
 from keras_attn.models.compile_config import portable_compile_config
 
@@ -68,7 +68,7 @@ def check_ids(name, ids, vocabulary_size, axes=("batch", "length"), least=0):
 
 
 def check_mask(mask, shape, name="padding_mask", what="at tokens"):
-    """Checks the shape of a token mask.
+    """Checks a token mask and converts it to bool.
 
     Args:
         mask: array, nest of lists, tensor or symbolic tensor.
@@ -77,10 +77,10 @@ def check_mask(mask, shape, name="padding_mask", what="at tokens"):
         what: str. Where the mask is True, for error messages.
 
     Returns:
-        The mask; lists come back as an array.
+        The mask as bool; lists come back as an array.
 
     Raises:
-        ValueError: the wrong shape.
+        ValueError: the wrong shape, or a mask that `bool_mask` rejects.
 
     Examples:
         >>> from keras_attn.models.input_checks import check_mask
@@ -93,7 +93,7 @@ def check_mask(mask, shape, name="padding_mask", what="at tokens"):
             f"`{name}` must have shape {tuple(shape)}, True {what}. "
             f"Received: shape {tuple(mask.shape)}"
         )
-    return mask
+    return bool_mask(name, mask)
 
 
 def check_pair(inputs, sizes, max_sequence_length=None):

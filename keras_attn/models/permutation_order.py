@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
-from keras_attn.backend import full
+from keras_attn.backend import bool_mask, full
 from keras_attn.ops import Visibility
 
 
@@ -80,9 +80,8 @@ def content_and_query_visibility(
             "key_order": _prepend_memory(order, memory_length, rows, -2),
         }
     if mask is not None:
-        mask = _prepend_memory(
-            ops.cast(mask, "bool"), memory_length, rows, True
-        )
+        mask = bool_mask("permutation_mask", mask)
+        mask = _prepend_memory(mask, memory_length, rows, True)
     query_ids = _query_ids(parts, documents)
     content = Visibility(
         query_positions=key_positions[:, memory_length:],

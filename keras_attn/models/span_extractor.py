@@ -5,6 +5,7 @@ import numpy as np
 from keras import ops
 
 from keras_attn import checks
+from keras_attn.backend import bool_mask
 from keras_attn.layers import Dropout
 from keras_attn.models.best_spans import best_spans
 from keras_attn.models.encoder_parts import (
@@ -93,7 +94,8 @@ class SpanExtractor(CheckedModel):
         x = self._dropout_layer(x, training=training)
         allowed = token_mask = positions >= 0
         if answerable is not None:
-            allowed = ops.logical_and(token_mask, ops.cast(answerable, "bool"))
+            answerable = bool_mask("answerable", answerable)
+            allowed = ops.logical_and(token_mask, answerable)
             if self.no_answer == "first":
                 allowed = ops.logical_or(allowed, positions == 0)
         logits = widened(self._token_dense(x))

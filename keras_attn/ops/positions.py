@@ -2,6 +2,8 @@
 
 from keras import ops
 
+from keras_attn.backend import bool_mask
+
 
 def default_positions(length):
     """Returns the positions of a sequence without padding.
@@ -35,7 +37,7 @@ def positions_from_mask(mask):
         ...     keras_attn.ops.positions_from_mask(mask)).tolist()
         [[-1, 0, 1, -1]]
     """
-    mask = ops.cast(mask, "bool")
+    mask = bool_mask("mask", mask)
     count = ops.cumsum(ops.cast(mask, "int32"), axis=1)
     return ops.where(mask, count - 1, -1)
 
@@ -62,7 +64,7 @@ def packed_positions(segments, mask=None):
     """
     if mask is None:
         return _restarting(segments)
-    mask = ops.cast(mask, "bool")
+    mask = bool_mask("mask", mask)
     rank = ops.cumsum(ops.cast(mask, "int32"), axis=1) - 1
     # Compacts the tokens to the left; slots after the last one are arbitrary.
     slots = ops.minimum(_slots(mask), ops.shape(mask)[1] - 1)

@@ -5,6 +5,7 @@ from typing import Any
 
 from keras import ops
 
+from keras_attn.backend import bool_mask
 from keras_attn.ops.mask_carriers import asked_mask, carries
 from keras_attn.ops.positions import (
     default_positions,
@@ -52,6 +53,10 @@ class Visibility:
             as XLNet's does.
         key_token_type_ids: int32 (B, S), the same for keys.
 
+    Raises:
+        ValueError: `attention_mask` may be additive: it has values other than 0
+            and 1, or is a float mask whose values cannot be read.
+
     Examples:
         >>> see = keras_attn.ops.Visibility(causal=True)
         >>> mask = see.to_mask(2, 3)
@@ -74,6 +79,12 @@ class Visibility:
     slot_order: bool = False
     query_token_type_ids: Any = None
     key_token_type_ids: Any = None
+
+    def __post_init__(self):
+        """Converts the mask to bool; raises ValueError if it is additive."""
+        if self.attention_mask is not None:
+            mask = bool_mask("attention_mask", self.attention_mask)
+            object.__setattr__(self, "attention_mask", mask)
 
     def to_mask(self, query_length, key_length):
         """Returns the boolean mask.
@@ -185,8 +196,8 @@ def make_visibility(
         A `Visibility`.
 
     Raises:
-        ValueError: if the rank or the lengths of `attention_mask` are wrong, or
-            only one side has segments.
+        ValueError: if the rank or the lengths of `attention_mask` are wrong,
+            only one side has segments, or a float mask may be additive.
 
     Examples:
         >>> mask = keras.ops.convert_to_tensor([[True, False]])
@@ -195,6 +206,12 @@ def make_visibility(
         >>> keras.ops.convert_to_numpy(see.key_positions).tolist()
         [[0, -1]]
     """
+    if query_mask is not None:
+        one_mask = query_mask is key_mask
+        query_mask = bool_mask("query_mask", query_mask)
+        key_mask = query_mask if one_mask else key_mask
+    if key_mask is not None:
+        key_mask = bool_mask("key_mask", key_mask)
     if (query_segment_ids is None) != (key_segment_ids is None):
         missing = "query" if query_segment_ids is None else "key"
         raise ValueError(
@@ -356,7 +373,7 @@ def _positions(positions, mask, segments, length, by_index):
         else:
             positions = default_positions(length)
     if mask is not None:
-        positions = ops.where(ops.cast(mask, "bool"), positions, -1)
+        positions = ops.where(mask, positions, -1)
     return positions
 
 
@@ -387,7 +404,7 @@ def _four_axes(attention_mask, query_length, key_length):
             f"(B, N, T, S), with T={lengths[0]} and S={lengths[1]}. "
             f"Received: {tuple(attention_mask.shape)}"
         )
-    mask = ops.cast(attention_mask, "bool")
+    mask = bool_mask("attention_mask", attention_mask)
     if rank == 2:
         return mask[None, None]
     return mask[:, None] if rank == 3 else mask

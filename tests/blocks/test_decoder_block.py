@@ -251,7 +251,7 @@ def test_invalid_inputs_raise():
     block = make_block()
     with pytest.raises(ValueError, match=r"`memory` must have rank 3.*\(2, 4"):
         block(X, MEMORY[..., None])
-    with pytest.raises(ValueError, match=r"`mask of memory` must have rank 2"):
+    with pytest.raises(ValueError, match=r"`memory_mask` must have rank 2"):
         block(X, MEMORY, memory_mask=MEMORY_MASK[0])
 
 

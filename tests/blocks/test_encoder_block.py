@@ -273,7 +273,7 @@ def test_invalid_inputs_raise():
     block = make_block()
     with pytest.raises(ValueError, match=r"`inputs` must have rank 3.*\(2, 4"):
         block(X[..., None])
-    with pytest.raises(ValueError, match=r"`mask of inputs` must have rank 2"):
+    with pytest.raises(ValueError, match=r"`mask` must have rank 2"):
         block(X, mask=MASK[..., None])
     with pytest.raises(ValueError, match=r"`attention_mask`.*\(4,\)"):
         block(X, attention_mask=LOWER[0])

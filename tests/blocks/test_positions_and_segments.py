@@ -211,7 +211,7 @@ def test_layer_contract_of_decoder():
 def test_invalid_segment_ids_raise():
     with pytest.raises(ValueError, match="`memory_segment_ids` requires"):
         decoder("none")(X, MEMORY, memory_segment_ids=MEMORY_SEGMENTS)
-    with pytest.raises(ValueError, match=r"segment_ids of inputs.*integers"):
+    with pytest.raises(ValueError, match=r"segment_ids`.*integers"):
         encoder("none")(X, segment_ids=X[..., 0])
-    with pytest.raises(ValueError, match=r"segment_ids of inputs.*rank 2"):
+    with pytest.raises(ValueError, match=r"segment_ids`.*rank 2"):
         encoder("none")(X, segment_ids=SEGMENTS[0])
