@@ -21,10 +21,11 @@ def bool_mask(name, mask):
 
     Args:
         name: str. Name of the argument, for error messages.
-        mask: NumPy array or tensor, bool or holding only 0 and 1.
+        mask: NumPy array, tensor, symbolic tensor, or the spec of a dataset's
+            elements; bool or holding only 0 and 1.
 
     Returns:
-        Bool, the type and shape of `mask`.
+        Bool, in the type and shape of `mask`; a spec as it is.
 
     Raises:
         ValueError: a float mask whose values cannot be read, because it is part
@@ -51,7 +52,10 @@ def bool_mask(name, mask):
                 f"additive mask with `mask == 0`. Received: {name} of dtype "
                 f"{dtype} with the value {others.flat[0]}"
             )
-    return mask.astype("bool") if is_array else ops.cast(mask, "bool")
+    if is_array:
+        return mask.astype("bool")
+    is_tensor = ops.is_tensor(mask) or isinstance(mask, keras.KerasTensor)
+    return ops.cast(mask, "bool") if is_tensor else mask
 
 
 def zero_masked(x, token_mask):
