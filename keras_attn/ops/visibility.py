@@ -404,7 +404,7 @@ def _four_axes(attention_mask, query_length, key_length):
             f"(B, N, T, S), with T={lengths[0]} and S={lengths[1]}. "
             f"Received: {tuple(attention_mask.shape)}"
         )
-    mask = bool_mask("attention_mask", attention_mask)
+    mask = ops.cast(bool_mask("attention_mask", attention_mask), "bool")
     if rank == 2:
         return mask[None, None]
     return mask[:, None] if rank == 3 else mask
