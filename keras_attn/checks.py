@@ -2,8 +2,27 @@
 
 import math
 import os
+import reprlib
 
-import keras
+
+class _ShortRepr(reprlib.Repr):
+    def __init__(self):
+        super().__init__()
+        self.maxlevel = 3
+        self.maxlist = self.maxtuple = self.maxdict = self.maxset = 12
+        self.maxstring = self.maxother = 200
+
+    def repr_int(self, x, level):
+        # Python writes no integers of more than 4,300 digits.
+        return repr(x) if x.bit_length() < 300 else f"<{x.bit_length()} bits>"
+
+
+_repr = _ShortRepr().repr
+
+
+def shown(value):
+    """Returns a repr in one short line, of nested and large values too."""
+    return " ".join(_repr(value).split())
 
 
 def positive_int(name, value):
@@ -11,7 +30,7 @@ def positive_int(name, value):
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ValueError(
             f"The argument `{name}` must be a positive integer. "
-            f"Received: {name}={value!r}"
+            f"Received: {name}={shown(value)}"
         )
     return value
 
@@ -20,15 +39,16 @@ def integer(name, value, least=None, most=None):
     """Returns `value` if it is an int in [least, most], else raises."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise ValueError(
-            f"`{name}` must be an integer. Received: {name}={value!r}"
+            f"`{name}` must be an integer. Received: {name}={shown(value)}"
         )
     if least is not None and value < least:
         raise ValueError(
-            f"`{name}` must be at least {least}. Received: {name}={value!r}"
+            f"`{name}` must be at least {least}. "
+            f"Received: {name}={shown(value)}"
         )
     if most is not None and value > most:
         raise ValueError(
-            f"`{name}` must be at most {most}. Received: {name}={value!r}"
+            f"`{name}` must be at most {most}. Received: {name}={shown(value)}"
         )
     return value
 
@@ -37,7 +57,7 @@ def boolean(name, value):
     """Returns `value` if it is a bool, else raises ValueError."""
     if not isinstance(value, bool):
         raise ValueError(
-            f"`{name}` must be True or False. Received: {name}={value!r}"
+            f"`{name}` must be True or False. Received: {name}={shown(value)}"
         )
     return value
 
@@ -45,7 +65,9 @@ def boolean(name, value):
 def string(name, value):
     """Returns `value` if it is a str, else raises ValueError."""
     if not isinstance(value, str):
-        raise ValueError(f"`{name}` must be a str. Received: {name}={value!r}")
+        raise ValueError(
+            f"`{name}` must be a str. Received: {name}={shown(value)}"
+        )
     return value
 
 
@@ -53,12 +75,20 @@ def path(name, value):
     """Returns a path as a str if `value` is one, else raises ValueError."""
     if isinstance(value, os.PathLike):
         value = os.fspath(value)
-    if not isinstance(value, str) or not value or "\0" in value:
+    if not isinstance(value, str) or not value or not _encodable(value):
         raise ValueError(
             f"`{name}` must be a path, a str or `os.PathLike`. "
-            f"Received: {name}={value!r}"
+            f"Received: {name}={shown(value)}"
         )
     return value
+
+
+def _encodable(path):
+    """Whether the operating system may have a file of this name."""
+    try:
+        return b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
 
 
 def instance(name, value, types, expected):
@@ -90,7 +120,7 @@ def positive(name, value):
     if not number or not 0 < value < math.inf:
         raise ValueError(
             f"`{name}` must be a number greater than 0. "
-            f"Received: {name}={value!r}"
+            f"Received: {name}={shown(value)}"
         )
     return value
 
@@ -99,21 +129,23 @@ def fraction(name, value):
     """Returns `value` if it is in [0, 1), else raises ValueError."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ValueError(
-            f"`{name}` must be a number in [0, 1). Received: {name}={value!r}"
+            f"`{name}` must be a number in [0, 1). "
+            f"Received: {name}={shown(value)}"
         )
     if not 0 <= value < 1:
         raise ValueError(
-            f"`{name}` must lie in [0, 1). Received: {name}={value!r}"
+            f"`{name}` must lie in [0, 1). Received: {name}={shown(value)}"
         )
     return value
 
 
 def choice(name, value, options):
     """Returns `value` if it is one of `options`, else raises ValueError."""
-    if value not in options:
+    # An array would be compared item by item.
+    if hasattr(value, "shape") or value not in options:
         listed = ", ".join(repr(option) for option in options)
         raise ValueError(
-            f"`{name}` must be one of {listed}. Received: {name}={value!r}"
+            f"`{name}` must be one of {listed}. Received: {name}={shown(value)}"
         )
     return value
 
@@ -148,7 +180,9 @@ def fits(shape, expected):
 
 def integers(name, tensor):
     """Returns `tensor` if its dtype is an integer dtype, else raises."""
-    dtype = keras.backend.standardize_dtype(tensor.dtype)
+    # Not `standardize_dtype`, which knows neither text nor objects.
+    dtype = getattr(tensor.dtype, "name", None) or str(tensor.dtype)
+    dtype = dtype.removeprefix("torch.")
     if "int" not in dtype:
         raise ValueError(
             f"`{name}` must hold integers (int32). "

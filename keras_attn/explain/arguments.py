@@ -5,6 +5,8 @@ import operator
 import keras
 import numpy as np
 
+from keras_attn import checks
+
 
 def number_array(name, value, expected="an array of real numbers"):
     """Converts an argument to a NumPy array of real numbers.
@@ -66,7 +68,9 @@ def index(name, value, count, what):
     """
     integer = isinstance(value, (int, np.integer))
     if not integer or isinstance(value, bool):
-        raise ValueError(f"`{name}` must be an int. Received: {name}={value!r}")
+        raise ValueError(
+            f"`{name}` must be an int. Received: {name}={checks.shown(value)}"
+        )
     if not 0 <= value < count:
         raise ValueError(
             f"`{name}` must lie in [0, {count}), {what}. "
@@ -80,7 +84,7 @@ def real_number(name, value):
     number = isinstance(value, (int, float, np.integer, np.floating))
     if not number or isinstance(value, bool) or value != value:
         raise ValueError(
-            f"`{name}` must be a number. Received: {name}={value!r}"
+            f"`{name}` must be a number. Received: {name}={checks.shown(value)}"
         )
     return value
 
@@ -89,6 +93,7 @@ def checked_probability(name, value):
     """Returns a number in (0, 1) as a float, else raises ValueError."""
     if not 0 < real_number(name, value) < 1:
         raise ValueError(
-            f"`{name}` must lie in (0, 1). Received: {name}={value!r}"
+            f"`{name}` must lie in (0, 1). "
+            f"Received: {name}={checks.shown(value)}"
         )
     return float(value)

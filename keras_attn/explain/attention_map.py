@@ -84,7 +84,7 @@ def checked_map(name, one):
     if numbered.shape != (heads,) or numbered.dtype.kind not in "iu":
         raise ValueError(
             f"`{name}` must have an index for each of {heads} heads. "
-            f"Received: heads={one.heads!r}"
+            f"Received: heads={checks.shown(one.heads)}"
         )
     return AttentionMap(
         checks.string("layer", one.layer),

@@ -86,7 +86,8 @@ def attention_maps(
         if layers is not None:
             raise ValueError(
                 "`layers` must match the path of a keras_attn attention layer "
-                f"of the model. Received: layers={layers!r} for {called}"
+                "of the model. "
+                f"Received: layers={checks.shown(layers)} for {called}"
             )
         raise ValueError(
             "`model` must have a keras_attn attention layer. "
@@ -131,13 +132,14 @@ def _check_patterns(layers):
     ):
         raise ValueError(
             "`layers` must be a regular expression (str) or a list of them. "
-            f"Received: layers={layers!r}"
+            f"Received: layers={checks.shown(layers)}"
         )
     for pattern in patterns:
         try:
             re.compile(pattern)
         except re.error as error:
             raise ValueError(
-                f"`layers` must be regular expressions. Received: {pattern!r} "
+                "`layers` must be regular expressions. "
+                f"Received: {checks.shown(pattern)} "
                 f"({error})"
             ) from error

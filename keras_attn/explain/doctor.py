@@ -6,6 +6,7 @@ import keras
 import numpy as np
 from keras import tree
 
+from keras_attn import checks
 from keras_attn.backend import random_state, set_random_state
 from keras_attn.explain.arguments import real_number
 from keras_attn.explain.layer_watch import Watcher, watched
@@ -83,14 +84,15 @@ def doctor(model, inputs, mask=None, pad_id=0, tolerance=None):
         )
     if isinstance(pad_id, bool) or not isinstance(pad_id, (int, np.integer)):
         raise ValueError(
-            f"`pad_id` must be an integer. Received: pad_id={pad_id!r}"
+            "`pad_id` must be an integer. "
+            f"Received: pad_id={checks.shown(pad_id)}"
         )
     if tolerance is not None:
         real_number("tolerance", tolerance)
         if not 0 <= tolerance < 1:
             raise ValueError(
                 "`tolerance` must lie in [0, 1). "
-                f"Received: tolerance={tolerance!r}"
+                f"Received: tolerance={checks.shown(tolerance)}"
             )
     batch = PaddedBatch(inputs, mask, pad_id)
     return _Examination(model, batch, tolerance).report()

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from keras_attn import checks
 from keras_attn.explain.arguments import index, number_array
 from keras_attn.explain.attention_map import (
     AttentionMap,
@@ -115,7 +116,9 @@ def _maps(weights, head, numbers=None):
         names = [f"head {number}" for number in numbers]
         return array, names or [""]
     if isinstance(head, bool) or not isinstance(head, (int, np.integer)):
-        raise ValueError(f"`head` must be an int. Received: head={head!r}")
+        raise ValueError(
+            f"`head` must be an int. Received: head={checks.shown(head)}"
+        )
     known = list(range(count)) if numbers is None else numbers
     if head not in known:
         allowed = (
@@ -134,7 +137,8 @@ def _labels(name, tokens, count):
         return None
     if not isinstance(tokens, (list, tuple, np.ndarray)):
         raise ValueError(
-            f"`{name}` must be a list of tokens. Received: {name}={tokens!r}"
+            f"`{name}` must be a list of tokens. "
+            f"Received: {name}={checks.shown(tokens)}"
         )
     tokens = [token_text(token) for token in tokens]
     if len(tokens) != count:

@@ -39,7 +39,7 @@ class PatchMasks:
         if not isinstance(grid, (list, tuple)) or len(grid) != self.axes:
             raise ValueError(
                 f"`grid` must be an int, or one for each of {self.axes} axes. "
-                f"Received: grid={grid!r}"
+                f"Received: grid={checks.shown(grid)}"
             )
         grid = tuple(grid)
         for cells in grid:
@@ -164,7 +164,9 @@ class TokenMasks:
 
 def _iterable(name, value):
     if not hasattr(value, "__iter__"):
-        raise ValueError(f"`{name}` must be ids (int). Received: {value!r}")
+        raise ValueError(
+            f"`{name}` must be ids (int). Received: {checks.shown(value)}"
+        )
     return value
 
 

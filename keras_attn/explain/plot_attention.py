@@ -76,7 +76,9 @@ def plot_attention(
     if vmax is None:
         vmax = max(float(layer.maps.max()) for layer in layers) or 1.0
     elif not 0 < real_number("vmax", vmax) < float("inf"):
-        raise ValueError(f"`vmax` must be positive. Received: vmax={vmax!r}")
+        raise ValueError(
+            f"`vmax` must be positive. Received: vmax={checks.shown(vmax)}"
+        )
     if title is not None:
         checks.string("title", title)
     check_color_map(cmap)
@@ -136,7 +138,8 @@ def check_color_map(cmap):
     known = isinstance(cmap, str) and cmap in colormaps
     if not known and not isinstance(cmap, colors.Colormap):
         raise ValueError(
-            f"`cmap` must be a colormap of matplotlib. Received: cmap={cmap!r}"
+            "`cmap` must be a colormap of matplotlib. "
+            f"Received: cmap={checks.shown(cmap)}"
         )
 
 

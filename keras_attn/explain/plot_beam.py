@@ -119,7 +119,7 @@ def _names(token_names, growth):
     except (LookupError, TypeError) as error:
         raise ValueError(
             f"`token_names` must name every id of the stream: {sorted(ids)}. "
-            f"Received: {token_names!r}"
+            f"Received: {checks.shown(token_names)}"
         ) from error
     return {
         i: "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(name))

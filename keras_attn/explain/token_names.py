@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 
+from keras_attn import checks
 from keras_attn.backend import bool_mask
 from keras_attn.explain.attention_map import token_text
 
@@ -133,7 +134,7 @@ def _named(tokens, ids, mask):
         if not is_list or len(names) != len(given):
             raise ValueError(
                 "`tokens` must return a list of one name for each of "
-                f"{len(given)} ids. Received: {names!r}"
+                f"{len(given)} ids. Received: {checks.shown(names)}"
             )
         names = iter(names)
         last = len(row) - int(real[::-1].argmax()) if real.any() else 0

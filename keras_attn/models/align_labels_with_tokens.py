@@ -107,5 +107,5 @@ def _integers(name, values, least):
         value = min(values) if min(values) < least else max(values)
     raise ValueError(
         f"`{name}` must hold integers >= {least}, below 2**31. "
-        f"Received: {value!r:.80}"
+        f"Received: {checks.shown(value)}"
     )

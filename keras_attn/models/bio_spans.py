@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from keras_attn import checks
+
 
 class Entity(NamedTuple):
     """A labeled span of words.
@@ -61,7 +63,7 @@ def bio_spans(tags):
         if prefix not in ("B", "I", "O") or bool(label) == (prefix == "O"):
             raise ValueError(
                 "`tags` must be O, or B- or I- followed by a label. "
-                f"Received: {tag!r:.80}"
+                f"Received: {checks.shown(tag)}"
             )
         if tag == "O":
             continue

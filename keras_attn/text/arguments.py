@@ -36,7 +36,7 @@ def checked_text(name, text, expected="a str"):
     except UnicodeEncodeError as error:
         raise ValueError(
             f"`{name}` must be valid Unicode text, without lone surrogates. "
-            f"Received: {text!r:.80}"
+            f"Received: {checks.shown(text)}"
         ) from error
     return text
 
@@ -79,7 +79,7 @@ def text_lines(name, lines):
     if isinstance(lines, (str, bytes)):
         raise ValueError(
             f"`{name}` must be an iterable of texts. "
-            f"Received: one text {lines!r:.80}"
+            f"Received: one text {checks.shown(lines)}"
         )
     if not _is_iterable(lines):
         raise _wrong_type(name, "an iterable of texts", lines)
@@ -239,7 +239,8 @@ def rate(name, value):
     """Returns a float in (0, 1), else raises ValueError."""
     if not isinstance(value, float) or not 0 < value < 1:
         raise ValueError(
-            f"`{name}` must be a number in (0, 1). Received: {name}={value!r}"
+            f"`{name}` must be a number in (0, 1). "
+            f"Received: {name}={checks.shown(value)}"
         )
     return value
 
@@ -263,7 +264,7 @@ def random_generator(name, seed):
     if not integer or isinstance(seed, bool) or seed < 0:
         raise ValueError(
             f"`{name}` must be an integer >= 0, a `numpy.random.Generator` or "
-            f"None. Received: {name}={seed!r:.80}"
+            f"None. Received: {name}={checks.shown(seed)}"
         )
     return np.random.default_rng(seed)
 

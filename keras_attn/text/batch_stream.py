@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from keras_attn import checks
 from keras_attn.text import _tensorflow
 
 _BATCHES_AHEAD = 8
@@ -13,7 +14,7 @@ def check_epochs(seed, initial_epoch):
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
             raise ValueError(
                 f"`{name}` must be an integer, at least 0. "
-                f"Received: {name}={value!r:.80}"
+                f"Received: {name}={checks.shown(value)}"
             )
 
 

@@ -281,7 +281,7 @@ def _checked_merges(name, merges, vocabulary):
         ):
             raise ValueError(
                 f"{name} must be pairs whose concatenation is in the "
-                f"vocabulary. Received: {pair!r:.80}"
+                f"vocabulary. Received: {checks.shown(pair)}"
             )
     counted = collections.Counter(merges)
     if len(counted) < len(merges):

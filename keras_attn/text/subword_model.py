@@ -44,7 +44,7 @@ def learn(lines, vocabulary_size, character_coverage=0.9995, name="lines"):
     if checks.positive("character_coverage", character_coverage) > 1:
         raise ValueError(
             "`character_coverage` must lie in (0, 1]. "
-            f"Received: character_coverage={character_coverage!r}"
+            f"Received: character_coverage={checks.shown(character_coverage)}"
         )
     trainer = _tensorflow.sentencepiece().SentencePieceTrainer
     expected = "an iterable of texts, of str"

@@ -182,7 +182,8 @@ def _shared_pad_id(tokenizers):
             if not integer or isinstance(number, bool):
                 raise ValueError(
                     f"`tokenizer` must have an integer `{name}`. "
-                    f"Received: {type(one).__name__} with {name}={number!r}"
+                    f"Received: {type(one).__name__} with "
+                    f"{name}={checks.shown(number)}"
                 )
     source, target = tokenizers
     if source.pad_id != target.pad_id:

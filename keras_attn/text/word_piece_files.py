@@ -93,7 +93,7 @@ def _configured(path):
         if not valid:
             raise ValueError(
                 f"`{key}` of {path.name} must be {_EXPECTED[kind]}. "
-                f"Received: {value!r:.80}"
+                f"Received: {checks.shown(value)}"
             )
         found[name] = value
     return found

@@ -403,12 +403,12 @@ def _check_pieces(name, pieces, special):
     for piece in pieces:
         if not isinstance(piece, str):
             raise ValueError(
-                f"{name} must be pieces of str. Received: {piece!r:.80}"
+                f"{name} must be pieces of str. Received: {checks.shown(piece)}"
             )
         if "\n" in piece or "\r" in piece:
             raise ValueError(
                 f"{name} must have pieces without line breaks. "
-                f"Received: {piece!r:.80}"
+                f"Received: {checks.shown(piece)}"
             )
     counted = collections.Counter(pieces)
     if len(counted) < len(pieces):
@@ -420,5 +420,5 @@ def _check_pieces(name, pieces, special):
         if piece not in counted:
             raise ValueError(
                 f"{name} must contain the token `{argument}`. "
-                f"Received: no {piece!r} among {len(pieces)}"
+                f"Received: no {checks.shown(piece)} among {len(pieces)}"
             )

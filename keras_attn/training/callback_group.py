@@ -2,6 +2,8 @@
 
 import keras
 
+from keras_attn import checks
+
 # The state attributes of Keras callbacks, which have no method that returns
 # their state as of Keras 3.15.1.
 _STATE_ATTRIBUTES = {
@@ -41,7 +43,7 @@ class CallbackGroup(keras.callbacks.Callback):
         ):
             raise ValueError(
                 "`callbacks` must be a list of `keras.callbacks.Callback`. "
-                f"Received: callbacks={callbacks!r}"
+                f"Received: callbacks={checks.shown(callbacks)}"
             )
         self.callbacks = list(callbacks)
 

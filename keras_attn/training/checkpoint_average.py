@@ -83,7 +83,7 @@ class CheckpointAverage(keras.callbacks.Callback):
             if isinstance(save_freq, bool) or not isinstance(save_freq, int):
                 raise ValueError(
                     '`save_freq` must be "epoch" or a positive integer. '
-                    f"Received: save_freq={save_freq!r}"
+                    f"Received: save_freq={checks.shown(save_freq)}"
                 )
             checks.positive_int("save_freq", save_freq)
         self.save_freq = save_freq
@@ -168,7 +168,7 @@ class CheckpointAverage(keras.callbacks.Callback):
         if not isinstance(state, dict) or not _STATE <= state.keys():
             raise ValueError(
                 "`state` must be a dict that `get_state` returned. "
-                f"Received: state={state!r:.80}"
+                f"Received: state={checks.shown(state)}"
             )
         kept = state["kept"]
         if self.directory is not None:

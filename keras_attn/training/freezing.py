@@ -74,7 +74,7 @@ def matching(name, pattern, paths):
     if not found:
         raise ValueError(
             f"`{name}` must be found in a path, such as {paths[0]!r}. "
-            f"Received: {name}={pattern!r}"
+            f"Received: {name}={checks.shown(pattern)}"
         )
     return found
 
@@ -87,7 +87,7 @@ def check_pattern(name, pattern):
     except re.error as error:
         raise ValueError(
             f"`{name}` must be a regular expression. "
-            f"Received: {name}={pattern!r} ({error})"
+            f"Received: {name}={checks.shown(pattern)} ({error})"
         ) from error
     return pattern
 

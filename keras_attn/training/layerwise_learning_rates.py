@@ -54,7 +54,7 @@ class LayerwiseLearningRates(keras.optimizers.Optimizer):
         if not isinstance(optimizer, keras.optimizers.Optimizer):
             raise ValueError(
                 "`optimizer` must be a Keras optimizer. "
-                f"Received: {optimizer!r}"
+                f"Received: {checks.shown(optimizer)}"
             )
         if isinstance(optimizer, keras.optimizers.Ftrl) or optimizer.use_ema:
             raise ValueError(
@@ -71,7 +71,7 @@ class LayerwiseLearningRates(keras.optimizers.Optimizer):
         if not isinstance(multipliers, dict) or not multipliers:
             raise ValueError(
                 "`multipliers` must be a dict of patterns to numbers. "
-                f"Received: multipliers={multipliers!r}"
+                f"Received: multipliers={checks.shown(multipliers)}"
             )
         for pattern, multiplier in multipliers.items():
             check_pattern("multipliers", pattern)
@@ -80,7 +80,8 @@ class LayerwiseLearningRates(keras.optimizers.Optimizer):
             if not number or not 0 < multiplier < math.inf:
                 raise ValueError(
                     "`multipliers` must be numbers above 0. "
-                    f"Received: {multiplier!r} for {pattern!r}"
+                    f"Received: {checks.shown(multiplier)} for "
+                    f"{checks.shown(pattern)}"
                 )
         super().__init__(learning_rate=0.0, name=name)
         self.optimizer = optimizer

@@ -2,6 +2,7 @@
 
 import re
 
+from keras_attn import checks
 from keras_attn.training.freezing import check_model
 
 _BLOCK = re.compile(r"(?:^|/)((?:\w+_)?block)_(\d+)/")
@@ -43,7 +44,8 @@ def layerwise_lr_multipliers(model, decay):
     number = isinstance(decay, (int, float)) and not isinstance(decay, bool)
     if not number or not 0 < decay <= 1:
         raise ValueError(
-            f"`decay` must be a number in (0, 1]. Received: decay={decay!r}"
+            "`decay` must be a number in (0, 1]. "
+            f"Received: decay={checks.shown(decay)}"
         )
     check_model(model)
     paths = [weight.path for weight in model.trainable_weights]

@@ -7,6 +7,7 @@ import zlib
 
 import numpy as np
 
+from keras_attn import checks
 from keras_attn.atomic_files import whole_file
 
 # Exceptions raised by files that are truncated or invalid. RuntimeError: parts
@@ -94,7 +95,7 @@ def _packed(node, arrays):
     raise ValueError(
         "`state` must be a nest of dict with str keys, list, tuple, NumPy "
         "arrays, str, int, float, bool and None. "
-        f"Received: {type(node).__name__} {node!r:.80}"
+        f"Received: {type(node).__name__} {checks.shown(node)}"
     )
 
 

@@ -37,7 +37,8 @@ def check_metric(name, dtype):
         floating, error = False, raised
     if not floating:
         raise ValueError(
-            f"`dtype` must be a floating-point dtype. Received: dtype={dtype!r}"
+            "`dtype` must be a floating-point dtype. "
+            f"Received: dtype={checks.shown(dtype)}"
         ) from error
 
 
@@ -60,21 +61,22 @@ def check_class_weight(class_weight):
     if not class_weight or not isinstance(class_weight, (dict, list, tuple)):
         raise ValueError(
             "`class_weight` must be a dict of classes to weights, or a list of "
-            f"one weight per class. Received: class_weight={class_weight!r}"
+            "one weight per class. "
+            f"Received: class_weight={checks.shown(class_weight)}"
         )
     for index in class_weight if is_dict else ():
         number = isinstance(index, (int, np.integer))
         if isinstance(index, bool) or not number or index < 0:
             raise ValueError(
                 "`class_weight` must have classes as keys, integers of at "
-                f"least 0. Received: the key {index!r}"
+                f"least 0. Received: the key {checks.shown(index)}"
             )
     for weight in class_weight.values() if is_dict else class_weight:
         number = isinstance(weight, (int, float, np.integer, np.floating))
         if isinstance(weight, bool) or not number or not 0 <= weight < math.inf:
             raise ValueError(
                 "`class_weight` must have finite weights of at least 0. "
-                f"Received: the weight {weight!r}"
+                f"Received: the weight {checks.shown(weight)}"
             )
     if is_dict:
         return {int(index): float(w) for index, w in class_weight.items()}
@@ -176,7 +178,7 @@ def _to_tensor(name, value):
         except ValueError as error:
             raise ValueError(
                 f"`{name}` must have rows of equal length. "
-                f"Received: {name}={value!r:.80}"
+                f"Received: {name}={checks.shown(value)}"
             ) from error
     checks.tensor(name, value)
     if isinstance(value, np.ndarray):
