@@ -1,7 +1,7 @@
 """Argument checks of the text package."""
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 
 import keras
 import numpy as np
@@ -46,7 +46,7 @@ def text_list(name, texts, expected="a str or a list of str"):
 
     Args:
         name: str. Name of the argument, for error messages.
-        texts: iterable of str, but no str and no dict.
+        texts: iterable of str, but no str, dict or set.
         expected: str, for error messages.
 
     Returns:
@@ -55,7 +55,7 @@ def text_list(name, texts, expected="a str or a list of str"):
     Raises:
         ValueError: another type.
     """
-    if not _is_iterable(texts):
+    if not is_iterable(texts):
         raise _wrong_type(name, expected, texts)
     return list(texts)
 
@@ -81,7 +81,7 @@ def text_lines(name, lines):
             f"`{name}` must be an iterable of texts. "
             f"Received: one text {checks.shown(lines)}"
         )
-    if not _is_iterable(lines):
+    if not is_iterable(lines):
         raise _wrong_type(name, "an iterable of texts", lines)
     return _checked_lines(name, lines)
 
@@ -144,14 +144,14 @@ def plain_ids(name, ids):
     if hasattr(ids, "to_list"):  # a tf.RaggedTensor
         return ids.to_list()
     if hasattr(ids, "shape"):
-        array = keras.ops.convert_to_numpy(ids)
+        array = to_numpy(name, ids, "a list or an array of integers")
         if array.ndim and (array.dtype.kind in "iu" or not array.size):
             return array.tolist()
         raise ValueError(
             f"`{name}` must be integers, in at least one dimension. "
             f"Received: {array.dtype} of shape {array.shape}"
         )
-    if not _is_iterable(ids):
+    if not is_iterable(ids):
         raise _wrong_type(name, "a list or an array of integers", ids)
     return list(ids)
 
@@ -176,15 +176,7 @@ def id_array(name, ids, rank, number=None):
     shape = "(length,)" if rank == 1 else "(batch, length)"
     expected = f"integers of shape {shape}"
     item = "" if number is None else f" as number {number}"
-    if hasattr(ids, "shape"):
-        ids = keras.ops.convert_to_numpy(ids)
-    try:
-        array = np.asarray(ids)
-    except ValueError as error:
-        raise ValueError(
-            f"`{name}` must be {expected}. Received: rows of different lengths"
-            f"{item}"
-        ) from error
+    array = to_numpy(name, ids, expected)
     if array.ndim != rank or array.dtype.kind not in "iu":
         raise ValueError(
             f"`{name}` must be {expected}. "
@@ -196,6 +188,32 @@ def id_array(name, ids, rank, number=None):
             f"Received: ids from {array.min()} to {array.max()}{item}"
         )
     return array.astype("int32")
+
+
+def to_numpy(name, value, expected):
+    """Converts nests of lists, arrays and tensors to NumPy arrays.
+
+    Args:
+        name: str. Name of the argument, for error messages.
+        value: the value.
+        expected: str, for error messages.
+
+    Returns:
+        NumPy array of any dtype.
+
+    Raises:
+        ValueError: a symbolic tensor, or rows of different lengths.
+    """
+    if isinstance(value, keras.KerasTensor):
+        raise _wrong_type(name, expected, value)
+    if hasattr(value, "shape"):
+        return keras.ops.convert_to_numpy(value)
+    try:
+        return np.asarray(value)
+    except (RecursionError, ValueError) as error:
+        raise ValueError(
+            f"`{name}` must be {expected}. Received: rows of different lengths"
+        ) from error
 
 
 def id_set(name, ids):
@@ -212,7 +230,7 @@ def id_set(name, ids):
         ValueError: no iterable, or an item that is not an id.
     """
     expected = "an iterable of integers"
-    if isinstance(ids, (str, bytes)) or not hasattr(ids, "__iter__"):
+    if not is_iterable(ids) and not isinstance(ids, Set):
         raise _wrong_type(name, expected, ids)
     if hasattr(ids, "shape"):
         ids = plain_ids(name, ids)
@@ -280,11 +298,13 @@ def batch_shape(length, batch_size):
         )
 
 
-def _is_iterable(value):
-    """Whether a value is an iterable of items, without a meaning of its own."""
+def is_iterable(value):
+    """Whether a value is an iterable of items in a certain order."""
     return (
         isinstance(value, Iterable)
-        and not isinstance(value, (str, bytes, bytearray, Mapping))
+        and not isinstance(
+            value, (str, bytes, bytearray, Mapping, Set, keras.KerasTensor)
+        )
         and getattr(value, "ndim", 1) != 0
     )
 

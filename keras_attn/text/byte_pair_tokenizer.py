@@ -4,7 +4,7 @@ import collections
 import functools
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from keras_attn import checks
 from keras_attn.atomic_files import whole_file, writable_folder
@@ -266,11 +266,7 @@ def _check_vocabulary(name, vocabulary, end):
 
 def _checked_merges(name, merges, vocabulary):
     """Returns merges as tuples, or raises ValueError."""
-    if isinstance(merges, (str, bytes)) or not isinstance(merges, Iterable):
-        raise ValueError(
-            f"{name} must be a list of pairs of str. "
-            f"Received: merges of type {type(merges).__name__}"
-        )
+    merges = arguments.text_list("merges", merges, "a list of pairs of str")
     merges = [tuple(m) if isinstance(m, (list, tuple)) else m for m in merges]
     for pair in merges:
         if (

@@ -133,7 +133,9 @@ def _checked(token_ids, vocabulary_size, mask_id, special_ids):
 
 def _continuations(continuations, vocabulary_size):
     """Returns bool (V,), or raises ValueError."""
-    array = np.asarray(continuations)
+    array = arguments.to_numpy(
+        "continuations", continuations, "an array of bool"
+    )
     if array.shape != (vocabulary_size,) or array.dtype.kind not in "biu":
         raise ValueError(
             "`continuations` must have one bool per id, of shape "

@@ -84,17 +84,11 @@ def _sentences(documents):
     expected = "a list of documents, each a list of sentences, lists of ids"
     found = []
     for document in arguments.text_list(name, documents, expected):
-        sentences = arguments.text_list(name, document, expected)
-        if not all(hasattr(sentence, "__len__") for sentence in sentences):
-            raise ValueError(
-                f"`{name}` must be {expected}. "
-                "Received: a document that is not a list of lists"
-            )
         rows = [
-            arguments.id_list(name, sentence, arguments.MOST_IDS)
-            for sentence in sentences
-            if len(sentence)
+            arguments.id_list(name, sentence, 2**31)
+            for sentence in arguments.text_list(name, document, expected)
         ]
+        rows = [row for row in rows if row]
         if rows:
             found.append(rows)
     return found

@@ -1,15 +1,13 @@
 """Training of the sentencepiece model."""
 
 import io
-import os
 import pathlib
 import re
 import tempfile
-from collections.abc import Iterable
 
 from keras_attn import checks
 from keras_attn.text import _tensorflow
-from keras_attn.text.arguments import checked_text
+from keras_attn.text.arguments import checked_text, is_iterable
 
 PAD_ID, START_ID, END_ID, UNKNOWN_ID = 0, 1, 2, 3
 
@@ -27,8 +25,9 @@ def learn(lines, vocabulary_size, character_coverage=0.9995, name="lines"):
     Args:
         lines: iterable of str.
         vocabulary_size: int. Maximum number of pieces.
-        character_coverage: float in (0, 1]. Fraction of the text's characters
-            that get their own piece; the others are encoded as bytes.
+        character_coverage: float in [0.98, 1], the range of sentencepiece.
+            Fraction of the text's characters that get their own piece; the
+            others are encoded as bytes.
         name: str. Where the lines are from, for error messages.
 
     Returns:
@@ -41,9 +40,10 @@ def learn(lines, vocabulary_size, character_coverage=0.9995, name="lines"):
     # sentencepiece parses the size as an int32.
     checks.positive_int("vocabulary_size", vocabulary_size)
     checks.integer("vocabulary_size", vocabulary_size, most=2**31 - 1)
-    if checks.positive("character_coverage", character_coverage) > 1:
+    checks.positive("character_coverage", character_coverage)
+    if not 0.98 <= character_coverage <= 1:
         raise ValueError(
-            "`character_coverage` must lie in (0, 1]. "
+            "`character_coverage` must lie in [0.98, 1]. "
             f"Received: character_coverage={checks.shown(character_coverage)}"
         )
     trainer = _tensorflow.sentencepiece().SentencePieceTrainer
@@ -66,7 +66,9 @@ def learn(lines, vocabulary_size, character_coverage=0.9995, name="lines"):
                 sentence_iterator=iter(lines),
                 model_writer=model,
                 model_type="bpe",
-                vocab_size=vocabulary_size,
+                # Below the number of special tokens, the trainer does not
+                # say how many pieces are needed.
+                vocab_size=max(vocabulary_size, UNKNOWN_ID + 1),
                 character_coverage=character_coverage,
                 byte_fallback=True,
                 split_digits=True,
@@ -114,8 +116,7 @@ def read_lines(files):
         ValueError: `files` has an item that is no path, or a line is not UTF-8.
     """
     # A single path, or no path at all, which `checks.path` refuses.
-    single = isinstance(files, (str, bytes, os.PathLike))
-    if single or not isinstance(files, Iterable):
+    if not is_iterable(files):
         files = [files]
     return _lines_of([checks.path("files", path) for path in files])
 

@@ -9,6 +9,8 @@ from keras_attn.text import _tensorflow, arguments, subword_model
 # The largest published models have a few megabytes.
 _MOST_BYTES = 2**28
 _MOST_AXES = 32
+# What `tf.convert_to_tensor` raises.
+_NO_TENSOR = NotImplementedError, RecursionError, TypeError, ValueError
 
 
 class SubwordTokenizer:
@@ -86,7 +88,7 @@ class SubwordTokenizer:
             vocabulary_size: int. Maximum number of pieces, special tokens and
                 bytes included. With little text there may be fewer: see
                 `tokenizer.vocabulary_size`.
-            character_coverage: float in (0, 1]. Fraction of the text's
+            character_coverage: float in [0.98, 1]. Fraction of the text's
                 characters that get their own piece; the rest is encoded as
                 bytes.
 
@@ -114,7 +116,7 @@ class SubwordTokenizer:
         Args:
             lines: iterable of str, preferably one sentence each.
             vocabulary_size: int. As for `train`.
-            character_coverage: float in (0, 1]. As for `train`.
+            character_coverage: float in [0.98, 1]. As for `train`.
 
         Returns:
             A SubwordTokenizer.
@@ -277,7 +279,7 @@ class SubwordTokenizer:
         tf = _tensorflow.tensorflow()
         try:
             texts = tf.convert_to_tensor(texts, tf.string)
-        except (TypeError, ValueError) as error:
+        except _NO_TENSOR as error:
             raise ValueError(
                 "`texts` must be a string tensor or a list of str. "
                 f"Received: texts of type {type(texts).__name__}"
@@ -294,7 +296,9 @@ class SubwordTokenizer:
             string tf.Tensor (B,).
 
         Raises:
-            ValueError: `ids` are not integers, or not of rank 2.
+            ValueError: `ids` are not integers, not of rank 2, or outside
+                [0, vocabulary_size). In a graph, the last is an
+                `InvalidArgumentError` of TensorFlow.
         """
         tf = _tensorflow.tensorflow()
         ids = self._id_tensor(tf, ids)
@@ -320,7 +324,7 @@ class SubwordTokenizer:
             ids = ids.to_tensor(self.pad_id)
         try:
             ids = tf.convert_to_tensor(ids)
-        except (TypeError, ValueError) as error:
+        except _NO_TENSOR as error:
             raise ValueError(
                 "`ids` must be an integer tensor of shape (batch, length). "
                 f"Received: ids of type {type(ids).__name__}"
@@ -330,7 +334,18 @@ class SubwordTokenizer:
                 "`ids` must be an integer tensor of shape (batch, length). "
                 f"Received: {ids.dtype.name} of shape {ids.shape}"
             )
-        return tf.cast(ids, tf.int32)
+        size = self.vocabulary_size
+        if tf.executing_eagerly():
+            arguments.id_list("ids", ids.numpy().ravel(), size)
+            return tf.cast(ids, tf.int32)
+        # A cast would wrap large ids.
+        message = f"`ids` must lie in [0, {size})."
+        checked = [
+            tf.debugging.assert_non_negative(ids, message),
+            tf.debugging.assert_less(ids, tf.cast(size, ids.dtype), message),
+        ]
+        with tf.control_dependencies(checked):
+            return tf.cast(ids, tf.int32)
 
     def _encode(self, name, texts, out_type):
         """Encodes one text or a list of them, as ids or as pieces."""

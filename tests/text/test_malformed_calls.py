@@ -3,6 +3,7 @@
 import json
 import pathlib
 
+import keras
 import numpy as np
 import pytest
 
@@ -15,8 +16,12 @@ NAN = float("nan")
 LINES = ["low lower lowest", "new newer newest"] * 4
 IDS = [[2, 7, 8, 9, 3, 0]]
 PIECES = "[PAD] [UNK] [CLS] [SEP] [MASK] un ##like ##ly you".split()
+SYMBOL = keras.Input((3,))
 CYCLE = []
 CYCLE.append(CYCLE)
+DEEP_LIST = []
+for _ in range(10_000):
+    DEEP_LIST = [DEEP_LIST]
 
 
 class NoIds:
@@ -139,21 +144,45 @@ NO_INDEX = (-1, 1.5, True, None, "a", NAN)
 NO_FLAG = (None, 0, 1, "yes", NAN)
 NO_RATE = (0, 1, 1.5, -0.1, NAN, None, "a", True)
 NO_SEED = (-1, 1.5, True, "a", NAN, [1.5])
-NO_TEXT = (None, 3, 1.5, b"low", [None], ["low", 3], [b"low"], {"low": 1})
+NO_TEXT = (
+    None,
+    3,
+    1.5,
+    b"low",
+    [None],
+    ["low", 3],
+    [b"low"],
+    {"low": 1},
+    {"low"},
+    SYMBOL,
+)
 NO_LINES = (None, 3, "low", b"low", [None], ["low", 3], [["low"]], {"low": 1})
+NO_LINES = (*NO_LINES, {"low"}, SYMBOL)
 NO_IDS = (
     *(None, 5, 1.5, True, "56", b"56", {5: 6}, object()),
     *([1.5], [True], [None], ["5"], [-1], [2**31], [2**70], [5, -(2**70)]),
     *([[[5]], 6], np.array([1.5]), np.array([True]), np.array(5), [5, [6]]),
-    np.array(["5"]),
+    *(np.array(["5"]), {5}, SYMBOL, DEEP_LIST),
 )
 NO_ROWS = (
     *(None, "abc", 5, [5], [[1.5]], [[True]], [["5"]], [[5], [6, 7]]),
     *([[None]], [[-1]], [[2**31]], [[2**70]], [[[5]]], [[2**63]], [[NAN]]),
-    np.ones((2, 3)),
+    *(np.ones((2, 3)), SYMBOL, DEEP_LIST),
 )
-NO_SPECIAL = (None, 0, "0", [1.5], [True], [None], [[0]], [-1], [2**70])
-NO_PATH = (None, 3, b"x", "", ["x"], "a\0b")
+NO_SPECIAL = (
+    None,
+    {0: 1},
+    SYMBOL,
+    0,
+    "0",
+    [1.5],
+    [True],
+    [None],
+    [[0]],
+    [-1],
+    [2**70],
+)
+NO_PATH = (None, 3, b"x", "", ["x"], "a\0b", "\ud800", DEEP_LIST)
 HUGE = (10**9, 2**31, 2**40, 2**70)
 
 # Function, argument, wrong values.
@@ -281,12 +310,12 @@ WRONG = [
     (
         "subword.train_from_lines",
         "vocabulary_size",
-        (*NO_COUNT, 4, 2**31, 2**40, 2**70),
+        (*NO_COUNT, 1, 4, 2**31, 2**40, 2**70),
     ),
     (
         "subword.train_from_lines",
         "character_coverage",
-        (0, -1, 1.5, NAN, None, "1", True),
+        (0, -1, 0.97, 1.5, NAN, None, "1"),
     ),
     ("subword.encode", "texts", (*NO_TEXT, [["low"]], "\ud800", CYCLE)),
     ("subword.tokens", "text", (*NO_TEXT, [["low"]])),
@@ -296,7 +325,19 @@ WRONG = [
     (
         "subword.detokenize",
         "ids",
-        (None, 3, "abc", [5], [[1.5]], [[True]], [["5"]], [[5], [6, 7]]),
+        (
+            None,
+            3,
+            "abc",
+            [5],
+            [[1.5]],
+            [[True]],
+            [["5"]],
+            [[5], [6, 7]],
+            [[-1]],
+            [[2**40]],
+            [[290]],
+        ),
     ),
     ("byte_pair.save", "directory", NO_PATH),
     ("byte_pair.load", "directory", (*NO_PATH, "no such folder")),
@@ -439,6 +480,18 @@ def test_huge_files_are_not_read(made, tmp_path):
     with pytest.raises(OSError):
         text.SubwordTokenizer.load(tmp_path)
     assert pathlib.Path(tmp_path, "model").stat().st_size == 2**40
+
+
+def test_detokenize_checks_ids_in_graphs(made):
+    import tensorflow as tf
+
+    tokenizer = made["subword"]
+    ids = np.array([tokenizer.encode("low low")])
+    graph = tf.function(tokenizer.detokenize)
+    assert graph(ids).numpy().tolist() == [b"low low"]
+    for wrong in (ids - 300, ids + 2**40):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="`ids` must"):
+            graph(wrong)
 
 
 def test_special_tokens_with_any_letters_are_decoded(made):
