@@ -30,7 +30,7 @@ def number_array(name, value, expected="an array of real numbers"):
     """
     try:
         array = keras.ops.convert_to_numpy(value)
-    except (TypeError, ValueError) as error:
+    except (RecursionError, TypeError, ValueError) as error:
         raise ValueError(
             f"`{name}` must be {expected}. "
             f"Received: {name} of type {type(value).__name__}"
@@ -44,6 +44,13 @@ def number_array(name, value, expected="an array of real numbers"):
             f"dtype {array.dtype}"
         )
     return array
+
+
+def is_list(value):
+    """Whether a value is a list, a tuple or an array with items."""
+    if isinstance(value, np.ndarray):
+        return value.ndim > 0
+    return isinstance(value, (list, tuple))
 
 
 def index(name, value, count, what):

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from keras_attn import checks
-from keras_attn.explain.arguments import index, number_array
+from keras_attn.explain.arguments import index, is_list, number_array
 
 
 class AttentionMap(NamedTuple):
@@ -158,18 +158,15 @@ def token_text(token):
 def _tokens(name, tokens, rows, length):
     if tokens is None:
         return None
-    kinds = list, tuple, np.ndarray
     fits = (
-        isinstance(tokens, kinds)
+        is_list(tokens)
         and len(tokens) == rows
-        and all(isinstance(row, kinds) and len(row) <= length for row in tokens)
+        and all(is_list(row) and len(row) <= length for row in tokens)
     )
     if not fits:
         received = f"of type {type(tokens).__name__}"
-        if isinstance(tokens, kinds):
-            sizes = [
-                len(row) if isinstance(row, kinds) else row for row in tokens
-            ]
+        if is_list(tokens):
+            sizes = [len(row) if is_list(row) else row for row in tokens]
             received = f"for {len(tokens)} rows, of lengths {sizes}"
         raise ValueError(
             f"`{name}` must be lists of at most {length} tokens for each of "

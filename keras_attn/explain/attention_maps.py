@@ -4,12 +4,11 @@ import contextlib
 import re
 
 import keras
-import numpy as np
 
 from keras_attn import checks
 from keras_attn.backend import no_gradients
 from keras_attn.decoding import Decoded
-from keras_attn.explain.arguments import index
+from keras_attn.explain.arguments import index, is_list
 from keras_attn.explain.attention_map import AttentionMap
 from keras_attn.explain.hypotheses import hypothesis_inputs
 from keras_attn.explain.token_names import TokenNames
@@ -112,7 +111,7 @@ def attention_maps(
 def _heads(heads, path, count):
     if heads is None:
         return tuple(range(count))
-    if not isinstance(heads, (list, tuple, range, np.ndarray)):
+    if not is_list(heads) and not isinstance(heads, range):
         heads = [heads]
     if not len(heads):
         raise ValueError(

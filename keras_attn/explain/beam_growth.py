@@ -41,7 +41,8 @@ def beam_growth(items, row=0):
     Raises:
         ValueError: no items, or `row` out of range.
     """
-    if hasattr(items, "active") or not hasattr(items, "__iter__"):
+    one = hasattr(items, "active") or hasattr(items, "shape")
+    if one or not hasattr(items, "__iter__"):
         raise ValueError(
             "`items` must hold the items of a stream, at least one. "
             f"Received: items of type {type(items).__name__}"

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from keras_attn import checks
-from keras_attn.explain.arguments import index, number_array
+from keras_attn.explain.arguments import index, is_list, number_array
 from keras_attn.explain.attention_map import (
     AttentionMap,
     checked_map,
@@ -135,7 +135,7 @@ def _labels(name, tokens, count):
     """Returns printable labels, or None where there are no tokens."""
     if tokens is None:
         return None
-    if not isinstance(tokens, (list, tuple, np.ndarray)):
+    if not is_list(tokens):
         raise ValueError(
             f"`{name}` must be a list of tokens. "
             f"Received: {name}={checks.shown(tokens)}"

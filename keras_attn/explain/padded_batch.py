@@ -6,10 +6,12 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_attn import checks
 from keras_attn.explain.arguments import number_array
 
 # Integer inputs with one value per token that are not token ids.
 _COMPANIONS = ("segment", "token_type", "position")
+_MOST_LEVELS = 32
 _MASK_SUFFIXES = ("padding_mask", "attention_mask", "mask")
 
 
@@ -81,6 +83,8 @@ class PaddedBatch:
         self.structure = inputs
         self.pad_id = pad_id
         self.leaves = []
+        _check_depth("inputs", inputs)
+        _check_depth("mask", mask)
         _visit(inputs, "inputs", lambda name, x: self._add(name, x))
         if len({len(leaf.array) for leaf in self.leaves}) != 1:
             raise ValueError(
@@ -212,6 +216,13 @@ class PaddedBatch:
             (array,) = masks.values()
             names = [x.name for x in self.leaves if _is_sequence(x.array)]
             masks = dict.fromkeys(names[:1], array)
+        unknown = [name for name in masks if name not in leaves]
+        if not masks or unknown:
+            raise ValueError(
+                "`mask` must be of shape (B, T), or a nest of these like "
+                f"`inputs`. Received: {checks.shown(unknown or mask)}, and "
+                f"inputs {checks.shown(list(leaves))}"
+            )
         for name, array in masks.items():
             if array is None:
                 continue
@@ -224,8 +235,8 @@ class PaddedBatch:
                     f"Received: {name} of dtype {array.dtype}"
                 )
             array = array.astype(bool)
-            leaf = leaves.get(name)
-            if leaf is None or leaf.array.shape[:2] != array.shape:
+            leaf = leaves[name]
+            if leaf.array.shape[:2] != array.shape:
                 raise ValueError(
                     "`mask` must be of shape (B, T), or a nest of these like "
                     f"`inputs`. Received: a mask of shape {array.shape} for "
@@ -247,6 +258,18 @@ def noise_like(array, random):
     """
     size = float(np.sqrt(np.mean(np.square(array, dtype="float64")))) or 1.0
     return random.normal(scale=10 * size, size=array.shape).astype(array.dtype)
+
+
+def _check_depth(name, nest, depth=0):
+    """Raises ValueError if a nest has too many levels."""
+    if depth > _MOST_LEVELS:
+        raise ValueError(
+            f"`{name}` must be an array or a nest of arrays. "
+            f"Received: a nest of more than {_MOST_LEVELS} levels"
+        )
+    if isinstance(nest, (list, tuple, dict)):
+        for item in nest.values() if isinstance(nest, dict) else nest:
+            _check_depth(name, item, depth + 1)
 
 
 def _visit(nest, name, function):

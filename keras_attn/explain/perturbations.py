@@ -1,5 +1,7 @@
 """Random masks for RISE: images, audio and tokens."""
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from keras_attn import checks
@@ -51,6 +53,11 @@ class PatchMasks:
             raise ValueError(
                 "`baseline` must be finite. "
                 f"Received: values from {array.min()} to {array.max()}"
+            )
+        if not array.size:
+            raise ValueError(
+                "`baseline` must be a float or an array of one input. "
+                f"Received: an array of shape {array.shape}"
             )
         # A float, unlike an array, does not change the dtype of the input.
         self.baseline = array if array.ndim else array.item()
@@ -139,14 +146,7 @@ class TokenMasks:
     def __init__(self, mask_id, probability=0.5, keep_ids=(0,)):
         self.mask_id = index("mask_id", mask_id, 2**31, "the int32 ids")
         self.probability = checked_probability("probability", probability)
-        keep_ids = np.asarray(list(_iterable("keep_ids", keep_ids)))
-        integers = not keep_ids.size or keep_ids.dtype.kind in "iu"
-        if keep_ids.ndim != 1 or not integers:
-            raise ValueError(
-                "`keep_ids` must be ids (int). "
-                f"Received: keep_ids={keep_ids.tolist()}"
-            )
-        self.keep_ids = tuple(keep_ids.tolist())
+        self.keep_ids = _ids("keep_ids", keep_ids)
 
     def draw(self, random, shape, count):
         """Draws masks; see `PatchMasks.draw`."""
@@ -162,12 +162,23 @@ class TokenMasks:
         )
 
 
-def _iterable(name, value):
-    if not hasattr(value, "__iter__"):
+def _ids(name, value):
+    """Returns a tuple of int, or raises ValueError."""
+    if hasattr(value, "shape"):
+        # A scalar is no iterable as a Python number.
+        value = number_array(name, value, "ids (int)").tolist()
+    if isinstance(value, (str, bytes, dict)) or not isinstance(value, Iterable):
         raise ValueError(
             f"`{name}` must be ids (int). Received: {checks.shown(value)}"
         )
-    return value
+    found = []
+    for item in value:
+        if isinstance(item, bool) or not isinstance(item, (int, np.integer)):
+            raise ValueError(
+                f"`{name}` must be ids (int). Received: {checks.shown(item)}"
+            )
+        found.append(int(item))
+    return tuple(found)
 
 
 def _upsampled(masks, axis, cells, size, step, shifts):

@@ -4,6 +4,7 @@ import numpy as np
 
 from keras_attn import checks
 from keras_attn.explain.arguments import real_number
+from keras_attn.explain.attention_map import token_text
 from keras_attn.explain.drawn_layers import drawn_layers
 from keras_attn.explain.label_fonts import label_fonts
 
@@ -80,7 +81,7 @@ def plot_attention(
             f"`vmax` must be positive. Received: vmax={checks.shown(vmax)}"
         )
     if title is not None:
-        checks.string("title", title)
+        title = token_text(checks.string("title", title))
     check_color_map(cmap)
     if ax is None:
         grid, cell = _grid(figure_class, layers, title)

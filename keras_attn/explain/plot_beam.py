@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from keras_attn import checks
+from keras_attn.explain.attention_map import token_text
 from keras_attn.explain.beam_growth import beam_growth
 
 # Inches: height of a box and of a row, padding inside a box, gap between
@@ -67,7 +68,7 @@ def plot_beam(items, token_names=None, row=0, title=None):
     """
     figure_class = _figure_class()
     if title is not None:
-        checks.string("title", title)
+        title = token_text(checks.string("title", title))
     growth = beam_growth(items, row)
     if not growth:
         raise ValueError(

@@ -8,7 +8,7 @@ import numpy as np
 from keras_attn import checks
 from keras_attn.backend import no_gradients
 from keras_attn.explain.arguments import number_array
-from keras_attn.explain.perturbations import TokenMasks
+from keras_attn.explain.perturbations import PatchMasks, TokenMasks
 
 _DRAWN = 64  # masks that are drawn at once
 _MOST_MASKS = 10**7  # more would take days
@@ -111,11 +111,23 @@ def check_masks(masks, inputs):
             f"`inputs` must have at least {masks.axes} axes, those of one "
             f"input, and a position. Received: shape {inputs.shape}"
         )
-    if isinstance(masks, TokenMasks) and inputs.dtype.kind not in "iu":
+    is_ids = inputs.ndim == 1 and inputs.dtype.kind in "iu"
+    if isinstance(masks, TokenMasks) and not is_ids:
         raise ValueError(
-            "`inputs` must be token ids (int32) for `TokenMasks`. "
-            f"Received: dtype {inputs.dtype}"
+            "`inputs` must be the token ids of one row (int32) for "
+            f"`TokenMasks`. Received: {inputs.dtype} of shape {inputs.shape}"
         )
+    if isinstance(masks, PatchMasks):
+        shape = np.shape(masks.baseline)
+        sizes = zip(shape[::-1], inputs.shape[::-1], strict=False)
+        fits = len(shape) <= inputs.ndim and all(
+            size in (1, other) for size, other in sizes
+        )
+        if not fits:
+            raise ValueError(
+                "`masks` must have a `baseline` that can be broadcast to one "
+                f"input, of shape {inputs.shape}. Received: shape {shape}"
+            )
 
 
 def _batches(masks, shape, count, batch_size, seed):

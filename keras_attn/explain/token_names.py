@@ -5,6 +5,7 @@ import numpy as np
 
 from keras_attn import checks
 from keras_attn.backend import bool_mask
+from keras_attn.explain.arguments import is_list
 from keras_attn.explain.attention_map import token_text
 
 
@@ -130,8 +131,7 @@ def _named(tokens, ids, mask):
     for row, real in zip(ids, mask, strict=True):
         given = [int(i) for i in row[real]]
         names = tokens(given)
-        is_list = isinstance(names, (list, tuple, np.ndarray))
-        if not is_list or len(names) != len(given):
+        if not is_list(names) or len(names) != len(given):
             raise ValueError(
                 "`tokens` must return a list of one name for each of "
                 f"{len(given)} ids. Received: {checks.shown(names)}"
@@ -144,15 +144,14 @@ def _named(tokens, ids, mask):
 
 def _given(tokens, ids):
     rows, length = ids.shape[:2]
-    kinds = list, tuple, np.ndarray
-    if not isinstance(tokens, kinds):
+    if not is_list(tokens):
         raise ValueError(
             "`tokens` must be None, a callable, a list of lists of names, or a "
             f"pair of these. Received: tokens of type {type(tokens).__name__}"
         )
-    sizes = [len(row) if isinstance(row, kinds) else row for row in tokens]
+    sizes = [len(row) if is_list(row) else row for row in tokens]
     fits = len(tokens) == rows and all(
-        isinstance(row, kinds) and len(row) <= length for row in tokens
+        is_list(row) and len(row) <= length for row in tokens
     )
     if not fits:
         raise ValueError(

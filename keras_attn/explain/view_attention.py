@@ -35,7 +35,7 @@ class AttentionView:
     """
 
     def __init__(self, html, title):
-        self.html = checks.string("html", html)
+        self.html = token_text(checks.string("html", html))
         self.title = checks.string("title", title)
 
     def _repr_html_(self):

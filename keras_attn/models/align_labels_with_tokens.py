@@ -1,5 +1,6 @@
 """Aligning word labels with subword tokens."""
 
+import keras
 import numpy as np
 from keras import ops
 
@@ -88,7 +89,7 @@ def _rows(name, rows):
 
 
 def _plain(row):
-    if hasattr(row, "shape"):
+    if hasattr(row, "shape") and not isinstance(row, keras.KerasTensor):
         return ops.convert_to_numpy(row).tolist()
     return row
 

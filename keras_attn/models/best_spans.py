@@ -84,7 +84,7 @@ def best_spans(logits, max_answer_length=None):
 def _numbers(logits):
     try:
         array = np.asarray(ops.convert_to_numpy(logits))
-    except (TypeError, ValueError) as error:
+    except (RecursionError, TypeError, ValueError) as error:
         raise ValueError(
             "`logits` must be an array or a tensor of numbers. "
             f"Received: logits of type {type(logits).__name__}"

@@ -1,7 +1,9 @@
 """Entity spans from BIO tags."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import NamedTuple
+
+import keras
 
 from keras_attn import checks
 
@@ -47,7 +49,7 @@ def bio_spans(tags):
         [Entity(label='city', start=1, end=2)]
     """
     is_list = isinstance(tags, Iterable) and not isinstance(
-        tags, (str, bytes, Mapping)
+        tags, (str, bytes, Mapping, Set, keras.KerasTensor)
     )
     if not is_list or getattr(tags, "shape", (1,)) == ():
         raise ValueError(

@@ -35,6 +35,18 @@ def check_entries(state):
             raise ValueError(f"its entry {name!r} must be a {kind.__name__}")
 
 
+def check_save_freq(save_freq):
+    """Raises ValueError unless it is "epoch" or a positive integer."""
+    if isinstance(save_freq, str) and save_freq == "epoch":
+        return
+    integer = isinstance(save_freq, int) and not isinstance(save_freq, bool)
+    if not integer or save_freq < 1:
+        raise ValueError(
+            '`save_freq` must be "epoch" or a positive integer. '
+            f"Received: save_freq={checks.shown(save_freq)}"
+        )
+
+
 def plain_settings(settings):
     """Returns settings as they are read back from a file.
 

@@ -16,6 +16,7 @@ from keras_attn.atomic_files import (
     whole_file,
     writable_folder,
 )
+from keras_attn.training.backup_checks import check_save_freq
 from keras_attn.training.weight_average import (
     averaged_weights,
     copies,
@@ -79,13 +80,7 @@ class CheckpointAverage(keras.callbacks.Callback):
         self.num_checkpoints = checks.positive_int(
             "num_checkpoints", num_checkpoints
         )
-        if save_freq != "epoch":
-            if isinstance(save_freq, bool) or not isinstance(save_freq, int):
-                raise ValueError(
-                    '`save_freq` must be "epoch" or a positive integer. '
-                    f"Received: save_freq={checks.shown(save_freq)}"
-                )
-            checks.positive_int("save_freq", save_freq)
+        check_save_freq(save_freq)
         self.save_freq = save_freq
         if directory is not None:
             directory = checks.path("directory", directory)

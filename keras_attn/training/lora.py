@@ -32,8 +32,8 @@ def enable_lora(model, rank, pattern="/(query|value)$", also_train=None):
         List of the paths of the layers with adapters.
 
     Raises:
-        ValueError: no layer or no weight has such a path; a rank below 1; a
-            layer has an adapter already.
+        ValueError: no layer or no weight has such a path; a rank below 1 or
+            above the size of a layer; a layer has an adapter already.
 
     Examples:
         >>> model = keras_attn.models.Encoder(
@@ -55,6 +55,12 @@ def enable_lora(model, rank, pattern="/(query|value)$", also_train=None):
     if also_train is not None:
         matching("also_train", also_train, [w.path for w in model.weights])
     for path in chosen:
+        largest = max(max(w.shape, default=1) for w in layers[path].weights)
+        if rank > largest:
+            raise ValueError(
+                f"`rank` must be at most {largest}, the size of {path}. "
+                f"Received: rank={checks.shown(rank)}"
+            )
         if getattr(layers[path], "lora_enabled", False):
             raise ValueError(
                 "`model` must have no adapters yet where `pattern` is found. "

@@ -8,6 +8,7 @@ import keras
 from keras_attn import backend, checks
 from keras_attn.training.backup_checks import (
     check_place,
+    check_save_freq,
     check_settings,
     fewer_batches,
     plain_settings,
@@ -125,8 +126,7 @@ class TrainingBackup(keras.callbacks.Callback):
         checks.path("directory", directory)
         checks.boolean("resume", resume)
         self._group = CallbackGroup(callbacks)
-        if save_freq != "epoch":
-            checks.positive_int("save_freq", save_freq)
+        check_save_freq(save_freq)
         if data is not None and not hasattr(data, "set_epoch"):
             raise ValueError(
                 "`data` must have a method `set_epoch(epoch)`. "

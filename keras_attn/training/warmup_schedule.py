@@ -70,8 +70,8 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
             step = float(checks.integer("step", step, least=0))
         else:
             checks.tensor("step", step, "an integer or an integer tensor")
-            step = keras.ops.convert_to_tensor(step)
             checks.integers("step", step)
+            step = keras.ops.convert_to_tensor(step)
             known = concrete(step)
             if known is not None and known.min(initial=0) < 0:
                 raise ValueError(

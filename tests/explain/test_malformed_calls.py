@@ -19,6 +19,9 @@ MASKS = explain.TokenMasks(1)
 HOLED = WEIGHTS.copy()
 HOLED[0, 0, 1, 1] = NAN
 INFINITE = np.full_like(WEIGHTS, np.inf)
+DEEP = []
+for _ in range(10_000):
+    DEEP = [DEEP]
 
 
 def attention_map(**changed):
@@ -73,7 +76,7 @@ def given():
     }
 
 
-NO_NUMBERS = (None, "abc", object(), [[1.0], [1.0, 2.0]], 1j * WEIGHTS)
+NO_NUMBERS = (None, "abc", object(), [[1.0], [1.0, 2.0]], 1j * WEIGHTS, DEEP)
 NO_WEIGHTS = (*NO_NUMBERS, WEIGHTS[0, 0, 0], -WEIGHTS, HOLED, INFINITE)
 NO_INDEX = (None, "0", 1.0, True, NAN, -1, 2**31)
 NO_MASKS = (None, "tokens", object(), explain.TokenMasks, explain.PatchMasks())
@@ -87,14 +90,40 @@ WRONG = [
     (
         "attention_maps",
         "tokens",
-        (3, "abc", [["a"] * 4], [["a"], ["b"]], [3], [None], lambda ids: None),
+        (
+            3,
+            "abc",
+            [["a"] * 4],
+            [["a"], ["b"]],
+            [3],
+            [None],
+            lambda ids: None,
+            np.array(1),
+        ),
     ),
     ("attention_maps", "decoded", (3, np.ones((1, 2)), (1, 2))),
     ("doctor", "model", (None, "gpt", len, models.GPT)),
-    ("doctor", "inputs", (None, "text", [[3, 0]], np.array([["a", ""]]), 3)),
+    (
+        "doctor",
+        "inputs",
+        (None, "text", [[3, 0]], np.array([["a", ""]]), 3, DEEP),
+    ),
     ("doctor", "tolerance", (NAN, -1.0, 1.0, float("inf"), "0.1", True)),
     ("doctor", "pad_id", (None, "0", 1.5, NAN, True)),
-    ("doctor", "mask", ("abc", np.ones((2, 3)), 3.5, np.full((2, 2), -1e9))),
+    (
+        "doctor",
+        "mask",
+        (
+            "abc",
+            np.ones((2, 3)),
+            3.5,
+            np.full((2, 2), -1e9),
+            [],
+            {},
+            [None],
+            DEEP,
+        ),
+    ),
     ("view_attention", "maps", (None, [], attention_map(), [WEIGHTS], 3, "a")),
     ("view_attention", "row", (*NO_INDEX, 1)),
     ("view_attention", "title", (None, 3, b"x")),
@@ -114,11 +143,15 @@ WRONG = [
         "inputs",
         (None, "abc", np.ones(3), np.zeros(0, int), np.int32(3)),
     ),
-    ("rise", "masks", NO_MASKS[:-1]),
+    (
+        "rise",
+        "masks",
+        (*NO_MASKS[:-1], explain.FrameMasks(baseline=np.ones(2))),
+    ),
     ("rise", "num_masks", (0, -1, 1.5, None, NAN, 2**40)),
     ("rise", "batch_size", (0, -1, 1.5, None)),
     ("rise", "seed", (-1, 1.5, None, "a")),
-    ("rise", "verbose", ("loud", 2, None)),
+    ("rise", "verbose", ("loud", 2, None, np.ones(2))),
     ("deletion_and_insertion", "function", (None, "f", 3)),
     ("deletion_and_insertion", "inputs", (None, "abc", np.ones(3))),
     (
@@ -130,7 +163,7 @@ WRONG = [
     ("deletion_and_insertion", "steps", (0, -1, 1.5, 4, 10**9)),
     ("deletion_and_insertion", "batch_size", (0, 1.5)),
     ("plot_attention", "weights", (*NO_WEIGHTS, [attention_map(), 3], [])),
-    ("plot_attention", "query_tokens", ("abc", 3, ["a"], [["a"]])),
+    ("plot_attention", "query_tokens", ("abc", 3, ["a"], [["a"]], np.array(1))),
     ("plot_attention", "key_tokens", ("abc", 3, ["a"] * 4)),
     ("plot_attention", "head", ("0", 1.5, True, -1, 2)),
     ("plot_attention", "row", (*NO_INDEX, 1)),
@@ -144,10 +177,14 @@ WRONG = [
     ("plot_beam", "title", (3, b"x")),
     ("PatchMasks", "grid", (0, -1, 1.5, None, "7", (1, 2, 3), (0, 1), [1])),
     ("PatchMasks", "probability", (0, 1, -1, NAN, None, "x", True)),
-    ("PatchMasks", "baseline", (None, "x", NAN, float("inf"), 1j)),
+    ("PatchMasks", "baseline", (None, "x", NAN, float("inf"), 1j, [], DEEP)),
     ("FrameMasks", "grid", (0, 1.5, None, (1, 2), [1])),
     ("TokenMasks", "mask_id", NO_INDEX),
-    ("TokenMasks", "keep_ids", (3, None, "abc", [1.5], [[1]])),
+    (
+        "TokenMasks",
+        "keep_ids",
+        (3, None, "abc", "", b"a", {}, np.array(1), [1.5], [True], [[1]]),
+    ),
     ("AttentionView", "html", (None, 3, b"x")),
     ("AttentionView", "title", (None, 3, b"x")),
 ]
