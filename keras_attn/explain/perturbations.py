@@ -1,5 +1,6 @@
 """Random masks for RISE: images, audio and tokens."""
 
+import math
 from collections.abc import Iterable
 
 import numpy as np
@@ -10,6 +11,8 @@ from keras_attn.explain.arguments import (
     index,
     number_array,
 )
+
+_MOST_POSITIONS = 2**29  # 2 GiB of float32
 
 
 class PatchMasks:
@@ -73,6 +76,7 @@ class PatchMasks:
         Returns:
             Float32 (count, *positions) in [0, 1], 1 where the input is visible.
         """
+        _check_draw(random, shape, count, self.axes)
         sizes = shape[: self.axes]
         cells = [min(c, size) for c, size in zip(self.grid, sizes, strict=True)]
         seen = random.random((count, *cells)) < self.probability
@@ -93,7 +97,7 @@ class PatchMasks:
         Returns:
             Array (B, *shape of the input).
         """
-        inputs = np.asarray(inputs)
+        inputs, masks = _input_and_masks(inputs, masks, self.axes)
         more = inputs.ndim - self.axes
         masks = masks.reshape(masks.shape + (1,) * more)
         hidden = masks * inputs + (1 - masks) * self.baseline
@@ -150,16 +154,50 @@ class TokenMasks:
 
     def draw(self, random, shape, count):
         """Draws masks; see `PatchMasks.draw`."""
+        _check_draw(random, shape, count, self.axes)
         seen = random.random((count, *shape[:1])) < self.probability
         return seen.astype("float32")
 
     def apply(self, inputs, masks):
         """Applies each mask to one row of ids."""
-        inputs = np.asarray(inputs)
+        inputs, masks = _input_and_masks(inputs, masks, self.axes)
         may = ~np.isin(inputs, self.keep_ids)
         return np.where((masks < 0.5) & may, self.mask_id, inputs).astype(
             inputs.dtype
         )
+
+
+def _check_draw(random, shape, count, axes):
+    """Raises ValueError if an argument of `draw` is something else."""
+    checks.instance(
+        "random", random, np.random.Generator, "a `numpy.random.Generator`"
+    )
+    checks.positive_int("count", count)
+    fits = isinstance(shape, (list, tuple)) and len(shape) >= axes
+    sizes = shape[:axes] if fits else [None]
+    if not all(isinstance(n, (int, np.integer)) and n > 0 for n in sizes):
+        raise ValueError(
+            f"`shape` must be that of one input, with at least {axes} axes. "
+            f"Received: shape={checks.shown(shape)}"
+        )
+    if count * math.prod(sizes) > _MOST_POSITIONS:
+        raise ValueError(
+            f"`count` must be at most {_MOST_POSITIONS} positions in all. "
+            f"Received: count={checks.shown(count)} for shape={shape}"
+        )
+
+
+def _input_and_masks(inputs, masks, axes):
+    """Returns both arguments of `apply` as arrays, or raises ValueError."""
+    inputs = number_array("inputs", inputs)
+    masks = number_array("masks", masks)
+    if inputs.ndim < axes or masks.shape[1:] != inputs.shape[:axes]:
+        raise ValueError(
+            f"`masks` must be of shape (B, {'H, W' if axes > 1 else 'T'}), as "
+            f"the positions of `inputs`. Received: masks of shape "
+            f"{masks.shape} for inputs of shape {inputs.shape}"
+        )
+    return inputs, masks
 
 
 def _ids(name, value):

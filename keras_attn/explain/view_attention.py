@@ -48,6 +48,7 @@ class AttentionView:
             path: path of an HTML file in an existing folder. A failed write
                 leaves the old file.
         """
+        checks.path("path", path)
         title = html.escape(token_text(self.title))
         page = PAGE.format(title=title, body=self.html)
         with whole_file(path) as partial:

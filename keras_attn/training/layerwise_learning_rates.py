@@ -202,6 +202,12 @@ class LayerwiseLearningRates(keras.optimizers.Optimizer):
     @classmethod
     def from_config(cls, config, custom_objects=None):
         """Creates the optimizer and the wrapped one."""
+        checks.instance("config", config, dict, "a dict")
+        if "optimizer" not in config:
+            raise ValueError(
+                "`config` must have the key `optimizer`. "
+                f"Received: {checks.shown(list(config))}"
+            )
         config = dict(config)
         config["optimizer"] = keras.saving.deserialize_keras_object(
             config["optimizer"], custom_objects=custom_objects

@@ -149,6 +149,7 @@ class SequenceCrossentropy(keras.losses.Loss):
     @classmethod
     def from_config(cls, config):
         """Creates the loss; JSON files store the keys of a dict as str."""
+        checks.instance("config", config, dict, "a dict")
         weights = config.get("class_weight")
         if isinstance(weights, dict):
             weights = {

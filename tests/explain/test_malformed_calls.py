@@ -235,6 +235,56 @@ def test_wrong_maps_raise(changed, name):
         explain.view_attention([attention_map(**changed)])
 
 
+GENERATOR = np.random.default_rng(0)
+PATCHES = np.ones((2, 4, 4), "float32")
+
+
+@pytest.mark.parametrize("random", [None, 3, np.random, "generator"])
+def test_masks_are_drawn_by_a_generator(random):
+    for masks in (explain.PatchMasks(), MASKS):
+        with pytest.raises(ValueError, match="`random` must be"):
+            masks.draw(random, (4, 4), 2)
+
+
+@pytest.mark.parametrize("shape", [None, 3, "abc", (), (0, 4), (1.5, 2), [-1]])
+def test_masks_of_no_shape(shape):
+    for masks in (explain.PatchMasks(), MASKS):
+        with pytest.raises(ValueError, match="`shape` must be"):
+            masks.draw(GENERATOR, shape, 2)
+
+
+@pytest.mark.parametrize("count", [None, 0, -1, 1.5, True, 2**40])
+def test_counts_of_masks(count):
+    for masks in (explain.PatchMasks(), MASKS):
+        with pytest.raises(ValueError, match="`count` must be"):
+            masks.draw(GENERATOR, (4, 4), count)
+
+
+@pytest.mark.parametrize(
+    "inputs, drawn, name",
+    [
+        (None, PATCHES, "inputs"),
+        ("abc", PATCHES, "inputs"),
+        (np.ones((4, 4)), None, "masks"),
+        (np.ones((4, 4)), "abc", "masks"),
+        (np.ones((4, 4)), PATCHES[:, :3], "masks"),
+        (np.ones(4), PATCHES, "masks"),
+        (3, PATCHES, "masks"),
+    ],
+)
+def test_masks_that_do_not_fit(inputs, drawn, name):
+    with pytest.raises(ValueError, match=f"`{name}` must be"):
+        explain.PatchMasks().apply(inputs, drawn)
+    with pytest.raises(ValueError, match="`masks` must be of shape"):
+        MASKS.apply(IDS[0], PATCHES[0])
+
+
+@pytest.mark.parametrize("path", [None, 3, b"x", "", [], "a\0b"])
+def test_paths_of_a_view(path):
+    with pytest.raises(ValueError, match="`path` must be a path"):
+        explain.AttentionView("", "").save(path)
+
+
 @pytest.mark.parametrize("row", NO_INDEX)
 def test_rows_of_a_map(row):
     with pytest.raises(ValueError, match="`row` must"):

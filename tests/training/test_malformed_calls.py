@@ -167,6 +167,15 @@ def test_wrong_arguments_raise(function, name, value, given):
     assert "\n" not in message and len(message) < 400
 
 
+@pytest.mark.parametrize("config", [None, 3, "abc", []])
+def test_configs_must_be_dicts(config):
+    for cls in (training.SequenceCrossentropy, training.LayerwiseLearningRates):
+        with pytest.raises(ValueError, match="`config` must be a dict"):
+            cls.from_config(config)
+    with pytest.raises(ValueError, match="`config` must have the key"):
+        training.LayerwiseLearningRates.from_config({})
+
+
 def test_the_valid_arguments_are_accepted(given):
     for name, (call, arguments) in given.items():
         if name not in ("average_weights", "enable_lora"):
