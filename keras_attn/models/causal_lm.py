@@ -82,7 +82,10 @@ class CausalLM(GenerativeModel):
         self.pad_id = pad_id
         self.start_id = start_id
         self.end_id = end_id
-        self._check_special_ids(optional=("pad_id", "start_id", "end_id"))
+        self._check_special_ids(
+            optional=("pad_id", "start_id", "end_id"),
+            never_padding=("start_id", "end_id"),
+        )
         dtype = self.dtype_policy
         width = (None, None, hidden_dim)
         self._token_embedding = TokenEmbedding(

@@ -199,10 +199,16 @@ class GenerativeModel(CheckedModel):
         target = getattr(self, "target_vocabulary_size", None)
         return source, source if target is None else target
 
-    def _check_special_ids(self, optional=()):
+    def _check_special_ids(self, optional=(), never_padding=("end_id",)):
         """Checks the special ids.
 
         Both sides have padding, only the target has start and end tokens.
+
+        Args:
+            optional: tuple of str. Ids that may be None.
+            never_padding: tuple of str. Ids that may not equal `pad_id`. A
+                target may start with it, as in Marian, because the model knows
+                where targets start; it does not know this of prompts.
         """
         source, target = self._sizes
         for name, size in (
@@ -217,6 +223,13 @@ class GenerativeModel(CheckedModel):
                 raise ValueError(
                     f"`{name}` must lie in [0, {size}). "
                     f"Received: {name}={value!r}"
+                )
+        for name in never_padding:
+            value = getattr(self, name)
+            if value is not None and value == self.pad_id:
+                raise ValueError(
+                    f"`pad_id` must differ from `{name}`, which would count as "
+                    f"padding. Received: {value} for both"
                 )
 
     def _sources_and_prefix(self, inputs, max_new_tokens, prefix):

@@ -61,7 +61,8 @@ class GPT(CausalLM):
         tie_word_embeddings: bool. Whether the output uses the embedding's
             matrix. Default True.
         pad_id: int. The id of padding tokens. None: there is no padding id, as
-            in GPT-2, and finished sequences are padded with `end_id`.
+            in GPT-2, and finished sequences are padded with `end_id`. It
+            differs from `start_id` and `end_id`.
         start_id: int. Never generated. None: there is none.
         end_id: int. Ends a sequence. None: sequences never end, for example
             when tokens are the characters of one long text.

@@ -64,7 +64,7 @@ class RecurrentSeq2Seq(GenerativeModel):
             before the output layer.
         max_sequence_length: int. The longest sequence, in tokens; required by
             the location score. Default None: no limit.
-        pad_id: int. The id of padding tokens.
+        pad_id: int. The id of padding tokens, unlike `end_id`.
         start_id: int. First id of every target.
         end_id: int. Last id of every sequence.
         **kwargs: arguments of `keras.Model`: `name`, `dtype`, ...

@@ -74,7 +74,7 @@ class Transformer(GenerativeModel):
         output_bias: bool. Whether the logits have a bias. None: only if
             `tie_word_embeddings` is False.
         num_decoder_layers: int. Blocks in the decoder; None: `num_layers`.
-        pad_id: int. The id of padding tokens.
+        pad_id: int. The id of padding tokens, unlike `end_id`.
         start_id: int. First id of every target.
         end_id: int. Last id of every sequence.
         **kwargs: other options of the blocks (`key_dim`,

@@ -62,7 +62,8 @@ class TransformerXL(CausalLM):
         epsilon: float. Added to the variance in layer norms.
         tie_word_embeddings: bool. Whether the output uses the embedding's
             matrix. Default True.
-        pad_id: int. The id of padding tokens. None: there is none.
+        pad_id: int. The id of padding tokens, unlike `start_id` and `end_id`.
+            None: there is none.
         start_id: int. Never generated. None: there is none.
         end_id: int. Ends a sequence. None: sequences never end.
         **kwargs: other options of `SegmentBlock` (`key_dim`,

@@ -4,13 +4,12 @@ The family `bert` of Hugging Face's transformers (Devlin et al. 2019,
 https://arxiv.org/abs/1810.04805).
 """
 
-import numpy as np
-
-from keras_attn import checks
 from keras_attn.models import Bert
 from keras_attn.pretrained.activations import ACTIVATIONS, activation_name
 from keras_attn.pretrained.bert_heads import (
     ARCHITECTURES,
+    CLASSIFIERS,
+    DECODER,
     architecture_of,
     encoder_of,
     has_pooler,
@@ -20,7 +19,7 @@ from keras_attn.pretrained.bert_heads import (
     make_head,
 )
 from keras_attn.pretrained.expectations import PLAIN_BLOCKS, expect
-from keras_attn.pretrained.family import Family
+from keras_attn.pretrained.family import Family, Sizes
 from keras_attn.pretrained.layouts import SAME
 from keras_attn.pretrained.tensor_names import (
     TensorName,
@@ -54,13 +53,13 @@ _LABELS = 2  # default if a config does not give the number
 def _make(config, names):
     for key, supported in _ONLY.items():
         config.only(key, supported)
-    architecture = (config.values.get("architectures") or ["BertModel"])[0]
-    checks.choice("architectures", architecture, ARCHITECTURES)
+    architecture = _architecture(config)
+    vocabulary = config.size("vocab_size")
     dropout = config.fraction("hidden_dropout_prob", 0.1)
     encoder = Bert(
-        config.size("vocab_size"),
+        vocabulary,
         num_layers=config.size("num_hidden_layers"),
-        num_heads=config.size("num_attention_heads"),
+        num_heads=config.heads("num_attention_heads", "hidden_size"),
         hidden_dim=config.size("hidden_size"),
         intermediate_dim=config.size("intermediate_size"),
         dropout=dropout,
@@ -70,17 +69,58 @@ def _make(config, names):
         max_sequence_length=config.size("max_position_embeddings", 512),
         num_segments=config.size("type_vocab_size", 2),
         pooler=has_pooler(architecture, names),
-        pad_id=config.token_id("pad_token_id", 0),
+        pad_id=config.token_id("pad_token_id", 0, vocabulary),
     )
-    labels = config.values.get("id2label")
-    count = len(labels) if labels else config.size("num_labels", _LABELS)
     return make_head(
         architecture,
         encoder,
         names,
-        count,
+        _num_labels(config),
         config.fraction("classifier_dropout", dropout),
     )
+
+
+def _architecture(config):
+    architecture = config.strings("architectures", ["BertModel"])[0]
+    if architecture not in ARCHITECTURES:
+        raise ValueError(
+            "`architectures` in config.json must begin with one of "
+            f"{', '.join(ARCHITECTURES)}. Received: {architecture!r}"
+        )
+    return architecture
+
+
+def _num_labels(config):
+    return config.count("id2label") or config.size("num_labels", _LABELS)
+
+
+def _sizes(config):
+    width = config.size("hidden_size")
+    table = "embeddings.word_embeddings.weight"
+    shapes = [
+        ((*_both(table), DECODER), (config.size("vocab_size"), width)),
+        (
+            _both("embeddings.position_embeddings.weight"),
+            (config.size("max_position_embeddings", 512), width),
+        ),
+        (
+            _both("embeddings.token_type_embeddings.weight"),
+            (config.size("type_vocab_size", 2), width),
+        ),
+        (
+            _both("encoder.layer.0.intermediate.dense.weight"),
+            (config.size("intermediate_size"), width),
+        ),
+    ]
+    if _architecture(config) in CLASSIFIERS:
+        shapes.append((("classifier.weight",), (_num_labels(config), width)))
+    return Sizes(
+        shapes, {"num_hidden_layers": config.size("num_hidden_layers")}
+    )
+
+
+def _both(name):
+    return name, _PREFIX + name
 
 
 def _describe(model):
@@ -187,15 +227,7 @@ def _prefixed(name, prefix):
 
 
 def _constants(model):
-    length = encoder_of(model).max_sequence_length
-
-    def position_ids():
-        return np.arange(length, dtype="float32")[None]
-
-    return {
-        f"{prefix}embeddings.position_ids": position_ids
-        for prefix in ("", _PREFIX)
-    }
+    return dict.fromkeys(_both("embeddings.position_ids"))
 
 
 BERT = Family(
@@ -204,5 +236,6 @@ BERT = Family(
     make=_make,
     describe=_describe,
     tensors=_tensors,
+    sizes=_sizes,
     constants=_constants,
 )

@@ -25,8 +25,12 @@ _POOLED = (
     "BertForMultipleChoice",
 )
 ARCHITECTURES = ("BertModel", *_BARE, *_POOLED)
+# Architectures with a matrix of one row per label.
+CLASSIFIERS = "BertForSequenceClassification", "BertForTokenClassification"
 _PREDICTIONS = "cls.predictions"
 _NEXT = "cls.seq_relationship"
+# A copy of the embedding table, to which it is tied.
+DECODER = f"{_PREDICTIONS}.decoder.weight"
 
 
 def has_pooler(architecture, names):
@@ -149,7 +153,7 @@ def head_tensors(model, norm):
                 (f"{_PREDICTIONS}.decoder.bias",),
             )
         )
-        copies = (f"{_PREDICTIONS}.decoder.weight",)
+        copies = (DECODER,)
     if model.next_sentence:
         names += [
             TensorName("next_sentence/kernel", f"{_NEXT}.weight", linear()),

@@ -1,8 +1,9 @@
 """Validated access to the values of a `config.json`."""
 
 import json
+import math
 
-from keras_attn import checks
+from keras_attn.pretrained.json_file import read_json
 
 _NEEDED = object()
 
@@ -19,18 +20,7 @@ def read_config(path):
     Raises:
         ValueError: the file is not a JSON object.
     """
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(
-            f"{path.name} must be a JSON object. Received: {path} ({error})"
-        ) from error
-    if not isinstance(values, dict):
-        raise ValueError(
-            f"{path.name} must be a JSON object. "
-            f"Received: {path}, a {type(values).__name__}"
-        )
-    return Config(values)
+    return Config(read_json(path))
 
 
 class Config:
@@ -52,22 +42,40 @@ class Config:
 
     def size(self, key, default=_NEEDED):
         """Returns an integer >= 1."""
-        return checks.positive_int(key, self._value(key, default))
+        value = self._value(key, default)
+        if not _is_int(value) or value < 1:
+            self._refuse(key, "must be a positive integer")
+        return value
+
+    def heads(self, key, width):
+        """Returns a number of heads, a divisor of the value of `width`."""
+        value = self.size(key)
+        if self.size(width) % value:
+            self._refuse(key, f"must divide `{width}`={self.values[width]}")
+        return value
 
     def positive(self, key, default):
         """Returns a finite number > 0."""
-        return checks.positive(key, self._value(key, default))
-
-    def token_id(self, key, default=_NEEDED):
-        """Returns an integer >= 0."""
         value = self._value(key, default)
-        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            self._refuse(key, "must be one id, an integer >= 0")
+        if not _is_number(value) or not 0 < value < math.inf:
+            self._refuse(key, "must be a number greater than 0")
+        return value
+
+    def token_id(self, key, default=_NEEDED, vocabulary_size=None):
+        """Returns an integer >= 0, and below the size of the vocabulary."""
+        value = self._value(key, default)
+        if not _is_int(value) or value < 0:
+            self._refuse(key, "must be one id, an integer >= 0", value)
+        if vocabulary_size is not None and value >= vocabulary_size:
+            self._refuse(key, f"must lie in [0, {vocabulary_size})", value)
         return value
 
     def fraction(self, key, default):
         """Returns a number in [0, 1)."""
-        return checks.fraction(key, self._value(key, default))
+        value = self._value(key, default)
+        if not _is_number(value) or not 0 <= value < 1:
+            self._refuse(key, "must lie in [0, 1)")
+        return value
 
     def flag(self, key, default):
         """Returns a bool."""
@@ -76,14 +84,36 @@ class Config:
             self._refuse(key, "must be true or false")
         return value
 
-    def choice(self, key, options, default):
+    def choice(self, key, options, default=None):
         """Returns the entry of `options`, a dict, for the value."""
         value = self._value(key, default)
-        return options[checks.choice(key, value, tuple(options))]
+        if not isinstance(value, str) or value not in options:
+            listed = ", ".join(repr(option) for option in options)
+            self._refuse(key, f"must be one of {listed}", value)
+        return options[value]
+
+    def strings(self, key, default):
+        """Returns a list of at least one str."""
+        value = self._value(key, default) or default
+        if not isinstance(value, list) or not all(
+            isinstance(item, str) for item in value
+        ):
+            self._refuse(key, "must be a list of names")
+        return value
+
+    def count(self, key):
+        """Returns the number of entries of an object, 0 if it is missing."""
+        value = self._value(key, {})
+        if not isinstance(value, dict):
+            self._refuse(key, "must be an object")
+        return len(value)
 
     def only(self, key, supported):
         """Raises ValueError if the value is given and not supported."""
-        if self._value(key, supported) != supported:
+        value = self._value(key, supported)
+        if value != supported or isinstance(value, bool) != isinstance(
+            supported, bool
+        ):
             self._refuse(key, f"must be {json.dumps(supported)} to be read")
 
     def _value(self, key, default=_NEEDED):
@@ -96,8 +126,22 @@ class Config:
             )
         return default
 
-    def _refuse(self, key, why):
+    def _refuse(self, key, why, value=_NEEDED):
+        if value is _NEEDED:
+            value = self.values[key]
         raise ValueError(
-            f"`{key}` in config.json {why}. "
-            f"Received: {json.dumps(self.values[key])}"
+            f"`{key}` in config.json {why}. Received: {_shown(value)}"
         )
+
+
+def _is_int(value):
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value):
+    return _is_int(value) or isinstance(value, float)
+
+
+def _shown(value):
+    shown = json.dumps(value)
+    return shown if len(shown) <= 80 else f"{shown[:80]}..."

@@ -14,9 +14,11 @@ class Family(NamedTuple):
         describe: function of a model that returns the values of `config.json`,
             or raises ValueError if the model does not fit the family.
         tensors: function of a model that returns one `TensorName` per weight.
-        constants: function of a model that returns {name: function that
-            returns an array}: tensors that a file may contain but that are not
-            weights here, because they follow from the config.
+        sizes: function of a `Config` that returns a `Sizes`, what the file must
+            hold before `make` creates weights of these sizes.
+        constants: function of a model that returns {name: `Constant` or None}:
+            tensors that a file may contain but that are not weights here. None:
+            a buffer that is skipped, such as position ids or a causal mask.
     """
 
     model_type: str
@@ -24,4 +26,73 @@ class Family(NamedTuple):
     make: Any
     describe: Any
     tensors: Any
+    sizes: Any
     constants: Any
+
+
+class Constant(NamedTuple):
+    """A tensor that follows from the config and must agree with it.
+
+    Args:
+        shape: tuple of int.
+        values: function that returns the array.
+    """
+
+    shape: tuple
+    values: Any
+
+
+class Sizes(NamedTuple):
+    """The tensors that carry the sizes of a config.
+
+    Args:
+        shapes: list of (names, shape): a tensor under one of the names must
+            have the shape.
+        layers: {config key: int}, numbers of layers. Each layer has several
+            tensors.
+    """
+
+    shapes: list
+    layers: dict
+
+
+def check_sizes(sizes, file):
+    """Checks the sizes of a config against the headers of the files.
+
+    Weights of absurd sizes are then refused before they are created.
+
+    Args:
+        sizes: `Sizes`.
+        file: `Checkpoint`.
+
+    Raises:
+        ValueError: a tensor is missing or has another shape, or there are more
+            layers than tensors.
+    """
+    for key, count in sizes.layers.items():
+        if count > len(file.names):
+            raise ValueError(
+                f"`{key}` in config.json must not exceed the number of "
+                f"tensors, {len(file.names)}. Received: {count}"
+            )
+    for names, shape in sizes.shapes:
+        found = [name for name in names if name in file.names]
+        if not found:
+            raise ValueError(
+                f"{file.path.name} must hold a tensor `{names[0]}`. "
+                f"Received: {some(sorted(file.names))}"
+            )
+        if file.shape(found[0]) != shape:
+            raise ValueError(
+                f"`{found[0]}` in {file.file_name(found[0])} must have shape "
+                f"{shape}, as config.json says. "
+                f"Received: {file.shape(found[0])}"
+            )
+
+
+def some(names, count=3):
+    """Returns the first of many names and the number of the others, str."""
+    if not names:
+        return "none"
+    rest = f" and {len(names) - count} more" if len(names) > count else ""
+    return ", ".join(names[:count]) + rest

@@ -5,13 +5,12 @@ Models are Unsupervised Multitask Learners"): a pre-norm `GPT` in which no id is
 padding.
 """
 
-import numpy as np
-
 from keras_attn.models import GPT
 from keras_attn.pretrained.activations import ACTIVATIONS, activation_name
 from keras_attn.pretrained.expectations import PLAIN_BLOCKS, expect
-from keras_attn.pretrained.family import Family
+from keras_attn.pretrained.family import Family, Sizes
 from keras_attn.pretrained.layouts import FLAT, SAME, conv1d, linear
+from keras_attn.pretrained.special_ids import special_ids
 from keras_attn.pretrained.tensor_names import TensorName
 
 # Fixed for this family: its config has no keys for these arguments.
@@ -32,7 +31,6 @@ _ONLY = {
 }
 _PREFIX = "transformer."
 _HEAD = "lm_head.weight"
-_MASKED = -1e4  # the score of masked positions in early files
 
 
 def _make(config, names):
@@ -45,7 +43,7 @@ def _make(config, names):
     return GPT(
         vocabulary,
         num_layers=config.size("n_layer"),
-        num_heads=config.size("n_head"),
+        num_heads=config.heads("n_head", "n_embd"),
         hidden_dim=width,
         intermediate_dim=config.size("n_inner", 4 * width),
         dropout=dropout,
@@ -56,17 +54,31 @@ def _make(config, names):
         epsilon=config.positive("layer_norm_epsilon", 1e-5),
         max_sequence_length=config.size("n_positions", 1024),
         tie_word_embeddings=config.flag("tie_word_embeddings", True),
-        pad_id=_id(config, "pad_token_id", None),
-        start_id=_id(config, "bos_token_id", vocabulary - 1),
-        end_id=_id(config, "eos_token_id", vocabulary - 1),
+        **special_ids(config, vocabulary, None, vocabulary - 1, vocabulary - 1),
         **_FIXED,
     )
 
 
-def _id(config, key, default):
-    """Returns an id, or None if the config sets it to null."""
-    value = config.values.get(key, default)
-    return None if value is None else config.token_id(key, default)
+def _sizes(config):
+    width, vocabulary = config.size("n_embd"), config.size("vocab_size")
+    positions = config.size("n_positions", 1024)
+    inner = config.size("n_inner", 4 * width)
+    return Sizes(
+        [
+            (
+                (*_both("wte.weight"), _HEAD),
+                (vocabulary, width),
+            ),
+            (_both("wpe.weight"), (positions, width)),
+            (_both("h.0.mlp.c_fc.weight"), (width, inner)),
+        ],
+        {"n_layer": config.size("n_layer")},
+    )
+
+
+def _both(name):
+    # The files converted from OpenAI's checkpoints have no prefix.
+    return _PREFIX + name, name
 
 
 def _describe(model):
@@ -147,23 +159,17 @@ def _norm(ours, theirs):
 
 
 def _name(ours, theirs, layout, copies=(), part=(0, 1)):
-    # The files converted from OpenAI's checkpoints have no prefix.
-    return TensorName(ours, _PREFIX + theirs, layout, (theirs, *copies), part)
+    name, bare = _both(theirs)
+    return TensorName(ours, name, layout, (bare, *copies), part)
 
 
 def _constants(model):
-    def causal():
-        length = model.max_sequence_length
-        return np.tril(np.ones((1, 1, length, length), "float32"))
-
-    def masked():
-        return np.float32(_MASKED)
-
+    # The causal mask and the score of masked positions.
     return {
-        f"{prefix}h.{number}.attn.{name}": make
-        for prefix in (_PREFIX, "")
+        name: None
         for number in range(model.num_layers)
-        for name, make in (("bias", causal), ("masked_bias", masked))
+        for buffer in ("bias", "masked_bias")
+        for name in _both(f"h.{number}.attn.{buffer}")
     }
 
 
@@ -173,5 +179,6 @@ GPT2 = Family(
     make=_make,
     describe=_describe,
     tensors=_tensors,
+    sizes=_sizes,
     constants=_constants,
 )

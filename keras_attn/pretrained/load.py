@@ -4,13 +4,15 @@ import os
 import pathlib
 
 from keras_attn import checks
+from keras_attn.pretrained.checkpoint import Checkpoint
 from keras_attn.pretrained.config import read_config
 from keras_attn.pretrained.families import FAMILIES
-from keras_attn.pretrained.tensor_file import TensorFile, safetensors
+from keras_attn.pretrained.family import check_sizes
+from keras_attn.pretrained.tensor_file import safetensors
 from keras_attn.pretrained.weights import fill
 
 
-def load(directory):
+def load(directory, allow_nonfinite=False):
     """Loads a model from a folder in the Hugging Face format.
 
     The `model_type` of `config.json` selects the class:
@@ -29,8 +31,11 @@ def load(directory):
     float32, or to the variable dtype of the Keras dtype policy.
 
     Args:
-        directory: path of a folder with `config.json` and `model.safetensors`.
-            Nothing is downloaded.
+        directory: path of a folder with `config.json` and `model.safetensors`,
+            or shards with their index `model.safetensors.index.json`. Nothing
+            is downloaded or unpickled.
+        allow_nonfinite: bool. Whether weights may be NaN or infinite. Default
+            False.
 
     Returns:
         The model.
@@ -38,7 +43,9 @@ def load(directory):
     Raises:
         ImportError: the extra `pretrained` is not installed.
         ValueError: missing or damaged files, an unsupported model type or
-            config value, or tensors that do not fit the config.
+            config value, or tensors that do not fit the config, are not of a
+            float dtype, or not finite. Headers are checked before any memory is
+            allocated for weights.
 
     Examples:
         >>> import tempfile
@@ -52,23 +59,20 @@ def load(directory):
         16
     """
     safetensors()
-    folder = pathlib.Path(directory)
-    paths = []
-    for name in ("config.json", "model.safetensors"):
-        paths.append(folder / name)
-        if not paths[-1].is_file():
-            raise ValueError(
-                f"`directory` must be a folder with {name} in it; nothing is "
-                "downloaded. "
-                f"Received: directory={os.fspath(directory)!r}"
-            )
-    config = read_config(paths[0])
+    checks.boolean("allow_nonfinite", allow_nonfinite)
+    folder = pathlib.Path(checks.path("directory", directory))
+    path = folder / "config.json"
+    if not path.is_file():
+        raise ValueError(
+            f"`directory` must be a folder with {path.name} in it; nothing is "
+            "downloaded. "
+            f"Received: directory={os.fspath(directory)!r}"
+        )
+    config = read_config(path)
     families = {family.model_type: family for family in FAMILIES}
-    model_type = checks.choice(
-        "model_type", config.values.get("model_type"), tuple(families)
-    )
-    family = families[model_type]
-    with TensorFile(paths[1]) as file:
+    family = config.choice("model_type", families)
+    with Checkpoint(folder) as file:
+        check_sizes(family.sizes(config), file)
         model = family.make(config, file.names)
-        fill(model, family, file)
+        fill(model, family, file, allow_nonfinite)
     return model

@@ -14,7 +14,7 @@ from keras_attn.ops import sinusoid
 from keras_attn.ops.positions import default_positions
 from keras_attn.pretrained.activations import ACTIVATIONS, activation_name
 from keras_attn.pretrained.expectations import PLAIN_BLOCKS, expect
-from keras_attn.pretrained.family import Family
+from keras_attn.pretrained.family import Constant, Family, Sizes
 from keras_attn.pretrained.layouts import ROW, SAME, linear
 from keras_attn.pretrained.tensor_names import (
     TensorName,
@@ -65,7 +65,7 @@ def _make(config, names):
         target,
         num_layers=config.size("encoder_layers"),
         num_decoder_layers=config.size("decoder_layers"),
-        num_heads=config.size("encoder_attention_heads"),
+        num_heads=config.heads("encoder_attention_heads", "d_model"),
         hidden_dim=config.size("d_model"),
         intermediate_dim=config.size("encoder_ffn_dim"),
         dropout=config.fraction("dropout", 0.1),
@@ -75,10 +75,52 @@ def _make(config, names):
         max_sequence_length=config.size("max_position_embeddings", 1024),
         scale_embedding=config.flag("scale_embedding", False),
         tie_word_embeddings=tied,
-        pad_id=config.token_id("pad_token_id"),
-        start_id=config.token_id("decoder_start_token_id"),
-        end_id=config.token_id("eos_token_id"),
+        **_special_ids(config, vocabulary, target or vocabulary),
         **_FIXED,
+    )
+
+
+def _special_ids(config, source_size, target_size):
+    smaller = min(source_size, target_size)
+    ids = {
+        "pad_id": config.token_id("pad_token_id", vocabulary_size=smaller),
+        "start_id": config.token_id(
+            "decoder_start_token_id", vocabulary_size=target_size
+        ),
+        "end_id": config.token_id("eos_token_id", vocabulary_size=target_size),
+    }
+    if ids["pad_id"] == ids["end_id"]:
+        # A `Transformer` knows padding by its id alone.
+        raise ValueError(
+            "`pad_token_id` in config.json must differ from `eos_token_id`: "
+            "the end of every source would count as padding. Received: "
+            f"{ids['pad_id']} for both"
+        )
+    return ids
+
+
+def _sizes(config):
+    width, inner = config.size("d_model"), config.size("encoder_ffn_dim")
+    vocabulary = config.size("vocab_size")
+    shared, source, target = (
+        f"model.{part}.weight"
+        for part in ("shared", "encoder.embed_tokens", "decoder.embed_tokens")
+    )
+    if config.flag("share_encoder_decoder_embeddings", True):
+        tables = [((shared, source, target, _HEAD), (vocabulary, width))]
+    else:
+        size = config.size("decoder_vocab_size", vocabulary)
+        tables = [
+            ((source,), (vocabulary, width)),
+            ((target, _HEAD), (size, width)),
+        ]
+    networks = [
+        ((f"model.{side}.layers.0.fc1.weight",), (inner, width))
+        for side in ("encoder", "decoder")
+    ]
+    layers = "encoder_layers", "decoder_layers"
+    return Sizes(
+        [*tables, *networks], {key: config.size(key) for key in layers}
     )
 
 
@@ -204,8 +246,9 @@ def _constants(model):
         encoding = sinusoid(positions, model.hidden_dim, "halves")
         return keras.ops.convert_to_numpy(encoding)[0]
 
+    constant = Constant((model.max_sequence_length, model.hidden_dim), table)
     sides = "encoder", "decoder"
-    return {f"model.{side}.embed_positions.weight": table for side in sides}
+    return {f"model.{side}.embed_positions.weight": constant for side in sides}
 
 
 MARIAN = Family(
@@ -214,5 +257,6 @@ MARIAN = Family(
     make=_make,
     describe=_describe,
     tensors=_tensors,
+    sizes=_sizes,
     constants=_constants,
 )

@@ -3,21 +3,25 @@
 import keras
 import numpy as np
 
+from keras_attn.pretrained.family import some
+
 # Constants in half-precision files are rounded, like the weights.
 _ROUNDED = 2e-3
 
 
-def fill(model, family, file):
+def fill(model, family, file, allow_nonfinite=False):
     """Loads the weights of a file into a model.
 
     Args:
         model: the model, of a class of the family.
         family: `Family`.
-        file: `TensorFile`.
+        file: `Checkpoint`.
+        allow_nonfinite: bool. Whether weights may be NaN or infinite.
 
     Raises:
-        ValueError: a tensor is missing, has the wrong shape, is unknown to the
-            model, or differs from its copy. The model is then unchanged.
+        ValueError: a tensor is missing, has the wrong shape, dtype or values,
+            is unknown to the model, or differs from its copy. The model is then
+            unchanged.
     """
     weights = _by_path(model, family)
     found = {name: _found(name, file) for name in family.tensors(model)}
@@ -26,9 +30,10 @@ def fill(model, family, file):
         for theirs in found[name]:
             if file.shape(theirs) != expected:
                 raise ValueError(
-                    f"`{theirs}` in {file.path.name} must have shape "
+                    f"`{theirs}` in {file.file_name(theirs)} must have shape "
                     f"{expected}. Received: {file.shape(theirs)}"
                 )
+            file.check_dtype(theirs)
     known = {theirs for names in found.values() for theirs in names}
     constants = family.constants(model)
     unknown = sorted(set(file.names) - known - set(constants))
@@ -36,18 +41,20 @@ def fill(model, family, file):
         raise ValueError(
             f"{file.path.name} must hold the tensors of a "
             f"{family.model_type} model and no others. "
-            f"Received: {_some(unknown)}"
+            f"Received: {some(unknown)}"
         )
-    for theirs in constants.keys() & set(file.names):
-        _check_constant(theirs, constants[theirs](), file)
+    for theirs in sorted(constants.keys() & file.names):
+        if constants[theirs] is not None:
+            _check_constant(theirs, constants[theirs], file)
     arrays = []
     for name, (theirs, *copies) in found.items():
-        array = file.read(theirs)
+        array = file.read(theirs, allow_nonfinite)
         for copy in copies:
-            if not np.array_equal(array, file.read(copy)):
+            other = file.read(copy, allow_nonfinite)
+            if not np.array_equal(array, other, equal_nan=True):
                 raise ValueError(
-                    f"`{copy}` in {file.path.name} must equal `{theirs}`, "
-                    "to which it is tied. Received: other values"
+                    f"`{copy}` in {file.file_name(copy)} must equal "
+                    f"`{theirs}`, to which it is tied. Received: other values"
                 )
         number, count = name.part
         array = np.split(array, count, axis=-1)[number]
@@ -90,7 +97,7 @@ def _by_path(model, family):
         odd = sorted(named ^ weights.keys())
         raise ValueError(
             f"The model must have the weights of a {family.model_type} model, "
-            f"neither quantized nor with adapters. Received: {_some(odd)}"
+            f"neither quantized nor with adapters. Received: {some(odd)}"
         )
     return weights
 
@@ -100,7 +107,7 @@ def _found(name, file):
     if not found:
         raise ValueError(
             f"{file.path.name} must hold a tensor `{name.theirs}`. "
-            f"Received: {_some(sorted(file.names))}"
+            f"Received: {some(sorted(file.names))}"
         )
     return found
 
@@ -110,17 +117,16 @@ def _shape_in_file(name, weight):
     return (*shape[:-1], shape[-1] * name.part[1])
 
 
-def _check_constant(theirs, expected, file):
-    found = file.read(theirs)
-    same = found.shape == expected.shape
-    if not same or np.abs(found - expected).max() > _ROUNDED:
+def _check_constant(theirs, constant, file):
+    shape = file.shape(theirs)
+    # Before the values are computed, whose size comes from the config.
+    same = shape == constant.shape
+    if (
+        not same
+        or np.abs(file.read(theirs) - constant.values()).max() > _ROUNDED
+    ):
         raise ValueError(
-            f"`{theirs}` in {file.path.name} must agree with "
-            f"config.json. Received: shape {found.shape}"
-            + (", other values" if same else f", not {expected.shape}")
+            f"`{theirs}` in {file.file_name(theirs)} must agree with "
+            f"config.json. Received: shape {shape}"
+            + (", other values" if same else f", not {constant.shape}")
         )
-
-
-def _some(names, count=3):
-    rest = f" and {len(names) - count} more" if len(names) > count else ""
-    return ", ".join(names[:count]) + rest

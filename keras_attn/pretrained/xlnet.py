@@ -8,8 +8,9 @@ negation of their `perm_mask`; the other inputs mean the same.
 from keras_attn.models import XLNet
 from keras_attn.pretrained.activations import ACTIVATIONS, activation_name
 from keras_attn.pretrained.expectations import PLAIN_BLOCKS, expect
-from keras_attn.pretrained.family import Family
+from keras_attn.pretrained.family import Family, Sizes
 from keras_attn.pretrained.layouts import HEADS_LAST, ONE, SAME, linear
+from keras_attn.pretrained.special_ids import special_ids
 from keras_attn.pretrained.tensor_names import TensorName
 
 # Fixed for this family: its config has no keys for these arguments.
@@ -36,12 +37,12 @@ def _make(config, names):
     if config.values.get("reuse_len"):
         config.only("reuse_len", None)
     dropout = config.fraction("dropout", 0.1)
-    width, heads = config.size("d_model"), config.size("n_head")
-    if not width % heads:
-        config.only("d_head", width // heads)
+    width, heads = config.size("d_model"), config.heads("n_head", "d_model")
+    config.only("d_head", width // heads)
     memory = config.values.get("mem_len")
+    vocabulary = config.size("vocab_size")
     return XLNet(
-        config.size("vocab_size"),
+        vocabulary,
         num_layers=config.size("n_layer"),
         num_heads=heads,
         hidden_dim=width,
@@ -55,11 +56,30 @@ def _make(config, names):
         tie_word_embeddings=config.flag("tie_word_embeddings", True)
         or f"{_HEAD}.bias" not in names,
         output_bias=f"{_HEAD}.bias" in names,
-        pad_id=config.token_id("pad_token_id", 5),
-        start_id=config.token_id("bos_token_id", 1),
-        end_id=config.token_id("eos_token_id", 2),
+        **special_ids(config, vocabulary, 5, 1, 2),
         **_FIXED,
     )
+
+
+def _sizes(config):
+    width = config.size("d_model")
+    return Sizes(
+        [
+            (
+                (*_both("word_embedding.weight"), f"{_HEAD}.weight"),
+                (config.size("vocab_size"), width),
+            ),
+            (
+                _both("layer.0.ff.layer_1.weight"),
+                (config.size("d_inner"), width),
+            ),
+        ],
+        {"n_layer": config.size("n_layer")},
+    )
+
+
+def _both(name):
+    return _PREFIX + name, name
 
 
 def _describe(model):
@@ -146,7 +166,7 @@ def _layer(model, ours, theirs):
 
 def _name(model, ours, theirs, layout=SAME, copies=()):
     # Bare models are saved without the prefix, as in transformers.
-    names = [_PREFIX + theirs, theirs]
+    names = list(_both(theirs))
     if not model.output_bias:
         names.reverse()
     return TensorName(ours, names[0], layout, (*names[1:], *copies))
@@ -158,5 +178,6 @@ XLNET = Family(
     make=_make,
     describe=_describe,
     tensors=_tensors,
+    sizes=_sizes,
     constants=lambda model: {},
 )

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 
+from keras_attn import models
 from keras_attn.models import Transformer
 from keras_attn.models.input_checks import CheckedModel, check_ids
 from keras_attn.training import SequenceCrossentropy
@@ -350,3 +351,26 @@ def test_check_ids_accepts_symbolic_tensors():
     assert check_ids("ids", symbolic, 5) is symbolic
     with pytest.raises(ValueError, match=r"`ids` must hold integers"):
         check_ids("ids", keras.Input((None,)), 5)
+
+
+@pytest.mark.one_backend
+@pytest.mark.parametrize(
+    "kind", [models.GPT, models.TransformerXL, models.XLNet]
+)
+@pytest.mark.parametrize("name", ["start_id", "end_id"])
+def test_prompts_may_not_be_padded_with_a_special_id(kind, name):
+    with pytest.raises(ValueError, match=f"`pad_id` must differ from `{name}`"):
+        kind(9, num_layers=1, num_heads=1, hidden_dim=4, pad_id=3, **{name: 3})
+
+
+@pytest.mark.one_backend
+def test_sources_may_not_be_padded_with_the_end_id():
+    for make in (
+        lambda **ids: models.Transformer(
+            9, num_layers=1, num_heads=1, hidden_dim=4, **ids
+        ),
+        lambda **ids: models.RecurrentSeq2Seq(9, hidden_dim=4, **ids),
+    ):
+        make(pad_id=3, start_id=3)
+        with pytest.raises(ValueError, match="`pad_id` must differ from `end_"):
+            make(pad_id=3, end_id=3)

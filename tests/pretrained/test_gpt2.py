@@ -158,7 +158,7 @@ def test_no_special_ids(tmp_path):
 
 
 def test_file_of_an_early_version(tmp_path):
-    """Without the prefix, and with the causal masks as tensors."""
+    """Without the prefix, and with the causal masks, which are skipped."""
     theirs = gpt2(kind=transformers.GPT2Model)
     theirs.save_pretrained(tmp_path)
     expected = pretrained.load(tmp_path)
@@ -176,10 +176,35 @@ def test_file_of_an_early_version(tmp_path):
         hidden = theirs(long(IDS)).last_hidden_state.numpy()
     found, _ = model.encode(IDS)
     np.testing.assert_allclose(to_numpy(found), hidden, atol=1e-4)
-    tensors["h.0.attn.bias"] = ~causal
-    save_file(tensors, path)
-    with pytest.raises(ValueError, match=r"`h.0.attn.bias` .* other values"):
-        pretrained.load(tmp_path)
+
+
+@pytest.mark.parametrize("pad", [END, 3])
+def test_a_special_id_is_no_padding(pad, tmp_path):
+    """As in nearly all fine-tuned models, `pad_token_id` is the end id."""
+    theirs = gpt2(pad_token_id=pad, bos_token_id=3, eos_token_id=END)
+    theirs.save_pretrained(tmp_path)
+    model = pretrained.load(tmp_path)
+    assert (model.pad_id, model.start_id, model.end_id) == (None, 3, END)
+    ids = np.array([[5, END, 7, 3, 2], [END, END, 3, 15, END]], "int32")
+    with torch.no_grad():
+        expected = logits(theirs, ids).numpy()
+        np.testing.assert_allclose(to_numpy(model(ids)), expected, atol=1e-4)
+        masked = logits(theirs, ids, LEFT).numpy()
+    found = to_numpy(model({"token_ids": ids, "padding_mask": LEFT == 1}))
+    real = LEFT == 1
+    np.testing.assert_allclose(found[real], masked[real], atol=1e-4)
+    tokens = model.generate([[END]], 3, verbose=0).tokens[0, 0]
+    right = theirs.generate(
+        input_ids=long([[END]]),
+        attention_mask=long([[1]]),
+        max_new_tokens=3,
+        do_sample=False,
+    ).numpy()[0, 1:]
+    np.testing.assert_array_equal(tokens[: len(right)], right)
+    pretrained.save(model, tmp_path / "again")
+    again = pretrained.load(tmp_path / "again")
+    assert again.pad_id is None
+    np.testing.assert_array_equal(to_numpy(again(ids)), to_numpy(model(ids)))
 
 
 # Searches in which rounding decides nothing and lengths differ.
@@ -252,20 +277,32 @@ def test_beam_search_equals_theirs(talkative):
 @pytest.mark.parametrize(
     "values, message",
     [
-        ({"n_head": 3}, "`num_heads` must divide"),
-        ({"n_layer": 0}, "`n_layer` must be a positive integer.*0"),
+        ({"n_head": 3}, "`n_head` in config.json must divide"),
+        (
+            {"n_layer": 0},
+            "`n_layer` in .* must be a positive.*0",
+        ),
         ({"n_embd": None}, "must have a value for `n_embd`"),
         ({"embd_pdrop": 0.3}, "`embd_pdrop` in config.json must be 0.1.*0.3"),
-        ({"layer_norm_epsilon": 0}, "`layer_norm_epsilon` must be a number"),
+        (
+            {"layer_norm_epsilon": 0},
+            "`layer_norm_epsilon` in .* must be a number",
+        ),
         ({"scale_attn_weights": False}, "`scale_attn_weights` .*true.*false"),
         ({"scale_attn_by_inverse_layer_idx": True}, "inverse_layer_idx"),
         ({"add_cross_attention": True}, "`add_cross_attention` .*false"),
-        ({"activation_function": "quick_gelu"}, "`activation_function` must"),
+        (
+            {"activation_function": "quick_gelu"},
+            "`activation_function` in .* must",
+        ),
         ({"n_layer": 3}, r"must hold a tensor `transformer.h.2.ln_1.weight`"),
         ({"n_layer": 1}, r"a gpt2 model and no others.*h\.1\."),
         ({"n_positions": 25}, r"`transformer.wpe.weight` .*\(25, 8\).*\(24"),
         ({"n_inner": 31}, r"`transformer.h.0.mlp.c_fc.weight` .*\(8, 31\)"),
-        ({"eos_token_id": SIZE}, r"`end_id` must lie in \[0, 17\)"),
+        (
+            {"eos_token_id": SIZE},
+            r"`eos_token_id` in .* lie in \[0, 17\)",
+        ),
     ],
 )
 def test_invalid_config_raises(values, message, tmp_path):

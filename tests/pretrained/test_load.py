@@ -47,21 +47,39 @@ def load(written, tmp_path):
 @pytest.mark.parametrize(
     "values, message",
     [
-        ({"model_type": "t5"}, "`model_type` must be one of .*'marian'.*'t5'"),
-        ({"model_type": ["marian"]}, r"`model_type` .*\['marian'\]"),
-        ({"model_type": None}, "`model_type` must be one of .*'marian'.*None"),
+        (
+            {"model_type": "t5"},
+            "`model_type` in .* one of .*'marian'.*t5",
+        ),
+        ({"model_type": ["marian"]}, r"`model_type` .*\[.marian.\]"),
+        (
+            {"model_type": None},
+            "`model_type` .* one of .*'marian'.*null",
+        ),
         ({"d_model": None}, "must have a value for `d_model`"),
-        ({"d_model": "8"}, "`d_model` must be a positive integer.*'8'"),
-        ({"encoder_layers": 0}, "`encoder_layers` must be a positive"),
-        ({"decoder_layers": 1.5}, "`decoder_layers` must be a positive"),
-        ({"dropout": 1.0}, r"`dropout` must lie in \[0, 1\)"),
+        (
+            {"d_model": "8"},
+            "`d_model` in .* a positive.*8",
+        ),
+        (
+            {"encoder_layers": 0},
+            "`encoder_layers` in .* a positive",
+        ),
+        (
+            {"decoder_layers": 1.5},
+            "`decoder_layers` in .* a positive",
+        ),
+        ({"dropout": 1.0}, r"`dropout` in .* lie in \[0, 1\)"),
         ({"scale_embedding": 1}, "`scale_embedding` in config.json .*true or"),
         ({"eos_token_id": [0, 3]}, r"`eos_token_id`.* one id.*\[0, 3\]"),
         ({"pad_token_id": -1}, "`pad_token_id`.*-1"),
-        ({"pad_token_id": SIZE}, r"`pad_id` must lie in \[0, 17\)"),
+        (
+            {"pad_token_id": SIZE},
+            r"`pad_token_id` in .* lie in \[0, 17\)",
+        ),
         (
             {"activation_function": "quick_gelu"},
-            "`activation_function` must be one of 'swish'.*'quick_gelu'",
+            "`activation_function` in .* must be one of .*quick_gelu",
         ),
         (
             {"decoder_attention_heads": 4},

@@ -221,7 +221,7 @@ def test_model_without_head(tmp_path):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"n_head": 5}, "`num_heads` must divide"),
+        ({"n_head": 5}, "`n_head` in config.json must divide"),
         ({"d_model": None}, "must have a value for `d_model`"),
         ({"d_head": 5}, "`d_head` in config.json must be 4"),
         ({"clamp_len": 9}, "`clamp_len` in config.json must be -1"),
@@ -232,7 +232,10 @@ def test_model_without_head(tmp_path):
         ({"n_layer": 3}, r"must hold a tensor `transformer.layer.2"),
         ({"n_layer": 1}, "a xlnet model and no others.*layer.1"),
         ({"d_inner": 21}, r"`transformer.layer.0.ff.layer_1.weight` .*\(21"),
-        ({"ff_activation": "mish"}, "`ff_activation` must be one of"),
+        (
+            {"ff_activation": "mish"},
+            "`ff_activation` in .* must be one of",
+        ),
     ],
 )
 def test_invalid_config_raises(values, message, tmp_path):
@@ -261,3 +264,15 @@ def test_unsupported_model_raises(arguments, message, tmp_path):
     with pytest.raises(ValueError, match=message):
         pretrained.save(model, tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_special_id_is_no_padding(tmp_path):
+    theirs = xlnet(pad_token_id=2, eos_token_id=2)
+    theirs.save_pretrained(tmp_path)
+    model = pretrained.load(tmp_path)
+    assert (model.pad_id, model.end_id) == (None, 2)
+    ids = np.where(HIDDEN[:, 0], 2, IDS)
+    with torch.no_grad():
+        expected = theirs(torch.tensor(ids).long()).logits.numpy()
+    found = keras.ops.convert_to_numpy(model(ids))
+    np.testing.assert_allclose(found, expected, atol=1e-4)

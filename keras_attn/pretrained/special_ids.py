@@ -1,0 +1,37 @@
+"""The special ids of a decoder-only model."""
+
+
+def special_ids(config, vocabulary_size, pad, start, end):
+    """Reads the special ids of a config.
+
+    Most fine-tuned models have no padding token of their own and set
+    `pad_token_id` to the end token. Such an id is no padding: in transformers
+    too, only an attention mask says what is.
+
+    Args:
+        config: `Config`.
+        vocabulary_size: int. V.
+        pad: int or None. The family's default of `pad_token_id`.
+        start: int. That of `bos_token_id`.
+        end: int. That of `eos_token_id`.
+
+    Returns:
+        Dict: `pad_id`, None if it is also the start or end id; `start_id` and
+        `end_id`. Null in the config is None here.
+
+    Examples:
+        >>> from keras_attn.pretrained.config import Config
+        >>> config = Config({"pad_token_id": 9, "eos_token_id": 9})
+        >>> special_ids(config, 10, None, 1, 2)
+        {'pad_id': None, 'start_id': 1, 'end_id': 9}
+    """
+
+    def read(key, default):
+        if config.values.get(key, default) is None:
+            return None
+        return config.token_id(key, default, vocabulary_size)
+
+    pad = read("pad_token_id", pad)
+    start, end = read("bos_token_id", start), read("eos_token_id", end)
+    pad = None if pad in (start, end) else pad
+    return {"pad_id": pad, "start_id": start, "end_id": end}
