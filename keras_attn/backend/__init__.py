@@ -49,6 +49,7 @@ from keras_attn.backend.scan import scan
 from keras_attn.backend.smoothed_nll import smoothed_nll
 from keras_attn.backend.step_skipping import skip_steps, stop_skipping
 from keras_attn.backend.top_k import argmax_first, top_k
+from keras_attn.backend.torch_names import TorchNames
 from keras_attn.backend.unknown_rank import broadcast_from_left, known_shape
 from keras_attn.backend.while_loop import while_loop
 
@@ -57,6 +58,7 @@ __all__ = [
     "VALUE_SLOTS_AXIS",
     "Blocking",
     "Capturing",
+    "TorchNames",
     "add_and_norm",
     "apply_dense",
     "apply_fused_qkv",

@@ -3,12 +3,12 @@
 import keras
 
 from keras_attn import checks
-from keras_attn.backend import add_and_norm
+from keras_attn.backend import TorchNames, add_and_norm
 from keras_attn.layers.dropout import Dropout
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
-class Residual(keras.layers.Layer):
+class Residual(TorchNames, keras.layers.Layer):
     """Residual connection, dropout and layer norm around a sublayer.
 
         y = LayerNorm(x + Dropout(f(x)))

@@ -2,9 +2,11 @@
 
 import keras
 
+from keras_attn.backend import TorchNames
+
 
 @keras.saving.register_keras_serializable(package="keras_attn")
-class AttentionPosition(keras.layers.Layer):
+class AttentionPosition(TorchNames, keras.layers.Layer):
     """Base class of position encodings that act on queries, keys or scores.
 
         score[t, s] = rotate(q_t, p_t) . rotate(k_s, p_s) / sqrt(H)

@@ -4,11 +4,12 @@ import keras
 from keras import ops
 
 from keras_attn import checks
+from keras_attn.backend import TorchNames
 from keras_attn.layers.quantized_parts import QuantizedParts
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
-class CharacterEmbedding(QuantizedParts, keras.layers.Layer):
+class CharacterEmbedding(QuantizedParts, TorchNames, keras.layers.Layer):
     """Computes word vectors from characters by convolution (CharCNN).
 
         f[w] = max_i tanh(K[w] c[i : i + w] + b[w])

@@ -3,6 +3,7 @@
 import keras
 
 from keras_attn import backend
+from keras_attn.backend import TorchNames
 from keras_attn.layers.dropout_seed import (
     DropoutSeeds,
     dropout_depth,
@@ -10,7 +11,7 @@ from keras_attn.layers.dropout_seed import (
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
-class Dropout(keras.layers.Dropout):
+class Dropout(TorchNames, keras.layers.Dropout):
     """Dropout layer that draws fewer random bits than Keras's.
 
     y = x m / (1 - p), m = 0 with probability p and 1 otherwise

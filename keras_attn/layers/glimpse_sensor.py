@@ -4,10 +4,11 @@ import keras
 from keras import ops
 
 from keras_attn import checks
+from keras_attn.backend import TorchNames
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
-class GlimpseSensor(keras.layers.Layer):
+class GlimpseSensor(TorchNames, keras.layers.Layer):
     """Extracts patches of several resolutions at a location of an image.
 
     Patch j, j = 0 ... k - 1, is a square of 2^j g pixels around the location,

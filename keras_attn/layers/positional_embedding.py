@@ -4,14 +4,14 @@ import keras
 from keras import ops
 
 from keras_attn import checks
-from keras_attn.backend import concrete, gather_rows, nan_where
+from keras_attn.backend import TorchNames, concrete, gather_rows, nan_where
 from keras_attn.ops import positions_from_mask, sinusoid
 from keras_attn.ops.positions import default_positions
 from keras_attn.ops.visibility import implicit_mask
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
-class PositionalEmbedding(keras.layers.Layer):
+class PositionalEmbedding(TorchNames, keras.layers.Layer):
     """Adds a positional embedding to the inputs.
 
         PE[p, 2i] = sin(p / 10000^(2i / D))

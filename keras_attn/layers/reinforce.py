@@ -4,11 +4,12 @@ import keras
 from keras import ops
 
 from keras_attn import checks
+from keras_attn.backend import TorchNames
 from keras_attn.ops.visibility import implicit_mask
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
-class Reinforce(keras.layers.Layer):
+class Reinforce(TorchNames, keras.layers.Layer):
     """Adds a REINFORCE loss for sampled choices without a gradient.
 
     With the loss l_i of example i and the log-probability log p_i of all

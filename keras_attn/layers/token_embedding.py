@@ -4,12 +4,12 @@ import keras
 from keras import ops
 
 from keras_attn import checks
-from keras_attn.backend import pretransposed
+from keras_attn.backend import TorchNames, pretransposed
 from keras_attn.layers.quantized_parts import QuantizedParts
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
-class TokenEmbedding(QuantizedParts, keras.layers.Layer):
+class TokenEmbedding(QuantizedParts, TorchNames, keras.layers.Layer):
     """Token embedding scaled by sqrt(D), with tied logits.
 
         embed(x) = sqrt(D) E[x]

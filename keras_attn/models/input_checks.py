@@ -7,7 +7,7 @@ import keras
 import numpy as np
 
 from keras_attn import checks
-from keras_attn.backend import bool_mask, concrete, first_replica
+from keras_attn.backend import TorchNames, bool_mask, concrete, first_replica
 from keras_attn.layers.quantized_parts import QuantizedModelParts
 from keras_attn.models.compile_config import portable_compile_config
 
@@ -147,7 +147,7 @@ _JAX_GROUPS = (
 )
 
 
-class CheckedModel(QuantizedModelParts, keras.Model):
+class CheckedModel(QuantizedModelParts, TorchNames, keras.Model):
     """Model that checks arrays before Keras's trainer takes the variables.
 
     Subclasses override `check_inputs` with their own checks. If an exception is

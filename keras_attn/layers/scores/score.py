@@ -2,11 +2,11 @@
 
 import keras
 
-from keras_attn.backend import apply_dense
+from keras_attn.backend import TorchNames, apply_dense
 from keras_attn.ops.scores import scaled_dot_scores, widened
 
 
-class Score(keras.layers.Layer):
+class Score(TorchNames, keras.layers.Layer):
     """Computes a score for each pair of query and key.
 
     Abstract: a subclass overrides `call`, and `build` if it has weights.

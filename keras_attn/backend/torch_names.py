@@ -1,0 +1,133 @@
+"""The weights of a layer as the parameters of a PyTorch module."""
+
+import re
+
+import keras
+
+if keras.backend.backend() == "torch":
+    import torch
+
+_WEIGHTS = "_torch_params"  # Keras's name for them, as of Keras 3.15.1
+
+
+class TorchNames:
+    """Mixin of layers and models: names of the parameters on PyTorch.
+
+    A Keras layer is a `torch.nn.Module`. Keras registers its weights with
+    PyTorch when it is built or when `parameters()` is first called, so the
+    `state_dict()` of a model that is built in its constructor lacks most of
+    them; and their names contain numbers that Keras counts per process (as of
+    Keras 3.15.1).
+
+    With this mixin every weight is registered whenever PyTorch asks, once, as
+    `_torch_params.<path>`, where the path consists of the names of the layers
+    from this one to that of the weight: `_torch_params.block_0/self_attention/
+    query/kernel`. Names that Keras numbers are numbered within their parent.
+    Inner layers are no submodules, so that no weight is listed twice.
+    """
+
+    def _track_variables(self):
+        variables = _variables_by_name(self)
+        for name, module in list(self._modules.items()):
+            if isinstance(module, keras.layers.Layer):
+                del self._modules[name]
+                # An ordinary attribute from here on.
+                self.__dict__[name] = module
+        self._torch_params = torch.nn.ParameterDict(
+            {name: variable.value for name, variable in variables.items()}
+        )
+        self.__dict__["_registered"] = _signature(self)
+
+    def _register_weights(self):
+        """Registers the weights unless they are those of the last time."""
+        if self.__dict__.get("_registered") != _signature(self):
+            self._track_variables()
+
+    def _post_track_variable(self, variable):
+        # The next `_register_weights` sees it.
+        pass
+
+    def _post_untrack_variable(self, variable):
+        # Not to keep the memory of the variable.
+        self._modules.pop(_WEIGHTS, None)
+
+    def named_modules(self, memo=None, prefix="", remove_duplicate=True):
+        """Yields this module and the one that holds its weights."""
+        self._register_weights()
+        yield from super().named_modules(memo, prefix, remove_duplicate)
+
+    def state_dict(self, *args, **kwargs):
+        """Returns all weights by name."""
+        self._register_weights()
+        return super().state_dict(*args, **kwargs)
+
+    def _load_from_state_dict(self, *args, **kwargs):
+        self._register_weights()
+        return super()._load_from_state_dict(*args, **kwargs)
+
+    def _apply(self, *args, **kwargs):
+        self._register_weights()
+        return super()._apply(*args, **kwargs)
+
+
+if keras.backend.backend() != "torch":
+
+    class TorchNames:
+        """Does nothing on this backend."""
+
+
+def _signature(layer):
+    """Returns what changes when weights are added, removed or replaced."""
+    # Private: no public attribute lists these without a walk over all layers,
+    # as of Keras 3.15.1.
+    found = [_WEIGHTS in layer._modules, len(layer._modules)]
+    for part in layer._flatten_layers():
+        found += map(id, part._trainable_variables)
+        found += map(id, part._non_trainable_variables)
+        found += map(id, part._seed_generators)
+    return found
+
+
+def _variables_by_name(layer):
+    """Returns {path below this layer: variable} of all its variables."""
+    found, seen = {}, set()
+
+    def visit(part, prefix):
+        # Private: as in `_signature`, as of Keras 3.15.1.
+        own = [*part._trainable_variables, *part._non_trainable_variables]
+        own += [generator.state for generator in part._seed_generators]
+        for variable in own:
+            if id(variable) not in seen:
+                seen.add(id(variable))
+                name = _unnumbered(variable.name, "variable")
+                found[_unused(prefix + name, found)] = variable
+        used = {}
+        for child in part._layers:
+            if id(child) not in seen:
+                seen.add(id(child))
+                name = _unnumbered(child.name, _snake_case(type(child)))
+                name = _unused(name, used)
+                used[name] = None
+                visit(child, f"{prefix}{name}/")
+
+    visit(layer, "")
+    return found
+
+
+def _unnumbered(name, default):
+    """Returns the default for a name that Keras made of it and a number."""
+    return default if re.fullmatch(rf"{default}(_\d+)?", name) else name
+
+
+def _unused(name, used):
+    number, found = 0, name
+    while found in used:
+        number += 1
+        found = f"{name}_{number}"
+    return found
+
+
+def _snake_case(kind):
+    # As Keras names layers, as of Keras 3.15.1.
+    name = re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", kind.__name__)
+    return re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()
