@@ -33,7 +33,7 @@ def check_metric(name, dtype):
     error = None
     try:
         floating = "float" in keras.dtype_policies.get(dtype).compute_dtype
-    except (TypeError, ValueError) as raised:
+    except (RecursionError, TypeError, ValueError) as raised:
         floating, error = False, raised
     if not floating:
         raise ValueError(
