@@ -266,7 +266,7 @@ def test_grown_cache_accepts_more_tokens():
 
 
 def test_negative_count_raises():
-    with pytest.raises(ValueError, match="`count` must not be negative"):
+    with pytest.raises(ValueError, match="`count` must be at least 0"):
         kv.grown(empty(), -1)
 
 
@@ -279,3 +279,81 @@ def test_from_projections():
         kv.read(cache, 0, HEADS), (keys, layer_values, positions), strict=True
     ):
         np.testing.assert_array_equal(values(one), values(other))
+
+
+POSITIONS = np.zeros((ROWS, 5), "int32")
+KEYS = np.ones((ROWS, 5, HEADS, 4), "float32")
+TOKEN = np.ones((ROWS, 1, HEADS, 4), "float32")
+NO_COUNT = (None, True, -1, 1.5, "4", 2**40, np.ones((2, 2), "int32"))
+NO_CACHE = (None, 3, "cache", {}, POSITIONS)
+NO_LAYER = (None, True, -1, LAYERS, 0.5, "0")
+NO_FEATURES = (None, 3, TOKEN[0], TOKEN[1:], TOKEN[..., :3], TOKEN > 0)
+
+# Function, argument, wrong values.
+WRONG = [
+    *(
+        ("empty", name, NO_COUNT)
+        for name in "rows length layers heads key_dim value_dim".split()
+    ),
+    ("empty", "dtype", (None, 3, "int32", "float", [])),
+    ("from_projections", "keys", (None, [], KEYS, [KEYS[1:]], [KEYS > 0])),
+    ("from_projections", "values", (None, [], KEYS, [KEYS] * 2, [3])),
+    ("from_projections", "positions", (None, 3, POSITIONS[0], POSITIONS + 0.5)),
+    ("slots", "cache", NO_CACHE),
+    ("sources", "cache", NO_CACHE),
+    ("open_slots", "cache", NO_CACHE),
+    ("open_slots", "count", (*NO_COUNT, 0, LENGTH + 1)),
+    ("open_slots", "token_mask", (3, [[True]], np.ones((ROWS, 2), bool))),
+    ("append", "cache", NO_CACHE),
+    ("append", "layer", NO_LAYER),
+    ("append", "keys", NO_FEATURES),
+    ("append", "values", NO_FEATURES),
+    ("close_slots", "cache", NO_CACHE),
+    ("close_slots", "count", NO_COUNT),
+    ("read", "cache", NO_CACHE),
+    ("read", "layer", NO_LAYER),
+    ("read", "heads", (None, True, 0, 1.5, "4", 1000)),
+    ("beam_mask", "cache", NO_CACHE),
+    ("beam_mask", "count", NO_COUNT),
+    ("expand_beams", "hypothesis", (None, 3, "abc", {"a": [None]})),
+    ("expand_beams", "width", (*NO_COUNT, 0)),
+    ("reorder", "hypothesis", (None, 3, "abc", {"a": [None]})),
+    ("reorder", "rows", (None, 0, [0, 1], POSITIONS, np.zeros(2))),
+    ("grown", "count", NO_COUNT),
+]
+
+
+@pytest.mark.one_backend
+@pytest.mark.parametrize(
+    ("function", "name", "values"), WRONG, ids=[f"{w[0]}-{w[1]}" for w in WRONG]
+)
+def test_wrong_arguments_raise(function, name, values):
+    sizes = dict.fromkeys(["rows", "length", "layers", "heads"], 2)
+    given = {
+        "empty": {**sizes, "key_dim": 4, "value_dim": 4, "dtype": "float32"},
+        "from_projections": {
+            "keys": [KEYS],
+            "values": [KEYS],
+            "positions": POSITIONS,
+        },
+        "open_slots": {"count": 1},
+        "append": {
+            "layer": 0,
+            "keys": TOKEN,
+            "values": np.ones((ROWS, 1, HEADS, 6)),
+        },
+        "close_slots": {"count": 1},
+        "read": {"layer": 0, "heads": HEADS},
+        "beam_mask": {"count": 1},
+        "expand_beams": {"width": 2},
+        "reorder": {"rows": np.array([0, 1], "int32")},
+        "grown": {"count": 1},
+    }.get(function, {})
+    if function not in ("empty", "from_projections"):
+        nest = ("expand_beams", "reorder", "grown")
+        given = {"hypothesis" if function in nest else "cache": empty()} | given
+    for value in values:
+        with pytest.raises(ValueError) as error:
+            getattr(kv, function)(**(given | {name: value}))
+        message = str(error.value)
+        assert f"`{name}`" in message and "Received: " in message, message

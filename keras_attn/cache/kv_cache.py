@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
+from keras_attn import checks
 from keras_attn.backend import (
     KEY_SLOTS_AXIS,
     VALUE_SLOTS_AXIS,
@@ -15,6 +16,13 @@ from keras_attn.backend import (
     values_by_head,
     values_by_slot,
     write_rows,
+)
+from keras_attn.cache.arguments import (
+    check_count,
+    check_features,
+    check_layer,
+    check_projections,
+    check_size,
 )
 from keras_attn.ops import positions_from_mask
 
@@ -73,11 +81,15 @@ def empty(rows, length, layers, heads, key_dim, value_dim, dtype):
     Returns:
         `KVCache` with its cursor at 0 and all positions -1.
 
+    Raises:
+        ValueError: a size that is no integer or too large, or another dtype.
+
     Examples:
         >>> cache = keras_attn.cache.empty(2, 8, 3, 4, 16, 16, "float32")
         >>> keras_attn.cache.slots(cache), int(keras_attn.cache.sources(cache))
         (8, 2)
     """
+    check_size(rows, length, layers, heads, key_dim, value_dim, dtype)
     return KVCache(
         keys=tuple(
             no_keys(rows, heads, length, key_dim, dtype) for _ in range(layers)
@@ -103,6 +115,9 @@ def from_projections(keys, values, positions):
     Returns:
         `KVCache` in which all slots are written.
 
+    Raises:
+        ValueError: tensors of other shapes or dtypes.
+
     Examples:
         >>> keys, values = np.ones((2, 5, 4, 16)), np.ones((2, 5, 4, 8))
         >>> positions = np.array([[0, 1, 2, 3, 4], [0, 1, 2, -1, -1]], "int32")
@@ -112,6 +127,7 @@ def from_projections(keys, values, positions):
         >>> tuple(keys.shape), tuple(values.shape), int(cache.cursor)
         ((2, 5, 4, 16), (2, 5, 4, 8), 5)
     """
+    check_projections(keys, values, positions)
     length = ops.shape(positions)[1]
     return KVCache(
         tuple(map(keys_by_head, keys)),
@@ -136,6 +152,7 @@ def slots(cache):
         >>> keras_attn.cache.slots(keras_attn.cache.expand_beams(cache, 5))
         8
     """
+    _check(cache)
     return cache.positions.shape[1] // hypotheses(cache)
 
 
@@ -155,6 +172,7 @@ def sources(cache):
         >>> int(keras_attn.cache.sources(cache))
         2
     """
+    _check(cache)
     return ops.shape(cache.positions)[0]
 
 
@@ -171,6 +189,9 @@ def open_slots(cache, count, token_mask=None):
         The positions of the new tokens, int32 (R, T), -1 for padding, and the
         cache.
 
+    Raises:
+        ValueError: more tokens than slots, or a mask of another shape.
+
     Examples:
         >>> cache = keras_attn.cache.empty(2, 8, 1, 4, 16, 16, "float32")
         >>> there = np.array([[True, True, True], [True, True, False]])
@@ -178,6 +199,7 @@ def open_slots(cache, count, token_mask=None):
         >>> keras.ops.convert_to_numpy(positions).tolist()
         [[0, 1, 2], [0, 1, -1]]
     """
+    _check_open(cache, count, token_mask)
     width = hypotheses(cache)
     used = cache.positions >= 0
     if width > 1:
@@ -212,6 +234,9 @@ def append(cache, layer, keys, values):
     Returns:
         The cache.
 
+    Raises:
+        ValueError: no such layer, or other features than those of the cache.
+
     Examples:
         >>> cache = keras_attn.cache.empty(2, 8, 1, 4, 16, 16, "float32")
         >>> _, cache = keras_attn.cache.open_slots(cache, 1)
@@ -224,6 +249,7 @@ def append(cache, layer, keys, values):
         >>> keras.ops.convert_to_numpy(positions)[0].tolist()
         [0, -1, -1, -1, -1, -1, -1, -1]
     """
+    _check_features(cache, layer, keys, values)
     width = hypotheses(cache)
 
     def written(buffers, fresh, axis):
@@ -253,6 +279,8 @@ def close_slots(cache, count):
         >>> int(keras_attn.cache.close_slots(cache, 2).cursor)
         2
     """
+    _check(cache)
+    check_count("count", count, 0)
     return cache._replace(cursor=cache.cursor + count)
 
 
@@ -270,12 +298,24 @@ def read(cache, layer, heads):
     Returns:
         Float (B, k L, K, H), float (B, k L, K, W) and int32 (B, k L).
 
+    Raises:
+        ValueError: no such layer, or another number of heads.
+
     Examples:
         >>> cache = keras_attn.cache.empty(2, 8, 3, 4, 16, 32, "float32")
         >>> keys, values, positions = keras_attn.cache.read(cache, 1, 4)
         >>> tuple(keys.shape), tuple(values.shape), tuple(positions.shape)
         ((2, 8, 4, 16), (2, 8, 4, 32), (2, 8))
     """
+    _check(cache)
+    check_layer(layer, len(cache.keys))
+    checks.positive_int("heads", heads)
+    rows = cache.keys[layer].shape[0]
+    if rows is not None and rows % heads:
+        raise ValueError(
+            f"`heads` must divide the {rows} rows and heads of the cache. "
+            f"Received: heads={heads}"
+        )
     return (
         keys_by_slot(cache.keys[layer], heads),
         values_by_slot(cache.values[layer], heads),
@@ -302,6 +342,8 @@ def beam_mask(cache, count):
         >>> keras.ops.convert_to_numpy(seen)[0, 0].astype(int).tolist()
         [[1, 0, 1, 0], [0, 1, 0, 1]]
     """
+    _check(cache)
+    check_count("count", count, 0)
     if hypotheses(cache) == 1:
         return None
     return ops.repeat(_visible_slots(cache), count, axis=1)[:, None]
@@ -310,6 +352,45 @@ def beam_mask(cache, count):
 def hypotheses(cache):
     """Returns the number of hypotheses per source, k, an int."""
     return 1 if isinstance(cache.origins, tuple) else cache.origins.shape[1]
+
+
+def _check(cache):
+    """Raises ValueError unless `cache` is a `KVCache`."""
+    checks.instance("cache", cache, KVCache, "a `KVCache`")
+
+
+def _check_open(cache, count, token_mask):
+    length = slots(cache)
+    check_count("count", count)
+    if isinstance(count, int) and length is not None and count > length:
+        raise ValueError(
+            f"`count` must be at most {length}, the slots of the cache. "
+            f"Received: count={count}"
+        )
+    if token_mask is not None:
+        checks.tensor("token_mask", token_mask, "a bool tensor (R, T)")
+        expected = None, count if isinstance(count, int) else None
+        if not checks.fits(token_mask.shape, expected):
+            raise ValueError(
+                f"`token_mask` must be bool of shape (rows, {count}). "
+                f"Received: shape {tuple(token_mask.shape)}"
+            )
+
+
+def _check_features(cache, layer, keys, values):
+    _check(cache)
+    check_layer(layer, len(cache.keys))
+    for name, fresh, buffer, slots_axis in (
+        ("keys", keys, cache.keys[layer], KEY_SLOTS_AXIS),
+        ("values", values, cache.values[layer], VALUE_SLOTS_AXIS),
+    ):
+        # The axes of a buffer are the rows and heads, slots and features.
+        features = buffer.shape[3 - slots_axis]
+        rows = cache.positions.shape[0]
+        heads = None
+        if rows and buffer.shape[0] is not None:
+            heads = buffer.shape[0] // rows
+        check_features(name, fresh, (rows, None, heads, features))
 
 
 def _visible_slots(cache):

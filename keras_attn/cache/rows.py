@@ -1,8 +1,11 @@
 """Expands, reorders and grows nests of decoding state."""
 
+import numpy as np
 from keras import ops, tree
 
+from keras_attn import checks
 from keras_attn.backend import KEY_SLOTS_AXIS, VALUE_SLOTS_AXIS, gather_rows
+from keras_attn.cache.arguments import check_count
 from keras_attn.cache.kv_cache import KVCache, hypotheses, sources
 
 
@@ -18,12 +21,16 @@ def expand_beams(hypothesis, width):
         The nest with R = B k rows, those of a source adjacent; a `KVCache`
         keeps its B rows, with k L slots each.
 
+    Raises:
+        ValueError: a width below 1, or no nest of tensors.
+
     Examples:
         >>> tokens = keras.ops.convert_to_tensor([[5], [7]])
         >>> grown = keras_attn.cache.expand_beams({"tokens": tokens}, 3)
         >>> keras.ops.convert_to_numpy(grown["tokens"])[:, 0].tolist()
         [5, 5, 5, 7, 7, 7]
     """
+    check_count("width", width)
 
     def grown(part):
         if not isinstance(part, KVCache):
@@ -41,6 +48,7 @@ def expand_beams(hypothesis, width):
         )
 
     def repeated(tensor, axis):
+        checks.tensor("hypothesis", tensor, "a nest of tensors")
         if len(tensor.shape) == 0:
             return tensor
         # Not `ops.repeat`: on PyTorch it may return a view with stride 0
@@ -65,6 +73,10 @@ def reorder(hypothesis, rows):
     Returns:
         The nest with R' rows.
 
+    Raises:
+        ValueError: `rows` are not integers of rank 1, or `hypothesis` is no
+            nest of tensors.
+
     Examples:
         >>> tokens = keras.ops.convert_to_tensor([[5], [6], [7]])
         >>> rows = keras.ops.convert_to_tensor([2, 0, 0])
@@ -72,12 +84,18 @@ def reorder(hypothesis, rows):
         >>> keras.ops.convert_to_numpy(kept["tokens"])[:, 0].tolist()
         [7, 5, 5]
     """
+    checks.tensor("rows", rows, "an integer tensor (R',)")
+    checks.rank("rows", rows, 1)
+    checks.integers("rows", rows)
 
     def taken(part):
         if isinstance(part, KVCache):
             return _reordered(part, taken)
         if tree.is_nested(part):
             return None  # descends into the nest
+        checks.tensor("hypothesis", part, "a nest of tensors")
+        if isinstance(part, np.ndarray):
+            part = ops.convert_to_tensor(part)
         # `len`, because a known TensorFlow shape is truthy even if empty
         # (as of TensorFlow 2.21.0).
         scalar = len(part.shape) == 0
@@ -101,7 +119,7 @@ def grown(hypothesis, count):
         The nest.
 
     Raises:
-        ValueError: if `count` is negative.
+        ValueError: `count` is no integer, or negative.
 
     Examples:
         >>> cache = keras_attn.cache.empty(2, 8, 3, 4, 16, 16, "float32")
@@ -109,11 +127,8 @@ def grown(hypothesis, count):
         >>> keras_attn.cache.slots(cache), other
         (32, 'other')
     """
-    if count < 0:
-        raise ValueError(
-            "`count` must not be negative, since a cache cannot shrink. "
-            f"Received: count={count}"
-        )
+    # A cache cannot shrink.
+    check_count("count", count, 0)
 
     def grown(part):
         if not isinstance(part, KVCache):
