@@ -119,12 +119,56 @@ def test_half_precision_and_meta(name):
         assert parameter.dtype in (torch.float64, torch.int32, torch.int64)
 
 
-def test_a_half_model_computes():
-    name = "GPT"
+@pytest.mark.parametrize("name", MODELS)
+def test_a_half_model_computes(name):
     model, call = built(name)
-    expected = call(model)[0]
-    found = call(model.half())[0]
-    np.testing.assert_allclose(found, expected, atol=2e-2)
+    expected = call(model)
+    model.half()
+    assert model.dtype_policy.name == "float16"
+    dtypes = {weight.dtype for weight in model.weights}
+    assert dtypes - {"int32"} == {"float16"}
+    for one, two in zip(call(model), expected, strict=True):
+        np.testing.assert_allclose(one, two, atol=2e-2)
+    for one, two in zip(call(model.float()), expected, strict=True):
+        np.testing.assert_allclose(one, two, atol=2e-2)
+
+
+def test_a_half_model_generates():
+    """The captured step belongs to another dtype and is captured again."""
+    model = MODELS["GPT"][0]()
+    expected = model.generate([[5, 6]], 3).tokens
+    for method in (model.half, model.double, model.float):
+        np.testing.assert_array_equal(
+            method().generate([[5, 6]], 3).tokens, expected
+        )
+
+
+def test_a_compiled_model_is_moved():
+    model = MODELS["GPT"][0]()
+    model.compile("adam", "mse", metrics=["mae"])
+    x, y = np.int32([[5, 6, 7, 8]]), np.zeros((1, 4, 11), "float32")
+    model.fit(x, y, verbose=0)
+    model.half().fit(x, y, verbose=0)
+    for metric in model.metrics:
+        assert {v.value.dtype for v in metric.variables} == {torch.float32}
+    model.to("meta")
+    for metric in model.metrics:
+        assert {v.value.device.type for v in metric.variables} == {"meta"}
+
+
+@pytest.mark.parametrize("name", ["GPT", "RecurrentSeq2Seq"])
+def test_assigned_parameters_are_used(name):
+    model, call = built(name)
+    other, _ = built(name)
+    state = {k: v.clone() for k, v in changed(model).state_dict().items()}
+    # A sublayer that has been asked before sees the new parameters too.
+    assert len(list(other._layers[0].parameters()))
+    other.load_state_dict(state, assign=True)
+    for one, two in zip(call(model), call(other), strict=True):
+        np.testing.assert_array_equal(one, two)
+    values = {id(value) for value in other.parameters()}
+    for inner in other._layers:
+        assert {id(value) for value in inner.parameters()} <= values
 
 
 def test_distributed_data_parallel(tmp_path):
@@ -172,6 +216,18 @@ def test_weights_that_come_and_go():
     quantize(other)
     assert list(other.state_dict()) == names
     other.load_state_dict(model.state_dict(), strict=True)
+
+
+def test_tied_weights_have_one_name(tmp_path):
+    safetensors = pytest.importorskip("safetensors.torch")
+    model, call = built("Transformer")
+    changed(model)
+    path = tmp_path / "weights.safetensors"
+    safetensors.save_file(model.state_dict(), path)
+    other, _ = built("Transformer")
+    other.load_state_dict(safetensors.load_file(path), strict=True)
+    for one, two in zip(call(model), call(other), strict=True):
+        np.testing.assert_array_equal(one, two)
 
 
 def test_a_missing_weight_is_reported():

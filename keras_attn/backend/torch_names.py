@@ -24,6 +24,9 @@ class TorchNames:
     from this one to that of the weight: `_torch_params.block_0/self_attention/
     query/kernel`. Names that Keras numbers are numbered within their parent.
     Inner layers are no submodules, so that no weight is listed twice.
+
+    `half`, `to(dtype)` and the like also change the dtype policies of the
+    layers, which decide in which dtype they compute.
     """
 
     def _track_variables(self):
@@ -33,9 +36,7 @@ class TorchNames:
                 del self._modules[name]
                 # An ordinary attribute from here on.
                 self.__dict__[name] = module
-        self._torch_params = torch.nn.ParameterDict(
-            {name: variable.value for name, variable in variables.items()}
-        )
+        self._torch_params = _Parameters(self, variables)
         self.__dict__["_registered"] = _signature(self)
 
     def _register_weights(self):
@@ -70,7 +71,66 @@ class TorchNames:
         return super()._apply(*args, **kwargs)
 
 
-if keras.backend.backend() != "torch":
+if keras.backend.backend() == "torch":
+
+    class _Parameters(torch.nn.ParameterDict):
+        """The parameters of all variables of a layer."""
+
+        def __init__(self, layer, variables):
+            # The parameters themselves, without a cast. Private, as of
+            # Keras 3.15.1.
+            super().__init__({k: v._value for k, v in variables.items()})
+            # Not as attributes: the layer would become a submodule.
+            vars(self).update(_layer=layer, _variables=variables)
+
+        def _load_from_state_dict(self, *args, **kwargs):
+            super()._load_from_state_dict(*args, **kwargs)
+            # `load_state_dict(assign=True)` replaces the parameters.
+            self._update_variables()
+
+        def _apply(self, fn, recurse=True):
+            super()._apply(fn, recurse)
+            self._update_variables()
+            # Private: no public method lists nested layers, as of
+            # Keras 3.15.1.
+            for part in self._layer._flatten_layers():
+                _change_policy(part, fn)
+            for metric in getattr(self._layer, "metrics", ()):
+                for variable in metric.variables:
+                    value = variable.value
+                    # An integer, so that the dtype of the metric stays.
+                    probe = torch.empty(0, dtype=int, device=value.device)
+                    value = value.detach().to(fn(probe).device)
+                    # Private: see below.
+                    variable._value = torch.nn.Parameter(value, False)
+            return self
+
+        def _update_variables(self):
+            """Makes replaced parameters those of the variables."""
+            replaced = False
+            for name, variable in self._variables.items():
+                parameter = self[name]
+                # Private: `assign` copies into the old parameter, and the
+                # dtype has no setter, as of Keras 3.15.1.
+                replaced |= variable._value is not parameter
+                variable._value = parameter
+                variable._dtype = keras.backend.standardize_dtype(
+                    parameter.dtype
+                )
+            if replaced:
+                for part in self._layer._flatten_layers(include_self=False):
+                    # Keras registers its parameters again when asked.
+                    part._modules.pop(_WEIGHTS, None)
+
+    def _change_policy(layer, fn):
+        policy = layer.dtype_policy
+        before = torch.empty(0, dtype=getattr(torch, policy.variable_dtype))
+        after = keras.backend.standardize_dtype(fn(before).dtype)
+        if after != policy.variable_dtype:
+            mode = policy.quantization_mode
+            layer.dtype_policy = f"{mode}_from_{after}" if mode else after
+
+else:
 
     class TorchNames:
         """Does nothing on this backend."""
@@ -82,8 +142,10 @@ def _signature(layer):
     # as of Keras 3.15.1.
     found = [_WEIGHTS in layer._modules, len(layer._modules)]
     for part in layer._flatten_layers():
-        found += map(id, part._trainable_variables)
-        found += map(id, part._non_trainable_variables)
+        for variable in part._trainable_variables:
+            found += id(variable), id(variable._value)
+        for variable in part._non_trainable_variables:
+            found += id(variable), id(variable._value)
         found += map(id, part._seed_generators)
     return found
 
