@@ -16,8 +16,8 @@ class TorchNames:
     A Keras layer is a `torch.nn.Module`. Keras registers its weights with
     PyTorch when it is built or when `parameters()` is first called, so the
     `state_dict()` of a model that is built in its constructor lacks most of
-    them; and their names contain numbers that Keras counts per process (as of
-    Keras 3.15.1).
+    them; and their names contain numbers that Keras counts per process, all
+    as of Keras 3.15.1.
 
     With this mixin every weight is registered whenever PyTorch asks, once, as
     `_torch_params.<path>`, where the path consists of the names of the layers
@@ -31,6 +31,7 @@ class TorchNames:
 
     def _track_variables(self):
         variables = _variables_by_name(self)
+        # Private: `del` would delete the attribute too, as of PyTorch 2.13.0.
         for name, module in list(self._modules.items()):
             if isinstance(module, keras.layers.Layer):
                 del self._modules[name]
@@ -77,8 +78,7 @@ if keras.backend.backend() == "torch":
         """The parameters of all variables of a layer."""
 
         def __init__(self, layer, variables):
-            # The parameters themselves, without a cast. Private, as of
-            # Keras 3.15.1.
+            # Private: the parameters without a cast, as of Keras 3.15.1.
             super().__init__({k: v._value for k, v in variables.items()})
             # Not as attributes: the layer would become a submodule.
             vars(self).update(_layer=layer, _variables=variables)
@@ -91,8 +91,7 @@ if keras.backend.backend() == "torch":
         def _apply(self, fn, recurse=True):
             super()._apply(fn, recurse)
             self._update_variables()
-            # Private: no public method lists nested layers, as of
-            # Keras 3.15.1.
+            # Private: no public list of nested layers, as of Keras 3.15.1.
             for part in self._layer._flatten_layers():
                 _change_policy(part, fn)
             for metric in getattr(self._layer, "metrics", ()):
@@ -138,15 +137,13 @@ else:
 
 def _signature(layer):
     """Returns what changes when weights are added, removed or replaced."""
-    # Private: no public attribute lists these without a walk over all layers,
-    # as of Keras 3.15.1.
     found = [_WEIGHTS in layer._modules, len(layer._modules)]
     for part in layer._flatten_layers():
-        for variable in part._trainable_variables:
-            found += id(variable), id(variable._value)
-        for variable in part._non_trainable_variables:
-            found += id(variable), id(variable._value)
+        # Private: no public attribute lists a layer's own, as of Keras 3.15.1.
+        own = [*part._trainable_variables, *part._non_trainable_variables]
         found += map(id, part._seed_generators)
+        for variable in own:
+            found += id(variable), id(variable._value)
     return found
 
 
@@ -164,6 +161,7 @@ def _variables_by_name(layer):
                 name = _unnumbered(variable.name, "variable")
                 found[_unused(prefix + name, found)] = variable
         used = {}
+        # Private: the nested layers themselves, as of Keras 3.15.1.
         for child in part._layers:
             if id(child) not in seen:
                 seen.add(id(child))
