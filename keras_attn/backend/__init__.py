@@ -38,7 +38,9 @@ from keras_attn.backend.masking import (
 )
 from keras_attn.backend.no_gradients import no_gradients
 from keras_attn.backend.numeric_checks import nan_where
+from keras_attn.backend.owned_programs import OwnedPrograms, programs_of
 from keras_attn.backend.pretransposed import pretransposed
+from keras_attn.backend.python_state import PythonState
 from keras_attn.backend.randomness import random_state, set_random_state
 from keras_attn.backend.replicas import (
     divide_over_replicas,
@@ -58,6 +60,8 @@ __all__ = [
     "VALUE_SLOTS_AXIS",
     "Blocking",
     "Capturing",
+    "OwnedPrograms",
+    "PythonState",
     "TorchNames",
     "add_and_norm",
     "apply_dense",
@@ -91,6 +95,7 @@ __all__ = [
     "no_keys",
     "no_values",
     "pretransposed",
+    "programs_of",
     "random_state",
     "scan",
     "seeded_dropout",

@@ -7,10 +7,8 @@ import keras
 
 from keras_attn.backend.compiling import compiled
 
-_kept = weakref.WeakKeyDictionary()
 
-
-def cached_until_update(function, variables, owner, key):
+def cached_until_update(function, programs, key):
     """Calls a function of variables, or returns its cached result.
 
     JAX arrays are immutable: while the variables hold the same arrays, the
@@ -19,23 +17,28 @@ def cached_until_update(function, variables, owner, key):
 
     Args:
         function: takes nothing, returns a nest of tensors.
-        variables: list of `keras.Variable` that the function reads.
-        owner: object whose lifetime the cached result has; the function must
+        programs: `OwnedPrograms` of the object whose variables the function
+            reads and whose lifetime the cached result has; the function must
             not reference it.
-        key: hashable. Identifies the function among those of the owner.
+        key: hashable. Identifies the function among those of the object.
 
     Returns:
         What the function returns.
     """
+    variables = programs.variables
     if keras.backend.backend() != "jax":
-        return compiled(function, variables, owner, key)()
+        return compiled(function, variables, programs, key)()
     arrays = [variable.value for variable in variables]
-    kept = _kept.setdefault(owner, {})
-    known, made = kept.get(key, ((), None))
+    cached = programs.get(("cached", key), _Cached)
     # Weak references: the arrays of an earlier training step would take up
     # memory until the next call.
-    known = [reference() for reference in known]
+    known = [reference() for reference in cached.arrays]
     if len(known) != len(arrays) or not all(map(operator.is_, known, arrays)):
-        made = compiled(function, variables, owner, key)()
-        kept[key] = [weakref.ref(array) for array in arrays], made
-    return made
+        cached.result = compiled(function, variables, programs, key)()
+        cached.arrays = [weakref.ref(array) for array in arrays]
+    return cached.result
+
+
+class _Cached:
+    def __init__(self):
+        self.arrays, self.result = (), None

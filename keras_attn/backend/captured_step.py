@@ -1,8 +1,8 @@
 """Captures one step of a loop as a graph that runs without Keras's layers."""
 
+import functools
 import operator
 import threading
-import weakref
 
 import keras
 
@@ -18,7 +18,6 @@ from keras_attn.backend.capturing.tracing import trace
 if keras.backend.backend() == "torch":
     import torch
 
-_captures = weakref.WeakKeyDictionary()
 _lock = threading.RLock()
 
 
@@ -33,20 +32,16 @@ class Capturing:
     unchanged.
 
     A run uses the weights that the variables hold at its first step, including
-    every earlier `assign`, training step or load. A layer that is quantized or
-    gets LoRA or another dtype policy is captured again. Any other Python state,
-    such as an attribute of a layer, is fixed by the first capture, as in any
-    compiled program.
+    every earlier `assign`, training step or load. If a Python attribute has
+    changed, such as one of a layer, the function is captured again.
 
     Args:
-        owner: object whose lifetime the graphs have.
-        variables: list of `keras.Variable` that the functions read.
+        programs: `OwnedPrograms` of the object that the functions read, whose
+            lifetime the graphs have.
     """
 
-    def __init__(self, owner, variables):
-        self.owner = owner
-        self.variables = variables
-        self.signature = None
+    def __init__(self, programs):
+        self.programs = programs
 
     def step(self, function, key, way="captured", fixed=0):
         """Prepares one step function.
@@ -56,7 +51,7 @@ class Capturing:
 
         Args:
             function: takes nests of tensors, returns a nest of tensors.
-            key: hashable. Identifies the function among those of the owner.
+            key: hashable. Identifies the function among those of the object.
             way: `"captured"`; `"compiled"`: the graph is compiled by
                 `torch.compile`, which takes a minute and needs a C++ compiler
                 (as of PyTorch 2.13.0);
@@ -76,34 +71,18 @@ class Capturing:
         """
         if keras.backend.backend() != "torch" or way == "plain":
             return function
-        if self.signature is None:
-            self.signature = _signature(self.owner, self.variables)
-        captures = _captures_of(
-            self.owner, (way, key), self.signature, self.variables
-        )
-        return _Run(function, self.variables, captures, _MAKERS[way], fixed)
-
-
-class _Captures:
-    """Graphs of one function, valid while its variables are the same.
-
-    Args:
-        signature: tuple. What a graph depends on besides its arguments.
-        variables: list of `keras.Variable`. Referenced, because the `id` of a
-            freed variable could be reused.
-    """
-
-    def __init__(self, signature, variables):
-        self.signature = signature
-        self.variables = list(variables)
-        self.graphs = {}
+        programs = self.programs
+        with _lock:
+            graphs = programs.get((way, key), dict)
+        trace = programs.traced(functools.partial(_trace, function))
+        return _Run(programs.variables, trace, graphs, _MAKERS[way], fixed)
 
 
 class _Run:
-    def __init__(self, function, variables, captures, make, fixed):
-        self.function = function
+    def __init__(self, variables, trace, graphs, make, fixed):
         self.variables = variables
-        self.captures = captures
+        self.trace = trace
+        self.graphs = graphs
         self.make = make
         self.fixed = fixed
         self.given = ()
@@ -154,37 +133,41 @@ class _Run:
         kinds = tuple(map(_kind, leaves))
         key = structure(args), kinds, self.fixed, _autocast()
         with _lock:
-            graph = self.captures.graphs.get(key)
+            graph = self.graphs.get(key)
             if graph is None:
                 graph = self._capture(args, leaves, len(given))
-                self.captures.graphs[key] = graph
+                self.graphs[key] = graph
         bind, pack = graph
         values = [variable.value for variable in self.variables]
         return bind(*values, *given), pack
 
     def _capture(self, args, leaves, given):
-        function = self.function
-        name = getattr(function, "__qualname__", type(function).__name__)
-        name = f"`{name}`"
-        for leaf in leaves:
-            if not isinstance(leaf, torch.Tensor):
-                raise RuntimeError(
-                    f"{name} must be given nests of tensors, to be captured. "
-                    f"Received: {type(leaf).__name__}"
-                )
-        pack = packer(args)
-        results = None
-
-        def flat(*leaves):
-            nonlocal results
-            results = function(*pack(leaves))
-            return flattener(results)(results)
-
-        module = trace(flat, self.variables, leaves, name)
+        module, pack = self.trace(self.variables, args, leaves)
         simplify(module.graph)
         first = len(self.variables)
         moving = range(first, first + len(leaves) - given)
-        return self.make(module, moving), packer(results)
+        return self.make(module, moving), pack
+
+
+def _trace(function, variables, args, leaves):
+    """Returns the graph of a call, and a function that packs its results."""
+    name = getattr(function, "__qualname__", type(function).__name__)
+    name = f"`{name}`"
+    for leaf in leaves:
+        if not isinstance(leaf, torch.Tensor):
+            raise RuntimeError(
+                f"{name} must be given nests of tensors, to be captured. "
+                f"Received: {type(leaf).__name__}"
+            )
+    pack = packer(args)
+    results = None
+
+    def flat(*leaves):
+        nonlocal results
+        results = function(*pack(leaves))
+        return flattener(results)(results)
+
+    return trace(flat, variables, leaves, name), packer(results)
 
 
 def _compile(module, moving):
@@ -201,31 +184,6 @@ def _compile(module, moving):
 
 
 _MAKERS = {"captured": generate_step, "compiled": _compile}
-
-
-def _captures_of(owner, key, signature, variables):
-    with _lock:
-        kept = _captures.setdefault(owner, {})
-        if key not in kept or kept[key].signature != signature:
-            kept[key] = _Captures(signature, variables)
-        return kept[key]
-
-
-def _signature(owner, variables):
-    return (
-        tuple((id(v), v.dtype, v.value.device) for v in variables),
-        _policies(owner),
-    )
-
-
-def _policies(owner):
-    if not isinstance(owner, keras.Layer):
-        return ()
-    # Private: no public method lists nested layers, as of Keras 3.15.1.
-    return tuple(
-        (layer.dtype_policy.name, layer.dtype_policy.quantization_mode)
-        for layer in owner._flatten_layers()
-    )
 
 
 def _kind(leaf):

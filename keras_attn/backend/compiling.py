@@ -1,7 +1,5 @@
 """Compiles a function of tensors for inference."""
 
-import weakref
-
 import keras
 
 from keras_attn.backend.numeric_checks import without_numeric_checks
@@ -14,10 +12,8 @@ elif name == "jax":
 elif name == "tensorflow":
     import tensorflow as tf
 
-_programs = weakref.WeakKeyDictionary()
 
-
-def compiled(function, variables, owner=None, key=None):
+def compiled(function, variables, programs=None, key=None):
     """Compiles `function` for inference, once per input shape.
 
     On JAX, variables are passed to the program as arguments: in a closure their
@@ -28,23 +24,21 @@ def compiled(function, variables, owner=None, key=None):
     Args:
         function: takes a nest of tensors, returns a nest of tensors.
         variables: list of `keras.Variable` that the function reads.
-        owner: object whose lifetime the cached program has, while these are
-            its variables; the function must not reference it. Default None: the
-            program is not cached.
-        key: hashable. Identifies the function among those of the owner.
+        programs: `OwnedPrograms` of the object that the function reads, whose
+            lifetime the program has; the function must not reference it.
+            Default None: the program is not cached.
+        key: hashable. Identifies the function among those of the object.
 
     Returns:
         A callable with the arguments and results of `function`.
     """
     if name == "torch":
         return torch.inference_mode()(function)
-    if owner is None:
+    if programs is None:
         return _compiled(function, variables)
-    kept = _programs.setdefault(owner, {})
-    key = key, tuple((id(v), v.dtype) for v in variables)
-    if key not in kept:
-        kept[key] = _compiled(function, variables)
-    return kept[key]
+    return programs.get(
+        key, lambda: _compiled(programs.traced(function), variables)
+    )
 
 
 def _compiled(function, variables):

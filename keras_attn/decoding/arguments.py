@@ -1,5 +1,7 @@
 """Checks of the arguments of `generate` and `stream`."""
 
+import copy
+
 import keras
 import numpy as np
 
@@ -27,9 +29,9 @@ def search_arguments(model, inputs, max_new_tokens, strategy, prefix):
         prefix: as for `generate`.
 
     Returns:
-        The strategy, and the arrays of a search, with one row per source:
-        inputs (ragged rows as an object array); prefix, int32 (B, L) or None;
-        and what the strategy's `draw_uniforms` returns.
+        A copy of the strategy, and the arrays of a search, with one row per
+        source: inputs (ragged rows as an object array); prefix, int32 (B, L) or
+        None; and what the strategy's `draw_uniforms` returns.
 
     Raises:
         ValueError: an invalid strategy, invalid inputs or an invalid prefix.
@@ -37,11 +39,10 @@ def search_arguments(model, inputs, max_new_tokens, strategy, prefix):
     strategy = _strategy(strategy, max_new_tokens)
     inputs = _arrays(inputs, fill_id(model))
     count = len(keras.tree.flatten(inputs)[0])
-    return strategy, (
-        inputs,
-        forced_prefix(prefix, count, max_new_tokens, model),
-        strategy.draw_uniforms(inputs, max_new_tokens, fill_id(model)),
-    )
+    prefix = forced_prefix(prefix, count, max_new_tokens, model)
+    uniforms = strategy.draw_uniforms(inputs, max_new_tokens, fill_id(model))
+    # A copy: programs keep it, and are compiled for further shapes later.
+    return copy.copy(strategy), (inputs, prefix, uniforms)
 
 
 def _strategy(strategy, max_new_tokens):

@@ -5,9 +5,9 @@ import weakref
 import keras
 
 from keras_attn import checks
-from keras_attn.backend import compiled
+from keras_attn.backend import compiled, programs_of
 from keras_attn.decoding.arguments import search_arguments
-from keras_attn.decoding.loop import run
+from keras_attn.decoding.loop import Search, run
 from keras_attn.decoding.prepared_weights import prepared_weights
 from keras_attn.decoding.progress import progress
 from keras_attn.decoding.protocol import Decoded, fill_id
@@ -96,11 +96,11 @@ def generate(
     batches = row_batches(arguments[0], size)
     # Once: Keras collects them layer by layer, which takes as long as a step
     # (as of Keras 3.15.1).
-    variables = model.variables
-    search = _program(model, variables, strategy, max_new_tokens)
+    programs = programs_of(model, model.variables)
+    search = _search_program(model, programs, strategy, max_new_tokens)
     if return_weights:
-        align = _program(model, variables, None, max_new_tokens)
-    weights = prepared_weights(model, variables)
+        align = _align_program(model, programs)
+    weights = prepared_weights(model, programs)
     limit = getattr(model, "max_sequence_length", None)
     show = progress(verbose, count, len(batches))
     parts = []
@@ -119,25 +119,33 @@ def generate(
     return decoded
 
 
-def _program(model, variables, strategy, max_new_tokens):
-    """Returns the compiled program of a search.
-
-    With `strategy=None`, that of the alignment of its results.
-    """
-    config = repr(strategy and strategy.program_config())
-    key = type(strategy), config, max_new_tokens
-    owner = model
-    # A proxy: the program would keep its owner alive forever.
-    model = weakref.proxy(model)
+def _search_program(model, programs, strategy, max_new_tokens):
+    """Returns the compiled program of a search."""
+    # Proxies: the program would keep its owner alive forever.
+    model, kept = weakref.proxy(model), weakref.proxy(programs)
+    key = Search(strategy, model, max_new_tokens).key("search")
 
     def search(inputs, prefix, uniforms, weights):
         found = run(
-            strategy, model, inputs, max_new_tokens, prefix, uniforms, weights
+            strategy,
+            model,
+            inputs,
+            max_new_tokens,
+            prefix,
+            uniforms,
+            weights,
+            kept,
         )
         return tuple(found[:3])
+
+    return compiled(search, programs.variables, programs, key)
+
+
+def _align_program(model, programs):
+    """Returns the compiled program of the alignment of a search's results."""
+    model = weakref.proxy(model)
 
     def align(inputs, tokens, scores, lengths):
         return model.align(inputs, tokens, lengths)
 
-    function = align if strategy is None else search
-    return compiled(function, variables, owner, key)
+    return compiled(align, programs.variables, programs, "align")

@@ -6,7 +6,12 @@ from keras import ops
 
 from keras_attn import cache as kv
 from keras_attn import checks
-from keras_attn.backend import Capturing, while_loop
+from keras_attn.backend import (
+    Capturing,
+    PythonState,
+    programs_of,
+    while_loop,
+)
 from keras_attn.decoding.protocol import fill_id, id_or_none
 
 FIRST_LENGTH = 64
@@ -99,11 +104,13 @@ class Search:
         model: object that implements the decoding protocol.
         max_new_tokens: int. L, maximum number of generated tokens, end
             included.
+        programs: `OwnedPrograms` of the model. Default None: looked up.
     """
 
-    def __init__(self, strategy, model, max_new_tokens):
+    def __init__(self, strategy, model, max_new_tokens, programs=None):
         self.strategy = strategy
         self.model = model
+        self.programs = programs
         self.spec = SearchSpec(
             max_new_tokens,
             fill_id(model),
@@ -221,9 +228,10 @@ class Search:
         model = self.model
         mode = getattr(model, "torch_steps", "captured")
         checks.choice("torch_steps", mode, ("captured", "compiled", "plain"))
-        # `model` may be a proxy; this is the model itself.
-        owner = getattr(model.decode_step, "__self__", model)
-        capturing = Capturing(owner, model.variables)
+        programs = self.programs
+        if programs is None:
+            programs = programs_of(model, model.variables)
+        capturing = Capturing(programs)
         # `start` runs once: compiling it would not pay off.
         once = "plain" if mode == "plain" else "captured"
         return (
@@ -232,13 +240,36 @@ class Search:
         )
 
     def key(self, name):
-        """Returns a hashable key of all that a step function depends on."""
-        strategy = self.strategy
-        config = repr(strategy.program_config())
-        return name, type(strategy), config, self.spec
+        """Returns a hashable key of all that a step function depends on.
+
+        Except the model's attributes, for which `OwnedPrograms` is responsible.
+        """
+        return name, _read_by_programs(self.strategy), self.spec
 
 
-def run(strategy, model, inputs, max_new_tokens, prefix, uniforms, weights):
+def _read_by_programs(strategy):
+    """Returns the state of a strategy, as far as its programs read it."""
+    config = strategy.get_config()
+    others = {
+        name: value
+        for name, value in vars(strategy).items()
+        if name not in config
+    }
+    read = object.__new__(type(strategy))
+    vars(read).update(others | strategy.program_config())
+    return PythonState(read)
+
+
+def run(
+    strategy,
+    model,
+    inputs,
+    max_new_tokens,
+    prefix,
+    uniforms,
+    weights,
+    programs=None,
+):
     """Decodes until no sequence is active, as a function of tensors.
 
     Args:
@@ -250,11 +281,12 @@ def run(strategy, model, inputs, max_new_tokens, prefix, uniforms, weights):
         prefix: int32 (B, L), or None.
         uniforms: what `draw_uniforms` returned, as a tensor, or None.
         weights: what `prepared_weights` returned, or ().
+        programs: as for `Search`. Default None.
 
     Returns:
         `Decoded` of tensors.
     """
-    search = Search(strategy, model, max_new_tokens)
+    search = Search(strategy, model, max_new_tokens, programs)
     start, step_fn = search.captured(search.step)
     loop, memory = start(inputs)
     constants = LoopConstants(memory, prefix, uniforms, weights)

@@ -5,17 +5,17 @@ import weakref
 from keras_attn.backend import cached_until_update
 
 
-def prepared_weights(model, variables):
+def prepared_weights(model, programs):
     """Returns the model's `prepare_weights()`, or () if it has none.
 
     Args:
         model: object that implements the decoding protocol.
-        variables: list, its variables.
+        programs: its `OwnedPrograms`.
     """
     if not hasattr(model, "prepare_weights"):
         return ()
     # A proxy: the cached weights would keep their owner alive forever.
-    owner, model = model, weakref.proxy(model)
+    model = weakref.proxy(model)
     return cached_until_update(
-        lambda: model.prepare_weights(), variables, owner, "prepared_weights"
+        lambda: model.prepare_weights(), programs, "prepared_weights"
     )

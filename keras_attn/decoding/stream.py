@@ -7,7 +7,7 @@ import keras
 import numpy as np
 
 from keras_attn import checks
-from keras_attn.backend import compiled
+from keras_attn.backend import compiled, programs_of
 from keras_attn.decoding.arguments import search_arguments
 from keras_attn.decoding.loop import LoopConstants, Search
 from keras_attn.decoding.prepared_weights import prepared_weights
@@ -85,25 +85,27 @@ def stream(model, inputs, max_new_tokens, strategy, prefix=None):
     count = len(keras.tree.flatten(arguments[0])[0])
     limit = getattr(model, "max_sequence_length", None)
     arguments = taken(arguments, np.arange(count), fill_id(model), limit)
-    # A proxy: the programs would keep the model alive.
-    search = Search(strategy, weakref.proxy(model), max_new_tokens)
-    variables = model.variables
+    programs = programs_of(model, model.variables)
+    # Proxies: the programs would keep the model alive.
+    search = Search(
+        strategy, weakref.proxy(model), max_new_tokens, weakref.proxy(programs)
+    )
     start, step_fn = (
-        compiled(function, variables, model, search.key(name))
+        compiled(function, programs.variables, programs, search.key(name))
         for name, function in zip(
             ("start", "step_and_read"),
             search.captured(search.step_and_read),
             strict=True,
         )
     )
-    return _steps(model, variables, search, start, step_fn, *arguments)
+    return _steps(model, programs, search, start, step_fn, *arguments)
 
 
-def _steps(model, variables, search, start, step_fn, inputs, prefix, uniforms):
+def _steps(model, programs, search, start, step_fn, inputs, prefix, uniforms):
     spec = search.spec
     loop, memory = start(inputs)
     constants = LoopConstants(
-        memory, prefix, uniforms, prepared_weights(model, variables)
+        memory, prefix, uniforms, prepared_weights(model, programs)
     )
     step = 0
     lengths = search.lengths()

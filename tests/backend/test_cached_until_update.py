@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_attn.backend import cached_until_update
+from keras_attn.backend import cached_until_update, programs_of
 from tests.helpers.ops_cases import assert_close, normal, values
 
 ON_JAX = keras.backend.backend() == "jax"
@@ -33,7 +33,7 @@ def test_assign_updates_result(variables, changed):
     for _ in range(2):
         for _ in range(2):
             made = cached_until_update(
-                doubled(variables), variables, owner, "key"
+                doubled(variables), programs_of(owner, variables), "key"
             )
             first, second = map(values, variables)
             assert_close(values(made["sum"]), 2 * first + second)
@@ -46,7 +46,9 @@ def test_result_is_cached_while_variables_are_unchanged(variables):
     owner, other = Owner(), Owner()
 
     def made(owner, key):
-        return cached_until_update(doubled(variables), variables, owner, key)
+        return cached_until_update(
+            doubled(variables), programs_of(owner, variables), key
+        )
 
     first = made(owner, "key")["sum"]
     assert made(owner, "key")["sum"] is first
@@ -61,7 +63,9 @@ def test_references_neither_old_values_nor_owner(variables):
     if ON_JAX:
         before = weakref.ref(variables[0].value)
     reference = weakref.ref(owner)
-    cached_until_update(doubled(variables), variables, owner, "key")
+    cached_until_update(
+        doubled(variables), programs_of(owner, variables), "key"
+    )
     variables[0].assign(np.ones((2, 3)))
     gc.collect()
     if ON_JAX:
@@ -75,7 +79,9 @@ def test_changed_variable_list_updates_result(variables):
     owner = Owner()
     for count in (2, 1, 2):
         some = variables[:count]
-        made = cached_until_update(summed(some), some, owner, "key")
+        made = cached_until_update(
+            summed(some), programs_of(owner, some), "key"
+        )
         assert_close(values(made), sum(values(v).sum() for v in some), 1e-5)
 
 

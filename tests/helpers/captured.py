@@ -2,7 +2,7 @@
 
 import types
 
-from keras_attn.backend import Capturing
+from keras_attn.backend import Capturing, programs_of
 
 
 def captured_step(function, variables, fixed=0):
@@ -10,4 +10,6 @@ def captured_step(function, variables, fixed=0):
     owner, key = function, None
     if isinstance(function, types.MethodType):
         owner, key = function.__self__, function.__func__
-    return Capturing(owner, variables).step(function, key, fixed=fixed)
+    return Capturing(programs_of(owner, variables)).step(
+        function, key, fixed=fixed
+    )
