@@ -51,6 +51,7 @@ class Constraints(NamedTuple):
         ids = np.arange(log_probs.shape[-1])
         forbidden = ops.convert_to_tensor(self._never(ids))
         if self.min_new_tokens > 1:
+            self._check_early(ids)
             early = ops.less(step + 1, self.min_new_tokens)
             forbidden = forbidden | (
                 ops.convert_to_tensor(ids == self.end_id) & early
@@ -84,3 +85,12 @@ class Constraints(NamedTuple):
                 f"pad and start. Received: all of [0, {len(ids)})"
             )
         return forbidden
+
+    def _check_early(self, ids):
+        if (self._never(ids) | (ids == self.end_id)).all():
+            raise ValueError(
+                "`suppress_tokens` must leave a token besides the end token if "
+                "`min_new_tokens` is above 1. Received: "
+                f"min_new_tokens={self.min_new_tokens} and all other ids of "
+                f"[0, {len(ids)})"
+            )

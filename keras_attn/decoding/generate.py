@@ -7,7 +7,7 @@ import keras
 from keras_attn import checks
 from keras_attn.backend import compiled, programs_of
 from keras_attn.decoding.arguments import search_arguments
-from keras_attn.decoding.loop import Search, run
+from keras_attn.decoding.loop import Search, check_numbers, run
 from keras_attn.decoding.prepared_weights import prepared_weights
 from keras_attn.decoding.progress import progress
 from keras_attn.decoding.protocol import Decoded, fill_id
@@ -65,8 +65,10 @@ def generate(
 
     Raises:
         ValueError: arguments out of range, no rows, arrays with different
-            numbers of rows, an unknown strategy, an invalid prefix, or
-            `return_weights` with a model without `align`.
+            numbers of rows, an unknown strategy, an invalid prefix,
+            `return_weights` with a model without `align`, or a model that
+            returns NaN or infinite logits; the message names the first such
+            step, from 1.
         RuntimeError: inside `capture_weights`.
 
     Examples:
@@ -106,10 +108,11 @@ def generate(
     parts = []
     for chosen in batches:
         batch = taken(arguments, chosen, fill_id(model), limit)
-        decoded = search(*batch, weights)
+        *decoded, failed_step = search(*batch, weights)
         if return_weights:
-            decoded = (*decoded, align(batch[0], *decoded))
+            decoded.append(align(batch[0], *decoded))
         parts.append([keras.ops.convert_to_numpy(x) for x in decoded])
+        check_numbers(keras.ops.convert_to_numpy(failed_step))
         show(min(len(parts) * size, count))
     decoded = Decoded(*in_order(parts, batches, count))
     ragged = [leaf for leaf in leaves if leaf.dtype == object]
@@ -126,7 +129,7 @@ def _search_program(model, programs, strategy, max_new_tokens):
     key = Search(strategy, model, max_new_tokens).key("search")
 
     def search(inputs, prefix, uniforms, weights):
-        found = run(
+        return run(
             strategy,
             model,
             inputs,
@@ -136,7 +139,6 @@ def _search_program(model, programs, strategy, max_new_tokens):
             weights,
             kept,
         )
-        return tuple(found[:3])
 
     return compiled(search, programs.variables, programs, key)
 

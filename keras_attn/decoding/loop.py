@@ -62,6 +62,8 @@ class Loop(NamedTuple):
     Args:
         step: int32 (), the number of tokens generated so far.
         going: bool (), whether any sequence is still extended.
+        failed_step: int32 (), the first step in which a sequence had a
+            distribution of NaN, from 1; 0 if there is none.
         state: `DecodingState` without `memory` and `weights`, with the `tokens`
             of the next step.
         search_state: nest of tensors, the strategy's state.
@@ -69,6 +71,7 @@ class Loop(NamedTuple):
 
     step: Any
     going: Any
+    failed_step: Any
     state: Any
     search_state: Any
 
@@ -147,9 +150,11 @@ class Search:
                 hypothesis, tokens = kv.reorder(parts, rows)
             state = state._replace(hypothesis=hypothesis, tokens=tokens)
         search_state = self.strategy.init_state(sources, length, self.spec)
-        step, going = ops.zeros((), "int32"), ops.ones((), "bool")
+        # Two tensors: captured steps write in place.
+        step, failed_step = (ops.zeros((), "int32") for _ in range(2))
+        going = ops.ones((), "bool")
         memory, state = state.memory, state._replace(memory=(), weights=())
-        return Loop(step, going, state, search_state), memory
+        return Loop(step, going, failed_step, state, search_state), memory
 
     def lengthened(self, loop, present, length):
         """Returns a loop with slots for `length` tokens instead of `present`.
@@ -185,8 +190,11 @@ class Search:
         rows, size = log_probs.shape
         sources = rows // width
         log_probs = ops.reshape(log_probs, (sources, width, size))
+        active = strategy.is_active(loop.search_state)
+        # If one logit is NaN or inf, or all are -inf, they are all NaN.
+        failed = ops.any(ops.logical_and(active, ops.isnan(log_probs[..., 0])))
         allowed = strategy.constraints(self.spec, constants.prefix).allow(
-            log_probs, loop.step, strategy.is_active(loop.search_state)
+            log_probs, loop.step, active
         )
         choice = strategy.choose(
             loop.search_state, loop.step, allowed, constants.uniforms, self.spec
@@ -200,7 +208,12 @@ class Search:
         tokens = ops.reshape(choice.tokens, (-1, 1))
         state = state._replace(memory=(), tokens=tokens, weights=())
         going = ops.any(strategy.is_active(choice.search_state))
-        return Loop(loop.step + 1, going, state, choice.search_state)
+        going = ops.logical_and(going, ops.logical_not(failed))
+        step = loop.step + 1
+        # The loop ends with the first failure, and may run on for some steps.
+        first = ops.logical_and(failed, ops.equal(loop.failed_step, 0))
+        failed_step = ops.where(first, step, loop.failed_step)
+        return Loop(step, going, failed_step, state, choice.search_state)
 
     def step_and_read(self, loop, constants):
         """Adds one token and returns the results so far.
@@ -284,7 +297,7 @@ def run(
         programs: as for `Search`. Default None.
 
     Returns:
-        `Decoded` of tensors.
+        Tokens, scores and lengths of `Decoded`, and `Loop.failed_step`.
     """
     search = Search(strategy, model, max_new_tokens, programs)
     start, step_fn = search.captured(search.step)
@@ -299,17 +312,36 @@ def run(
             lengths[0] - reached,
         )
         if len(lengths) == 1:
-            return loop.search_state
+            return loop.search_state, loop.failed_step
         # A finished search needs no larger caches.
         return ops.cond(
             loop.going,
             lambda: rest(
                 search.lengthened(loop, *lengths[:2]), lengths[0], lengths[1:]
             ),
-            lambda: strategy.grow_state(
-                loop.search_state, max_new_tokens, search.spec
+            lambda: (
+                strategy.grow_state(
+                    loop.search_state, max_new_tokens, search.spec
+                ),
+                loop.failed_step,
             ),
         )
 
-    search_state = rest(loop, 0, search.lengths())
-    return strategy.finalize(search_state, search.spec)
+    search_state, failed_step = rest(loop, 0, search.lengths())
+    found = strategy.finalize(search_state, search.spec)
+    return (*found[:3], failed_step)
+
+
+def check_numbers(failed_step):
+    """Raises ValueError if a search has failed in a step.
+
+    Args:
+        failed_step: int, or an array (); 0 if none has.
+    """
+    if failed_step:
+        raise ValueError(
+            "`model` must return logits that are numbers, below infinity, some "
+            "above -infinity. Received: NaN or infinite logits in step "
+            f"{int(failed_step)} of the search (the first step is 1). NaN or "
+            "infinite weights are a common cause"
+        )

@@ -31,7 +31,8 @@ class Sampling(SingleSequenceStrategy):
     they were drawn.
 
     Args:
-        temperature: float > 0. Values below 1 sharpen the distribution.
+        temperature: float > 0, at least 1.2e-38. Values below 1 sharpen the
+            distribution.
         top_k: int >= 1, or None: all tokens.
         top_p: float in (0, 1], or None: the same as 1, all tokens.
         seed: int >= 0. None: a new seed for every call, from Python's `random`,
@@ -67,9 +68,13 @@ class Sampling(SingleSequenceStrategy):
         super().__init__(
             suppress_tokens=suppress_tokens, min_new_tokens=min_new_tokens
         )
-        if not real(temperature) or not 0 < temperature < float("inf"):
+        # Not the smallest ones, which compiled programs round to 0.
+        numbers = np.finfo("float32")
+        least, most = float(numbers.tiny), float(numbers.max)
+        if not real(temperature) or not least <= temperature <= most:
             raise ValueError(
-                "`temperature` must be a finite number above 0. "
+                "`temperature` must be a finite number above 0 that float32 "
+                f"can hold, at least {least:.1e}. "
                 f"Received: temperature={temperature!r}"
             )
         if top_k is not None:

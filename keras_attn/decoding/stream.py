@@ -9,7 +9,7 @@ import numpy as np
 from keras_attn import checks
 from keras_attn.backend import compiled, programs_of
 from keras_attn.decoding.arguments import search_arguments
-from keras_attn.decoding.loop import LoopConstants, Search
+from keras_attn.decoding.loop import LoopConstants, Search, check_numbers
 from keras_attn.decoding.prepared_weights import prepared_weights
 from keras_attn.decoding.protocol import fill_id
 from keras_attn.decoding.row_batches import taken
@@ -64,7 +64,8 @@ def stream(model, inputs, max_new_tokens, strategy, prefix=None):
         requested.
 
     Raises:
-        ValueError: as for `generate`, at the call and not at the first item.
+        ValueError: as for `generate`, at the call and not at the first item;
+            for NaN or infinite logits, instead of the item of that step.
         RuntimeError: inside `capture_weights`.
 
     Examples:
@@ -115,9 +116,10 @@ def _steps(model, programs, search, start, step_fn, inputs, prefix, uniforms):
         while step < length:
             loop, found, active = step_fn(loop, constants)
             step += 1
-            going, found, active = keras.tree.map_structure(
-                _array, (loop.going, found, active)
+            going, failed_step, found, active = keras.tree.map_structure(
+                _array, (loop.going, loop.failed_step, found, active)
             )
+            check_numbers(failed_step)
             tokens, live_tokens = (
                 np.pad(tokens, extra, constant_values=spec.pad_id)
                 for tokens in (found[0], active.tokens)

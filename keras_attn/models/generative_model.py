@@ -118,8 +118,8 @@ class GenerativeModel(CheckedModel):
             with `return_weights`, weights (B, t, M, N, L, S) of M layers.
 
         Raises:
-            ValueError: invalid ids, a row without tokens, or lengths past the
-                learned position table.
+            ValueError: invalid ids, a row without tokens, lengths past the
+                learned position table, or NaN or infinite logits in a step.
         """
         rows, prefix = self._sources_and_prefix(inputs, max_new_tokens, prefix)
         decoded = generate(
@@ -157,7 +157,8 @@ class GenerativeModel(CheckedModel):
             tokens, scores and lengths that `generate` returns.
 
         Raises:
-            ValueError: as for `generate`, before the first step.
+            ValueError: as for `generate`, before the first step; for NaN or
+                infinite logits, in that step.
 
         Examples:
             >>> model = keras_attn.models.Transformer(

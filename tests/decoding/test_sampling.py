@@ -153,6 +153,8 @@ def test_random_streams_depend_on_rows_only():
     [
         ({"temperature": 0}, "`temperature` must be a finite.*=0"),
         ({"temperature": float("inf")}, "`temperature` must be a finite.*=inf"),
+        ({"temperature": 1e-46}, "`temperature` must be.*float32.*=1e-46"),
+        ({"temperature": 1e39}, r"`temperature` must be.*float32.*=1e\+39"),
         ({"top_k": 0}, "`top_k` must be a positive integer.*=0"),
         ({"top_p": 0.0}, r"`top_p` must be a number in \(0, 1\].*=0.0"),
         ({"top_p": 1.5}, "`top_p` must be.*=1.5"),
