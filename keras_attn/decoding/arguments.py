@@ -11,13 +11,31 @@ from keras_attn.decoding.greedy_search import GreedySearch
 from keras_attn.decoding.prefix import forced_prefix
 from keras_attn.decoding.protocol import fill_id
 from keras_attn.decoding.sampling import Sampling
-from keras_attn.decoding.strategy import Strategy
-from keras_attn.decoding.token_rows import are_token_rows, token_rows
+from keras_attn.decoding.strategy import Strategy, check_methods, whole
+from keras_attn.decoding.token_rows import (
+    are_token_rows,
+    check_form,
+    token_rows,
+)
 
+# Tokens of all sequences of a batch: 1 GiB.
+_MOST_TOKENS = 2**28
+# Cache slots that the hypotheses of a batch mask for each other: 8 GiB.
+_MOST_MASKED_SLOTS = 2**33
+
+_IDS = "pad_id", "start_id", "end_id"
 _BY_NAME = {"greedy": GreedySearch, "beam": BeamSearch, "sample": Sampling}
 
 
-def search_arguments(model, inputs, max_new_tokens, strategy, prefix):
+def check_length(max_new_tokens):
+    """Returns `max_new_tokens` if it is possible, else raises ValueError."""
+    checks.positive_int("max_new_tokens", max_new_tokens)
+    return checks.integer("max_new_tokens", max_new_tokens, 1, _MOST_TOKENS)
+
+
+def search_arguments(
+    model, inputs, max_new_tokens, strategy, prefix, batch_size=None
+):
     """Checks the arguments of `generate` and prepares the arrays of a search.
 
     Args:
@@ -27,6 +45,7 @@ def search_arguments(model, inputs, max_new_tokens, strategy, prefix):
         max_new_tokens: int >= 1. L.
         strategy: a strategy object, or its name.
         prefix: as for `generate`.
+        batch_size: int >= 1. Rows decoded together. Default None: all.
 
     Returns:
         A copy of the strategy, and the arrays of a search, with one row per
@@ -34,15 +53,55 @@ def search_arguments(model, inputs, max_new_tokens, strategy, prefix):
         None; and what the strategy's `draw_uniforms` returns.
 
     Raises:
-        ValueError: an invalid strategy, invalid inputs or an invalid prefix.
+        ValueError: an invalid model, strategy, inputs or prefix, or a search
+            that needs too much memory.
     """
+    check_length(max_new_tokens)
+    _check_model(model)
     strategy = _strategy(strategy, max_new_tokens)
-    inputs = _arrays(inputs, fill_id(model))
+    inputs = _arrays(inputs, model)
     count = len(keras.tree.flatten(inputs)[0])
+    rows = count if batch_size is None else min(batch_size, count)
+    _check_size(strategy, rows, max_new_tokens)
     prefix = forced_prefix(prefix, count, max_new_tokens, model)
     uniforms = strategy.draw_uniforms(inputs, max_new_tokens, fill_id(model))
     # A copy: programs keep it, and are compiled for further shapes later.
     return copy.copy(strategy), (inputs, prefix, uniforms)
+
+
+def _check_model(model):
+    """Raises ValueError unless a model implements the decoding protocol."""
+    for name in ("start_decoding", "decode_step", "variables", *_IDS):
+        if not hasattr(model, name):
+            raise ValueError(
+                "`model` must implement the decoding protocol of "
+                "`keras_attn.decoding.DecodingState`. "
+                f"Received: {type(model).__name__} without `{name}`"
+            )
+    for name in _IDS:
+        number = getattr(model, name)
+        if number is not None and (
+            not whole(number) or not 0 <= number < 2**31
+        ):
+            raise ValueError(
+                f"`{name}` of the model must be a token id, an integer >= 0, "
+                f"or None. Received: {name}={checks.shown(number)}"
+            )
+
+
+def _check_size(strategy, rows, max_new_tokens):
+    """Raises ValueError if a search needs too much memory."""
+    width = strategy.num_hypotheses
+    tokens = rows * width * max_new_tokens
+    masked = tokens * width if strategy.reorders else 0
+    if tokens > _MOST_TOKENS or masked > _MOST_MASKED_SLOTS:
+        raise ValueError(
+            "`max_new_tokens` must be smaller, or the number of sequences that "
+            "`strategy` keeps per row, or that of the rows decoded together: "
+            "the search would need too much memory. Received: "
+            f"max_new_tokens={max_new_tokens}, {width} sequences per row and "
+            f"{rows} rows"
+        )
 
 
 def _strategy(strategy, max_new_tokens):
@@ -52,8 +111,9 @@ def _strategy(strategy, max_new_tokens):
     elif not isinstance(strategy, Strategy):
         raise ValueError(
             "`strategy` must be a name or a strategy of `keras_attn.decoding`. "
-            f"Received: strategy={strategy!r}"
+            f"Received: strategy={checks.shown(strategy)}"
         )
+    check_methods(strategy)
     if strategy.min_new_tokens > max_new_tokens:
         raise ValueError(
             "`min_new_tokens` must not exceed "
@@ -63,10 +123,17 @@ def _strategy(strategy, max_new_tokens):
     return strategy
 
 
-def _arrays(inputs, pad_id):
+def _arrays(inputs, model):
     """Returns a nest of NumPy arrays with the same number of rows."""
+    size = getattr(model, "source_vocabulary_size", None)
     if are_token_rows(inputs):
-        return token_rows(inputs, pad_id)
+        return token_rows(inputs, fill_id(model), size)
+    leaves = keras.tree.flatten(inputs)
+    for leaf in leaves or [None]:
+        check_form("inputs", leaf)
+        checks.tensor(
+            "inputs", leaf, "an array, a nest of arrays, or rows of ids"
+        )
     inputs = keras.tree.map_structure(
         lambda leaf: (
             leaf
@@ -83,4 +150,35 @@ def _arrays(inputs, pad_id):
             "array. "
             f"Received: arrays of {sorted(counts)} rows"
         )
-    return inputs
+    for leaf in leaves:
+        _check_values(leaf, size if leaf is inputs else None)
+    # PyTorch has no arithmetic of unsigned integers above 8 bits.
+    return keras.tree.map_structure(
+        lambda leaf: (
+            leaf.astype("int32")
+            if leaf.dtype.kind == "u" and leaf.itemsize > 1
+            else leaf
+        ),
+        inputs,
+    )
+
+
+def _check_values(leaf, vocabulary_size):
+    """Raises ValueError for values that no tensor or embedding can hold."""
+    if leaf.dtype.kind in "iu" and leaf.size:
+        low, high = int(leaf.min()), int(leaf.max())
+        least = -(2**31) if vocabulary_size is None else 0
+        most = vocabulary_size or 2**31
+        if low < least or high >= most:
+            raise ValueError(
+                f"`inputs` must lie in [{least}, {most}). "
+                f"Received: ids from {low} to {high}"
+            )
+    elif leaf.dtype.kind not in "iufbO" or (
+        leaf.dtype.kind == "O"
+        and not all(isinstance(row, np.ndarray) for row in leaf)
+    ):
+        raise ValueError(
+            "`inputs` must hold integers, floats or bools. "
+            f"Received: an array of dtype {leaf.dtype}"
+        )

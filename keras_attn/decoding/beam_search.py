@@ -1,5 +1,6 @@
 """Beam search."""
 
+import sys
 from typing import Any, NamedTuple
 
 import keras
@@ -16,7 +17,12 @@ from keras_attn.decoding.finished_hypotheses import (
 from keras_attn.decoding.length_penalty import PENALTIES, divisors
 from keras_attn.decoding.loop import Choice
 from keras_attn.decoding.sequences import decoded, lengthened, put
-from keras_attn.decoding.strategy import ActiveHypotheses, Strategy, real
+from keras_attn.decoding.strategy import (
+    ActiveHypotheses,
+    Strategy,
+    check_width,
+    real,
+)
 
 
 class _Beams(NamedTuple):
@@ -98,18 +104,19 @@ class BeamSearch(Strategy):
         super().__init__(
             suppress_tokens=suppress_tokens, min_new_tokens=min_new_tokens
         )
-        checks.positive_int("num_beams", num_beams)
-        checks.positive_int("num_return_sequences", num_return_sequences)
+        check_width("num_beams", num_beams)
+        check_width("num_return_sequences", num_return_sequences)
         if num_return_sequences > num_beams:
             raise ValueError(
                 "`num_return_sequences` must not exceed `num_beams`. "
                 f"Received: num_return_sequences={num_return_sequences}, "
                 f"num_beams={num_beams}"
             )
-        if not real(length_penalty) or not np.isfinite(length_penalty):
+        most = sys.float_info.max
+        if not real(length_penalty) or not -most <= length_penalty <= most:
             raise ValueError(
                 "`length_penalty` must be a finite number. "
-                f"Received: length_penalty={length_penalty!r}"
+                f"Received: length_penalty={checks.shown(length_penalty)}"
             )
         checks.choice("length_penalty_type", length_penalty_type, PENALTIES)
         checks.choice("early_stopping", early_stopping, (False, True))

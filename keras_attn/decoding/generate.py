@@ -6,7 +6,7 @@ import keras
 
 from keras_attn import checks
 from keras_attn.backend import compiled, programs_of
-from keras_attn.decoding.arguments import search_arguments
+from keras_attn.decoding.arguments import check_length, search_arguments
 from keras_attn.decoding.loop import Search, check_numbers, run
 from keras_attn.decoding.prepared_weights import prepared_weights
 from keras_attn.decoding.progress import progress
@@ -80,8 +80,9 @@ def generate(
         >>> decoded.tokens[:, 0, 0]
         array([8, 8, 8], dtype=int32)
     """
-    checks.positive_int("max_new_tokens", max_new_tokens)
+    check_length(max_new_tokens)
     checks.positive_int("batch_size", batch_size)
+    checks.boolean("return_weights", return_weights)
     checks.choice("verbose", verbose, ("auto", 0, 1))
     refuse_capture("generate")
     if return_weights and not hasattr(model, "align"):
@@ -90,7 +91,7 @@ def generate(
             f"Received: {type(model).__name__}"
         )
     strategy, arguments = search_arguments(
-        model, inputs, max_new_tokens, strategy, prefix
+        model, inputs, max_new_tokens, strategy, prefix, batch_size
     )
     leaves = keras.tree.flatten(arguments[0])
     count = len(leaves[0])

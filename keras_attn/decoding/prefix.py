@@ -1,8 +1,11 @@
 """Forced prefixes: the tokens that a sequence must begin with."""
 
+import keras
 import numpy as np
 
+from keras_attn import checks
 from keras_attn.decoding.protocol import fill_id
+from keras_attn.decoding.token_rows import check_form
 
 
 def forced_prefix(prefix, rows, max_new_tokens, model, vocabulary_size=None):
@@ -26,12 +29,12 @@ def forced_prefix(prefix, rows, max_new_tokens, model, vocabulary_size=None):
     """
     if prefix is None:
         return None
-    if not hasattr(prefix, "__len__"):
-        raise ValueError(
-            "`prefix` must be a list of token ids, or one for each row. "
-            f"Received: {prefix!r}"
-        )
-    one_per_row = len(prefix) > 0 and np.ndim(prefix[0]) > 0
+    check_form("prefix", prefix)
+    if not isinstance(prefix, (list, tuple)):
+        prefix = keras.ops.convert_to_numpy(prefix)
+        if prefix.ndim not in (1, 2):
+            raise _wrong_form(f"an array of shape {prefix.shape}")
+    one_per_row = len(prefix) > 0 and _is_row(prefix[0])
     given = [_row(row) for row in (prefix if one_per_row else [prefix])]
     if len(given) not in (1, rows) or (one_per_row and len(given) != rows):
         raise ValueError(
@@ -48,14 +51,31 @@ def forced_prefix(prefix, rows, max_new_tokens, model, vocabulary_size=None):
     return np.repeat(forced, rows // len(forced), axis=0)
 
 
+def _is_row(item):
+    if hasattr(item, "shape"):
+        return len(item.shape) > 0
+    return isinstance(item, (list, tuple))
+
+
 def _row(tokens):
+    if hasattr(tokens, "shape"):
+        tokens = keras.ops.convert_to_numpy(tokens)
+    elif not isinstance(tokens, (list, tuple)) or any(
+        issubclass(kind, (list, tuple, dict, set, str, bytes))
+        for kind in set(map(type, tokens))
+    ):
+        raise _wrong_form(checks.shown(tokens))
     tokens = np.asarray(tokens)
     if tokens.ndim != 1 or (tokens.size and tokens.dtype.kind not in "iu"):
-        raise ValueError(
-            "`prefix` must hold token ids, integers of shape (length,) or "
-            f"(batch, length). Received: {tokens.dtype} of shape {tokens.shape}"
-        )
+        raise _wrong_form(f"{tokens.dtype} of shape {tokens.shape}")
     return tokens
+
+
+def _wrong_form(received):
+    return ValueError(
+        "`prefix` must hold token ids, integers of shape (length,) or (batch, "
+        f"length), or be a list of such rows. Received: {received}"
+    )
 
 
 def _check(tokens, max_new_tokens, model, vocabulary_size):

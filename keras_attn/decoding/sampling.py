@@ -10,7 +10,7 @@ from keras_attn import checks
 from keras_attn.backend import take_along_axis, top_k
 from keras_attn.decoding.row_streams import uniform_rows
 from keras_attn.decoding.single_sequence_strategy import SingleSequenceStrategy
-from keras_attn.decoding.strategy import real, whole
+from keras_attn.decoding.strategy import check_width, real, whole
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -75,19 +75,21 @@ class Sampling(SingleSequenceStrategy):
             raise ValueError(
                 "`temperature` must be a finite number above 0 that float32 "
                 f"can hold, at least {least:.1e}. "
-                f"Received: temperature={temperature!r}"
+                f"Received: temperature={checks.shown(temperature)}"
             )
         if top_k is not None:
             checks.positive_int("top_k", top_k)
         if top_p is not None and (not real(top_p) or not 0 < top_p <= 1):
             raise ValueError(
-                f"`top_p` must be a number in (0, 1]. Received: top_p={top_p!r}"
+                "`top_p` must be a number in (0, 1]. "
+                f"Received: top_p={checks.shown(top_p)}"
             )
         if seed is not None and (not whole(seed) or seed < 0):
             raise ValueError(
-                f"`seed` must be an integer >= 0. Received: seed={seed!r}"
+                "`seed` must be an integer >= 0. "
+                f"Received: seed={checks.shown(seed)}"
             )
-        checks.positive_int("num_return_sequences", num_return_sequences)
+        check_width("num_return_sequences", num_return_sequences)
         self.temperature = float(temperature)
         self.top_k = top_k
         self.top_p = None if top_p in (None, 1) else float(top_p)

@@ -9,7 +9,11 @@ from keras_attn.decoding.sequences import (
     grow,
     lengthened,
 )
-from keras_attn.decoding.strategy import ActiveHypotheses, Strategy
+from keras_attn.decoding.strategy import (
+    ActiveHypotheses,
+    Strategy,
+    undefined,
+)
 
 
 class SingleSequenceStrategy(Strategy):
@@ -47,7 +51,7 @@ class SingleSequenceStrategy(Strategy):
         Returns:
             Int32 (B, k).
         """
-        raise self._undefined("get_next_token")
+        raise undefined(self, "get_next_token")
 
     def init_state(self, batch_size, length, spec):
         """Returns empty `Sequences`."""

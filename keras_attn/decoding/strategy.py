@@ -3,6 +3,7 @@
 import numbers
 from typing import Any, NamedTuple
 
+from keras_attn import checks
 from keras_attn.decoding.constraints import Constraints
 
 
@@ -84,12 +85,19 @@ class Strategy:
     reorders = False
 
     def __init__(self, suppress_tokens=(), min_new_tokens=0):
+        if not hasattr(suppress_tokens, "__iter__") or isinstance(
+            suppress_tokens, (str, bytes, dict)
+        ):
+            raise ValueError(
+                "`suppress_tokens` must be a list of token ids. "
+                f"Received: suppress_tokens={checks.shown(suppress_tokens)}"
+            )
         suppress_tokens = tuple(suppress_tokens)
         for token in suppress_tokens:
             if not whole(token) or token < 0:
                 raise ValueError(
                     "`suppress_tokens` must hold token ids, integers >= 0. "
-                    f"Received: {token!r}"
+                    f"Received: {checks.shown(token)}"
                 )
         if not whole(min_new_tokens) or min_new_tokens < 0:
             raise ValueError(
@@ -110,7 +118,7 @@ class Strategy:
         Returns:
             Nest of tensors.
         """
-        raise self._undefined("init_state")
+        raise undefined(self, "init_state")
 
     def grow_state(self, search_state, length, spec):
         """Returns the search state with `length` slots for tokens.
@@ -123,11 +131,11 @@ class Strategy:
         Returns:
             Nest of tensors.
         """
-        raise self._undefined("grow_state")
+        raise undefined(self, "grow_state")
 
     def is_active(self, search_state):
         """Returns which hypotheses are still extended, bool (B, k)."""
-        raise self._undefined("is_active")
+        raise undefined(self, "is_active")
 
     def choose(self, search_state, step, log_probs, uniforms, spec):
         """Chooses the next token of every hypothesis.
@@ -144,11 +152,11 @@ class Strategy:
             `Choice`: the next search state, the chosen
             tokens and, if the strategy reorders, the parents.
         """
-        raise self._undefined("choose")
+        raise undefined(self, "choose")
 
     def finalize(self, search_state, spec):
         """Returns the results of a search as `Decoded` of tensors."""
-        raise self._undefined("finalize")
+        raise undefined(self, "finalize")
 
     def active_hypotheses(self, search_state, step, spec):
         """Returns the hypotheses that are still extended.
@@ -161,7 +169,7 @@ class Strategy:
         Returns:
             `ActiveHypotheses` of tensors.
         """
-        raise self._undefined("active_hypotheses")
+        raise undefined(self, "active_hypotheses")
 
     def draw_uniforms(self, inputs, max_new_tokens, pad_id):
         """Draws the random numbers of a search before it starts.
@@ -204,11 +212,40 @@ class Strategy:
         """Creates the strategy from its config."""
         return cls(**config)
 
-    def _undefined(self, method):
-        return NotImplementedError(
-            f"A decoding strategy must define `{method}`. "
-            f"Received: {type(self).__name__} without it"
-        )
+
+def undefined(strategy, method):
+    """Returns the error for a method that a subclass must define."""
+    return NotImplementedError(
+        f"A decoding strategy must define `{method}`. "
+        f"Received: {type(strategy).__name__} without it"
+    )
+
+
+_METHODS = (
+    "init_state",
+    "grow_state",
+    "is_active",
+    "choose",
+    "finalize",
+    "active_hypotheses",
+)
+
+
+def check_methods(strategy):
+    """Raises NotImplementedError if the class of a strategy lacks a method."""
+    for name in _METHODS:
+        if getattr(type(strategy), name) is getattr(Strategy, name):
+            raise undefined(strategy, name)
+
+
+# More sequences per row would take hours, or more memory than there is.
+_MOST_SEQUENCES = 2**16
+
+
+def check_width(name, value):
+    """Returns a number of sequences per row, or raises ValueError."""
+    checks.positive_int(name, value)
+    return checks.integer(name, value, 1, _MOST_SEQUENCES)
 
 
 def whole(value):

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import keras
 import numpy as np
 
-from keras_attn import checks
 from keras_attn.backend import compiled, programs_of
 from keras_attn.decoding.arguments import search_arguments
 from keras_attn.decoding.loop import LoopConstants, Search, check_numbers
@@ -78,7 +77,6 @@ def stream(model, inputs, max_new_tokens, strategy, prefix=None):
         >>> item.step <= 3, item.tokens.shape
         (True, (1, 1, 3))
     """
-    checks.positive_int("max_new_tokens", max_new_tokens)
     refuse_capture("stream")
     strategy, arguments = search_arguments(
         model, inputs, max_new_tokens, strategy, prefix

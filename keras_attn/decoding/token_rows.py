@@ -1,12 +1,16 @@
 """Ragged rows of token ids, and their padding."""
 
+import keras
 import numpy as np
 from keras import ops
+
+from keras_attn import checks
 
 # Rows are padded to these lengths: few, since each one compiles another
 # program, and densest at typical sentence lengths.
 _LENGTHS = (16, 32, 96, 320, 1024)
 _GROWTH = 3
+_NESTED = (list, tuple, dict, set, str, bytes, np.ndarray)
 
 
 def token_rows(inputs, pad_id, vocabulary_size=None):
@@ -26,8 +30,10 @@ def token_rows(inputs, pad_id, vocabulary_size=None):
         ValueError: rows that are not lists of ids, ids out of range, a row
             without a token, or no rows.
     """
+    check_form("inputs", inputs)
     if not isinstance(inputs, (list, tuple)):
         inputs = ops.convert_to_numpy(inputs)
+        checks.rank("inputs", inputs, 1 if inputs.dtype == object else 2)
     if not len(inputs):
         raise ValueError(
             "`inputs` must hold at least one row. Received: none at all"
@@ -46,6 +52,43 @@ def token_rows(inputs, pad_id, vocabulary_size=None):
     for number, row in enumerate(rows):
         rows[number] = row.astype("int32")
     return rows
+
+
+def check_form(name, inputs):
+    """Raises ValueError unless inputs are a list or an array.
+
+    Args:
+        name: str. Name of the argument, for error messages.
+        inputs: any object.
+    """
+    rows = inputs if isinstance(inputs, (list, tuple)) else [inputs]
+    if any(isinstance(row, (str, bytes)) for row in rows):
+        raise ValueError(
+            f"`{name}` must be rows of token ids, not text. Encode each text "
+            "with the `encode` of a tokenizer first. "
+            f"Received: {checks.shown(inputs)}"
+        )
+    if any(isinstance(row, keras.KerasTensor) for row in rows):
+        raise ValueError(
+            f"`{name}` must have values, which a symbolic tensor has not. Call "
+            "this method on arrays, outside of functional models. "
+            f"Received: {checks.shown(inputs)}"
+        )
+    kind = type(inputs).__name__
+    if hasattr(inputs, "row_splits") or getattr(inputs, "is_nested", False):
+        raise ValueError(
+            f"`{name}` must be a list of rows or a padded array. Convert a "
+            "ragged tensor to a list: `x.to_list()` in TensorFlow, "
+            f"`list(x.unbind())` in PyTorch. Received: {name} of type {kind}"
+        )
+    if not isinstance(inputs, (list, tuple)):
+        expected = "rows of token ids: an int array (batch, length), or a list"
+        checks.tensor(name, inputs, f"{expected} of lists")
+        if "sparse" in kind.lower():
+            raise ValueError(
+                f"`{name}` must be {expected} of lists. "
+                f"Received: {name} of type {kind}"
+            )
 
 
 def are_token_rows(inputs):
@@ -93,10 +136,16 @@ def _is_list_of_ids(row):
 def _row(number, row, pad_id):
     if hasattr(row, "shape") and not isinstance(row, np.ndarray):
         row = ops.convert_to_numpy(row)
-    if not isinstance(row, (list, tuple, np.ndarray)) or np.ndim(row) != 1:
+    if isinstance(row, np.ndarray):
+        is_row = row.ndim == 1
+    else:
+        is_row = isinstance(row, (list, tuple)) and not any(
+            issubclass(kind, _NESTED) for kind in set(map(type, row))
+        )
+    if not is_row:
         raise ValueError(
             "`inputs` must be rows of token ids: shape (batch, length), or a "
-            f"list of lists. Received: {row!r} for row {number}"
+            f"list of lists. Received: {checks.shown(row)} for row {number}"
         )
     row = np.asarray(row)
     if row.size and row.dtype.kind not in "iu":

@@ -86,7 +86,7 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
             attend. Like the other masks it may hold 0 and 1 instead, as floats
             only where the values can be read: eagerly and on a CPU.
         return_attention_scores: bool. Also return the attention weights (Keras
-            calls them scores).
+            calls them scores). Not with `flash_attention=True`.
         training: bool. Whether to apply dropout.
         use_causal_mask: bool. Mask later keys in this call.
         query_positions: int32 (B, T), in tokens from 0; -1 = no token.
@@ -293,6 +293,7 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
         key_segment_ids=None,
     ):
         """Applies the layer; the class docstring lists the arguments."""
+        self._check_scores(return_attention_scores)
         axes = self._axes
         causal = self.causal or use_causal_mask
         if causal and len(axes.axes) != 1:
@@ -326,6 +327,15 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
             weights = axes.unfold_weights(weights, inputs[0], inputs[1])
             return output, ops.cast(weights, self.compute_dtype)
         return output
+
+    def _check_scores(self, return_attention_scores):
+        if return_attention_scores and self.flash_attention:
+            raise ValueError(
+                "`return_attention_scores` must be False in a layer with "
+                "`flash_attention=True`, because the fused kernel computes no "
+                "weights: construct it with `flash_attention=None`. Received: "
+                f"return_attention_scores={return_attention_scores!r}"
+            )
 
     def _query_heads(self, query, positions):
         query = apply_dense(self._query_dense, query)  # (B, T, N, H)
@@ -631,6 +641,7 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
         key_segment_ids=None,
     ):
         """Returns the symbolic output, and the weights if requested."""
+        self._check_scores(return_attention_scores)
         bool_masks(MASKS, (query_mask, value_mask, key_mask, attention_mask))
         shape = self.compute_output_shape(
             query.shape, value.shape, None if key is None else key.shape

@@ -3,6 +3,7 @@
 from keras import ops
 
 from keras_attn import cache as kv
+from keras_attn import checks
 from keras_attn.ops import capture_weights
 
 
@@ -23,8 +24,9 @@ def cross_attention_weights(model, layers, inputs, tokens, lengths):
         Float32 (B, t, M, N, L, S): row l has the attention weights over the
         source at the step that chose token l.
     """
-    sources, count, length = tokens.shape
     fed_tokens, state = teacher_forced(model, inputs, tokens)
+    check_lengths(lengths, tokens)
+    sources, count, length = tokens.shape
     with capture_weights() as captured:
         model.decode_step(fed_tokens, state)
     weights = ops.stack([captured[layer.path, 0] for layer in layers], axis=1)
@@ -46,6 +48,8 @@ def teacher_forced(model, inputs, tokens):
         Tokens, int32 (B t, L), with the start token prepended and the last
         token dropped, and `DecodingState`.
     """
+    checks.rank("tokens", checks.tensor("tokens", tokens), 3)
+    checks.integers("tokens", tokens)
     sources, count, length = tokens.shape
     state = model.start_decoding(inputs, length)
     rows = ops.repeat(ops.arange(sources, dtype="int32"), count)
@@ -58,6 +62,16 @@ def teacher_forced(model, inputs, tokens):
     )
     hypothesis = kv.reorder(state.hypothesis, rows)
     return fed_tokens, state._replace(hypothesis=hypothesis)
+
+
+def check_lengths(lengths, tokens):
+    """Raises ValueError unless there is a length for each sequence."""
+    checks.integers("lengths", checks.tensor("lengths", lengths))
+    if not checks.fits(tuple(lengths.shape), tuple(tokens.shape[:2])):
+        raise ValueError(
+            f"`lengths` must have shape {tuple(tokens.shape[:2])}, that of "
+            f"`tokens` without the last axis. Received: {tuple(lengths.shape)}"
+        )
 
 
 def up_to_the_end(weights, lengths):

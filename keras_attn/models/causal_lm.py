@@ -193,6 +193,9 @@ class CausalLM(GenerativeModel):
             `DecodingState`, with room for `max_new_tokens` tokens after each
             prompt.
         """
+        is_dict = isinstance(inputs, dict)
+        for part in inputs.values() if is_dict else [inputs]:
+            self._check_start(part, max_new_tokens)
         token_ids, token_mask = self._prompts(inputs)
         rows, length = ops.shape(token_ids)
         indices = ops.arange(length, dtype="int32")
@@ -231,6 +234,7 @@ class CausalLM(GenerativeModel):
         Returns:
             Logits, float (R, T, V), and the next `DecodingState`.
         """
+        self._check_step(tokens, state)
         weights = state.weights or DecodingWeights()
         x, cache = self._decode_tokens(
             ops.maximum(tokens, 0), state.hypothesis, weights.blocks

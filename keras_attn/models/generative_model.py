@@ -4,10 +4,12 @@ import keras
 from keras import ops
 
 from keras_attn import checks
-from keras_attn.decoding import generate, stream
+from keras_attn.cache.arguments import check_count
+from keras_attn.decoding import DecodingState, generate, stream
+from keras_attn.decoding.arguments import check_length
 from keras_attn.decoding.prefix import forced_prefix
 from keras_attn.decoding.row_batches import fitted
-from keras_attn.decoding.token_rows import token_rows
+from keras_attn.decoding.token_rows import check_form, token_rows
 from keras_attn.models.input_checks import CheckedModel, check_ids
 
 
@@ -121,6 +123,7 @@ class GenerativeModel(CheckedModel):
             ValueError: invalid ids, a row without tokens, lengths past the
                 learned position table, or NaN or infinite logits in a step.
         """
+        checks.boolean("return_weights", return_weights)
         rows, prefix = self._sources_and_prefix(inputs, max_new_tokens, prefix)
         decoded = generate(
             self,
@@ -187,6 +190,7 @@ class GenerativeModel(CheckedModel):
             ValueError: invalid ids, a row without tokens, or a row longer than
                 the learned position table.
         """
+        check_form("inputs", inputs)
         if not isinstance(inputs, (list, tuple)):
             inputs = check_ids("inputs", inputs, self.source_vocabulary_size)
             inputs = ops.convert_to_numpy(inputs)
@@ -235,7 +239,7 @@ class GenerativeModel(CheckedModel):
 
     def _sources_and_prefix(self, inputs, max_new_tokens, prefix):
         """Returns the result of `read_sources`, and the prefix as an array."""
-        checks.positive_int("max_new_tokens", max_new_tokens)
+        check_length(max_new_tokens)
         sources = self.read_sources(inputs)
         self._check_room(sources, max_new_tokens)
         count = len(keras.tree.flatten(sources)[0])
@@ -243,6 +247,26 @@ class GenerativeModel(CheckedModel):
             prefix, count, max_new_tokens, self, self._sizes[1]
         )
         return sources, prefix
+
+    def _check_start(self, inputs, max_new_tokens):
+        """Checks what is known of the arguments of `start_decoding`."""
+        # Not only int: PyTorch and TensorFlow may know lengths as symbols.
+        check_count("max_new_tokens", max_new_tokens, 1)
+        if isinstance(max_new_tokens, int):
+            check_length(max_new_tokens)
+        check_form("inputs", inputs)
+
+    def _check_step(self, tokens, state):
+        """Checks what is known of the arguments of `decode_step`."""
+        check_form("tokens", tokens)
+        checks.rank("tokens", checks.tensor("tokens", tokens), 2)
+        checks.integers("tokens", tokens)
+        if 0 in tuple(tokens.shape):
+            raise ValueError(
+                "`tokens` must hold at least one row and one token. "
+                f"Received: shape {tuple(tokens.shape)}"
+            )
+        checks.instance("state", state, DecodingState, "a `DecodingState`")
 
     def _check_room(self, sources, max_new_tokens):
         """Raises ValueError for lengths past the position table."""

@@ -3,7 +3,9 @@
 import keras
 import numpy as np
 
-from keras_attn.decoding.token_rows import token_rows
+from keras_attn import checks
+from keras_attn.decoding.token_rows import check_form, token_rows
+from keras_attn.models.input_checks import check_mask
 
 _NO_ID = -1
 
@@ -44,19 +46,28 @@ def _unmasked(inputs):
     if set(inputs) != {"token_ids", "padding_mask"}:
         raise ValueError(
             "`inputs` must contain token_ids and padding_mask, or be rows of "
-            "ids. "
-            f"Received: {' and '.join(inputs)}"
+            f"ids. Received: a dict with the keys {checks.shown([*inputs])}"
         )
     ids, token_mask = (
-        np.asarray(keras.ops.convert_to_numpy(inputs[name]))
-        for name in ("token_ids", "padding_mask")
+        _array(name, inputs[name]) for name in ("token_ids", "padding_mask")
     )
-    if ids.ndim != 2 or ids.shape != token_mask.shape:
+    checks.rank("token_ids", ids, 2)
+    token_mask = check_mask(token_mask, ids.shape)
+    return [row[mask] for row, mask in zip(ids, token_mask, strict=True)]
+
+
+def _array(name, value):
+    check_form(name, value)
+    if not isinstance(value, (list, tuple)):
+        return keras.ops.convert_to_numpy(value)
+    rows = [list(row) if hasattr(row, "__len__") else row for row in value]
+    nested = [row for row in rows if isinstance(row, list)]
+    if len(set(map(len, nested))) > 1 or any(
+        hasattr(item, "__len__") for row in nested for item in row
+    ):
         raise ValueError(
-            "`token_ids` and `padding_mask` must have the same shape (batch, "
-            f"length). Received: {ids.shape} and {token_mask.shape}"
+            f"`{name}` must have padded rows of equal length, since it comes "
+            "with a mask. Rows without padding need no mask. Received: rows of "
+            "different lengths"
         )
-    return [
-        row[mask]
-        for row, mask in zip(ids, token_mask.astype(bool), strict=True)
-    ]
+    return np.asarray(value)

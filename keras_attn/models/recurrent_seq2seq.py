@@ -7,9 +7,13 @@ from keras_attn import checks
 from keras_attn.backend import full, uniform
 from keras_attn.decoding import DecodingState
 from keras_attn.layers import Dropout, ScoredAttention, TokenEmbedding
-from keras_attn.models.alignment import teacher_forced, up_to_the_end
+from keras_attn.models.alignment import (
+    check_lengths,
+    teacher_forced,
+    up_to_the_end,
+)
 from keras_attn.models.generative_model import GenerativeModel
-from keras_attn.models.input_checks import check_pair
+from keras_attn.models.input_checks import check_ids, check_pair
 from keras_attn.models.recurrent_checks import check_together
 from keras_attn.models.recurrent_decoder import (
     CELLS,
@@ -214,6 +218,8 @@ class RecurrentSeq2Seq(GenerativeModel):
         Returns:
             `DecodingState`.
         """
+        self._check_start(inputs, max_new_tokens)
+        inputs = check_ids("inputs", inputs, self.source_vocabulary_size)
         memory, states = self.encode(inputs, training=False)
         rows = ops.shape(inputs)[0]
         tokens = full((rows, 1), self.start_id, dtype="int32")
@@ -231,6 +237,7 @@ class RecurrentSeq2Seq(GenerativeModel):
         Returns:
             Logits, float (R, T, V), and the next `DecodingState`.
         """
+        self._check_step(tokens, state)
         logits, _, hypothesis = self._decoder.read(
             tokens, state.hypothesis, state.memory
         )
@@ -257,6 +264,7 @@ class RecurrentSeq2Seq(GenerativeModel):
                 "Received: attention=None"
             )
         fed_tokens, state = teacher_forced(self, inputs, tokens)
+        check_lengths(lengths, tokens)
         _, weights, _ = self._decoder.read(
             fed_tokens, state.hypothesis, state.memory
         )

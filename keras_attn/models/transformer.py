@@ -18,7 +18,7 @@ from keras_attn.layers.attention_position import (
 from keras_attn.models.alignment import cross_attention_weights
 from keras_attn.models.decoding_weights import DecodingWeights
 from keras_attn.models.generative_model import GenerativeModel
-from keras_attn.models.input_checks import check_pair
+from keras_attn.models.input_checks import check_ids, check_pair
 from keras_attn.ops import positions_from_mask
 
 _POSITIONS = "encoder_attention_position", "decoder_attention_position"
@@ -401,6 +401,8 @@ class Transformer(GenerativeModel):
         Returns:
             `DecodingState`, with room for `max_new_tokens` tokens per row.
         """
+        self._check_start(inputs, max_new_tokens)
+        inputs = check_ids("inputs", inputs, self.source_vocabulary_size)
         memory, positions = self.encode(inputs, training=False)
         pairs = [
             block.project_memory(memory, positions)
@@ -439,6 +441,7 @@ class Transformer(GenerativeModel):
         Returns:
             Logits, float (R, T, V), and the next `DecodingState`.
         """
+        self._check_step(tokens, state)
         count = tokens.shape[1]
         positions, cache = kv.open_slots(state.hypothesis, count)
         length = kv.slots(cache)

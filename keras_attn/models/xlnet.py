@@ -360,6 +360,7 @@ class XLNet(CausalLM):
         Returns:
             Logits, float (R, T, V), and the next `DecodingState`.
         """
+        self._check_step(tokens, state)
         tokens = ops.maximum(tokens, 0)
         weights = state.weights or DecodingWeights()
         count = tokens.shape[1]

@@ -157,11 +157,18 @@ def test_flash_attention():
     forced = make(flash_attention=True)
     if FUSED:
         assert_close(values(forced(QUERY, VALUE, KEY)), expected, 1e-6)
-        with pytest.raises(ValueError, match="fused kernel was forced"):
-            forced(QUERY, VALUE, KEY, return_attention_scores=True)
         return
     with pytest.raises(ValueError, match="fused kernel was forced"):
         forced(QUERY, VALUE, KEY)
+
+
+@pytest.mark.one_backend
+def test_flash_attention_returns_no_scores():
+    layer = make(flash_attention=True)
+    message = "`return_attention_scores` must be False.*`flash_attention=None`"
+    for x in (QUERY, keras.Input((T, D))):
+        with pytest.raises(ValueError, match=message):
+            layer(x, x, return_attention_scores=True)
 
 
 def test_self_attention_contract():
