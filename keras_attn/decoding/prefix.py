@@ -29,6 +29,10 @@ def forced_prefix(prefix, rows, max_new_tokens, model, vocabulary_size=None):
     """
     if prefix is None:
         return None
+    if not isinstance(prefix, (list, tuple, str, bytes)) and not hasattr(
+        prefix, "shape"
+    ):
+        raise _wrong_form(checks.shown(prefix))
     check_form("prefix", prefix)
     if not isinstance(prefix, (list, tuple)):
         prefix = keras.ops.convert_to_numpy(prefix)

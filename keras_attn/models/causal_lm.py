@@ -8,6 +8,7 @@ from keras_attn import cache as kv
 from keras_attn import checks
 from keras_attn.backend import bool_mask
 from keras_attn.decoding import DecodingState
+from keras_attn.decoding.token_rows import check_form
 from keras_attn.layers import Dropout, PositionalEmbedding, TokenEmbedding
 from keras_attn.models.decoding_weights import DecodingWeights
 from keras_attn.models.generative_model import GenerativeModel
@@ -193,9 +194,10 @@ class CausalLM(GenerativeModel):
             `DecodingState`, with room for `max_new_tokens` tokens after each
             prompt.
         """
+        self._check_start(inputs, max_new_tokens)
         is_dict = isinstance(inputs, dict)
         for part in inputs.values() if is_dict else [inputs]:
-            self._check_start(part, max_new_tokens)
+            check_form("inputs", part)
         token_ids, token_mask = self._prompts(inputs)
         rows, length = ops.shape(token_ids)
         indices = ops.arange(length, dtype="int32")

@@ -249,12 +249,19 @@ class GenerativeModel(CheckedModel):
         return sources, prefix
 
     def _check_start(self, inputs, max_new_tokens):
-        """Checks what is known of the arguments of `start_decoding`."""
+        """Checks what is known of the arguments of `start_decoding`.
+
+        Returns:
+            The inputs, token ids as an array or a tensor.
+        """
         # Not only int: PyTorch and TensorFlow may know lengths as symbols.
         check_count("max_new_tokens", max_new_tokens, 1)
         if isinstance(max_new_tokens, int):
             check_length(max_new_tokens)
+        if type(self).read_sources is not GenerativeModel.read_sources:
+            return inputs  # not token ids
         check_form("inputs", inputs)
+        return check_ids("inputs", inputs, self.source_vocabulary_size)
 
     def _check_step(self, tokens, state):
         """Checks what is known of the arguments of `decode_step`."""

@@ -13,7 +13,7 @@ from keras_attn.models.alignment import (
     up_to_the_end,
 )
 from keras_attn.models.generative_model import GenerativeModel
-from keras_attn.models.input_checks import check_ids, check_pair
+from keras_attn.models.input_checks import check_pair
 from keras_attn.models.recurrent_checks import check_together
 from keras_attn.models.recurrent_decoder import (
     CELLS,
@@ -218,8 +218,7 @@ class RecurrentSeq2Seq(GenerativeModel):
         Returns:
             `DecodingState`.
         """
-        self._check_start(inputs, max_new_tokens)
-        inputs = check_ids("inputs", inputs, self.source_vocabulary_size)
+        inputs = self._check_start(inputs, max_new_tokens)
         memory, states = self.encode(inputs, training=False)
         rows = ops.shape(inputs)[0]
         tokens = full((rows, 1), self.start_id, dtype="int32")

@@ -18,7 +18,7 @@ from keras_attn.layers.attention_position import (
 from keras_attn.models.alignment import cross_attention_weights
 from keras_attn.models.decoding_weights import DecodingWeights
 from keras_attn.models.generative_model import GenerativeModel
-from keras_attn.models.input_checks import check_ids, check_pair
+from keras_attn.models.input_checks import check_pair
 from keras_attn.ops import positions_from_mask
 
 _POSITIONS = "encoder_attention_position", "decoder_attention_position"
@@ -401,8 +401,7 @@ class Transformer(GenerativeModel):
         Returns:
             `DecodingState`, with room for `max_new_tokens` tokens per row.
         """
-        self._check_start(inputs, max_new_tokens)
-        inputs = check_ids("inputs", inputs, self.source_vocabulary_size)
+        inputs = self._check_start(inputs, max_new_tokens)
         memory, positions = self.encode(inputs, training=False)
         pairs = [
             block.project_memory(memory, positions)

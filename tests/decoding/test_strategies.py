@@ -171,7 +171,7 @@ def test_accepted_forms_of_a_prefix():
             [3] * 5,
             "`prefix` must not be longer than max_new_tokens=4.*5 tokens",
         ),
-        (3, "`prefix` must be a list.*3"),
+        (3, "`prefix` must hold token ids.*3"),
     ],
 )
 def test_invalid_prefixes_raise(model, prefix, message):

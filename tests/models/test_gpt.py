@@ -360,7 +360,7 @@ def test_invalid_inputs_raise(inputs, message):
         (
             {"token_ids": IDS, "padding_mask": IDS[:1]},
             4,
-            r"must have the same shape .*\(2, 5\) and \(1, 5\)",
+            r"`padding_mask` must have shape \(2, 5\).*\(1, 5\)",
         ),
     ],
 )
