@@ -71,7 +71,8 @@ def search_arguments(
 
 def _check_model(model):
     """Raises ValueError unless a model implements the decoding protocol."""
-    for name in ("start_decoding", "decode_step", "variables", *_IDS):
+    # Not `variables`: Keras would collect them once more.
+    for name in ("start_decoding", "decode_step", *_IDS):
         if not hasattr(model, name):
             raise ValueError(
                 "`model` must implement the decoding protocol of "

@@ -35,7 +35,12 @@ class DecodingState(NamedTuple):
     `"compiled"` compiles the graph with `torch.compile`, which needs a C++
     compiler and a minute before the first step. Default `"captured"`. Other
     backends compile the steps, TensorFlow with XLA, which does not support some
-    operations, such as those on strings.
+    operations, such as those on strings. If a Python attribute of the model or
+    of one of its parts has changed since, such as `end_id` or the activation of
+    a layer, the next search compiles or captures them again.
+
+    Logits that are NaN or infinite end a search with an error; single logits of
+    -infinity exclude a token.
 
     A model whose steps read weights faster in another form, such as a
     transposed matrix, can prepare that form once for many searches:

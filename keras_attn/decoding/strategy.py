@@ -46,7 +46,10 @@ class Strategy:
     A strategy whose hypotheses do not compete, such as greedy search or
     sampling, subclasses `SingleSequenceStrategy` (or one of the two) and
     defines only `get_next_token`. A strategy with constructor arguments also
-    defines `get_config`: compiled programs are cached by class and config.
+    defines `get_config`. Compiled programs are cached by the class, the config
+    and the other attributes; an attribute that changes in every search but is
+    not read by the program, such as a seed, belongs in the config and is left
+    out of `program_config`.
 
     Set `reorders = True` if hypotheses can extend other hypotheses of their
     source (`Choice.parents`). They then share the slots of one cache, and
