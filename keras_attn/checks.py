@@ -4,6 +4,8 @@ import math
 import os
 import reprlib
 
+import keras
+
 
 class _ShortRepr(reprlib.Repr):
     def __init__(self):
@@ -178,11 +180,45 @@ def fits(shape, expected):
     )
 
 
-def integers(name, tensor):
-    """Returns `tensor` if its dtype is an integer dtype, else raises."""
+def batch(name, shape, expected):
+    """Returns `shape` if its first axis is `expected` or None, else raises."""
+    if None not in (shape[0], expected) and shape[0] != expected:
+        raise ValueError(
+            f"`{name}` must have {expected} rows, like the other inputs. "
+            f"Received: {name} of shape {tuple(shape)}"
+        )
+    return shape
+
+
+def floats(name, tensor):
+    """Returns `tensor` if its dtype is a float dtype, else raises."""
+    dtype = _dtype(tensor)
+    if "float" not in dtype:
+        raise ValueError(
+            f"`{name}` must hold floats. Received: {name} of dtype {dtype}"
+        )
+    return tensor
+
+
+def _dtype(tensor):
     # Not `standardize_dtype`, which knows neither text nor objects.
     dtype = getattr(tensor.dtype, "name", None) or str(tensor.dtype)
-    dtype = dtype.removeprefix("torch.")
+    return dtype.removeprefix("torch.")
+
+
+def seed(name, value):
+    """Returns `value` if it is an int, a `SeedGenerator` or None, else raises.
+
+    Keras creates the generator of a sublayer only when the layer is built.
+    """
+    if value is not None and not isinstance(value, keras.random.SeedGenerator):
+        integer(name, value)
+    return value
+
+
+def integers(name, tensor):
+    """Returns `tensor` if its dtype is an integer dtype, else raises."""
+    dtype = _dtype(tensor)
     if "int" not in dtype:
         raise ValueError(
             f"`{name}` must hold integers (int32). "

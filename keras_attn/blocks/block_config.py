@@ -65,6 +65,9 @@ class BlockConfig:
                 checks.positive_int(name, getattr(self, name))
         for name in ("dropout", "attention_dropout", "activation_dropout"):
             checks.fraction(name, getattr(self, name))
+        checks.positive("epsilon", self.epsilon)
+        for name in ("gated", "normalize_first", "use_bias"):
+            checks.boolean(name, getattr(self, name))
         activation = keras.activations.get(self.activation)
         object.__setattr__(self, "activation", activation)
 

@@ -2,6 +2,7 @@
 
 import keras
 
+from keras_attn import checks
 from keras_attn.blocks.block import Block
 
 
@@ -82,7 +83,8 @@ class DecoderBlock(Block):
 
     def build(self, inputs_shape, memory_shape=None):
         """Creates the sublayers."""
-        width = inputs_shape[-1]
+        self._width = width = inputs_shape[-1]
+        self._memory_width = memory_shape and memory_shape[-1]
         self._self_attention = self._attention(
             "self_attention", width, causal=True
         )
@@ -115,10 +117,16 @@ class DecoderBlock(Block):
                 "`memory_segment_ids` requires `segment_ids`. "
                 "Received: segment_ids=None"
             )
-        self._check_memory(memory is not None)
+        self._check_memory(
+            memory,
+            memory_mask=memory_mask,
+            memory_positions=memory_positions,
+            memory_segment_ids=memory_segment_ids,
+        )
         x, positions = self._prepare_inputs(
             "inputs", inputs, mask, positions, segment_ids
         )
+        checks.width("inputs", inputs.shape, self._width)
         seen = self._around_attention.pre(x)
         mixed = self._self_attention.attend_tokens(
             seen,
@@ -140,6 +148,8 @@ class DecoderBlock(Block):
             memory_positions,
             memory_segment_ids,
         )
+        checks.width("memory", memory.shape, self._memory_width)
+        checks.batch("memory", memory.shape, inputs.shape[0])
         mixed = self._cross_attention.attend_tokens(
             self._around_cross.pre(x),
             memory,
@@ -208,7 +218,13 @@ class DecoderBlock(Block):
         network = self._network(self._around_network.pre(x), training=training)
         return self._around_network.post(x, network, training=training)
 
-    def _check_memory(self, given):
+    def _check_memory(self, memory, **others):
+        given = memory is not None
+        for name, value in others.items():
+            if value is not None and not given:
+                raise ValueError(
+                    f"`{name}` requires `memory`. Received: memory=None"
+                )
         if given != (self._cross_attention is not None):
             raise ValueError(
                 "`memory` must be given in every call if the block was built "

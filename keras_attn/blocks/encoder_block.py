@@ -2,6 +2,7 @@
 
 import keras
 
+from keras_attn import checks
 from keras_attn.blocks.block import Block
 
 
@@ -67,7 +68,7 @@ class EncoderBlock(Block):
 
     def build(self, inputs_shape):
         """Creates the sublayers."""
-        width = inputs_shape[-1]
+        self._width = width = inputs_shape[-1]
         self._self_attention = self._attention("self_attention", width)
         self._around_attention = self._residual("around_attention", width)
         self._network = self._feed_forward("feed_forward", width)
@@ -86,6 +87,7 @@ class EncoderBlock(Block):
         x, positions = self._prepare_inputs(
             "inputs", inputs, mask, positions, segment_ids
         )
+        checks.width("inputs", inputs.shape, self._width)
         seen = self._around_attention.pre(x)
         mixed = self._self_attention.attend_tokens(
             seen,

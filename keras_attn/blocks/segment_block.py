@@ -91,13 +91,20 @@ class SegmentBlock(DecoderBlock):
         training=None,
     ):
         """Applies the block; the class docstring lists the arguments."""
-        checks.rank("inputs", inputs, 3)
+        checks.rank("inputs", checks.floats("inputs", inputs), 3)
+        checks.width("inputs", inputs.shape, self._width)
+        if past is None:
+            _check_no_past(
+                past_mask=past_mask, past_segment_ids=past_segment_ids
+            )
         mask = implicit_mask(inputs) if mask is None else mask
         mask, past_mask = bool_masks(("mask", "past_mask"), (mask, past_mask))
         x = keys = _zero_padding(inputs, mask)
         before, token_mask, key_segment_ids = 0, mask, segment_ids
         if past is not None:
-            checks.rank("past", past, 3)
+            checks.rank("past", checks.floats("past", past), 3)
+            checks.width("past", past.shape, self._width)
+            checks.batch("past", past.shape, inputs.shape[0])
             _check_segment_ids(segment_ids, past_segment_ids)
             before = ops.shape(past)[1]
             keys = ops.concatenate([_zero_padding(past, past_mask), x], axis=1)
@@ -144,6 +151,12 @@ def _joint_mask(past, past_mask, inputs, mask):
         for x, given in ((past, past_mask), (inputs, mask))
     ]
     return ops.concatenate(masks, axis=1)
+
+
+def _check_no_past(**others):
+    for name, value in others.items():
+        if value is not None:
+            raise ValueError(f"`{name}` requires `past`. Received: past=None")
 
 
 def _check_segment_ids(segment_ids, past_segment_ids):

@@ -89,10 +89,13 @@ class TwoStreamBlock(SegmentBlock):
         training=None,
     ):
         """Applies the block; the class docstring lists the arguments."""
-        checks.rank("inputs", inputs, 3)
+        checks.rank("inputs", checks.floats("inputs", inputs), 3)
+        checks.width("inputs", inputs.shape, self._width)
         keys, before = inputs, 0
         if past is not None:
-            checks.rank("past", past, 3)
+            checks.rank("past", checks.floats("past", past), 3)
+            checks.width("past", past.shape, self._width)
+            checks.batch("past", past.shape, inputs.shape[0])
             before = ops.shape(past)[1]
             keys = ops.concatenate([past, inputs], axis=1)
         if content_visibility is None:
@@ -100,7 +103,9 @@ class TwoStreamBlock(SegmentBlock):
         keys = self._around_attention.pre(keys)
         streams = [(keys[:, before:], content_visibility)]
         if queries is not None:
-            checks.rank("queries", queries, 3)
+            checks.rank("queries", checks.floats("queries", queries), 3)
+            checks.width("queries", queries.shape, self._width)
+            checks.batch("queries", queries.shape, inputs.shape[0])
             if query_visibility is None:
                 raise ValueError(
                     "`query_visibility` is required with `queries`. "

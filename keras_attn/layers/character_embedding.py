@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_attn import checks
-from keras_attn.backend import TorchNames
+from keras_attn.backend import TorchNames, as_ids
 from keras_attn.layers.quantized_parts import QuantizedParts
 
 
@@ -77,7 +77,8 @@ class CharacterEmbedding(QuantizedParts, TorchNames, keras.layers.Layer):
                 "`kernel_sizes` must not repeat a size. "
                 f"Received: kernel_sizes={kernel_sizes!r}"
             )
-        super().__init__(**kwargs)
+        # Half precision would round ids that arrive as floats.
+        super().__init__(autocast=False, **kwargs)
         self.supports_masking = True
         self.vocabulary_size = vocabulary_size
         self.hidden_dim = hidden_dim
@@ -118,7 +119,9 @@ class CharacterEmbedding(QuantizedParts, TorchNames, keras.layers.Layer):
     def call(self, character_ids):
         """Embeds words; the class docstring lists the arguments."""
         checks.rank("character_ids", character_ids, 3)
-        checks.integers("character_ids", character_ids)
+        character_ids = as_ids(
+            "character_ids", character_ids, self.vocabulary_size
+        )
         token_mask = ops.not_equal(character_ids, self.pad_id)[..., None]
         x = self._table(character_ids)
         x = ops.where(token_mask, x, 0)

@@ -61,6 +61,8 @@ class FeedForward(QuantizedParts, Rematerialized):
     ):
         checks.positive_int("intermediate_dim", intermediate_dim)
         checks.fraction("dropout", dropout)
+        checks.boolean("gated", gated)
+        checks.boolean("use_bias", use_bias)
         super().__init__(**kwargs)
         self.supports_masking = True
         self.intermediate_dim = intermediate_dim
@@ -83,7 +85,9 @@ class FeedForward(QuantizedParts, Rematerialized):
 
     def call(self, inputs, training=None):
         """Applies the layer; the class docstring lists the arguments."""
-        checks.width("inputs", inputs.shape, self._width)
+        checks.width(
+            "inputs", checks.floats("inputs", inputs).shape, self._width
+        )
         hidden = self.activation(apply_dense(self._inner, inputs))
         if self.gated:
             hidden = hidden * apply_dense(self._gate, inputs)

@@ -6,6 +6,8 @@ from keras import ops
 from keras_attn import checks
 from keras_attn.backend import TorchNames
 
+_LARGEST, _MOST = 4096, 16
+
 
 @keras.saving.register_keras_serializable(package="keras_attn")
 class GlimpseSensor(TorchNames, keras.layers.Layer):
@@ -46,8 +48,9 @@ class GlimpseSensor(TorchNames, keras.layers.Layer):
     """
 
     def __init__(self, patch_size, num_patches=3, **kwargs):
-        checks.positive_int("patch_size", patch_size)
-        checks.positive_int("num_patches", num_patches)
+        checks.integer("patch_size", patch_size, 1, _LARGEST)
+        # Patch n covers 2^n times the size of the first.
+        checks.integer("num_patches", num_patches, 1, _MOST)
         # In half precision, a location would be off by whole pixels.
         super().__init__(autocast=False, **kwargs)
         self.patch_size = patch_size

@@ -161,6 +161,15 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
                 f"num_key_value_heads={num_key_value_heads}"
             )
         checks.fraction("dropout", dropout)
+        for name, value in (
+            ("use_bias", use_bias),
+            ("use_gate", use_gate),
+            ("causal", causal),
+        ):
+            checks.boolean(name, value)
+        checks.seed("seed", seed)
+        if flash_attention is not None:
+            checks.boolean("flash_attention", flash_attention)
         if flash_attention and dropout:
             raise ValueError(
                 "Dropout is not supported when flash attention is enabled: "
@@ -303,6 +312,8 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
             )
         inputs = query, value, value if key is None else key
         self._check_shapes(*(x.shape for x in inputs))
+        for name, x in zip(("query", "value", "key"), inputs, strict=True):
+            checks.floats(name, x)
         # One batch and one length axis from here on: (B, T, D), (B, S, D').
         query, value, key, visibility = read_inputs(
             axes,

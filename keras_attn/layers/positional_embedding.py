@@ -102,7 +102,7 @@ class PositionalEmbedding(TorchNames, keras.layers.Layer):
 
     def call(self, inputs, mask=None, positions=None):
         """Adds the positions; the class docstring lists the arguments."""
-        checks.rank("inputs", inputs, 3)
+        checks.rank("inputs", checks.floats("inputs", inputs), 3)
         checks.width("inputs", inputs.shape, self._width)
         mask = implicit_mask(inputs) if mask is None else mask
         if positions is not None:

@@ -167,6 +167,7 @@ class ScoredAttention(QuantizedParts, Rematerialized):
         checks.choice("hard", hard, (None, "reinforce", "gumbel"))
         checks.positive("temperature", temperature)
         checks.fraction("dropout", dropout)
+        checks.seed("seed", seed)
         if hard and local == "predictive":
             raise ValueError(
                 "`hard` attention needs weights that sum to 1, but those of "
@@ -236,6 +237,8 @@ class ScoredAttention(QuantizedParts, Rematerialized):
         self._check_returns(return_log_probability)
         inputs = query, value, value if key is None else key
         self._check_shapes(*(x.shape for x in inputs))
+        for name, x in zip(("query", "value", "key"), inputs, strict=True):
+            checks.floats(name, x)
         monotonic = self.local == "monotonic"
         query, value, key, visibility = read_inputs(
             _AXES,

@@ -11,6 +11,9 @@ from keras_attn import checks
 from keras_attn.layers.attention_position import AttentionPosition
 from keras_attn.ops import PositionBias
 
+# A table of the distances is kept.
+_FARTHEST = 2**20
+
 
 @keras.saving.register_keras_serializable(package="keras_attn")
 class T5Position(AttentionPosition):
@@ -60,7 +63,7 @@ class T5Position(AttentionPosition):
     ):
         checks.positive_int("num_heads", num_heads)
         checks.positive_int("num_buckets", num_buckets)
-        checks.positive_int("max_distance", max_distance)
+        checks.integer("max_distance", max_distance, 1, _FARTHEST)
         if num_buckets < 2 or (
             bidirectional and (num_buckets < 4 or num_buckets % 2)
         ):

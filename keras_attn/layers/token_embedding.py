@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_attn import checks
-from keras_attn.backend import TorchNames, pretransposed
+from keras_attn.backend import TorchNames, as_ids, pretransposed
 from keras_attn.layers.quantized_parts import QuantizedParts
 
 
@@ -31,7 +31,8 @@ class TokenEmbedding(QuantizedParts, TorchNames, keras.layers.Layer):
         **kwargs: arguments of `keras.layers.Layer`: `name`, `dtype`, ...
 
     Call arguments:
-        token_ids: int32 (B, T), in [0, V).
+        token_ids: int32 (B, T), in [0, V). As the first layer of a
+            `keras.Sequential` without an `Input` it gets them as float32.
 
     Returns:
         Float (B, T, D), with an implicit Keras mask that is False at `pad_id`.
@@ -58,7 +59,12 @@ class TokenEmbedding(QuantizedParts, TorchNames, keras.layers.Layer):
     ):
         checks.positive_int("vocabulary_size", vocabulary_size)
         checks.positive_int("hidden_dim", hidden_dim)
-        super().__init__(**kwargs)
+        if pad_id is not None:
+            checks.integer("pad_id", pad_id)
+        checks.boolean("scale", scale)
+        checks.boolean("logits_bias", logits_bias)
+        # Half precision would round ids that arrive as floats.
+        super().__init__(autocast=False, **kwargs)
         self.supports_masking = True
         self.vocabulary_size = vocabulary_size
         self.hidden_dim = hidden_dim
@@ -95,7 +101,7 @@ class TokenEmbedding(QuantizedParts, TorchNames, keras.layers.Layer):
 
     def call(self, token_ids):
         """Embeds token ids; the class docstring lists the arguments."""
-        checks.integers("token_ids", token_ids)
+        token_ids = as_ids("token_ids", token_ids, self.vocabulary_size)
         vectors = self._table(token_ids)
         if self.scale:
             vectors = vectors * ops.cast(self.hidden_dim**0.5, vectors.dtype)

@@ -141,6 +141,10 @@ class Encoder(CheckedModel):
             checks.positive_int("max_sequence_length", max_sequence_length)
         if num_segments is not None:
             checks.positive_int("num_segments", num_segments)
+        if character_vocabulary_size is not None:
+            checks.positive_int(
+                "character_vocabulary_size", character_vocabulary_size
+            )
         if pad_id not in range(vocabulary_size):
             raise ValueError(
                 f"`pad_id` must lie in [0, {vocabulary_size}). "

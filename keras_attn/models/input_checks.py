@@ -7,7 +7,12 @@ import keras
 import numpy as np
 
 from keras_attn import checks
-from keras_attn.backend import TorchNames, bool_mask, concrete, first_replica
+from keras_attn.backend import (
+    TorchNames,
+    bool_mask,
+    check_id_range,
+    first_replica,
+)
 from keras_attn.layers.quantized_parts import QuantizedModelParts
 from keras_attn.models.compile_config import portable_compile_config
 
@@ -42,8 +47,13 @@ def check_ids(name, ids, vocabulary_size, axes=("batch", "length"), least=0):
                 f"Received: lengths {sorted(lengths)}"
             )
         ids = np.asarray(ids)
-        if ids.size and ids.dtype.kind in "iu":
+        if not ids.size:
             ids = ids.astype("int32")
+        checks.integers(name, ids)
+        # Before the cast, which would wrap large ids.
+        check_id_range(name, ids, vocabulary_size, least)
+        ids = ids.astype("int32")
+    checks.tensor(name, ids, "token ids, a tensor, an array or a list of rows")
     if len(ids.shape) != len(axes):
         raise ValueError(
             f"`{name}` must have shape ({', '.join(axes)}). "
@@ -55,15 +65,7 @@ def check_ids(name, ids, vocabulary_size, axes=("batch", "length"), least=0):
             f"Received: shape {tuple(ids.shape)}"
         )
     checks.integers(name, ids)
-    values = ids if isinstance(ids, np.ndarray) else concrete(ids)
-    if values is None:
-        return ids
-    low, high = int(values.min()), int(values.max())
-    if low < least or high >= vocabulary_size:
-        raise ValueError(
-            f"`{name}` must lie in [{least}, {vocabulary_size}). "
-            f"Received: ids from {low} to {high}"
-        )
+    check_id_range(name, ids, vocabulary_size, least)
     return ids
 
 

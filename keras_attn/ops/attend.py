@@ -78,6 +78,9 @@ def attend(
         ((1, 3, 2, 4), 1.0)
     """
     visibility = Visibility() if visibility is None else visibility
+    checks.instance("visibility", visibility, Visibility, "a `Visibility`")
+    for name, given in (("query", query), ("key", key), ("value", value)):
+        checks.floats(name, checks.tensor(name, given))
     query, key, value = map(ops.convert_to_tensor, (query, key, value))
     _check_shapes(query, key, value)
     if visibility.query_positions is not None:
@@ -167,6 +170,7 @@ def attend_sanitized(
         (1, 3, 2, 4)
     """
     bias = as_tensors(bias)
+    _check_mask(visibility.attention_mask, query, key)
     plan = attention_plan(
         query, key, visibility, bias, dropout, return_weights, kernel, value
     )
@@ -259,6 +263,21 @@ def _attend(weights, value):
         width = value.shape[3]
         output = ops.reshape(output, (batch, heads, queries, width))
     return ops.transpose(output, (0, 2, 1, 3))
+
+
+def _check_mask(mask, query, key):
+    """Checks that a mask (B, N, T, S) fits, with axes of size 1 allowed."""
+    if mask is None:
+        return
+    expected = query.shape[0], query.shape[2], query.shape[1], key.shape[1]
+    if len(mask.shape) != 4 or any(
+        None not in (size, other) and size not in (1, other)
+        for size, other in zip(mask.shape, expected, strict=True)
+    ):
+        raise ValueError(
+            "`attention_mask` must fit the shape (batch, heads, query length, "
+            f"key length), {expected}. Received: {tuple(mask.shape)}"
+        )
 
 
 def _check_shapes(query, key, value):

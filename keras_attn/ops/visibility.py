@@ -5,6 +5,7 @@ from typing import Any
 
 from keras import ops
 
+from keras_attn import checks
 from keras_attn.backend import bool_mask
 from keras_attn.ops.mask_carriers import asked_mask, carries
 from keras_attn.ops.positions import (
@@ -54,8 +55,9 @@ class Visibility:
         key_token_type_ids: int32 (B, S), the same for keys.
 
     Raises:
-        ValueError: `attention_mask` may be additive: it has values other than 0
-            and 1, or is a float mask whose values cannot be read.
+        ValueError: `window` or `padding` is out of range; or `attention_mask`
+            may be additive: it has values other than 0 and 1, or is a float
+            mask whose values cannot be read.
 
     Examples:
         >>> see = keras_attn.ops.Visibility(causal=True)
@@ -81,7 +83,10 @@ class Visibility:
     key_token_type_ids: Any = None
 
     def __post_init__(self):
-        """Converts the mask to bool; raises ValueError if it is additive."""
+        """Checks the arguments, and converts the mask to bool."""
+        if self.window is not None:
+            checks.integer("window", self.window, 1)
+        checks.choice("padding", self.padding, ("none", "right", "any"))
         if self.attention_mask is not None:
             mask = bool_mask("attention_mask", self.attention_mask)
             object.__setattr__(self, "attention_mask", mask)
@@ -390,6 +395,7 @@ def _grid(first, second):
 def _four_axes(attention_mask, query_length, key_length):
     if attention_mask is None:
         return None
+    checks.tensor("attention_mask", attention_mask)
     rank = len(attention_mask.shape)
     lengths = [
         length if isinstance(length, int) else None

@@ -8,6 +8,7 @@ import pytest
 from keras import ops
 
 from keras_attn.layers import TokenEmbedding
+from tests.helpers.cases import once
 from tests.helpers.contract import check_layer, randomize
 from tests.helpers.ops_cases import assert_close, assert_differs, normal, values
 from tests.helpers.weight_gradients import layer_gradients, weighted_sum
@@ -163,7 +164,7 @@ def test_invalid_arguments_raise(arguments, message):
         TokenEmbedding(**{"vocabulary_size": 7, "hidden_dim": 4, **arguments})
 
 
-@pytest.mark.parametrize("ids", [IDS.astype("float32"), IDS > 0])
+@pytest.mark.parametrize("ids", [IDS + 0.5, IDS.astype("float16"), IDS > 0])
 def test_non_integer_ids_raise(ids):
     with pytest.raises(ValueError, match="`token_ids` must hold integers"):
         make()(ids)
@@ -172,3 +173,21 @@ def test_non_integer_ids_raise(ids):
 def test_invalid_width_raises():
     with pytest.raises(ValueError, match="`hidden` must have 4 features"):
         make().logits(ops.ones((2, 3, 5)))
+
+
+@pytest.mark.parametrize("dtype", ["float32", *once(["mixed_float16"])])
+@pytest.mark.parametrize("build", [True, *once([False])])
+def test_first_layer_of_a_sequential_model(build, dtype):
+    """Keras builds it with a float32 input and casts the ids to that."""
+    layer = TokenEmbedding(3000, 4, dtype=dtype)
+    model = keras.Sequential([layer, keras.layers.GlobalAveragePooling1D()])
+    if build:
+        model.build((None, 3))
+    # float16 would round it to 2998 or 3000.
+    ids = np.int32([[5, 6, 0], [2999, 1, 2]])
+    mean = keras.layers.GlobalAveragePooling1D()
+    expected = ops.convert_to_numpy(mean(layer(ops.convert_to_tensor(ids))))
+    np.testing.assert_array_equal(ops.convert_to_numpy(model(ids)), expected)
+    np.testing.assert_allclose(model.predict(ids, verbose=0), expected, 1e-3)
+    model.compile("sgd", "mse")
+    model.fit(ids, np.zeros((2, 4), "float32"), verbose=0)
