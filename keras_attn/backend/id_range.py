@@ -11,9 +11,9 @@ from keras_attn.backend.inspection import concrete
 def as_ids(name, ids, vocabulary_size):
     """Returns ids as integers, or raises ValueError.
 
-    A `keras.Sequential` without an `Input` casts ids to float32 (as of Keras
-    3.15.1), so float32 and float64 are accepted if they hold integers; in
-    compiled code, where values cannot be read, on trust.
+    A `keras.Sequential` without an `Input` casts ids to the compute dtype of
+    its first layer (as of Keras 3.15.1), so float32 and float64 are accepted if
+    they hold integers; in compiled code, where values cannot be read, on trust.
 
     Args:
         name: str. Name of the argument, for error messages.
@@ -22,6 +22,10 @@ def as_ids(name, ids, vocabulary_size):
 
     Returns:
         Int tensor, in the shape of `ids`.
+
+    Raises:
+        ValueError: an id that is no integer or out of range, or a dtype that
+            rounds ids.
     """
     dtype = keras.backend.standardize_dtype(ids.dtype)
     if dtype in ("float32", "float64"):
@@ -33,6 +37,12 @@ def as_ids(name, ids, vocabulary_size):
             )
         check_id_range(name, ids, vocabulary_size)
         return ops.cast(ids, "int32")
+    if "float" in dtype:
+        raise ValueError(
+            f"`{name}` must hold integers (int32), which {dtype} would round: "
+            'begin a `keras.Sequential` with `keras.Input(shape, dtype="int32")'
+            f"`. Received: {name} of dtype {dtype}"
+        )
     check_id_range(name, checks.integers(name, ids), vocabulary_size)
     return ids
 

@@ -82,8 +82,8 @@ def test_images_of_unknown_size():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: GlimpseSensor(0), "`patch_size` must be a positive"),
-        (lambda: GlimpseSensor(2, 1.5), "`num_patches` must be a positive"),
+        (lambda: GlimpseSensor(0), "`patch_size` must be at least 1"),
+        (lambda: GlimpseSensor(2, 1.5), "`num_patches` must be an integer"),
         (
             lambda: GlimpseSensor(2)(IMAGES[0], LOCATIONS),
             "`images` must have ran",

@@ -163,7 +163,7 @@ def test_equal_layers_have_equal_bias_functions():
             {"max_distance": 16, "bidirectional": False},
             "more than 16, .*max_distance=16",
         ),
-        ({"max_distance": 0}, "`max_distance` must be a positive integer"),
+        ({"max_distance": 0}, "`max_distance` must be at least 1"),
     ],
 )
 def test_invalid_arguments_raise(kwargs, message):
