@@ -30,7 +30,6 @@ from keras_attn.backend.fused import fused_attention, fused_obstacle
 from keras_attn.backend.fused_qkv import apply_fused_qkv, fused_qkv
 from keras_attn.backend.gather import gather_rows, take_along_axis
 from keras_attn.backend.hashed_bits import uniform
-from keras_attn.backend.id_range import as_ids, check_id_range
 from keras_attn.backend.inspection import concrete
 from keras_attn.backend.masking import (
     bool_mask,
@@ -68,14 +67,12 @@ __all__ = [
     "apply_dense",
     "apply_fused_qkv",
     "argmax_first",
-    "as_ids",
     "batched_matmul",
     "blockwise_attention",
     "blockwise_pays",
     "bool_mask",
     "broadcast_from_left",
     "cached_until_update",
-    "check_id_range",
     "compiled",
     "concrete",
     "divide_over_replicas",

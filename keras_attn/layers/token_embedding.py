@@ -4,7 +4,8 @@ import keras
 from keras import ops
 
 from keras_attn import checks
-from keras_attn.backend import TorchNames, as_ids, pretransposed
+from keras_attn.backend import TorchNames, pretransposed
+from keras_attn.layers.id_range import as_ids
 from keras_attn.layers.quantized_parts import QuantizedParts
 
 

@@ -10,9 +10,9 @@ from keras_attn import checks
 from keras_attn.backend import (
     TorchNames,
     bool_mask,
-    check_id_range,
     first_replica,
 )
+from keras_attn.layers.id_range import check_id_range
 from keras_attn.layers.quantized_parts import QuantizedModelParts
 from keras_attn.models.compile_config import portable_compile_config
 

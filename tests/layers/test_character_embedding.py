@@ -112,4 +112,4 @@ def test_invalid_ids_raise():
     with pytest.raises(ValueError, match="`character_ids` must have rank 3"):
         layer(WORDS[0])
     with pytest.raises(ValueError, match="`character_ids` must hold integers"):
-        layer(keras.ops.ones((1, 2, 3)))
+        layer(keras.ops.full((1, 2, 3), 0.5))

@@ -5,7 +5,7 @@ import numpy as np
 from keras import ops
 
 from keras_attn import checks
-from keras_attn.backend.inspection import concrete
+from keras_attn.backend import concrete
 
 
 def as_ids(name, ids, vocabulary_size):
