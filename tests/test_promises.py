@@ -26,6 +26,7 @@ from keras_attn.layers import (
     ScoredAttention,
     TokenEmbedding,
 )
+from keras_attn.training import SequenceCrossentropy
 from tests.helpers.arrays import to_numpy
 from tests.helpers.contract import randomize
 from tests.helpers.decoding_reference import (
@@ -357,6 +358,7 @@ BAD_CALLS = {
     "a score": lambda: ScoredAttention("euclid"),
     "keys of another width": lambda: ScoredAttention("dot")(X, X[..., 1:]),
     "float ids": lambda: TokenEmbedding(5, 4)(X[..., 0]),
+    "float labels": lambda: SequenceCrossentropy()(X[..., 0], X),
     "an id out of range": lambda: tiny_transformer()((SOURCE + 9, TARGET)),
     "an empty batch": lambda: tiny_transformer()((SOURCE[:0], TARGET[:0])),
     "an empty prompt": lambda: tiny_transformer().generate(SOURCE[:, :0]),
@@ -397,7 +399,7 @@ def test_invalid_arguments_raise(what):
     "name, what",
     [
         ("choice", "a kind of positions"),
-        ("integers", "float ids"),
+        ("integers", "float labels"),
         ("fraction", "a probability"),
     ],
 )

@@ -123,6 +123,10 @@ class CharacterEmbedding(QuantizedParts, TorchNames, keras.layers.Layer):
         character_ids = as_ids(
             "character_ids", character_ids, self.vocabulary_size
         )
+        if 0 in character_ids.shape:
+            # No words, or words without characters.
+            shape = (*ops.shape(character_ids)[:2], self.hidden_dim)
+            return ops.zeros(shape, self.compute_dtype)
         token_mask = ops.not_equal(character_ids, self.pad_id)[..., None]
         x = self._table(character_ids)
         x = ops.where(token_mask, x, 0)

@@ -22,7 +22,7 @@ from keras_attn.layers.dropout import Dropout
 from keras_attn.layers.quantized_parts import QuantizedParts
 from keras_attn.layers.rematerialized import Rematerialized
 from keras_attn.ops import Visibility, WeightDropout
-from keras_attn.ops.attend import attend_sanitized
+from keras_attn.ops.attend import attend_sanitized, is_empty
 from keras_attn.ops.capture import capturing, record
 from keras_attn.ops.positions import default_positions
 from keras_attn.ops.visibility import make_visibility
@@ -383,7 +383,7 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
         """
         query, key, value = heads
         bias = None
-        if self.attention_position is not None:
+        if self.attention_position is not None and not is_empty(query, key):
             query, bias = self.attention_position.relate(
                 query, visibility, ops.shape(key)[1]
             )

@@ -1,5 +1,7 @@
 """REINFORCE loss for sampled choices."""
 
+import math
+
 import keras
 from keras import ops
 
@@ -115,7 +117,8 @@ class Reinforce(TorchNames, keras.layers.Layer):
     ):
         """Adds the loss; the class docstring lists the arguments."""
         self._check_batches(prediction, target, log_probability)
-        if not training:
+        # A mean over no examples would be NaN, and the baseline with it.
+        if not training or prediction.shape[0] == 0:
             return prediction
         losses = ops.stop_gradient(
             self._losses_of(prediction, target, sample_weight)
@@ -187,4 +190,6 @@ class Reinforce(TorchNames, keras.layers.Layer):
 
 def _by_example(x):
     """Flattens all axes after the batch: (B, ...) -> (B, F)."""
-    return ops.reshape(x, (ops.shape(x)[0], -1))
+    rows, *features = ops.shape(x)
+    # With no rows, the size of an axis of -1 would be ambiguous.
+    return ops.reshape(x, (rows, math.prod(features)))

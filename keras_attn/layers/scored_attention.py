@@ -14,6 +14,7 @@ from keras_attn.layers.quantized_parts import QuantizedParts
 from keras_attn.layers.rematerialized import Rematerialized
 from keras_attn.layers.scores.make_score import check_score, make_score
 from keras_attn.ops import WeightDropout
+from keras_attn.ops.attend import is_empty
 from keras_attn.ops.capture import capturing, record
 from keras_attn.ops.hard_weights import (
     gumbel_noise,
@@ -252,6 +253,10 @@ class ScoredAttention(QuantizedParts, Rematerialized):
             window=self.window + 1 if monotonic else None,
         )
         lengths = ops.shape(query)[1], ops.shape(key)[1]
+        if is_empty(query, key):
+            return self._outputs_of_nothing(
+                query, value, return_attention_scores, return_log_probability
+            )
         nearness = None
         if self.local == "predictive":
             visibility, nearness = predictive_window(
@@ -280,6 +285,17 @@ class ScoredAttention(QuantizedParts, Rematerialized):
             outputs.append(ops.cast(weights, self.compute_dtype))
         if return_log_probability:
             outputs.append(log_probability(hidden(scores, mask), weights))
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def _outputs_of_nothing(self, query, value, weights_too, log_too):
+        """Returns zeros, the outputs of queries without a key."""
+        sizes = *ops.shape(query)[:2], ops.shape(value)[1]
+        weights = ops.zeros(sizes, value.dtype)  # no elements
+        outputs = [ops.matmul(weights, value)]
+        if weights_too:
+            outputs.append(ops.cast(weights, self.compute_dtype))
+        if log_too:
+            outputs.append(ops.zeros(sizes[:2], "float32"))
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def _weights(self, scores, mask, training):

@@ -169,6 +169,8 @@ def attend_sanitized(
         >>> tuple(attend_sanitized(x, x, x, see).output.shape)
         (1, 3, 2, 4)
     """
+    if is_empty(query, key):
+        return _attend_nothing(query, key, value, return_weights)
     bias = as_tensors(bias)
     _check_mask(visibility.attention_mask, query, key)
     plan = attention_plan(
@@ -263,6 +265,33 @@ def _attend(weights, value):
         width = value.shape[3]
         output = ops.reshape(output, (batch, heads, queries, width))
     return ops.transpose(output, (0, 2, 1, 3))
+
+
+def is_empty(query, key):
+    """Returns whether there is no query or no key.
+
+    Args:
+        query: tensor (B, T, ...).
+        key: tensor (B, S, ...).
+
+    Returns:
+        Bool. False if it depends on sizes that are unknown in compiled code.
+    """
+    return 0 in (*query.shape[:2], key.shape[1])
+
+
+def _attend_nothing(query, key, value, return_weights):
+    """Returns zeros, the output of queries without a key, as `Attended`."""
+    groups = query.shape[2] // key.shape[2]
+    key, value = (ops.repeat(x, groups, axis=2) for x in (key, value))
+    weights = ops.einsum("btnh,bsnh->bnts", query, key)  # no elements
+    output = ops.einsum("bnts,bsnw->btnw", weights, value)
+    sees_key = ops.zeros(ops.shape(query)[:2], "bool")
+    return Attended(
+        ops.cast(output, query.dtype),
+        ops.cast(weights, "float32") if return_weights else None,
+        sees_key,
+    )
 
 
 def _check_mask(mask, query, key):
