@@ -268,7 +268,8 @@ def random_generator(name, seed):
 
     Args:
         name: str. Name of the argument, for error messages.
-        seed: int >= 0, `numpy.random.Generator`, or None.
+        seed: int >= 0, tuple or list of them, `numpy.random.Generator`, or
+            None.
 
     Returns:
         `numpy.random.Generator`.
@@ -278,12 +279,15 @@ def random_generator(name, seed):
     """
     if seed is None or isinstance(seed, np.random.Generator):
         return np.random.default_rng(seed)
-    integer = isinstance(seed, (int, np.integer))
-    if not integer or isinstance(seed, bool) or seed < 0:
-        raise ValueError(
-            f"`{name}` must be an integer >= 0, a `numpy.random.Generator` or "
-            f"None. Received: {name}={checks.shown(seed)}"
-        )
+    several = isinstance(seed, (tuple, list)) and len(seed) > 0
+    for part in seed if several else [seed]:
+        integer = isinstance(part, (int, np.integer))
+        if not integer or isinstance(part, bool) or part < 0:
+            raise ValueError(
+                f"`{name}` must be an integer >= 0, a tuple of them, a "
+                "`numpy.random.Generator` or None. "
+                f"Received: {name}={checks.shown(seed)}"
+            )
     return np.random.default_rng(seed)
 
 

@@ -64,8 +64,8 @@ def mask_tokens(
             None: pieces are chosen independently.
         max_predictions: int. P, the maximum number of masked tokens per row.
             Default: `mask_rate` times T.
-        seed: int >= 0, or `numpy.random.Generator`. None: a different draw each
-            time.
+        seed: int >= 0, tuple of them, or `numpy.random.Generator`. None: a
+            different draw each time.
 
     Returns:
         `MaskedTokens`, whose `positions` and `labels` are for `BertPretrainer`

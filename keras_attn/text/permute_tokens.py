@@ -55,8 +55,8 @@ def permute_tokens(
         prediction_rate: float in (0, 1). Fraction of the tokens of a row that
             are not special, rounded, and at least one token. Default 1 / 6.
         max_span_length: int >= 1. Maximum tokens per span. Default 5.
-        seed: int >= 0, or `numpy.random.Generator`. None: a different draw each
-            time.
+        seed: int >= 0, tuple of them, or `numpy.random.Generator`. None: a
+            different draw each time.
 
     Returns:
         `PermutedTokens`: `order` and `target_positions` are inputs of an

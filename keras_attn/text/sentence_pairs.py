@@ -39,8 +39,8 @@ def sentence_pairs(documents, length=None, seed=None):
             ids. Empty documents and sentences are skipped.
         length: int >= 2. Maximum ids per pair. Longer pairs are truncated at
             the end, the longer side first. Default None: one sentence each.
-        seed: int >= 0, or `numpy.random.Generator`. None: a different draw each
-            time.
+        seed: int >= 0, tuple of them, or `numpy.random.Generator`. None: a
+            different draw each time.
 
     Returns:
         List of `SentencePair`.

@@ -143,7 +143,7 @@ NO_COUNT = (0, -1, 1.5, True, None, "4", NAN)
 NO_INDEX = (-1, 1.5, True, None, "a", NAN)
 NO_FLAG = (None, 0, 1, "yes", NAN)
 NO_RATE = (0, 1, 1.5, -0.1, NAN, None, "a", True)
-NO_SEED = (-1, 1.5, True, "a", NAN, [1.5])
+NO_SEED = (-1, 1.5, True, "a", NAN, [1.5], (1, -1), (1, None), [])
 NO_TEXT = (
     None,
     3,

@@ -70,6 +70,8 @@ def test_the_seed_determines_the_pairs():
     texts = documents()
     assert sentence_pairs(texts, 20, 5) == sentence_pairs(texts, 20, 5)
     assert sentence_pairs(texts, 20, 5) != sentence_pairs(texts, 20, 6)
+    one, other = (sentence_pairs(texts, 20, (5, draw)) for draw in (0, 1))
+    assert one == sentence_pairs(texts, 20, (5, 0)) != other
 
 
 def test_empty_sentences_and_documents_are_skipped():
