@@ -15,6 +15,15 @@ class QuantizedParts:
     The build config lists the quantized sublayers and their modes.
     """
 
+    def save_own_variables(self, store):
+        """Saves the weights.
+
+        Raises:
+            ValueError: LoRA adapters on quantized weights.
+        """
+        check_saved_adapters(self)
+        super().save_own_variables(store)
+
     def get_build_config(self):
         """Returns the build config, with the modes of quantized sublayers."""
         config = super().get_build_config()
@@ -37,6 +46,34 @@ class QuantizedModelParts:
     The config lists the quantized layers and their modes, because Keras does
     not pass a build config to a built model (as of Keras 3.15.1).
     """
+
+    def save(self, *args, **kwargs):
+        """Saves the model, see `keras.Model.save`.
+
+        Raises:
+            ValueError: LoRA adapters on quantized weights.
+        """
+        # Before Keras opens the file, which would erase an older one.
+        check_saved_adapters(self)
+        return super().save(*args, **kwargs)
+
+    def save_weights(self, *args, **kwargs):
+        """Saves the weights, see `keras.Model.save_weights`.
+
+        Raises:
+            ValueError: LoRA adapters on quantized weights.
+        """
+        check_saved_adapters(self)
+        return super().save_weights(*args, **kwargs)
+
+    def save_own_variables(self, store):
+        """Saves the weights, as part of another model.
+
+        Raises:
+            ValueError: LoRA adapters on quantized weights.
+        """
+        check_saved_adapters(self)
+        super().save_own_variables(store)
 
     def get_config(self):
         """Returns the config, with the modes of quantized layers."""
@@ -88,6 +125,30 @@ def quantize_parts(layer, quantized):
     for index, entry in quantized.items():
         config = keras.saving.deserialize_keras_object(entry["config"])
         parts[int(index)].quantize(entry["mode"], config=config)
+
+
+def check_saved_adapters(layer):
+    """Raises ValueError if a file could not restore a layer or model.
+
+    Keras saves the sum of a kernel and its adapters. Quantized, the sum is
+    rounded once more, so the loaded model would give other outputs (as of
+    Keras 3.15.1, `Dense`, `EinsumDense` and `Embedding`).
+
+    Args:
+        layer: `keras.layers.Layer`.
+    """
+    for part in _parts(layer):
+        if part.quantization_mode and getattr(part, "lora_enabled", False):
+            raise ValueError(
+                "Weights that are both quantized and trained with LoRA cannot "
+                "be saved: Keras (as of version 3.15.1) adds the adapters to "
+                "the quantized kernel and rounds the sum again, so the loaded "
+                "model would give other outputs. Save the float model with its "
+                "adapters and quantize the loaded one, or keep the weights "
+                "from `get_weights()` and restore them with `set_weights` "
+                "after `quantize` and `enable_lora`. "
+                f"Received: {part.path} with {part.quantization_mode} weights"
+            )
 
 
 def _parts(layer):

@@ -1,6 +1,7 @@
 """Token embedding with tied logits."""
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_attn import checks
@@ -136,15 +137,39 @@ class TokenEmbedding(QuantizedParts, TorchNames, keras.layers.Layer):
             ValueError: `hidden` has another width.
         """
         checks.width("hidden", hidden.shape, self.hidden_dim)
-        if isinstance(matrix, tuple):
+        if not isinstance(matrix, tuple):
+            logits = ops.matmul(ops.cast(hidden, matrix.dtype), matrix)
+        elif self._table.quantization_mode is None:
             logits = self._table(hidden, reverse=True)
         else:
-            logits = ops.matmul(ops.cast(hidden, matrix.dtype), matrix)
+            logits = self._quantized_logits(hidden)
         if self._bias is not None:
             # Cast explicitly: only `__call__` autocasts weights
             # (as of Keras 3.15.1), and decode steps do not use it.
             logits = logits + ops.cast(self._bias, logits.dtype)
         return logits
+
+    def _quantized_logits(self, hidden):
+        """Returns the logits of a quantized E, with a gradient.
+
+        Keras rounds `hidden` to integers here, which has no gradient, and
+        ignores adapters of E (as of Keras 3.15.1).
+        """
+        table, token_ids = self._table, np.arange(self.vocabulary_size)
+        if table.lora_enabled:
+            return ops.matmul(hidden, ops.transpose(table(token_ids)))
+
+        @ops.custom_gradient
+        def product(hidden):
+            def gradient(*args, upstream=None):
+                # PyTorch passes `upstream`, the others a single argument.
+                upstream = args[0] if upstream is None else upstream
+                vectors = ops.cast(table(token_ids), upstream.dtype)
+                return ops.matmul(upstream, vectors)
+
+            return table(hidden, reverse=True), gradient
+
+        return product(hidden)
 
     def compute_mask(self, token_ids, previous_mask=None):
         """Returns bool (B, T), False at `pad_id`."""

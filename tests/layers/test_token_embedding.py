@@ -8,6 +8,7 @@ import pytest
 from keras import ops
 
 from keras_attn.layers import TokenEmbedding
+from tests.helpers.arrays import to_numpy
 from tests.helpers.cases import once
 from tests.helpers.contract import check_layer, randomize
 from tests.helpers.ops_cases import assert_close, assert_differs, normal, values
@@ -78,6 +79,47 @@ def test_quantized_layer_has_no_output_matrix():
     layer = make()
     layer._table.quantize("int8")
     assert layer.output_matrix() == ()
+
+
+QUANTIZED = pytest.mark.parametrize("mode", ["int8", *once(["int4"])])
+
+
+# From Keras's quantized embedding on PyTorch.
+@pytest.mark.filterwarnings(r"ignore:[\s\S]*The use of `x.T` on tensors")
+@QUANTIZED
+def test_logits_of_quantized_weights_have_a_gradient(mode):
+    layer = make()
+    layer._table.quantize(mode)
+    matrix = values(layer._table(np.arange(7)))
+    hidden, upstream = normal(2, 3, 4, seed=1), normal(2, 3, 7, seed=2)
+    (found,), _ = layer_gradients(
+        layer, lambda x: weighted_sum(layer.logits(x), upstream), hidden
+    )
+    assert_close(found, upstream @ matrix)
+
+
+@pytest.mark.filterwarnings(r"ignore:[\s\S]*The use of `x.T` on tensors")
+@QUANTIZED
+def test_logits_of_quantized_weights_use_adapters(mode):
+    layer = make()
+    layer._table.quantize(mode)
+    base = values(layer._table(np.arange(7)))
+    layer._table.enable_lora(2)
+    a, b = layer._table.lora_embeddings_a, layer._table.lora_embeddings_b
+    b.assign(normal(*b.shape, seed=3))
+    matrix = base + to_numpy(a) @ to_numpy(b)
+    assert_close(values(layer(IDS)), 2 * matrix[IDS])
+    hidden, upstream = normal(2, 3, 4, seed=1), normal(2, 3, 7, seed=2)
+    logits = values(layer.logits(ops.convert_to_tensor(hidden)))
+    assert_close(logits, hidden @ matrix.T)
+    (found,), at_weights = layer_gradients(
+        layer, lambda x: weighted_sum(layer.logits(x), upstream), hidden
+    )
+    assert_close(found, upstream @ matrix)
+    at_matrix = np.einsum("btv,btd->vd", upstream, hidden)
+    by_name = {name.split("/")[-1]: g for name, g in at_weights.items()}
+    assert_close(by_name["lora_embeddings_a"], at_matrix @ to_numpy(b).T)
+    assert_close(by_name["lora_embeddings_b"], to_numpy(a).T @ at_matrix)
 
 
 def test_logits_of_masked_vectors():

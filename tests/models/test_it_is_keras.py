@@ -10,7 +10,9 @@ from keras_attn.training import SequenceCrossentropy
 from tests.helpers.arrays import to_numpy
 from tests.helpers.cases import once
 from tests.helpers.contract import randomize
+from tests.helpers.ops_cases import normal
 from tests.helpers.tiny_models import LABELS, SOURCE, TARGET, tiny_transformer
+from tests.helpers.weight_gradients import layer_gradients, weighted_sum
 
 
 def stack(**kwargs):
@@ -25,7 +27,8 @@ def stack(**kwargs):
     x = DecoderBlock(
         num_heads=2, intermediate_dim=12, name="decoder", **kwargs
     )(x, memory)
-    model = keras.Model((source, target), keras.layers.Dense(11)(x))
+    logits = keras.layers.Dense(11, name="logits")(x)
+    model = keras.Model((source, target), logits)
     return randomize(model)
 
 
@@ -107,6 +110,75 @@ def test_lora_training_and_file_round_trip(make, tmp_path):
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras", compile=False)
     np.testing.assert_allclose(outputs(loaded), expected, atol=1e-5, rtol=1e-5)
+
+
+def with_adapters(make, mode):
+    """Returns a model with nonzero adapters at its projections."""
+    model = make()
+    if mode is not None:
+        model.quantize(mode)
+    for number, layer in enumerate(projections(model)):
+        layer.enable_lora(2)
+        for offset, weight in enumerate(
+            (layer.lora_kernel_a, layer.lora_kernel_b)
+        ):
+            draw = normal(*weight.shape, seed=2 * number + offset)
+            weight.assign(0.3 * draw)
+    return model
+
+
+@ignore_quantization_warnings
+@pytest.mark.parametrize(
+    "make, mode",
+    [
+        (tiny_transformer, "int8"),
+        *once([(stack, "int8"), (tiny_transformer, "int4")]),
+    ],
+)
+def test_adapters_of_quantized_weights_learn(make, mode):
+    exact, model = with_adapters(make, None), with_adapters(make, mode)
+    upstream = normal(*outputs(exact).shape, seed=3)
+    (_, expected), (_, gradients) = (
+        layer_gradients(
+            x, lambda x=x: weighted_sum(x((SOURCE, TARGET)), upstream)
+        )
+        for x in (exact, model)
+    )
+    lora = [name for name in gradients if "lora_" in name]
+    assert len(lora) == 2 * len(projections(model))
+    found, expected = (
+        np.concatenate([x[name].ravel() for name in lora])
+        for x in (gradients, expected)
+    )
+    # Only rounding. Unrelated gradients have an error of about 1.
+    error = np.linalg.norm(found - expected) / np.linalg.norm(expected)
+    assert error < {"int8": 0.1, "int4": 0.5}[mode]
+    model.compile(keras.optimizers.Adam(0.05), SequenceCrossentropy())
+    losses = model.fit((SOURCE, TARGET), LABELS, epochs=4, verbose=0)
+    assert losses.history["loss"][-1] < losses.history["loss"][0]
+
+
+@ignore_quantization_warnings
+@every_model
+def test_a_file_of_quantized_weights_with_adapters_is_refused(make, tmp_path):
+    """Keras would round the sum of a kernel and its adapters again."""
+    model = with_adapters(make, "int8")
+    expected = outputs(model)
+    for save, name in (
+        (model.save, "model.keras"),
+        (model.save_weights, "model.weights.h5"),
+    ):
+        path = tmp_path / name
+        path.write_bytes(b"an older file")
+        with pytest.raises(ValueError, match="both quantized and trained with"):
+            save(path)
+        if make is tiny_transformer:
+            assert path.read_bytes() == b"an older file"
+    # The way out that the message names.
+    restored = with_adapters(make, "int8")
+    restored.set_weights([np.zeros_like(w) for w in model.get_weights()])
+    restored.set_weights(model.get_weights())
+    np.testing.assert_array_equal(outputs(restored), expected)
 
 
 @pytest.mark.parametrize(

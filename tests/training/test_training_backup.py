@@ -201,7 +201,8 @@ def test_checkpoint_average_in_files(uninterrupted, tmp_path):
     assert len(list((tmp_path / "kept").iterdir())) == 2
 
 
-def test_low_precision_model(tmp_path):
+@pytest.mark.parametrize("quantized", [False, *once([True])])
+def test_low_precision_model(quantized, tmp_path):
     def run(folder, kill=None):
         keras.utils.set_random_seed(0)
         model = keras.Sequential(
@@ -212,6 +213,9 @@ def test_low_precision_model(tmp_path):
                 keras.layers.Dense(2, dtype="mixed_float16"),
             ]
         )
+        if quantized:
+            model.layers[0].quantize("int8")
+            model.layers[0].enable_lora(2)
         model.compile("adam", "mse", auto_scale_loss=True)
         average, steps = CheckpointAverage(2, save_freq=1), Steps()
         callbacks = [TrainingBackup(folder, [average, steps], 2, Rows())]
