@@ -133,7 +133,7 @@ def test_length_penalties_that_float32_cannot_hold(length_penalty):
     tree = Tree.random(1, 6, 3)
     strategy = BeamSearch(length_penalty=length_penalty)
     with expect("length_penalty"):
-        decoding.generate(tree, np.array([[0]]), 3, strategy)
+        decoding.generate(tree, np.array([[0]], "int32"), 3, strategy)
 
 
 @pytest.mark.parametrize("model", [None, "abc", 3, keras.layers.Dense(3)])
