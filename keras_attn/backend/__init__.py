@@ -29,8 +29,8 @@ from keras_attn.backend.full import full
 from keras_attn.backend.fused import fused_attention, fused_obstacle
 from keras_attn.backend.fused_qkv import apply_fused_qkv, fused_qkv
 from keras_attn.backend.gather import gather_rows, take_along_axis
-from keras_attn.backend.hashed_bits import uniform
-from keras_attn.backend.inspection import concrete
+from keras_attn.backend.hashed_bits import advance_seed, uniform
+from keras_attn.backend.inspection import concrete, is_torch_program
 from keras_attn.backend.masking import (
     bool_mask,
     is_statically_false,
@@ -40,6 +40,7 @@ from keras_attn.backend.no_gradients import no_gradients
 from keras_attn.backend.numeric_checks import nan_where
 from keras_attn.backend.owned_programs import OwnedPrograms, programs_of
 from keras_attn.backend.pretransposed import pretransposed
+from keras_attn.backend.program_ops import pad, reduce_max, reduce_min
 from keras_attn.backend.python_state import PythonState
 from keras_attn.backend.randomness import random_state, set_random_state
 from keras_attn.backend.replicas import (
@@ -64,6 +65,7 @@ __all__ = [
     "PythonState",
     "TorchNames",
     "add_and_norm",
+    "advance_seed",
     "apply_dense",
     "apply_fused_qkv",
     "argmax_first",
@@ -86,6 +88,7 @@ __all__ = [
     "gather_rows",
     "is_replica_mean",
     "is_statically_false",
+    "is_torch_program",
     "kept_seed",
     "keys_by_head",
     "keys_by_slot",
@@ -94,9 +97,12 @@ __all__ = [
     "no_gradients",
     "no_keys",
     "no_values",
+    "pad",
     "pretransposed",
     "programs_of",
     "random_state",
+    "reduce_max",
+    "reduce_min",
     "scan",
     "seeded_dropout",
     "set_random_state",

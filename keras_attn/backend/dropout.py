@@ -16,7 +16,7 @@ from keras_attn.backend.hashed_bits import (
     SHIFTS_AND_FACTORS,
     hashed_bits,
 )
-from keras_attn.backend.inspection import is_concrete
+from keras_attn.backend.inspection import is_concrete, is_torch_program
 from keras_attn.backend.xla_compiled import xla_compiled
 
 _LEVELS = 1 << 16
@@ -84,7 +84,7 @@ def seeded_dropout(x, rate, seed, block=0):
         Float in the shape and dtype of `x`.
     """
     if seed is None:
-        if x.device.type not in ("cpu", "meta"):
+        if is_torch_program() or x.device.type not in ("cpu", "meta"):
             # One fused kernel; random numbers are cheap on a GPU.
             return torch.nn.functional.dropout(x, rate)
         return _dropped(x, rate, None)

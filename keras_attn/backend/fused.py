@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_attn.backend.program_ops import pad
 from keras_attn.backend.sliding_window import sliding_window_attention
 
 if keras.backend.backend() == "torch":
@@ -136,7 +137,7 @@ def fused_attention(
 
 def _widened(x, width):
     missing = width - x.shape[-1]
-    return ops.pad(x, [(0, 0)] * 3 + [(0, missing)]) if missing else x
+    return pad(x, [(0, 0)] * 3 + [(0, missing)]) if missing else x
 
 
 def _torch(query, key, value, mask, causal, scale, bias, window):

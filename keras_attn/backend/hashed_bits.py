@@ -4,6 +4,8 @@ PyTorch's generators take their seed as a Python number. Reading it from a GPU
 would block until the GPU has caught up, and would split a compiled graph.
 """
 
+import math
+
 import keras
 
 from keras_attn.backend.inspection import is_concrete
@@ -35,10 +37,28 @@ def hashed_bits(shape, seed, block=0):
     second = (seed[1] + block * GOLDEN) & _WORD
     first = _mixed((seed[0] + _mixed(second)) & _WORD)
     second = _mixed(second ^ first)
-    count = torch.Size(shape).numel()
+    count = math.prod(shape)
     index = torch.arange(count, dtype=torch.int64, device=seed.device)
     bits = _mixed((index & _WORD) ^ first)
     return _mixed((bits + second) & _WORD).reshape(tuple(shape))
+
+
+def advance_seed(state):
+    """Draws a seed on PyTorch, as `keras.random.SeedGenerator.next` does.
+
+    Keras's method splits a program of `torch.compile` (as of Keras 3.15.1,
+    keras/src/backend/torch/random.py:154).
+
+    Args:
+        state: variable (2,), of the seed generator.
+
+    Returns:
+        Int (2,).
+    """
+    seed = state.value.clone()
+    step = torch.arange(2, dtype=seed.dtype, device=seed.device)
+    state.assign(seed + step)
+    return seed
 
 
 def uniform(shape, seed_generator, minval=0.0):

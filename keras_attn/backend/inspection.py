@@ -27,6 +27,20 @@ def concrete(tensor, anywhere=False):
     return keras.ops.convert_to_numpy(tensor) if readable else None
 
 
+def is_torch_program():
+    """Returns whether `torch.compile` or `torch.export` is tracing.
+
+    Some operations of Keras would split the program. Call this function only
+    to take another way to the same result.
+
+    Returns:
+        Bool; False on other backends.
+    """
+    if keras.backend.backend() != "torch":
+        return False
+    return torch.compiler.is_compiling()
+
+
 def is_concrete(tensor, anywhere=False):
     """Returns whether Python code may branch on the values of a tensor.
 

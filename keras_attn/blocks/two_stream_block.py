@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from keras_attn import checks
-from keras_attn.backend import bool_mask
+from keras_attn.backend import bool_mask, pad
 from keras_attn.blocks.segment_block import SegmentBlock
 from keras_attn.ops import Visibility
 from keras_attn.ops.visibility import implicit_mask
@@ -159,7 +159,7 @@ def _padding_visibility(inputs, before):
     mask = implicit_mask(inputs)
     if mask is not None:
         mask = bool_mask("mask", mask)
-        mask = ops.pad(mask, ((0, 0), (before, 0)), constant_values=True)
+        mask = pad(mask, ((0, 0), (before, 0)), True)
         positions = ops.where(mask, positions, -1)
     return Visibility(
         query_positions=positions[:, before:],

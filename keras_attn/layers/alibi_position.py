@@ -3,7 +3,6 @@
 import dataclasses
 
 import keras
-import numpy as np
 from keras import ops
 
 from keras_attn import checks
@@ -74,7 +73,10 @@ class _LinearBias:
                 ops.cast(key_positions, "int32")[:, None, None, :],
             )
         )
-        slopes = -np.array(self.slopes, dtype="float32")[:, None, None]
+        # No NumPy array: it splits a program of `torch.compile` (as of PyTorch
+        # 2.13.0).
+        slopes = ops.convert_to_tensor([-x for x in self.slopes], "float32")
+        slopes = slopes[:, None, None]
         return ops.multiply(ops.cast(distance, "float32"), slopes)
 
 

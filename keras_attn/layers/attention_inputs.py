@@ -118,11 +118,15 @@ def filled_masks(inputs, masks):
 
 def bool_masks(names, masks):
     """Converts masks to bool; equal objects stay equal, and None is None."""
-    converted = {}
-    for name, mask in zip(names, masks, strict=True):
-        if mask is not None and id(mask) not in converted:
-            converted[id(mask)] = bool_mask(name, mask)
-    return [converted.get(id(mask)) for mask in masks]
+    converted = []
+    for index, (name, mask) in enumerate(zip(names, masks, strict=True)):
+        # No `id`: a program of `torch.compile` would be bound to this one
+        # object and compiled again for every new mask (as of PyTorch 2.13.0).
+        same = [n for n in range(index) if masks[n] is mask]
+        if mask is not None:
+            mask = converted[same[0]] if same else bool_mask(name, mask)
+        converted.append(mask)
+    return converted
 
 
 def both(first, second):

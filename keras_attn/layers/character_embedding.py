@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_attn import checks
-from keras_attn.backend import TorchNames
+from keras_attn.backend import TorchNames, reduce_max
 from keras_attn.layers.id_range import as_ids
 from keras_attn.layers.quantized_parts import QuantizedParts
 
@@ -140,7 +140,7 @@ class CharacterEmbedding(QuantizedParts, TorchNames, keras.layers.Layer):
                 features, (rows, words, length, self.filters)
             )
             features = ops.where(token_mask, features, lowest)
-            parts.append(ops.max(features, axis=2))
+            parts.append(reduce_max(features, axis=2))
         y = self._output_dense(ops.concatenate(parts, axis=-1))
         return ops.where(ops.any(token_mask, axis=2), y, 0)
 

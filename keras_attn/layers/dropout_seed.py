@@ -6,6 +6,8 @@ import threading
 import keras
 from keras import ops
 
+from keras_attn.backend import advance_seed, is_torch_program
+
 _state = threading.local()
 # Odd, with well-spread bits, so that the seeds of layers are unrelated.
 _STRIDE = 0x61C88647
@@ -80,6 +82,8 @@ class DropoutSeeds(keras.random.SeedGenerator):
     def next(self, ordered=True):
         """Returns the next seed, from the scope if one is open."""
         scope = getattr(_state, "scope", None)
+        if scope is None and is_torch_program():
+            return advance_seed(self.state)
         if scope is None:
             return super().next(ordered)
         # JAX requires a seed of the generator's dtype (as of Keras 3.15.1).

@@ -4,6 +4,7 @@ import dataclasses
 
 from keras import ops
 
+from keras_attn.backend import reduce_max
 from keras_attn.ops.positions import default_positions
 
 
@@ -35,7 +36,7 @@ def predictive_window(fraction, visibility, lengths, window):
     visible = positions
     if mask is not None:
         visible = ops.where(mask[:, 0], positions, -1)
-    end = ops.cast(ops.max(visible, axis=-1) + 1, fraction.dtype)
+    end = ops.cast(reduce_max(visible, axis=-1) + 1, fraction.dtype)
     center = (end * fraction)[..., None]
     distance = ops.cast(positions, fraction.dtype) - center
     near = (ops.abs(distance) <= window)[:, None]

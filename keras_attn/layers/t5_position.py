@@ -1,18 +1,19 @@
 """T5 relative position bias."""
 
+import bisect
 import dataclasses
-import functools
 
 import keras
-import numpy as np
 from keras import ops
 
 from keras_attn import checks
 from keras_attn.layers.attention_position import AttentionPosition
 from keras_attn.ops import PositionBias
 
-# A table of the distances is kept.
+# A table of the distances is computed in every call.
 _FARTHEST = 2**20
+# Borders are powers with an exponent of the number of buckets.
+_MOST_BUCKETS = 2**10
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -33,8 +34,9 @@ class T5Position(AttentionPosition):
 
     Args:
         num_heads: int >= 1. N of the attention layer.
-        num_buckets: int >= 2, or an even int >= 4 if bidirectional.
-        max_distance: int > E. All larger distances share a bucket with it.
+        num_buckets: int from 2 to 1,024, or an even int >= 4 if bidirectional.
+        max_distance: int > E, at most 1,048,576. All larger distances share a
+            bucket with it.
         bidirectional: bool. True for encoders, False for causal attention.
         initializer: initializer of the table.
         **kwargs: arguments of `keras.layers.Layer`: `name`, `dtype`, ...
@@ -62,7 +64,7 @@ class T5Position(AttentionPosition):
         **kwargs,
     ):
         checks.positive_int("num_heads", num_heads)
-        checks.positive_int("num_buckets", num_buckets)
+        checks.integer("num_buckets", num_buckets, 1, _MOST_BUCKETS)
         checks.integer("max_distance", max_distance, 1, _FARTHEST)
         if num_buckets < 2 or (
             bidirectional and (num_buckets < 4 or num_buckets % 2)
@@ -85,6 +87,8 @@ class T5Position(AttentionPosition):
         self.max_distance = max_distance
         self.bidirectional = bidirectional
         self.initializer = keras.initializers.get(initializer)
+        one_way = num_buckets // 2 if bidirectional else num_buckets
+        self._borders = _borders(one_way, max_distance)
         # Not autocast, because it is added to float32 scores.
         self.table = self.add_weight(
             shape=(num_buckets, num_heads),
@@ -100,9 +104,7 @@ class T5Position(AttentionPosition):
 
     def bias(self):
         """Returns the `PositionBias`, with the table as its parameters."""
-        buckets = _Buckets(
-            self.num_buckets, self.max_distance, self.bidirectional
-        )
+        buckets = _Buckets(self._borders, self.max_distance, self.bidirectional)
         return PositionBias(buckets, ops.convert_to_tensor(self.table))
 
     def get_config(self):
@@ -121,7 +123,7 @@ class T5Position(AttentionPosition):
 class _Buckets:
     """Bias as a function that compares equal if its buckets are equal."""
 
-    num_buckets: int
+    borders: tuple
     max_distance: int
     bidirectional: bool
 
@@ -138,20 +140,22 @@ class _Buckets:
 
     def of_distances(self):
         """Returns int32 buckets of distances -max_distance..max_distance."""
-        distances = np.arange(self.max_distance + 1)
+        far = self.max_distance
+        distances = ops.arange(-far, far + 1, dtype="int32")
+        after = distances > 0
+        if not self.bidirectional:
+            distances = ops.where(after, 0, distances)
+        borders = ops.convert_to_tensor(self.borders, "int32")
+        buckets = ops.searchsorted(borders, ops.abs(distances), side="right")
+        buckets = ops.cast(buckets, "int32")
         if self.bidirectional:
-            half = self.num_buckets // 2
-            sizes = _bucket(half, self.max_distance)
-            before, after = sizes[:0:-1], half + sizes[1:]
-        else:
-            sizes = _bucket(self.num_buckets, self.max_distance)
-            before, after = sizes[:0:-1], 0 * distances[1:]
-        return np.concatenate([before, sizes[:1], after]).astype("int32")
+            half = len(self.borders) + 1
+            buckets = ops.where(after, buckets + half, buckets)
+        return buckets
 
 
-@functools.cache
-def _bucket(count, far):
-    """Computes the buckets of the distances 0..`far` in one direction.
+def _borders(count, far):
+    """Computes the first distance of each bucket but the first, one way.
 
     Bucket E + j starts at the first d with (d / E)^(M - E) >= (X / E)^j.
     Computed in integers, because a logarithm may round to the wrong side if
@@ -159,11 +163,10 @@ def _bucket(count, far):
     """
     exact = count // 2
     wide = count - exact
-    buckets = np.minimum(np.arange(far + 1), exact)
-    for step in range(1, wide):
-        border = far**step * exact ** (wide - step)
-        distance = exact
-        while distance**wide < border:
-            distance += 1
-        buckets[distance:] = exact + step
-    return buckets
+    distances = range(exact, far + 1)
+    powers = [far**step * exact ** (wide - step) for step in range(1, wide)]
+    wider = (
+        exact + bisect.bisect_left(distances, power, key=lambda d: d**wide)
+        for power in powers
+    )
+    return (*range(1, exact + 1), *wider)

@@ -6,7 +6,7 @@ from keras import ops
 
 from keras_attn import cache as kv
 from keras_attn import checks
-from keras_attn.backend import bool_mask
+from keras_attn.backend import bool_mask, reduce_max
 from keras_attn.decoding import DecodingState
 from keras_attn.decoding.token_rows import check_form
 from keras_attn.layers import Dropout, PositionalEmbedding, TokenEmbedding
@@ -201,7 +201,9 @@ class CausalLM(GenerativeModel):
         token_ids, token_mask = self._prompts(inputs)
         rows, length = ops.shape(token_ids)
         indices = ops.arange(length, dtype="int32")
-        last = ops.max(ops.where(token_mask, indices, 0), axis=1, keepdims=True)
+        last = reduce_max(
+            ops.where(token_mask, indices, 0), axis=1, keepdims=True
+        )
         tokens = ops.take_along_axis(token_ids, last, axis=1)
         head_dim = self._block_config.head_dim(self.hidden_dim)
         cache = kv.empty(

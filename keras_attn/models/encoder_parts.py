@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from keras_attn.backend import reduce_max
+
 
 def check_encoder(encoder):
     """Returns `encoder`; raises ValueError if it is not one."""
@@ -49,7 +51,7 @@ def last_tokens(x, positions):
         Float (B, D).
     """
     return first_tokens(
-        x, ops.max(positions, axis=1, keepdims=True) - positions
+        x, reduce_max(positions, axis=1, keepdims=True) - positions
     )
 
 

@@ -137,7 +137,9 @@ def check_pair(inputs, sizes, max_sequence_length=None):
                 f"max_sequence_length={max_sequence_length} rows. Received: "
                 f"{length} tokens"
             )
-    return source, target
+    # A list: with a tuple, Keras splits programs of `torch.compile` (as of
+    # Keras 3.15.1, keras/src/tree/torchtree_impl.py:39).
+    return [source, target]
 
 
 # In the order of the states of Keras's trainer on JAX.

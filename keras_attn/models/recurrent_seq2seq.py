@@ -7,6 +7,7 @@ from keras_attn import checks
 from keras_attn.backend import full, uniform
 from keras_attn.decoding import DecodingState
 from keras_attn.layers import Dropout, ScoredAttention, TokenEmbedding
+from keras_attn.layers.dropout_seed import DropoutSeeds
 from keras_attn.models.alignment import (
     check_lengths,
     teacher_forced,
@@ -163,7 +164,7 @@ class RecurrentSeq2Seq(GenerativeModel):
                 dtype="float32",
                 name="sampling_probability",
             )
-            self._draws = keras.random.SeedGenerator()
+            self._draws = DropoutSeeds()
         self.built = True
 
     def call(self, inputs, training=None):

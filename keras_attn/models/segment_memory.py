@@ -4,6 +4,8 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
+from keras_attn.backend import reduce_max
+
 
 class SegmentMemory(NamedTuple):
     """The inputs of each block for the last M tokens.
@@ -50,7 +52,7 @@ def update(memory, states, token_mask, padded):
     if padded:
         # The last M slots up to the last token of each row.
         slots = ops.arange(total, dtype="int32")
-        end = ops.max(
+        end = reduce_max(
             ops.where(token_mask, slots + 1, 0), axis=1, keepdims=True
         )
         slot_indices = end - length + ops.arange(length, dtype="int32")

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
+from keras_attn.backend import pad, reduce_max, reduce_min
 from keras_attn.ops.positions import default_positions
 from keras_attn.ops.visibility import Visibility, slot_offset
 
@@ -102,9 +103,9 @@ def block_metadata(
     mask = _padded_mask(v.attention_mask, pads)
     query, key = (
         _stacked(
-            [(pair[side], fill) for _, pair, fill in metadata], pad, length
+            [(pair[side], fill) for _, pair, fill in metadata], missing, length
         )
-        for side, pad, length in (
+        for side, missing, length in (
             (0, query_pad, query_length),
             (1, key_pad, key_length),
         )
@@ -224,16 +225,16 @@ def _ranges(metadata, blocks, size, names):
     for number, name in enumerate(names):
         if name is not None:
             ranges[name] = (
-                ops.min(ops.where(token_mask, metadata[number], _FAR), -1),
-                ops.max(ops.where(token_mask, metadata[number], -_FAR), -1),
+                reduce_min(ops.where(token_mask, metadata[number], _FAR), -1),
+                reduce_max(ops.where(token_mask, metadata[number], -_FAR), -1),
             )
     return ranges
 
 
 def _span(near):
     number = ops.arange(near.shape[1], dtype="int32")
-    first = ops.min(ops.where(near, number, near.shape[1]), axis=1)
-    last = ops.max(ops.where(near, number + 1, 0), axis=1)
+    first = reduce_min(ops.where(near, number, near.shape[1]), axis=1)
+    last = reduce_max(ops.where(near, number + 1, 0), axis=1)
     return ops.stack([ops.minimum(first, last), last], axis=1)
 
 
@@ -250,15 +251,15 @@ def _filled(pair, default):
     )
 
 
-def _stacked(metadata, pad, length):
+def _stacked(metadata, missing, length):
     # The static length is known even if that of the mask is not.
     tensors = [
         ops.reshape(ops.cast(tensor, "int32"), (-1, length))
         for tensor, _ in metadata
     ]
-    if pad:
+    if missing:
         tensors = [
-            ops.pad(tensor, ((0, 0), (0, pad)), constant_values=fill)
+            pad(tensor, ((0, 0), (0, missing)), fill)
             for tensor, (_, fill) in zip(tensors, metadata, strict=True)
         ]
     if len(tensors) == 1:
@@ -279,9 +280,9 @@ def _padded_mask(mask, pads):
     if mask is None:
         return None
     widths = [(0, 0), (0, 0)] + [
-        (0, 0 if mask.shape[axis] == 1 else pad)
-        for axis, pad in zip((2, 3), pads, strict=True)
+        (0, 0 if mask.shape[axis] == 1 else missing)
+        for axis, missing in zip((2, 3), pads, strict=True)
     ]
     if not any(after for _, after in widths):
         return mask
-    return ops.pad(mask, widths, constant_values=False)
+    return pad(mask, widths, False)

@@ -2,9 +2,12 @@
 
 import functools
 
-from keras import ops
-
-from keras_attn.backend import Blocking, blockwise_attention, kept_seed
+from keras_attn.backend import (
+    Blocking,
+    blockwise_attention,
+    kept_seed,
+    pad,
+)
 from keras_attn.ops.block_rule import (
     block_metadata,
     block_spans,
@@ -103,12 +106,12 @@ def _blocks(length, most):
 
 def _padded(tensor, *pads):
     widths = [(0, 0)] * len(tensor.shape)
-    for axis, pad in pads:
+    for axis, missing in pads:
         if tensor.shape[axis] != 1 or axis == 1:
-            widths[axis] = (0, pad)
+            widths[axis] = (0, missing)
     if not any(after for _, after in widths):
         return tensor
-    return ops.pad(tensor, widths)
+    return pad(tensor, widths)
 
 
 class _OfPositions:

@@ -4,7 +4,11 @@ from typing import NamedTuple
 
 import keras
 
-from keras_attn.backend import blockwise_pays, fused_obstacle
+from keras_attn.backend import (
+    blockwise_pays,
+    fused_obstacle,
+    is_torch_program,
+)
 from keras_attn.ops.position_bias import PositionBias
 from keras_attn.ops.visibility import Visibility
 
@@ -208,4 +212,8 @@ def _large_tensor(v, of_positions, causal_only):
 
 
 def _size(lengths):
+    # Lengths that vary are symbols, which Dynamo cannot format (as of PyTorch
+    # 2.13.0).
+    if is_torch_program():
+        return "T x S"
     return " x ".join("?" if n is None else f"{n:,}" for n in lengths)

@@ -2,6 +2,7 @@
 
 from keras import ops
 
+from keras_attn.backend import pad
 from keras_attn.ops.sinusoids import sine_and_cosine
 
 
@@ -61,7 +62,7 @@ def relative_shift(scores, keys):
     batch, heads, queries, count = ops.shape(scores)
     # Padding one column and dropping the first T entries shifts each row by one
     # more than the next.
-    scores = ops.pad(scores, [(0, 0), (0, 0), (0, 0), (1, 0)])
+    scores = pad(scores, [(0, 0), (0, 0), (0, 0), (1, 0)])
     scores = ops.reshape(scores, (batch, heads, queries * (count + 1)))
     scores = scores[:, :, queries:]
     scores = ops.reshape(scores, (batch, heads, queries, count))

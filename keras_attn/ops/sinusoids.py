@@ -1,12 +1,13 @@
 """Sines and cosines for position encodings, exact at large positions."""
 
 import functools
+import math
 
 import numpy as np
 from keras import ops
 
 from keras_attn import checks
-from keras_attn.backend import concrete, nan_where
+from keras_attn.backend import concrete, is_torch_program, nan_where
 
 _LOW = 256  # a position is _LOW * high + low
 _HIGH = 512
@@ -39,7 +40,8 @@ def sine_and_cosine(positions, width, max_wavelength=10000.0):
         >>> keras.ops.convert_to_numpy(sine)[0, :, 0].round(4).tolist()
         [0.0, 0.8414999842643738]
     """
-    low_sin, low_cos, high_sin, high_cos = _tables(width, float(max_wavelength))
+    if width % 2:
+        raise ValueError(f"`width` must be even. Received: width={width}")
     positions = ops.maximum(ops.cast(positions, "int32"), 0)
     known = concrete(positions)
     if known is not None and known.max(initial=0) > _LAST:
@@ -47,6 +49,9 @@ def sine_and_cosine(positions, width, max_wavelength=10000.0):
             f"`positions` must be at most {_LAST:,}. Received: positions up to "
             f"{known.max():,}"
         )
+    if is_torch_program():
+        return _in_float64(positions, width, max_wavelength)
+    low_sin, low_cos, high_sin, high_cos = _tables(width, float(max_wavelength))
     low = ops.mod(positions, _LOW)
     # Backends disagree on out-of-range indices (as of Keras 3.15.1).
     high = ops.minimum(ops.floor_divide(positions, _LOW), _HIGH - 1)
@@ -101,13 +106,23 @@ def sinusoid(positions, width, layout="interleaved"):
     return ops.where(token_mask, table, 0.0)
 
 
+def _in_float64(positions, width, max_wavelength):
+    """Computes sine and cosine without the tables of NumPy.
+
+    NumPy arrays split a program of `torch.compile` (as of PyTorch 2.13.0).
+    """
+    exponent = ops.arange(0, width, 2, dtype="float64") / width
+    frequency = ops.exp(-math.log(max_wavelength) * exponent)
+    angle = ops.cast(positions, "float64")[..., None] * frequency
+    too_large = ops.expand_dims(positions > _LAST, -1)
+    angle = nan_where(too_large, angle)
+    return ops.cast(ops.sin(angle), "float32"), ops.cast(
+        ops.cos(angle), "float32"
+    )
+
+
 @functools.cache
 def _tables(width, max_wavelength):
-    if width % 2:
-        raise ValueError(
-            "A sinusoidal encoding needs an even width. "
-            f"Received: width={width}"
-        )
     frequency = max_wavelength ** (
         -np.arange(0, width, 2, dtype="float64") / width
     )

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from keras import ops
 
 from keras_attn.backend.dropout import seeded_dropout
+from keras_attn.backend.program_ops import reduce_max
 
 _MASKED = -1e30
 # Above masked scores: exp(_MASKED - _LOWEST) is 0 in fully masked rows.
@@ -108,7 +109,7 @@ def forward(blocking, operands):
         def over_keys(j, carry):
             highest, total, mixed = carry
             scores = _scores(blocking, operands, i, j)
-            top = ops.maximum(highest, ops.max(scores, -1, keepdims=True))
+            top = ops.maximum(highest, reduce_max(scores, -1, keepdims=True))
             weights = ops.exp(scores - top)
             shrink = ops.exp(highest - top)
             total = total * shrink + ops.sum(weights, -1, keepdims=True)

@@ -1,0 +1,63 @@
+"""Operations whose Keras version splits a program of `torch.compile`."""
+
+import keras
+from keras import ops
+
+from keras_attn.backend.inspection import is_torch_program
+
+if keras.backend.backend() == "torch":
+    import torch
+
+
+def reduce_max(x, axis, keepdims=False):
+    """Computes the maximum along an axis, as `keras.ops.max` does.
+
+    Args:
+        x: tensor with at least one element along the axis.
+        axis: int.
+        keepdims: bool. Keep the axis, with length 1. Default False.
+
+    Returns:
+        Tensor in the dtype of `x`.
+    """
+    # Keras calls a function that Dynamo does not trace (as of Keras 3.15.1,
+    # keras/src/backend/torch/numpy.py:214).
+    if is_torch_program():
+        return x.max(dim=axis, keepdim=keepdims).values
+    return ops.max(x, axis=axis, keepdims=keepdims)
+
+
+def reduce_min(x, axis, keepdims=False):
+    """Computes the minimum along an axis, as `keras.ops.min` does.
+
+    Args:
+        x: tensor with at least one element along the axis.
+        axis: int.
+        keepdims: bool. Keep the axis, with length 1. Default False.
+
+    Returns:
+        Tensor in the dtype of `x`.
+    """
+    if is_torch_program():
+        return x.min(dim=axis, keepdim=keepdims).values
+    return ops.min(x, axis=axis, keepdims=keepdims)
+
+
+def pad(x, widths, constant=0):
+    """Pads a tensor with a constant, as `keras.ops.pad` does.
+
+    Args:
+        x: tensor.
+        widths: sequence of pairs (before, after), one per axis.
+        constant: number or bool, the padding. Default 0.
+
+    Returns:
+        Tensor in the dtype of `x`.
+    """
+    # Keras creates an operation and with it a name, from a global counter that
+    # a program must not change (as of Keras 3.15.1).
+    if is_torch_program():
+        # PyTorch starts with the last axis.
+        flat = [int(width) for pair in reversed(widths) for width in pair]
+        return torch.nn.functional.pad(x, flat, value=constant)
+    return ops.pad(x, widths, constant_values=constant)

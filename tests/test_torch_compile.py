@@ -1,0 +1,347 @@
+"""`torch.compile` makes one program of every layer and model.
+
+The exceptions are in Keras itself: `SPLITS` lists them with file and line, each
+with a layer of Keras alone as control, and docs/guides/backends.md explains
+them.
+"""
+
+import inspect
+import re
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+from keras import ops, tree
+
+from keras_attn import layers, models
+from keras_attn.ops import attend, sinusoid
+from keras_attn.ops.visibility import Visibility
+from keras_attn.training import SequenceCrossentropy
+from tests.test_host_reads import CASES, IDS, MASK, SIZES, X, tensors
+
+pytestmark = [
+    pytest.mark.one_backend("torch"),
+    # Dynamo warns about calls of cached functions, which it inlines.
+    pytest.mark.filterwarnings("ignore::UserWarning:torch._dynamo"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
+if keras.backend.backend() != "torch":
+    pytest.skip("PyTorch's compiler", allow_module_level=True)
+import torch
+
+# Keras's recurrent layers and its remat scope split programs; see `SPLITS`.
+SPLIT = "RecurrentSeq2Seq", "EncoderBlock, rematerialized"
+# Layers and models with other paths than those of `CASES`.
+MORE = {
+    "MultiHeadAttention, grouped": (
+        lambda: layers.MultiHeadAttention(4, 2, num_key_value_heads=2),
+        (X, X),
+        {"attention_mask": MASK[:, None]},
+    ),
+    "ALiBiPosition, three heads": (
+        lambda: layers.MultiHeadAttention(
+            3, 4, attention_position=layers.ALiBiPosition(3), causal=True
+        ),
+        (X, X),
+        {},
+    ),
+    "T5Position, causal": (
+        lambda: layers.MultiHeadAttention(
+            2,
+            4,
+            attention_position=layers.T5Position(2, 8, 6, bidirectional=False),
+        ),
+        (X, X),
+        {"use_causal_mask": True},
+    ),
+    "GPT, padded": (
+        lambda: models.GPT(11, max_sequence_length=12, **SIZES),
+        ({"token_ids": IDS, "padding_mask": MASK},),
+        {},
+    ),
+}
+WHOLE = {
+    name: case for name, case in (CASES | MORE).items() if name not in SPLIT
+}
+
+
+@pytest.fixture(autouse=True)
+def _forget_programs():
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    yield
+    torch._dynamo.reset()
+
+
+def whole(function):
+    """Compiles a function; raises if Dynamo cannot make it one program."""
+    # `eager` runs the traced program as it is: only tracing can split it.
+    return torch.compile(function, fullgraph=True, backend="eager")
+
+
+def built(name):
+    """Returns a layer of `WHOLE` and the tensors it is called with."""
+    make, args, kwargs = WHOLE[name]
+    # A list: Keras splits a program at a tuple of tensors.
+    args = [list(arg) if isinstance(arg, tuple) else arg for arg in args]
+    args, kwargs = tensors((args, kwargs))
+    layer = make()
+    if not layer.built:
+        layer(*args, **kwargs)
+    return layer, args, kwargs
+
+
+def programs():
+    """Returns the number of programs since the start of the test."""
+    return torch._dynamo.utils.counters["stats"]["unique_graphs"]
+
+
+def arrays(outputs):
+    return [
+        ops.convert_to_numpy(x) for x in tree.flatten(outputs) if x is not None
+    ]
+
+
+# Models around an encoder add little to it; training covers them.
+INFERRED = [
+    name
+    for name, (make, _, _) in WHOLE.items()
+    if not isinstance(make(), keras.Model)
+] + ["Bert", "GPT, padded", "Transformer", "TransformerXL", "XLNet"]
+
+
+@pytest.mark.parametrize("name", INFERRED)
+def test_inference_is_one_program(name):
+    layer, args, kwargs = built(name)
+    # The memory of a stateful model changes with every call.
+    state = [variable.numpy() for variable in layer.variables]
+    with torch.no_grad():
+        expected = arrays(layer(*args, **kwargs))
+        for variable, value in zip(layer.variables, state, strict=True):
+            variable.assign(value)
+        compiled = whole(layer)
+        found = arrays(compiled(*args, **kwargs))
+        # New tensors of the same shapes need no other program.
+        fresh = tree.map_structure(
+            lambda x: x.clone() if isinstance(x, torch.Tensor) else x,
+            (args, kwargs),
+        )
+        compiled(*fresh[0], **fresh[1])
+    # None for an identity.
+    assert programs() <= 1
+    for one, two in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, two, rtol=1e-4, atol=1e-5)
+
+
+def of_length(length, nest):
+    """Returns the tensors of a nest with another length than 4."""
+    return tree.map_structure(
+        lambda x: (
+            torch.cat([x] * 3, dim=1)[:, :length]
+            if isinstance(x, torch.Tensor)
+            else x
+        ),
+        nest,
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["MultiHeadAttention, window", "T5Position", "GPT, padded"]
+)
+def test_one_program_for_all_lengths(name):
+    layer, args, kwargs = built(name)
+    compiled = whole(layer)
+    for length in (12, 11, 9):
+        cut_args, cut_kwargs = of_length(length, (args, kwargs))
+        with torch.no_grad():
+            found, expected = (
+                f(*cut_args, **cut_kwargs) for f in (compiled, layer)
+            )
+        np.testing.assert_allclose(
+            *arrays([found, expected]), rtol=1e-4, atol=1e-5
+        )
+    # Lengths vary from the second call on; the third compiles nothing.
+    assert programs() == 2
+
+
+TRAINED = [
+    name
+    for name, (make, _, _) in WHOLE.items()
+    if "training" in inspect.signature(make().call).parameters
+]
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_training_with_dropout_is_one_program(name):
+    layer, args, kwargs = built(name)
+
+    def loss(function):
+        layer.zero_grad()
+        outputs = tree.flatten(function(*args, training=True, **kwargs))
+        total = sum(x.square().mean() for x in outputs if x.requires_grad)
+        if isinstance(total, torch.Tensor):
+            total.backward()
+        return [v.path for v in layer.variables if v.value.grad is not None]
+
+    expected = loss(layer)
+    assert loss(whole(layer)) == expected
+    for variable in layer.variables:
+        if variable.path in expected:
+            assert torch.isfinite(variable.value.grad).all()
+
+
+def test_losses_are_one_program():
+    labels, logits = tensors((IDS % 8, X))
+    for loss in (
+        SequenceCrossentropy(),
+        SequenceCrossentropy(label_smoothing=0.1),
+        SequenceCrossentropy(class_weight=[1.0] * 7 + [2.0]),
+    ):
+        torch._dynamo.reset()
+        np.testing.assert_allclose(
+            float(whole(loss)(labels, logits)),
+            float(loss(labels, logits)),
+            1e-6,
+        )
+
+
+@pytest.mark.parametrize("seed", [None, 3])
+def test_dropout_in_a_program(seed):
+    drop = layers.Dropout(0.25, seed=seed)
+    twin = layers.Dropout(0.25, seed=seed)
+    ones = torch.ones(64, 1024)
+    call = whole(lambda x: drop(x, training=True))
+    first, second = arrays([call(ones), call(ones)])
+    rate = (first == 0).mean()
+    assert abs(rate - 0.25) < 5 * np.sqrt(0.25 * 0.75 / first.size)
+    np.testing.assert_allclose(first[first != 0], 1 / 0.75, rtol=1e-4)
+    both = ((first == 0) & (second == 0)).mean()
+    assert abs(both - 0.0625) < 5 * np.sqrt(0.0625 / first.size)
+    if seed is None:
+        return
+    # The program moves the seed on as Keras does.
+    for _ in range(2):
+        twin(ones, training=True)
+    state, expected = (x.seed_generator.state for x in (drop, twin))
+    np.testing.assert_array_equal(*arrays([state.value, expected.value]))
+    again = layers.Dropout(0.25, seed=seed)
+    call = whole(lambda x: again(x, training=True))
+    np.testing.assert_array_equal(arrays(call(ones))[0], first)
+
+
+@pytest.mark.parametrize("layout", ["interleaved", "halves"])
+def test_sinusoids_in_a_program(layout):
+    positions = torch.tensor([[0, 1, 255, 256, 8192, 131_071, -1]])
+    expected = ops.convert_to_numpy(sinusoid(positions, 64, layout))
+    found = whole(lambda p: sinusoid(p, 64, layout))(positions)
+    np.testing.assert_allclose(
+        ops.convert_to_numpy(found), expected, rtol=0, atol=2e-7
+    )
+    too_large = whole(lambda p: sinusoid(p, 64, layout))(positions + 131_072)
+    assert torch.isnan(too_large[0, :6]).any(-1).all()
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"causal": True},
+        {"window": 4},
+        {"query_positions": True},
+        {"causal": True, "window": 4, "query_positions": True},
+    ],
+    ids=str,
+)
+def test_blockwise_attention_is_one_program(rule, monkeypatch):
+    # Smaller blocks than any real call has, and one with padding.
+    monkeypatch.setattr("keras_attn.ops.blockwise.BLOCK", 4)
+    monkeypatch.setattr("keras_attn.ops.blockwise._SMALLEST", 1)
+    x = torch.from_numpy(
+        np.random.default_rng(1).normal(size=(2, 11, 2, 4)).astype("float32")
+    )
+    positions = torch.arange(11)[None].repeat(2, 1)
+    positions[1, 8:] = -1
+    rule = dict(rule)
+    if rule.pop("query_positions", False):
+        rule |= {"query_positions": positions, "key_positions": positions}
+    see = Visibility(**rule)
+    expected = attend(x, x, x, see, kernel="plain")
+    found = whole(lambda x: attend(x, x, x, see, kernel="blockwise"))(x)
+    np.testing.assert_allclose(*arrays([found, expected]), rtol=1e-4, atol=1e-5)
+
+
+class Pair(keras.layers.Layer):
+    """The sum of a pair of tensors."""
+
+    def call(self, inputs):
+        return inputs[0] + inputs[1]
+
+
+def rematerialized():
+    with keras.RematScope("full"):
+        return keras.layers.Bidirectional(keras.layers.LSTM(4))
+
+
+# Name: file and line in Keras 3.15.1, constructor, arguments of a call.
+SPLITS = {
+    "ops.max": (
+        "backend/torch/numpy.py:214",
+        keras.layers.GlobalMaxPooling1D,
+        (X,),
+        {},
+    ),
+    "seeded dropout": (
+        "backend/torch/random.py:154",
+        lambda: keras.layers.Dropout(0.5, seed=1),
+        (X,),
+        {"training": True},
+    ),
+    "an operation that is created in a call": (
+        "layers/layer.py:1883",
+        lambda: keras.Sequential(
+            [keras.layers.ZeroPadding1D(1), keras.layers.Dense(3)]
+        ),
+        (X,),
+        {},
+    ),
+    "a tuple of tensors": ("tree/torchtree_impl.py:39", Pair, ((X, X),), {}),
+    "a masked recurrent layer": (
+        "tree/torchtree_impl.py:39",
+        lambda: keras.layers.LSTM(4),
+        (X,),
+        {"mask": MASK},
+    ),
+    "a remat scope": (
+        "backend/common/name_scope.py:52",
+        rematerialized,
+        (X,),
+        {},
+    ),
+    "MultiHeadAttention of Keras": (
+        "backend/torch/nn.py:1406",
+        lambda: keras.layers.MultiHeadAttention(2, 4),
+        (X, X),
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SPLITS)
+def test_keras_alone_splits(name):
+    place, make, args, kwargs = SPLITS[name]
+    layer = make()
+    args, kwargs = tensors((args, kwargs))
+    layer(*args, **kwargs)
+    with pytest.raises(torch._dynamo.exc.Unsupported) as error:
+        whole(layer)(*args, **kwargs)
+    assert place in places(error.value)
+
+
+def places(error):
+    """Returns the lines of Keras that a program was traced through."""
+    found = re.findall(r'File "([^"]+)", line (\d+)', str(error))
+    return [
+        f"{path.partition('/keras/src/')[2]}:{line}"
+        for path, line in found
+        if "/keras/src/" in Path(path).as_posix()
+    ]
