@@ -173,16 +173,20 @@ def width(name, shape, expected):
 
 
 def fits(shape, expected):
-    """Whether two shapes agree wherever both are known."""
+    """Whether two shapes agree wherever both are known.
+
+    Sizes that are symbols, as in an exported program, count as unknown.
+    """
     return len(shape) == len(expected) and all(
-        None in (size, other) or size == other
+        size == other
         for size, other in zip(shape, expected, strict=True)
+        if isinstance(size, int) and isinstance(other, int)
     )
 
 
 def batch(name, shape, expected):
     """Returns `shape` if its first axis is `expected` or None, else raises."""
-    if None not in (shape[0], expected) and shape[0] != expected:
+    if not fits(tuple(shape[:1]), (expected,)):
         raise ValueError(
             f"`{name}` must have {expected} rows, like the other inputs. "
             f"Received: {name} of shape {tuple(shape)}"

@@ -25,12 +25,17 @@ from keras_attn.backend.dropout import (
     kept_seed,
     seeded_dropout,
 )
+from keras_attn.backend.exporting import export_options
 from keras_attn.backend.full import full
 from keras_attn.backend.fused import fused_attention, fused_obstacle
 from keras_attn.backend.fused_qkv import apply_fused_qkv, fused_qkv
 from keras_attn.backend.gather import gather_rows, take_along_axis
 from keras_attn.backend.hashed_bits import advance_seed, uniform
-from keras_attn.backend.inspection import concrete, is_torch_program
+from keras_attn.backend.inspection import (
+    concrete,
+    is_torch_program,
+    known_size,
+)
 from keras_attn.backend.masking import (
     bool_mask,
     is_statically_false,
@@ -80,6 +85,7 @@ __all__ = [
     "divide_over_replicas",
     "drawn_seed",
     "dropout",
+    "export_options",
     "first_replica",
     "full",
     "fused_attention",
@@ -93,6 +99,7 @@ __all__ = [
     "keys_by_head",
     "keys_by_slot",
     "known_shape",
+    "known_size",
     "nan_where",
     "no_gradients",
     "no_keys",

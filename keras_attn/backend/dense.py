@@ -4,6 +4,8 @@ import math
 
 import keras
 
+from keras_attn.backend.inspection import known_size
+
 if keras.backend.backend() == "torch":
     import torch
 elif keras.backend.backend() == "tensorflow":
@@ -40,7 +42,8 @@ def apply_dense(layer, x, contracted=1):
     name = keras.backend.backend()
     if not is_plain(layer, x.dtype):
         return layer(x)
-    if name == "jax" and not (contracted > 1 and (x.shape[1] or _FEW) < _FEW):
+    few = (known_size(x.shape[1]) or _FEW) < _FEW
+    if name == "jax" and not (contracted > 1 and few):
         return layer(x)
     matrix, bias = weights_of(layer, x.dtype, contracted)
     y = product(keras.ops.reshape(x, (-1, matrix.shape[0])), matrix, bias)

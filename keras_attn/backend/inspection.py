@@ -74,6 +74,20 @@ def is_on_host(tensor):
     return "GPU" not in tensor.device
 
 
+def known_size(size):
+    """Returns the length of an axis, or None if Python cannot compare it.
+
+    Args:
+        size: int, None, or a symbol: JAX exports models with symbolic sizes,
+            whose comparison raises an exception (as of JAX 0.10.2).
+
+    Returns:
+        Int, a symbol of PyTorch, which can be compared, or None.
+    """
+    is_jax = keras.backend.backend() == "jax"
+    return None if is_jax and not isinstance(size, int) else size
+
+
 def _has_values(tensor):
     name = keras.backend.backend()
     if isinstance(tensor, keras.KerasTensor):

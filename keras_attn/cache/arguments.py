@@ -2,6 +2,9 @@
 
 import math
 
+import keras
+from keras import ops
+
 from keras_attn import checks
 
 # 128 GiB of bfloat16.
@@ -11,8 +14,11 @@ _DTYPES = "float16", "bfloat16", "float32", "float64"
 
 def check_count(name, value, least=1):
     """Returns an integer, a scalar tensor too, else raises ValueError."""
-    # `__index__`: PyTorch and TensorFlow may know sizes as symbols only.
-    integer = hasattr(value, "__index__") and not isinstance(value, bool)
+    if ops.is_tensor(value):
+        integer = "int" in keras.backend.standardize_dtype(value.dtype)
+    else:
+        # PyTorch and JAX may know a size as a symbol only.
+        integer = hasattr(value, "__index__") and not isinstance(value, bool)
     if not integer or len(getattr(value, "shape", ())):
         raise ValueError(
             f"`{name}` must be an integer. "

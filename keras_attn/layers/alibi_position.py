@@ -73,8 +73,8 @@ class _LinearBias:
                 ops.cast(key_positions, "int32")[:, None, None, :],
             )
         )
-        # No NumPy array: it splits a program of `torch.compile` (as of PyTorch
-        # 2.13.0).
+        # No NumPy array: it would split a program of `torch.compile`
+        # (as of PyTorch 2.13.0).
         slopes = ops.convert_to_tensor([-x for x in self.slopes], "float32")
         slopes = slopes[:, None, None]
         return ops.multiply(ops.cast(distance, "float32"), slopes)

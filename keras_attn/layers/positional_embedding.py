@@ -4,7 +4,13 @@ import keras
 from keras import ops
 
 from keras_attn import checks
-from keras_attn.backend import TorchNames, concrete, gather_rows, nan_where
+from keras_attn.backend import (
+    TorchNames,
+    concrete,
+    gather_rows,
+    known_size,
+    nan_where,
+)
 from keras_attn.ops import positions_from_mask, sinusoid
 from keras_attn.ops.positions import default_positions
 from keras_attn.ops.visibility import implicit_mask
@@ -113,9 +119,9 @@ class PositionalEmbedding(TorchNames, keras.layers.Layer):
             positions = default_positions(ops.shape(inputs)[1])
         length = inputs.shape[1]
         if self.kind == "sinusoidal":
-            encoding = sinusoid(positions, inputs.shape[-1], self.layout)
+            encoding = sinusoid(positions, self._width, self.layout)
         else:
-            if length is not None and length > self.max_sequence_length:
+            if (known_size(length) or 0) > self.max_sequence_length:
                 raise ValueError(
                     "The position table has "
                     f"max_sequence_length={self.max_sequence_length} "

@@ -131,8 +131,8 @@ def check_saved_adapters(layer):
     """Raises ValueError if a file could not restore a layer or model.
 
     Keras saves the sum of a kernel and its adapters. Quantized, the sum is
-    rounded once more, so the loaded model would give other outputs (as of
-    Keras 3.15.1, `Dense`, `EinsumDense` and `Embedding`).
+    rounded once more, so the loaded model would give other outputs
+    (as of Keras 3.15.1, `Dense`, `EinsumDense` and `Embedding`).
 
     Args:
         layer: `keras.layers.Layer`.

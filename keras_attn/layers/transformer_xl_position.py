@@ -177,6 +177,6 @@ class TransformerXLPosition(AttentionPosition):
 
 
 def _larger(one, other):
-    if isinstance(one, int) and isinstance(other, int):
-        return max(one, other)
-    return ops.maximum(one, other)
+    if ops.is_tensor(one) or ops.is_tensor(other):
+        return ops.maximum(one, other)
+    return max(one, other)

@@ -7,6 +7,7 @@ from keras_attn import checks
 from keras_attn.models.encoder_parts import (
     check_encoder,
     encoded_shape,
+    encoder_specs,
     with_encoder,
 )
 from keras_attn.models.input_checks import CheckedModel, check_ids
@@ -132,6 +133,9 @@ class BertPretrainer(CheckedModel):
         x = self._norm(self._transform_dense(x))
         logits = self.encoder.token_logits(x)
         return logits + ops.cast(self._bias, logits.dtype)
+
+    def _input_specs(self):
+        return encoder_specs(self.encoder)
 
     def check_inputs(self, inputs):
         """Returns the inputs, or raises ValueError."""

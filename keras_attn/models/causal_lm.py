@@ -6,13 +6,13 @@ from keras import ops
 
 from keras_attn import cache as kv
 from keras_attn import checks
-from keras_attn.backend import bool_mask, reduce_max
+from keras_attn.backend import bool_mask, known_size, reduce_max
 from keras_attn.decoding import DecodingState
 from keras_attn.decoding.token_rows import check_form
 from keras_attn.layers import Dropout, PositionalEmbedding, TokenEmbedding
 from keras_attn.models.decoding_weights import DecodingWeights
 from keras_attn.models.generative_model import GenerativeModel
-from keras_attn.models.input_checks import check_ids, check_mask
+from keras_attn.models.input_checks import check_ids, check_mask, ids_spec
 from keras_attn.models.prompts import prompt_rows
 
 _INITIAL_STDDEV = 0.02  # as published
@@ -132,6 +132,9 @@ class CausalLM(GenerativeModel):
         """V, the vocabulary size of prompts."""
         return self.vocabulary_size
 
+    def _input_specs(self):
+        return ids_spec()
+
     def check_inputs(self, inputs):
         """Returns the inputs, or raises ValueError."""
         parts = inputs if isinstance(inputs, dict) else {"token_ids": inputs}
@@ -147,7 +150,7 @@ class CausalLM(GenerativeModel):
         length = ids.shape[1]
         if (
             self.max_sequence_length is not None
-            and (length or 0) > self.max_sequence_length
+            and (known_size(length) or 0) > self.max_sequence_length
         ):
             raise ValueError(
                 "`token_ids` must not be longer than "
@@ -193,6 +196,9 @@ class CausalLM(GenerativeModel):
         Returns:
             `DecodingState`, with room for `max_new_tokens` tokens after each
             prompt.
+
+        Raises:
+            ValueError: prompts that are not valid, or of unknown length.
         """
         self._check_start(inputs, max_new_tokens)
         is_dict = isinstance(inputs, dict)
@@ -200,6 +206,11 @@ class CausalLM(GenerativeModel):
             check_form("inputs", part)
         token_ids, token_mask = self._prompts(inputs)
         rows, length = ops.shape(token_ids)
+        if ops.is_tensor(length):
+            raise ValueError(
+                "`inputs` must have a length that is known when the program is "
+                f"compiled or exported. Received: shape {token_ids.shape}"
+            )
         indices = ops.arange(length, dtype="int32")
         last = reduce_max(
             ops.where(token_mask, indices, 0), axis=1, keepdims=True

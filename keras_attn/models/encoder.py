@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_attn import checks
+from keras_attn.backend import known_size
 from keras_attn.blocks import EncoderBlock
 from keras_attn.blocks.block_config import BlockConfig
 from keras_attn.layers import (
@@ -17,7 +18,12 @@ from keras_attn.layers.attention_position import (
     serialized_position,
     with_position,
 )
-from keras_attn.models.input_checks import CheckedModel, check_ids, check_mask
+from keras_attn.models.input_checks import (
+    CheckedModel,
+    check_ids,
+    check_mask,
+    ids_spec,
+)
 from keras_attn.ops import positions_from_mask
 
 _ONE_FOR_EACH_TOKEN = {
@@ -234,14 +240,28 @@ class Encoder(CheckedModel):
         """
         return self._token_embedding.logits(x)
 
+    def _vocabulary_sizes(self):
+        """Returns the number of ids of each input, by name."""
+        sizes = {
+            "token_ids": self.vocabulary_size,
+            "character_ids": self.character_vocabulary_size,
+            "segment_ids": self.num_segments,
+        }
+        return {name: size for name, size in sizes.items() if size is not None}
+
+    def _input_specs(self):
+        names = self._vocabulary_sizes().keys() - self._may_be_missing
+        if names == {"token_ids"}:
+            return ids_spec()
+        return {
+            name: ids_spec(None) if name == "character_ids" else ids_spec()
+            for name in sorted(names)
+        }
+
     def check_inputs(self, inputs):
         """Returns the inputs, or raises ValueError."""
         parts = inputs if isinstance(inputs, dict) else {"token_ids": inputs}
-        sizes = {"token_ids": self.vocabulary_size}
-        if self.character_vocabulary_size is not None:
-            sizes["character_ids"] = self.character_vocabulary_size
-        if self.num_segments is not None:
-            sizes["segment_ids"] = self.num_segments
+        sizes = self._vocabulary_sizes()
         needed = sizes.keys() - self._may_be_missing
         if needed - parts.keys() or parts.keys() - sizes.keys() - {_MASK}:
             raise ValueError(
@@ -266,7 +286,7 @@ class Encoder(CheckedModel):
                 )
         if (
             self.max_sequence_length is not None
-            and (tokens[1] or 0) > self.max_sequence_length
+            and (known_size(tokens[1]) or 0) > self.max_sequence_length
         ):
             raise ValueError(
                 "`token_ids` must not be longer than "

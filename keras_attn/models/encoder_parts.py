@@ -55,6 +55,19 @@ def last_tokens(x, positions):
     )
 
 
+def encoder_specs(encoder):
+    """Returns the specs of the inputs of an encoder, for `export`.
+
+    Args:
+        encoder: `Encoder`, or another model with `encode`.
+
+    Returns:
+        Nest of `keras.InputSpec`, or None to let Keras find them.
+    """
+    specs = getattr(encoder, "_input_specs", None)
+    return None if specs is None else specs()
+
+
 def encoded_shape(encoder, inputs_shape):
     """Returns the shape of the sequence output of an encoder."""
     shape = encoder.compute_output_shape(inputs_shape)

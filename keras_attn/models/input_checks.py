@@ -10,7 +10,9 @@ from keras_attn import checks
 from keras_attn.backend import (
     TorchNames,
     bool_mask,
+    export_options,
     first_replica,
+    known_size,
 )
 from keras_attn.layers.id_range import check_id_range
 from keras_attn.layers.quantized_parts import QuantizedModelParts
@@ -130,17 +132,25 @@ def check_pair(inputs, sizes, max_sequence_length=None):
         length = ids.shape[1]
         if (
             max_sequence_length is not None
-            and (length or 0) > max_sequence_length
+            and (known_size(length) or 0) > max_sequence_length
         ):
             raise ValueError(
                 f"`{name}` must not be longer than the position table of "
                 f"max_sequence_length={max_sequence_length} rows. Received: "
                 f"{length} tokens"
             )
-    # A list: with a tuple, Keras splits programs of `torch.compile` (as of
-    # Keras 3.15.1, keras/src/tree/torchtree_impl.py:39).
+    # A list: with a tuple, Keras splits programs of `torch.compile`
+    # (as of Keras 3.15.1, keras/src/tree/torchtree_impl.py:39).
     return [source, target]
 
+
+def ids_spec(*further_axes):
+    """Returns the spec of token ids (B, T, ...) of any size, for `export`."""
+    return keras.InputSpec(shape=(None, None, *further_axes), dtype="int32")
+
+
+# Inputs that are not one per token.
+_OTHER_LENGTHS = "masked_positions", "target_positions"
 
 # In the order of the states of Keras's trainer on JAX.
 _JAX_GROUPS = (
@@ -211,6 +221,48 @@ class CheckedModel(QuantizedModelParts, TorchNames, keras.Model):
         """Checks arrays, then calls `keras.Model.predict_on_batch`."""
         with self._weights_restored():
             return super().predict_on_batch(self._checked(x))
+
+    def export(
+        self,
+        filepath,
+        format="tf_saved_model",
+        verbose=None,
+        input_signature=None,
+        **kwargs,
+    ):
+        """Calls `keras.Model.export`, also before the first call of the model.
+
+        Args:
+            filepath: path of the folder or file, ending with `.pt2` for the
+                format `"torch"`.
+            format: str, as in Keras. On PyTorch `"torch"` or `"onnx"`.
+            verbose: bool. Whether to print a message.
+            input_signature: list with the nest of `keras.InputSpec` of the
+                inputs. Default: the inputs that the model requires, as int32,
+                with any batch size and length.
+            **kwargs: options of the format, as in Keras.
+
+        Raises:
+            ValueError: a format that the backend cannot write.
+        """
+        if input_signature is None:
+            specs = self._input_specs()
+            input_signature = None if specs is None else [specs]
+        if input_signature is not None:
+            kwargs = export_options(
+                format, input_signature, kwargs, _OTHER_LENGTHS
+            )
+        return super().export(
+            filepath,
+            format=format,
+            verbose=verbose,
+            input_signature=input_signature,
+            **kwargs,
+        )
+
+    def _input_specs(self):
+        """Returns the specs of the inputs, or None to let Keras find them."""
+        return None
 
     @contextlib.contextmanager
     def _weights_restored(self):

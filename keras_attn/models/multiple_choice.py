@@ -2,7 +2,7 @@
 
 import keras
 import numpy as np
-from keras import ops
+from keras import ops, tree
 
 from keras_attn.models.input_checks import CheckedModel
 
@@ -57,10 +57,17 @@ class MultipleChoice(CheckedModel):
         """Applies the model; the class docstring lists the arguments."""
         inputs = self.check_inputs(inputs)
         parts = inputs if isinstance(inputs, dict) else {"token_ids": inputs}
-        choices = parts["token_ids"].shape[1]
+        choices = ops.shape(parts["token_ids"])[1]
         flat = {name: _flat(part) for name, part in parts.items()}
         scores = self.classifier(flat, training=training)
         return ops.reshape(scores, (-1, choices))
+
+    def _input_specs(self):
+        def of_choices(spec):
+            return keras.InputSpec(shape=(None, *spec.shape), dtype=spec.dtype)
+
+        specs = self.classifier._input_specs()
+        return None if specs is None else tree.map_structure(of_choices, specs)
 
     def check_inputs(self, inputs):
         """Returns the inputs, or raises ValueError."""
@@ -106,7 +113,7 @@ class MultipleChoice(CheckedModel):
 
 
 def _flat(part):
-    length = part.shape[2]
+    length = ops.shape(part)[2]
     if isinstance(part, np.ndarray):
         return part.reshape(-1, length)
     return ops.reshape(part, (-1, length))

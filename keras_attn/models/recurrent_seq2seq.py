@@ -14,7 +14,7 @@ from keras_attn.models.alignment import (
     up_to_the_end,
 )
 from keras_attn.models.generative_model import GenerativeModel
-from keras_attn.models.input_checks import check_pair
+from keras_attn.models.input_checks import check_pair, ids_spec
 from keras_attn.models.recurrent_checks import check_together
 from keras_attn.models.recurrent_decoder import (
     CELLS,
@@ -275,6 +275,9 @@ class RecurrentSeq2Seq(GenerativeModel):
     def check_inputs(self, inputs):
         """Returns (source ids, target ids), or raises ValueError."""
         return check_pair(inputs, self._sizes, self.max_sequence_length)
+
+    def _input_specs(self):
+        return [ids_spec(), ids_spec()]
 
     def compute_output_shape(self, inputs_shape):
         """Returns the shape of the logits."""

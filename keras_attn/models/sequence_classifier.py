@@ -7,6 +7,7 @@ from keras_attn.layers import Dropout
 from keras_attn.models.encoder_parts import (
     check_encoder,
     encoded_shape,
+    encoder_specs,
     first_tokens,
     last_tokens,
     with_encoder,
@@ -109,6 +110,9 @@ class SequenceClassifier(CheckedModel):
         return self._output_dense(
             self._dropout_layer(pooled, training=training)
         )
+
+    def _input_specs(self):
+        return encoder_specs(self.encoder)
 
     def check_inputs(self, inputs):
         """Returns the inputs, or raises ValueError."""

@@ -11,6 +11,7 @@ from keras_attn.models.best_spans import best_spans
 from keras_attn.models.encoder_parts import (
     check_encoder,
     encoded_shape,
+    encoder_specs,
     with_encoder,
 )
 from keras_attn.models.input_checks import CheckedModel
@@ -137,6 +138,9 @@ class SpanExtractor(CheckedModel):
             for part in (spans.start, spans.end)
         )
         return spans._replace(start=start, end=end)
+
+    def _input_specs(self):
+        return encoder_specs(self.encoder)
 
     def check_inputs(self, inputs):
         """Returns the inputs, or raises ValueError."""

@@ -7,6 +7,7 @@ from keras_attn.layers import Dropout
 from keras_attn.models.encoder_parts import (
     check_encoder,
     encoded_shape,
+    encoder_specs,
     with_encoder,
 )
 from keras_attn.models.input_checks import CheckedModel
@@ -69,6 +70,9 @@ class TokenClassifier(CheckedModel):
         """Applies the model; the class docstring lists the arguments."""
         x, _ = self.encoder.encode(inputs, training=training)
         return self._output_dense(self._dropout_layer(x, training=training))
+
+    def _input_specs(self):
+        return encoder_specs(self.encoder)
 
     def check_inputs(self, inputs):
         """Returns the inputs, or raises ValueError."""

@@ -18,7 +18,7 @@ from keras_attn.layers.attention_position import (
 from keras_attn.models.alignment import cross_attention_weights
 from keras_attn.models.decoding_weights import DecodingWeights
 from keras_attn.models.generative_model import GenerativeModel
-from keras_attn.models.input_checks import check_pair
+from keras_attn.models.input_checks import check_pair, ids_spec
 from keras_attn.ops import positions_from_mask
 
 _POSITIONS = "encoder_attention_position", "decoder_attention_position"
@@ -473,6 +473,9 @@ class Transformer(GenerativeModel):
     def check_inputs(self, inputs):
         """Returns (source ids, target ids), or raises ValueError."""
         return check_pair(inputs, self._sizes, self.max_sequence_length)
+
+    def _input_specs(self):
+        return [ids_spec(), ids_spec()]
 
     def compute_output_shape(self, inputs_shape):
         """Returns the shape of the logits."""

@@ -8,6 +8,7 @@ from keras_attn.backend import (
     blockwise_pays,
     fused_obstacle,
     is_torch_program,
+    known_size,
 )
 from keras_attn.ops.position_bias import PositionBias
 from keras_attn.ops.visibility import Visibility
@@ -91,7 +92,7 @@ def attention_plan(
             f"`kernel` must be one of {KERNELS} or None. "
             f"Received: kernel={kernel!r}"
         )
-    lengths = query.shape[1], key.shape[1]
+    lengths = known_size(query.shape[1]), known_size(key.shape[1])
     of_positions = isinstance(bias, PositionBias)
     # Flags may be given as 0 and 1, which kernels do not accept.
     causal_only = bool(bias is None and _causal_only(visibility, lengths))
@@ -212,8 +213,8 @@ def _large_tensor(v, of_positions, causal_only):
 
 
 def _size(lengths):
-    # Lengths that vary are symbols, which Dynamo cannot format (as of PyTorch
-    # 2.13.0).
+    # Lengths that vary are symbols, which Dynamo cannot format
+    # (as of PyTorch 2.13.0).
     if is_torch_program():
         return "T x S"
     return " x ".join("?" if n is None else f"{n:,}" for n in lengths)

@@ -165,7 +165,7 @@ def test_shift_is_a_rotation():
 
 
 def test_odd_width_raises():
-    with pytest.raises(ValueError, match=r"even width.*width=7"):
+    with pytest.raises(ValueError, match=r"`width` must be even.*width=7"):
         table([[0]], 7)
 
 

@@ -3,7 +3,7 @@
 from keras import ops
 
 from keras_attn import checks
-from keras_attn.backend import concrete, take_along_axis
+from keras_attn.backend import concrete, known_size, take_along_axis
 from keras_attn.layers.scores.score import Score, projected
 
 
@@ -59,7 +59,7 @@ class LocationScore(Score):
         return take_along_axis(table, columns)
 
     def _check(self, length, name):
-        if length is not None and length > self._columns:
+        if (known_size(length) or 0) > self._columns:
             raise ValueError(
                 f"The score 'location' has max_sequence_length={self._columns} "
                 f"columns. Received: {name} of {length} positions"

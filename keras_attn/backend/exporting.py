@@ -1,0 +1,73 @@
+"""What `keras.Model.export` needs on each backend."""
+
+import keras
+from keras import tree
+
+if keras.backend.backend() == "torch":
+    import torch
+
+
+def export_options(format, input_signature, options, other_lengths=()):
+    """Completes the options of `keras.Model.export`.
+
+    On PyTorch, `dynamic_shapes` gets an entry for each axis without a size:
+    without it, Keras exports a program for one row of one token. On JAX, Keras
+    gives the axes of all inputs different names, and lengths with different
+    names cannot be added (both as of Keras 3.15.1).
+
+    Args:
+        format: str, as for `export`.
+        input_signature: list with the nest of specs of the inputs.
+        options: dict, the further arguments of `export`.
+        other_lengths: names of inputs that have another length than the tokens,
+            if the inputs are a dict.
+
+    Returns:
+        The options.
+
+    Raises:
+        ValueError: a format that the backend cannot write.
+    """
+    backend = keras.backend.backend()
+    if backend == "jax" and format == "tf_saved_model":
+        return _with_named_axes(input_signature[0], options, other_lengths)
+    if backend != "torch":
+        return options
+    sizes = [spec.shape for spec in tree.flatten(input_signature)]
+    if not any(None in shape for shape in sizes):
+        return options
+    if format == "tf_saved_model":
+        raise ValueError(
+            '`format` must be "torch" on the PyTorch backend, or "onnx"; for a '
+            "SavedModel save a `.keras` file, load it on TensorFlow or JAX and "
+            "export it there (as of Keras 3.15.1, PyTorch cannot export one "
+            f"with a dynamic batch size or length). Received: format={format!r}"
+        )
+    if format != "torch":
+        return options
+    axes = tree.map_structure(_dynamic_axes, input_signature)
+    return {"dynamic_shapes": [tuple(axes)], **options}
+
+
+def _with_named_axes(inputs, options, other_lengths):
+    if not isinstance(inputs, dict):
+        return options
+    shapes = {
+        name: _named_axes(spec, name if name in other_lengths else "axis")
+        for name, spec in inputs.items()
+    }
+    return {"jax2tf_kwargs": {"polymorphic_shapes": [shapes]}, **options}
+
+
+def _named_axes(spec, name):
+    names = ["batch", *(f"{name}{n}" for n in range(1, len(spec.shape)))]
+    sizes = zip(spec.shape, names, strict=True)
+    return f"({', '.join(str(size or name) for size, name in sizes)})"
+
+
+def _dynamic_axes(spec):
+    return {
+        axis: torch.export.Dim.DYNAMIC
+        for axis, size in enumerate(spec.shape)
+        if size is None
+    }
