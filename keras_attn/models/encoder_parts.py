@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_attn.backend import reduce_max
+from keras_attn.models.input_checks import CheckedModel
 
 
 def check_encoder(encoder):
@@ -64,8 +65,9 @@ def encoder_specs(encoder):
     Returns:
         Nest of `keras.InputSpec`, or None to let Keras find them.
     """
-    specs = getattr(encoder, "_input_specs", None)
-    return None if specs is None else specs()
+    if isinstance(encoder, CheckedModel):
+        return encoder._input_specs()
+    return None
 
 
 def encoded_shape(encoder, inputs_shape):

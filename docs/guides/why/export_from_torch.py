@@ -9,6 +9,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import warnings
 
 import keras
 import numpy as np
@@ -28,7 +29,8 @@ def keras_model():
 
 def try_export(model, folder, **kwargs):
     try:
-        model.export(folder / "exported", verbose=False, **kwargs)
+        with warnings.catch_warnings(action="ignore"):
+            model.export(folder / "exported", verbose=False, **kwargs)
     except Exception as error:
         return type(error).__name__
     return "works"
