@@ -134,7 +134,8 @@ class BertPretrainer(CheckedModel):
         logits = self.encoder.token_logits(x)
         return logits + ops.cast(self._bias, logits.dtype)
 
-    def _input_specs(self):
+    def input_specs(self):
+        """Returns the `keras.InputSpec` of each required input."""
         return encoder_specs(self.encoder)
 
     def check_inputs(self, inputs):

@@ -132,7 +132,8 @@ class CausalLM(GenerativeModel):
         """V, the vocabulary size of prompts."""
         return self.vocabulary_size
 
-    def _input_specs(self):
+    def input_specs(self):
+        """Returns the `keras.InputSpec` of each required input."""
         return ids_spec()
 
     def check_inputs(self, inputs):

@@ -249,7 +249,8 @@ class Encoder(CheckedModel):
         }
         return {name: size for name, size in sizes.items() if size is not None}
 
-    def _input_specs(self):
+    def input_specs(self):
+        """Returns the `keras.InputSpec` of each required input."""
         names = self._vocabulary_sizes().keys() - self._may_be_missing
         if names == {"token_ids"}:
             return ids_spec()

@@ -66,7 +66,7 @@ def encoder_specs(encoder):
         Nest of `keras.InputSpec`, or None to let Keras find them.
     """
     if isinstance(encoder, CheckedModel):
-        return encoder._input_specs()
+        return encoder.input_specs()
     return None
 
 

@@ -246,7 +246,7 @@ class CheckedModel(QuantizedModelParts, TorchNames, keras.Model):
             ValueError: a format that the backend cannot write.
         """
         if input_signature is None:
-            specs = self._input_specs()
+            specs = self.input_specs()
             input_signature = None if specs is None else [specs]
         if input_signature is not None:
             kwargs = export_options(
@@ -260,7 +260,7 @@ class CheckedModel(QuantizedModelParts, TorchNames, keras.Model):
             **kwargs,
         )
 
-    def _input_specs(self):
+    def input_specs(self):
         """Returns the specs of the inputs, or None to let Keras find them."""
         return None
 

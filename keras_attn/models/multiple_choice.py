@@ -62,11 +62,13 @@ class MultipleChoice(CheckedModel):
         scores = self.classifier(flat, training=training)
         return ops.reshape(scores, (-1, choices))
 
-    def _input_specs(self):
+    def input_specs(self):
+        """Returns the `keras.InputSpec` of each required input."""
+
         def of_choices(spec):
             return keras.InputSpec(shape=(None, *spec.shape), dtype=spec.dtype)
 
-        specs = self.classifier._input_specs()
+        specs = self.classifier.input_specs()
         return None if specs is None else tree.map_structure(of_choices, specs)
 
     def check_inputs(self, inputs):

@@ -111,7 +111,8 @@ class SequenceClassifier(CheckedModel):
             self._dropout_layer(pooled, training=training)
         )
 
-    def _input_specs(self):
+    def input_specs(self):
+        """Returns the `keras.InputSpec` of each required input."""
         return encoder_specs(self.encoder)
 
     def check_inputs(self, inputs):

@@ -139,7 +139,8 @@ class SpanExtractor(CheckedModel):
         )
         return spans._replace(start=start, end=end)
 
-    def _input_specs(self):
+    def input_specs(self):
+        """Returns the `keras.InputSpec` of each required input."""
         return encoder_specs(self.encoder)
 
     def check_inputs(self, inputs):

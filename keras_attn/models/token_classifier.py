@@ -71,7 +71,8 @@ class TokenClassifier(CheckedModel):
         x, _ = self.encoder.encode(inputs, training=training)
         return self._output_dense(self._dropout_layer(x, training=training))
 
-    def _input_specs(self):
+    def input_specs(self):
+        """Returns the `keras.InputSpec` of each required input."""
         return encoder_specs(self.encoder)
 
     def check_inputs(self, inputs):

@@ -474,7 +474,8 @@ class Transformer(GenerativeModel):
         """Returns (source ids, target ids), or raises ValueError."""
         return check_pair(inputs, self._sizes, self.max_sequence_length)
 
-    def _input_specs(self):
+    def input_specs(self):
+        """Returns the `keras.InputSpec` of each required input."""
         return [ids_spec(), ids_spec()]
 
     def compute_output_shape(self, inputs_shape):
