@@ -5,6 +5,7 @@ import os
 import reprlib
 
 import keras
+import numpy as np
 
 
 class _ShortRepr(reprlib.Repr):
@@ -27,14 +28,23 @@ def shown(value):
     return " ".join(_repr(value).split())
 
 
-def positive_int(name, value):
-    """Returns `value` if it is an int >= 1, else raises ValueError."""
+# The largest size of an axis: backends index with int32.
+_MOST = 2**31 - 1
+# More layers would take minutes to create, and no model has as many.
+MOST_LAYERS = 10_000
+
+
+def positive_int(name, value, most=_MOST):
+    """Returns `value` if it is an int in [1, most], else raises ValueError.
+
+    `most=None` is for numbers for which nothing is allocated.
+    """
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ValueError(
             f"The argument `{name}` must be a positive integer. "
             f"Received: {name}={shown(value)}"
         )
-    return value
+    return integer(name, value, 1, most)
 
 
 def integer(name, value, least=None, most=None):
@@ -107,11 +117,16 @@ def instance(name, value, types, expected):
 
 
 def tensor(name, value, expected="a tensor or an array"):
-    """Returns `value` if it has a shape and a dtype, else raises."""
+    """Returns `value` if it has a shape and a dtype of numbers, else raises."""
     if not hasattr(value, "shape") or not hasattr(value, "dtype"):
         raise ValueError(
             f"`{name}` must be {expected}. "
             f"Received: {name} of type {type(value).__name__}"
+        )
+    if isinstance(value, np.ndarray) and value.dtype.kind in "OSUMm":
+        raise ValueError(
+            f"`{name}` must be {expected}, of numbers. "
+            f"Received: {name} of dtype {value.dtype.name}"
         )
     return value
 
@@ -141,6 +156,17 @@ def fraction(name, value):
     return value
 
 
+def between(name, value, least, most):
+    """Returns `value` if it is a number in [least, most], else raises."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not number or not least <= value <= most:
+        raise ValueError(
+            f"`{name}` must be a number in [{least}, {most}]. "
+            f"Received: {name}={shown(value)}"
+        )
+    return value
+
+
 def choice(name, value, options):
     """Returns `value` if it is one of `options`, else raises ValueError."""
     # An array would be compared item by item.
@@ -164,12 +190,23 @@ def rank(name, tensor, expected):
 
 def width(name, shape, expected):
     """Returns `shape` if its last axis is `expected` or None, else raises."""
-    if shape[-1] not in (None, expected):
+    if not shape or shape[-1] not in (None, expected):
         raise ValueError(
             f"`{name}` must have {expected} features, as when the layer was "
             f"built. Received: {name} of shape {tuple(shape)}"
         )
     return shape
+
+
+def per_token(name, given, rows, length):
+    """Checks that there is one value per token; a batch axis may be 1."""
+    shape = tuple(given.shape)
+    if not fits(shape, (rows, length)) and not fits(shape, (1, length)):
+        raise ValueError(
+            f"`{name}` must have shape {(rows, length)}, one value per token. "
+            f"Received: {name} of shape {shape}"
+        )
+    return given
 
 
 def fits(shape, expected):

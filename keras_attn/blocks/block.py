@@ -27,6 +27,23 @@ class Block(QuantizedParts, Rematerialized):
     document the arguments.
     """
 
+    # Of all blocks.
+    _tensors = (
+        "inputs",
+        "queries",
+        "past",
+        "memory",
+        "mask",
+        "past_mask",
+        "memory_mask",
+        "attention_mask",
+        "positions",
+        "memory_positions",
+        "segment_ids",
+        "past_segment_ids",
+        "memory_segment_ids",
+    )
+
     def __init__(
         self,
         *,
@@ -136,11 +153,11 @@ class Block(QuantizedParts, Rematerialized):
             if given is not None:
                 checks.rank(f"{prefix}{what}", given, 2)
                 checks.integers(f"{prefix}{what}", given)
-                _check_tokens(f"{prefix}{what}", given, rows, length)
+                checks.per_token(f"{prefix}{what}", given, rows, length)
         mask = implicit_mask(inputs) if mask is None else mask
         if mask is not None:
             checks.rank(f"{prefix}mask", mask, 2)
-            _check_tokens(f"{prefix}mask", mask, rows, length)
+            checks.per_token(f"{prefix}mask", mask, rows, length)
             mask = bool_mask(f"{prefix}mask", mask)
         if positions is not None:
             if mask is not None:
@@ -171,15 +188,3 @@ class Block(QuantizedParts, Rematerialized):
     def from_config(cls, config):
         """Creates the block and its attention position."""
         return super().from_config(with_position(config))
-
-
-def _check_tokens(name, given, rows, length):
-    """Checks that there is one value per token; a batch axis may be 1."""
-    shape = tuple(given.shape)
-    if not checks.fits(shape, (rows, length)) and not checks.fits(
-        shape, (1, length)
-    ):
-        raise ValueError(
-            f"`{name}` must have shape {(rows, length)}, one value per token. "
-            f"Received: {name} of shape {shape}"
-        )

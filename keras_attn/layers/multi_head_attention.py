@@ -120,6 +120,21 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
         ((2, 5, 16), (2, 4, 5, 5))
     """
 
+    _tensors = (
+        "query",
+        "value",
+        "key",
+        "query_mask",
+        "value_mask",
+        "key_mask",
+        "attention_mask",
+        "query_positions",
+        "key_positions",
+        "query_segment_ids",
+        "key_segment_ids",
+    )
+    _flags = "return_attention_scores", "use_causal_mask"
+
     def __init__(
         self,
         num_heads,
@@ -172,7 +187,7 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
             checks.boolean("flash_attention", flash_attention)
         if flash_attention and dropout:
             raise ValueError(
-                "Dropout is not supported when flash attention is enabled: "
+                "`dropout` is not supported when flash attention is enabled: "
                 "set `dropout=0.0` or `flash_attention=None`. "
                 f"Received: dropout={dropout}"
             )
@@ -752,7 +767,7 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
                 "must be equal, and at least 3, for (batch, length, features). "
                 f"Received: {query_shape}, {value_shape}, {key_shape}"
             )
-        if not checks.fits(value_shape[1:-1], key_shape[1:-1]):
+        if not checks.fits(value_shape[:-1], key_shape[:-1]):
             raise ValueError(
                 "All dimensions of `value` and `key`, except the last one, "
                 f"must be equal. Received: value_shape={value_shape} and "

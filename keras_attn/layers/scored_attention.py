@@ -148,6 +148,25 @@ class ScoredAttention(QuantizedParts, Rematerialized):
         [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]
     """
 
+    _tensors = (
+        "query",
+        "value",
+        "key",
+        "query_mask",
+        "value_mask",
+        "key_mask",
+        "attention_mask",
+        "query_positions",
+        "key_positions",
+        "query_segment_ids",
+        "key_segment_ids",
+    )
+    _flags = (
+        "return_attention_scores",
+        "return_log_probability",
+        "use_causal_mask",
+    )
+
     def __init__(
         self,
         score="additive",

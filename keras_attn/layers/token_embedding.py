@@ -6,12 +6,15 @@ from keras import ops
 
 from keras_attn import checks
 from keras_attn.backend import TorchNames, pretransposed
+from keras_attn.layers.checked_call import CheckedCall
 from keras_attn.layers.id_range import as_ids
 from keras_attn.layers.quantized_parts import QuantizedParts
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
-class TokenEmbedding(QuantizedParts, TorchNames, keras.layers.Layer):
+class TokenEmbedding(
+    QuantizedParts, CheckedCall, TorchNames, keras.layers.Layer
+):
     """Token embedding scaled by sqrt(D), with tied logits.
 
         embed(x) = sqrt(D) E[x]
@@ -48,6 +51,8 @@ class TokenEmbedding(QuantizedParts, TorchNames, keras.layers.Layer):
         >>> tuple(y.shape), tuple(layer.logits(y).shape)
         ((1, 2, 4), (1, 2, 10))
     """
+
+    _tensors = ("token_ids",)
 
     def __init__(
         self,

@@ -60,7 +60,7 @@ class CausalLM(GenerativeModel):
         **kwargs,
     ):
         checks.positive_int("vocabulary_size", vocabulary_size)
-        checks.positive_int("num_layers", num_layers)
+        checks.positive_int("num_layers", num_layers, most=checks.MOST_LAYERS)
         checks.positive_int("hidden_dim", hidden_dim)
         checks.choice(
             "position_embedding",

@@ -128,7 +128,7 @@ class Encoder(CheckedModel):
         **kwargs,
     ):
         checks.positive_int("vocabulary_size", vocabulary_size)
-        checks.positive_int("num_layers", num_layers)
+        checks.positive_int("num_layers", num_layers, most=checks.MOST_LAYERS)
         checks.positive_int("hidden_dim", hidden_dim)
         checks.choice(
             "position_embedding",
@@ -145,6 +145,7 @@ class Encoder(CheckedModel):
             checks.positive_int(
                 "character_vocabulary_size", character_vocabulary_size
             )
+        checks.integer("pad_id", pad_id)
         if pad_id not in range(vocabulary_size):
             raise ValueError(
                 f"`pad_id` must lie in [0, {vocabulary_size}). "

@@ -137,9 +137,13 @@ class Transformer(GenerativeModel):
             checks.positive_int(
                 "target_vocabulary_size", target_vocabulary_size
             )
-        checks.positive_int("num_layers", num_layers)
+        checks.positive_int("num_layers", num_layers, most=checks.MOST_LAYERS)
         if num_decoder_layers is not None:
-            checks.positive_int("num_decoder_layers", num_decoder_layers)
+            checks.positive_int(
+                "num_decoder_layers",
+                num_decoder_layers,
+                most=checks.MOST_LAYERS,
+            )
         checks.positive_int("hidden_dim", hidden_dim)
         checks.choice(
             "position_embedding",

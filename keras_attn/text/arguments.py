@@ -293,8 +293,8 @@ def random_generator(name, seed):
 
 def batch_shape(length, batch_size):
     """Raises ValueError unless a batch of this shape fits into memory."""
-    checks.positive_int("length", length)
-    checks.positive_int("batch_size", batch_size)
+    checks.positive_int("length", length, most=None)
+    checks.positive_int("batch_size", batch_size, most=None)
     if length * batch_size > MOST_IDS:
         raise ValueError(
             f"`length` times `batch_size` must be at most {MOST_IDS}. "

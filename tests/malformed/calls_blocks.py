@@ -56,8 +56,12 @@ def _constructor(name):
         f"blocks.{name}",
         getattr(blocks, name),
         block_options(),
-        also={"no arguments fit": ({"num_heads": 3, "num_key_value_heads": 2},
-                                   ("num_heads", "num_key_value_heads"))},
+        also={
+            "no arguments fit": (
+                {"num_heads": 3, "num_key_value_heads": 2},
+                ("num_heads", "num_key_value_heads"),
+            )
+        },
     )
 
 

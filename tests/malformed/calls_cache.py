@@ -40,7 +40,9 @@ def _empty(folder):
             value_dim=limited(4),
             dtype=choice("float32").plus(integers="int32"),
         ),
-        also={"too large": ({"rows": 10**6, "length": 10**6}, ("rows", "length"))},
+        also={
+            "too large": ({"rows": 10**6, "length": 10**6}, ("rows", "length"))
+        },
     )
 
 
@@ -48,8 +50,12 @@ def _from_projections(folder):
     kind = instance([TOKENS]).without("list")
     places = np.zeros((2, 1), "int32")
     kind = kind.plus(
-        mixed=[TOKENS, None], number_inside=[3], rank=[TOKENS[0]],
-        batch=[TOKENS[:1]], integers=[TOKENS.astype("int32")], two=[TOKENS] * 2,
+        mixed=[TOKENS, None],
+        number_inside=[3],
+        rank=[TOKENS[0]],
+        batch=[TOKENS[:1]],
+        integers=[TOKENS.astype("int32")],
+        two=[TOKENS] * 2,
     )
     yield Call(
         "cache.from_projections",

@@ -165,9 +165,7 @@ def _bias_of_positions(folder):
         lambda function: plain(ops.PositionBias(function)),
         kinds(
             function=function(
-                lambda parameters, query, key: np.zeros(
-                    (1, 2, 4, 4), "float32"
-                )
+                lambda parameters, query, key: np.zeros((1, 2, 4, 4), "float32")
             ).named("bias")
         ),
     )
@@ -209,7 +207,9 @@ def _tokens():
 
 def _from_mask(folder):
     kind = mask(MASK).without("batch", "long", "short", "list_too_short")
-    yield Call("ops.positions_from_mask", ops.positions_from_mask, kinds(mask=kind))
+    yield Call(
+        "ops.positions_from_mask", ops.positions_from_mask, kinds(mask=kind)
+    )
 
 
 def _relative(folder):
