@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 import reprlib
 
 import keras
@@ -83,6 +84,17 @@ def string(name, value):
     return value
 
 
+def pattern(name, value):
+    """Compiles a regular expression, or raises ValueError."""
+    try:
+        return re.compile(string(name, value))
+    except re.error as error:
+        raise ValueError(
+            f"`{name}` must be a regular expression ({error}). "
+            f"Received: {name}={shown(value)}"
+        ) from error
+
+
 def path(name, value):
     """Returns a path as a str if `value` is one, else raises ValueError."""
     if isinstance(value, os.PathLike):
@@ -152,6 +164,16 @@ def fraction(name, value):
     if not 0 <= value < 1:
         raise ValueError(
             f"`{name}` must lie in [0, 1). Received: {name}={shown(value)}"
+        )
+    return value
+
+
+def real(name, value):
+    """Returns `value` if it is a finite number, else raises ValueError."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not number or not -math.inf < value < math.inf:
+        raise ValueError(
+            f"`{name}` must be a finite number. Received: {name}={shown(value)}"
         )
     return value
 
@@ -251,6 +273,17 @@ def seed(name, value):
     if value is not None and not isinstance(value, keras.random.SeedGenerator):
         integer(name, value)
     return value
+
+
+def no_complex(name, tensor):
+    """Returns `tensor` if its dtype is not complex, else raises."""
+    dtype = _dtype(tensor)
+    if "complex" in dtype:
+        raise ValueError(
+            f"`{name}` must hold real numbers. Received: {name} of dtype "
+            f"{dtype}"
+        )
+    return tensor
 
 
 def integers(name, tensor):

@@ -16,7 +16,11 @@ from keras_attn.layers.feed_forward import FeedForward
 from keras_attn.layers.multi_head_attention import MultiHeadAttention
 from keras_attn.layers.quantized_parts import QuantizedParts
 from keras_attn.layers.rematerialized import Rematerialized
-from keras_attn.ops import packed_positions, positions_from_mask
+from keras_attn.ops import (
+    Visibility,
+    packed_positions,
+    positions_from_mask,
+)
 from keras_attn.ops.visibility import implicit_mask
 
 
@@ -43,6 +47,12 @@ class Block(QuantizedParts, Rematerialized):
         "past_segment_ids",
         "memory_segment_ids",
     )
+    _visibilities = "content_visibility", "query_visibility"
+
+    def _check_argument(self, name, value):
+        super()._check_argument(name, value)
+        if name in self._visibilities and value is not None:
+            checks.instance(name, value, Visibility, "a `Visibility`")
 
     def __init__(
         self,
@@ -89,6 +99,16 @@ class Block(QuantizedParts, Rematerialized):
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.bias_initializer = keras.initializers.get(bias_initializer)
         self.attention_position = attention_position
+
+    @staticmethod
+    def _width_of(name, shape):
+        """Returns the features of an input (B, T, D) of `build`."""
+        if len(shape) != 3 or shape[-1] is None:
+            raise ValueError(
+                f"`{name}` must have rank 3, and a known number of features. "
+                f"Received: {name} of shape {tuple(shape)}"
+            )
+        return shape[-1]
 
     def _attention(
         self, name, width, memory_width=None, causal=False, use_bias=None

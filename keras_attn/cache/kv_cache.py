@@ -8,6 +8,7 @@ from keras_attn import checks
 from keras_attn.backend import (
     KEY_SLOTS_AXIS,
     VALUE_SLOTS_AXIS,
+    bool_mask,
     full,
     keys_by_head,
     keys_by_slot,
@@ -209,7 +210,7 @@ def open_slots(cache, count, token_mask=None):
         fresh = written[..., None] + ops.arange(count, dtype="int32")
         fresh = ops.reshape(fresh, (-1, count))
     else:
-        fresh = positions_from_mask(token_mask)
+        fresh = positions_from_mask(bool_mask("token_mask", token_mask))
         before = ops.reshape(written, (-1, 1))
         fresh = ops.where(fresh >= 0, before + fresh, -1)
     added = _interleave_beams(ops.reshape(fresh, (-1, width * count)), width)
@@ -369,10 +370,14 @@ def _check_open(cache, count, token_mask):
         )
     if token_mask is not None:
         checks.tensor("token_mask", token_mask, "a bool tensor (R, T)")
-        expected = None, count if isinstance(count, int) else None
+        checks.no_complex("token_mask", token_mask)
+        rows = cache.positions.shape[0]
+        if rows is not None:
+            rows = rows * hypotheses(cache)
+        expected = rows, count if isinstance(count, int) else None
         if not checks.fits(token_mask.shape, expected):
             raise ValueError(
-                f"`token_mask` must be bool of shape (rows, {count}). "
+                f"`token_mask` must be bool of shape {expected}. "
                 f"Received: shape {tuple(token_mask.shape)}"
             )
 

@@ -66,6 +66,8 @@ class GlimpseSensor(CheckedCall, TorchNames, keras.layers.Layer):
     def call(self, images, locations):
         """Extracts patches; the class docstring lists the arguments."""
         self._check_shapes(images.shape, locations.shape)
+        checks.no_complex("images", images)
+        checks.no_complex("locations", locations)
         images = ops.cast(images, self.compute_dtype)
         locations = ops.cast(locations, "float32")
         _, height, width, _ = ops.shape(images)

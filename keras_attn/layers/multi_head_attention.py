@@ -201,6 +201,8 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
         self.dropout = dropout
         self.use_bias = use_bias
         self._output_shape = _as_tuple("output_shape", output_shape)
+        for size in self._output_shape or ():
+            checks.positive_int("output_shape", size)
         self._attention_axes = _as_tuple("attention_axes", attention_axes)
         self.sliding_window = sliding_window
         self.flash_attention = flash_attention
@@ -812,14 +814,11 @@ def _by_hypothesis(output, rows, length):
 
 
 def _as_tuple(name, value):
-    if value is None or value == ():
+    if value is None or (isinstance(value, (list, tuple)) and not value):
         return None
-    if isinstance(value, int):
-        return (value,)
-    if isinstance(value, (list, tuple)) and all(
-        isinstance(item, int) for item in value
-    ):
-        return tuple(value)
+    items = value if isinstance(value, (list, tuple)) else (value,)
+    if all(isinstance(i, int) and not isinstance(i, bool) for i in items):
+        return tuple(items)
     raise ValueError(
         f"Invalid `{name}`: `{name}` must be an int, list, or tuple. "
         f"Received: {name}={value!r}"

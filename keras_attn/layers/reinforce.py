@@ -122,6 +122,10 @@ class Reinforce(CheckedCall, TorchNames, keras.layers.Layer):
         self._check_batches(prediction, target, log_probability)
         checks.floats("prediction", prediction)
         checks.floats("log_probability", log_probability)
+        checks.no_complex("target", target)
+        if sample_weight is not None:
+            checks.no_complex("sample_weight", sample_weight)
+            self._check_weights(prediction, sample_weight)
         # A mean over no examples would be NaN, and the baseline with it.
         if not training or prediction.shape[0] == 0:
             return prediction
@@ -170,6 +174,19 @@ class Reinforce(CheckedCall, TorchNames, keras.layers.Layer):
                 "`prediction`, `target` and `log_probability` must have the "
                 "same batch axis. Received: "
                 f"{', '.join(str(shape) for shape in shapes)}"
+            )
+
+    @staticmethod
+    def _check_weights(prediction, sample_weight):
+        # The shape of the losses: that of the prediction, or without its last
+        # axes.
+        shape = tuple(sample_weight.shape)
+        count = len(shape)
+        if not count or not checks.fits(shape, prediction.shape[:count]):
+            raise ValueError(
+                "`sample_weight` must have the shape of the losses, or (batch,)"
+                f". Received: sample_weight of shape {shape} for a prediction "
+                f"of shape {tuple(prediction.shape)}"
             )
 
     def compute_output_spec(

@@ -67,7 +67,7 @@ class TokenEmbedding(
         checks.positive_int("vocabulary_size", vocabulary_size)
         checks.positive_int("hidden_dim", hidden_dim)
         if pad_id is not None:
-            checks.integer("pad_id", pad_id)
+            checks.integer("pad_id", pad_id, 0, vocabulary_size - 1)
         checks.boolean("scale", scale)
         checks.boolean("logits_bias", logits_bias)
         # Half precision would round ids that arrive as floats.
@@ -141,6 +141,7 @@ class TokenEmbedding(
         Raises:
             ValueError: `hidden` has another width.
         """
+        checks.floats("hidden", checks.tensor("hidden", hidden))
         checks.width("hidden", hidden.shape, self.hidden_dim)
         if not isinstance(matrix, tuple):
             logits = ops.matmul(ops.cast(hidden, matrix.dtype), matrix)

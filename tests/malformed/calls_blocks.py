@@ -111,7 +111,10 @@ def _decoder(folder):
         "blocks.DecoderBlock.call",
         made,
         {
-            **kinds(inputs=floats(X), memory=floats(X)),
+            **kinds(
+                inputs=floats(X).named("mask", "positions"),
+                memory=floats(X).named("memory_positions"),
+            ),
             **_tokens(),
             **kinds(
                 memory_mask=token_mask(),
@@ -181,7 +184,7 @@ def _segment(folder):
         "blocks.SegmentBlock.call",
         made,
         kinds(
-            inputs=floats(X),
+            inputs=floats(X).named("past", "mask"),
             past=floats(X).optional(),
             mask=token_mask(),
             past_mask=token_mask(),
@@ -216,7 +219,7 @@ def _two_streams(folder):
         "blocks.TwoStreamBlock.call",
         made,
         kinds(
-            inputs=floats(X),
+            inputs=floats(X).named("past"),
             queries=floats(X).optional(),
             past=floats(X).optional(),
             content_visibility=instance(see).optional(),

@@ -1,5 +1,8 @@
 """Malformed calls of the key-value cache."""
 
+import dataclasses
+
+import keras
 import numpy as np
 
 from keras_attn import cache
@@ -27,17 +30,27 @@ def _cache():
     return instance(_made())
 
 
+def _count(valid, least=1):
+    # A class has `__index__`, like sizes that are symbols.
+    return count(valid, least).without("type")
+
+
+def _size(valid, least):
+    # 10**9 of one size need less than the memory that is allowed.
+    return limited(valid, least).without("huge", "type")
+
+
 def _empty(folder):
     yield Call(
         "cache.empty",
         cache.empty,
         kinds(
-            rows=limited(2, 0).without("huge"),
-            length=limited(4, 0),
+            rows=_size(2, 0),
+            length=_size(4, 0),
             layers=limited(1),
-            heads=limited(2),
-            key_dim=limited(4),
-            value_dim=limited(4),
+            heads=_size(2, 1),
+            key_dim=_size(4, 1),
+            value_dim=_size(4, 1),
             dtype=choice("float32").plus(integers="int32"),
         ),
         also={
@@ -84,7 +97,7 @@ def _open_slots(folder):
         lambda **given: cache.open_slots(**given),
         kinds(
             cache=_cache(),
-            count=count(4).plus(too_many=5, giant=2**40),
+            count=_count(4).plus(too_many=5, giant=2**40),
             token_mask=mask(MASK).optional(),
         ),
     )
@@ -117,7 +130,7 @@ def _read(folder):
 
 def _counted(name):
     def calls(folder):
-        given = {"cache": _cache(), "count": count(1, 0)}
+        given = {"cache": _cache(), "count": _count(1, 0)}
         yield Call(f"cache.{name}", getattr(cache, name), kinds(**given))
 
     return calls
@@ -131,13 +144,16 @@ def _expand(folder):
             hypothesis=instance({"tokens": np.ones((2, 1), "int32")})
             .without("list", "array", "own_type")
             .accepts("a nest without tensors", "empty"),
-            width=count(2).plus(giant=2**40),
+            width=_count(2).plus(giant=2**40),
         ),
     )
 
 
 def _reorder(folder):
-    rows = ids(np.array([1, 0], "int32")).without("batch", "rank_less")
+    rows = keras.ops.convert_to_tensor(np.array([1, 0], "int32"))
+    rows = dataclasses.replace(
+        ids(np.array([1, 0], "int32")).without("rank_less"), valid=rows
+    )
     yield Call(
         "cache.reorder",
         cache.reorder,
@@ -154,7 +170,7 @@ def _grown(folder):
     yield Call(
         "cache.grown",
         lambda count: cache.grown(_made(), count),
-        kinds(count=count(1, 0).plus(giant=2**40)),
+        kinds(count=_count(1, 0).plus(giant=2**40)),
     )
 
 

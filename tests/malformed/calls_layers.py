@@ -1,6 +1,5 @@
 """Malformed calls of layers."""
 
-import keras
 import numpy as np
 
 from keras_attn import layers
@@ -14,7 +13,6 @@ from tests.malformed.values import (
     ids,
     instance,
     mask,
-    number,
     of_keras,
     positions,
     positive,
@@ -78,7 +76,12 @@ def _attention(folder):
                 "a shape of one axis", "none", "list"
             ),
             attention_axes=count(1, -2).accepts(
-                "axes of a list", "none", "list", "bool", "below", "negative"
+                "axes of a list",
+                "none",
+                "list",
+                "below",
+                "negative",
+                "very_negative",
             ),
             sliding_window=count(2).optional(),
             flash_attention=flag(None).optional(),
@@ -130,16 +133,6 @@ def _attention(folder):
             value=floats(X, width=False),
         ),
     )
-    yield Call(
-        "layers.MultiHeadAttention.attend_tokens",
-        made.attend_tokens,
-        kinds(
-            query=floats(X, batch=False),
-            value=floats(X),
-            query_positions=positions(POSITIONS),
-            key_positions=positions(POSITIONS),
-        ),
-    )
 
 
 def _scored(folder):
@@ -149,7 +142,7 @@ def _scored(folder):
         "layers.ScoredAttention",
         layers.ScoredAttention,
         kinds(
-            score=choice("additive").plus(object=object()),
+            score=choice("additive").without("type").plus(object=object()),
             units=size(4).optional(),
             max_sequence_length=fixed(None),
             local=choice(None).optional(),
@@ -182,7 +175,12 @@ def _scored(folder):
     yield Call(
         "layers.ScoredAttention, location",
         lambda **given: layers.ScoredAttention("location", **given)(X, X),
-        kinds(max_sequence_length=size(4).optional().plus(too_short=2)),
+        kinds(
+            max_sequence_length=size(4)
+            .optional()
+            .plus(too_short=2)
+            .named("key")
+        ),
     )
     yield Call(
         "layers.ScoredAttention.call",
@@ -213,7 +211,7 @@ def _scored(folder):
             ),
             kinds(
                 query=floats(X, batch=False, width=score in ("dot", "cosine")),
-                value=floats(X, width=score in ("dot", "cosine")),
+                value=floats(X, width=score in ("dot", "cosine")).named("key"),
             ),
         )
 
@@ -389,9 +387,9 @@ def _glimpse(folder):
         "layers.GlimpseSensor.call",
         made,
         kinds(
-            images=floats(images, width=False).accepts(
-                "pixels may be integers", "integers", "bools"
-            ),
+            images=floats(images, width=False)
+            .named("locations")
+            .accepts("pixels may be integers", "integers", "bools"),
             locations=floats(where).accepts(
                 "whole numbers are locations", "integers", "bools"
             ),
@@ -433,23 +431,13 @@ def _reinforce(folder):
 
 
 def _rotary(folder):
-    made = layers.RotaryPosition()
-    heads = np.ones((2, 4, 2, 4), "float32")
     yield Call(
         "layers.RotaryPosition",
         layers.RotaryPosition,
         kinds(
-            max_wavelength=number(100.0, 1),
+            max_wavelength=positive(100.0),
             rotary_dim=count(4).optional().plus(odd=3),
             layout=choice("halves"),
-        ),
-    )
-    yield Call(
-        "layers.RotaryPosition.rotate",
-        made.rotate,
-        kinds(
-            x=floats(heads, width=False),
-            positions=positions(POSITIONS).without("none"),
         ),
     )
     yield _check("RotaryPosition", layers.RotaryPosition(rotary_dim=4), 2, 4)
@@ -463,7 +451,7 @@ def _check(name, position, heads, width):
         also={}
         if name == "RotaryPosition"
         else {
-            "other heads": ({"num_heads": heads + 1}, ("num_heads",)),
+            "other heads": ({"num_heads": heads + 1}, ("attention_position",)),
         },
     )
 
@@ -483,7 +471,7 @@ def _t5(folder):
             num_heads=size(2),
             num_buckets=size(8).plus(odd=7, one=1),
             max_distance=limited_distance(),
-            bidirectional=flag(True),
+            bidirectional=fixed(True),
             initializer=of_keras("uniform"),
         ),
     )
@@ -492,7 +480,7 @@ def _t5(folder):
 
 def limited_distance():
     """Kind of a distance that a table must fit."""
-    return count(16).plus(huge=10**9, giant=2**40, past_int64=2**70, near=3)
+    return count(16).plus(huge=10**9, giant=2**40, past_int64=2**70)
 
 
 def _transformer_xl(folder):
@@ -537,4 +525,3 @@ CALLS = {
     "TransformerXLPosition": _named(_transformer_xl, "TransformerXLPosition"),
     "XLNetPosition": _named(_transformer_xl, "XLNetPosition"),
 }
-assert keras

@@ -1,5 +1,6 @@
 """Malformed calls of tensor functions."""
 
+import keras
 import numpy as np
 
 from keras_attn import ops
@@ -117,17 +118,22 @@ def _plan(folder):
 _NO_SHAPE = "rank_more", "batch", "wide", "narrow"
 
 
+def _alone(valid):
+    # Only the call knows the number of tokens.
+    return positions(valid).without("batch", "long", "short")
+
+
 def _visibility(folder):
     yield Call(
         "ops.Visibility",
         ops.Visibility,
         kinds(
-            query_positions=positions(POSITIONS),
-            key_positions=positions(POSITIONS),
-            query_order=positions(POSITIONS),
-            key_order=positions(POSITIONS),
-            query_segment_ids=positions(SEGMENTS),
-            key_segment_ids=positions(SEGMENTS),
+            query_positions=_alone(POSITIONS),
+            key_positions=_alone(POSITIONS),
+            query_order=_alone(POSITIONS),
+            key_order=_alone(POSITIONS),
+            query_segment_ids=_alone(SEGMENTS),
+            key_segment_ids=_alone(SEGMENTS),
             attention_mask=mask(PAIRS)
             .without("batch", "long", "short", "list_too_short")
             .optional(),
@@ -135,10 +141,12 @@ def _visibility(folder):
             strict=flag(False).accepts("a flag of 0 or 1", "zero", "one"),
             window=count(2).optional(),
             padding=choice("any"),
-            offset=count(None, -100).optional(),
+            offset=count(None, -100)
+            .optional()
+            .accepts("a later query", "below", "negative", "very_negative"),
             slot_order=flag(False).accepts("a flag of 0 or 1", "zero", "one"),
-            query_token_type_ids=positions(SEGMENTS),
-            key_token_type_ids=positions(SEGMENTS),
+            query_token_type_ids=_alone(SEGMENTS),
+            key_token_type_ids=_alone(SEGMENTS),
         ),
     )
     yield Call(
@@ -165,7 +173,7 @@ def _bias_of_positions(folder):
         lambda function: plain(ops.PositionBias(function)),
         kinds(
             function=function(
-                lambda parameters, query, key: np.zeros((1, 2, 4, 4), "float32")
+                lambda parameters, query, key: keras.ops.zeros((1, 2, 4, 4))
             ).named("bias")
         ),
     )
@@ -197,7 +205,7 @@ def _packed(folder):
     yield Call(
         "ops.packed_positions",
         ops.packed_positions,
-        kinds(segments=_tokens(), mask=mask(MASK).optional()),
+        kinds(segments=_tokens().named("mask"), mask=mask(MASK).optional()),
     )
 
 

@@ -16,6 +16,7 @@ import contextlib
 import dataclasses
 import faulthandler
 import signal
+import time
 import traceback
 
 try:
@@ -62,17 +63,24 @@ class Hang(BaseException):
 
 def run(case):
     """Runs a `Case` and returns its `Outcome`."""
+    started = time.monotonic()
     try:
         with _time_limit():
             result = case.call()
     except Hang:
-        return Outcome("hang", f"ran for more than {LIMIT} seconds")
+        return _hang()
     except MemoryError as error:
         return Outcome("memory", _shortened(error))
     except Exception as error:
-        return _raised(case, error)
+        # Code in C++ may have replaced the exception.
+        late = time.monotonic() - started >= LIMIT
+        return _hang() if late else _raised(case, error)
     kind = "accepted" if case.accepted else "silent"
     return Outcome(kind, f"returned {type(result).__name__}")
+
+
+def _hang():
+    return Outcome("hang", f"ran for more than {LIMIT} seconds")
 
 
 def _raised(case, error):
