@@ -143,6 +143,48 @@ def tensor(name, value, expected="a tensor or an array"):
     return value
 
 
+def array(name, value):
+    """Converts a nest of lists of numbers; tensors and arrays stay.
+
+    Args:
+        name: str. Name of the argument, for error messages.
+        value: tensor, array, or list or tuple of any depth.
+
+    Returns:
+        The tensor, or a NumPy array.
+
+    Raises:
+        ValueError: another type, lists of different lengths or too deep, text
+            or objects.
+    """
+    if not isinstance(value, (list, tuple)):
+        return tensor(name, value, "a tensor, an array or a nest of lists")
+    shape, level = [], [value]
+    while level and isinstance(level[0], (list, tuple)):
+        lengths = sorted({_length(item) for item in level}, key=str)
+        if len(lengths) > 1:
+            raise ValueError(
+                f"`{name}` must have padded rows of equal length. "
+                f"Received: lengths {lengths}"
+            )
+        shape += lengths
+        if len(shape) > _MOST_AXES:
+            raise ValueError(
+                f"`{name}` must be a tensor or a nest of lists. Received: "
+                f"{name}={shown(value)}"
+            )
+        level = [item for row in level for item in row]
+    return tensor(name, np.asarray(value), "a nest of lists")
+
+
+# Of NumPy 1, fewer than that of NumPy 2.
+_MOST_AXES = 32
+
+
+def _length(item):
+    return len(item) if isinstance(item, (list, tuple)) else 0
+
+
 def positive(name, value):
     """Returns `value` if it is a finite number > 0, else raises ValueError."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool)

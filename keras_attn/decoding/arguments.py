@@ -132,9 +132,11 @@ def _arrays(inputs, model):
     leaves = keras.tree.flatten(inputs)
     for leaf in leaves or [None]:
         check_form("inputs", leaf)
-        checks.tensor(
-            "inputs", leaf, "an array, a nest of arrays, or rows of ids"
-        )
+        # Rows of different lengths are an array of objects.
+        if not isinstance(leaf, np.ndarray):
+            checks.tensor(
+                "inputs", leaf, "an array, a nest of arrays, or rows of ids"
+            )
     inputs = keras.tree.map_structure(
         lambda leaf: (
             leaf

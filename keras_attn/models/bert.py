@@ -95,6 +95,7 @@ class Bert(Encoder):
             initializer = keras.initializers.TruncatedNormal(
                 stddev=_INITIAL_STDDEV
             )
+        checks.boolean("pooler", pooler)
         super().__init__(
             vocabulary_size=vocabulary_size,
             num_layers=num_layers,

@@ -69,6 +69,8 @@ class CausalLM(GenerativeModel):
         )
         if max_sequence_length is not None:
             checks.positive_int("max_sequence_length", max_sequence_length)
+        checks.boolean("tie_word_embeddings", tie_word_embeddings)
+        checks.boolean("output_bias", output_bias)
         block_config.head_dim(hidden_dim, "`hidden_dim`")
         super().__init__(**kwargs)
         self._block_config = block_config

@@ -137,6 +137,8 @@ class Encoder(CheckedModel):
         )
         if attention_position is not None:
             check_position(attention_position)
+        checks.boolean("scale_embedding", scale_embedding)
+        checks.boolean("normalize_embedding", normalize_embedding)
         if max_sequence_length is not None:
             checks.positive_int("max_sequence_length", max_sequence_length)
         if num_segments is not None:

@@ -67,7 +67,7 @@ class MultipleChoice(CheckedModel):
         parts = inputs if isinstance(inputs, dict) else {"token_ids": inputs}
         checked = {}
         for name, part in parts.items():
-            part = part if hasattr(part, "shape") else np.asarray(part)
+            part = checks.array(name, part)
             if len(part.shape) != 3:
                 raise ValueError(
                     f"`{name}` must have shape (batch, choices, length). "

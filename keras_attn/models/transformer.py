@@ -150,6 +150,15 @@ class Transformer(GenerativeModel):
             position_embedding,
             ("sinusoidal", "learned", None),
         )
+        checks.choice(
+            "position_embedding_layout",
+            position_embedding_layout,
+            ("interleaved", "halves"),
+        )
+        checks.boolean("scale_embedding", scale_embedding)
+        checks.boolean("tie_word_embeddings", tie_word_embeddings)
+        if output_bias is not None:
+            checks.boolean("output_bias", output_bias)
         for name, position in zip(
             _POSITIONS,
             (encoder_attention_position, decoder_attention_position),
@@ -176,6 +185,11 @@ class Transformer(GenerativeModel):
             epsilon=epsilon,
         )
         config.head_dim(hidden_dim, "`hidden_dim`")
+        if position_embedding == "sinusoidal" and hidden_dim % 2:
+            raise ValueError(
+                "`hidden_dim` must be even, for sines and cosines. "
+                f"Received: hidden_dim={hidden_dim}"
+            )
         super().__init__(**kwargs)
         self._block_config = config
         config.set_attributes(self)

@@ -123,8 +123,6 @@ class Visibility:
             >>> keras_attn.ops.Visibility().to_mask(2, 2) is None
             True
         """
-        _check_length("query_length", query_length)
-        _check_length("key_length", key_length)
         query_positions, key_positions = (
             self.query_positions,
             self.key_positions,
@@ -168,16 +166,6 @@ _OF_TOKENS = (
     "key_token_type_ids",
 )
 _FLAGS = "causal", "strict", "slot_order"
-
-
-def _check_length(name, length):
-    # Compiled code has scalar tensors, or symbols.
-    if isinstance(length, type) or not hasattr(length, "__index__"):
-        checks.integer(name, length)
-    if isinstance(length, int):
-        checks.integer(name, length, 0)
-    else:
-        checks.rank(name, checks.tensor(name, length), 0)
 
 
 def _of_tokens(given):

@@ -13,7 +13,6 @@ from tests.malformed.values import (
     floats,
     function,
     instance,
-    limited,
     mask,
     number,
     positions,
@@ -149,11 +148,6 @@ def _visibility(folder):
             key_token_type_ids=_alone(SEGMENTS),
         ),
     )
-    yield Call(
-        "ops.Visibility.to_mask",
-        SEE.to_mask,
-        kinds(query_length=count(4, 0), key_length=count(4, 0)),
-    )
 
 
 def _dropout(folder):
@@ -220,18 +214,6 @@ def _from_mask(folder):
     )
 
 
-def _relative(folder):
-    scores = np.ones((2, 2, 4, 7), "float32")
-    yield Call(
-        "ops.relative_shift",
-        ops.relative_shift,
-        kinds(
-            scores=floats(scores, batch=False, width=False),
-            keys=count(4).plus(too_many=9, past_int64=2**70),
-        ),
-    )
-
-
 def _scores(folder):
     yield Call(
         "ops.scaled_dot_scores",
@@ -250,14 +232,8 @@ def _sinusoid(folder):
         "ops.sinusoid",
         ops.sinusoid,
         kinds(
-            positions=positions(POSITIONS)
-            .without("batch", "long", "short", "scalar")
-            .plus(none=None)
-            .accepts(
-                "fractions are positions; any rank",
-                *("fractions", "whole_floats", "rank_less", "rank_more"),
-            ),
-            width=limited(8),
+            positions=POSITIONS,
+            width=8,
             layout=choice("halves"),
         ),
     )
@@ -273,7 +249,7 @@ CALLS = {
     "capture_weights": _capture,
     "packed_positions": _packed,
     "positions_from_mask": _from_mask,
-    "relative_shift": _relative,
+    "relative_shift": "called by attention positions on their own scores",
     "scaled_dot_scores": _scores,
     "sinusoid": _sinusoid,
 }
