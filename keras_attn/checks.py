@@ -128,14 +128,22 @@ def instance(name, value, types, expected):
     return value
 
 
-def tensor(name, value, expected="a tensor or an array"):
-    """Returns `value` if it has a shape and a dtype of numbers, else raises."""
+def tensor(name, value, expected="a tensor or an array", objects=False):
+    """Returns `value` if it has a shape and a dtype of numbers, else raises.
+
+    `objects=True` also takes an array of objects, such as rows of different
+    lengths.
+    """
     if not hasattr(value, "shape") or not hasattr(value, "dtype"):
         raise ValueError(
             f"`{name}` must be {expected}. "
             f"Received: {name} of type {type(value).__name__}"
         )
-    if isinstance(value, np.ndarray) and value.dtype.kind in "OSUMm":
+    if (
+        isinstance(value, np.ndarray)
+        and value.dtype.kind in "OSUMm"
+        and not (objects and value.dtype.kind == "O")
+    ):
         raise ValueError(
             f"`{name}` must be {expected}, of numbers. "
             f"Received: {name} of dtype {value.dtype.name}"

@@ -132,11 +132,12 @@ def _arrays(inputs, model):
     leaves = keras.tree.flatten(inputs)
     for leaf in leaves or [None]:
         check_form("inputs", leaf)
-        # Rows of different lengths are an array of objects.
-        if not isinstance(leaf, np.ndarray):
-            checks.tensor(
-                "inputs", leaf, "an array, a nest of arrays, or rows of ids"
-            )
+        checks.tensor(
+            "inputs",
+            leaf,
+            "an array, a nest of arrays, or rows of ids",
+            objects=True,
+        )
     inputs = keras.tree.map_structure(
         lambda leaf: (
             leaf

@@ -2,6 +2,7 @@
 
 import keras
 
+from keras_attn import checks
 from keras_attn.models.encoder import Encoder
 from keras_attn.models.encoder_parts import first_tokens
 

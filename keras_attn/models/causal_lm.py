@@ -250,6 +250,7 @@ class CausalLM(GenerativeModel):
         """Returns the last block's output for new tokens, and the cache."""
         count = tokens.shape[1]
         positions, cache = kv.open_slots(cache, count, token_mask)
+        checks.batch("tokens", tokens.shape, positions.shape[0])
         step = kv.DecodingStep(positions, weights=weights)
         x = self._token_embedding(tokens)
         if self._position_embedding is not None:

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_attn import checks
 from keras_attn.models.input_checks import CheckedModel
 
 

@@ -461,6 +461,7 @@ class Transformer(GenerativeModel):
         self._check_step(tokens, state)
         count = tokens.shape[1]
         positions, cache = kv.open_slots(state.hypothesis, count)
+        checks.batch("tokens", tokens.shape, positions.shape[0])
         length = kv.slots(cache)
         x = self._target_embedding(tokens)
         if self._target_positions is not None:

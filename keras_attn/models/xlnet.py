@@ -368,6 +368,7 @@ class XLNet(CausalLM):
         weights = state.weights or DecodingWeights()
         count = tokens.shape[1]
         positions, cache = kv.open_slots(state.hypothesis, count)
+        checks.batch("tokens", tokens.shape, positions.shape[0])
         step = kv.DecodingStep(positions, weights=weights.blocks)
         content = self._token_embedding(tokens)
         queries = self._queries(content)

@@ -34,7 +34,7 @@ class WeightDropout:
     seed: Any
 
     def __post_init__(self):
-        checks.between("rate", self.rate, 0, 1)
+        checks.real("rate", self.rate)
         if not 0 < self.rate < 1:
             raise ValueError(
                 "`rate` must be between 0 and 1, exclusive. "

@@ -45,6 +45,10 @@ def token_mask():
     return mask(MASK).optional()
 
 
+def _flag(valid):
+    return flag(valid).accepts("as in Keras's layers", "zero", "one")
+
+
 def _attention(folder):
     made = layers.MultiHeadAttention(2, 4)
     made(X, X)
@@ -60,8 +64,8 @@ def _attention(folder):
         key_positions=positions(POSITIONS),
         query_segment_ids=positions(SEGMENTS),
         key_segment_ids=positions(SEGMENTS),
-        return_attention_scores=flag(True),
-        use_causal_mask=flag(True),
+        return_attention_scores=_flag(True),
+        use_causal_mask=_flag(True),
     )
     yield Call(
         "layers.MultiHeadAttention",
@@ -197,9 +201,9 @@ def _scored(folder):
             key_positions=positions(POSITIONS),
             query_segment_ids=positions(SEGMENTS),
             key_segment_ids=positions(SEGMENTS),
-            return_attention_scores=flag(True),
-            return_log_probability=flag(False),
-            use_causal_mask=flag(True),
+            return_attention_scores=_flag(True),
+            return_log_probability=_flag(False),
+            use_causal_mask=_flag(True),
         ),
         positional=("query", "value", "key"),
     )
@@ -256,7 +260,9 @@ def _token_embedding(folder):
             vocabulary_size=size(12),
             hidden_dim=size(8),
             scale=flag(True),
-            pad_id=token_id(0, 12).optional(),
+            pad_id=token_id(0, 12)
+            .optional()
+            .accepts("no id is padding", "below", "negative", "outside"),
             initializer=of_keras(None),
             logits_bias=flag(False),
         ),

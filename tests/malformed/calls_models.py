@@ -129,7 +129,7 @@ def _causal_options():
     }
 
 
-def _generative(name, model, inputs):
+def _generative(name, model, inputs, batch=True):
     """Calls of a model with `generate`."""
     strategy = choice("greedy").plus(type_of=keras.layers.Dense)
     inputs = inputs.named("token_ids", "source_ids")
@@ -141,7 +141,7 @@ def _generative(name, model, inputs):
             max_new_tokens=limited(1),
             strategy=strategy,
             batch_size=count(2),
-            prefix=_prefix(),
+            prefix=prefix(),
             return_weights=flag(False),
             verbose=choice(0).accepts("a bool", "bool"),
         ),
@@ -153,7 +153,7 @@ def _generative(name, model, inputs):
             inputs=inputs,
             max_new_tokens=limited(1),
             strategy=strategy,
-            prefix=_prefix(),
+            prefix=prefix(),
         ),
     )
     yield Call(
@@ -166,7 +166,7 @@ def _generative(name, model, inputs):
     )
     state = model.start_decoding(IDS, 2)
     # Prompts are padded with -1.
-    tokens = ids(np.array([[3], [4]], "int32"), batch=True)
+    tokens = ids(np.array([[3], [4]], "int32"), batch=batch)
     yield Call(
         f"models.{name}.decode_step",
         model.decode_step,
@@ -181,7 +181,8 @@ def _generative(name, model, inputs):
     )
 
 
-def _prefix():
+def prefix():
+    """Kind of the first tokens of a search."""
     return Kind(
         None,
         {
@@ -245,8 +246,9 @@ def _dicts(valid, wrong, names):
     return kind.named("token_ids", *wrong, *names)
 
 
-def _mask_of_ids():
-    return mask(MASK).optional()
+def _mask():
+    # Lists become arrays, whatever their length.
+    return mask(MASK).without("endless")
 
 
 def _gpt(folder):
@@ -284,7 +286,7 @@ def _gpt(folder):
         kinds(
             inputs=_dicts(
                 {"token_ids": IDS, "padding_mask": MASK},
-                {"token_ids": _token_ids(), "padding_mask": mask(MASK)},
+                {"token_ids": _token_ids(), "padding_mask": _mask()},
                 ("inputs",),
             )
         ),
@@ -330,7 +332,7 @@ def _encoder(folder):
                 },
                 {
                     "token_ids": _token_ids(),
-                    "padding_mask": mask(MASK),
+                    "padding_mask": _mask(),
                     "segment_ids": ids(SEGMENTS, 2, batch=True, length=True),
                     "character_ids": ids(
                         characters, 9, batch=True, length=True
@@ -381,7 +383,7 @@ def _bert(folder):
                 },
                 {
                     "token_ids": _token_ids(),
-                    "padding_mask": mask(MASK),
+                    "padding_mask": _mask(),
                     "segment_ids": ids(SEGMENTS, 2, batch=True, length=True),
                 },
                 ("inputs",),
@@ -543,7 +545,10 @@ def _align(name, model):
         model.align,
         kinds(
             inputs=_prompts().named("source_ids"),
-            tokens=ids(tokens, V, batch=True),
+            tokens=ids(tokens, V, batch=True).accepts(
+                "padding of models without a padding token",
+                *("negative", "list_negative"),
+            ),
             lengths=ids(lengths, batch=True).plus(
                 too_long=np.array([[3], [1]]), negative=np.array([[-1], [1]])
             ),
@@ -559,7 +564,7 @@ def _recurrent(folder):
         {
             **_special(),
             **kinds(
-                source_vocabulary_size=size(V),
+                source_vocabulary_size=size(V).optional(),
                 target_vocabulary_size=size(V).optional(),
                 cell=choice("lstm"),
                 num_layers=size(1),
@@ -576,7 +581,7 @@ def _recurrent(folder):
         },
     )
     yield from _pairs("RecurrentSeq2Seq", made)
-    yield from _generative("RecurrentSeq2Seq", made, _prompts())
+    yield from _generative("RecurrentSeq2Seq", made, _prompts(), batch=False)
     yield from _align("RecurrentSeq2Seq", made)
 
 
@@ -607,7 +612,7 @@ def _recurrent_lm(name, make, **options):
                     given,
                     {
                         "token_ids": _token_ids(),
-                        "padding_mask": mask(MASK),
+                        "padding_mask": _mask(),
                         "memory": instance(
                             models.SegmentMemory(None, None)
                         ).without("none"),
@@ -664,7 +669,7 @@ def _align_labels(folder):
         "models.align_labels_with_tokens",
         models.align_labels_with_tokens,
         kinds(
-            words=Kind([[-1, 0, 1, 1]], wrong_words),
+            words=Kind([[-1, 0, 1, 1]], wrong_words).named("labels"),
             labels=Kind(
                 [[3, 4]],
                 {
@@ -674,7 +679,7 @@ def _align_labels(folder):
                 }
                 | {"rows": [[3, 4], [5, 6]], "short": [[3]]},
             ).named("words"),
-            length=count(4).plus(too_short=2).optional(),
+            length=count(4).plus(too_short=2).optional().named("words"),
         ),
     )
 
@@ -685,7 +690,7 @@ def _best_spans(folder):
         "models.best_spans",
         models.best_spans,
         kinds(
-            logits=floats(logits, batch=False).accepts(
+            logits=floats(logits, batch=False, width=False).accepts(
                 "numbers", "integers", "bools"
             ),
             max_answer_length=count(2).optional(),
