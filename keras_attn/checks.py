@@ -90,8 +90,8 @@ def pattern(name, value):
         return re.compile(string(name, value))
     except re.error as error:
         raise ValueError(
-            f"`{name}` must be a regular expression ({error}). "
-            f"Received: {name}={shown(value)}"
+            f"`{name}` must be a regular expression. "
+            f"Received: {name}={shown(value)} ({error})"
         ) from error
 
 
@@ -185,7 +185,29 @@ def array(name, value):
     return tensor(name, np.asarray(value), "a nest of lists")
 
 
-# Of NumPy 1, fewer than that of NumPy 2.
+def nest(name, value):
+    """Returns a nest of lists and dicts unless it is too deep, else raises.
+
+    Keras's functions on nests are recursive (as of Keras 3.15.1).
+    """
+    level = [value]
+    for _ in range(_MOST_AXES):
+        level = [
+            item
+            for part in level
+            if isinstance(part, (list, tuple, dict))
+            for item in (part.values() if isinstance(part, dict) else part)
+            if isinstance(item, (list, tuple, dict))
+        ]
+        if not level:
+            return value
+    raise ValueError(
+        f"`{name}` must be nested at most {_MOST_AXES} times. "
+        f"Received: {name}={shown(value)}"
+    )
+
+
+# Of NumPy 1, fewer than those of NumPy 2.
 _MOST_AXES = 32
 
 

@@ -527,6 +527,6 @@ def test_location_past_the_columns_raises():
     layer = make("location")
     far = np.int32([[0, 1, 2, 3, S], [0, 1, 2, 3, 4]])
     with pytest.raises(
-        ValueError, match="`key_positions` must have .*=5 positions.* 6"
+        ValueError, match=r"`key_positions` must have .*=5 positions.* 6"
     ):
         layer(QUERY, VALUE, KEY, key_positions=far)

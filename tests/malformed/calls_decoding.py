@@ -60,7 +60,9 @@ def _beam(folder):
                 num_return_sequences=limited(1),
                 length_penalty=number(0.6).plus(giant=2**2000),
                 length_penalty_type=choice("gnmt"),
-                early_stopping=flag(False),
+                early_stopping=flag(False).accepts(
+                    "a flag of 0 or 1", "zero", "one"
+                ),
             ),
         },
         also={
@@ -135,7 +137,8 @@ def _arguments(model):
         inputs=inputs.named("token_ids", "source_ids"),
         max_new_tokens=limited(1),
         strategy=choice("greedy").plus(of_type=decoding.GreedySearch),
-        prefix=prefix(),
+        # The function does not know the size of the vocabulary.
+        prefix=prefix().accepts("an id of some vocabulary", "giant"),
     )
 
 

@@ -33,13 +33,18 @@ def _pad_id():
 
 def _labels():
     kind = ids(LABELS, 5, batch=True, length=True)
-    return kind.accepts("Keras converts them", "whole_floats")
+    return kind.accepts(
+        "documented: any other label makes the loss NaN",
+        *("negative", "list_negative", "outside", "list_outside"),
+    )
 
 
 def _logits():
     kind = floats(LOGITS, width=False, length=True).named("y_true")
     # A narrow output has fewer classes than the labels.
-    return kind.plus(narrow=LOGITS[..., :2])
+    return kind.plus(narrow=LOGITS[..., :2]).accepts(
+        "documented: the loss of a class that is missing is NaN", "narrow"
+    )
 
 
 def _weights():
@@ -90,7 +95,7 @@ def _metric(name):
             getattr(training, name),
             kinds(
                 pad_id=_pad_id().optional(),
-                name=title("metric"),
+                name=title("metric").optional(),
                 dtype=of_keras(None),
             ),
         )
@@ -178,19 +183,23 @@ def _multipliers(folder):
 
 def _rates(folder):
     def make(**given):
+        if isinstance(given["optimizer"], keras.optimizers.Optimizer):
+            given["optimizer"] = keras.optimizers.SGD()
         made = training.LayerwiseLearningRates(**given)
-        made.build(encoder().trainable_variables)
+        made.build(model.trainable_variables)
         return made
+
+    model = encoder()
 
     yield Call(
         "training.LayerwiseLearningRates",
         make,
         kinds(
             optimizer=instance(keras.optimizers.SGD()).without("own_type"),
-            multipliers=instance({"a": 0.5})
-            .without("own_type", "empty", "list")
+            multipliers=instance({"block_0": 0.5})
+            .without("own_type", "dict", "empty", "list")
             .plus(
-                empty_dict=None,
+                empty_dict={},
                 negative={"a": -1.0},
                 nan={"a": NAN},
                 text={"a": "b"},
