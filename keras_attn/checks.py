@@ -185,6 +185,21 @@ def array(name, value):
     return tensor(name, np.asarray(value), "a nest of lists")
 
 
+# A `range` may be longer than memory.
+_MOST_ITEMS = 2**27
+
+
+def sized(name, value):
+    """Returns `value` unless it is too long to become a list, else raises."""
+    stored = hasattr(value, "shape") or isinstance(value, (list, tuple))
+    if not stored and hasattr(value, "__len__") and len(value) > _MOST_ITEMS:
+        raise ValueError(
+            f"`{name}` must have at most {_MOST_ITEMS} items. "
+            f"Received: {name}={shown(value)}"
+        )
+    return value
+
+
 def nest(name, value):
     """Returns a nest of lists and dicts unless it is too deep, else raises.
 

@@ -83,7 +83,7 @@ def best_spans(logits, max_answer_length=None):
 
 def _numbers(logits):
     try:
-        array = np.asarray(ops.convert_to_numpy(logits))
+        array = np.asarray(ops.convert_to_numpy(checks.sized("logits", logits)))
     except (RecursionError, TypeError, ValueError) as error:
         raise ValueError(
             "`logits` must be an array or a tensor of numbers. "

@@ -43,8 +43,8 @@ class Config:
     def size(self, key, default=_NEEDED):
         """Returns an integer >= 1."""
         value = self._value(key, default)
-        if not _is_int(value) or value < 1:
-            self._refuse(key, "must be a positive integer")
+        if not _is_int(value) or not 1 <= value < 2**31:
+            self._refuse(key, "must be a positive integer below 2**31")
         return value
 
     def heads(self, key, width):

@@ -171,7 +171,7 @@ def _shared_pad_id(tokenizers):
             f"Received: a tuple of length {len(tokenizers)}"
         )
     for one in tokenizers:
-        if not callable(getattr(one, "encode", None)):
+        if isinstance(one, type) or not callable(getattr(one, "encode", None)):
             raise ValueError(
                 "`tokenizer` must be a tokenizer, with a method `encode`. "
                 f"Received: {type(one).__name__}"

@@ -196,9 +196,11 @@ def _insertion(folder):
         kinds(
             function=function(lambda token_ids: token_ids.sum(axis=1)),
             inputs=_row(),
-            saliency=floats(np.ones(3, "float32")).without("rank_less"),
-            masks=_some_masks(),
-            steps=count(2).plus(too_many=4, huge=10**9),
+            saliency=floats(np.ones(3, "float32"))
+            .without("rank_less")
+            .accepts("numbers", "integers", "bools"),
+            masks=_some_masks().named("inputs"),
+            steps=count(2).optional().plus(too_many=4, huge=10**9),
             batch_size=count(2),
         ),
     )
@@ -221,7 +223,7 @@ def _rise(folder):
         kinds(
             function=function(lambda token_ids: token_ids.sum(axis=1)),
             inputs=_row(),
-            masks=_some_masks(),
+            masks=_some_masks().named("inputs"),
             num_masks=count(2).plus(giant=2**40),
             batch_size=count(2),
             seed=count(0, 0),
@@ -251,7 +253,7 @@ def _doctor(folder):
                     "deep": [[[[[1]]]]],
                 },
             ),
-            pad_id=count(0, 0).accepts("no id is padding", "below", "negative"),
+            pad_id=count(0, 0).named("inputs"),
             tolerance=number(None, 0, 1).plus(one=1.0).optional(),
         ),
     )
@@ -291,7 +293,7 @@ def _plot(folder):
         "explain.plot_attention",
         plot,
         kinds(
-            weights=_weights(),
+            weights=_weights().accepts("the heads of one row", "rank_less"),
             query_tokens=_names(),
             key_tokens=_names(),
             head=count(0, 0).optional().plus(outside=2),
@@ -320,7 +322,9 @@ def _plot_beam(folder):
         plot,
         kinds(
             items=instance(items).without("own_type", "list"),
-            token_names=instance(None).without("none", "own_type", "function"),
+            token_names=instance(None).without(
+                "none", "own_type", "function", "type"
+            ),
             row=_index().plus(outside=2),
             title=title(None).optional(),
         ),

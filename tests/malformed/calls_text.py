@@ -344,7 +344,12 @@ def _files(name, made, saved, damaged, errors=()):
     )
     kind = path(saved).plus(missing=saved.parent / "no such place")
     load = type(made).load
-    yield Call(f"text.{name}.load", load, kinds(**{argument: kind}))
+    yield Call(
+        f"text.{name}.load",
+        load,
+        kinds(**{argument: kind}),
+        errors=(OSError,),
+    )
     names = (argument, "path", "vocabulary", "merges", "model", "tokenizer")
     for label, damage in damaged.items():
         folder = saved.parent / f"{name} {label}"
@@ -399,7 +404,7 @@ def _byte_pair(folder):
                 unknown=[("☃", "☃")],
                 nones=[None],
             ),
-            end=title(None).optional().plus(empty_end="", unknown="<end>"),
+            end=title("<|endoftext|>").plus(empty_end="", unknown="<end>"),
         ),
         valid=False,
     )

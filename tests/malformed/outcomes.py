@@ -88,15 +88,23 @@ def _raised(case, error):
     if any(words in str(error) for words in _OUT_OF_MEMORY):
         return Outcome("memory", message)
     *_, frame = traceback.extract_tb(error.__traceback__)
+    if isinstance(error, case.errors) and getattr(error, "filename", None):
+        # The system's own error, which names the file.
+        return Outcome("clear", message)
     clear = (
         isinstance(error, (ValueError, TypeError, *case.errors))
         and not isinstance(error, UnicodeError)
         and frame.filename.startswith(_OURS)
-        and any(f"`{name}`" in str(error) for name in case.names)
+        and any(_names(error, name) for name in case.names)
         and "eceived" in str(error)
     )
     place = "" if clear else f" ({_place(frame)})"
     return Outcome("clear" if clear else "obscure", message + place)
+
+
+def _names(error, name):
+    # The name of a file, such as `config.json`, needs no quotes.
+    return (name if "." in name else f"`{name}`") in str(error)
 
 
 def _place(frame):
