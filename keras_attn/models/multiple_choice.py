@@ -66,6 +66,11 @@ class MultipleChoice(CheckedModel):
     def check_inputs(self, inputs):
         """Returns the inputs, or raises ValueError."""
         parts = inputs if isinstance(inputs, dict) else {"token_ids": inputs}
+        if "token_ids" not in parts:
+            raise ValueError(
+                "`inputs` must contain token_ids. "
+                f"Received: {checks.shown(sorted(map(str, parts)))}"
+            )
         checked = {}
         for name, part in parts.items():
             part = checks.array(name, part)

@@ -167,10 +167,14 @@ def _reorder(folder):
 
 
 def _grown(folder):
+    def grown(hypothesis, count):
+        # A cache is consumed.
+        return cache.grown((hypothesis, _made()), count)
+
     yield Call(
         "cache.grown",
-        lambda count: cache.grown(_made(), count),
-        kinds(count=_count(1, 0).plus(giant=2**40)),
+        grown,
+        kinds(hypothesis="anything", count=_count(1, 0).plus(giant=2**40)),
     )
 
 

@@ -4,7 +4,6 @@ import keras
 import numpy as np
 
 from keras_attn import layers, models
-from keras_attn.decoding import Decoded
 from tests.malformed.calls import Call, kinds
 from tests.malformed.values import (
     NAN,
@@ -351,7 +350,6 @@ def _generic(name, model):
         f"models.{name}.predict_on_batch",
         lambda inputs: model.predict_on_batch(inputs),
         kinds(inputs=_token_ids().named("x").without("none", "endless")),
-        valid=False,
     )
 
 
@@ -406,7 +404,6 @@ def _with_encoder(name, make, **options):
                 },
                 **options,
             ),
-            valid=False,
         )
         valid = IDS if name != "MultipleChoice" else np.stack([IDS, IDS], 1)
         kind = ids(valid, V).named("token_ids")
@@ -416,14 +413,13 @@ def _with_encoder(name, make, **options):
             kinds(
                 inputs=kind.plus(empty_dict={}, unknown_key={"nonsense": IDS})
             ),
-            valid=name != "BertPretrainer",
         )
         if name == "BertPretrainer":
             given = {
                 "token_ids": IDS,
                 "segment_ids": SEGMENTS,
                 "padding_mask": MASK,
-                "positions": np.array([[1], [0]], "int32"),
+                "masked_positions": np.array([[1], [0]], "int32"),
             }
             yield Call(
                 "models.BertPretrainer.call, a dict",
@@ -433,12 +429,13 @@ def _with_encoder(name, make, **options):
                         given,
                         {
                             "token_ids": _token_ids(),
-                            "positions": ids(given["positions"], 4, batch=True),
+                            "masked_positions": ids(
+                                given["masked_positions"], 4, batch=True
+                            ).optional(),
                         },
                         ("inputs",),
                     )
                 ),
-                valid=False,
             )
         if name == "SpanExtractor":
             yield Call(
@@ -639,13 +636,10 @@ def _recurrent_lm(name, make, **options):
 
 def _generative_base(folder):
     made = gpt()
-    decoded = Decoded(np.ones((2, 1, 2)), np.zeros((2, 1)), np.ones((2, 1)))
-    assert decoded.weights is None
     yield Call(
         "models.GenerativeModel.read_sources",
         made.read_sources,
         kinds(inputs=_prompts()),
-        valid=False,
     )
 
 

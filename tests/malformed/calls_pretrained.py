@@ -60,7 +60,7 @@ def _config(family, directory):
         if isinstance(value, bool):
             labels = (*labels, "bool")
         # A size that differs from the weights is reported with both files.
-        kind = kind.named("config.json")
+        kind = kind.named("config.json", "model.safetensors")
         arguments[key] = kind.accepts("a value of this key", *labels)
     return Call(f"pretrained.load, config of {family}", load, arguments)
 

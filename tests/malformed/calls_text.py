@@ -406,7 +406,6 @@ def _byte_pair(folder):
             ),
             end=title("<|endoftext|>").plus(empty_end="", unknown="<end>"),
         ),
-        valid=False,
     )
     yield from _trained("BytePairTokenizer", text.BytePairTokenizer, 264)
     yield Call(

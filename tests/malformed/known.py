@@ -11,18 +11,27 @@ KNOWN = {
     "*: *initializer, *": "Keras's own message, which quotes the value",
     "*: *regularizer, *": "Keras's own message, which quotes the value",
     "*: *constraint, *": "Keras's own message, which quotes the value",
-    "layers.Reinforce: loss, *": "Keras's own message, which quotes the value",
-    "models.*: inputs, *deep": (
-        "`check_ids` converts a nest deeper than 64 with NumPy's message"
+    "layers.Reinforce: loss, text": "Keras's own message",
+    "layers.Reinforce: loss, number": "Keras's own message",
+    **dict.fromkeys(
+        (
+            "models.[!M]*.call: inputs, deep",
+            "models.*.call: inputs, *_deep",
+            "models.*.call, a dict: inputs, *_deep",
+            "models.*.predict_on_batch: inputs, deep",
+            "models.*.extract: inputs, deep",
+            "models.*.start_decoding: inputs, deep",
+            "models.*.advance: inputs, deep",
+            "models.*.align: inputs, deep",
+            "explain.attention_maps: inputs, deep",
+        ),
+        "`check_ids` converts a nest deeper than 64 with NumPy's message",
     ),
     "models.*: inputs, padding_mask_ragged*": (
         "`check_mask` converts lists with NumPy's message"
     ),
     "models.*: inputs, padding_mask_array_of_*": (
         "`check_mask` converts arrays with Keras's message about the dtype"
-    ),
-    "explain.attention_maps: inputs, deep": (
-        "`check_ids` converts a nest deeper than 64 with NumPy's message"
     ),
 }
 # Share of all calls.

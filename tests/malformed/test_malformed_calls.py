@@ -5,10 +5,10 @@ import inspect
 
 import pytest
 
+from tests.helpers.public_api import parameters, public_objects
 from tests.malformed import outcomes
 from tests.malformed.known import KNOWN, MOST_KNOWN
 from tests.malformed.registry import REGISTRY, calls_of, cases_of
-from tests.test_names import parameters, public_objects
 
 LEAST_CALLS = 2_000
 BAD = ("silent", "hang", "memory")
