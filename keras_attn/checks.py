@@ -299,7 +299,8 @@ def rank(name, tensor, expected):
 
 def width(name, shape, expected):
     """Returns `shape` if its last axis is `expected` or None, else raises."""
-    if not shape or shape[-1] not in (None, expected):
+    # Not its truth value: that of an empty `TensorShape` is True.
+    if not len(shape) or shape[-1] not in (None, expected):
         raise ValueError(
             f"`{name}` must have {expected} features, as when the layer was "
             f"built. Received: {name} of shape {tuple(shape)}"
@@ -344,6 +345,28 @@ def floats(name, tensor):
             f"`{name}` must hold floats. Received: {name} of dtype {dtype}"
         )
     return tensor
+
+
+_INT32 = np.iinfo("int32")
+
+
+def int32(name, value):
+    """Returns `value` unless an array has integers past int32, else raises.
+
+    JAX converts int64 to int32, and would wrap them.
+    """
+    if (
+        isinstance(value, np.ndarray)
+        and value.dtype.name in ("int64", "uint64", "uint32")
+        and value.size
+    ):
+        low, high = value.min(), value.max()
+        if low < _INT32.min or high > _INT32.max:
+            raise ValueError(
+                f"`{name}` must hold integers that fit int32. "
+                f"Received: {name} from {low} to {high}"
+            )
+    return value
 
 
 def _dtype(tensor):

@@ -39,7 +39,7 @@ class CheckedCall:
     def _check_argument(self, name, value):
         if name in self._tensors:
             if value is not None or name in self._required:
-                checks.tensor(name, value)
+                checks.int32(name, checks.tensor(name, value))
         elif name in self._flags and not (
             # Keras's layers take 0 and 1 too.
             isinstance(value, int) and value in (0, 1)

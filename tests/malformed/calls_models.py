@@ -349,7 +349,13 @@ def _generic(name, model):
     return Call(
         f"models.{name}.predict_on_batch",
         lambda inputs: model.predict_on_batch(inputs),
-        kinds(inputs=_token_ids().named("x").without("none", "endless")),
+        kinds(
+            # Keras's trainer reads what is no array.
+            inputs=_token_ids().without(
+                *("none", "text", "bytes", "object", "type"),
+                *("function", "endless"),
+            )
+        ),
     )
 
 
