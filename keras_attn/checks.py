@@ -2,9 +2,11 @@
 
 import math
 import os
+import re
 import reprlib
 
 import keras
+import numpy as np
 
 
 class _ShortRepr(reprlib.Repr):
@@ -27,14 +29,23 @@ def shown(value):
     return " ".join(_repr(value).split())
 
 
-def positive_int(name, value):
-    """Returns `value` if it is an int >= 1, else raises ValueError."""
+# The largest size of an axis: backends index with int32.
+_MOST = 2**31 - 1
+# More layers would take minutes to create, and no model has as many.
+MOST_LAYERS = 10_000
+
+
+def positive_int(name, value, most=_MOST):
+    """Returns `value` if it is an int in [1, most], else raises ValueError.
+
+    `most=None` is for numbers for which nothing is allocated.
+    """
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ValueError(
             f"The argument `{name}` must be a positive integer. "
             f"Received: {name}={shown(value)}"
         )
-    return value
+    return integer(name, value, 1, most)
 
 
 def integer(name, value, least=None, most=None):
@@ -55,6 +66,28 @@ def integer(name, value, least=None, most=None):
     return value
 
 
+def count(name, value, least=1, most=_MOST):
+    """Returns a size in [least, most], else raises ValueError.
+
+    A scalar integer tensor and the symbol of an unknown size are taken too; they
+    are not compared.
+    """
+    if keras.ops.is_tensor(value):
+        whole = "int" in _dtype(value)
+    else:
+        # PyTorch and JAX may know a size as a symbol only.
+        whole = hasattr(value, "__index__") and not isinstance(
+            value, (bool, type)
+        )
+    if not whole or len(getattr(value, "shape", ())):
+        raise ValueError(
+            f"`{name}` must be an integer. Received: {name}={shown(value)}"
+        )
+    return (
+        integer(name, value, least, most) if isinstance(value, int) else value
+    )
+
+
 def boolean(name, value):
     """Returns `value` if it is a bool, else raises ValueError."""
     if not isinstance(value, bool):
@@ -71,6 +104,17 @@ def string(name, value):
             f"`{name}` must be a str. Received: {name}={shown(value)}"
         )
     return value
+
+
+def pattern(name, value):
+    """Compiles a regular expression, or raises ValueError."""
+    try:
+        return re.compile(string(name, value))
+    except re.error as error:
+        raise ValueError(
+            f"`{name}` must be a regular expression. "
+            f"Received: {name}={shown(value)} ({error})"
+        ) from error
 
 
 def path(name, value):
@@ -106,14 +150,106 @@ def instance(name, value, types, expected):
     return value
 
 
-def tensor(name, value, expected="a tensor or an array"):
-    """Returns `value` if it has a shape and a dtype, else raises."""
+def tensor(name, value, expected="a tensor or an array", objects=False):
+    """Returns `value` if it has a shape and a dtype of numbers, else raises.
+
+    `objects=True` also takes an array of objects, such as rows of different
+    lengths.
+    """
     if not hasattr(value, "shape") or not hasattr(value, "dtype"):
         raise ValueError(
             f"`{name}` must be {expected}. "
             f"Received: {name} of type {type(value).__name__}"
         )
+    if (
+        isinstance(value, np.ndarray)
+        and value.dtype.kind in "OSUMm"
+        and not (objects and value.dtype.kind == "O")
+    ):
+        raise ValueError(
+            f"`{name}` must be {expected}, of numbers. "
+            f"Received: {name} of dtype {value.dtype.name}"
+        )
     return value
+
+
+def array(name, value):
+    """Converts a nest of lists of numbers; tensors and arrays stay.
+
+    Args:
+        name: str. Name of the argument, for error messages.
+        value: tensor, array, or list or tuple of any depth.
+
+    Returns:
+        The tensor, or a NumPy array.
+
+    Raises:
+        ValueError: another type, lists of different lengths or too deep, text
+            or objects.
+    """
+    if not isinstance(value, (list, tuple)):
+        return tensor(name, value, "a tensor, an array or a nest of lists")
+    shape, level = [], [value]
+    while level and isinstance(level[0], (list, tuple)):
+        lengths = sorted({_length(item) for item in level}, key=str)
+        if len(lengths) > 1:
+            raise ValueError(
+                f"`{name}` must have padded rows of equal length. "
+                f"Received: lengths {lengths}"
+            )
+        shape += lengths
+        if len(shape) > _MOST_AXES:
+            raise ValueError(
+                f"`{name}` must be a tensor or a nest of lists. Received: "
+                f"{name}={shown(value)}"
+            )
+        level = [item for row in level for item in row]
+    return tensor(name, np.asarray(value), "a nest of lists")
+
+
+# A `range` may be longer than memory.
+_MOST_ITEMS = 2**27
+
+
+def sized(name, value):
+    """Returns `value` unless it is too long to become a list, else raises."""
+    stored = hasattr(value, "shape") or isinstance(value, (list, tuple))
+    if not stored and hasattr(value, "__len__") and len(value) > _MOST_ITEMS:
+        raise ValueError(
+            f"`{name}` must have at most {_MOST_ITEMS} items. "
+            f"Received: {name}={shown(value)}"
+        )
+    return value
+
+
+def nest(name, value):
+    """Returns a nest of lists and dicts unless it is too deep, else raises.
+
+    Keras's functions on nests are recursive (as of Keras 3.15.1).
+    """
+    level = [value]
+    for _ in range(_MOST_AXES):
+        level = [
+            item
+            for part in level
+            if isinstance(part, (list, tuple, dict))
+            for item in (part.values() if isinstance(part, dict) else part)
+            if isinstance(item, (list, tuple, dict))
+        ]
+        if not level:
+            return value
+    raise ValueError(
+        f"`{name}` must be nested at most {_MOST_AXES} times. "
+        f"Received: {name}={shown(value)}"
+    )
+
+
+# Of NumPy 1, fewer than those of NumPy 2.
+_MOST_AXES = 32
+
+
+def _length(item):
+    return len(item) if isinstance(item, (list, tuple)) else 0
 
 
 def positive(name, value):
@@ -141,6 +277,27 @@ def fraction(name, value):
     return value
 
 
+def real(name, value):
+    """Returns `value` if it is a finite number, else raises ValueError."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not number or not -math.inf < value < math.inf:
+        raise ValueError(
+            f"`{name}` must be a finite number. Received: {name}={shown(value)}"
+        )
+    return value
+
+
+def between(name, value, least, most):
+    """Returns `value` if it is a number in [least, most], else raises."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not number or not least <= value <= most:
+        raise ValueError(
+            f"`{name}` must be a number in [{least}, {most}]. "
+            f"Received: {name}={shown(value)}"
+        )
+    return value
+
+
 def choice(name, value, options):
     """Returns `value` if it is one of `options`, else raises ValueError."""
     # An array would be compared item by item.
@@ -164,12 +321,24 @@ def rank(name, tensor, expected):
 
 def width(name, shape, expected):
     """Returns `shape` if its last axis is `expected` or None, else raises."""
-    if shape[-1] not in (None, expected):
+    # Not its truth value: that of an empty `TensorShape` is True.
+    if not len(shape) or shape[-1] not in (None, expected):
         raise ValueError(
             f"`{name}` must have {expected} features, as when the layer was "
             f"built. Received: {name} of shape {tuple(shape)}"
         )
     return shape
+
+
+def per_token(name, given, rows, length):
+    """Checks that there is one value per token; a batch axis may be 1."""
+    shape = tuple(given.shape)
+    if not fits(shape, (rows, length)) and not fits(shape, (1, length)):
+        raise ValueError(
+            f"`{name}` must have shape {(rows, length)}, one value per token. "
+            f"Received: {name} of shape {shape}"
+        )
+    return given
 
 
 def fits(shape, expected):
@@ -204,6 +373,28 @@ def floats(name, tensor):
     return tensor
 
 
+_INT32 = np.iinfo("int32")
+
+
+def int32(name, value):
+    """Returns `value` unless an array has integers past int32, else raises.
+
+    JAX converts int64 to int32, and would wrap them.
+    """
+    if (
+        isinstance(value, np.ndarray)
+        and value.dtype.name in ("int64", "uint64", "uint32")
+        and value.size
+    ):
+        low, high = value.min(), value.max()
+        if low < _INT32.min or high > _INT32.max:
+            raise ValueError(
+                f"`{name}` must hold integers that fit int32. "
+                f"Received: {name} from {low} to {high}"
+            )
+    return value
+
+
 def _dtype(tensor):
     # Not `standardize_dtype`, which knows neither text nor objects.
     dtype = getattr(tensor.dtype, "name", None) or str(tensor.dtype)
@@ -218,6 +409,17 @@ def seed(name, value):
     if value is not None and not isinstance(value, keras.random.SeedGenerator):
         integer(name, value)
     return value
+
+
+def no_complex(name, tensor):
+    """Returns `tensor` if its dtype is not complex, else raises."""
+    dtype = _dtype(tensor)
+    if "complex" in dtype:
+        raise ValueError(
+            f"`{name}` must hold real numbers. Received: {name} of dtype "
+            f"{dtype}"
+        )
+    return tensor
 
 
 def integers(name, tensor):

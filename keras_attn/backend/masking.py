@@ -37,6 +37,11 @@ def bool_mask(name, mask):
     if dtype == "bool":
         return mask
     values = mask if is_array else concrete(mask)
+    if "complex" in dtype:
+        raise ValueError(
+            f"`{name}` must be bool or hold only 0 and 1. "
+            f"Received: {name} of dtype {dtype}"
+        )
     if values is None and "int" not in dtype:
         raise ValueError(
             f"`{name}` must be bool where its values cannot be read, in "

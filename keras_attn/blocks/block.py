@@ -16,7 +16,11 @@ from keras_attn.layers.feed_forward import FeedForward
 from keras_attn.layers.multi_head_attention import MultiHeadAttention
 from keras_attn.layers.quantized_parts import QuantizedParts
 from keras_attn.layers.rematerialized import Rematerialized
-from keras_attn.ops import packed_positions, positions_from_mask
+from keras_attn.ops import (
+    Visibility,
+    packed_positions,
+    positions_from_mask,
+)
 from keras_attn.ops.visibility import implicit_mask
 
 
@@ -26,6 +30,29 @@ class Block(QuantizedParts, Rematerialized):
     Abstract: `EncoderBlock` and `DecoderBlock` define the computation and
     document the arguments.
     """
+
+    # Of all blocks.
+    _tensors = (
+        "inputs",
+        "queries",
+        "past",
+        "memory",
+        "mask",
+        "past_mask",
+        "memory_mask",
+        "attention_mask",
+        "positions",
+        "memory_positions",
+        "segment_ids",
+        "past_segment_ids",
+        "memory_segment_ids",
+    )
+    _visibilities = "content_visibility", "query_visibility"
+
+    def _check_argument(self, name, value):
+        super()._check_argument(name, value)
+        if name in self._visibilities and value is not None:
+            checks.instance(name, value, Visibility, "a `Visibility`")
 
     def __init__(
         self,
@@ -72,6 +99,16 @@ class Block(QuantizedParts, Rematerialized):
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.bias_initializer = keras.initializers.get(bias_initializer)
         self.attention_position = attention_position
+
+    @staticmethod
+    def _width_of(name, shape):
+        """Returns the features of an input (B, T, D) of `build`."""
+        if len(shape) != 3 or shape[-1] is None:
+            raise ValueError(
+                f"`{name}` must have rank 3, and a known number of features. "
+                f"Received: {name} of shape {tuple(shape)}"
+            )
+        return shape[-1]
 
     def _attention(
         self, name, width, memory_width=None, causal=False, use_bias=None
@@ -136,11 +173,11 @@ class Block(QuantizedParts, Rematerialized):
             if given is not None:
                 checks.rank(f"{prefix}{what}", given, 2)
                 checks.integers(f"{prefix}{what}", given)
-                _check_tokens(f"{prefix}{what}", given, rows, length)
+                checks.per_token(f"{prefix}{what}", given, rows, length)
         mask = implicit_mask(inputs) if mask is None else mask
         if mask is not None:
             checks.rank(f"{prefix}mask", mask, 2)
-            _check_tokens(f"{prefix}mask", mask, rows, length)
+            checks.per_token(f"{prefix}mask", mask, rows, length)
             mask = bool_mask(f"{prefix}mask", mask)
         if positions is not None:
             if mask is not None:
@@ -171,15 +208,3 @@ class Block(QuantizedParts, Rematerialized):
     def from_config(cls, config):
         """Creates the block and its attention position."""
         return super().from_config(with_position(config))
-
-
-def _check_tokens(name, given, rows, length):
-    """Checks that there is one value per token; a batch axis may be 1."""
-    shape = tuple(given.shape)
-    if not checks.fits(shape, (rows, length)) and not checks.fits(
-        shape, (1, length)
-    ):
-        raise ValueError(
-            f"`{name}` must have shape {(rows, length)}, one value per token. "
-            f"Received: {name} of shape {shape}"
-        )

@@ -63,6 +63,12 @@ class BlockConfig:
         for name in ("key_dim", "num_key_value_heads", "sliding_window"):
             if getattr(self, name) is not None:
                 checks.positive_int(name, getattr(self, name))
+        if self.num_heads % self.key_value_heads:
+            raise ValueError(
+                "`num_heads` must be a multiple of `num_key_value_heads`. "
+                f"Received: num_heads={self.num_heads}, "
+                f"num_key_value_heads={self.num_key_value_heads}"
+            )
         for name in ("dropout", "attention_dropout", "activation_dropout"):
             checks.fraction(name, getattr(self, name))
         checks.positive("epsilon", self.epsilon)

@@ -83,8 +83,10 @@ class DecoderBlock(Block):
 
     def build(self, inputs_shape, memory_shape=None):
         """Creates the sublayers."""
-        self._width = width = inputs_shape[-1]
-        self._memory_width = memory_shape and memory_shape[-1]
+        self._width = width = self._width_of("inputs", inputs_shape)
+        self._memory_width = None
+        if memory_shape is not None:
+            self._memory_width = self._width_of("memory", memory_shape)
         self._self_attention = self._attention(
             "self_attention", width, causal=True
         )
@@ -92,7 +94,7 @@ class DecoderBlock(Block):
         self._cross_attention = None
         if memory_shape is not None:
             self._cross_attention = self._attention(
-                "cross_attention", width, memory_shape[-1]
+                "cross_attention", width, self._memory_width
             )
             self._around_cross = self._residual("around_cross_attention", width)
         self._network = self._feed_forward("feed_forward", width)

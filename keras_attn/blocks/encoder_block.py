@@ -68,7 +68,7 @@ class EncoderBlock(Block):
 
     def build(self, inputs_shape):
         """Creates the sublayers."""
-        self._width = width = inputs_shape[-1]
+        self._width = width = self._width_of("inputs", inputs_shape)
         self._self_attention = self._attention("self_attention", width)
         self._around_attention = self._residual("around_attention", width)
         self._network = self._feed_forward("feed_forward", width)

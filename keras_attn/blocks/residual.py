@@ -41,6 +41,8 @@ class Residual(TorchNames, keras.layers.Layer):
         self, dropout=0.0, normalize_first=False, epsilon=1e-5, **kwargs
     ):
         checks.fraction("dropout", dropout)
+        checks.boolean("normalize_first", normalize_first)
+        checks.positive("epsilon", epsilon)
         super().__init__(**kwargs)
         self.dropout = dropout
         self.normalize_first = normalize_first
@@ -52,21 +54,34 @@ class Residual(TorchNames, keras.layers.Layer):
 
     def build(self, inputs_shape):
         """Creates the layer norm."""
+        self._width = inputs_shape[-1]
         self._norm.build(inputs_shape)
         self.built = True
 
     def pre(self, x):
         """Returns the input of the sublayer."""
+        self._check("x", x)
         return self._norm(x) if self.normalize_first else x
 
     def post(self, x, output, training=None):
         """Adds the sublayer's output to x, with dropout and post-norm."""
+        self._check("x", x)
+        self._check("output", output)
+        if not checks.fits(output.shape, x.shape):
+            raise ValueError(
+                "`x` and `output` must have the same shape. "
+                f"Received: {tuple(x.shape)} and {tuple(output.shape)}"
+            )
         dropout = self._dropout_layer if self.dropout and training else None
         if not self.normalize_first:
             return add_and_norm(x, output, self._norm, dropout)
         if dropout is not None:
             output = dropout(output, training=True)
         return x + output
+
+    def _check(self, name, tensor):
+        checks.floats(name, checks.tensor(name, tensor))
+        checks.width(name, tensor.shape, self._width)
 
     def get_config(self):
         """Returns the constructor's arguments."""

@@ -97,14 +97,18 @@ class SegmentBlock(DecoderBlock):
             _check_no_past(
                 past_mask=past_mask, past_segment_ids=past_segment_ids
             )
+        rows = inputs.shape[0]
+        _check_tokens("", inputs, rows, mask, segment_ids)
+        if past is not None:
+            checks.rank("past", checks.floats("past", past), 3)
+            checks.width("past", past.shape, self._width)
+            checks.batch("past", past.shape, rows)
+            _check_tokens("past_", past, rows, past_mask, past_segment_ids)
         mask = implicit_mask(inputs) if mask is None else mask
         mask, past_mask = bool_masks(("mask", "past_mask"), (mask, past_mask))
         x = keys = _zero_padding(inputs, mask)
         before, token_mask, key_segment_ids = 0, mask, segment_ids
         if past is not None:
-            checks.rank("past", checks.floats("past", past), 3)
-            checks.width("past", past.shape, self._width)
-            checks.batch("past", past.shape, inputs.shape[0])
             _check_segment_ids(segment_ids, past_segment_ids)
             before = ops.shape(past)[1]
             keys = ops.concatenate([_zero_padding(past, past_mask), x], axis=1)
@@ -134,6 +138,17 @@ class SegmentBlock(DecoderBlock):
         return super()._attention(
             name, width, memory_width, causal, use_bias=False
         )
+
+
+def _check_tokens(prefix, tokens, rows, mask, segment_ids):
+    """Checks that there is one mask value and segment id per token."""
+    length = tokens.shape[1]
+    if mask is not None:
+        checks.per_token(f"{prefix}mask", mask, rows, length)
+    if segment_ids is not None:
+        name = f"{prefix}segment_ids"
+        checks.integers(name, segment_ids)
+        checks.per_token(name, segment_ids, rows, length)
 
 
 def _zero_padding(x, mask):

@@ -2,9 +2,6 @@
 
 import math
 
-import keras
-from keras import ops
-
 from keras_attn import checks
 
 # 128 GiB of bfloat16.
@@ -12,27 +9,10 @@ _MOST_FEATURES = 2**36
 _DTYPES = "float16", "bfloat16", "float32", "float64"
 
 
-def check_count(name, value, least=1):
-    """Returns an integer, a scalar tensor too, else raises ValueError."""
-    if ops.is_tensor(value):
-        integer = "int" in keras.backend.standardize_dtype(value.dtype)
-    else:
-        # PyTorch and JAX may know a size as a symbol only.
-        integer = hasattr(value, "__index__") and not isinstance(value, bool)
-    if not integer or len(getattr(value, "shape", ())):
-        raise ValueError(
-            f"`{name}` must be an integer. "
-            f"Received: {name}={checks.shown(value)}"
-        )
-    if isinstance(value, int):
-        checks.integer(name, value, least, 2**31 - 1)
-    return value
-
-
 def check_size(rows, length, layers, heads, key_dim, value_dim, dtype):
     """Raises ValueError unless a cache of this size can be allocated."""
-    check_count("rows", rows, 0)
-    check_count("length", length, 0)
+    checks.count("rows", rows, 0)
+    checks.count("length", length, 0)
     sizes = {
         "layers": layers,
         "heads": heads,

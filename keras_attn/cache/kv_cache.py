@@ -8,6 +8,7 @@ from keras_attn import checks
 from keras_attn.backend import (
     KEY_SLOTS_AXIS,
     VALUE_SLOTS_AXIS,
+    bool_mask,
     full,
     keys_by_head,
     keys_by_slot,
@@ -18,7 +19,6 @@ from keras_attn.backend import (
     write_rows,
 )
 from keras_attn.cache.arguments import (
-    check_count,
     check_features,
     check_layer,
     check_projections,
@@ -209,7 +209,7 @@ def open_slots(cache, count, token_mask=None):
         fresh = written[..., None] + ops.arange(count, dtype="int32")
         fresh = ops.reshape(fresh, (-1, count))
     else:
-        fresh = positions_from_mask(token_mask)
+        fresh = positions_from_mask(bool_mask("token_mask", token_mask))
         before = ops.reshape(written, (-1, 1))
         fresh = ops.where(fresh >= 0, before + fresh, -1)
     added = _interleave_beams(ops.reshape(fresh, (-1, width * count)), width)
@@ -280,7 +280,7 @@ def close_slots(cache, count):
         2
     """
     _check(cache)
-    check_count("count", count, 0)
+    checks.count("count", count, 0)
     return cache._replace(cursor=cache.cursor + count)
 
 
@@ -343,7 +343,7 @@ def beam_mask(cache, count):
         [[1, 0, 1, 0], [0, 1, 0, 1]]
     """
     _check(cache)
-    check_count("count", count, 0)
+    checks.count("count", count, 0)
     if hypotheses(cache) == 1:
         return None
     return ops.repeat(_visible_slots(cache), count, axis=1)[:, None]
@@ -361,7 +361,7 @@ def _check(cache):
 
 def _check_open(cache, count, token_mask):
     length = slots(cache)
-    check_count("count", count)
+    checks.count("count", count)
     if isinstance(count, int) and length is not None and count > length:
         raise ValueError(
             f"`count` must be at most {length}, the slots of the cache. "
@@ -369,10 +369,14 @@ def _check_open(cache, count, token_mask):
         )
     if token_mask is not None:
         checks.tensor("token_mask", token_mask, "a bool tensor (R, T)")
-        expected = None, count if isinstance(count, int) else None
+        checks.no_complex("token_mask", token_mask)
+        rows = cache.positions.shape[0]
+        if rows is not None:
+            rows = rows * hypotheses(cache)
+        expected = rows, count if isinstance(count, int) else None
         if not checks.fits(token_mask.shape, expected):
             raise ValueError(
-                f"`token_mask` must be bool of shape (rows, {count}). "
+                f"`token_mask` must be bool of shape {expected}. "
                 f"Received: shape {tuple(token_mask.shape)}"
             )
 

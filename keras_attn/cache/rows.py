@@ -5,7 +5,6 @@ from keras import ops, tree
 
 from keras_attn import checks
 from keras_attn.backend import KEY_SLOTS_AXIS, VALUE_SLOTS_AXIS, gather_rows
-from keras_attn.cache.arguments import check_count
 from keras_attn.cache.kv_cache import KVCache, hypotheses, sources
 
 
@@ -30,7 +29,7 @@ def expand_beams(hypothesis, width):
         >>> keras.ops.convert_to_numpy(grown["tokens"])[:, 0].tolist()
         [5, 5, 5, 7, 7, 7]
     """
-    check_count("width", width)
+    checks.count("width", width)
 
     def grown(part):
         if not isinstance(part, KVCache):
@@ -128,7 +127,7 @@ def grown(hypothesis, count):
         (32, 'other')
     """
     # A cache cannot shrink.
-    check_count("count", count, 0)
+    checks.count("count", count, 0)
 
     def grown(part):
         if not isinstance(part, KVCache):

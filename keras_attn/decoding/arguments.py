@@ -11,7 +11,15 @@ from keras_attn.decoding.greedy_search import GreedySearch
 from keras_attn.decoding.prefix import forced_prefix
 from keras_attn.decoding.protocol import fill_id
 from keras_attn.decoding.sampling import Sampling
-from keras_attn.decoding.strategy import Strategy, check_methods, whole
+from keras_attn.decoding.single_sequence_strategy import (
+    SingleSequenceStrategy,
+)
+from keras_attn.decoding.strategy import (
+    Strategy,
+    check_methods,
+    undefined,
+    whole,
+)
 from keras_attn.decoding.token_rows import (
     are_token_rows,
     check_form,
@@ -71,6 +79,11 @@ def search_arguments(
 
 def _check_model(model):
     """Raises ValueError unless a model implements the decoding protocol."""
+    if isinstance(model, type):
+        raise ValueError(
+            "`model` must be a model, not a class. "
+            f"Received: model={model.__name__}"
+        )
     # Not `variables`: Keras would collect them once more.
     for name in ("start_decoding", "decode_step", *_IDS):
         if not hasattr(model, name):
@@ -115,6 +128,7 @@ def _strategy(strategy, max_new_tokens):
             f"Received: strategy={checks.shown(strategy)}"
         )
     check_methods(strategy)
+    _check_next_token(strategy)
     if strategy.min_new_tokens > max_new_tokens:
         raise ValueError(
             "`min_new_tokens` must not exceed "
@@ -124,16 +138,29 @@ def _strategy(strategy, max_new_tokens):
     return strategy
 
 
+def _check_next_token(strategy):
+    base, kind = SingleSequenceStrategy, type(strategy)
+    if (
+        issubclass(kind, base)
+        and kind.choose is base.choose
+        and kind.get_next_token is base.get_next_token
+    ):
+        raise undefined(strategy, "get_next_token")
+
+
 def _arrays(inputs, model):
     """Returns a nest of NumPy arrays with the same number of rows."""
     size = getattr(model, "source_vocabulary_size", None)
     if are_token_rows(inputs):
         return token_rows(inputs, fill_id(model), size)
-    leaves = keras.tree.flatten(inputs)
+    leaves = keras.tree.flatten(checks.nest("inputs", inputs))
     for leaf in leaves or [None]:
         check_form("inputs", leaf)
         checks.tensor(
-            "inputs", leaf, "an array, a nest of arrays, or rows of ids"
+            "inputs",
+            leaf,
+            "an array, a nest of arrays, or rows of ids",
+            objects=True,
         )
     inputs = keras.tree.map_structure(
         lambda leaf: (
@@ -177,7 +204,10 @@ def _check_values(leaf, vocabulary_size):
             )
     elif leaf.dtype.kind not in "iufbO" or (
         leaf.dtype.kind == "O"
-        and not all(isinstance(row, np.ndarray) for row in leaf)
+        and not all(
+            isinstance(row, np.ndarray) and row.dtype.kind in "iufb"
+            for row in leaf
+        )
     ):
         raise ValueError(
             "`inputs` must hold integers, floats or bools. "

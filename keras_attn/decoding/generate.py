@@ -81,7 +81,7 @@ def generate(
         array([8, 8, 8], dtype=int32)
     """
     check_length(max_new_tokens)
-    checks.positive_int("batch_size", batch_size)
+    checks.positive_int("batch_size", batch_size, most=None)
     checks.boolean("return_weights", return_weights)
     checks.choice("verbose", verbose, ("auto", 0, 1))
     refuse_capture("generate")

@@ -78,7 +78,7 @@ class Sampling(SingleSequenceStrategy):
                 f"Received: temperature={checks.shown(temperature)}"
             )
         if top_k is not None:
-            checks.positive_int("top_k", top_k)
+            checks.positive_int("top_k", top_k, most=None)
         if top_p is not None and (not real(top_p) or not 0 < top_p <= 1):
             raise ValueError(
                 "`top_p` must be a number in (0, 1]. "

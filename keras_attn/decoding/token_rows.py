@@ -83,7 +83,7 @@ def check_form(name, inputs):
         )
     if not isinstance(inputs, (list, tuple)):
         expected = "rows of token ids: an int array (batch, length), or a list"
-        checks.tensor(name, inputs, f"{expected} of lists")
+        checks.tensor(name, inputs, f"{expected} of lists", objects=True)
         if "sparse" in kind.lower():
             raise ValueError(
                 f"`{name}` must be {expected} of lists. "

@@ -29,7 +29,7 @@ def number_array(name, value, expected="an array of real numbers"):
         (2,)
     """
     try:
-        array = keras.ops.convert_to_numpy(value)
+        array = keras.ops.convert_to_numpy(checks.sized(name, value))
     except (RecursionError, TypeError, ValueError) as error:
         raise ValueError(
             f"`{name}` must be {expected}. "

@@ -84,7 +84,7 @@ def deletion_and_insertion(
     count = saliency.size
     steps = count if steps is None else steps
     checks.integer("steps", steps, least=1, most=count)
-    checks.positive_int("batch_size", batch_size)
+    checks.positive_int("batch_size", batch_size, most=None)
     rank = np.empty(count, int)
     rank[np.argsort(-saliency.ravel(), kind="stable")] = np.arange(count)
     changed = np.round(np.linspace(0, count, steps + 1)).astype(int)

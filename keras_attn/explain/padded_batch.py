@@ -201,9 +201,15 @@ class PaddedBatch:
             mask = ops.convert_to_numpy(mask).astype(bool)
         if "float" in dtype:
             x = ops.cast(x, "float32") if dtype == "bfloat16" else x
+        array = ops.convert_to_numpy(x)
         if dtype == "int64":
             dtype = "int32"  # supported by every backend
-        self.leaves.append(Leaf(name, ops.convert_to_numpy(x), dtype, mask))
+            if array.size and not (abs(array) < 2**31).all():
+                raise ValueError(
+                    "`inputs` must hold integers that fit int32. Received: "
+                    f"{name} from {array.min()} to {array.max()}"
+                )
+        self.leaves.append(Leaf(name, array, dtype, mask))
 
     def _attach(self, mask):
         if mask is None:

@@ -51,6 +51,11 @@ class PatchMasks:
             checks.positive_int("grid", cells)
         self.grid = grid
         self.probability = checked_probability("probability", probability)
+        if isinstance(baseline, bool):
+            raise ValueError(
+                "`baseline` must be a float or an array. "
+                f"Received: baseline={baseline}"
+            )
         array = number_array("baseline", baseline, "a float or an array")
         if not np.isfinite(array).all():
             raise ValueError(

@@ -112,6 +112,11 @@ def _names(token_names, growth):
     ids = {h.tokens[-1] for step in growth for h in step}
     if token_names is None:
         token_names = str
+    elif isinstance(token_names, (str, bytes)):
+        raise ValueError(
+            "`token_names` must be a callable, a list or a dict of texts. "
+            f"Received: token_names={checks.shown(token_names)}"
+        )
     try:
         names = {
             i: token_names(i) if callable(token_names) else token_names[i]

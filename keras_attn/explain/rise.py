@@ -67,7 +67,7 @@ def rise(
         (1, (3,))
     """
     checks.integer("num_masks", num_masks, least=1, most=_MOST_MASKS)
-    checks.positive_int("batch_size", batch_size)
+    checks.positive_int("batch_size", batch_size, most=None)
     checks.integer("seed", seed, least=0)
     checks.choice("verbose", verbose, (0, 1))
     check_function(function)

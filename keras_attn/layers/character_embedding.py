@@ -5,12 +5,15 @@ from keras import ops
 
 from keras_attn import checks
 from keras_attn.backend import TorchNames, reduce_max
+from keras_attn.layers.checked_call import CheckedCall
 from keras_attn.layers.id_range import as_ids
 from keras_attn.layers.quantized_parts import QuantizedParts
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
-class CharacterEmbedding(QuantizedParts, TorchNames, keras.layers.Layer):
+class CharacterEmbedding(
+    QuantizedParts, CheckedCall, TorchNames, keras.layers.Layer
+):
     """Computes word vectors from characters by convolution (CharCNN).
 
         f[w] = max_i tanh(K[w] c[i : i + w] + b[w])
@@ -52,6 +55,8 @@ class CharacterEmbedding(QuantizedParts, TorchNames, keras.layers.Layer):
         (1, 2, 8)
     """
 
+    _tensors = ("character_ids",)
+
     def __init__(
         self,
         vocabulary_size,
@@ -78,6 +83,7 @@ class CharacterEmbedding(QuantizedParts, TorchNames, keras.layers.Layer):
                 "`kernel_sizes` must not repeat a size. "
                 f"Received: kernel_sizes={kernel_sizes!r}"
             )
+        checks.integer("pad_id", pad_id, 0, vocabulary_size - 1)
         # Half precision would round ids that arrive as floats.
         super().__init__(autocast=False, **kwargs)
         self.supports_masking = True

@@ -2,8 +2,9 @@
 
 import keras
 
-from keras_attn import backend
+from keras_attn import backend, checks
 from keras_attn.backend import TorchNames
+from keras_attn.layers.checked_call import CheckedCall
 from keras_attn.layers.dropout_seed import (
     DropoutSeeds,
     dropout_depth,
@@ -11,7 +12,7 @@ from keras_attn.layers.dropout_seed import (
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
-class Dropout(TorchNames, keras.layers.Dropout):
+class Dropout(CheckedCall, TorchNames, keras.layers.Dropout):
     """Dropout layer that draws fewer random bits than Keras's.
 
     y = x m / (1 - p), m = 0 with probability p and 1 otherwise
@@ -44,7 +45,11 @@ class Dropout(TorchNames, keras.layers.Dropout):
         [0.0, 2.0]
     """
 
+    _tensors = ("inputs",)
+
     def __init__(self, rate, noise_shape=None, seed=None, **kwargs):
+        checks.between("rate", rate, 0, 1)
+        checks.seed("seed", seed)
         super().__init__(rate, noise_shape, seed, **kwargs)
         if self.rate > 0:
             # Keras has built the layer and accepts no new generator

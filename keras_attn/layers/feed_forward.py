@@ -48,6 +48,8 @@ class FeedForward(QuantizedParts, Rematerialized):
         (2, 3, 8)
     """
 
+    _tensors = ("inputs",)
+
     def __init__(
         self,
         intermediate_dim,

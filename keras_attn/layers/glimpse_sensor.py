@@ -5,12 +5,13 @@ from keras import ops
 
 from keras_attn import checks
 from keras_attn.backend import TorchNames
+from keras_attn.layers.checked_call import CheckedCall
 
 _LARGEST, _MOST = 4096, 16
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
-class GlimpseSensor(TorchNames, keras.layers.Layer):
+class GlimpseSensor(CheckedCall, TorchNames, keras.layers.Layer):
     """Extracts patches of several resolutions at a location of an image.
 
     Patch j, j = 0 ... k - 1, is a square of 2^j g pixels around the location,
@@ -47,6 +48,8 @@ class GlimpseSensor(TorchNames, keras.layers.Layer):
         ((1, 2, 4, 4, 3), 1.0)
     """
 
+    _tensors = "images", "locations"
+
     def __init__(self, patch_size, num_patches=3, **kwargs):
         checks.integer("patch_size", patch_size, 1, _LARGEST)
         # Patch n covers 2^n times the size of the first.
@@ -63,6 +66,8 @@ class GlimpseSensor(TorchNames, keras.layers.Layer):
     def call(self, images, locations):
         """Extracts patches; the class docstring lists the arguments."""
         self._check_shapes(images.shape, locations.shape)
+        checks.no_complex("images", images)
+        checks.no_complex("locations", locations)
         images = ops.cast(images, self.compute_dtype)
         locations = ops.cast(locations, "float32")
         _, height, width, _ = ops.shape(images)

@@ -120,6 +120,21 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
         ((2, 5, 16), (2, 4, 5, 5))
     """
 
+    _tensors = (
+        "query",
+        "value",
+        "key",
+        "query_mask",
+        "value_mask",
+        "key_mask",
+        "attention_mask",
+        "query_positions",
+        "key_positions",
+        "query_segment_ids",
+        "key_segment_ids",
+    )
+    _flags = "return_attention_scores", "use_causal_mask"
+
     def __init__(
         self,
         num_heads,
@@ -172,7 +187,7 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
             checks.boolean("flash_attention", flash_attention)
         if flash_attention and dropout:
             raise ValueError(
-                "Dropout is not supported when flash attention is enabled: "
+                "`dropout` is not supported when flash attention is enabled: "
                 "set `dropout=0.0` or `flash_attention=None`. "
                 f"Received: dropout={dropout}"
             )
@@ -186,6 +201,8 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
         self.dropout = dropout
         self.use_bias = use_bias
         self._output_shape = _as_tuple("output_shape", output_shape)
+        for size in self._output_shape or ():
+            checks.positive_int("output_shape", size)
         self._attention_axes = _as_tuple("attention_axes", attention_axes)
         self.sliding_window = sliding_window
         self.flash_attention = flash_attention
@@ -752,7 +769,7 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
                 "must be equal, and at least 3, for (batch, length, features). "
                 f"Received: {query_shape}, {value_shape}, {key_shape}"
             )
-        if not checks.fits(value_shape[1:-1], key_shape[1:-1]):
+        if not checks.fits(value_shape[:-1], key_shape[:-1]):
             raise ValueError(
                 "All dimensions of `value` and `key`, except the last one, "
                 f"must be equal. Received: value_shape={value_shape} and "
@@ -797,14 +814,11 @@ def _by_hypothesis(output, rows, length):
 
 
 def _as_tuple(name, value):
-    if value is None or value == ():
+    if value is None or (isinstance(value, (list, tuple)) and not value):
         return None
-    if isinstance(value, int):
-        return (value,)
-    if isinstance(value, (list, tuple)) and all(
-        isinstance(item, int) for item in value
-    ):
-        return tuple(value)
+    items = value if isinstance(value, (list, tuple)) else (value,)
+    if all(isinstance(i, int) and not isinstance(i, bool) for i in items):
+        return tuple(items)
     raise ValueError(
         f"Invalid `{name}`: `{name}` must be an int, list, or tuple. "
         f"Received: {name}={value!r}"

@@ -6,18 +6,20 @@ from keras import ops
 from keras_attn import checks
 from keras_attn.backend import (
     TorchNames,
+    bool_mask,
     concrete,
     gather_rows,
     known_size,
     nan_where,
 )
+from keras_attn.layers.checked_call import CheckedCall
 from keras_attn.ops import positions_from_mask, sinusoid
 from keras_attn.ops.positions import default_positions
 from keras_attn.ops.visibility import implicit_mask
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
-class PositionalEmbedding(TorchNames, keras.layers.Layer):
+class PositionalEmbedding(CheckedCall, TorchNames, keras.layers.Layer):
     """Adds a positional embedding to the inputs.
 
         PE[p, 2i] = sin(p / 10000^(2i / D))
@@ -59,6 +61,8 @@ class PositionalEmbedding(TorchNames, keras.layers.Layer):
         >>> keras.ops.convert_to_numpy(y)[0].round(2).tolist()[0]
         [0.0, 1.0, 0.0, 1.0]
     """
+
+    _tensors = "inputs", "mask", "positions"
 
     def __init__(
         self,
@@ -102,7 +106,7 @@ class PositionalEmbedding(TorchNames, keras.layers.Layer):
             self._table.build()
         elif width % 2:
             raise ValueError(
-                "A sinusoidal encoding needs an even width. "
+                "`inputs` must have an even width, for sines and cosines. "
                 f"Received: inputs of shape {tuple(inputs_shape)}"
             )
 
@@ -110,22 +114,26 @@ class PositionalEmbedding(TorchNames, keras.layers.Layer):
         """Adds the positions; the class docstring lists the arguments."""
         checks.rank("inputs", checks.floats("inputs", inputs), 3)
         checks.width("inputs", inputs.shape, self._width)
+        rows, length, _ = inputs.shape
         mask = implicit_mask(inputs) if mask is None else mask
+        if mask is not None:
+            checks.per_token("mask", mask, rows, length)
+            mask = bool_mask("mask", mask)
         if positions is not None:
             checks.integers("positions", positions)
+            checks.per_token("positions", positions, rows, length)
         if positions is None and mask is not None:
             positions = positions_from_mask(mask)
         if positions is None:
             positions = default_positions(ops.shape(inputs)[1])
-        length = inputs.shape[1]
         if self.kind == "sinusoidal":
             encoding = sinusoid(positions, self._width, self.layout)
         else:
             if (known_size(length) or 0) > self.max_sequence_length:
                 raise ValueError(
-                    "The position table has "
-                    f"max_sequence_length={self.max_sequence_length} "
-                    f"rows. Received: `inputs` of {length} tokens"
+                    "`inputs` must not be longer than the position table of "
+                    f"max_sequence_length={self.max_sequence_length} rows. "
+                    f"Received: {length} tokens"
                 )
             known = concrete(positions)
             if (
@@ -133,9 +141,9 @@ class PositionalEmbedding(TorchNames, keras.layers.Layer):
                 and known.max(initial=-1) >= self.max_sequence_length
             ):
                 raise ValueError(
-                    "The position table has "
-                    f"max_sequence_length={self.max_sequence_length} "
-                    f"rows. Received: `positions` up to {known.max()}"
+                    "`positions` must be less than "
+                    f"max_sequence_length={self.max_sequence_length}, the rows "
+                    f"of the table. Received: positions up to {known.max()}"
                 )
             rows = positions[..., None]
             last = self.max_sequence_length - 1

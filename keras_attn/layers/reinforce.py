@@ -7,11 +7,12 @@ from keras import ops
 
 from keras_attn import checks
 from keras_attn.backend import TorchNames
+from keras_attn.layers.checked_call import CheckedCall
 from keras_attn.ops.visibility import implicit_mask
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
-class Reinforce(TorchNames, keras.layers.Layer):
+class Reinforce(CheckedCall, TorchNames, keras.layers.Layer):
     """Adds a REINFORCE loss for sampled choices without a gradient.
 
     With the loss l_i of example i and the log-probability log p_i of all
@@ -82,6 +83,8 @@ class Reinforce(TorchNames, keras.layers.Layer):
         (2, 1, 3)
     """
 
+    _tensors = ("prediction", "target", "log_probability", "sample_weight")
+
     def __init__(self, loss, momentum=0.9, **kwargs):
         checks.fraction("momentum", momentum)
         loss = keras.losses.get(loss)
@@ -117,6 +120,12 @@ class Reinforce(TorchNames, keras.layers.Layer):
     ):
         """Adds the loss; the class docstring lists the arguments."""
         self._check_batches(prediction, target, log_probability)
+        checks.floats("prediction", prediction)
+        checks.floats("log_probability", log_probability)
+        checks.no_complex("target", target)
+        if sample_weight is not None:
+            checks.no_complex("sample_weight", sample_weight)
+            self._check_weights(prediction, sample_weight)
         # A mean over no examples would be NaN, and the baseline with it.
         if not training or prediction.shape[0] == 0:
             return prediction
@@ -165,6 +174,19 @@ class Reinforce(TorchNames, keras.layers.Layer):
                 "`prediction`, `target` and `log_probability` must have the "
                 "same batch axis. Received: "
                 f"{', '.join(str(shape) for shape in shapes)}"
+            )
+
+    @staticmethod
+    def _check_weights(prediction, sample_weight):
+        # The shape of the losses: that of the prediction, or without its last
+        # axes.
+        shape = tuple(sample_weight.shape)
+        count = len(shape)
+        if not count or not checks.fits(shape, prediction.shape[:count]):
+            raise ValueError(
+                "`sample_weight` must have the shape of the losses, or (batch,)"
+                f". Received: sample_weight of shape {shape} for a prediction "
+                f"of shape {tuple(prediction.shape)}"
             )
 
     def compute_output_spec(

@@ -7,6 +7,7 @@ import keras
 from keras import ops, tree
 
 from keras_attn.backend import TorchNames
+from keras_attn.layers.checked_call import CheckedCall
 from keras_attn.layers.dropout_seed import (
     DropoutSeeds,
     dropout_depth,
@@ -17,7 +18,7 @@ from keras_attn.ops.mask_carriers import with_mask
 from keras_attn.ops.visibility import implicit_mask
 
 
-class Rematerialized(TorchNames, keras.layers.Layer):
+class Rematerialized(CheckedCall, TorchNames, keras.layers.Layer):
     """Base class of layers that support `keras.RematScope`.
 
     Abstract. Three things are lost in the recomputation and are passed as

@@ -14,7 +14,7 @@ from keras_attn.layers.quantized_parts import QuantizedParts
 from keras_attn.layers.rematerialized import Rematerialized
 from keras_attn.layers.scores.make_score import check_score, make_score
 from keras_attn.ops import WeightDropout
-from keras_attn.ops.attend import is_empty
+from keras_attn.ops.attend import check_pairs, is_empty
 from keras_attn.ops.capture import capturing, record
 from keras_attn.ops.hard_weights import (
     gumbel_noise,
@@ -148,6 +148,25 @@ class ScoredAttention(QuantizedParts, Rematerialized):
         [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]
     """
 
+    _tensors = (
+        "query",
+        "value",
+        "key",
+        "query_mask",
+        "value_mask",
+        "key_mask",
+        "attention_mask",
+        "query_positions",
+        "key_positions",
+        "query_segment_ids",
+        "key_segment_ids",
+    )
+    _flags = (
+        "return_attention_scores",
+        "return_log_probability",
+        "use_causal_mask",
+    )
+
     def __init__(
         self,
         score="additive",
@@ -252,6 +271,9 @@ class ScoredAttention(QuantizedParts, Rematerialized):
             causal=use_causal_mask,
             window=self.window + 1 if monotonic else None,
         )
+        if visibility.attention_mask is not None:
+            expected = query.shape[0], 1, query.shape[1], key.shape[1]
+            check_pairs("attention_mask", visibility.attention_mask, expected)
         lengths = ops.shape(query)[1], ops.shape(key)[1]
         if is_empty(query, key):
             return self._outputs_of_nothing(

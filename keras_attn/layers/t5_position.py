@@ -66,6 +66,7 @@ class T5Position(AttentionPosition):
         checks.positive_int("num_heads", num_heads)
         checks.integer("num_buckets", num_buckets, 1, _MOST_BUCKETS)
         checks.integer("max_distance", max_distance, 1, _FARTHEST)
+        checks.boolean("bidirectional", bidirectional)
         if num_buckets < 2 or (
             bidirectional and (num_buckets < 4 or num_buckets % 2)
         ):

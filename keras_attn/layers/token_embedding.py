@@ -6,12 +6,15 @@ from keras import ops
 
 from keras_attn import checks
 from keras_attn.backend import TorchNames, pretransposed
+from keras_attn.layers.checked_call import CheckedCall
 from keras_attn.layers.id_range import as_ids
 from keras_attn.layers.quantized_parts import QuantizedParts
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
-class TokenEmbedding(QuantizedParts, TorchNames, keras.layers.Layer):
+class TokenEmbedding(
+    QuantizedParts, CheckedCall, TorchNames, keras.layers.Layer
+):
     """Token embedding scaled by sqrt(D), with tied logits.
 
         embed(x) = sqrt(D) E[x]
@@ -49,6 +52,8 @@ class TokenEmbedding(QuantizedParts, TorchNames, keras.layers.Layer):
         ((1, 2, 4), (1, 2, 10))
     """
 
+    _tensors = ("token_ids",)
+
     def __init__(
         self,
         vocabulary_size,
@@ -62,7 +67,7 @@ class TokenEmbedding(QuantizedParts, TorchNames, keras.layers.Layer):
         checks.positive_int("vocabulary_size", vocabulary_size)
         checks.positive_int("hidden_dim", hidden_dim)
         if pad_id is not None:
-            checks.integer("pad_id", pad_id)
+            checks.integer("pad_id", pad_id, -(2**31), 2**31 - 1)
         checks.boolean("scale", scale)
         checks.boolean("logits_bias", logits_bias)
         # Half precision would round ids that arrive as floats.
@@ -136,6 +141,7 @@ class TokenEmbedding(QuantizedParts, TorchNames, keras.layers.Layer):
         Raises:
             ValueError: `hidden` has another width.
         """
+        checks.floats("hidden", checks.tensor("hidden", hidden))
         checks.width("hidden", hidden.shape, self.hidden_dim)
         if not isinstance(matrix, tuple):
             logits = ops.matmul(ops.cast(hidden, matrix.dtype), matrix)

@@ -47,7 +47,7 @@ def align_labels_with_tokens(words, labels, length=None):
     longest = max(map(len, words))
     if length is None:
         length = longest
-    checks.positive_int("length", length)
+    checks.positive_int("length", length, most=None)
     checks.integer("length", length, most=_LONGEST_ROW)
     if longest > length:
         raise ValueError(

@@ -4,6 +4,7 @@ from keras import ops
 
 from keras_attn import cache as kv
 from keras_attn import checks
+from keras_attn.layers.id_range import check_id_range
 from keras_attn.ops import capture_weights
 
 
@@ -51,7 +52,14 @@ def teacher_forced(model, inputs, tokens):
     checks.rank("tokens", checks.tensor("tokens", tokens), 3)
     checks.integers("tokens", tokens)
     sources, count, length = tokens.shape
+    # Sequences are padded with -1 if the model has no padding token.
+    check_id_range("tokens", tokens, _target_size(model), least=-1)
     state = model.start_decoding(inputs, length)
+    if not checks.fits(tuple(state.tokens.shape[:1]), (sources,)):
+        raise ValueError(
+            "`tokens` must have one row per source. Received: "
+            f"{sources} rows for {state.tokens.shape[0]} sources"
+        )
     rows = ops.repeat(ops.arange(sources, dtype="int32"), count)
     fed_tokens = ops.concatenate(
         [
@@ -64,6 +72,11 @@ def teacher_forced(model, inputs, tokens):
     return fed_tokens, state._replace(hypothesis=hypothesis)
 
 
+def _target_size(model):
+    size = getattr(model, "target_vocabulary_size", None)
+    return model.source_vocabulary_size if size is None else size
+
+
 def check_lengths(lengths, tokens):
     """Raises ValueError unless there is a length for each sequence."""
     checks.integers("lengths", checks.tensor("lengths", lengths))
@@ -72,6 +85,7 @@ def check_lengths(lengths, tokens):
             f"`lengths` must have shape {tuple(tokens.shape[:2])}, that of "
             f"`tokens` without the last axis. Received: {tuple(lengths.shape)}"
         )
+    check_id_range("lengths", lengths, tokens.shape[2] + 1)
 
 
 def up_to_the_end(weights, lengths):

@@ -2,6 +2,7 @@
 
 import keras
 
+from keras_attn import checks
 from keras_attn.models.encoder import Encoder
 from keras_attn.models.encoder_parts import first_tokens
 
@@ -95,6 +96,7 @@ class Bert(Encoder):
             initializer = keras.initializers.TruncatedNormal(
                 stddev=_INITIAL_STDDEV
             )
+        checks.boolean("pooler", pooler)
         super().__init__(
             vocabulary_size=vocabulary_size,
             num_layers=num_layers,

@@ -70,6 +70,8 @@ class BertPretrainer(CheckedModel):
 
     def __init__(self, encoder, masked_lm=True, next_sentence=True, **kwargs):
         check_encoder(encoder)
+        checks.boolean("masked_lm", masked_lm)
+        checks.boolean("next_sentence", next_sentence)
         if not (masked_lm or next_sentence):
             raise ValueError(
                 "`masked_lm` or `next_sentence` must be True. "

@@ -60,7 +60,7 @@ def best_spans(logits, max_answer_length=None):
             f"Received: {logits.shape}"
         )
     if max_answer_length is not None:
-        checks.positive_int("max_answer_length", max_answer_length)
+        checks.positive_int("max_answer_length", max_answer_length, most=None)
     # -inf is a position that is no answer.
     if not (logits < np.inf).all():
         raise ValueError("`logits` must not be NaN or +inf. Received: some are")
@@ -83,7 +83,7 @@ def best_spans(logits, max_answer_length=None):
 
 def _numbers(logits):
     try:
-        array = np.asarray(ops.convert_to_numpy(logits))
+        array = np.asarray(ops.convert_to_numpy(checks.sized("logits", logits)))
     except (RecursionError, TypeError, ValueError) as error:
         raise ValueError(
             "`logits` must be an array or a tensor of numbers. "

@@ -60,7 +60,7 @@ class CausalLM(GenerativeModel):
         **kwargs,
     ):
         checks.positive_int("vocabulary_size", vocabulary_size)
-        checks.positive_int("num_layers", num_layers)
+        checks.positive_int("num_layers", num_layers, most=checks.MOST_LAYERS)
         checks.positive_int("hidden_dim", hidden_dim)
         checks.choice(
             "position_embedding",
@@ -69,6 +69,8 @@ class CausalLM(GenerativeModel):
         )
         if max_sequence_length is not None:
             checks.positive_int("max_sequence_length", max_sequence_length)
+        checks.boolean("tie_word_embeddings", tie_word_embeddings)
+        checks.boolean("output_bias", output_bias)
         block_config.head_dim(hidden_dim, "`hidden_dim`")
         super().__init__(**kwargs)
         self._block_config = block_config
@@ -262,6 +264,7 @@ class CausalLM(GenerativeModel):
         """Returns the last block's output for new tokens, and the cache."""
         count = tokens.shape[1]
         positions, cache = kv.open_slots(cache, count, token_mask)
+        checks.batch("tokens", tokens.shape, positions.shape[0])
         step = kv.DecodingStep(positions, weights=weights)
         x = self._token_embedding(tokens)
         if self._position_embedding is not None:

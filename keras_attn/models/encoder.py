@@ -134,7 +134,7 @@ class Encoder(CheckedModel):
         **kwargs,
     ):
         checks.positive_int("vocabulary_size", vocabulary_size)
-        checks.positive_int("num_layers", num_layers)
+        checks.positive_int("num_layers", num_layers, most=checks.MOST_LAYERS)
         checks.positive_int("hidden_dim", hidden_dim)
         checks.choice(
             "position_embedding",
@@ -143,6 +143,8 @@ class Encoder(CheckedModel):
         )
         if attention_position is not None:
             check_position(attention_position)
+        checks.boolean("scale_embedding", scale_embedding)
+        checks.boolean("normalize_embedding", normalize_embedding)
         if max_sequence_length is not None:
             checks.positive_int("max_sequence_length", max_sequence_length)
         if num_segments is not None:
@@ -151,6 +153,7 @@ class Encoder(CheckedModel):
             checks.positive_int(
                 "character_vocabulary_size", character_vocabulary_size
             )
+        checks.integer("pad_id", pad_id)
         if pad_id not in range(vocabulary_size):
             raise ValueError(
                 f"`pad_id` must lie in [0, {vocabulary_size}). "

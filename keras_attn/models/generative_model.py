@@ -4,7 +4,6 @@ import keras
 from keras import ops
 
 from keras_attn import checks
-from keras_attn.cache.arguments import check_count
 from keras_attn.decoding import DecodingState, generate, stream
 from keras_attn.decoding.arguments import check_length
 from keras_attn.decoding.prefix import forced_prefix
@@ -224,6 +223,7 @@ class GenerativeModel(CheckedModel):
             value = getattr(self, name)
             if value is None and name in optional:
                 continue
+            checks.integer(name, value)
             if value not in range(size):
                 raise ValueError(
                     f"`{name}` must lie in [0, {size}). "
@@ -255,7 +255,7 @@ class GenerativeModel(CheckedModel):
             The inputs, token ids as an array or a tensor.
         """
         # Not only int: PyTorch and TensorFlow may know lengths as symbols.
-        check_count("max_new_tokens", max_new_tokens, 1)
+        checks.count("max_new_tokens", max_new_tokens, 1)
         if isinstance(max_new_tokens, int):
             check_length(max_new_tokens)
         if type(self).read_sources is not GenerativeModel.read_sources:

@@ -121,10 +121,12 @@ class GPT(CausalLM):
         checks.positive_int("hidden_dim", hidden_dim)
         if attention_position is not None:
             check_position(attention_position)
+        if intermediate_dim is None:
+            intermediate_dim = 4 * hidden_dim
         config = BlockConfig.with_options(
             kwargs,
             num_heads=num_heads,
-            intermediate_dim=intermediate_dim or 4 * hidden_dim,
+            intermediate_dim=intermediate_dim,
             dropout=dropout,
             attention_dropout=attention_dropout,
             activation_dropout=activation_dropout,
@@ -180,6 +182,7 @@ class GPT(CausalLM):
             **kwargs: other arguments.
         """
         checks.choice("size", size, tuple(_SIZES))
+        checks.positive_int("vocabulary_size", vocabulary_size)
         layers, heads, width = _SIZES[size]
         ends = dict.fromkeys(("start_id", "end_id"), vocabulary_size - 1)
         return cls(

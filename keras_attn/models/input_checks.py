@@ -42,13 +42,7 @@ def check_ids(name, ids, vocabulary_size, axes=("batch", "length"), least=0):
         ValueError: `source_ids` must lie in [0, 5). Received: ids from 1 to 9
     """
     if isinstance(ids, (list, tuple)):
-        lengths = {len(row) if hasattr(row, "__len__") else 0 for row in ids}
-        if len(lengths) > 1:
-            raise ValueError(
-                f"`{name}` must have padded rows of equal length. "
-                f"Received: lengths {sorted(lengths)}"
-            )
-        ids = np.asarray(ids)
+        ids = checks.array(name, ids)
         if not ids.size:
             ids = ids.astype("int32")
         checks.integers(name, ids)
@@ -91,7 +85,7 @@ def check_mask(mask, shape, name="padding_mask", what="at tokens"):
         >>> check_mask([[True, False]], (1, 2))
         array([[ True, False]])
     """
-    mask = mask if hasattr(mask, "shape") else np.asarray(mask)
+    mask = checks.array(name, mask)
     if not checks.fits(tuple(mask.shape), tuple(shape)):
         raise ValueError(
             f"`{name}` must have shape {tuple(shape)}, True {what}. "

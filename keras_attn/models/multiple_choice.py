@@ -4,6 +4,7 @@ import keras
 import numpy as np
 from keras import ops, tree
 
+from keras_attn import checks
 from keras_attn.models.input_checks import CheckedModel
 
 
@@ -74,9 +75,14 @@ class MultipleChoice(CheckedModel):
     def check_inputs(self, inputs):
         """Returns the inputs, or raises ValueError."""
         parts = inputs if isinstance(inputs, dict) else {"token_ids": inputs}
+        if "token_ids" not in parts:
+            raise ValueError(
+                "`inputs` must contain token_ids. "
+                f"Received: {checks.shown(sorted(map(str, parts)))}"
+            )
         checked = {}
         for name, part in parts.items():
-            part = part if hasattr(part, "shape") else np.asarray(part)
+            part = checks.array(name, part)
             if len(part.shape) != 3:
                 raise ValueError(
                     f"`{name}` must have shape (batch, choices, length). "

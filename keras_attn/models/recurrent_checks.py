@@ -1,6 +1,8 @@
 """Checks of the argument combinations of a recurrent model."""
 
+from keras_attn import checks
 from keras_attn.layers import ScoredAttention
+from keras_attn.layers.scores.make_score import SCORES
 
 
 def check_together(
@@ -14,6 +16,14 @@ def check_together(
         scheduled_sampling: as for `RecurrentSeq2Seq`.
         max_sequence_length: as for `RecurrentSeq2Seq`.
     """
+    if isinstance(attention, str):
+        checks.choice("attention", attention, (*SCORES, None))
+    elif attention is not None and not isinstance(attention, ScoredAttention):
+        raise ValueError(
+            "`attention` must be the name of a score, a ScoredAttention or "
+            f"None. Received: attention={checks.shown(attention)}"
+        )
+    checks.boolean("input_feeding", input_feeding)
     if attention is None and input_feeding:
         raise ValueError(
             "`input_feeding` needs attention. "
@@ -26,6 +36,7 @@ def check_together(
         )
     if scheduled_sampling is not None and not (
         isinstance(scheduled_sampling, (int, float))
+        and not isinstance(scheduled_sampling, bool)
         and 0 <= scheduled_sampling <= 1
     ):
         raise ValueError(
@@ -34,11 +45,6 @@ def check_together(
         )
     if attention is None or isinstance(attention, str):
         return
-    if not isinstance(attention, ScoredAttention):
-        raise ValueError(
-            "`attention` must be the name of a score, a ScoredAttention or "
-            f"None. Received: attention={attention!r}"
-        )
     if attention.hard == "reinforce":
         raise ValueError(
             "`attention` must be differentiable: RecurrentSeq2Seq has no "

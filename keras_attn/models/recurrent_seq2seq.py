@@ -123,7 +123,8 @@ class RecurrentSeq2Seq(GenerativeModel):
                 "target_vocabulary_size", target_vocabulary_size
             )
         checks.choice("cell", cell, tuple(CELLS))
-        checks.positive_int("num_layers", num_layers)
+        checks.positive_int("num_layers", num_layers, most=checks.MOST_LAYERS)
+        checks.boolean("bidirectional", bidirectional)
         checks.positive_int("hidden_dim", hidden_dim)
         checks.fraction("dropout", dropout)
         if max_sequence_length is not None:
@@ -238,6 +239,8 @@ class RecurrentSeq2Seq(GenerativeModel):
             Logits, float (R, T, V), and the next `DecodingState`.
         """
         self._check_step(tokens, state)
+        rows = state.hypothesis.states[0][0].shape[0]
+        checks.batch("tokens", tokens.shape, rows)
         logits, _, hypothesis = self._decoder.read(
             tokens, state.hypothesis, state.memory
         )

@@ -13,6 +13,7 @@ _CARRIED = "carried_memory"
 
 def check_memory_arguments(memory_length, stateful_batch_size):
     """Raises ValueError if an argument of the constructor is out of range."""
+    checks.integer("memory_length", memory_length)
     if memory_length != 0:
         checks.positive_int("memory_length", memory_length)
     if stateful_batch_size is not None:

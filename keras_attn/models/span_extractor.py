@@ -128,6 +128,9 @@ class SpanExtractor(CheckedModel):
         Returns:
             `Spans` of NumPy arrays, as `best_spans` returns them.
         """
+        if not isinstance(inputs, (list, tuple, dict)):
+            checks.tensor("inputs", inputs, "arrays of token ids")
+        checks.positive_int("batch_size", batch_size, most=None)
         logits = self.predict(inputs, batch_size=batch_size, verbose=verbose)
         spans = best_spans(logits, max_answer_length)
         if self.no_answer == "mean":

@@ -137,15 +137,28 @@ class Transformer(GenerativeModel):
             checks.positive_int(
                 "target_vocabulary_size", target_vocabulary_size
             )
-        checks.positive_int("num_layers", num_layers)
+        checks.positive_int("num_layers", num_layers, most=checks.MOST_LAYERS)
         if num_decoder_layers is not None:
-            checks.positive_int("num_decoder_layers", num_decoder_layers)
+            checks.positive_int(
+                "num_decoder_layers",
+                num_decoder_layers,
+                most=checks.MOST_LAYERS,
+            )
         checks.positive_int("hidden_dim", hidden_dim)
         checks.choice(
             "position_embedding",
             position_embedding,
             ("sinusoidal", "learned", None),
         )
+        checks.choice(
+            "position_embedding_layout",
+            position_embedding_layout,
+            ("interleaved", "halves"),
+        )
+        checks.boolean("scale_embedding", scale_embedding)
+        checks.boolean("tie_word_embeddings", tie_word_embeddings)
+        if output_bias is not None:
+            checks.boolean("output_bias", output_bias)
         for name, position in zip(
             _POSITIONS,
             (encoder_attention_position, decoder_attention_position),
@@ -172,6 +185,11 @@ class Transformer(GenerativeModel):
             epsilon=epsilon,
         )
         config.head_dim(hidden_dim, "`hidden_dim`")
+        if position_embedding == "sinusoidal" and hidden_dim % 2:
+            raise ValueError(
+                "`hidden_dim` must be even, for sines and cosines. "
+                f"Received: hidden_dim={hidden_dim}"
+            )
         super().__init__(**kwargs)
         self._block_config = config
         config.set_attributes(self)
@@ -443,6 +461,7 @@ class Transformer(GenerativeModel):
         self._check_step(tokens, state)
         count = tokens.shape[1]
         positions, cache = kv.open_slots(state.hypothesis, count)
+        checks.batch("tokens", tokens.shape, positions.shape[0])
         length = kv.slots(cache)
         x = self._target_embedding(tokens)
         if self._target_positions is not None:

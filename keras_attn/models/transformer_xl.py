@@ -127,10 +127,12 @@ class TransformerXL(CausalLM):
     ):
         check_memory_arguments(memory_length, stateful_batch_size)
         checks.positive_int("hidden_dim", hidden_dim)
+        if intermediate_dim is None:
+            intermediate_dim = 4 * hidden_dim
         config = BlockConfig.with_options(
             kwargs,
             num_heads=num_heads,
-            intermediate_dim=intermediate_dim or 4 * hidden_dim,
+            intermediate_dim=intermediate_dim,
             dropout=dropout,
             attention_dropout=attention_dropout,
             activation_dropout=activation_dropout,

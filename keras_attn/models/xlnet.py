@@ -155,10 +155,13 @@ class XLNet(CausalLM):
     ):
         check_memory_arguments(memory_length, stateful_batch_size)
         checks.positive_int("hidden_dim", hidden_dim)
+        checks.boolean("bidirectional_data", bidirectional_data)
+        if intermediate_dim is None:
+            intermediate_dim = 4 * hidden_dim
         config = BlockConfig.with_options(
             kwargs,
             num_heads=num_heads,
-            intermediate_dim=intermediate_dim or 4 * hidden_dim,
+            intermediate_dim=intermediate_dim,
             dropout=dropout,
             attention_dropout=attention_dropout,
             activation_dropout=activation_dropout,
@@ -365,6 +368,7 @@ class XLNet(CausalLM):
         weights = state.weights or DecodingWeights()
         count = tokens.shape[1]
         positions, cache = kv.open_slots(state.hypothesis, count)
+        checks.batch("tokens", tokens.shape, positions.shape[0])
         step = kv.DecodingStep(positions, weights=weights.blocks)
         content = self._token_embedding(tokens)
         queries = self._queries(content)

@@ -12,11 +12,11 @@ from keras_attn.backend import (
     zero_masked,
 )
 from keras_attn.ops.blockwise import attend_blockwise
-from keras_attn.ops.plan import attention_plan
+from keras_attn.ops.plan import check_bias_and_dropout, choose_kernel
 from keras_attn.ops.position_bias import PositionBias, as_tensors, four_axes
 from keras_attn.ops.positions import default_positions
 from keras_attn.ops.score_softmax import hidden, softmax
-from keras_attn.ops.scores import scaled_dot_scores
+from keras_attn.ops.scores import head_scores
 from keras_attn.ops.visibility import (
     Visibility,
     has_visible_key,
@@ -81,8 +81,18 @@ def attend(
     checks.instance("visibility", visibility, Visibility, "a `Visibility`")
     for name, given in (("query", query), ("key", key), ("value", value)):
         checks.floats(name, checks.tensor(name, given))
+    check_bias_and_dropout(bias, dropout)
+    checks.boolean("return_weights", return_weights)
+    if len(getattr(scale, "shape", ())):
+        checks.rank("scale", scale, 0)
+    elif scale is not None and not hasattr(scale, "shape"):
+        checks.real("scale", scale)
     query, key, value = map(ops.convert_to_tensor, (query, key, value))
     _check_shapes(query, key, value)
+    _check_visibility(visibility, query, key)
+    if hasattr(bias, "shape"):
+        expected = query.shape[0], query.shape[2], query.shape[1], key.shape[1]
+        check_pairs("bias", bias, expected, least_rank=0)
     if visibility.query_positions is not None:
         query = zero_masked(query, visibility.query_positions >= 0)
     if visibility.key_positions is not None:
@@ -172,8 +182,13 @@ def attend_sanitized(
     if is_empty(query, key):
         return _attend_nothing(query, key, value, return_weights)
     bias = as_tensors(bias)
-    _check_mask(visibility.attention_mask, query, key)
-    plan = attention_plan(
+    if visibility.attention_mask is not None:
+        check_pairs(
+            "attention_mask",
+            visibility.attention_mask,
+            (query.shape[0], query.shape[2], query.shape[1], key.shape[1]),
+        )
+    plan = choose_kernel(
         query, key, visibility, bias, dropout, return_weights, kernel, value
     )
     scale = query.shape[-1] ** -0.5 if scale is None else scale
@@ -243,7 +258,7 @@ def _bias_tensor(bias, visibility, query_length, key_length):
 
 def _plain(query, key, value, mask, bias, scale, dropout):
     # scale Q K^T + bias
-    scores = scaled_dot_scores(query, key, scale)
+    scores = head_scores(query, key, scale)
     if bias is not None:
         scores = scores + ops.cast(bias, scores.dtype)
     # softmax(...)
@@ -294,19 +309,37 @@ def _attend_nothing(query, key, value, return_weights):
     )
 
 
-def _check_mask(mask, query, key):
-    """Checks that a mask (B, N, T, S) fits, with axes of size 1 allowed."""
-    if mask is None:
-        return
-    expected = query.shape[0], query.shape[2], query.shape[1], key.shape[1]
-    if len(mask.shape) != 4 or any(
+def check_pairs(name, tensor, expected, least_rank=4):
+    """Checks that a mask or bias broadcasts to (B, N, T, S).
+
+    Args:
+        name: str. Name of the argument, for error messages.
+        tensor: tensor of a rank in [least_rank, 4].
+        expected: tuple, the shape (B, N, T, S), with None for unknown sizes.
+        least_rank: int.
+
+    Raises:
+        ValueError: another shape.
+    """
+    shape = tuple(tensor.shape)
+    if not least_rank <= len(shape) <= 4 or any(
         None not in (size, other) and size not in (1, other)
-        for size, other in zip(mask.shape, expected, strict=True)
+        for size, other in zip(shape[::-1], expected[::-1], strict=False)
     ):
         raise ValueError(
-            "`attention_mask` must fit the shape (batch, heads, query length, "
-            f"key length), {expected}. Received: {tuple(mask.shape)}"
+            f"`{name}` must fit the shape (batch, heads, query length, "
+            f"key length), {expected}. Received: {shape}"
         )
+
+
+def _check_visibility(visibility, query, key):
+    """Checks that positions, order and segment ids fit the tensors."""
+    for side, like in (("query", query), ("key", key)):
+        for what in ("positions", "order", "segment_ids"):
+            name = f"{side}_{what}"
+            given = getattr(visibility, name)
+            if given is not None:
+                checks.per_token(name, given, *like.shape[:2])
 
 
 def _check_shapes(query, key, value):
@@ -316,6 +349,11 @@ def _check_shapes(query, key, value):
                 f"`{name}` must have shape (batch, length, heads, width). "
                 f"Received: {tuple(tensor.shape)}"
             )
+    if not checks.fits(query.shape[:1], key.shape[:1]):
+        raise ValueError(
+            "`query` and `key` must have the same batch. Received: "
+            f"{tuple(query.shape)} and {tuple(key.shape)}"
+        )
     if not checks.fits(key.shape[:2], value.shape[:2]):
         raise ValueError(
             "`key` and `value` must have the same batch and length. Received: "

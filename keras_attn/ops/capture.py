@@ -1,8 +1,9 @@
 """Captures attention weights without returning them from every layer."""
 
 import contextlib
-import re
 import threading
+
+from keras_attn import checks
 
 _state = threading.local()
 
@@ -40,8 +41,11 @@ def capture_weights(layers=None):
     """
     scopes = _scopes()
     if layers is not None:
-        layers = [layers] if isinstance(layers, str) else list(layers)
-        layers = [re.compile(pattern) for pattern in layers]
+        layers = [layers] if isinstance(layers, str) else layers
+        checks.instance(
+            "layers", layers, (list, tuple), "a pattern or a list of patterns"
+        )
+        layers = [checks.pattern("layers", pattern) for pattern in layers]
     scope = _Scope(layers)
     scopes.append(scope)
     try:

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import keras
 
+from keras_attn import checks
 from keras_attn.backend import (
     blockwise_pays,
     fused_obstacle,
@@ -81,17 +82,64 @@ def attention_plan(
         >>> plan.kernel
         'plain'
     """
+    value = key if value is None else value
+    for name, x in (("query", query), ("key", key), ("value", value)):
+        checks.rank(name, checks.floats(name, checks.tensor(name, x)), 4)
+    check_bias_and_dropout(bias, dropout)
+    checks.boolean("return_weights", return_weights)
+    return choose_kernel(
+        query, key, visibility, bias, dropout, return_weights, kernel, value
+    )
+
+
+def check_bias_and_dropout(bias, dropout):
+    """Raises ValueError for a bias or a dropout that cannot be applied."""
+    if isinstance(bias, PositionBias):
+        if not callable(bias.function):
+            raise ValueError(
+                "`bias` must have a callable `function`. Received: function of "
+                f"type {type(bias.function).__name__}"
+            )
+    elif bias is not None:
+        checks.tensor("bias", bias, "a tensor or a `PositionBias`")
+        checks.no_complex("bias", bias)
+        if "bool" in str(bias.dtype):
+            raise ValueError(
+                "`bias` must hold numbers that are added to scores; pass a "
+                "mask as `attention_mask` of the `visibility`. Received: bias "
+                "of dtype bool"
+            )
+        if len(bias.shape) > 4:
+            raise ValueError(
+                "`bias` must broadcast to (batch, heads, query length, key "
+                f"length). Received: bias of shape {tuple(bias.shape)}"
+            )
+    if dropout is not None and not callable(dropout):
+        raise ValueError(
+            "`dropout` must be a `WeightDropout` or a callable. "
+            f"Received: dropout of type {type(dropout).__name__}"
+        )
+
+
+def choose_kernel(
+    query,
+    key,
+    visibility=None,
+    bias=None,
+    dropout=None,
+    return_weights=False,
+    kernel=None,
+    value=None,
+):
+    """Computes `attention_plan` of arguments that are known to fit."""
     visibility = Visibility() if visibility is None else visibility
     if not isinstance(visibility, Visibility):
         raise ValueError(
             "`visibility` must be a `Visibility` or None; `value` is given by "
             f"name. Received: visibility={type(visibility).__name__}"
         )
-    if kernel is not None and kernel not in KERNELS:
-        raise ValueError(
-            f"`kernel` must be one of {KERNELS} or None. "
-            f"Received: kernel={kernel!r}"
-        )
+    if kernel is not None:
+        checks.choice("kernel", kernel, (None, *KERNELS))
     lengths = known_size(query.shape[1]), known_size(key.shape[1])
     of_positions = isinstance(bias, PositionBias)
     # Flags may be given as 0 and 1, which kernels do not accept.
@@ -113,7 +161,9 @@ def attention_plan(
     if kernel is not None:
         if obstacles[kernel]:
             raise ValueError(
-                f"The {kernel} kernel was forced, but {obstacles[kernel]}."
+                f"`kernel` must be one that can run this call: the {kernel} "
+                f"kernel was forced, but {obstacles[kernel]}. "
+                f"Received: kernel={kernel!r}"
             )
         fused_causal = causal_only and kernel == "fused"
         return AttentionPlan(kernel, "it was asked for", fused_causal)

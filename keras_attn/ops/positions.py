@@ -2,6 +2,7 @@
 
 from keras import ops
 
+from keras_attn import checks
 from keras_attn.backend import bool_mask
 
 
@@ -37,6 +38,7 @@ def positions_from_mask(mask):
         ...     keras_attn.ops.positions_from_mask(mask)).tolist()
         [[-1, 0, 1, -1]]
     """
+    checks.rank("mask", checks.tensor("mask", mask), 2)
     mask = bool_mask("mask", mask)
     count = ops.cumsum(ops.cast(mask, "int32"), axis=1)
     return ops.where(mask, count - 1, -1)
@@ -62,8 +64,11 @@ def packed_positions(segments, mask=None):
         ...     keras_attn.ops.packed_positions(segments)).tolist()
         [[0, 1, 2, 0, 1]]
     """
+    checks.rank("segments", checks.tensor("segments", segments), 2)
+    checks.integers("segments", segments)
     if mask is None:
         return _restarting(segments)
+    checks.per_token("mask", checks.tensor("mask", mask), *segments.shape)
     mask = bool_mask("mask", mask)
     rank = ops.cumsum(ops.cast(mask, "int32"), axis=1) - 1
     # Compacts the tokens to the left; slots after the last one are arbitrary.

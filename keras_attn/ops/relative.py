@@ -2,6 +2,7 @@
 
 from keras import ops
 
+from keras_attn import checks
 from keras_attn.backend import pad
 from keras_attn.ops.sinusoids import sine_and_cosine
 
@@ -53,13 +54,20 @@ def relative_shift(scores, keys):
         Float (B, N, T, S). If s + T - 1 - t >= R, the score is finite but
         arbitrary, and the key must be masked.
 
+    Raises:
+        ValueError: if `scores` are not float (B, N, T, R) or `keys` is not from
+            0 to R.
+
     Examples:
         >>> scores = keras.ops.reshape(keras.ops.arange(6.0), (1, 1, 2, 3))
         >>> keras.ops.convert_to_numpy(
         ...     keras_attn.ops.relative_shift(scores, 2))[0, 0].tolist()
         [[1.0, 2.0], [3.0, 4.0]]
     """
-    batch, heads, queries, count = ops.shape(scores)
+    checks.floats("scores", checks.tensor("scores", scores))
+    batch, heads, queries, count = ops.shape(checks.rank("scores", scores, 4))
+    most = count if isinstance(count, int) else None
+    checks.count("keys", keys, 0, most)
     # Padding one column and dropping the first T entries shifts each row by one
     # more than the next.
     scores = pad(scores, [(0, 0), (0, 0), (0, 0), (1, 0)])

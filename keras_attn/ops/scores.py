@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_attn import checks
 from keras_attn.backend import batched_matmul
 
 
@@ -32,6 +33,35 @@ def scaled_dot_scores(query, key, scale=None):
         >>> tuple(scores.shape), float(scores[0, 0, 0, 0])
         ((1, 1, 2, 3), 8.0)
     """
+    for name, x in (("query", query), ("key", key)):
+        checks.rank(name, checks.floats(name, checks.tensor(name, x)), 4)
+    if scale is not None:
+        checks.real("scale", scale)
+    if not checks.fits(query.shape[:1], key.shape[:1]):
+        raise ValueError(
+            "`query` and `key` must have the same batch. "
+            f"Received: {tuple(query.shape)} and {tuple(key.shape)}"
+        )
+    check_heads(query, key)
+    return head_scores(query, key, scale)
+
+
+def check_heads(query, key):
+    """Raises ValueError unless keys have the width and heads of queries."""
+    if query.shape[-1] != key.shape[-1]:
+        raise ValueError(
+            "`query` and `key` must have the same width. Received: "
+            f"{query.shape[-1]} and {key.shape[-1]}"
+        )
+    if query.shape[2] % key.shape[2]:
+        raise ValueError(
+            "The number of heads of `query` must be a multiple of that of "
+            f"`key`. Received: {query.shape[2]} and {key.shape[2]}"
+        )
+
+
+def head_scores(query, key, scale=None):
+    """Computes `scaled_dot_scores` of tensors that are known to fit."""
     heads, width = query.shape[2:]
     key_heads = key.shape[2]
     scale = width**-0.5 if scale is None else scale

@@ -12,6 +12,8 @@ from keras_attn.backend import concrete, is_torch_program, nan_where
 _LOW = 256  # a position is _LOW * high + low
 _HIGH = 512
 _LAST = _LOW * _HIGH - 1
+# The tables have 768 rows of float64.
+_WIDEST = 2**16
 
 
 def sine_and_cosine(positions, width, max_wavelength=10000.0):
@@ -24,7 +26,7 @@ def sine_and_cosine(positions, width, max_wavelength=10000.0):
     Args:
         positions: int32 (B, T), at most 131,071. -1 (padding) counts as 0. In
             compiled code, larger positions return NaN.
-        width: int, even. D, two per angle.
+        width: int, even, at most 65,536. D, two per angle.
         max_wavelength: float > 0. Wavelengths range from 2 pi to 2 pi
             `max_wavelength` tokens.
 
@@ -32,7 +34,8 @@ def sine_and_cosine(positions, width, max_wavelength=10000.0):
         Two float32 (B, T, D / 2).
 
     Raises:
-        ValueError: if `width` is odd or a position is too large.
+        ValueError: if `width` is odd or too large, or `positions` are not
+            integers (B, T) or too large.
 
     Examples:
         >>> sine, cosine = keras_attn.ops.sinusoids.sine_and_cosine(
@@ -40,7 +43,9 @@ def sine_and_cosine(positions, width, max_wavelength=10000.0):
         >>> keras.ops.convert_to_numpy(sine)[0, :, 0].round(4).tolist()
         [0.0, 0.8414999842643738]
     """
-    if width % 2:
+    checks.integers("positions", checks.tensor("positions", positions))
+    checks.rank("positions", positions, 2)
+    if checks.integer("width", width, 2, _WIDEST) % 2:
         raise ValueError(f"`width` must be even. Received: width={width}")
     positions = ops.maximum(ops.cast(positions, "int32"), 0)
     known = concrete(positions)
@@ -80,14 +85,15 @@ def sinusoid(positions, width, layout="interleaved"):
 
     Args:
         positions: int32 (B, T), at most 131,071. -1 (padding) gives zeros.
-        width: int, even. D.
+        width: int, even, at most 65,536. D.
         layout: `"interleaved"` or `"halves"`.
 
     Returns:
         Float32 (B, T, D).
 
     Raises:
-        ValueError: if `width` is odd or `layout` is unknown.
+        ValueError: if `width` is odd or too large, `layout` is unknown, or
+            `positions` are not integers (B, T) or too large.
 
     Examples:
         >>> table = keras_attn.ops.sinusoid(

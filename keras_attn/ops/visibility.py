@@ -84,10 +84,27 @@ class Visibility:
 
     def __post_init__(self):
         """Checks the arguments, and converts the mask to bool."""
+        for name in _OF_TOKENS:
+            given = getattr(self, name)
+            # Called in each decoding step: fast where nothing is wrong.
+            if given is not None and not _of_tokens(given):
+                checks.rank(name, checks.tensor(name, given), 2)
+                checks.integers(name, given)
+        for name in _FLAGS:
+            flag = getattr(self, name)
+            # `0 == False`, and an array would be compared item by item.
+            if not isinstance(flag, int) or flag not in (0, 1):
+                checks.boolean(name, flag)
+        if hasattr(self.offset, "shape"):
+            checks.rank("offset", self.offset, 0)
+        elif self.offset is not None:
+            checks.integer("offset", self.offset)
         if self.window is not None:
             checks.integer("window", self.window, 1)
         checks.choice("padding", self.padding, ("none", "right", "any"))
         if self.attention_mask is not None:
+            checks.tensor("attention_mask", self.attention_mask)
+            checks.rank("attention_mask", self.attention_mask, 4)
             mask = bool_mask("attention_mask", self.attention_mask)
             object.__setattr__(self, "attention_mask", mask)
 
@@ -136,6 +153,26 @@ class Visibility:
         for part in parts[1:]:
             mask = ops.logical_and(mask, part)
         return mask
+
+
+_OF_TOKENS = (
+    "query_positions",
+    "key_positions",
+    "query_order",
+    "key_order",
+    "query_segment_ids",
+    "key_segment_ids",
+    "query_token_type_ids",
+    "key_token_type_ids",
+)
+_FLAGS = "causal", "strict", "slot_order"
+
+
+def _of_tokens(given):
+    """Returns whether a value is an integer tensor of rank 2."""
+    return len(getattr(given, "shape", ())) == 2 and "int" in str(
+        getattr(given, "dtype", None)
+    )
 
 
 def slot_offset(visibility):

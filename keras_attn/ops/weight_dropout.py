@@ -3,6 +3,7 @@
 import dataclasses
 from typing import Any
 
+from keras_attn import checks
 from keras_attn.backend import seeded_dropout
 
 
@@ -33,6 +34,7 @@ class WeightDropout:
     seed: Any
 
     def __post_init__(self):
+        checks.real("rate", self.rate)
         if not 0 < self.rate < 1:
             raise ValueError(
                 "`rate` must be between 0 and 1, exclusive. "

@@ -43,8 +43,8 @@ class Config:
     def size(self, key, default=_NEEDED):
         """Returns an integer >= 1."""
         value = self._value(key, default)
-        if not _is_int(value) or value < 1:
-            self._refuse(key, "must be a positive integer")
+        if not _is_int(value) or not 1 <= value < 2**31:
+            self._refuse(key, "must be a positive integer below 2**31")
         return value
 
     def heads(self, key, width):
@@ -64,7 +64,7 @@ class Config:
     def token_id(self, key, default=_NEEDED, vocabulary_size=None):
         """Returns an integer >= 0, and below the size of the vocabulary."""
         value = self._value(key, default)
-        if not _is_int(value) or value < 0:
+        if not _is_int(value) or not 0 <= value < 2**31:
             self._refuse(key, "must be one id, an integer >= 0", value)
         if vocabulary_size is not None and value >= vocabulary_size:
             self._refuse(key, f"must lie in [0, {vocabulary_size})", value)

@@ -2,6 +2,7 @@
 
 import json
 
+from keras_attn import checks
 from keras_attn.atomic_files import whole_file, writable_folder
 from keras_attn.pretrained.families import FAMILIES
 from keras_attn.pretrained.tensor_file import safetensors, write_tensors
@@ -45,6 +46,7 @@ def save(model, directory):
         ['config.json', 'model.safetensors']
     """
     safetensors()
+    directory = checks.path("directory", directory)
     for family in FAMILIES:
         if family.serves(model):
             break

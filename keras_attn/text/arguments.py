@@ -57,7 +57,7 @@ def text_list(name, texts, expected="a str or a list of str"):
     """
     if not is_iterable(texts):
         raise _wrong_type(name, expected, texts)
-    return list(texts)
+    return list(checks.sized(name, texts))
 
 
 def text_lines(name, lines):
@@ -153,7 +153,7 @@ def plain_ids(name, ids):
         )
     if not is_iterable(ids):
         raise _wrong_type(name, "a list or an array of integers", ids)
-    return list(ids)
+    return list(checks.sized(name, ids))
 
 
 def id_array(name, ids, rank, number=None):
@@ -209,7 +209,7 @@ def to_numpy(name, value, expected):
     if hasattr(value, "shape"):
         return keras.ops.convert_to_numpy(value)
     try:
-        return np.asarray(value)
+        return np.asarray(checks.sized(name, value))
     except (RecursionError, ValueError) as error:
         raise ValueError(
             f"`{name}` must be {expected}. Received: rows of different lengths"
@@ -293,8 +293,8 @@ def random_generator(name, seed):
 
 def batch_shape(length, batch_size):
     """Raises ValueError unless a batch of this shape fits into memory."""
-    checks.positive_int("length", length)
-    checks.positive_int("batch_size", batch_size)
+    checks.positive_int("length", length, most=None)
+    checks.positive_int("batch_size", batch_size, most=None)
     if length * batch_size > MOST_IDS:
         raise ValueError(
             f"`length` times `batch_size` must be at most {MOST_IDS}. "

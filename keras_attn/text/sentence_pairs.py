@@ -56,7 +56,7 @@ def sentence_pairs(documents, length=None, seed=None):
         [[5], [6], [8]]
     """
     if length is not None:
-        checks.positive_int("length", length)
+        checks.positive_int("length", length, most=None)
         if length < 2:
             raise ValueError(
                 "`length` must be at least 2, one id per side. "

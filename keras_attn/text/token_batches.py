@@ -88,8 +88,8 @@ def token_batches(
         (2, 5)
     """
     checks.integer("tokens_per_batch", tokens_per_batch, 1, arguments.MOST_IDS)
-    checks.positive_int("max_length", max_length)
-    checks.positive_int("buckets", buckets)
+    checks.positive_int("max_length", max_length, most=None)
+    checks.positive_int("buckets", buckets, most=None)
     checks.boolean("shuffle", shuffle)
     checks.boolean("labels", labels)
     check_epochs(seed, initial_epoch)
@@ -171,7 +171,7 @@ def _shared_pad_id(tokenizers):
             f"Received: a tuple of length {len(tokenizers)}"
         )
     for one in tokenizers:
-        if not callable(getattr(one, "encode", None)):
+        if isinstance(one, type) or not callable(getattr(one, "encode", None)):
             raise ValueError(
                 "`tokenizer` must be a tokenizer, with a method `encode`. "
                 f"Received: {type(one).__name__}"

@@ -87,7 +87,7 @@ class WordPieceTokenizer:
         mask="[MASK]",
         max_word_length=100,
     ):
-        checks.positive_int("max_word_length", max_word_length)
+        checks.positive_int("max_word_length", max_word_length, most=None)
         checks.boolean("lowercase", lowercase)
         checks.boolean("split_chinese", split_chinese)
         if strip_accents is not None:

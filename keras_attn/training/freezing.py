@@ -81,14 +81,7 @@ def matching(name, pattern, paths):
 
 def check_pattern(name, pattern):
     """Returns `pattern` if it is a regular expression, else raises."""
-    checks.string(name, pattern)
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        raise ValueError(
-            f"`{name}` must be a regular expression. "
-            f"Received: {name}={checks.shown(pattern)} ({error})"
-        ) from error
+    checks.pattern(name, pattern)
     return pattern
 
 

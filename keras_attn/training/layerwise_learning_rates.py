@@ -83,6 +83,8 @@ class LayerwiseLearningRates(keras.optimizers.Optimizer):
                     f"Received: {checks.shown(multiplier)} for "
                     f"{checks.shown(pattern)}"
                 )
+        if name is not None:
+            checks.string("name", name)
         super().__init__(learning_rate=0.0, name=name)
         self.optimizer = optimizer
         self.multipliers = {

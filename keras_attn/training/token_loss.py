@@ -180,20 +180,7 @@ def _to_tensor(name, value):
                 f"`{name}` must have rows of equal length. "
                 f"Received: {name}={checks.shown(value)}"
             ) from error
-    checks.tensor(name, value)
-    if isinstance(value, np.ndarray):
-        if value.dtype.kind in "OSUMm":
-            raise ValueError(
-                f"`{name}` must hold numbers. "
-                f"Received: {name} of dtype {value.dtype}"
-            )
-        if value.dtype.name in _WIDE and value.size:
-            low, high = value.min(), value.max()
-            if low < _INT32.min or high > _INT32.max:
-                raise ValueError(
-                    f"`{name}` must hold numbers that fit int32. "
-                    f"Received: numbers from {low} to {high}"
-                )
+    checks.int32(name, checks.tensor(name, value))
     return ops.convert_to_tensor(value)
 
 

@@ -263,7 +263,7 @@ def test_symbolic_shapes():
         ({"dropout": "half"}, "`dropout` must be a number"),
         ({"output_shape": "7"}, "`output_shape` must be an int"),
         ({"attention_axes": 1.5}, "`attention_axes` must be an int"),
-        ({"flash_attention": True, "dropout": 0.1}, "Dropout is not supp"),
+        ({"flash_attention": True, "dropout": 0.1}, "`dropout` is not supp"),
     ],
 )
 def test_invalid_arguments_raise(arguments, message):

@@ -476,7 +476,7 @@ def test_invalid_arguments_raise(arguments, message):
         (
             {"score": "location", "max_sequence_length": 4},
             [(2, 4, 6), (2, 5, 7)],
-            "max_sequence_length=4 columns",
+            "max_sequence_length=4 positions",
         ),
     ],
 )
@@ -526,5 +526,7 @@ def test_location_past_the_columns_raises():
         )
     layer = make("location")
     far = np.int32([[0, 1, 2, 3, S], [0, 1, 2, 3, 4]])
-    with pytest.raises(ValueError, match="`key_positions` of 6 positions"):
+    with pytest.raises(
+        ValueError, match=r"`key_positions` must have .*=5 positions.* 6"
+    ):
         layer(QUERY, VALUE, KEY, key_positions=far)

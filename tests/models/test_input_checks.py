@@ -317,13 +317,16 @@ def test_generate_raises_past_the_position_table(model):
             {"position_embedding": "rotary"},
             r"`position_embedding` must be one of",
         ),
-        ({"position_embedding_layout": "thirds"}, r"`layout` must be one of"),
+        (
+            {"position_embedding_layout": "thirds"},
+            r"`position_embedding_layout` must be one of",
+        ),
         ({"num_decoder_layers": 0}, r"`num_decoder_layers`"),
         (
             {"position_embedding": "learned"},
             r"`max_sequence_length` must be given",
         ),
-        ({"hidden_dim": 9, "num_heads": 3}, r"even width"),
+        ({"hidden_dim": 9, "num_heads": 3}, r"`hidden_dim` must be even"),
         ({"source_vocabulary_size": "x"}, r"`source_vocabulary_size`"),
         ({"target_vocabulary_size": 0}, r"`target_vocabulary_size`"),
         ({"max_sequence_length": -1}, r"`max_sequence_length`"),

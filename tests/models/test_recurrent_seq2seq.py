@@ -370,7 +370,7 @@ def test_mixed_precision_with_fully_padded_rows(dtype, form):
     [
         ({"cell": "rnn"}, "`cell` must be one of"),
         ({"hidden_dim": 7, "bidirectional": True}, "`hidden_dim` must be even"),
-        ({"attention": "best"}, "`score` must be one of"),
+        ({"attention": "best"}, "`attention` must be one of"),
         ({"attention": 3}, "`attention` must be the name of a score"),
         (
             {"attention": None, "input_feeding": True},

@@ -43,14 +43,14 @@ class LocationScore(Score):
 
     def call(self, query, key, key_positions=None):
         """Returns the scores, float32 (B, T, S)."""
-        self._check(key.shape[1], "keys")
+        self._check(key.shape[1], "key")
         table = projected(self._query_dense, query)
         keys = ops.shape(key)[1]
         if key_positions is None:
             return table[:, :, :keys]
         known = concrete(key_positions)
         if known is not None:
-            self._check(int(known.max(initial=-1)) + 1, "`key_positions`")
+            self._check(int(known.max(initial=-1)) + 1, "key_positions")
         batch, queries, _ = ops.shape(table)
         # Keys at position -1 are masked later. Positions past the table, which
         # cannot be checked in a compiled function, use the last column.
@@ -61,6 +61,7 @@ class LocationScore(Score):
     def _check(self, length, name):
         if (known_size(length) or 0) > self._columns:
             raise ValueError(
-                f"The score 'location' has max_sequence_length={self._columns} "
-                f"columns. Received: {name} of {length} positions"
+                f"`{name}` must have at most max_sequence_length="
+                f"{self._columns} positions for the score 'location'. "
+                f"Received: {length}"
             )

@@ -8,7 +8,7 @@ from keras_attn.layers.scores.general_score import GeneralScore
 from keras_attn.layers.scores.given_score import GivenScore
 from keras_attn.layers.scores.location_score import LocationScore
 
-_SCORES = {
+SCORES = {
     "dot": DotScore,
     "scaled_dot": ScaledDotScore,
     "general": GeneralScore,
@@ -28,7 +28,7 @@ def check_score(score, **arguments):
         **arguments: `units` and `max_sequence_length`, int or None.
     """
     if not callable(score):
-        checks.choice("score", score, tuple(_SCORES))
+        checks.choice("score", score, tuple(SCORES))
     for owner, name in _SPECIFIC.items():
         value = arguments[name]
         if value is None:
@@ -56,7 +56,7 @@ def make_score(score, initializer, dtype_policy, **arguments):
     if not isinstance(score, str):
         return GivenScore(score, dtype_policy.compute_dtype)
     name = _SPECIFIC.get(score)
-    return _SCORES[score](
+    return SCORES[score](
         initializer=initializer,
         dtype=dtype_policy,
         name="score",

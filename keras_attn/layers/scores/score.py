@@ -3,7 +3,7 @@
 import keras
 
 from keras_attn.backend import TorchNames, apply_dense
-from keras_attn.ops.scores import scaled_dot_scores, widened
+from keras_attn.ops.scores import head_scores, widened
 
 
 class Score(TorchNames, keras.layers.Layer):
@@ -62,7 +62,7 @@ def built_dense(owner, name, features, width, **kwargs):
 
 def dot_scores(query, key, scale=1.0):
     """Computes scale * q . k, float32 (B, T, S). None: scale 1 / sqrt(D)."""
-    return scaled_dot_scores(query[:, :, None], key[:, :, None], scale)[:, 0]
+    return head_scores(query[:, :, None], key[:, :, None], scale)[:, 0]
 
 
 def projected(dense, x):

@@ -1,0 +1,368 @@
+"""Malformed calls of the explain package."""
+
+import numpy as np
+
+from keras_attn import explain
+from keras_attn.explain import AttentionMap
+from tests.malformed.calls import Call, kinds
+from tests.malformed.calls_models import IDS, gpt
+from tests.malformed.values import (
+    NAN,
+    Kind,
+    choice,
+    count,
+    floats,
+    function,
+    ids,
+    instance,
+    limited,
+    number,
+    path,
+    title,
+)
+
+WEIGHTS = np.full((1, 2, 3, 3), 1 / 3, "float32")
+TEXT = [list("abc")]
+
+
+def _map():
+    return AttentionMap("encoder", 0, (0, 1), WEIGHTS, TEXT)
+
+
+def _weights():
+    holed, infinite = WEIGHTS.copy(), np.full_like(WEIGHTS, np.inf)
+    holed[0, 0, 1, 1] = NAN
+    kind = floats(WEIGHTS, batch=False, width=False)
+    return kind.plus(negative=-WEIGHTS, holed=holed, infinite=infinite).accepts(
+        "weights of 0 and 1 are weights", "integers", "bools"
+    )
+
+
+def _index():
+    return count(0, 0).plus(outside=1, past_int32=2**31)
+
+
+def _pattern():
+    kind = title(None).optional().plus(open="(", star=["a", "*"], other="other")
+    return kind.plus(nones=[None])
+
+
+def _names():
+    return Kind(
+        None,
+        {
+            "text": "abc",
+            "number": 3,
+            "flat": ["a"],
+            "short": [["a"]],
+            "numbers": [3],
+            "nones": [None],
+            "scalar": np.array(1),
+            "dict": {"a": 1},
+        },
+    )
+
+
+def _maps(folder):
+    model = gpt()
+    kind = ids(IDS, 12).named("token_ids").without("ragged", "rank_less")
+    yield Call(
+        "explain.attention_maps",
+        explain.attention_maps,
+        kinds(
+            model=instance(model),
+            inputs=kind,
+            layers=_pattern(),
+            heads=instance(None)
+            .without("own_type", "none", "function")
+            .plus(
+                negative=-1, outside=2, bools=[True], nans=[NAN], giant=2**40
+            ),
+            tokens=_names().plus(function=lambda token_ids: None),
+            decoded=instance(None).without("own_type", "none", "function"),
+        ),
+    )
+
+
+def _attention_map(folder):
+    yield Call("explain.AttentionMap.of", _map().of, kinds(row=_index()))
+
+
+def _view(folder):
+    made = explain.AttentionView("", "")
+    yield Call(
+        "explain.AttentionView",
+        explain.AttentionView,
+        kinds(html=title(""), title=title("")),
+    )
+    yield Call(
+        "explain.AttentionView.save",
+        made.save,
+        kinds(path=path(folder / "view.html")),
+    )
+    yield Call(
+        "explain.view_attention",
+        explain.view_attention,
+        kinds(maps=_list_of_maps(), row=_index(), title=title("a")),
+    )
+
+
+def _list_of_maps():
+    kind = instance([_map()]).without("list", "own_type")
+    return kind.plus(one=_map(), arrays=[WEIGHTS], nones=[None], texts=["a"])
+
+
+def _view_function(folder):
+    return [c for c in _view(folder) if c.name == "explain.view_attention"]
+
+
+def _view_class(folder):
+    return [c for c in _view(folder) if c.name != "explain.view_attention"]
+
+
+def _masks(name):
+    def calls(folder):
+        yield Call(
+            f"explain.{name}",
+            getattr(explain, name),
+            kinds(
+                grid=count(3),
+                probability=number(0.5, 0, 1).plus(zero=0.0, one=1.0),
+                baseline=number(0.0).accepts(
+                    "an array of the image's shape", "array", "list"
+                ),
+            ),
+        )
+        made = getattr(explain, name)(2)
+        shape = (4, 4, 1) if name == "PatchMasks" else (4, 3)
+        yield from _drawn(name, made, shape)
+
+    return calls
+
+
+def _drawn(name, made, shape):
+    yield Call(
+        f"explain.{name}.draw",
+        made.draw,
+        kinds(
+            random=instance(np.random.default_rng(0)).without("own_type"),
+            shape=Kind(
+                shape,
+                {
+                    "none": None,
+                    "number": 3,
+                    "text": "abc",
+                    "empty": (),
+                    "texts": ("a",),
+                    "negative": (-1,) * len(shape),
+                    "fractions": (1.5,) * len(shape),
+                },
+            ),
+            count=limited(2),
+        ),
+    )
+
+
+def _token_masks(folder):
+    made = explain.TokenMasks(1)
+    yield Call(
+        "explain.TokenMasks",
+        explain.TokenMasks,
+        kinds(
+            mask_id=count(1, 0),
+            probability=number(0.5, 0, 1).plus(zero=0.0, one=1.0),
+            keep_ids=Kind(
+                (0,),
+                {
+                    "none": None,
+                    "number": 0,
+                    "text": "0",
+                    "fractions": [1.5],
+                    "bools": [True],
+                    "nones": [None],
+                    "nested": [[0]],
+                    "dict": {"a": 1},
+                },
+            ),
+        ),
+    )
+    yield from _drawn("TokenMasks", made, (3,))
+
+
+def _insertion(folder):
+    yield Call(
+        "explain.deletion_and_insertion",
+        explain.deletion_and_insertion,
+        kinds(
+            function=function(lambda token_ids: token_ids.sum(axis=1)),
+            inputs=_row(),
+            saliency=floats(np.ones(3, "float32"))
+            .without("rank_less")
+            .accepts("numbers", "integers", "bools"),
+            masks=_some_masks().named("inputs"),
+            steps=count(2).optional().plus(too_many=4, huge=10**9),
+            batch_size=count(2),
+        ),
+    )
+
+
+def _row():
+    # One row of tokens, without a batch.
+    kind = ids(np.array([5, 6, 0], "int32"))
+    return kind.without("rank_less").plus(empty_array=np.zeros(0, "int32"))
+
+
+def _some_masks():
+    return instance(explain.TokenMasks(1)).plus(of_images=explain.PatchMasks())
+
+
+def _rise(folder):
+    yield Call(
+        "explain.rise",
+        explain.rise,
+        kinds(
+            function=function(lambda token_ids: token_ids.sum(axis=1)),
+            inputs=_row(),
+            masks=_some_masks().named("inputs"),
+            num_masks=count(2).plus(giant=2**40),
+            batch_size=count(2),
+            seed=count(0, 0),
+            verbose=choice(0).accepts("a bool", "bool").plus(two=2),
+        ),
+    )
+
+
+def _doctor(folder):
+    model = gpt()
+    yield Call(
+        "explain.doctor",
+        explain.doctor,
+        kinds(
+            model=instance(model),
+            inputs=ids(IDS, 12).named("token_ids").without("ragged"),
+            mask=Kind(
+                None,
+                {
+                    "text": "abc",
+                    "number": 3.5,
+                    "floats": np.ones((2, 3)),
+                    "additive": np.full((2, 4), -1e9),
+                    "empty": [],
+                    "dict": {},
+                    "nones": [None],
+                    "deep": [[[[[1]]]]],
+                },
+            ),
+            pad_id=count(0, 0).named("inputs"),
+            tolerance=number(None, 0, 1).plus(one=1.0).optional(),
+        ),
+    )
+
+
+def _measure(name):
+    def calls(folder):
+        given = {"weights": _weights()}
+        if name == "padding_attention":
+            given["padding_mask"] = Kind(
+                np.array([[True, True, False]]),
+                {
+                    "none": None,
+                    "text": "abc",
+                    "flat": np.ones(3),
+                    "additive": np.full((1, 3), -1e9),
+                    "long": np.ones((1, 4)),
+                    "batch": np.ones((3, 3)),
+                    "object": object(),
+                },
+            )
+        yield Call(f"explain.{name}", getattr(explain, name), kinds(**given))
+
+    return calls
+
+
+def _plot(folder):
+    def plot(**given):
+        from matplotlib import pyplot
+
+        try:
+            return explain.plot_attention(**given)
+        finally:
+            pyplot.close("all")
+
+    yield Call(
+        "explain.plot_attention",
+        plot,
+        kinds(
+            weights=_weights().accepts("the heads of one row", "rank_less"),
+            query_tokens=_names(),
+            key_tokens=_names(),
+            head=count(0, 0).optional().plus(outside=2),
+            title=title(None).optional(),
+            ax=instance(None).without("none", "own_type"),
+            cmap=title("Blues").plus(unknown="no such map"),
+            vmax=number(1.0, 0).optional().plus(zero=0.0),
+            row=_index(),
+        ),
+    )
+
+
+def _plot_beam(folder):
+    items = list(gpt().stream(IDS, 2))
+
+    def plot(**given):
+        from matplotlib import pyplot
+
+        try:
+            return explain.plot_beam(**given)
+        finally:
+            pyplot.close("all")
+
+    yield Call(
+        "explain.plot_beam",
+        plot,
+        kinds(
+            items=instance(items).without("own_type", "list"),
+            token_names=instance(None).without(
+                "none", "own_type", "function", "type"
+            ),
+            row=_index().plus(outside=2),
+            title=title(None).optional(),
+        ),
+    )
+
+
+def _rollout(folder):
+    yield Call(
+        "explain.rollout",
+        explain.rollout,
+        kinds(
+            maps=instance([WEIGHTS])
+            .without("list", "own_type")
+            .plus(one=_map(), nones=[None], texts=["a"]),
+            residual=number(0.5, 0, 1),
+        ),
+    )
+
+
+CALLS = {
+    "AttentionMap": _attention_map,
+    "AttentionView": _view_class,
+    "DeletionInsertion": "a plain tuple that `deletion_and_insertion` returns",
+    "FrameMasks": _masks("FrameMasks"),
+    "Leak": "plain data that `doctor` returns",
+    "PatchMasks": _masks("PatchMasks"),
+    "Probe": "plain data that `doctor` returns",
+    "Report": "plain data that `doctor` returns",
+    "TokenMasks": _token_masks,
+    "attention_maps": _maps,
+    "deletion_and_insertion": _insertion,
+    "doctor": _doctor,
+    "head_distance": _measure("head_distance"),
+    "head_entropy": _measure("head_entropy"),
+    "padding_attention": _measure("padding_attention"),
+    "plot_attention": _plot,
+    "plot_beam": _plot_beam,
+    "rise": _rise,
+    "rollout": _rollout,
+    "view_attention": _view_function,
+}

@@ -1,0 +1,778 @@
+"""Malformed calls of models."""
+
+import keras
+import numpy as np
+
+from keras_attn import layers, models
+from tests.malformed.calls import Call, kinds
+from tests.malformed.values import (
+    NAN,
+    Kind,
+    choice,
+    count,
+    fixed,
+    flag,
+    floats,
+    ids,
+    instance,
+    limited,
+    mask,
+    of_keras,
+    positive,
+    rate,
+    size,
+    token_id,
+)
+
+IDS = np.array([[5, 6, 7, 2], [8, 2, 0, 0]], "int32")
+MASK = IDS != 0
+SEGMENTS = np.array([[0, 0, 1, 1], [0, 1, 0, 0]], "int32")
+SIZES = {
+    "num_layers": 1,
+    "num_heads": 2,
+    "hidden_dim": 8,
+    "intermediate_dim": 12,
+}
+V = 12
+
+
+def gpt(**options):
+    """Returns a GPT of one layer."""
+    sizes = SIZES | {"max_sequence_length": 8} | options
+    return models.GPT(V, **sizes)
+
+
+def encoder(**options):
+    """Returns an encoder of one layer."""
+    return models.Encoder(V, **(SIZES | options))
+
+
+def bert(**options):
+    """Returns a BERT of one layer."""
+    return models.Bert(V, **(SIZES | {"max_sequence_length": 8} | options))
+
+
+def transformer(**options):
+    """Returns a Transformer of one layer per stack."""
+    return models.Transformer(V, **(SIZES | options))
+
+
+def recurrent(**options):
+    """Returns a recurrent model of one layer per stack."""
+    return models.RecurrentSeq2Seq(V, hidden_dim=8, **options)
+
+
+def transformer_xl(**options):
+    """Returns a Transformer-XL of one layer."""
+    return models.TransformerXL(V, **(SIZES | {"memory_length": 3} | options))
+
+
+def xlnet(**options):
+    """Returns an XLNet of one layer."""
+    return models.XLNet(V, **(SIZES | {"memory_length": 3} | options))
+
+
+def _layers(valid=1):
+    # A million layers are a hang.
+    return limited(valid)
+
+
+def _stack():
+    return kinds(
+        num_layers=_layers(),
+        num_heads=size(2).plus(no_divisor=3),
+        hidden_dim=size(8).plus(no_multiple=7).named("num_heads"),
+        intermediate_dim=size(12),
+        dropout=rate(0.1),
+        activation=of_keras("relu"),
+        epsilon=positive(1e-5),
+    )
+
+
+def _dropouts():
+    return kinds(
+        attention_dropout=rate(0.1),
+        activation_dropout=rate(0.1),
+        gated=flag(False),
+        normalize_first=flag(False),
+    )
+
+
+def _special(start=True):
+    found = {"pad_id": token_id(0, V)}
+    if start:
+        found |= {
+            "start_id": token_id(1, V),
+            "end_id": token_id(2, V),
+        }
+    return found
+
+
+def _block_options():
+    return kinds(
+        key_dim=size(None).optional(),
+        num_key_value_heads=count(1).optional().plus(no_divisor=3),
+        use_bias=flag(True),
+        sliding_window=count(2).optional(),
+    )
+
+
+def _causal_options():
+    return {
+        **_stack(),
+        **_dropouts(),
+        **{name: kind.optional() for name, kind in _special().items()},
+        "intermediate_dim": size(12).optional(),
+        "vocabulary_size": size(V),
+        "tie_word_embeddings": flag(True),
+    }
+
+
+def _generative(name, model, inputs, batch=True):
+    """Calls of a model with `generate`."""
+    strategy = choice("greedy").plus(type_of=keras.layers.Dense)
+    inputs = inputs.named("token_ids", "source_ids")
+    yield Call(
+        f"models.{name}.generate",
+        model.generate,
+        kinds(
+            inputs=inputs,
+            max_new_tokens=limited(1),
+            strategy=strategy,
+            batch_size=count(2),
+            prefix=prefix(),
+            return_weights=flag(False),
+            verbose=choice(0).accepts("a bool", "bool"),
+        ),
+    )
+    yield Call(
+        f"models.{name}.stream",
+        lambda **given: list(model.stream(**given)),
+        kinds(
+            inputs=inputs,
+            max_new_tokens=limited(1),
+            strategy=strategy,
+            prefix=prefix(),
+        ),
+    )
+    yield Call(
+        f"models.{name}.start_decoding",
+        model.start_decoding,
+        kinds(
+            inputs=inputs,
+            max_new_tokens=limited(1).without("type"),
+        ),
+    )
+    state = model.start_decoding(IDS, 2)
+    # Prompts are padded with -1.
+    tokens = ids(np.array([[3], [4]], "int32"), batch=batch)
+    yield Call(
+        f"models.{name}.decode_step",
+        model.decode_step,
+        kinds(
+            tokens=tokens.without(
+                *(label for label in tokens.wrong if "list_" in label)
+            ),
+            state=instance(state),
+        ),
+        positional=("tokens", "state"),
+        valid=False,
+    )
+
+
+def prefix():
+    """Kind of the first tokens of a search."""
+    return Kind(
+        None,
+        {
+            "text": "abc",
+            "number": 1.5,
+            "nan": NAN,
+            "dict": {"a": 1},
+            "object": object(),
+            "list_of_text": ["a"],
+            "list_of_none": [None],
+            "fractions": [1.5],
+            "bools": [True],
+            "deep_list": [[[3]]],
+            "mixed": [[3], 4],
+            "negative": [-1],
+            "giant": [2**40],
+            "past_int64": [2**70],
+            "too_long": [3] * 10,
+            "rows": [[3], [4], [5]],
+            "floats": np.ones((2, 1)),
+            "scalar": np.array(3),
+        },
+    )
+
+
+def _prompts():
+    """Token ids of `generate`: rows of any length."""
+    kind = ids(IDS, V).accepts("rows of any length", "rank_less")
+    kind = kind.plus(empty_row=[[5], []], set={1, 2})
+    return kind.without("ragged", "rank_less")
+
+
+def _token_ids(*names):
+    """Token ids of the call of a model."""
+    return ids(IDS, V).named("token_ids", "source_ids", *names)
+
+
+def _call(name, model, inputs, *, training=False):
+    return Call(
+        f"models.{name}.call",
+        lambda inputs: model(inputs),
+        kinds(inputs=inputs),
+    )
+
+
+def _dicts(valid, wrong, names):
+    """Kind of a dict of inputs.
+
+    Args:
+        valid: dict.
+        wrong: dict of keys to kinds; their values replace those of the dict.
+        names: tuple of str, further names.
+    """
+    found = {}
+    for key, kind in wrong.items():
+        for label, value in kind.wrong.items():
+            if label not in kind.accepted:
+                found[f"{key}_{label}"] = valid | {key: value}
+    found |= {"empty_dict": {}, "unknown_key": valid | {"nonsense": IDS}}
+    kind = Kind(valid, found)
+    return kind.named("token_ids", *wrong, *names)
+
+
+def _mask():
+    # Lists become arrays, whatever their length.
+    return mask(MASK)
+
+
+def _gpt(folder):
+    made = gpt()
+    yield Call(
+        "models.GPT",
+        models.GPT,
+        {
+            **_causal_options(),
+            **_block_options(),
+            **kinds(
+                position_embedding=choice("learned").optional(),
+                attention_position=instance(layers.RotaryPosition()).optional(),
+                max_sequence_length=size(8),
+            ),
+        },
+        also={
+            "special ids": ({"pad_id": 1}, ("pad_id", "start_id")),
+        },
+    )
+    for name in ("gpt", "gpt2"):
+        yield Call(
+            f"models.GPT.{name}",
+            getattr(models.GPT, name),
+            kinds(
+                vocabulary_size=size(V),
+                **({"size": choice("small")} if name == "gpt2" else {}),
+            ),
+            valid=False,
+        )
+    yield _call("GPT", made, _token_ids())
+    yield Call(
+        "models.GPT.call, a dict",
+        made,
+        kinds(
+            inputs=_dicts(
+                {"token_ids": IDS, "padding_mask": MASK},
+                {"token_ids": _token_ids(), "padding_mask": _mask()},
+                ("inputs",),
+            )
+        ),
+    )
+    yield from _generative("GPT", made, _prompts())
+
+
+def _encoder(folder):
+    made = encoder(num_segments=2, character_vocabulary_size=9)
+    characters = np.ones((2, 4, 3), "int32")
+    yield Call(
+        "models.Encoder",
+        models.Encoder,
+        {
+            **_stack(),
+            **_dropouts(),
+            **_block_options(),
+            **_special(start=False),
+            **kinds(
+                vocabulary_size=size(V),
+                position_embedding=choice("learned").optional(),
+                attention_position=instance(layers.RotaryPosition()).optional(),
+                max_sequence_length=size(8),
+                character_vocabulary_size=size(9).optional(),
+                num_segments=size(2).optional(),
+                scale_embedding=flag(True),
+                normalize_embedding=flag(False),
+                initializer=of_keras(None),
+            ),
+        },
+    )
+    yield _call("Encoder", encoder(), _token_ids())
+    yield Call(
+        "models.Encoder.call, a dict",
+        made,
+        kinds(
+            inputs=_dicts(
+                {
+                    "token_ids": IDS,
+                    "padding_mask": MASK,
+                    "segment_ids": SEGMENTS,
+                    "character_ids": characters,
+                },
+                {
+                    "token_ids": _token_ids(),
+                    "padding_mask": _mask(),
+                    "segment_ids": ids(SEGMENTS, 2, batch=True, length=True),
+                    "character_ids": ids(
+                        characters, 9, batch=True, length=True
+                    ),
+                },
+                ("inputs",),
+            )
+        ),
+    )
+    yield _generic("Encoder", encoder())
+
+
+def _generic(name, model):
+    """Inputs of `predict`, which checks before Keras takes the variables."""
+    return Call(
+        f"models.{name}.predict_on_batch",
+        lambda inputs: model.predict_on_batch(inputs),
+        kinds(
+            # Keras's trainer reads what is no array.
+            inputs=_token_ids().without(
+                *("none", "text", "bytes", "object", "type"),
+                *("function", "endless"),
+            )
+        ),
+    )
+
+
+def _bert(folder):
+    yield Call(
+        "models.Bert",
+        models.Bert,
+        {
+            **_stack(),
+            **kinds(
+                vocabulary_size=size(V),
+                attention_dropout=rate(0.1),
+                max_sequence_length=size(8),
+                num_segments=size(2).optional(),
+                pooler=flag(True),
+                initializer=of_keras(None),
+            ),
+        },
+    )
+    yield Call(
+        "models.Bert.call",
+        bert(),
+        kinds(
+            inputs=_dicts(
+                {
+                    "token_ids": IDS,
+                    "padding_mask": MASK,
+                    "segment_ids": SEGMENTS,
+                },
+                {
+                    "token_ids": _token_ids(),
+                    "padding_mask": _mask(),
+                    "segment_ids": ids(SEGMENTS, 2, batch=True, length=True),
+                },
+                ("inputs",),
+            )
+        ),
+    )
+
+
+def _with_encoder(name, make, **options):
+    def calls(folder):
+        model = make()
+        yield Call(
+            f"models.{name}",
+            getattr(models, name),
+            kinds(
+                **{
+                    (
+                        "classifier" if name == "MultipleChoice" else "encoder"
+                    ): instance(_inner(name))
+                },
+                **options,
+            ),
+        )
+        valid = IDS if name != "MultipleChoice" else np.stack([IDS, IDS], 1)
+        kind = ids(valid, V).named("token_ids")
+        yield Call(
+            f"models.{name}.call",
+            lambda inputs: model(inputs),
+            kinds(
+                inputs=kind.plus(empty_dict={}, unknown_key={"nonsense": IDS})
+            ),
+        )
+        if name == "BertPretrainer":
+            given = {
+                "token_ids": IDS,
+                "segment_ids": SEGMENTS,
+                "padding_mask": MASK,
+                "masked_positions": np.array([[1], [0]], "int32"),
+            }
+            yield Call(
+                "models.BertPretrainer.call, a dict",
+                model,
+                kinds(
+                    inputs=_dicts(
+                        given,
+                        {
+                            "token_ids": _token_ids(),
+                            "masked_positions": ids(
+                                given["masked_positions"], 4, batch=True
+                            ).optional(),
+                        },
+                        ("inputs",),
+                    )
+                ),
+            )
+        if name == "SpanExtractor":
+            yield Call(
+                "models.SpanExtractor.extract",
+                model.extract,
+                kinds(
+                    inputs=kind,
+                    max_answer_length=count(2).optional(),
+                    batch_size=count(2),
+                    verbose=fixed(0),
+                ),
+            )
+
+    return calls
+
+
+def _inner(name):
+    if name == "MultipleChoice":
+        return models.SequenceClassifier(encoder(), 1)
+    return bert() if name == "BertPretrainer" else encoder()
+
+
+def _transformer(folder):
+    made = transformer()
+    yield Call(
+        "models.Transformer",
+        models.Transformer,
+        {
+            **_stack(),
+            **_dropouts(),
+            **_block_options(),
+            **_special(),
+            **kinds(
+                source_vocabulary_size=size(V),
+                target_vocabulary_size=size(V).optional(),
+                position_embedding=choice("sinusoidal").optional(),
+                position_embedding_layout=choice("halves"),
+                encoder_attention_position=instance(
+                    layers.RotaryPosition()
+                ).optional(),
+                decoder_attention_position=instance(
+                    layers.RotaryPosition()
+                ).optional(),
+                max_sequence_length=size(8).optional(),
+                scale_embedding=flag(True),
+                tie_word_embeddings=flag(True),
+                output_bias=flag(None).optional(),
+                num_decoder_layers=_layers().optional(),
+            ),
+        },
+        also={"special ids": ({"end_id": 0}, ("pad_id", "end_id"))},
+    )
+    for name in ("base", "big"):
+        yield Call(
+            f"models.Transformer.{name}",
+            lambda name=name, **given: getattr(models.Transformer, name)(
+                **(SIZES | given)
+            ),
+            kinds(
+                source_vocabulary_size=size(V),
+                target_vocabulary_size=size(V).optional(),
+            ),
+            valid=False,
+        )
+    yield from _pairs("Transformer", made)
+    yield from _generative("Transformer", made, _prompts())
+    yield from _align("Transformer", made)
+
+
+def _pairs(name, model):
+    target = np.array([[1, 5, 6], [1, 7, 0]], "int32")
+    kind = _token_ids()
+    wrong = {
+        f"source_{label}": (value, target)
+        for label, value in kind.wrong.items()
+    }
+    wrong |= {
+        f"target_{label}": (IDS, value)
+        for label, value in ids(target, V, batch=True).wrong.items()
+    }
+    wrong |= {
+        "none": None,
+        "one": (IDS,),
+        "three": (IDS, target, target),
+        "text": "ab",
+        "dict": {"source_ids": IDS},
+        "array": IDS,
+        "batch": (IDS, target[:1]),
+    }
+    yield Call(
+        f"models.{name}.call",
+        lambda inputs: model(inputs),
+        kinds(
+            inputs=Kind((IDS, target), wrong).named("source_ids", "target_ids")
+        ),
+    )
+
+
+def _align(name, model):
+    tokens = np.array([[[3, 4]], [[5, 6]]], "int32")
+    lengths = np.array([[2], [1]], "int32")
+    yield Call(
+        f"models.{name}.align",
+        model.align,
+        kinds(
+            inputs=_prompts().named("source_ids"),
+            tokens=ids(tokens, V, batch=True).accepts(
+                "padding of models without a padding token",
+                *("negative", "list_negative"),
+            ),
+            lengths=ids(lengths, batch=True).plus(
+                too_long=np.array([[3], [1]]), negative=np.array([[-1], [1]])
+            ),
+        ),
+    )
+
+
+def _recurrent(folder):
+    made = recurrent()
+    yield Call(
+        "models.RecurrentSeq2Seq",
+        models.RecurrentSeq2Seq,
+        {
+            **_special(),
+            **kinds(
+                source_vocabulary_size=size(V).optional(),
+                target_vocabulary_size=size(V).optional(),
+                cell=choice("lstm"),
+                num_layers=size(1),
+                hidden_dim=size(8),
+                bidirectional=flag(False),
+                attention=choice("additive").optional(),
+                input_feeding=flag(False),
+                scheduled_sampling=instance(None).without(
+                    "none", "own_type", "function"
+                ),
+                dropout=rate(0.1),
+                max_sequence_length=size(8).optional(),
+            ),
+        },
+    )
+    yield from _pairs("RecurrentSeq2Seq", made)
+    yield from _generative("RecurrentSeq2Seq", made, _prompts(), batch=False)
+    yield from _align("RecurrentSeq2Seq", made)
+
+
+def _recurrent_lm(name, make, **options):
+    def calls(folder):
+        made = make()
+        yield Call(
+            f"models.{name}",
+            getattr(models, name),
+            {
+                **_causal_options(),
+                **kinds(
+                    memory_length=count(3, 0).plus(
+                        past_int32=2**31, giant=2**40
+                    ),
+                    stateful_batch_size=size(2).optional(),
+                ),
+                **kinds(**options),
+            },
+        )
+        yield _call(name, made, _token_ids())
+        given = {"token_ids": IDS, "padding_mask": MASK}
+        yield Call(
+            f"models.{name}.call, a dict",
+            made,
+            kinds(
+                inputs=_dicts(
+                    given,
+                    {
+                        "token_ids": _token_ids(),
+                        "padding_mask": _mask(),
+                        "memory": instance(
+                            models.SegmentMemory(None, None)
+                        ).without("none"),
+                    },
+                    ("inputs",),
+                )
+            ),
+        )
+        yield Call(
+            f"models.{name}.advance", made.advance, kinds(inputs=_token_ids())
+        )
+        yield Call(
+            f"models.{name}.with_memory",
+            made.with_memory,
+            kinds(
+                memory_length=count(3, 0).plus(past_int32=2**31),
+                stateful_batch_size=size(2).optional(),
+            ),
+        )
+        yield from _generative(name, made, _prompts())
+
+    return calls
+
+
+def _generative_base(folder):
+    made = gpt()
+    yield Call(
+        "models.GenerativeModel.read_sources",
+        made.read_sources,
+        kinds(inputs=_prompts()),
+    )
+
+
+def _align_labels(folder):
+    wrong_words = {
+        "none": None,
+        "number": 3,
+        "text": "abc",
+        "list_of_none": [None],
+        "fractions": [[0.5, 1.0]],
+        "list_of_text": [["a", "b"]],
+        "bools": [[True, False]],
+        "dict": {"a": 1},
+        "deep": [[[0]]],
+        "below": [[-2, 0]],
+        "outside": [[0, 5]],
+        "giant": [[2**70]],
+        "object": object(),
+    }
+    yield Call(
+        "models.align_labels_with_tokens",
+        models.align_labels_with_tokens,
+        kinds(
+            words=Kind([[-1, 0, 1, 1]], wrong_words).named("labels"),
+            labels=Kind(
+                [[3, 4]],
+                {
+                    key: value
+                    for key, value in wrong_words.items()
+                    if key not in ("outside",)
+                }
+                | {"rows": [[3, 4], [5, 6]], "short": [[3]]},
+            ).named("words"),
+            length=count(4).plus(too_short=2).optional().named("words"),
+        ),
+    )
+
+
+def _best_spans(folder):
+    logits = np.ones((2, 2, 4), "float32")
+    yield Call(
+        "models.best_spans",
+        models.best_spans,
+        kinds(
+            logits=floats(logits, batch=False, width=False).accepts(
+                "numbers", "integers", "bools"
+            ),
+            max_answer_length=count(2).optional(),
+        ),
+    )
+
+
+def _bio(folder):
+    yield Call(
+        "models.bio_spans",
+        models.bio_spans,
+        kinds(
+            tags=Kind(
+                ["B-a", "I-a", "O"],
+                {
+                    "none": None,
+                    "number": 3,
+                    "text": "B-a",
+                    "bytes": b"B-a",
+                    "list_of_none": [None],
+                    "numbers": [1, 2],
+                    "list_of_bytes": [b"O"],
+                    "nested": [["O"]],
+                    "dict": {"a": 1},
+                    "unknown": ["X-a"],
+                    "no_label": ["B-"],
+                    "lower": ["b-a"],
+                    "object": object(),
+                    "array": np.ones(2),
+                },
+            )
+        ),
+    )
+
+
+CALLS = {
+    "Bert": _bert,
+    "BertPretrainer": _with_encoder(
+        "BertPretrainer",
+        lambda: models.BertPretrainer(bert()),
+        masked_lm=flag(True),
+        next_sentence=flag(True),
+    ),
+    "Encoder": _encoder,
+    "Entity": "a plain tuple that `bio_spans` returns",
+    "GPT": _gpt,
+    "GenerativeModel": _generative_base,
+    "MultipleChoice": _with_encoder(
+        "MultipleChoice",
+        lambda: models.MultipleChoice(_inner("MultipleChoice")),
+    ),
+    "RecurrentSeq2Seq": _recurrent,
+    "SegmentMemory": "a plain tuple of tensors",
+    "SequenceClassifier": _with_encoder(
+        "SequenceClassifier",
+        lambda: models.SequenceClassifier(encoder(), 2),
+        num_classes=size(2),
+        dropout=rate(0.1),
+        pooled_token=choice("first"),
+    ),
+    "SpanExtractor": _with_encoder(
+        "SpanExtractor",
+        lambda: models.SpanExtractor(encoder()),
+        dropout=rate(0.1),
+        no_answer=choice("mean").optional(),
+    ),
+    "Spans": "a plain tuple that `best_spans` returns",
+    "TokenClassifier": _with_encoder(
+        "TokenClassifier",
+        lambda: models.TokenClassifier(encoder(), 2),
+        num_classes=size(2),
+        dropout=rate(0.1),
+    ),
+    "Transformer": _transformer,
+    "TransformerXL": _recurrent_lm("TransformerXL", transformer_xl),
+    "XLNet": _recurrent_lm(
+        "XLNet",
+        xlnet,
+        bidirectional_data=flag(False),
+        output_bias=flag(True),
+    ),
+    "align_labels_with_tokens": _align_labels,
+    "best_spans": _best_spans,
+    "bio_spans": _bio,
+}

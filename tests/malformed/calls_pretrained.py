@@ -1,0 +1,148 @@
+"""Malformed calls of the reader and writer of published weights."""
+
+import json
+import shutil
+
+from keras_attn import models, pretrained
+from tests.malformed.calls import Call, kinds
+from tests.malformed.calls_models import SIZES, bert, encoder
+from tests.malformed.values import NAN, Kind, flag, instance, path
+
+_JSON = {
+    "null": None,
+    "text": "abc",
+    "negative": -1,
+    "fraction": 1.5,
+    "bool": True,
+    "list": [3],
+    "dict": {"a": 1},
+    "nan": NAN,
+    "huge": 10**9,
+    "giant": 2**40,
+    "past_int64": 2**70,
+}
+_DEEP = "[" * 10_000 + "]" * 10_000
+
+
+def _families():
+    return {
+        "bert": models.TokenClassifier(bert(), 3),
+        "gpt2": models.GPT(12, max_sequence_length=8, **SIZES),
+        "marian": models.Transformer(
+            12,
+            max_sequence_length=8,
+            position_embedding_layout="halves",
+            output_bias=True,
+            **SIZES,
+        ),
+        "xlnet": models.XLNet(12, **SIZES),
+    }
+
+
+def _config(family, directory):
+    """Calls of `load` with other values in `config.json`."""
+    file = directory / "config.json"
+    values = json.loads(file.read_text(encoding="utf-8"))
+
+    def load(**changed):
+        file.write_text(json.dumps(values | changed), encoding="utf-8")
+        try:
+            return pretrained.load(directory)
+        finally:
+            file.write_text(json.dumps(values), encoding="utf-8")
+
+    arguments = {}
+    for key, value in values.items():
+        if key in _UNREAD[family]:
+            continue
+        kind = Kind(value, dict(_JSON)).accepts("a missing key", "null")
+        labels = _ACCEPTED.get(key, ())
+        if isinstance(value, bool):
+            labels = (*labels, "bool")
+        # A size that differs from the weights is reported with both files.
+        kind = kind.named("config.json", "model.safetensors")
+        arguments[key] = kind.accepts("a value of this key", *labels)
+    return Call(f"pretrained.load, config of {family}", load, arguments)
+
+
+# Keys that only transformers reads.
+_UNREAD = {
+    "bert": ("dtype", "label2id"),
+    "gpt2": ("architectures", "dtype", "n_ctx"),
+    "marian": (
+        "architectures",
+        "bad_words_ids",
+        "dtype",
+        "forced_eos_token_id",
+    ),
+    "xlnet": ("architectures", "dtype"),
+}
+# Labels of values that are valid for a key.
+_NUMBER = "fraction", "huge", "giant", "past_int64"
+_ACCEPTED = {
+    "clamp_len": ("negative",),
+    "layer_norm_eps": _NUMBER,
+    "layer_norm_epsilon": _NUMBER,
+    "max_position_embeddings": ("huge",),
+    "mem_len": ("huge",),
+}
+
+
+def _load(folder):
+    place = folder / "pretrained"
+    for family, model in _families().items():
+        directory = place / family
+        pretrained.save(model, directory)
+        yield _config(family, directory)
+    yield Call(
+        "pretrained.load",
+        pretrained.load,
+        kinds(
+            directory=path(place / "gpt2").plus(
+                missing=place / "none", file=place / "gpt2" / "config.json"
+            ),
+            allow_nonfinite=flag(False),
+        ),
+    )
+    whole = (place / "gpt2" / "model.safetensors").read_bytes()
+    damaged = {
+        "empty config": ("config.json", b""),
+        "deep config": ("config.json", _DEEP.encode()),
+        "binary config": ("config.json", bytes(range(256))),
+        "list as config": ("config.json", b"[1]"),
+        "long number": ("config.json", b'{"a": ' + b"9" * 5000 + b"}"),
+        "empty weights": ("model.safetensors", b""),
+        "truncated weights": ("model.safetensors", whole[:-9]),
+        "truncated header": ("model.safetensors", whole[:40]),
+        "huge header": ("model.safetensors", b"\xff" * 8 + whole[8:]),
+        "binary weights": ("model.safetensors", bytes(range(256))),
+        "deep index": ("model.safetensors.index.json", _DEEP.encode()),
+    }
+    for label, (name, content) in damaged.items():
+        copy = shutil.copytree(place / "gpt2", place / label)
+        (copy / name).write_bytes(content)
+        if "index" in label:
+            (copy / "model.safetensors").unlink()
+        kind = Kind(place / "gpt2", {"damaged": copy})
+        yield Call(
+            f"pretrained.load, {label}",
+            pretrained.load,
+            kinds(directory=kind.named(name, "config.json", "weight_map")),
+            valid=False,
+        )
+
+
+def _save(folder):
+    yield Call(
+        "pretrained.save",
+        pretrained.save,
+        kinds(
+            model=instance(models.GPT(12, max_sequence_length=8, **SIZES)).plus(
+                no_family=encoder()
+            ),
+            directory=path(folder / "saved"),
+        ),
+    )
+
+
+CALLS = {"load": _load, "save": _save}

@@ -1,0 +1,617 @@
+"""Malformed calls of the text package."""
+
+import json
+
+import numpy as np
+
+from keras_attn import text
+from tests.malformed.calls import Call, kinds
+from tests.malformed.values import (
+    DEEP,
+    ENDLESS,
+    NAN,
+    Kind,
+    count,
+    flag,
+    instance,
+    limited,
+    lines,
+    number,
+    path,
+    title,
+)
+from tests.malformed.values import seed as seed_kind
+from tests.malformed.values import text as text_kind
+
+LINES = ["low lower lowest", "new newer newest"] * 4
+PIECES = "[PAD] [UNK] [CLS] [SEP] [MASK] un ##like ##ly you".split()
+ROWS = [[2, 7, 8, 9, 3, 0]]
+DEEP_JSON = "[" * 10_000 + "]" * 10_000
+
+
+def byte_pair():
+    """Returns a byte-pair tokenizer."""
+    return text.BytePairTokenizer.train_from_lines(LINES, 264)
+
+
+def word_piece():
+    """Returns a word-piece tokenizer."""
+    return text.WordPieceTokenizer(PIECES)
+
+
+def subword():
+    """Returns a subword tokenizer."""
+    return text.SubwordTokenizer.train_from_lines(LINES, 290)
+
+
+def _ids(size, **more):
+    """A flat list of ids."""
+    return Kind(
+        [5, 6],
+        {
+            "none": None,
+            "number": 5,
+            "fraction": 1.5,
+            "bool": True,
+            "text": "56",
+            "bytes": b"56",
+            "dict": {5: 6},
+            "set": {5},
+            "object": object(),
+            "fractions": [1.5],
+            "bools": [True],
+            "nones": [None],
+            "texts": ["5"],
+            "negative": [-1],
+            "outside": [size],
+            "past_int32": [2**31],
+            "past_int64": [2**70],
+            "mixed": [[[5]], 6],
+            "nested": [5, [6]],
+            "array_of_floats": np.array([1.5]),
+            "array_of_bools": np.array([True]),
+            "array_of_text": np.array(["5"]),
+            "scalar": np.array(5),
+            "nan": [NAN],
+            "complex": [1j],
+            "deep": DEEP,
+            "endless": ENDLESS,
+            **more,
+        },
+    )
+
+
+def _rows(valid=ROWS, size=None):
+    """Rows of ids."""
+    wrong = {
+        "none": None,
+        "text": "abc",
+        "number": 5,
+        "flat": [5],
+        "fractions": [[1.5]],
+        "bools": [[True]],
+        "texts": [["5"]],
+        "nones": [[None]],
+        "ragged": [[5], [6, 7]],
+        "negative": [[-1]],
+        "past_int32": [[2**31]],
+        "past_int64": [[2**70]],
+        "deeper": [[[5]]],
+        "nan": [[NAN]],
+        "floats": np.ones((2, 3)),
+        "complex": np.ones((2, 3), complex),
+        "dict": {"a": 1},
+        "object": object(),
+        "deep": DEEP,
+        "endless": ENDLESS,
+    }
+    if size is not None:
+        wrong["outside"] = [[size]]
+    return Kind(valid, wrong)
+
+
+def _special():
+    return Kind(
+        (0,),
+        {
+            "none": None,
+            "number": 0,
+            "text": "0",
+            "dict": {0: 1},
+            "fractions": [1.5],
+            "bools": [True],
+            "nones": [None],
+            "nested": [[0]],
+            "negative": [-1],
+            "past_int64": [2**70],
+            "endless": ENDLESS,
+            "object": object(),
+        },
+    )
+
+
+def _seed():
+    return seed_kind(0).plus(
+        negative=-1, pair_of_fractions=(1.5, 2), negative_pair=(1, -1), empty=[]
+    )
+
+
+def _rate(valid):
+    return number(valid, 0, 1).plus(zero=0.0)
+
+
+def _mask_tokens(folder):
+    yield Call(
+        "text.mask_tokens",
+        text.mask_tokens,
+        kinds(
+            token_ids=_rows(size=12),
+            vocabulary_size=count(12).plus(giant=2**40),
+            mask_id=count(4, 0).plus(outside=12, past_int64=2**70),
+            special_ids=_special().plus(outside=[12]),
+            mask_rate=_rate(0.15).plus(one=1.0),
+            continuations=Kind(
+                None,
+                {
+                    "number": 3,
+                    "text": "abc",
+                    "short": [True],
+                    "nones": [None] * 12,
+                    "nans": [NAN] * 12,
+                    "texts": ["a"] * 12,
+                    "object": object(),
+                    "dict": {"a": 1},
+                },
+            ),
+            max_predictions=limited(2).optional(),
+            seed=_seed(),
+        ),
+    )
+
+
+def _permute(folder):
+    yield Call(
+        "text.permute_tokens",
+        text.permute_tokens,
+        kinds(
+            token_ids=_rows(),
+            special_ids=_special(),
+            prediction_rate=_rate(0.3).plus(one=1.0),
+            max_span_length=count(2).plus(giant=2**40),
+            seed=_seed(),
+        ),
+    )
+
+
+def _documents(valid):
+    return Kind(
+        valid,
+        {
+            "none": None,
+            "number": 3,
+            "text": "abc",
+            "texts": ["abc", "def"],
+            "fractions": [[[1.5], [2]], [[3]]],
+            "nones": [[[None], [2]], [[3]]],
+            "dict": {"a": 1},
+            "object": object(),
+            "deep": DEEP,
+            "endless": ENDLESS,
+        },
+    )
+
+
+def _pairs(folder):
+    yield Call(
+        "text.sentence_pairs",
+        text.sentence_pairs,
+        kinds(
+            documents=_documents([[[5], [6], [7]], [[8], [9]]]).plus(
+                flat=[[5, 6], [7]],
+                empty=[[], []],
+                negative=[[[-1], [2]], [[3]]],
+            ),
+            length=count(8).plus(one=1).optional(),
+            seed=_seed(),
+        ),
+    )
+
+
+class _NoIds:
+    """A tokenizer without ids."""
+
+    def encode(self, texts):
+        """Returns no ids."""
+        return []
+
+
+def _epochs():
+    return kinds(
+        shuffle=flag(True),
+        seed=_seed().plus(none=None),
+        initial_epoch=count(0, 0),
+    )
+
+
+def _batches(folder):
+    def batches(**given):
+        return next(iter(text.token_batches(**given)))
+
+    yield Call(
+        "text.token_batches",
+        batches,
+        {
+            **kinds(
+                source=lines(["one two"]).named("target"),
+                target=lines(["two"]).named("source"),
+                tokenizer=instance(subword()).plus(no_ids=_NoIds()),
+                tokens_per_batch=limited(12),
+                max_length=count(16).plus(one=1),
+                buckets=count(3),
+                labels=flag(True),
+            ),
+            **_epochs(),
+        },
+        also={
+            "more sources": ({"source": ["a", "b"]}, ("source", "target")),
+        },
+    )
+
+
+def _blocks(folder):
+    def blocks(**given):
+        return next(iter(text.token_blocks(**given)))
+
+    flat = Kind(
+        np.arange(10),
+        {
+            "none": None,
+            "text": "abc",
+            "number": 5,
+            "fractions": [1.5],
+            "bools": [True],
+            "texts": ["5"],
+            "nested": [[5]],
+            "negative": [-1] * 10,
+            "past_int32": [2**31] * 10,
+            "nan": [NAN],
+            "dict": {"a": 1},
+            "object": object(),
+            "deep": DEEP,
+            "endless": ENDLESS,
+            "short": [5],
+            "empty": [],
+        },
+    ).accepts("a last, shorter block", "short")
+    yield Call(
+        "text.token_blocks",
+        blocks,
+        {
+            **kinds(
+                token_ids=flat,
+                length=count(4),
+                batch_size=limited(2),
+                pad_id=count(0, 0).plus(past_int32=2**31),
+            ),
+            **_epochs(),
+        },
+    )
+
+
+def _streams(folder):
+    def streams(**given):
+        return next(iter(text.token_streams(**given)))
+
+    yield Call(
+        "text.token_streams",
+        streams,
+        {
+            **kinds(
+                documents=_documents([[1, 2, 3, 4], [5, 6, 7]]).plus(
+                    flat=[5, 6],
+                    negative=[[-1]],
+                    past_int32=[[2**31]],
+                    nested=[[[5]]],
+                    empty=[[]],
+                    floats=np.ones((2, 2)),
+                ),
+                length=limited(2),
+                batch_size=limited(2),
+                pad_id=count(0, 0).plus(past_int32=2**31),
+            ),
+            **_epochs(),
+        },
+    )
+
+
+def _files(name, made, saved, damaged, errors=()):
+    """Calls of `save` and `load`, with damaged files.
+
+    Args:
+        name: str, the class.
+        made: the tokenizer.
+        saved: path.
+        damaged: dict of labels to functions that damage the saved files.
+        errors: tuple of exceptions.
+    """
+    argument = "path" if name == "SubwordTokenizer" else "directory"
+    made.save(saved)
+    yield Call(
+        f"text.{name}.save",
+        made.save,
+        kinds(**{argument: path(saved)}),
+        errors=errors,
+    )
+    kind = path(saved).plus(missing=saved.parent / "no such place")
+    load = type(made).load
+    yield Call(
+        f"text.{name}.load",
+        load,
+        kinds(**{argument: kind}),
+        errors=(OSError,),
+    )
+    names = (argument, "path", "vocabulary", "merges", "model", "tokenizer")
+    for label, damage in damaged.items():
+        folder = saved.parent / f"{name} {label}"
+        folder.mkdir()
+        place = folder / saved.name
+        made.save(place)
+        damage(place)
+        yield Call(
+            f"text.{name}.load, {label}",
+            load,
+            kinds(**{argument: Kind(saved, {"damaged": place}).named(*names)}),
+            valid=False,
+        )
+
+
+def _written(file, content):
+    """Returns a function that replaces the content of a file."""
+
+    def damage(folder):
+        target = folder / file if file else folder
+        if isinstance(content, str):
+            target.write_text(content, encoding="utf-8")
+        else:
+            target.write_bytes(content)
+
+    return damage
+
+
+def _byte_pair(folder):
+    made = byte_pair()
+    yield Call(
+        "text.BytePairTokenizer",
+        text.BytePairTokenizer,
+        kinds(
+            vocabulary=instance(made._vocabulary)
+            .without("own_type", "list", "dict")
+            .plus(
+                empty_dict={},
+                missing={"a": 0},
+                text_id={"a": "b"},
+                number_token={5: 0},
+                pairs=[("a", 0)],
+            ),
+            merges=instance(made._merges)
+            .without("own_type", "list", "empty", "empty_text")
+            .plus(
+                texts=["ab"],
+                single=[("a",)],
+                triple=[("a", "b", "c")],
+                numbers=[(1, 2)],
+                twice=[("l", "o")] * 2,
+                unknown=[("☃", "☃")],
+                nones=[None],
+            ),
+            end=title("<|endoftext|>").plus(empty_end="", unknown="<end>"),
+        ),
+    )
+    yield from _trained("BytePairTokenizer", text.BytePairTokenizer, 264)
+    yield Call(
+        "text.BytePairTokenizer.encode",
+        made.encode,
+        kinds(text=text_kind("low").plus(nested=[["low"]], deep=DEEP)),
+    )
+    yield Call(
+        "text.BytePairTokenizer.tokens",
+        made.tokens,
+        kinds(text=text_kind("low").plus(listed=["low"])),
+    )
+    yield Call(
+        "text.BytePairTokenizer.decode",
+        made.decode,
+        kinds(ids=_ids(264).plus(rows=[[5]])),
+    )
+    vocabulary = json.dumps({"a": [0]})
+    files = {
+        "deep vocabulary": _written("vocab.json", DEEP_JSON),
+        "empty vocabulary": _written("vocab.json", b""),
+        "binary vocabulary": _written("vocab.json", bytes(range(256))),
+        "null vocabulary": _written("vocab.json", "null"),
+        "list ids": _written("vocab.json", vocabulary),
+        "long number": _written("vocab.json", '{"a": ' + "9" * 5000 + "}"),
+        "nan": _written("vocab.json", '{"a": NaN}'),
+        "binary merges": _written("merges.txt", b"\xff\xfe"),
+        "repeated merges": _written("merges.txt", "l o\nl o\n"),
+        "long merges": _written("merges.txt", "l o w\n"),
+        "no merges": lambda place: (place / "merges.txt").unlink(),
+        "no vocabulary": lambda place: (place / "vocab.json").unlink(),
+    }
+    yield from _files("BytePairTokenizer", made, folder / "byte_pair", files)
+
+
+def _trained(name, kind, size):
+    yield Call(
+        f"text.{name}.train_from_lines",
+        kind.train_from_lines,
+        kinds(
+            lines=lines(LINES),
+            vocabulary_size=count(size).plus(too_small=3),
+        ),
+    )
+
+
+def _word_piece(folder):
+    made = word_piece()
+    yield Call(
+        "text.WordPieceTokenizer",
+        text.WordPieceTokenizer,
+        kinds(
+            vocabulary=instance(PIECES)
+            .without("own_type", "list")
+            .plus(
+                numbers=[5],
+                twice=PIECES * 2,
+                lines=[*PIECES, "a\nb"],
+                nones=[*PIECES, None],
+                empty_dict={},
+            ),
+            lowercase=flag(True),
+            strip_accents=flag(None).optional(),
+            split_chinese=flag(True),
+            pad=title("[PAD]").plus(empty="", unknown="<pad>"),
+            unknown=title("[UNK]").plus(empty="", unknown="<unk>"),
+            cls=title("[CLS]").plus(empty="", unknown="<cls>"),
+            sep=title("[SEP]").plus(empty="", unknown="<sep>"),
+            mask=title("[MASK]").plus(empty="", unknown="<mask>"),
+            max_word_length=count(10),
+        ),
+    )
+    yield Call(
+        "text.WordPieceTokenizer.train_from_lines",
+        text.WordPieceTokenizer.train_from_lines,
+        kinds(
+            lines=lines(LINES).plus(empty=[], blank=[" "]),
+            vocabulary_size=count(40).plus(too_small=6),
+        ),
+    )
+    yield Call(
+        "text.WordPieceTokenizer.encode",
+        made.encode,
+        kinds(text=text_kind("you").plus(nested=[["you"]], deep=DEEP)),
+    )
+    yield Call(
+        "text.WordPieceTokenizer.tokens",
+        made.tokens,
+        kinds(text=text_kind("you").plus(listed=["you"])),
+    )
+    yield Call(
+        "text.WordPieceTokenizer.decode",
+        made.decode,
+        kinds(ids=_ids(9).plus(rows=[[5]])),
+    )
+    texts = (
+        lines(["you"])
+        .without("nested")
+        .plus(ids=[3], mixed_ids=["you", [5]], fractions=[[1.5]], outside=[[9]])
+    )
+    yield Call(
+        "text.WordPieceTokenizer.pack",
+        made.pack,
+        kinds(
+            first=texts,
+            second=texts.optional().plus(more=["un", "you"]),
+            length=limited(8).optional().plus(too_short=2).without("huge"),
+            pad_to_length=flag(True),
+        ),
+    )
+    files = {
+        "empty vocabulary": _written("vocab.txt", b""),
+        "binary vocabulary": _written("vocab.txt", b"\xff\xfe"),
+        "repeated pieces": _written("vocab.txt", "\n".join([*PIECES, "you"])),
+        "deep config": _written("tokenizer_config.json", DEEP_JSON),
+        "list as config": _written("tokenizer_config.json", "[1]"),
+        "text as config": _written("tokenizer_config.json", "{"),
+        "no vocabulary": lambda place: (place / "vocab.txt").unlink(),
+    }
+    yield from _files("WordPieceTokenizer", made, folder / "word_piece", files)
+
+
+def _subword(folder):
+    made = subword()
+    source = folder / "lines.txt"
+    source.write_text("\n".join(LINES), encoding="utf-8")
+    yield Call(
+        "text.SubwordTokenizer",
+        text.SubwordTokenizer,
+        kinds(
+            model=instance(made._model)
+            .without("own_type", "list")
+            .plus(huge=10**12, bytes_of_nothing=b"", numbers=[1, 2])
+        ),
+    )
+    coverage = number(0.9995, 0, 1).plus(zero=0.0, low=0.97)
+    size = count(290).plus(
+        too_small=4, past_int32=2**31, giant=2**40, past_int64=2**70
+    )
+    yield Call(
+        "text.SubwordTokenizer.train",
+        text.SubwordTokenizer.train,
+        kinds(
+            files=path(source)
+            .without("list")
+            .plus(nones=[None], numbers=[3], missing=folder / "none.txt"),
+            vocabulary_size=size,
+            character_coverage=coverage,
+        ),
+        errors=(OSError,),
+    )
+    yield Call(
+        "text.SubwordTokenizer.train_from_lines",
+        text.SubwordTokenizer.train_from_lines,
+        kinds(
+            lines=lines(LINES).plus(empty=[], surrogate=["\ud800"]),
+            vocabulary_size=size,
+            character_coverage=coverage,
+        ),
+    )
+    yield Call(
+        "text.SubwordTokenizer.encode",
+        made.encode,
+        kinds(
+            texts=text_kind("low").plus(
+                nested=[["low"]], surrogate="\ud800", deep=DEEP
+            )
+        ),
+    )
+    yield Call(
+        "text.SubwordTokenizer.tokens",
+        made.tokens,
+        kinds(text=text_kind("low").plus(nested=[["low"]])),
+    )
+    for name in ("pieces", "decode"):
+        kind = _ids(290)
+        if name == "pieces":
+            kind = kind.plus(rows=[[5]])
+        else:
+            kind = kind.plus(holes=[[5], None])
+        yield Call(
+            f"text.SubwordTokenizer.{name}",
+            getattr(made, name),
+            kinds(ids=kind),
+        )
+    files = {
+        "empty": _written("", b""),
+        "text": _written("", "abc"),
+        "truncated": lambda place: place.write_bytes(place.read_bytes()[:100]),
+        "binary": _written("", bytes(range(256))),
+    }
+    yield from _files("SubwordTokenizer", made, folder / "subword.model", files)
+
+
+CALLS = {
+    "BatchReport": "a plain tuple that `token_batches` reports",
+    "BytePairTokenizer": _byte_pair,
+    "MaskedTokens": "a plain tuple of arrays",
+    "PermutedTokens": "a plain tuple of arrays",
+    "SentencePair": "a plain tuple",
+    "SubwordTokenizer": _subword,
+    "WordPieceTokenizer": _word_piece,
+    "mask_tokens": _mask_tokens,
+    "permute_tokens": _permute,
+    "sentence_pairs": _pairs,
+    "token_batches": _batches,
+    "token_blocks": _blocks,
+    "token_streams": _streams,
+}
