@@ -69,8 +69,8 @@ def integer(name, value, least=None, most=None):
 def count(name, value, least=1, most=_MOST):
     """Returns a size in [least, most], else raises ValueError.
 
-    A scalar integer tensor and the symbol of an unknown size are taken too; they
-    are not compared.
+    A scalar integer tensor and the symbol of an unknown size are taken too, but
+    not compared.
     """
     if keras.ops.is_tensor(value):
         whole = "int" in _dtype(value)
@@ -83,9 +83,9 @@ def count(name, value, least=1, most=_MOST):
         raise ValueError(
             f"`{name}` must be an integer. Received: {name}={shown(value)}"
         )
-    return (
-        integer(name, value, least, most) if isinstance(value, int) else value
-    )
+    if isinstance(value, int):
+        integer(name, value, least, most)
+    return value
 
 
 def boolean(name, value):

@@ -16,6 +16,7 @@ from tests.malformed.values import (
     mask,
     number,
     positions,
+    size,
 )
 
 HEADS = np.random.default_rng(0).normal(size=(2, 4, 2, 4)).astype("float32")
