@@ -6,6 +6,7 @@ if keras.backend.backend() == "torch":
     import torch
 elif keras.backend.backend() == "jax":
     import jax
+    import jax.export
 elif keras.backend.backend() == "tensorflow":
     import tensorflow as tf
 
@@ -78,14 +79,27 @@ def known_size(size):
     """Returns the length of an axis, or None if Python cannot compare it.
 
     Args:
-        size: int, None, or a symbol: JAX exports models with symbolic sizes,
-            whose comparison raises an exception (as of JAX 0.10.2).
+        size: int, None, or a symbol.
 
     Returns:
         Int, a symbol of PyTorch, which can be compared, or None.
     """
-    is_jax = keras.backend.backend() == "jax"
-    return None if is_jax and not isinstance(size, int) else size
+    return None if is_symbolic_size(size) else size
+
+
+def is_symbolic_size(size):
+    """Returns whether a size is a symbol of JAX, which cannot be compared.
+
+    JAX exports models with symbolic sizes, whose comparison raises an exception
+    unless it holds for all sizes (as of JAX 0.10.2).
+
+    Args:
+        size: any value.
+
+    Returns:
+        Bool.
+    """
+    return keras.backend.backend() == "jax" and jax.export.is_symbolic_dim(size)
 
 
 def _has_values(tensor):
