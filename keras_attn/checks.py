@@ -29,6 +29,8 @@ def shown(value):
     return " ".join(_repr(value).split())
 
 
+# Scalars of NumPy too.
+_NUMBERS = int, float, np.integer, np.floating
 # The largest size of an axis: backends index with int32.
 _MOST = 2**31 - 1
 # More layers would take minutes to create, and no model has as many.
@@ -66,35 +68,48 @@ def integer(name, value, least=None, most=None):
     return value
 
 
+def token_id(name, value, least=None, most=None):
+    """Checks a token id as `integer` does; it may come from a NumPy array."""
+    as_int = int(value) if isinstance(value, np.integer) else value
+    integer(name, as_int, least, most)
+    return value
+
+
 def count(name, value, least=1, most=_MOST):
     """Returns a size in [least, most], else raises ValueError.
 
     A scalar integer tensor and the symbol of an unknown size are taken too, but
     not compared.
     """
+    # First, because Dynamo knows symbols as int only (as of PyTorch 2.13.0).
+    if isinstance(value, int):
+        return integer(name, value, least, most)
     if keras.ops.is_tensor(value):
         whole = "int" in _dtype(value)
     else:
-        # PyTorch and JAX may know a size as a symbol only.
-        whole = hasattr(value, "__index__") and not isinstance(
-            value, (bool, type)
+        whole = not isinstance(value, type) and (
+            hasattr(value, "__index__")
+            # Symbols of JAX have no `__index__`, as of JAX 0.10.2.
+            or hasattr(type(value), "dimension_as_value")
         )
     if not whole or len(getattr(value, "shape", ())):
         raise ValueError(
             f"`{name}` must be an integer. Received: {name}={shown(value)}"
         )
-    if isinstance(value, int):
-        integer(name, value, least, most)
     return value
 
 
 def boolean(name, value):
     """Returns `value` if it is a bool, else raises ValueError."""
-    if not isinstance(value, bool):
+    if not isinstance(value, (bool, np.bool_)):
         raise ValueError(
             f"`{name}` must be True or False. Received: {name}={shown(value)}"
         )
     return value
+
+
+def _is_number(value):
+    return isinstance(value, _NUMBERS) and not isinstance(value, bool)
 
 
 def string(name, value):
@@ -108,6 +123,8 @@ def string(name, value):
 
 def pattern(name, value):
     """Compiles a regular expression, or raises ValueError."""
+    if isinstance(value, re.Pattern):
+        return value
     try:
         return re.compile(string(name, value))
     except re.error as error:
@@ -189,7 +206,7 @@ def array(name, value):
     """
     if not isinstance(value, (list, tuple)):
         return tensor(name, value, "a tensor, an array or a nest of lists")
-    shape, level = [], [value]
+    shape, level = [], _as_lists([value])
     while level and isinstance(level[0], (list, tuple)):
         lengths = sorted({_length(item) for item in level}, key=str)
         if len(lengths) > 1:
@@ -203,7 +220,7 @@ def array(name, value):
                 f"`{name}` must be a tensor or a nest of lists. Received: "
                 f"{name}={shown(value)}"
             )
-        level = [item for row in level for item in row]
+        level = _as_lists([item for row in level for item in row])
     return tensor(name, np.asarray(value), "a nest of lists")
 
 
@@ -248,13 +265,21 @@ def nest(name, value):
 _MOST_AXES = 32
 
 
+def _as_lists(items):
+    """Replaces rows that are arrays, whose lengths may differ, by lists."""
+    return [
+        item.tolist() if isinstance(item, np.ndarray) else item
+        for item in items
+    ]
+
+
 def _length(item):
     return len(item) if isinstance(item, (list, tuple)) else 0
 
 
 def positive(name, value):
     """Returns `value` if it is a finite number > 0, else raises ValueError."""
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    number = _is_number(value)
     if not number or not 0 < value < math.inf:
         raise ValueError(
             f"`{name}` must be a number greater than 0. "
@@ -279,7 +304,7 @@ def fraction(name, value):
 
 def real(name, value):
     """Returns `value` if it is a finite number, else raises ValueError."""
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    number = _is_number(value)
     if not number or not -math.inf < value < math.inf:
         raise ValueError(
             f"`{name}` must be a finite number. Received: {name}={shown(value)}"
@@ -289,7 +314,7 @@ def real(name, value):
 
 def between(name, value, least, most):
     """Returns `value` if it is a number in [least, most], else raises."""
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    number = _is_number(value)
     if not number or not least <= value <= most:
         raise ValueError(
             f"`{name}` must be a number in [{least}, {most}]. "
@@ -321,6 +346,8 @@ def rank(name, tensor, expected):
 
 def width(name, shape, expected):
     """Returns `shape` if its last axis is `expected` or None, else raises."""
+    if getattr(shape, "rank", 0) is None:
+        return shape
     # Not its truth value: that of an empty `TensorShape` is True.
     if not len(shape) or shape[-1] not in (None, expected):
         raise ValueError(

@@ -33,7 +33,6 @@ from keras_attn.backend.gather import gather_rows, take_along_axis
 from keras_attn.backend.hashed_bits import advance_seed, uniform
 from keras_attn.backend.inspection import (
     concrete,
-    is_symbolic_size,
     is_torch_program,
     known_size,
 )
@@ -95,7 +94,6 @@ __all__ = [
     "gather_rows",
     "is_replica_mean",
     "is_statically_false",
-    "is_symbolic_size",
     "is_torch_program",
     "kept_seed",
     "keys_by_head",

@@ -56,7 +56,9 @@ def _with_named_axes(inputs, options, other_lengths):
         name: _named_axes(spec, name if name in other_lengths else "axis")
         for name, spec in inputs.items()
     }
-    return {"jax2tf_kwargs": {"polymorphic_shapes": [shapes]}, **options}
+    given = options.get("jax2tf_kwargs", {})
+    merged = {"polymorphic_shapes": [shapes], **given}
+    return {**options, "jax2tf_kwargs": merged}
 
 
 def _named_axes(spec, name):

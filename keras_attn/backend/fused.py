@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_attn.backend.inspection import known_size
 from keras_attn.backend.program_ops import pad
 from keras_attn.backend.sliding_window import sliding_window_attention
 
@@ -143,7 +144,7 @@ def _widened(x, width):
 def _torch(query, key, value, mask, causal, scale, bias, window):
     heads, key_heads = query.shape[2], key.shape[2]
     query, key, value = (x.transpose(1, 2) for x in (query, key, value))
-    if query.shape[2] >= _COPY_FROM:
+    if (known_size(query.shape[2]) or 0) >= _COPY_FROM:
         query, key, value = (x.contiguous() for x in (query, key, value))
     options = {"scale": scale, "enable_gqa": 1 < key_heads < heads}
     if window is not None and window < query.shape[2]:

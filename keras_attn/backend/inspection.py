@@ -76,30 +76,25 @@ def is_on_host(tensor):
 
 
 def known_size(size):
-    """Returns the length of an axis, or None if Python cannot compare it.
+    """Returns the length of an axis, or None if a branch would fix it.
+
+    Exported programs have symbolic sizes. On JAX a comparison raises an
+    exception unless it holds for all sizes (as of JAX 0.10.2); on PyTorch the
+    program is limited to the sizes for which it holds.
 
     Args:
         size: int, None, or a symbol.
 
     Returns:
-        Int, a symbol of PyTorch, which can be compared, or None.
+        Int or None; a symbol in a program of `torch.compile`, which is compiled
+        again if a comparison has another result.
     """
-    return None if is_symbolic_size(size) else size
-
-
-def is_symbolic_size(size):
-    """Returns whether a size is a symbol of JAX, which cannot be compared.
-
-    JAX exports models with symbolic sizes, whose comparison raises an exception
-    unless it holds for all sizes (as of JAX 0.10.2).
-
-    Args:
-        size: any value.
-
-    Returns:
-        Bool.
-    """
-    return keras.backend.backend() == "jax" and jax.export.is_symbolic_dim(size)
+    name = keras.backend.backend()
+    if name == "jax" and jax.export.is_symbolic_dim(size):
+        return None
+    if name == "torch" and isinstance(size, torch.SymInt):
+        return None
+    return size
 
 
 def _has_values(tensor):

@@ -23,7 +23,7 @@ def reduce_max(x, axis, keepdims=False):
     # Keras calls a function that Dynamo does not trace (as of Keras 3.15.1,
     # keras/src/backend/torch/numpy.py:214).
     if is_torch_program():
-        return x.max(dim=axis, keepdim=keepdims).values
+        return torch.amax(x, dim=axis, keepdim=keepdims)
     return ops.max(x, axis=axis, keepdims=keepdims)
 
 
@@ -39,7 +39,7 @@ def reduce_min(x, axis, keepdims=False):
         Tensor in the dtype of `x`.
     """
     if is_torch_program():
-        return x.min(dim=axis, keepdim=keepdims).values
+        return torch.amin(x, dim=axis, keepdim=keepdims)
     return ops.min(x, axis=axis, keepdims=keepdims)
 
 

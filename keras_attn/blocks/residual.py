@@ -81,7 +81,8 @@ class Residual(TorchNames, keras.layers.Layer):
 
     def _check(self, name, tensor):
         checks.floats(name, checks.tensor(name, tensor))
-        checks.width(name, tensor.shape, self._width)
+        if self.built:
+            checks.width(name, tensor.shape, self._width)
 
     def get_config(self):
         """Returns the constructor's arguments."""

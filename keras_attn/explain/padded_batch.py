@@ -204,11 +204,7 @@ class PaddedBatch:
         array = ops.convert_to_numpy(x)
         if dtype == "int64":
             dtype = "int32"  # supported by every backend
-            if array.size and not (abs(array) < 2**31).all():
-                raise ValueError(
-                    "`inputs` must hold integers that fit int32. Received: "
-                    f"{name} from {array.min()} to {array.max()}"
-                )
+            checks.int32("inputs", array)
         self.leaves.append(Leaf(name, array, dtype, mask))
 
     def _attach(self, mask):

@@ -83,7 +83,7 @@ class CharacterEmbedding(
                 "`kernel_sizes` must not repeat a size. "
                 f"Received: kernel_sizes={kernel_sizes!r}"
             )
-        checks.integer("pad_id", pad_id, 0, vocabulary_size - 1)
+        checks.token_id("pad_id", pad_id, 0, vocabulary_size - 1)
         # Half precision would round ids that arrive as floats.
         super().__init__(autocast=False, **kwargs)
         self.supports_masking = True

@@ -2,6 +2,8 @@
 
 import inspect
 
+import numpy as np
+
 from keras_attn import checks
 
 
@@ -10,7 +12,7 @@ class CheckedCall:
 
     `Layer.__call__` passes lists, text and objects on to `call`, or rejects
     them without the name of the argument (as of Keras 3.15.1). A subclass lists
-    its own arguments; others, of subclasses elsewhere, are not checked.
+    its own arguments. A `call` outside the package is not checked.
     """
 
     # Names of the arguments of `call` that must be tensors, or None if that is
@@ -21,6 +23,10 @@ class CheckedCall:
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
         parameters = list(inspect.signature(cls.call).parameters.values())[1:]
+        own = cls.__dict__.get("call")
+        if own and not own.__module__.startswith("keras_attn."):
+            # The user's own arguments, which may have the same names.
+            cls._tensors = cls._flags = ()
         cls._order = tuple(parameter.name for parameter in parameters)
         cls._required = frozenset(
             parameter.name
@@ -34,6 +40,9 @@ class CheckedCall:
             self._check_argument(name, value)
         for name, value in kwargs.items():
             self._check_argument(name, value)
+            if isinstance(value, np.bool_):
+                # Keras would convert it to a tensor (as of Keras 3.15.1).
+                kwargs[name] = bool(value)
         return super().__call__(*args, **kwargs)
 
     def _check_argument(self, name, value):

@@ -114,14 +114,14 @@ class PositionalEmbedding(CheckedCall, TorchNames, keras.layers.Layer):
         """Adds the positions; the class docstring lists the arguments."""
         checks.rank("inputs", checks.floats("inputs", inputs), 3)
         checks.width("inputs", inputs.shape, self._width)
-        rows, length, _ = inputs.shape
+        batch, length, _ = inputs.shape
         mask = implicit_mask(inputs) if mask is None else mask
         if mask is not None:
-            checks.per_token("mask", mask, rows, length)
+            checks.per_token("mask", mask, batch, length)
             mask = bool_mask("mask", mask)
         if positions is not None:
             checks.integers("positions", positions)
-            checks.per_token("positions", positions, rows, length)
+            checks.per_token("positions", positions, batch, length)
         if positions is None and mask is not None:
             positions = positions_from_mask(mask)
         if positions is None:

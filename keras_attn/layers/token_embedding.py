@@ -67,7 +67,7 @@ class TokenEmbedding(
         checks.positive_int("vocabulary_size", vocabulary_size)
         checks.positive_int("hidden_dim", hidden_dim)
         if pad_id is not None:
-            checks.integer("pad_id", pad_id, -(2**31), 2**31 - 1)
+            checks.token_id("pad_id", pad_id, -(2**31), 2**31 - 1)
         checks.boolean("scale", scale)
         checks.boolean("logits_bias", logits_bias)
         # Half precision would round ids that arrive as floats.

@@ -153,7 +153,7 @@ class Encoder(CheckedModel):
             checks.positive_int(
                 "character_vocabulary_size", character_vocabulary_size
             )
-        checks.integer("pad_id", pad_id)
+        checks.token_id("pad_id", pad_id)
         if pad_id not in range(vocabulary_size):
             raise ValueError(
                 f"`pad_id` must lie in [0, {vocabulary_size}). "

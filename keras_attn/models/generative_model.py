@@ -223,7 +223,7 @@ class GenerativeModel(CheckedModel):
             value = getattr(self, name)
             if value is None and name in optional:
                 continue
-            checks.integer(name, value)
+            checks.token_id(name, value)
             if value not in range(size):
                 raise ValueError(
                     f"`{name}` must lie in [0, {size}). "

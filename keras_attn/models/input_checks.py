@@ -237,12 +237,19 @@ class CheckedModel(QuantizedModelParts, TorchNames, keras.Model):
             **kwargs: options of the format, as in Keras.
 
         Raises:
-            ValueError: a format that the backend cannot write.
+            ValueError: a format that the backend cannot write, or a signature
+                that is no list.
         """
         if input_signature is None:
             specs = self.input_specs()
             input_signature = None if specs is None else [specs]
         if input_signature is not None:
+            checks.instance(
+                "input_signature",
+                input_signature,
+                (list, tuple),
+                "a list with the specs of the inputs",
+            )
             kwargs = export_options(
                 format, input_signature, kwargs, _OTHER_LENGTHS
             )

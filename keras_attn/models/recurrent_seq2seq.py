@@ -276,7 +276,7 @@ class RecurrentSeq2Seq(GenerativeModel):
         return up_to_the_end(weights, lengths)
 
     def check_inputs(self, inputs):
-        """Returns (source ids, target ids), or raises ValueError."""
+        """Returns [source ids, target ids], or raises ValueError."""
         return check_pair(inputs, self._sizes, self.max_sequence_length)
 
     def input_specs(self):

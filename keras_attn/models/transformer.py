@@ -490,7 +490,7 @@ class Transformer(GenerativeModel):
         return cross_attention_weights(self, layers, inputs, tokens, lengths)
 
     def check_inputs(self, inputs):
-        """Returns (source ids, target ids), or raises ValueError."""
+        """Returns [source ids, target ids], or raises ValueError."""
         return check_pair(inputs, self._sizes, self.max_sequence_length)
 
     def input_specs(self):

@@ -1,6 +1,7 @@
 """Captures attention weights without returning them from every layer."""
 
 import contextlib
+import re
 import threading
 
 from keras_attn import checks
@@ -41,9 +42,13 @@ def capture_weights(layers=None):
     """
     scopes = _scopes()
     if layers is not None:
-        layers = [layers] if isinstance(layers, str) else layers
+        if isinstance(layers, (str, re.Pattern)):
+            layers = [layers]
         checks.instance(
-            "layers", layers, (list, tuple), "a pattern or a list of patterns"
+            "layers",
+            layers,
+            (list, tuple, set, frozenset),
+            "a pattern or a list of patterns",
         )
         layers = [checks.pattern("layers", pattern) for pattern in layers]
     scope = _Scope(layers)

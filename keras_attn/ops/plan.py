@@ -140,10 +140,11 @@ def choose_kernel(
         )
     if kernel is not None:
         checks.choice("kernel", kernel, (None, *KERNELS))
-    lengths = known_size(query.shape[1]), known_size(key.shape[1])
+    lengths = query.shape[1], key.shape[1]
     of_positions = isinstance(bias, PositionBias)
     # Flags may be given as 0 and 1, which kernels do not accept.
     causal_only = bool(bias is None and _causal_only(visibility, lengths))
+    lengths = tuple(map(known_size, lengths))
     obstacles = {
         "fused": fused_obstacle(
             query,

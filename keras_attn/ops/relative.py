@@ -3,7 +3,7 @@
 from keras import ops
 
 from keras_attn import checks
-from keras_attn.backend import is_symbolic_size, pad
+from keras_attn.backend import pad
 from keras_attn.ops.sinusoids import sine_and_cosine
 
 
@@ -67,8 +67,7 @@ def relative_shift(scores, keys):
     checks.floats("scores", checks.tensor("scores", scores))
     batch, heads, queries, count = ops.shape(checks.rank("scores", scores, 4))
     most = count if isinstance(count, int) else None
-    if not is_symbolic_size(keys):
-        checks.count("keys", keys, 0, most)
+    checks.count("keys", keys, 0, most)
     # Padding one column and dropping the first T entries shifts each row by one
     # more than the next.
     scores = pad(scores, [(0, 0), (0, 0), (0, 0), (1, 0)])

@@ -95,10 +95,8 @@ class Visibility:
             # `0 == False`, and an array would be compared item by item.
             if not isinstance(flag, int) or flag not in (0, 1):
                 checks.boolean(name, flag)
-        if hasattr(self.offset, "shape"):
-            checks.rank("offset", self.offset, 0)
-        elif self.offset is not None:
-            checks.integer("offset", self.offset)
+        if self.offset is not None:
+            checks.count("offset", self.offset, least=None)
         if self.window is not None:
             checks.integer("window", self.window, 1)
         checks.choice("padding", self.padding, ("none", "right", "any"))

@@ -21,7 +21,7 @@ _WIDE = ("int64", "uint32", "uint64")
 
 def check_pad_id(pad_id):
     """Returns `pad_id` if it is an int32 number, else raises ValueError."""
-    return checks.integer("pad_id", pad_id, _INT32.min, _INT32.max)
+    return checks.token_id("pad_id", pad_id, _INT32.min, _INT32.max)
 
 
 def check_metric(name, dtype):

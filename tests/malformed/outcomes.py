@@ -96,15 +96,20 @@ def _raised(case, error):
         and not isinstance(error, UnicodeError)
         and frame.filename.startswith(_OURS)
         and any(_names(error, name) for name in case.names)
-        and "eceived" in str(error)
+        and "eceived" in _own_message(error)
     )
     place = "" if clear else f" ({_place(frame)})"
     return Outcome("clear" if clear else "obscure", message + place)
 
 
+def _own_message(error):
+    """Returns the message without the arguments that Keras lists after it."""
+    return str(error).partition("Arguments received by")[0]
+
+
 def _names(error, name):
     # The name of a file, such as `config.json`, needs no quotes.
-    return (name if "." in name else f"`{name}`") in str(error)
+    return (name if "." in name else f"`{name}`") in _own_message(error)
 
 
 def _place(frame):

@@ -10,7 +10,7 @@ from tests.malformed import outcomes
 from tests.malformed.known import KNOWN, MOST_KNOWN
 from tests.malformed.registry import REGISTRY, calls_of, cases_of
 
-LEAST_CALLS = 2_000
+LEAST_CALLS = 15_000
 BAD = ("silent", "hang", "memory")
 # Arguments of Keras's base classes, and of `call` methods.
 OF_KERAS = {"dtype", "name", "training"}
