@@ -102,6 +102,34 @@ def test_without_a_signature_or_a_call(name, tmp_path):
             np.testing.assert_allclose(one, two, rtol=1e-4, atol=1e-5)
 
 
+def test_lengths_of_every_kernel(tmp_path):
+    """The kernels that a length chooses do not limit the program."""
+    model = models.GPT(11, max_sequence_length=1200, **SIZES)
+    program = exported(model, tmp_path)
+    for length in (5, 600, 1100):
+        inputs = ids("GPT", 1, length)
+        found, expected = program(inputs), arrays(model(inputs))
+        np.testing.assert_allclose(*found, *expected, rtol=1e-4, atol=1e-4)
+
+
+def test_a_signature_that_is_no_list(tmp_path):
+    model = MODELS["GPT"]()
+    spec = keras.InputSpec(shape=(None, None), dtype="int32")
+    with pytest.raises(ValueError, match="`input_signature` must be a list"):
+        exported(model, tmp_path, input_signature=spec)
+
+
+def test_options_are_merged(tmp_path):
+    if BACKEND != "jax":
+        pytest.skip("an option of JAX")
+    model = models.Encoder(11, num_segments=2, **SIZES)
+    program = exported(model, tmp_path, jax2tf_kwargs={"with_gradient": False})
+    inputs = ids("Encoder, segments", 2, 5)
+    np.testing.assert_allclose(
+        program(inputs)[0], arrays(model(inputs))[0], rtol=1e-4, atol=1e-5
+    )
+
+
 def test_with_a_signature(tmp_path):
     model = models.GPT(11, max_sequence_length=9, **SIZES)
     names = "token_ids", "padding_mask"

@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 from keras import ops, tree
 
-from keras_attn import layers, models
+from keras_attn import blocks, layers, models
+from keras_attn.backend import reduce_max, reduce_min
 from keras_attn.ops import attend, sinusoid
 from keras_attn.ops.visibility import Visibility
 from keras_attn.training import SequenceCrossentropy
-from tests.test_host_reads import CASES, IDS, MASK, SIZES, X, tensors
+from tests.test_host_reads import BLOCK, CASES, IDS, MASK, SIZES, X, tensors
 
 pytestmark = [
     pytest.mark.one_backend("torch"),
@@ -147,7 +148,8 @@ def of_length(length, nest):
 
 
 @pytest.mark.parametrize(
-    "name", ["MultiHeadAttention, window", "T5Position", "GPT, padded"]
+    "name",
+    ["MultiHeadAttention, window", "T5Position", "GPT, padded", "SegmentBlock"],
 )
 def test_one_program_for_all_lengths(name):
     layer, args, kwargs = built(name)
@@ -163,6 +165,63 @@ def test_one_program_for_all_lengths(name):
         )
     # Lengths vary from the second call on; the third compiles nothing.
     assert programs() == 2
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: models.TransformerXL(11, memory_length=2, **SIZES),
+        lambda: models.XLNet(11, **SIZES),
+    ],
+)
+def test_relative_models_of_other_lengths(make):
+    model = make()
+    compiled = whole(model)
+    for length in (12, 11):
+        ids = torch.from_numpy(np.tile(IDS, 3)[:, :length])
+        with torch.no_grad():
+            found, expected = compiled(ids), model(ids)
+        np.testing.assert_allclose(
+            *arrays([found, expected]), rtol=1e-4, atol=1e-5
+        )
+
+
+def test_memories_of_other_lengths():
+    block = blocks.SegmentBlock(**BLOCK)
+    x = torch.from_numpy(X)
+    block.build(x.shape)
+    compiled = whole(lambda x, past: block(x, past=past))
+    for length in (3, 2):
+        past = x[:, :length] + 1
+        with torch.no_grad():
+            found, expected = compiled(x, past), block(x, past=past)
+        np.testing.assert_allclose(
+            *arrays([found, expected]), rtol=1e-4, atol=1e-5
+        )
+
+
+def test_starts_of_other_lengths():
+    model = MORE["GPT, padded"][0]()
+    start = whole(lambda ids: model.start_decoding(ids, 2).hypothesis.keys[0])
+    for length in (8, 7):
+        ids = torch.from_numpy(np.tile(IDS, 2)[:, :length])
+        with torch.no_grad():
+            expected = model.start_decoding(ids, 2).hypothesis.keys[0]
+            np.testing.assert_allclose(
+                *arrays([start(ids), expected]), rtol=1e-4, atol=1e-5
+            )
+
+
+@pytest.mark.parametrize("reduce", [reduce_max, reduce_min])
+def test_equal_extrema_share_the_gradient(reduce):
+    x = torch.tensor([[1.0, 1.0, 0.0, 0.0]])
+    gradients = []
+    for function in (reduce, whole(reduce)):
+        leaf = x.clone().requires_grad_()
+        function(leaf, -1).sum().backward()
+        gradients.append(leaf.grad)
+    np.testing.assert_array_equal(*arrays(gradients))
+    assert gradients[0].max() == 0.5
 
 
 # Without those that others contain, or that are attention with a position.
