@@ -9,6 +9,13 @@ from keras_attn.ops.visibility import implicit_mask, make_visibility
 
 # The arguments of a call that are masks.
 MASKS = "query_mask", "value_mask", "key_mask", "attention_mask"
+# Those that are tensors.
+TENSORS = (
+    *("query", "value", "key"),
+    *MASKS,
+    *("query_positions", "key_positions"),
+    *("query_segment_ids", "key_segment_ids"),
+)
 
 
 def read_inputs(

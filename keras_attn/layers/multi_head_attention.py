@@ -9,6 +9,7 @@ from keras_attn.backend import apply_dense, apply_fused_qkv, fused_qkv
 from keras_attn.layers.attention_axes import AttentionAxes
 from keras_attn.layers.attention_inputs import (
     MASKS,
+    TENSORS,
     bool_masks,
     clean,
     read_inputs,
@@ -120,19 +121,7 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
         ((2, 5, 16), (2, 4, 5, 5))
     """
 
-    _tensors = (
-        "query",
-        "value",
-        "key",
-        "query_mask",
-        "value_mask",
-        "key_mask",
-        "attention_mask",
-        "query_positions",
-        "key_positions",
-        "query_segment_ids",
-        "key_segment_ids",
-    )
+    _tensors = TENSORS
     _flags = "return_attention_scores", "use_causal_mask"
 
     def __init__(

@@ -5,7 +5,12 @@ from keras import ops
 
 from keras_attn import checks
 from keras_attn.layers.attention_axes import AttentionAxes
-from keras_attn.layers.attention_inputs import MASKS, bool_masks, read_inputs
+from keras_attn.layers.attention_inputs import (
+    MASKS,
+    TENSORS,
+    bool_masks,
+    read_inputs,
+)
 from keras_attn.layers.dropout import Dropout
 from keras_attn.layers.dropout_seed import DropoutSeeds
 from keras_attn.layers.predicted_center import PredictedCenter
@@ -148,19 +153,7 @@ class ScoredAttention(QuantizedParts, Rematerialized):
         [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]
     """
 
-    _tensors = (
-        "query",
-        "value",
-        "key",
-        "query_mask",
-        "value_mask",
-        "key_mask",
-        "attention_mask",
-        "query_positions",
-        "key_positions",
-        "query_segment_ids",
-        "key_segment_ids",
-    )
+    _tensors = TENSORS
     _flags = (
         "return_attention_scores",
         "return_log_probability",

@@ -3,7 +3,7 @@
 A call is
 
 - `clear` if it raises an error of the documented types, from the package's own
-  code, that names the changed argument in backquotes and ends with what was
+  code, that names the changed argument in backquotes and says what was
   received;
 - `accepted` if it returns, and the value is one that the registry allows, with
   a reason;
