@@ -11,6 +11,7 @@ from keras_attn.training.perplexity import Perplexity
 from keras_attn.training.sequence_crossentropy import SequenceCrossentropy
 from keras_attn.training.token_accuracy import TokenAccuracy
 from keras_attn.training.training_backup import TrainingBackup
+from keras_attn.training.training_progress import TrainingProgress
 from keras_attn.training.warmup_schedule import WarmupSchedule
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "SequenceCrossentropy",
     "TokenAccuracy",
     "TrainingBackup",
+    "TrainingProgress",
     "WarmupSchedule",
     "enable_lora",
     "freeze",

@@ -1,6 +1,8 @@
 """Backups that resume an interrupted `fit`."""
 
+import contextlib
 import os
+import signal
 import warnings
 
 import keras
@@ -68,6 +70,8 @@ class TrainingBackup(keras.callbacks.Callback):
 
     as `CheckpointAverage` does. Keras's `EarlyStopping`, `ReduceLROnPlateau`
     and `ModelCheckpoint` are supported.
+
+    Within `interruptible()`, Ctrl-C writes a checkpoint before it stops `fit`.
 
     Args:
         directory: str or path. Folder of the checkpoints; created if missing.
@@ -145,7 +149,43 @@ class TrainingBackup(keras.callbacks.Callback):
             self.remove()
             self._folder.open()
         self._found = self._newest()
-        self._skipping = False
+        self._skipping = self._interrupted = False
+
+    @contextlib.contextmanager
+    def interruptible(self):
+        """Returns a context manager in which Ctrl-C saves a checkpoint.
+
+        The running batch, or validation, ends; a checkpoint is written, and
+        `fit` raises KeyboardInterrupt. A second Ctrl-C raises it immediately.
+        The context must be entered in the main thread.
+
+        Examples:
+            >>> import tempfile
+            >>> backup = TrainingBackup(tempfile.mkdtemp())
+            >>> model = keras.Sequential(
+            ...     [keras.Input((3,)), keras.layers.Dense(1)]
+            ... )
+            >>> model.compile("sgd", "mse")
+            >>> x, y = keras.ops.ones((8, 3)), keras.ops.ones((8, 1))
+            >>> with backup.interruptible():
+            ...     history = model.fit(x, y, callbacks=[backup], verbose=0)
+        """
+
+        def interrupt(number, frame):
+            if self._interrupted:
+                raise KeyboardInterrupt
+            self._interrupted = True
+
+        self._interrupted = False
+        # Keras calls the hooks of safe callbacks in another thread, where an
+        # exception would not end `fit` (as of Keras 3.15.1).
+        async_safe, self.async_safe = self.async_safe, False
+        before = signal.signal(signal.SIGINT, interrupt)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+            self.async_safe, self._interrupted = async_safe, False
 
     @property
     def directory(self):
@@ -244,10 +284,15 @@ class TrainingBackup(keras.callbacks.Callback):
             self._group.on_train_batch_begin(batch, logs)
 
     def on_train_batch_end(self, batch, logs=None):
-        """Writes a checkpoint every `save_freq` batches."""
+        """Writes a checkpoint every `save_freq` batches, and on Ctrl-C."""
         if batch < self._passed:
+            if self._interrupted:
+                raise KeyboardInterrupt  # The checkpoint exists already.
             return
         self._group.on_train_batch_end(batch, logs)
+        if self._interrupted and not self._fitted.stop_training:
+            self._save(self._epoch, batch + 1, logs)
+            raise KeyboardInterrupt
         if self.save_freq == "epoch":
             return
         self._unsaved += batch + 1 - self._passed
@@ -270,9 +315,12 @@ class TrainingBackup(keras.callbacks.Callback):
         if (
             self.save_freq == "epoch"
             or stopped
+            or self._interrupted
             or epoch + 1 >= self.params["epochs"]
         ):
             self._save(epoch + 1, 0, {}, stopped)
+        if self._interrupted:
+            raise KeyboardInterrupt
 
     def on_train_end(self, logs=None):
         """Resets what was changed in the model besides its training."""

@@ -331,6 +331,44 @@ def _plot_beam(folder):
     )
 
 
+def _plot_training(folder):
+    curve = Kind(
+        [2.0, 1.5, 1.2],
+        {
+            "none": None,
+            "number": 2.0,
+            "empty": [],
+            "text": "abc",
+            "texts": ["a", "b", "c"],
+            "rows": [[1.0], [2.0], [3.0]],
+            "nones": [None] * 3,
+            "dict": {"a": 1.0},
+            "object": object(),
+        },
+    )
+    yield Call(
+        "explain.plot_training",
+        explain.plot_training,
+        kinds(
+            losses=curve,
+            validation=Kind(
+                [(1, 2.0), (3, 1.4)],
+                {
+                    "none": None,
+                    "number": 2.0,
+                    "numbers": [1, 2],
+                    "triples": [(1, 2.0, 3.0)],
+                    "texts": [("a", "b")],
+                    "nones": [(None, None)],
+                    "object": object(),
+                },
+            ),
+            learning_rates=Kind([0.1, 0.2, 0.3], curve.wrong).optional(),
+            ylabel=title("loss"),
+        ),
+    )
+
+
 def _rollout(folder):
     yield Call(
         "explain.rollout",
@@ -362,6 +400,7 @@ CALLS = {
     "padding_attention": _measure("padding_attention"),
     "plot_attention": _plot,
     "plot_beam": _plot_beam,
+    "plot_training": _plot_training,
     "rise": _rise,
     "rollout": _rollout,
     "view_attention": _view_function,

@@ -1,5 +1,7 @@
 """Malformed calls of training."""
 
+import io
+
 import keras
 import numpy as np
 
@@ -276,6 +278,18 @@ def _backup(folder):
     )
 
 
+def _progress(folder):
+    yield Call(
+        "training.TrainingProgress",
+        training.TrainingProgress,
+        kinds(
+            minutes=positive(1.0).optional(),
+            tokens_per_epoch=count(1000).optional(),
+            file=instance(io.StringIO()).without("own_type").optional(),
+        ),
+    )
+
+
 CALLS = {
     "CheckpointAverage": _average,
     "LayerwiseLearningRates": _rates,
@@ -283,6 +297,7 @@ CALLS = {
     "SequenceCrossentropy": _loss,
     "TokenAccuracy": _metric("TokenAccuracy"),
     "TrainingBackup": _backup,
+    "TrainingProgress": _progress,
     "WarmupSchedule": _warmup,
     "enable_lora": _lora,
     "freeze": _freezing("freeze"),
