@@ -25,7 +25,7 @@ from keras_attn.training.weight_average import (
 )
 
 # What `get_state` returns.
-_STATE = {"steps", "kept", "seen", "epoch_start"}
+_STATE = {"steps", "kept", "seen", "epoch_start", "best", "best_loss"}
 
 
 class CheckpointAverage(keras.callbacks.Callback):
@@ -39,6 +39,12 @@ class CheckpointAverage(keras.callbacks.Callback):
     ones. Floating-point weights are averaged, including the statistics of
     normalization layers. Integers, random seeds and the optimizer are not
     changed.
+
+    With `validate=True`, `fit` evaluates its validation data with the average
+    of the checkpoints so far, so that `val_loss` is that of the result. The
+    model then gets the average with the lowest `val_loss`, from the start of
+    the training on. Add Keras's `EarlyStopping(patience=...)` to stop when it
+    no longer improves; `restore_best_weights` is not needed.
 
     With a `directory`, the checkpoints are `step-<number>.weights.h5` files
     there, written atomically. Only those of the running `fit` are averaged and,
@@ -55,11 +61,13 @@ class CheckpointAverage(keras.callbacks.Callback):
             checkpoint is taken at the end of that execution.
         directory: str or path. Folder of the checkpoints; created if missing.
             Default None: in memory.
+        validate: bool. Whether validation uses the average, and the best one is
+            kept. Only for checkpoints in memory. Default False.
 
     Raises:
         ValueError: `num_checkpoints` is not a positive integer; `save_freq` is
-            neither "epoch" nor a positive integer; by `fit`: `directory` is not
-            writable.
+            neither "epoch" nor a positive integer; `validate` with a
+            `directory`; by `fit`: `directory` is not writable.
 
     Examples:
         >>> import numpy as np
@@ -75,7 +83,13 @@ class CheckpointAverage(keras.callbacks.Callback):
         >>> average.restore()  # the weights after step 6
     """
 
-    def __init__(self, num_checkpoints=5, save_freq="epoch", directory=None):
+    def __init__(
+        self,
+        num_checkpoints=5,
+        save_freq="epoch",
+        directory=None,
+        validate=False,
+    ):
         super().__init__()
         self.num_checkpoints = checks.positive_int(
             "num_checkpoints", num_checkpoints
@@ -85,12 +99,25 @@ class CheckpointAverage(keras.callbacks.Callback):
         if directory is not None:
             directory = checks.path("directory", directory)
         self.directory = directory
+        self.validate = checks.boolean("validate", validate)
+        if validate and directory is not None:
+            raise ValueError(
+                "`validate` needs checkpoints in memory. Received: "
+                f"validate=True, directory={checks.shown(directory)}"
+            )
         # Keras need not wait for each batch: with "epoch" the batch hook does
         # nothing. (Not documented as of Keras 3.15.1.)
         self.async_safe = save_freq == "epoch"
         self._kept = collections.deque()
         self._trained = None
         self._seen = self._epoch_start = 0
+        self._best, self._best_loss = None, math.inf
+        self._validated = None
+
+    @property
+    def best_loss(self):
+        """Float: the lowest `val_loss` of an average, with `validate`."""
+        return self._best_loss
 
     @property
     def steps(self):
@@ -108,6 +135,7 @@ class CheckpointAverage(keras.callbacks.Callback):
         """Clears the checkpoints of an earlier `fit` (no file is removed)."""
         self._kept.clear()
         self._trained = None
+        self._best, self._best_loss = None, math.inf
         self._seen = self._now()
         if self.directory is not None:
             writable_folder("directory", self.directory)
@@ -132,10 +160,32 @@ class CheckpointAverage(keras.callbacks.Callback):
             self._take()
 
     def on_epoch_end(self, epoch, logs=None):
-        """Takes a checkpoint if `save_freq` is "epoch"."""
+        """Takes a checkpoint if `save_freq` is "epoch"; compares averages."""
         if self.save_freq == "epoch":
             self._seen = self._now()
             self._take()
+        loss = (logs or {}).get("val_loss")
+        if self._validated is not None and loss is not None:
+            if float(loss) < self._best_loss:
+                self._best, self._best_loss = self._validated, float(loss)
+        self._validated = None
+
+    def on_test_begin(self, logs=None):
+        """Sets the model to the average, with `validate`."""
+        if not self.validate:
+            return
+        if self.save_freq == "epoch" or not self._kept:
+            self._seen = self._now()
+            self._take()
+        model = self.model
+        self._trained = copies(averaged_weights(model))
+        self._set_to_average(model)
+        self._validated = copies(averaged_weights(model))
+
+    def on_test_end(self, logs=None):
+        """Sets the model back to the trained weights, with `validate`."""
+        if self.validate:
+            self.restore()
 
     def get_state(self):
         """Returns the current checkpoints and the position in the training.
@@ -152,6 +202,8 @@ class CheckpointAverage(keras.callbacks.Callback):
             ],
             "seen": self._seen,
             "epoch_start": self._epoch_start,
+            "best": self._best,
+            "best_loss": self._best_loss,
         }
 
     def set_state(self, state):
@@ -171,6 +223,8 @@ class CheckpointAverage(keras.callbacks.Callback):
         self._kept = collections.deque(zip(state["steps"], kept, strict=True))
         self._seen = state["seen"]
         self._epoch_start = state["epoch_start"]
+        self._best = state["best"]
+        self._best_loss = state["best_loss"]
 
     def on_train_end(self, logs=None):
         """Sets the model to the average."""
@@ -185,7 +239,9 @@ class CheckpointAverage(keras.callbacks.Callback):
             )
 
     def apply(self, model=None):
-        """Sets `model` to the average of the current checkpoints.
+        """Sets `model` to the average of the checkpoints.
+
+        With `validate`, to the best average of the training.
 
         Args:
             model: the trained model, or one with the same weights. Default: the
@@ -201,11 +257,12 @@ class CheckpointAverage(keras.callbacks.Callback):
         model = self.model if model is None else model
         if self._trained is None:
             self._trained = copies(averaged_weights(model))
-        if self.directory is not None:
+        if self._best is not None:
+            set_to_mean(averaged_weights(model), [self._best])
+        elif self.directory is not None:
             set_to_mean_of_files(model, self.paths)
         else:
-            arrays = [kept for _, kept in self._kept]
-            set_to_mean(averaged_weights(model), arrays)
+            self._set_to_average(model)
 
     def restore(self, model=None):
         """Sets `model` back to the weights it had before `apply`.
@@ -264,6 +321,10 @@ class CheckpointAverage(keras.callbacks.Callback):
                 "Received: paths=[]"
             )
         set_to_mean_of_files(model, paths)
+
+    def _set_to_average(self, model):
+        arrays = [kept for _, kept in self._kept]
+        set_to_mean(averaged_weights(model), arrays)
 
     def _now(self):
         """Returns the number of optimizer updates so far."""

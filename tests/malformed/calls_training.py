@@ -225,6 +225,7 @@ def _average(folder):
             num_checkpoints=count(2),
             save_freq=count("epoch"),
             directory=path(folder / "average").optional(),
+            validate=flag(False),
         ),
     )
     saved = str(folder / "one.weights.h5")

@@ -368,3 +368,97 @@ def test_invalid_states_and_directories_raise():
     for directory in (1, b"x", ["a"], ""):
         with pytest.raises(ValueError, match="`directory` must be a path"):
             CheckpointAverage(directory=directory)
+
+
+class Losses(keras.callbacks.Callback):
+    """Records the weights and the validation loss of each epoch."""
+
+    def on_train_begin(self, logs=None):
+        self.weights, self.losses = [], []
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.weights.append(floats(self.model))
+        self.losses.append(logs["val_loss"])
+
+
+def with_weights(weights):
+    model = make_model()
+    variables = [
+        v
+        for v in model.weights
+        if "float" in keras.backend.standardize_dtype(v.dtype)
+    ]
+    for variable, value in zip(variables, weights, strict=True):
+        variable.assign(value)
+    return model
+
+
+def mean_of(steps):
+    arrays = [manual_loop(4)[step] for step in steps]
+    return [np.mean(values, axis=0) for values in zip(*arrays, strict=True)]
+
+
+def validated_fit(average, labels):
+    model = make_model()
+    losses = Losses()
+    model.fit(
+        X,
+        Y,
+        batch_size=BATCH,
+        epochs=4,
+        shuffle=False,
+        validation_data=(X, labels),
+        callbacks=[average, losses],
+        verbose=0,
+    )
+    return model, losses
+
+
+@pytest.mark.parametrize("save_freq", ["epoch", 2])
+def test_validation_uses_the_average_and_keeps_the_best(save_freq):
+    if save_freq == "epoch":
+        ends = [[5], [5, 10], [10, 15], [15, 20]]
+    else:
+        ends = [[2, 4], [8, 10], [12, 14], [18, 20]]
+    means = [mean_of(steps) for steps in ends]
+    best = 1
+    # The average after the second epoch has a loss of zero.
+    labels = with_weights(means[best]).predict(X, verbose=0)
+    average = CheckpointAverage(2, save_freq=save_freq, validate=True)
+    model, losses = validated_fit(average, labels)
+    expected = [
+        with_weights(mean).evaluate(X, labels, verbose=0) for mean in means
+    ]
+    np.testing.assert_allclose(losses.losses, expected, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(average.best_loss, 0.0, atol=1e-6)
+    for found, mean in zip(floats(model), means[best], strict=True):
+        np.testing.assert_allclose(found, mean, rtol=1e-4, atol=1e-6)
+    # Between the validations the training goes on from its own weights.
+    path = manual_loop(4)
+    for weights, step in zip(losses.weights, (5, 10, 15, 20), strict=True):
+        for found, value in zip(weights, path[step], strict=True):
+            np.testing.assert_allclose(found, value, rtol=1e-4, atol=1e-6)
+    average.restore()
+    for found, value in zip(floats(model), path[20], strict=True):
+        np.testing.assert_allclose(found, value, rtol=1e-4, atol=1e-6)
+
+
+def test_best_average_is_part_of_the_state():
+    whole = CheckpointAverage(2, validate=True)
+    model, _ = validated_fit(whole, Y)
+    state = whole.get_state()
+    other = CheckpointAverage(2, validate=True)
+    other.set_model(make_model())
+    other.on_train_begin()
+    other.set_state(state)
+    assert other.best_loss == whole.best_loss
+    other.apply()
+    for found, value in zip(floats(other.model), floats(model), strict=True):
+        np.testing.assert_allclose(found, value)
+
+
+def test_validate_needs_checkpoints_in_memory(tmp_path):
+    with pytest.raises(ValueError, match="`validate` needs"):
+        CheckpointAverage(directory=tmp_path, validate=True)
+    with pytest.raises(ValueError, match="`validate` must be"):
+        CheckpointAverage(validate=1)
