@@ -26,7 +26,7 @@ LAYERS = {
 }
 
 # Independent packages import layer 0 only, and no other package imports them.
-INDEPENDENT = {"text"}
+INDEPENDENT = {"datasets", "text"}
 
 # Third-party packages, and the packages that may import them (None: all). A
 # package of an extra is imported inside functions, so that the rest works
@@ -40,10 +40,18 @@ THIRD_PARTY = {
     "tensorflow_text": {"text"},
     "torch": {"backend"},
     "matplotlib": {"explain"},
+    "PIL": {"datasets"},
     "safetensors": {"pretrained"},
     "sentencepiece": {"text"},
+    "sklearn": {"datasets"},
 }
-INSIDE_FUNCTIONS = {"matplotlib", "safetensors", "sentencepiece"}
+INSIDE_FUNCTIONS = {
+    "PIL",
+    "matplotlib",
+    "safetensors",
+    "sentencepiece",
+    "sklearn",
+}
 ASKS_BACKEND = {"backend", "text"}
 
 

@@ -1,0 +1,178 @@
+"""Facts, the sentences that state them, and questions about them.
+
+A fact is data from which sentences are written. So what a text states, and what
+it does not, is known without parsing it.
+"""
+
+import functools
+from typing import NamedTuple
+
+from keras_attn.datasets.phrase_grammar.held_out import is_held_out
+from keras_attn.datasets.phrase_grammar.lexicon import NOUNS, VERBS
+from keras_attn.datasets.phrase_grammar.noun_phrases import noun_phrase
+
+
+class Entity(NamedTuple):
+    """A person or thing, as a text refers to it; the adjective may be None."""
+
+    determiner: str
+    adjective: str
+    noun: str
+    is_plural: bool = False
+
+    @property
+    def words(self):
+        """List of str."""
+        return list(_entity_words(self))
+
+    @property
+    def is_human(self):
+        """Whether questions ask "who"."""
+        return NOUNS[self.noun].kind == "human"
+
+
+class Fact(NamedTuple):
+    """What one sentence states.
+
+    The verb is "be", with a predicate (an adjective) or a place, or a verb with
+    an object and perhaps a place. A place is a tuple (preposition, `Entity`).
+    """
+
+    subject: Entity
+    verb: str
+    object: Entity = None
+    predicate: str = None
+    place: tuple = None
+
+    @property
+    def is_held_out(self):
+        """Whether an adjective describes a noun only in test sentences."""
+        entities = [self.subject, self.object, self.place and self.place[1]]
+        pairs = [(one.noun, one.adjective) for one in entities if one]
+        pairs.append((self.subject.noun, self.predicate))
+        return any(
+            adjective is not None and is_held_out(noun, adjective)
+            for noun, adjective in pairs
+        )
+
+
+@functools.cache
+def _entity_words(entity):
+    determiner, adjective, noun, is_plural = entity
+    phrase = noun_phrase(determiner, noun, adjective, is_plural)
+    return tuple(phrase.english.split())
+
+
+def sentence(fact):
+    """Returns the words of a fact, and a dict from role to (start, stop).
+
+    The roles are "subject", "object" and "place".
+    """
+    words = fact.subject.words
+    spans = {"subject": (0, len(words))}
+    words += [_be(fact.subject)] if fact.verb == "be" else _past(fact.verb)
+    if fact.predicate:
+        words.append(fact.predicate)
+    for role, part in (
+        ("object", fact.object and fact.object.words),
+        ("place", fact.place and _place_words(fact.place)),
+    ):
+        if part:
+            spans[role] = len(words), len(words) + len(part)
+            words += part
+    return words, spans
+
+
+def roles(fact):
+    """Returns the roles that a question can ask for.
+
+    The place too if the fact has none: then there is no answer.
+    """
+    if fact.verb != "be":
+        return "subject", "object", "place"
+    return ("subject",) if fact.predicate else ("subject", "place")
+
+
+def question(fact, role):
+    """Returns the words of a question about a role of a fact."""
+    subject, known = fact.subject, fact.object
+    if fact.verb == "be":
+        if fact.predicate:
+            name = subject._replace(determiner=None, adjective=None)
+            return ["which", *name.words, _be(subject), fact.predicate]
+        if role == "place":
+            return ["where", _be(subject), *subject.words]
+        asked = "who" if subject.is_human else "what"
+        return [asked, "is", *_place_words(fact.place)]
+    if role == "subject":
+        return ["who", *_past(fact.verb), *known.words]
+    did = ["did", *subject.words, fact.verb, *_particle(fact.verb)]
+    if role == "place":
+        return ["where", *did, *known.words]
+    return ["who" if known.is_human else "what", *did]
+
+
+def answering_facts(facts, fact, role):
+    """Returns the indices of the facts that may answer `question(fact, role)`.
+
+    Entities may be the same if they have the same noun and no two different
+    adjectives: "the box" may be "the red box".
+    """
+    return [
+        index
+        for index, other in enumerate(facts)
+        if _may_answer(other, fact, role)
+    ]
+
+
+def may_be_same(one, other):
+    """Whether two entities, or None, may be the same."""
+    if one is None or other is None or one.noun != other.noun:
+        return False
+    return one.adjective == other.adjective or None in (
+        one.adjective,
+        other.adjective,
+    )
+
+
+def _may_answer(other, fact, role):
+    if fact.predicate:
+        return (
+            other.predicate == fact.predicate
+            and other.subject.noun == fact.subject.noun
+        )
+    if fact.verb == "be" and role == "place":
+        return bool(other.place) and any(
+            may_be_same(one, fact.subject)
+            for one in (other.subject, other.object)
+        )
+    if fact.verb == "be":
+        return bool(other.place) and (
+            other.place[0] == fact.place[0]
+            and may_be_same(other.place[1], fact.place[1])
+        )
+    if other.verb != fact.verb:
+        return False
+    # The place is not in the question, and neither is what it asks for.
+    return (
+        (role == "subject" or may_be_same(other.subject, fact.subject))
+        and (role == "object" or may_be_same(other.object, fact.object))
+        and (role != "place" or other.place is not None)
+    )
+
+
+def _be(subject):
+    return "are" if subject.is_plural else "is"
+
+
+def _past(verb):
+    return [VERBS[verb].past, *_particle(verb)]
+
+
+def _particle(verb):
+    return VERBS[verb].particle.split()
+
+
+def _place_words(place):
+    preposition, entity = place
+    return [*preposition.split(), *entity.words]

@@ -1,0 +1,47 @@
+"""Pictures in files, all resized to one size."""
+
+import numpy as np
+
+
+def pillow():
+    """Returns the module `PIL.Image`.
+
+    Raises:
+        ImportError: Pillow is not installed.
+    """
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise ImportError(
+            "Reading image files needs Pillow, which is not installed: "
+            'pip install "keras-attn[examples]"'
+        ) from error
+    return Image
+
+
+def read_picture(file, height, width=None):
+    """Reads a picture.
+
+    Args:
+        file: path, or a binary file.
+        height: int. Its height, in pixels.
+        width: int. Its width. Default None: keeps the aspect ratio.
+
+    Returns:
+        uint8 (height, width, 3).
+
+    Raises:
+        ValueError: the file is missing, or no picture.
+    """
+    Image = pillow()
+    try:
+        with Image.open(file) as picture:
+            if width is None:
+                width = max(1, round(picture.width * height / picture.height))
+            picture = picture.convert("RGB")
+            # The mean of the pixels, which keeps small shapes visible.
+            picture = picture.resize((width, height), Image.Resampling.BOX)
+            return np.asarray(picture, "uint8")
+    # Pillow raises SyntaxError for some corrupt files.
+    except (OSError, SyntaxError, Image.DecompressionBombError) as error:
+        raise ValueError(str(error)) from error

@@ -1,0 +1,1 @@
+"""The words of the spelling data, and a model of spelling errors."""
