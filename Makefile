@@ -26,7 +26,7 @@ PYTHON ?= python3.11 python3.12 python3.13 python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 STAMP := $(VENV)/made
-EXTRAS := docs,explain,jax,mutants,pretrained,tensorflow,test,text,torch,tutorials
+EXTRAS := docs,examples,jax,mutants,tensorflow,test,torch
 
 # make itself exports variables set on its command line: DATA, MINUTES, ...
 export KERAS_BACKEND
@@ -55,7 +55,7 @@ help: ## Show this help
 		$(MAKEFILE_LIST)
 
 translate: $(STAMP) ## Train a Transformer, translate, score and plot
-	$(RUN) tutorials/translate.py
+	$(RUN) examples/translate.py train --preset tiny --minutes 3.7
 
 test: export XLA_FLAGS ?= $(QUICK_TO_COMPILE)
 test: lint ## Lint and run all tests on each backend

@@ -88,19 +88,17 @@ def load_splits(arguments):
     """Returns the pairs of each split, by name."""
     from keras_attn import datasets
 
+    sizes = QUICK if arguments.quick else SYNTHETIC
     if arguments.data:
         pairs = read_pairs(arguments.data, arguments.strict)
         # A source can have several translations. All of them are in one split.
         splits = datasets.split_by_hash(pairs, key=lambda pair: pair.source)
-        splits = dict(zip(SYNTHETIC, splits, strict=True))
+        splits = dict(zip(sizes, splits, strict=True))
     else:
         make = datasets.make_translation_pairs
-        splits = {
-            split: make(n, seed=arguments.seed, split=split)
-            for split, n in SYNTHETIC.items()
-        }
+        splits = {s: make(n, seed=1, split=s) for s, n in sizes.items()}
     if arguments.quick:
-        splits = {name: splits[name][:n] for name, n in QUICK.items()}
+        splits = {name: splits[name][:n] for name, n in sizes.items()}
     for name, pairs in splits.items():
         print(
             f"{len(pairs):,} {name} pairs", end="\n" if name == "test" else ", "

@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 import tomllib
 
 import pytest
@@ -79,6 +80,8 @@ def _wrong_install(words):
 
 
 def _wrong_python(words):
+    if words[0].startswith("examples/"):
+        return _wrong_program(words)
     if words[0] == "-m":
         ours = ROOT.joinpath(*words[1].split("."))
         known = words[1] in MODULES or (
@@ -91,6 +94,24 @@ def _wrong_python(words):
             return None
     missing = [word for word in words if not (ROOT / word).exists()]
     return f"no file {missing[0]}" if missing else None
+
+
+def _wrong_program(words):
+    """Checks the subcommand and the options of an example program."""
+    if not (ROOT / words[0]).is_file():
+        return f"no file {words[0]}"
+    result = subprocess.run(
+        [sys.executable, *words[:2], "--help"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    if result.returncode:
+        return result.stderr.strip()
+    options = [word for word in words if word.startswith("--")]
+    known = set(re.findall(r"--[a-z-]+", result.stdout))
+    unknown = sorted(set(options) - known)
+    return f"no option {unknown[0]}" if unknown else None
 
 
 def skip_without_make(command):
@@ -118,6 +139,9 @@ def test_the_main_commands_are_documented(command):
         ("pip install '.[tea]'", "no extra tea"),
         ("pip install 'keras-attn[jax,tea]'", "no extra tea"),
         ("pip install -c tea.txt '.[jax]'", "no file tea.txt"),
+        ("python examples/tea.py train", "no file examples/tea.py"),
+        ("python examples/translate.py tea", "invalid choice"),
+        ("python examples/translate.py train --tea 3", "no option --tea"),
         ("pip install keras", "not installed"),
         ("pip freeze", "only `pip install`"),
         ("python tutorials/tea.py", "no file tutorials/tea.py"),

@@ -71,13 +71,16 @@ class BadLine(NamedTuple):
         ...     path, on_bad_lines=bad_lines.append)
         >>> len(pairs), bad_lines[0].line
         (1, 2)
-        >>> bad_lines[0].reason
-        "expected `source<tab>target`, received 'Stop.'"
+        >>> print(bad_lines[0])  # doctest: +ELLIPSIS
+        ...pairs.tsv, line 2: expected `source<tab>target`, received 'Stop.'
     """
 
     path: str
     line: int
     reason: str
+
+    def __str__(self):
+        return f"{self.path}, line {self.line}: {self.reason}"
 
 
 class TextFile:

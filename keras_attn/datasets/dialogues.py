@@ -64,7 +64,7 @@ def make_dialogues(n, *, seed=0, split="train"):
     values, such as those of birthdays, of phone numbers, and of what is
     corrected ("not 7 pm but 8 pm").
 
-    Texts have 1 to 30 words, with capitals and punctuation or without, from
+    Texts have 1 to 32 words, with capitals and punctuation or without, from
     about 650 different words and many numbers. Billions of them are distinct.
 
     Test turns have a held-out value (8 % of the values of each slot) or one of
@@ -83,17 +83,15 @@ def make_dialogues(n, *, seed=0, split="train"):
         ValueError: an argument is invalid.
 
     Examples:
-        >>> turns = keras_attn.datasets.make_dialogues(5)
-        >>> turns[1].text
-        'First name Simon, last name Andersson.'
-        >>> turns[4].text
-        'Hey, we would like to come at 2pm next Thursday. This is Carlos Hassan'
-        >>> for name, value, start in turns[4].slots:
+        >>> turns = keras_attn.datasets.make_dialogues(9)
+        >>> turns[5].text
+        "we're 5 adults and 3 kids, and we would like to come at 12 o'clock"
+        >>> for name, value, start in turns[5].slots:
         ...     print(name, "|", value, "|", start)
-        time | 2pm | 30
-        date | next Thursday | 34
-        first_name | Carlos | 57
-        last_name | Hassan | 64
+        people | 5 adults and 3 kids | 6
+        time | 12 o'clock | 56
+        >>> turns[8].text, turns[8].requested, turns[8].slots
+        ('6', ('people',), (Slot(name='people', value='6', start=0),))
     """
     sampling.check_arguments(n, seed, split)
     return sampling.take_distinct(n, _candidates(seed, split))

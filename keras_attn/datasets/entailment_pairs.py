@@ -35,9 +35,9 @@ def make_entailment_pairs(n, *, seed=0, split="train"):
     """Makes pairs of sentences, the first of which may entail the second.
 
     For classification of sentence pairs. In half of the pairs, the hypothesis
-    omits adjectives or the place of the premise, and so follows from it. In the
-    others, one part of the premise is replaced by another one, or an adjective
-    is added; such a hypothesis does not follow.
+    omits adjectives or the location of the premise, and so follows from it. In
+    the others, one part of the premise is replaced by another one, or an
+    adjective is added; such a hypothesis does not follow.
 
     Sentences have 4 to 11 words, in lower case, without punctuation, from about
     280 different words. Millions of pairs are distinct.
@@ -110,8 +110,8 @@ def _generalizations(fact):
                 )
                 for other in found
             ]
-    if fact.place and fact.verb != "be":
-        found += [other._replace(place=None) for other in found]
+    if fact.location and fact.verb != "be":
+        found += [other._replace(location=None) for other in found]
     return [other for other in dict.fromkeys(found) if other != fact]
 
 
@@ -120,18 +120,18 @@ def _may_entail(premise, other):
 
     Those that differ in determiner or number only are neither true nor false.
     """
-    place, other_place = premise.place, other.place
+    location, other_location = premise.location, other.location
     return (
         premise.verb == other.verb
         and premise.predicate == other.predicate
         and _includes(premise.subject, other.subject)
         and _includes(premise.object, other.object)
         and (
-            other_place is None
+            other_location is None
             or (
-                place is not None
-                and place[0] == other_place[0]
-                and _includes(place[1], other_place[1])
+                location is not None
+                and location[0] == other_location[0]
+                and _includes(location[1], other_location[1])
             )
         )
     )

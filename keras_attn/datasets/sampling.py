@@ -18,7 +18,7 @@ def check_arguments(n, seed, split, splits=SPLITS):
 
 
 def named_random(seed, name):
-    """Returns a `StableRandom` with a stream of its own per name."""
+    """Returns a `StableRandom`, one independent stream per name."""
     return StableRandom(seed, zlib.crc32(name.encode()))
 
 

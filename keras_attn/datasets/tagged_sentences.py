@@ -21,8 +21,8 @@ def make_tagged_sentences(n, *, seed=0, split="train", tags="upos"):
     Universal Dependencies (https://universaldependencies.org/u/pos) that the
     grammar needs. Most words have one tag; "open", "clean", "closed", "to",
     "as" and "next" have two, which depend on their neighbors. With
-    `tags="roles"`, the seven BIO tags mark the subject, the object and the
-    place of the sentence, such as "B-place I-place I-place" for "in the house".
+    `tags="roles"`, seven BIO tags mark the subject, the object and the location
+    of the sentence.
 
     Sentences have 3 to 15 words, in lower case, without punctuation. Millions
     of them are distinct. There are about 470 different words, 270 with roles.
@@ -58,9 +58,9 @@ def make_tagged_sentences(n, *, seed=0, split="train", tags="upos"):
         weak I-subject
         sister I-subject
         is O
-        in B-place
-        the I-place
-        house I-place
+        in B-location
+        the I-location
+        house I-location
     """
     sampling.check_arguments(n, seed, split)
     checks.choice("tags", tags, ("upos", "roles"))

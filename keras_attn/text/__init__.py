@@ -1,7 +1,8 @@
-"""Tokenizers and `tf.data` pipelines. Requires `keras-attn[text]`."""
+"""Tokenizers, `tf.data` pipelines, error rates. Requires `keras-attn[text]`."""
 
 from keras_attn.text.batch_report import BatchReport
 from keras_attn.text.byte_pair_tokenizer import BytePairTokenizer
+from keras_attn.text.error_rate import edit_distance, error_rate
 from keras_attn.text.mask_tokens import MaskedTokens, mask_tokens
 from keras_attn.text.permute_tokens import PermutedTokens, permute_tokens
 from keras_attn.text.sentence_pairs import SentencePair, sentence_pairs
@@ -19,6 +20,8 @@ __all__ = [
     "SentencePair",
     "SubwordTokenizer",
     "WordPieceTokenizer",
+    "edit_distance",
+    "error_rate",
     "mask_tokens",
     "permute_tokens",
     "sentence_pairs",

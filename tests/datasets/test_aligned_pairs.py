@@ -1,7 +1,6 @@
 """Word alignment, against a dictionary."""
 
 import collections
-import itertools
 
 import pytest
 
@@ -38,14 +37,9 @@ def test_number_of_phrases():
 
 
 def test_all_single_phrases():
-    counts = {}
-    for split, most in (("train", 2400), ("validation", 180), ("test", 330)):
-        with pytest.raises(ValueError, match=r"^`n` must be at most") as error:
-            make_aligned_pairs(most, split=split, max_phrases=1)
-        counts[split] = int(str(error.value).split(",")[0].split()[-1])
-    assert sum(counts.values()) == 2629
-    found = [
-        {pair.source for pair in make_aligned_pairs(n, split=s, max_phrases=1)}
-        for s, n in counts.items()
-    ]
-    assert not any(a & b for a, b in itertools.combinations(found, 2))
+    with pytest.raises(ValueError, match=r"^`n` must be at most") as error:
+        make_aligned_pairs(330, split="test", max_phrases=1)
+    most = int(str(error.value).split(",")[0].split()[-1])
+    pairs = make_aligned_pairs(most, seed=1, split="test", max_phrases=1)
+    # 10 % of those that exist.
+    assert 230 < len({pair.source for pair in pairs}) == most < 300

@@ -139,6 +139,7 @@ def test_invalid_sorting_arguments_raise():
 def test_models_learn_from_the_arrays():
     pairs = datasets.make_reversal_task(16, length=4, min_length=2)
     padding = np.zeros_like(pairs.source)
+    lookups = datasets.make_lookup_task(16)
     sizes = {"num_layers": 1, "num_heads": 1, "hidden_dim": 8}
     for model, inputs, labels in (
         (
@@ -150,6 +151,11 @@ def test_models_learn_from_the_arrays():
             GPT(14, intermediate_dim=8, max_sequence_length=10, **sizes),
             np.concatenate([pairs.source, pairs.target], axis=1),
             np.concatenate([padding, pairs.labels], axis=1),
+        ),
+        (
+            GPT(24, intermediate_dim=8, max_sequence_length=13, **sizes),
+            lookups.tokens,
+            lookups.labels,
         ),
     ):
         model.compile(keras.optimizers.Adam(0.01), SequenceCrossentropy())

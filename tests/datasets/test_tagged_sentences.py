@@ -29,7 +29,11 @@ def test_tags_written_by_hand(line):
 def test_test_sentences_have_unknown_words(tags):
     train, validation, test = (
         make_tagged_sentences(count, split=split, tags=tags)
-        for split, count in (("train", 3000), ("validation", 100), ("test", 500))
+        for split, count in (
+            ("train", 3000),
+            ("validation", 100),
+            ("test", 500),
+        )
     )
     seen = {word for sentence in train for word in sentence.words}
     assert all(not seen.issuperset(sentence.words) for sentence in test)
@@ -69,7 +73,7 @@ def test_the_translation_tells_the_tag(word, adjective, verb):
 
 def test_roles_are_around_the_verb():
     pasts = {verb.past: verb.particle.split() for verb in VERBS.values()}
-    places = {"in", "on", "under", "near"}
+    prepositions = {"in", "on", "under", "near"}
     for words, tags in make_tagged_sentences(2000, tags="roles"):
         spans = dict.fromkeys(tag[2:] for tag in tags if tag != "O")
         for role in spans:
@@ -83,12 +87,12 @@ def test_roles_are_around_the_verb():
         assert words[: len(spans["subject"])] == spans["subject"]
         if outside[0] in ("is", "are"):
             assert "object" not in spans
-            assert ("place" in spans) == (len(outside) == 1)
+            assert ("location" in spans) == (len(outside) == 1)
         else:
             assert outside[1:] == pasts[outside[0]]
             assert "object" in spans
-        if "place" in spans:
-            assert spans["place"][0] in places
-            assert words[-len(spans["place"]) :] == spans["place"]
+        if "location" in spans:
+            assert spans["location"][0] in prepositions
+            assert words[-len(spans["location"]) :] == spans["location"]
     with pytest.raises(ValueError, match="`tags` must be one of 'upos', 'rol"):
         make_tagged_sentences(1, tags="bio")

@@ -85,7 +85,9 @@ def test_determiners_and_adjectives_agree_with_nouns(pairs):
     seen = collections.Counter()
     for _, spanish in pairs:
         parts = ["", *spanish.split(), ""]
-        for before, noun, after in zip(parts, parts[1:], parts[2:], strict=False):
+        for before, noun, after in zip(
+            parts, parts[1:], parts[2:], strict=False
+        ):
             for table, word in ((DETERMINERS, before), (ADJECTIVES, after)):
                 if noun in NOUNS and word in table:
                     assert table[word] == NOUNS[noun], spanish

@@ -1,23 +1,31 @@
-"""Runs the programs of `examples` as subprocesses."""
+"""Runs the programs of `examples`."""
 
+import contextlib
+import io
 import os
 import pathlib
+import runpy
 import signal
 import subprocess
 import sys
 import time
+from typing import NamedTuple
+from unittest import mock
+
+import keras
 
 ROOT = pathlib.Path(__file__).parents[2]
 
 
-def command(program, *arguments):
-    """Returns the command that runs a program: `command("tag", "train")`."""
-    path = ROOT / "examples" / f"{program}.py"
-    return [sys.executable, str(path), *map(str, arguments)]
+class Done(NamedTuple):
+    """What a program printed."""
+
+    stdout: str
+    stderr: str
 
 
 def run(program, *arguments, stdin="", status=0):
-    """Runs a program to its end.
+    """Runs a program to its end, in this process, which has imported Keras.
 
     Args:
         program: str. Name of its file, without `.py`.
@@ -26,29 +34,51 @@ def run(program, *arguments, stdin="", status=0):
         status: int. The exit status that it must have.
 
     Returns:
-        `subprocess.CompletedProcess` with texts `stdout` and `stderr`.
+        `Done`. An error message that the program exits with is part of
+        `stderr`.
     """
-    done = subprocess.run(
-        command(program, *arguments),
-        input=stdin,
-        env=environment(),
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == status, done.stdout + done.stderr
-    return done
+    path = str(ROOT / "examples" / f"{program}.py")
+    out, err = io.StringIO(), io.StringIO()
+    # The names of layers are numbered as in a process of their own.
+    keras.backend.clear_session()
+    code = 0
+    with (
+        mock.patch.object(sys, "argv", [path, *map(str, arguments)]),
+        mock.patch.object(sys, "stdin", io.StringIO(stdin)),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        try:
+            runpy.run_path(path, run_name="__main__")
+        except SystemExit as leaving:
+            code = leaving.code or 0
+            if isinstance(code, str):  # As Python does.
+                err.write(f"{code}\n")
+                code = 1
+    assert code == status, out.getvalue() + err.getvalue()
+    return Done(out.getvalue(), err.getvalue())
 
 
-def kill_after_checkpoint(program, *arguments, signal=signal.SIGKILL):
-    """Starts a training and stops it after its first checkpoint.
+def stop_after_checkpoint(program, *arguments, how=signal.SIGKILL):
+    """Starts a training as a process, stops it after its first checkpoint.
+
+    Args:
+        program: str. Name of its file, without `.py`.
+        *arguments: its arguments, with `--out`.
+        how: signal.
 
     Returns:
         The exit status, and what the program printed.
     """
     folder = pathlib.Path(arguments[arguments.index("--out") + 1])
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     process = subprocess.Popen(
-        command(program, *arguments),
-        env=environment(),
+        [
+            sys.executable,
+            str(ROOT / "examples" / f"{program}.py"),
+            *map(str, arguments),
+        ],
+        env=os.environ | {"PYTHONPATH": path},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -58,11 +88,6 @@ def kill_after_checkpoint(program, *arguments, signal=signal.SIGKILL):
         assert process.poll() is None, process.stdout.read()
         assert time.monotonic() < end
         time.sleep(0.01)
-    process.send_signal(signal)
+    process.send_signal(how)
     output, _ = process.communicate(timeout=180)
     return process.returncode, output
-
-
-def environment():
-    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    return os.environ | {"PYTHONPATH": path}

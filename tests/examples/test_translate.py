@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from tests.examples.programs import kill_after_checkpoint, run
+from tests.examples.programs import run, stop_after_checkpoint
 
 pytestmark = pytest.mark.one_backend
 
@@ -38,10 +38,10 @@ def trained(tmp_path_factory):
 
 def test_training_writes_its_files_and_prints_the_next_command(trained):
     out, done = trained
-    results = json.loads((out / "results.json").read_text("utf-8"))
+    bleu = results(out)["bleu"]
     for name in ("model.keras", "training.png", "attention.png"):
         assert (out / name).stat().st_size > 1000
-    assert f"\nBLEU {results['bleu']:.2f}\n" in done.stdout
+    assert f"\nBLEU {bleu:.2f}\n" in done.stdout
     assert "400 train pairs" in done.stdout
     assert f"translate.py predict --out {out}" in done.stdout
     assert "tokens/s" in done.stderr  # the progress line
@@ -58,11 +58,14 @@ def test_prediction_from_a_file_and_from_standard_input(trained, tmp_path):
     typed = run(
         "translate", "predict", "--out", out, stdin=lines.read_text("utf-8")
     )
-    assert typed.stdout.split("\n")[:-1] == [translations[0], translations[2]]
+    found = typed.stdout.split("\n")[:-1]
+    # An untrained model writes until the limit, which depends on the batch.
+    for one, other in zip(found, translations[::2], strict=True):
+        assert one.startswith(other) or other.startswith(one)
     # The model knows no capital letters.
     lines.write_text("This CAT is large\n", "utf-8")
     folded = run("translate", "predict", "--out", out, "--input", lines)
-    assert folded.stdout == translations[0] + "\n"
+    assert folded.stdout.startswith(translations[0][:20])
 
 
 def test_evaluation_repeats_the_score_of_the_training(trained, tmp_path):
@@ -72,30 +75,39 @@ def test_evaluation_repeats_the_score_of_the_training(trained, tmp_path):
     assert f"\nBLEU {score}\n" in again.stdout
 
 
+def results(out):
+    return json.loads((out / "results.json").read_text("utf-8"))
+
+
+@pytest.fixture(scope="module")
+def whole(pairs, tmp_path_factory):
+    """The options and the results of an uninterrupted training."""
+    options = ("--data", pairs, "--quick", "--preset", "tiny", "--epochs", 6)
+    out = tmp_path_factory.mktemp("whole")
+    run("translate", "train", *options, "--out", out)
+    return options, results(out)
+
+
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_resumed_training_equals_an_uninterrupted_one(how, pairs, tmp_path):
-    options = ("--data", pairs, "--quick", "--preset", "tiny", "--epochs", 3)
-    run("translate", "train", *options, "--out", tmp_path / "whole")
-    options = (*options, "--out", tmp_path / "cut")
-    status, output = kill_after_checkpoint(
-        "translate", "train", *options, signal=how
+def test_resumed_training_equals_an_uninterrupted_one(how, whole, tmp_path):
+    options, expected = whole
+    options = (*options, "--out", tmp_path)
+    status, output = stop_after_checkpoint(
+        "translate", "train", *options, how=how
     )
     if how == signal.SIGINT:
         assert status == 130
         assert output.rstrip().endswith("--resume")
     else:
         assert status == -how
-    assert not (tmp_path / "cut" / "model.keras").exists()
+    assert not (tmp_path / "model.keras").exists()
     refused = run("translate", "train", *options, status=1)
     assert "continue it with --resume" in refused.stderr
     run("translate", "train", *options, "--resume")
-    whole, cut = (
-        json.loads((tmp_path / name / "results.json").read_text("utf-8"))
-        for name in ("whole", "cut")
-    )
-    assert whole["batches"] == cut["batches"] > 3
+    found = results(tmp_path)
+    assert found["batches"] == expected["batches"] == 6
     for name in ("validation_loss", "bleu"):
-        assert cut[name] == pytest.approx(whole[name], rel=1e-4)
+        assert found[name] == pytest.approx(expected[name], rel=1e-4)
 
 
 def test_bad_lines_are_reported_and_counted(pairs, tmp_path):
@@ -107,10 +119,7 @@ def test_bad_lines_are_reported_and_counted(pairs, tmp_path):
     assert f"{bad}, line 1: expected" in done.stderr
     assert "Skipped 1 bad lines." in done.stderr
     strict = run("translate", "train", *options, "--strict", status=1)
-    assert strict.stderr.startswith("examples/translate.py: ") or (
-        f"{bad}, line 1: expected" in strict.stderr
-    )
-    assert "Traceback" not in strict.stderr
+    assert f"translate.py: {bad}, line 1: expected" in strict.stderr
 
 
 @pytest.mark.parametrize(
@@ -126,4 +135,4 @@ def test_bad_arguments(arguments, message, status, tmp_path):
     if "train" in arguments:
         arguments = [*arguments, "--out", tmp_path]
     done = run("translate", *arguments, status=status)
-    assert message in done.stderr and "Traceback" not in done.stderr
+    assert message in done.stderr

@@ -11,6 +11,7 @@ from tests.malformed.values import (
     ENDLESS,
     NAN,
     Kind,
+    choice,
     count,
     flag,
     instance,
@@ -179,6 +180,48 @@ def _permute(folder):
             prediction_rate=_rate(0.3).plus(one=1.0),
             max_span_length=count(2).plus(giant=2**40),
             seed=_seed(),
+        ),
+    )
+
+
+def _edit_distance(folder):
+    sequence = Kind(
+        "abc",
+        {
+            "none": None,
+            "number": 3,
+            "nan": NAN,
+            "bool": True,
+            "bytes": b"abc",
+            "dict": {"a": 1},
+            "set": {"a"},
+            "object": object(),
+            "type": int,
+            "nested": [["a"]],
+            "arrays": [np.ones(2)],
+            "rank_more": np.ones((2, 2)),
+            "scalar": np.array(5),
+            "deep": DEEP,
+            "endless": ENDLESS,
+        },
+    )
+    yield Call(
+        "text.edit_distance",
+        text.edit_distance,
+        kinds(first=sequence, second=sequence),
+    )
+
+
+def _error_rate(folder):
+    yield Call(
+        "text.error_rate",
+        text.error_rate,
+        kinds(
+            predictions=lines(["abc", "d"]).plus(shorter=["abc"]),
+            references=lines(["abc", "de"]).plus(
+                empty=[], blank=["", " "], deep=DEEP, endless=ENDLESS
+            ),
+            unit=choice("word"),
         ),
     )
 
@@ -608,6 +651,8 @@ CALLS = {
     "SentencePair": "a plain tuple",
     "SubwordTokenizer": _subword,
     "WordPieceTokenizer": _word_piece,
+    "edit_distance": _edit_distance,
+    "error_rate": _error_rate,
     "mask_tokens": _mask_tokens,
     "permute_tokens": _permute,
     "sentence_pairs": _pairs,

@@ -57,7 +57,7 @@ BOOKINGS = (
     "please [book|reserve] a table {details}",
     "is it possible to [book|reserve|get] a table {details}",
     "would it be possible to have a table {details}",
-    "are you [open|fully booked] {when}",
+    "do you still have [something|a free table] {when}",
     "[we'd|we would|I'd] like to come[ over| in|] {when}",
     "[can|could] we come[ over| in|] {when}",
     "{on_date} [there will be|we will be|we are|we'll be] {party}, at {time}",
@@ -253,7 +253,7 @@ OTHERS = (
     "[no|nope|no], [that's all|that's it|nothing else|thank you|that's wrong|"
     "that won't work|not really|never mind]",
     "[great|perfect|wonderful|excellent|lovely], [see you then|see you soon|"
-    "that's all|that works for {whom}|that's settled]",
+    "that's all|that works for {guest}|that's settled]",
     "[I'd|I would|we'd|we would] like to [book|reserve] a table",
     "[can|could|may] [I|we] [book|reserve] a table",
     "[I'd|I would|we'd] like to [make|change|cancel|confirm] [a|my|our] "
@@ -261,7 +261,7 @@ OTHERS = (
     "I [booked|reserved] a table [yesterday|last week|two days ago|an hour ago]"
     ", but I [have no confirmation|need to cancel it|forgot for when]",
     "do you [have|serve|offer] {offer}",
-    "is there {offer}[ for {whom}| on the menu|]",
+    "is there {offer}[ for {guest}| on the menu|]",
     "is [the food|the fish|the soup|everything|the dessert] "
     "[gluten-free|vegan|vegetarian|kosher|halal|fresh|very spicy]",
     "[can|could|may] we [sit|have a table|be seated] {where}",
@@ -306,7 +306,7 @@ FIELDS = {
         "code|a wine list|a lift|air conditioning|a tasting menu|brunch]",
         "[craft|local|alcohol-free|imported] [beer|wine|drinks]",
     ),
-    "whom": ("us", "me", "{relative}", "everyone", "all of us", "children"),
+    "guest": ("us", "me", "{relative}", "everyone", "all of us", "children"),
     "where": (
         "[outside|inside|by the window|on the terrace|in the garden|at the "
         "bar|near the entrance|in a quiet corner|near the kitchen|on the "

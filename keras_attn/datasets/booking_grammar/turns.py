@@ -44,6 +44,9 @@ class TurnSampler:
         if kind == "answer":
             requested = random.choice(_REQUESTS, _ANSWER_WEIGHTS)
             wordings = ANSWERS[requested]
+            if random.happens(0.25):
+                # Often the value alone.
+                wordings = wordings[:1]
         else:
             wordings = {
                 "booking": BOOKINGS,
@@ -53,8 +56,10 @@ class TurnSampler:
             is_first = random.happens(0.8 if kind == "booking" else 0.4)
             requested = () if is_first else random.choice(_REQUESTS)
         sentences = [self._expand(random.choice(wordings))]
-        is_question = _QUESTION.match(_text(sentences[0]))
-        if kind != "other" and random.happens(0.25):
+        body = _text(sentences[0])
+        is_question = _QUESTION.match(body)
+        may_be_polite = kind != "other" and "please" not in body
+        if may_be_polite and random.happens(0.25):
             is_wish = kind != "answer" and random.happens(0.5)
             polite = templates.IF_POSSIBLE if is_wish else templates.PLEASE
             sentences[0] += self._expand(polite)

@@ -61,16 +61,16 @@ def comparative_clause(
     return join(subject, verb, middle, other)
 
 
-def locative_clause(subject, place, is_negative=False):
-    """Returns "subject is place", with estar."""
+def locative_clause(subject, location, is_negative=False):
+    """Returns "subject is location", with estar."""
     verb = _copula("estar", subject.person, "present", is_negative)
-    return join(subject, verb, place)
+    return join(subject, verb, location)
 
 
-def existential_clause(thing, place):
-    """Returns "there is thing place", with hay."""
+def existential_clause(thing, location):
+    """Returns "there is thing location", with hay."""
     verb = Phrase(f"there {BE_FORMS[thing.person]}", "hay")
-    return join(verb, thing, place)
+    return join(verb, thing, location)
 
 
 def feeling_clause(subject, feeling, degree=None, is_negative=False):

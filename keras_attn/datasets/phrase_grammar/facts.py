@@ -34,21 +34,23 @@ class Entity(NamedTuple):
 class Fact(NamedTuple):
     """What one sentence states.
 
-    The verb is "be", with a predicate (an adjective) or a place, or a verb with
-    an object and perhaps a place. A place is a tuple (preposition, `Entity`).
+    The verb is "be", with a predicate (an adjective) or a location, or a verb
+    with an object and perhaps a location. A location is a tuple (preposition,
+    `Entity`).
     """
 
     subject: Entity
     verb: str
     object: Entity = None
     predicate: str = None
-    place: tuple = None
+    location: tuple = None
 
     @property
     def is_held_out(self):
         """Whether an adjective describes a noun only in test sentences."""
-        entities = [self.subject, self.object, self.place and self.place[1]]
-        pairs = [(one.noun, one.adjective) for one in entities if one]
+        site = self.location and self.location[1]
+        entities = filter(None, (self.subject, self.object, site))
+        pairs = [(one.noun, one.adjective) for one in entities]
         pairs.append((self.subject.noun, self.predicate))
         return any(
             adjective is not None and is_held_out(noun, adjective)
@@ -66,7 +68,7 @@ def _entity_words(entity):
 def sentence(fact):
     """Returns the words of a fact, and a dict from role to (start, stop).
 
-    The roles are "subject", "object" and "place".
+    The roles are "subject", "object" and "location".
     """
     words = fact.subject.words
     spans = {"subject": (0, len(words))}
@@ -75,7 +77,7 @@ def sentence(fact):
         words.append(fact.predicate)
     for role, part in (
         ("object", fact.object and fact.object.words),
-        ("place", fact.place and _place_words(fact.place)),
+        ("location", fact.location and _location_words(fact.location)),
     ):
         if part:
             spans[role] = len(words), len(words) + len(part)
@@ -86,11 +88,11 @@ def sentence(fact):
 def roles(fact):
     """Returns the roles that a question can ask for.
 
-    The place too if the fact has none: then there is no answer.
+    The location too if the fact has none: then there is no answer.
     """
     if fact.verb != "be":
-        return "subject", "object", "place"
-    return ("subject",) if fact.predicate else ("subject", "place")
+        return "subject", "object", "location"
+    return ("subject",) if fact.predicate else ("subject", "location")
 
 
 def question(fact, role):
@@ -100,14 +102,14 @@ def question(fact, role):
         if fact.predicate:
             name = subject._replace(determiner=None, adjective=None)
             return ["which", *name.words, _be(subject), fact.predicate]
-        if role == "place":
+        if role == "location":
             return ["where", _be(subject), *subject.words]
         asked = "who" if subject.is_human else "what"
-        return [asked, "is", *_place_words(fact.place)]
+        return [asked, "is", *_location_words(fact.location)]
     if role == "subject":
         return ["who", *_past(fact.verb), *known.words]
     did = ["did", *subject.words, fact.verb, *_particle(fact.verb)]
-    if role == "place":
+    if role == "location":
         return ["where", *did, *known.words]
     return ["who" if known.is_human else "what", *did]
 
@@ -141,23 +143,23 @@ def _may_answer(other, fact, role):
             other.predicate == fact.predicate
             and other.subject.noun == fact.subject.noun
         )
-    if fact.verb == "be" and role == "place":
-        return bool(other.place) and any(
+    if fact.verb == "be" and role == "location":
+        return bool(other.location) and any(
             may_be_same(one, fact.subject)
             for one in (other.subject, other.object)
         )
     if fact.verb == "be":
-        return bool(other.place) and (
-            other.place[0] == fact.place[0]
-            and may_be_same(other.place[1], fact.place[1])
+        return bool(other.location) and (
+            other.location[0] == fact.location[0]
+            and may_be_same(other.location[1], fact.location[1])
         )
     if other.verb != fact.verb:
         return False
-    # The place is not in the question, and neither is what it asks for.
+    # The location is not in the question, and neither is what it asks for.
     return (
         (role == "subject" or may_be_same(other.subject, fact.subject))
         and (role == "object" or may_be_same(other.object, fact.object))
-        and (role != "place" or other.place is not None)
+        and (role != "location" or other.location is not None)
     )
 
 
@@ -173,6 +175,6 @@ def _particle(verb):
     return VERBS[verb].particle.split()
 
 
-def _place_words(place):
-    preposition, entity = place
+def _location_words(location):
+    preposition, entity = location
     return [*preposition.split(), *entity.words]

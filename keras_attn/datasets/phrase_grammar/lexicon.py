@@ -41,7 +41,7 @@ class Determiner(NamedTuple):
 
 
 class Preposition(NamedTuple):
-    """A preposition of place, with the classes of nouns it takes."""
+    """A preposition of location, with the classes of nouns it takes."""
 
     spanish: str
     kinds: frozenset
@@ -95,35 +95,35 @@ _NOUNS = {
 }
 _GROUPS = {
     "thing": "text picture object container clothes furniture vehicle",
-    "place": "building area",
+    "location": "building area",
 }
 
 # english|spanish|copula|flags|classes. Flag g: gradable (very big). Flag a:
 # attributive (a big cat, but no "ready cat"). There are no adjectives with
 # another form before the noun (buen, gran).
 _ADJECTIVES = """
-big|grande|ser|ga|animal thing place landmark
-large|grande|ser|ga|animal thing place landmark
-small|pequeño|ser|ga|animal thing place landmark
+big|grande|ser|ga|animal thing location landmark
+large|grande|ser|ga|animal thing location landmark
+small|pequeño|ser|ga|animal thing location landmark
 old|viejo|ser|ga|animal thing building landmark
 new|nuevo|ser|a|clothes furniture vehicle object container building
 tall|alto|ser|ga|human building
 young|joven|ser|ga|human animal
-famous|famoso|ser|ga|human text place picture
+famous|famoso|ser|ga|human text location picture
 intelligent|inteligente|ser|ga|human animal
 kind|amable|ser|ga|human
 strong|fuerte|ser|ga|human animal
 weak|débil|ser|ga|human animal
 elegant|elegante|ser|ga|human clothes building
-beautiful|hermoso|ser|ga|human animal place landmark clothes picture
+beautiful|hermoso|ser|ga|human animal location landmark clothes picture
 ugly|feo|ser|ga|animal thing building
-strange|extraño|ser|ga|human animal thing place
+strange|extraño|ser|ga|human animal thing location
 expensive|caro|ser|ga|clothes object furniture vehicle food drink
 cheap|barato|ser|ga|clothes object furniture vehicle food drink
 long|largo|ser|ga|text clothes landmark
 modern|moderno|ser|ga|building vehicle furniture object
 heavy|pesado|ser|ga|furniture object container vehicle
-interesting|interesante|ser|ga|text place picture
+interesting|interesante|ser|ga|text location picture
 boring|aburrido|ser|ga|text area
 difficult|difícil|ser|ga|text
 dangerous|peligroso|ser|ga|animal area landmark vehicle
@@ -187,11 +187,11 @@ close|closed||cerrar||human|opening container
 clean|cleaned||limpiar||human|furniture building vehicle object opening
 paint|painted||pintar||human|furniture opening building animal
 draw|drew||dibujar||human|animal building landmark vehicle
-see|saw||ver||human animal|human place landmark thing
+see|saw||ver||human animal|human location landmark thing
 look|looked|for|buscar||human animal|human thing food
 find|found||encontrar||human animal|human thing food
 lose|lost||perder||human|object clothes text picture
-visit|visited||visitar||human|human place
+visit|visited||visitar||human|human location
 help|helped||ayudar||human|human
 call|called||llamar||human|human
 invite|invited||invitar||human|human
@@ -201,12 +201,12 @@ repair|repaired||reparar||human|vehicle furniture object
 wear|wore||llevar||human|clothes
 wash|washed||lavar||human|clothes vehicle container
 have|||tener||human|thing animal
-go|went|to|ir|a|human animal vehicle|place
-walk|walked|to|caminar|a|human animal|place
-run|ran|to|correr|a|human animal|place
-return|returned|to|volver|a|human animal vehicle|place
-arrive|arrived|at|llegar|a|human vehicle|place
-come|came|from|venir|de|human animal vehicle|place
+go|went|to|ir|a|human animal vehicle|location
+walk|walked|to|caminar|a|human animal|location
+run|ran|to|correr|a|human animal|location
+return|returned|to|volver|a|human animal vehicle|location
+arrive|arrived|at|llegar|a|human vehicle|location
+come|came|from|venir|de|human animal vehicle|location
 leave|left||salir|de|human animal vehicle|building area
 give|gave||dar||human|text picture object container clothes
 show|showed||mostrar||human|text picture object container clothes
@@ -217,7 +217,7 @@ work|worked||trabajar||human|
 play|played||jugar||human animal|
 rest|rested||descansar||human animal|
 study|studied||estudiar||human|
-live||in|vivir|en|human animal|place
+live||in|vivir|en|human animal|location
 """
 
 # english|masculine|feminine|masculine plural|feminine plural|definite
@@ -278,11 +278,11 @@ FEELINGS = {
 CONJUNCTIONS = {"and": "y", "but": "pero", "because": "porque"}
 # english|spanish|classes
 _PREPOSITIONS = """
-in|en|place
+in|en|location
 on|sobre|furniture
 under|debajo de|furniture
-near|cerca de|place landmark
-far from|lejos de|place landmark
+near|cerca de|location landmark
+far from|lejos de|location landmark
 behind|detrás de|building landmark
 in front of|delante de|building
 next to|al lado de|building landmark

@@ -106,7 +106,7 @@ def coordinate(first, second):
 
 
 def prepositional_phrase(preposition, noun):
-    """Returns a phrase of place: "near the park"."""
+    """Returns a phrase of location: "near the park"."""
     spanish = PREPOSITIONS[preposition].spanish
     return join(Phrase(preposition, spanish), noun)
 

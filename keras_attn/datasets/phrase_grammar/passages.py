@@ -29,13 +29,13 @@ _CHANGED = frozenset("open closed clean dirty broken".split())
 _DETERMINERS = ("the",) * 5 + ("my", "our", "his", "her")
 _HUMAN = frozenset({"human"})
 _ROOMS = frozenset({"building", "area"})
-_PLACES = {
+_LOCATIONS = {
     "on": frozenset({"furniture"}),
     "under": frozenset({"furniture"}),
     "near": frozenset({"furniture", "landmark"}),
     "in": _ROOMS,
 }
-_PREPOSITIONS = tuple(_PLACES)
+_PREPOSITIONS = tuple(_LOCATIONS)
 
 
 def passage(random):
@@ -115,16 +115,16 @@ def variations(facts, fact):
 
 
 def _action(random, verb, people, things, rooms):
-    place = ("in", random.choice(rooms)) if random.happens(0.4) else None
+    location = ("in", random.choice(rooms)) if random.happens(0.4) else None
     subject, thing = random.choice(people), random.choice(things)
     while may_be_same(subject, thing):
         subject = random.choice(people)
-    return Fact(subject, verb, thing, place=place)
+    return Fact(subject, verb, thing, location=location)
 
 
 def _location(random, entities):
     subject = random.choice(entities)
-    if NOUNS[subject.noun].kind in _ROOMS | _PLACES["near"]:
+    if NOUNS[subject.noun].kind in _ROOMS | _LOCATIONS["near"]:
         preposition = "near"
     elif subject.is_human:
         preposition = random.choice(("near", "in"))
@@ -132,10 +132,10 @@ def _location(random, entities):
         preposition = random.choice(_PREPOSITIONS)
     while True:
         (where,) = _entities(
-            random, _PLACES[preposition], 1, adjective=0.4, plural=0.0
+            random, _LOCATIONS[preposition], 1, adjective=0.4, plural=0.0
         )
         if not may_be_same(where, subject):
-            return Fact(subject, "be", place=(preposition, where))
+            return Fact(subject, "be", location=(preposition, where))
 
 
 def _description(random, entities, verbs):
@@ -187,7 +187,7 @@ def _makes_sense(fact):
     if fact.predicate:
         return kind in ADJECTIVES[fact.predicate].kinds
     if fact.verb == "be":
-        return not (fact.object or may_be_same(fact.subject, fact.place[1]))
+        return not (fact.object or may_be_same(fact.subject, fact.location[1]))
     if not fact.object or may_be_same(fact.subject, fact.object):
         return False
     verb = VERBS[fact.verb]

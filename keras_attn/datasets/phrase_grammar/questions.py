@@ -36,7 +36,7 @@ class PassageQuestion(NamedTuple):
 
 
 def sampled_questions(seed, name, split, unanswerable_rate):
-    """Yields `PassageQuestion` for ever, or None for another split."""
+    """Yields `PassageQuestion` endlessly, or None for another split."""
     random = sampling.named_random(seed, name)
     has_answer = not random.happens(unanswerable_rate)
     while True:

@@ -39,7 +39,7 @@ PATTERNS = {
     "feeling": 3,
     "compound": 20,
 }
-_LIKED = lexicon.kinds("thing food drink animal opening place")
+_LIKED = lexicon.kinds("thing food drink animal opening location")
 _PEOPLE = frozenset({"human"})
 _MOVABLE = lexicon.kinds("human animal object container text vehicle")
 _PRONOUNS = ("i", "we") * 4 + ("he", "she") * 2 + ("they",)
@@ -119,13 +119,15 @@ class SentenceSampler:
     def _location(self):
         return clauses.locative_clause(
             self._subject(_MOVABLE, is_definite=True),
-            self._place(_PREPOSITIONS),
+            self._location_phrase(_PREPOSITIONS),
             is_negative=self._happens(0.2),
         )
 
     def _existence(self):
         thing = self._noun_phrase(_MOVABLE, False)
-        return clauses.existential_clause(thing, self._place(_PREPOSITIONS))
+        return clauses.existential_clause(
+            thing, self._location_phrase(_PREPOSITIONS)
+        )
 
     def _preference(self):
         subject = self._subject(_PEOPLE, is_definite=True, pairs=0.0)
@@ -179,7 +181,7 @@ class SentenceSampler:
         if "area" in VERBS[verb].objects or verb in _GIVING:
             return clause
         if self._happens(0.1 if complement else 0.7):
-            return join(clause, self._place(("in", "near", "behind")))
+            return join(clause, self._location_phrase(("in", "near", "behind")))
         return clause
 
     def _copular_clause(self, adjective, is_future=False):
@@ -249,7 +251,7 @@ class SentenceSampler:
             return coordinate(first, second) if other != noun else first
         return first
 
-    def _place(self, prepositions):
+    def _location_phrase(self, prepositions):
         preposition = self._pick(prepositions)
         kinds = PREPOSITIONS[preposition].kinds
         noun = self._noun_phrase(kinds, None, 0.25, plural=0.2)

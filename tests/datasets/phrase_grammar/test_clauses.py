@@ -158,7 +158,9 @@ we dance and we invite the doctor | bailamos e invitamos al médico
 """.strip().splitlines()
 
 
-@pytest.mark.parametrize(("phrase", "written"), zip(BUILT, WRITTEN, strict=True))
+@pytest.mark.parametrize(
+    ("phrase", "written"), [*zip(BUILT, WRITTEN, strict=True)]
+)
 def test_clauses(phrase, written):
     assert " | ".join(phrase) == written
 
