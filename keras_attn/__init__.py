@@ -5,6 +5,7 @@ from keras_attn import layers  # isort: skip
 from keras_attn import (
     blocks,
     cache,
+    datasets,
     decoding,
     explain,
     models,
@@ -20,6 +21,7 @@ __version__ = "0.1.0"
 __all__ = [
     "blocks",
     "cache",
+    "datasets",
     "decoding",
     "doctor",
     "explain",

@@ -4,6 +4,7 @@ import math
 import os
 import re
 import reprlib
+from collections.abc import Iterable, Mapping, Set
 
 import keras
 import numpy as np
@@ -237,6 +238,24 @@ def sized(name, value):
             f"Received: {name}={shown(value)}"
         )
     return value
+
+
+def iterable(name, value, expected, sets=False):
+    """Returns `value` if it is an iterable, else raises ValueError.
+
+    A text, a dict, an array of rank 0 and, unless `sets=True`, a set raise too.
+    `expected` describes the value in the message: "a list of str".
+    """
+    if (
+        not isinstance(value, Iterable)
+        or isinstance(value, (str, bytes, bytearray, Mapping))
+        or (isinstance(value, Set) and not sets)
+        or getattr(value, "ndim", 1) == 0
+    ):
+        raise ValueError(
+            f"`{name}` must be {expected}. Received: {name}={shown(value)}"
+        )
+    return sized(name, value)
 
 
 def nest(name, value):

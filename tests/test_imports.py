@@ -15,6 +15,7 @@ BACKEND = keras.backend.backend()
 # All packages of the extras, by import name.
 EXTRAS = {
     "IPython",
+    "PIL",
     "hypothesis",
     "jax",
     "jaxlib",
@@ -77,6 +78,9 @@ answers = {
         lambda: keras_attn.explain.plot_attention(np.eye(2, dtype="float32"))
     ),
     "pretrained": refused(lambda: keras_attn.pretrained.load("nowhere")),
+    "pictures": refused(lambda: keras_attn.datasets.read_captions("nowhere")),
+    "digits": refused(keras_attn.datasets.load_handwritten_digits),
+    "pairs": len(keras_attn.datasets.make_translation_pairs(3)),
 }
 loaded = {name.partition(".")[0] for name in sys.modules}
 answers["loaded"] = sorted(loaded & BLOCKED)
@@ -109,6 +113,16 @@ def test_a_layer_runs_with_keras_and_one_backend(bare):
 def test_a_missing_extra_is_named_in_one_line(bare, extra):
     assert "\n" not in bare[extra]
     assert f"pip install keras-attn[{extra}]" in bare[extra]
+
+
+@pytest.mark.parametrize("data", ["pictures", "digits"])
+def test_data_sets_name_the_missing_extra(bare, data):
+    assert "\n" not in bare[data]
+    assert 'pip install "keras-attn[examples]"' in bare[data]
+
+
+def test_data_sets_need_no_extra(bare):
+    assert bare["pairs"] == 3
 
 
 def test_blocked_packages_cannot_be_imported(bare):

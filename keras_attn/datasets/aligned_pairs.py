@@ -32,6 +32,7 @@ _ADJECTIVES = {
 # Each is one word in both languages.
 _SINGULAR = ("the", "this", "that", "my", "our")
 _PLURAL = ("the", "these", "my", "two", "three", "many")
+_MOST_PHRASES = 1000
 
 
 class AlignedPair(NamedTuple):
@@ -78,9 +79,9 @@ def make_aligned_pairs(
         n: int >= 0. Number of pairs.
         seed: int >= 0. Default 0.
         split: "train", "validation" or "test". Default "train".
-        min_phrases: int >= 1. Fewest noun phrases per text. Default 1.
-        max_phrases: int >= `min_phrases`. Most noun phrases; each number is
-            equally likely. Default 3.
+        min_phrases: int in [1, 1000]. Fewest noun phrases per text. Default 1.
+        max_phrases: int in [`min_phrases`, 1000]. Most noun phrases; each
+            number is equally likely. Default 3.
 
     Returns:
         List of n distinct `AlignedPair`.
@@ -98,8 +99,8 @@ def make_aligned_pairs(
         (0, 1, 2, 3, 5, 4)
     """
     sampling.check_arguments(n, seed, split)
-    checks.positive_int("min_phrases", min_phrases)
-    checks.integer("max_phrases", max_phrases, min_phrases)
+    checks.integer("min_phrases", min_phrases, 1, _MOST_PHRASES)
+    checks.integer("max_phrases", max_phrases, min_phrases, _MOST_PHRASES)
     return sampling.take_distinct(
         n, _candidates(seed, split, min_phrases, max_phrases)
     )

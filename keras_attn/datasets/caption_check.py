@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+import numpy as np
+
 from keras_attn import checks
 from keras_attn.datasets.scene_captions import parse_caption, relation_between
 from keras_attn.datasets.scenes import SceneObject
@@ -41,8 +43,8 @@ def check_caption(scene, caption):
         `CaptionCheck`.
 
     Raises:
-        ValueError: `scene` is not a tuple of two `SceneObject`, or `caption` is
-            not a str.
+        ValueError: `scene` is not a pair of `SceneObject` at numeric positions,
+            or `caption` is not a str.
 
     Examples:
         >>> from keras_attn.datasets import SceneObject, check_caption
@@ -56,10 +58,10 @@ def check_caption(scene, caption):
     if (
         not isinstance(scene, (list, tuple))
         or len(scene) != 2
-        or not all(isinstance(item, SceneObject) for item in scene)
+        or not all(map(_is_object, scene))
     ):
         raise ValueError(
-            "`scene` must be a tuple of two `SceneObject`. "
+            "`scene` must be a pair of `SceneObject` at numeric positions. "
             f"Received: scene={checks.shown(scene)}"
         )
     parsed = parse_caption(checks.string("caption", caption))
@@ -71,3 +73,10 @@ def check_caption(scene, caption):
             is_true = relation == relation_between(first, second)
             return CaptionCheck(True, True, is_true)
     return CaptionCheck(True, False, False)
+
+
+def _is_object(item):
+    return isinstance(item, SceneObject) and all(
+        isinstance(number, (int, float, np.integer, np.floating))
+        for number in (item.x, item.y)
+    )

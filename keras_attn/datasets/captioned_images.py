@@ -7,7 +7,11 @@ import numpy as np
 
 from keras_attn import checks
 from keras_attn.datasets.data_files import TextFile
-from keras_attn.datasets.picture_files import pillow, read_picture
+from keras_attn.datasets.picture_files import (
+    MOST_ROWS,
+    pillow,
+    read_picture,
+)
 
 
 class CaptionedImages(NamedTuple):
@@ -41,8 +45,9 @@ def read_captions(folder, *, height=50, on_bad_lines="error"):
 
     Args:
         folder: str or `os.PathLike`.
-        height: int. The height to which all images are resized, in pixels. The
-            width is that of the first image at its aspect ratio. Default 50.
+        height: int in [1, 4096]. The height to which all images are resized,
+            in pixels. The width is that of the first image at its aspect ratio.
+            Default 50.
         on_bad_lines: "error", "warn", "skip" or a callable. What to do with a
             line of `captions.tsv` that is malformed, not UTF-8, or names no
             readable image; see `read_lines`. Default "error".
@@ -66,7 +71,7 @@ def read_captions(folder, *, height=50, on_bad_lines="error"):
         ((1, 50, 80, 3), [0, 0, 255], ['The sea.'])
     """
     folder = checks.path("folder", folder)
-    checks.positive_int("height", height)
+    checks.positive_int("height", height, MOST_ROWS)
     pillow()
     file = TextFile(pathlib.Path(folder, "captions.tsv"), on_bad_lines)
     rows, images, width = [], {}, None

@@ -18,6 +18,7 @@ from keras_attn.datasets.sampling import check_arguments
 from keras_attn.datasets.stable_random import StableRandom
 
 _SPEAKERS = 200
+_MOST_DIGITS = 1_000_000  # in all recordings: 12 GB of samples
 # Kinds of speakers: how many of 20, factor of the formants, pitch in Hz.
 _KINDS = {
     "man": (9, 1.0, 132.0),
@@ -79,9 +80,9 @@ def make_digit_audio(
         >>> recordings[0].samples.dtype, recordings[0].sample_rate
         (dtype('int16'), 8000)
     """
-    check_arguments(n, seed, split)
     checks.integer("max_digits", max_digits, 1, 100)
     checks.integer("min_digits", min_digits, 1, max_digits)
+    check_arguments(n, seed, split, _MOST_DIGITS // max_digits)
     snr = number_range("snr", snr, -40, 100)
     remainders = {"test": [0], "validation": [1]}.get(split, range(2, 10))
     speakers = [s for s in range(_SPEAKERS) if s % 10 in remainders]

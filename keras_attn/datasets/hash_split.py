@@ -27,7 +27,7 @@ def split_by_hash(records, key=None, *, parts=20):
         Tuple `(train, validation, test)` of lists, in the order of `records`.
 
     Raises:
-        ValueError: `parts` is too small, or a text is not a str.
+        ValueError: an argument is invalid, or a text is not a str.
 
     Examples:
         >>> pairs = [
@@ -46,6 +46,7 @@ def split_by_hash(records, key=None, *, parts=20):
             "`key` must be a callable or None. "
             f"Received: key={checks.shown(key)}"
         )
+    records = checks.iterable("records", records, "a list of records")
     train, validation, test = [], [], []
     for record in records:
         text = _text(record, key)

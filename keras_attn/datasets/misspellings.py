@@ -104,7 +104,8 @@ def make_misspellings(
         if unchanged or len(right) < _SHORTEST:
             found.append(Misspelling(right, right))
         else:
-            found.append(Misspelling(_misspelled(right, random, known), right))
+            wrong = _misspelled("words", right, random, known)
+            found.append(Misspelling(wrong, right))
     return found
 
 
@@ -137,23 +138,23 @@ def misspell(word, *, seed=0, known_words=()):
         >>> [misspell("separate", seed=seed) for seed in range(4)]
         ['spearata', 'spearate', 'separato', 'seprate']
     """
-    if len(checks.string("word", word)) < _SHORTEST:
+    if len(checks.string("word", word).strip()) < _SHORTEST:
         raise ValueError(
             f"`word` must have at least {_SHORTEST} characters. "
             f"Received: word={checks.shown(word)}"
         )
     checks.integer("seed", seed, 0)
-    known = frozenset(_word_list("known_words", known_words))
-    return _misspelled(word, StableRandom(seed), known)
+    known = frozenset(_word_list("known_words", known_words, sets=True))
+    return _misspelled("word", word, StableRandom(seed), known)
 
 
-def _misspelled(word, random, known):
+def _misspelled(name, word, random, known):
     for _ in range(_MOST_DRAWS):
         wrong = add_errors(word, random)
         if wrong != word and wrong not in known:
             return wrong
     raise ValueError(
-        "Each word must have a misspelling that is not a word itself. "
+        f"`{name}` must have a misspelling that is not a known word. "
         f"Received: {checks.shown(word)}"
     )
 
@@ -163,13 +164,8 @@ def _known_words():
     return frozenset(word for split in SPLITS for word in spelling_words(split))
 
 
-def _word_list(name, words):
-    if isinstance(words, str) or not hasattr(words, "__iter__"):
-        raise ValueError(
-            f"`{name}` must be a list of str. "
-            f"Received: {name}={checks.shown(words)}"
-        )
-    words = list(checks.sized(name, words))
+def _word_list(name, words, sets=False):
+    words = list(checks.iterable(name, words, "a list of str", sets))
     for word in words:
         if not isinstance(word, str) or not word.strip():
             raise ValueError(

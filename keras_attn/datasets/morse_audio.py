@@ -19,6 +19,7 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _DIGITS = "0123456789"
 _LONGEST_WORD, _MOST_WORDS = 6, 3
 _SILENCE = 0.1, 0.4  # seconds, before and after a message
+_LONGEST, _MOST_MESSAGES = 3600, 1_000_000
 _ENGLISH_WORDS = """
     about after again all and answer apple ask baby bird black blue boat
     book bread bring but call car cat city cloud cold come corn dark day
@@ -61,8 +62,8 @@ def make_morse_audio(
         n: int >= 0. Number of messages.
         seed: int >= 0. Default 0.
         split: "train", "validation" or "test". Default "train".
-        max_seconds: float. Maximum duration; texts that would take longer are
-            truncated. Default 6.
+        max_seconds: float, at most 3600. Maximum duration; texts that would
+            take longer are truncated. Default 6.
         wpm: float or pair of float in [1, 100]. Speed, or the range of the
             speeds, in words per minute. Default (12, 30).
         frequency: float or pair of float in [100, 3900]. Frequency of the tone,
@@ -84,11 +85,11 @@ def make_morse_audio(
         >>> messages[0].sample_rate, messages[0].spans.shape
         (8000, (2, 2))
     """
-    check_arguments(n, seed, split)
+    check_arguments(n, seed, split, _MOST_MESSAGES)
     wpm = number_range("wpm", wpm, *WPM)
     frequency = number_range("frequency", frequency, *FREQUENCIES)
     snr = number_range("snr", snr, *SNRS)
-    checks.positive("max_seconds", max_seconds)
+    checks.between("max_seconds", max_seconds, 0, _LONGEST)
     # Every split has texts of one character.
     slowest = 2 * _SILENCE[1] + 1.2 / wpm[0] * len(key("0")[0])
     if max_seconds < slowest:

@@ -11,6 +11,7 @@ SAMPLE_RATE = 8000
 WPM = 1.0, 100.0
 FREQUENCIES = 100.0, 3900.0
 SNRS = -40.0, 100.0
+_LONGEST = 3600.0  # seconds
 CODE = dict(
     pair.split(":")
     for pair in """
@@ -68,7 +69,7 @@ def encode_morse(
 
     Args:
         text: str of letters A to Z and digits, in upper or lower case, with
-            single spaces between words.
+            single spaces between words. It must take at most an hour.
         wpm: float in [1, 100]. Speed, in words per minute. Default 20.
         frequency: float in [100, 3900]. Frequency of the tone, in Hz. Default
             600.
@@ -97,6 +98,12 @@ def encode_morse(
         checks.between("snr", snr, *SNRS)
     checks.between("silence", silence, 0.01, 60.0)
     random = StableRandom(checks.integer("seed", seed, 0))
+    seconds = 1.2 / wpm * len(key(text)[0])
+    if seconds > _LONGEST:
+        raise ValueError(
+            f"`text` must take at most {_LONGEST:g} seconds. Received: a text "
+            f"of {seconds:g} seconds at {wpm:g} words per minute"
+        )
     return key_tone(text, wpm, frequency, snr, (silence, silence), 0.0, random)
 
 
@@ -166,7 +173,9 @@ def key(text):
         ('=.===...===', [[0, 5], [8, 11]])
     """
     words = text.upper().split(" ")
-    if not all(words) or not set("".join(words)) <= set(CODE):
+    # The upper case of some other letters, such as `ß`, is A to Z.
+    is_ascii = text.isascii()
+    if not is_ascii or not all(words) or not set("".join(words)) <= set(CODE):
         raise ValueError(
             "`text` must be words of letters A to Z and digits, with single "
             f"spaces between them. Received: text={checks.shown(text)}"

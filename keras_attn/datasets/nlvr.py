@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import pathlib
 
 import numpy as np
@@ -9,7 +10,11 @@ import numpy as np
 from keras_attn import checks
 from keras_attn.datasets.captioned_images import CaptionedImages
 from keras_attn.datasets.data_files import DataFileError, TextFile, read_tar
-from keras_attn.datasets.picture_files import pillow, read_picture
+from keras_attn.datasets.picture_files import (
+    MOST_ROWS,
+    pillow,
+    read_picture,
+)
 
 
 def read_nlvr(folder, split, *, height=50, label=True, on_bad_lines="error"):
@@ -27,8 +32,8 @@ def read_nlvr(folder, split, *, height=50, label=True, on_bad_lines="error"):
             and the images `<split>-<identifier>-0.png`, in any folder inside or
             in the archive `images_<split>.tar.gz`.
         split: str. "train", "dev", "test" or "hidden".
-        height: int. The height of the images, in pixels; the width is four
-            times as much. Default 50.
+        height: int in [1, 4096]. The height of the images, in pixels; the
+            width is four times as much. Default 50.
         label: bool. Whether to read the sentences that are true of their image
             or those that are false. Default True.
         on_bad_lines: "error", "warn", "skip" or a callable. What to do with a
@@ -56,12 +61,13 @@ def read_nlvr(folder, split, *, height=50, label=True, on_bad_lines="error"):
     """
     folder = pathlib.Path(checks.path("folder", folder))
     checks.choice("split", split, ("train", "dev", "test", "hidden"))
-    checks.positive_int("height", height)
+    checks.positive_int("height", height, MOST_ROWS)
     checks.boolean("label", label)
     pillow()
     names = f"{split}.json", f"{split}.json.gz"
     paths = [folder / name for name in (*names, f"{split}/{split}.json")]
-    existing = [path for path in paths if path.is_file()]
+    # Not `Path.is_file`, which raises for names that are too long.
+    existing = [path for path in paths if os.path.isfile(path)]
     if not existing:
         reason = f"expected a folder with {' or '.join(names)}"
         raise DataFileError(str(folder), reason)

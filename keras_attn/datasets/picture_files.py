@@ -2,6 +2,9 @@
 
 import numpy as np
 
+MOST_ROWS = 4096  # to which an image is resized
+_MOST_PIXELS = 2**26
+
 
 def pillow():
     """Returns the module `PIL.Image`.
@@ -31,17 +34,27 @@ def read_picture(file, height, width=None):
         uint8 (height, width, 3).
 
     Raises:
-        ValueError: the file is missing, or no picture.
+        ValueError: the file is missing, no picture, or too wide.
     """
     Image = pillow()
     try:
         with Image.open(file) as picture:
             if width is None:
                 width = max(1, round(picture.width * height / picture.height))
+            if width * height > _MOST_PIXELS:
+                raise ValueError(
+                    f"an image of {picture.width} x {picture.height} pixels, "
+                    f"which would have {width} x {height}"
+                )
             picture = picture.convert("RGB")
             # The mean of the pixels, which keeps small shapes visible.
             picture = picture.resize((width, height), Image.Resampling.BOX)
             return np.asarray(picture, "uint8")
-    # Pillow raises SyntaxError for some corrupt files.
-    except (OSError, SyntaxError, Image.DecompressionBombError) as error:
+    # Pillow raises SyntaxError and NotImplementedError for some corrupt files.
+    except (
+        NotImplementedError,
+        OSError,
+        SyntaxError,
+        Image.DecompressionBombError,
+    ) as error:
         raise ValueError(str(error)) from error

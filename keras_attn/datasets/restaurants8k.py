@@ -61,16 +61,18 @@ def _turns(content):
 def _turn(turn):
     text = checks.string("text", turn["userInput"]["text"])
     requested = turn.get("context", {}).get("requestedSlots", [])
-    for name in requested:
+    for name in checks.iterable("requestedSlots", requested, "a list of str"):
         checks.string("requestedSlots", name)
-    slots = [_slot(text, label) for label in turn.get("labels", [])]
+    labels = checks.iterable("labels", turn.get("labels", []), "a list")
+    slots = [_slot(text, label) for label in labels]
     slots.sort(key=lambda slot: slot.start)
     return DialogueTurn(text, tuple(requested), tuple(slots))
 
 
 def _slot(text, label):
     name, span = checks.string("slot", label["slot"]), label["valueSpan"]
-    start, end = span.get("startIndex", 0), span["endIndex"]
+    start = checks.integer("startIndex", span.get("startIndex", 0))
+    end = checks.integer("endIndex", span["endIndex"])
     if not 0 <= start < end <= len(text):
         raise ValueError(
             f"expected a span in the {len(text)} characters of "

@@ -6,15 +6,17 @@ from keras_attn import checks
 from keras_attn.datasets.content_split import SPLITS
 from keras_attn.datasets.stable_random import StableRandom
 
+# More would take hours, and far more would fill the memory.
+_MOST_EXAMPLES = 10_000_000
 # Even the rarest of a few thousand examples is drawn within as many draws.
 _MOST_MISSES = 50_000
 
 
-def check_arguments(n, seed, split, splits=SPLITS):
+def check_arguments(n, seed, split, most=_MOST_EXAMPLES):
     """Raises ValueError if an argument of a generator is invalid."""
-    checks.integer("n", n, 0)
+    checks.integer("n", n, 0, most)
     checks.integer("seed", seed, 0)
-    checks.choice("split", split, splits)
+    checks.choice("split", split, SPLITS)
 
 
 def named_random(seed, name):

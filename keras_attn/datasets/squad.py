@@ -62,11 +62,13 @@ def _context(paragraph):
 
 def _question(row, context):
     question = checks.string("question", row["question"])
-    if row.get("is_impossible", False):
+    impossible = row.get("is_impossible", False)
+    if checks.boolean("is_impossible", impossible):
         return Question(question, context, ())
     answers = {}
     for answer in row["answers"]:
-        text, start = answer["text"], answer["answer_start"]
+        text = checks.string("text", answer["text"])
+        start = checks.integer("answer_start", answer["answer_start"])
         found = context[start : start + len(text)]
         if start < 0 or not text or found != text:
             raise ValueError(

@@ -45,7 +45,7 @@ def draw_rows(n, seed, split, length, draw, content, width=None):
     Raises:
         ValueError: an argument is invalid, or no rows belong to the split.
     """
-    check_arguments(n, seed, split)
+    check_arguments(n, seed, split, most=None)
     if n * length > _MOST_TOKENS:
         raise ValueError(
             f"`n` must be at most {_MOST_TOKENS // length}, for rows of "

@@ -1,6 +1,7 @@
 """read_wav_folder: recordings with their transcripts."""
 
 import io
+import os
 import pathlib
 import re
 import wave
@@ -93,7 +94,8 @@ def read_wav_folder(path, *, on_bad_lines="error"):
 def _wav_files(path):
     """Returns a dict of names without `.wav` to (path, content), sorted."""
     folder, found = pathlib.Path(path), {}
-    if not folder.exists():
+    # Not `Path.exists`, which raises for names that are too long.
+    if not os.path.exists(path):
         raise DataFileError(path, "no such file or folder")
     for entry in sorted(folder.iterdir()) if folder.is_dir() else [folder]:
         name = entry.name.lower()

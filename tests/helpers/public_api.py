@@ -43,7 +43,9 @@ def callables(value):
 
 
 def parameters(value):
-    """Names of the arguments of a callable."""
+    """Names of the arguments of a callable; a constant has none."""
+    if not callable(value):
+        return set()
     try:
         found = inspect.signature(value).parameters
     except ValueError:  # A class of Keras without a signature.

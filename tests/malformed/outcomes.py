@@ -88,8 +88,7 @@ def _raised(case, error):
     if any(words in str(error) for words in _OUT_OF_MEMORY):
         return Outcome("memory", message)
     *_, frame = traceback.extract_tb(error.__traceback__)
-    if isinstance(error, case.errors) and getattr(error, "filename", None):
-        # The system's own error, which names the file.
+    if isinstance(error, case.errors) and _names_file(error):
         return Outcome("clear", message)
     clear = (
         isinstance(error, (ValueError, TypeError, *case.errors))
@@ -100,6 +99,14 @@ def _raised(case, error):
     )
     place = "" if clear else f" ({_place(frame)})"
     return Outcome("clear" if clear else "obscure", message + place)
+
+
+def _names_file(error):
+    """Whether it is the system's own error or one of a reader, of a file."""
+    if getattr(error, "filename", None):
+        return True
+    path = getattr(error, "path", None)
+    return bool(path) and str(error).startswith(path)
 
 
 def _own_message(error):

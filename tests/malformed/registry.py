@@ -5,6 +5,7 @@ import functools
 from tests.malformed import (
     calls_blocks,
     calls_cache,
+    calls_datasets,
     calls_decoding,
     calls_explain,
     calls_layers,
@@ -22,6 +23,7 @@ REGISTRY = {
     for module in (
         calls_blocks,
         calls_cache,
+        calls_datasets,
         calls_decoding,
         calls_explain,
         calls_layers,
