@@ -1,11 +1,11 @@
 """Files of data sets: opening, decoding, and reports of bad lines."""
 
 import gzip
+import inspect
 import json
 import lzma
 import pathlib
 import struct
-import sys
 import tarfile
 import warnings
 import zipfile
@@ -304,7 +304,7 @@ def _decode(content):
 def _frames_of_package():
     """Returns the `stacklevel` of the code that called a reader."""
     package = __name__.rpartition(".")[0] + "."
-    frame, level = sys._getframe(1), 1
+    frame, level = inspect.currentframe().f_back, 1
     while frame and frame.f_globals.get("__name__", "").startswith(package):
         frame, level = frame.f_back, level + 1
     return level
