@@ -1,0 +1,146 @@
+"""examples/language_model.py: train, generate, evaluate, resume, bad input."""
+
+import json
+import signal
+
+import keras
+import numpy as np
+import pytest
+
+from keras_attn.text import SubwordTokenizer
+from tests.examples.programs import run, stop_after_checkpoint
+
+pytestmark = pytest.mark.one_backend
+
+CONTEXT = 16  # of --quick
+TEXT = "".join(f"é line {i}: the cat sat, {i * i} times.\n" for i in range(99))
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """The folder of a quick training on synthetic documents, and its output."""
+    out = tmp_path_factory.mktemp("gpt")
+    return out, run("language_model", "train", "--quick", "--out", out)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """A text file, the second line of which is bad."""
+    path = tmp_path_factory.mktemp("data") / "text.txt"
+    first, rest = TEXT.encode().split(b"\n", 1)
+    path.write_bytes(first + b"\nbad \xff\n" + rest)
+    return path
+
+
+def loaded(out):
+    """Returns the model and the tokenizer of a folder."""
+    model = keras.saving.load_model(out / "model.keras", compile=False)
+    return model, SubwordTokenizer.load(out / "tokenizer.model")
+
+
+def log_probabilities(model, ids):
+    """Returns log p of every next token: float (T, V)."""
+    logits = model(np.array([ids]))
+    return keras.ops.convert_to_numpy(keras.ops.log_softmax(logits))[0]
+
+
+def results(out):
+    return json.loads((out / "results.json").read_text("utf-8"))
+
+
+def test_training_writes_its_files_and_prints_the_next_command(trained):
+    out, done = trained
+    for name in ("model.keras", "training.png", "attention.png"):
+        assert (out / name).stat().st_size > 1000
+    bits = results(out)["bits_per_character"]
+    assert 3 < bits < 5 and f"bits per character {bits:.4f}\n" in done.stdout
+    assert "3,001 train characters, 3,002 tokens\n" in done.stdout
+    assert f"language_model.py generate --out {out}" in done.stdout
+    assert "tokens/s" in done.stderr
+    assert not (out / "backup").exists()
+
+
+def test_evaluation_equals_the_loss_of_blocks(trained, tmp_path):
+    out, done = trained
+    again = run("language_model", "evaluate", "--out", out).stdout
+    assert again in done.stdout
+    text = (out / "test.txt").read_text("utf-8")
+    model, tokenizer = loaded(out)
+    ids, nats = tokenizer.encode(text), 0
+    for start in range(0, len(ids) - 1, CONTEXT):
+        block = ids[start : start + CONTEXT + 1]
+        log_p = log_probabilities(model, block[:-1])
+        nats -= log_p[np.arange(len(block) - 1), block[1:]].sum()
+    bits = nats / np.log(2) / len(text)
+    assert f"bits per character {bits:.4f}\n" in again
+    no_memory = run(
+        "language_model", "evaluate", "--memory", 8, "--out", out, status=1
+    )
+    assert "`--memory` needs a Transformer-XL" in no_memory.stderr
+
+
+def test_generation_continues_prompts_beyond_the_context(trained, tmp_path):
+    out, _ = trained
+    options = ("--top-k", 1, "--max-new-tokens", 21, "--out", out)
+    found = run("language_model", "generate", "--prompt", "the é", *options)
+    model, tokenizer = loaded(out)
+    ids, half = tokenizer.encode("\nthe é"), CONTEXT // 2
+    first = len(ids)
+    for i in range(21):
+        # Each half of the context is generated from the half before it.
+        start = max(0, first + i // half * half - half)
+        log_p = log_probabilities(model, ids[start:])
+        log_p[-1, [*range(10 + 4), *range(10 + 5, 260)]] = -np.inf
+        ids.append(int(log_p[-1].argmax()))
+    assert found.stdout == tokenizer.decode(ids)[1:] + "\n\n"
+    # The same from a file and from standard input, with samples.
+    lines = tmp_path / "lines.txt"
+    lines.write_text("the é\n\nA", "utf-8")
+    options = ("--top-p", 0.9, "--seed", 5, "--max-new-tokens", 9, "--out", out)
+    from_file = run("language_model", "generate", "--input", lines, *options)
+    typed = run("language_model", "generate", *options, stdin=lines.read_text())
+    assert from_file.stdout == typed.stdout
+    texts = from_file.stdout.split("\n\n")
+    assert texts[0].startswith("the é") and len(texts[0]) == 5 + 9
+
+
+def test_subwords_and_bad_lines(data, tmp_path):
+    options = ("--data", data, "--subwords", 320, "--quick", "--out", tmp_path)
+    done = run("language_model", "train", *options)
+    assert f"{data}, line 2: expected UTF-8" in done.stderr
+    assert "Skipped 1 bad lines." in done.stderr
+    _, tokenizer = loaded(tmp_path)
+    assert len(tokenizer.encode(TEXT)) < len(TEXT) / 2
+    strict = run("language_model", "train", *options, "--strict", status=1)
+    assert f"language_model.py: {data}, line 2: expected" in strict.stderr
+
+
+def test_resumed_transformer_xl_equals_an_uninterrupted_one(tmp_path):
+    options = ("--quick", "--model", "transformer-xl", "--memory", 9)
+    options = ("train", *options, "--steps", 20, "--out")
+    whole, out = tmp_path / "whole", tmp_path / "stopped"
+    run("language_model", *options, whole)
+    status, _ = stop_after_checkpoint("language_model", *options, out)
+    assert status == -signal.SIGKILL
+    refused = run("language_model", *options, out, status=1)
+    assert "continue it with --resume" in refused.stderr
+    run("language_model", *options, out, "--resume")
+    weights, expected = (loaded(x)[0].get_weights() for x in (out, whole))
+    for ours, theirs in zip(weights, expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
+    longer = run("language_model", "evaluate", "--memory", 99, "--out", out)
+    assert "perplexity" in longer.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments, message, status",
+    [
+        (["train", "--contxt", "3"], "unrecognized arguments", 2),
+        (["train", "--memory", "9"], "`--memory` must be 0 for gpt", 1),
+        (["train", "--data", "missing.txt"], "missing.txt: no such file", 1),
+        (["generate"], "has no model", 1),
+    ],
+)
+def test_bad_arguments(arguments, message, status, tmp_path):
+    done = run("language_model", *arguments, "--out", tmp_path, status=status)
+    assert message in done.stderr
