@@ -12,15 +12,15 @@ speech; others have a word and its BIO tag in each line. Both can be compressed
 
 import argparse
 import collections
+import functools
 import json
 import os
 import pathlib
 import re
 import sys
 
-BATCH, LAYERS, RATE = 32, 2, 2e-3  # sentences, blocks, highest learning rate
-# Epochs, width and dropout.
-DEFAULTS = {"none": (4, 64, 0.1), "data": (16, 128, 0.25), "quick": (1, 32, 0.1)}
+LAYERS, BATCH, BUCKETS = 2, 32, 4  # blocks, sentences, shapes of batches
+RATE = 2e-3  # highest learning rate
 MIN_COUNT, CHARACTERS = 2, 20  # of a word with an id; read of each word
 PAD, UNKNOWN = 0, 1  # ids
 WORD = re.compile(r"\w+(?:[-'’.,]\w+)*|[^\w\s]")
@@ -43,14 +43,15 @@ def parse_arguments():
         add("--backend", choices=backends, help="Keras backend")
         return add
 
-    tags = "upos or xpos of treebanks, upos or roles of synthetic sentences"
-    unknown = "probability that a word is unknown in training"
+    tags = {"choices": ["upos", "xpos", "roles"], "default": "upos"}
+    tags["help"] = "columns of a treebank, or tags of synthetic sentences"
+    unknown = "probability that a word of a batch is unknown"
     add = command("train", "train a model on tagged sentences")
     add("--data", nargs="+", metavar="FILE", help="one to three files")
-    add("--tags", default="upos", help=tags)
-    add("--width", type=int, help="features of a word; 64, 128 with --data")
-    add("--epochs", type=int, help="4, or 16 with --data")
-    add("--dropout", type=float, help="0.1, or 0.25 with --data")
+    add("--tags", **tags)
+    add("--width", type=int, default=128, help="features of a word")
+    add("--dropout", type=float, default=0.25, help="dropout rate")
+    add("--epochs", type=int, help="16, or 1 with --quick")
     add("--minutes", type=float, default=60, help="time limit")
     add("--unknown-rate", type=float, default=0.2, help=unknown)
     add("--seed", type=int, default=1, help="random seed")
@@ -63,7 +64,7 @@ def parse_arguments():
     add("--columns", action="store_true", help="print one word per line")
     add = command("evaluate", "compute accuracies, and F1 of BIO tags")
     add("--data", metavar="FILE", help="the test sentences of `train`")
-    add("--tags", default="upos", help=tags)
+    add("--tags", **tags)
     add("--strict", action="store_true", help="stop at the first bad line")
     return parser.parse_args()
 
@@ -73,21 +74,15 @@ def read_sentences(path, arguments):
     from keras_attn import datasets
 
     bad = []
-
-    def report(line):
-        bad.append(line)
-        if len(bad) <= 10:
-            where = f"{line.path}, line {line.line}"
-            print(f"{where}: {line.reason}", file=sys.stderr)
-
-    options = {"on_bad_lines": "error" if arguments.strict else report}
-    if ".conllu" in pathlib.Path(path).suffixes:
-        sentences = datasets.read_conllu(path, tags=arguments.tags, **options)
-    else:
-        sentences = datasets.read_conll_bio(path, **options)
-    if bad:
-        print(f"Skipped {len(bad):,} bad lines.", file=sys.stderr)
-    return sentences
+    options = {"on_bad_lines": "error" if arguments.strict else bad.append}
+    try:
+        if ".conllu" in pathlib.Path(path).suffixes:
+            return datasets.read_conllu(path, tags=arguments.tags, **options)
+        return datasets.read_conll_bio(path, **options)
+    finally:
+        if bad:
+            counted = f"Skipped {len(bad):,} bad lines."
+            print(*bad[:10], counted, sep="\n", file=sys.stderr)
 
 
 def load_splits(arguments):
@@ -108,10 +103,10 @@ def load_splits(arguments):
         splits = {k: make(n, split=k, **options) for k, n in SYNTHETIC.items()}
     if arguments.quick:
         splits = {name: splits[name][:n] for name, n in QUICK.items()}
-    for name, part in splits.items():
-        print(f"{len(part):,} {name} sentences")
-        if not part:
-            raise ValueError(f"{arguments.data} leaves no sentence for {name}.")
+    counts = [f"{len(part):,} {name}" for name, part in splits.items()]
+    print(", ".join(counts), "sentences")
+    if not all(splits.values()):
+        raise ValueError(f"{arguments.data} leaves no sentence for a split.")
     return splits
 
 
@@ -130,7 +125,7 @@ def make_vocabulary(sentences):
     }
 
 
-def encode(vocabulary, sentences, length):
+def encode(vocabulary, sentences, length, random=None, unknown_rate=0):
     """Returns the inputs of the model, and the labels."""
     import numpy as np
 
@@ -146,6 +141,12 @@ def encode(vocabulary, sentences, length):
         # Tags that are not in the training set have no loss.
         ids = [tags.get(tag, PAD) for tag in sentence.tags]
         labels[i, : len(ids)] = ids
+    if unknown_rate:
+        # Some words lose their id, half of them their characters too, so that
+        # the model learns to tag unknown words.
+        lost = random.random((*token_ids.shape, 1)) / unknown_rate
+        token_ids[(lost[..., 0] < 1) & (token_ids != PAD)] = UNKNOWN
+        character_ids[(lost < 0.5) & (character_ids != PAD)] = UNKNOWN
     return {"token_ids": token_ids, "character_ids": character_ids}, labels
 
 
@@ -193,18 +194,20 @@ def load(folder):
     """Loads the model and the vocabulary of a training."""
     import keras
 
+    import keras_attn  # noqa: F401 (registers the classes of models)
+
     if not (folder / "model.keras").is_file():
         raise ValueError(f"{folder} has no model; `train` writes one.")
     model = keras.saving.load_model(folder / "model.keras", compile=False)
     return model, json.loads((folder / "vocabulary.json").read_text("utf-8"))
 
 
-def tag(model, vocabulary, sentences, batch_size=64):
+def tag_sentences(model, vocabulary, sentences, batch_size=64):
     """Returns the tags of each sentence, a tuple of words."""
     from keras_attn.datasets import TaggedSentence
 
     names, found = list(vocabulary["tags"]), {(): []}
-    order = sorted({*sentences} - {()}, key=len)
+    order = sorted(dict.fromkeys(filter(None, sentences)), key=len)
     for start in range(0, len(order), batch_size):
         rows = order[start : start + batch_size]
         # Few shapes, because each is compiled.
@@ -225,40 +228,36 @@ def score(model, vocabulary, sentences, folder):
 
     from keras_attn.models import bio_spans
 
-    predictions = tag(model, vocabulary, [words for words, _ in sentences])
-    rows, right, expected, predicted = [], 0, 0, 0
-    for sentence, found in zip(sentences, predictions, strict=True):
-        rows += zip(*sentence, found, strict=True)
-        if {tag[:2] for tag in (*sentence.tags, *found)} <= {"O", "B-", "I-"}:
-            spans = set(bio_spans(sentence.tags)), set(bio_spans(found))
-            right += len(spans[0] & spans[1])
-            expected += len(spans[0])
-            predicted += len(spans[1])
+    words = [words for words, _ in sentences]
+    predictions = tag_sentences(model, vocabulary, words)
+    rows = [
+        row
+        for (words, tags), found in zip(sentences, predictions, strict=True)
+        for row in zip(words, tags, found, strict=True)
+    ]
     known, scores = vocabulary["words"], {}
     unknown = [row for row in rows if row[0].lower() not in known]
     for name, group in ("all", rows), ("unknown", unknown):
-        hits = sum(tag == found for _, tag, found in group)
-        scores[name] = hits / max(1, len(group))
-        print(f"accuracy {scores[name]:.2%} of {len(group):,} {name} words")
-    if expected:
-        scores["span F1"] = 2 * right / (expected + predicted)
-        rates = right / max(1, predicted), right / expected
-        print("precision {:.2%}, recall {:.2%},".format(*rates), end=" ")
-        print(f"F1 {scores['span F1']:.2%} of {expected:,} spans")
+        right = sum(tag == found for _, tag, found in group)
+        scores[name] = right / max(1, len(group))
+        print(f"{name} words: accuracy {scores[name]:.2%} of {len(group):,}")
+    if {tag[:2] for tag in vocabulary["tags"]} <= {"O", "B-", "I-"}:
+        expected = [{*bio_spans(tags)} for _, tags in sentences]
+        found = [{*bio_spans(tags)} for tags in predictions]
+        right = sum(len(a & b) for a, b in zip(expected, found, strict=True))
+        precision = right / max(1, sum(map(len, found)))
+        recall = right / max(1, sum(map(len, expected)))
+        scores["F1"] = 2 * precision * recall / max(1e-9, precision + recall)
+        print(
+            f"spans: precision {precision:.2%}, recall {recall:.2%}", end=", "
+        )
+        print(f"F1 {scores['F1']:.2%} of {sum(map(len, expected)):,}")
     _, tags, found = zip(*rows, strict=True)
-    inches = 2 + 0.4 * len({*tags, *found})
+    inches = 3 + 0.4 * len({*tags, *found})
     figure = Figure(figsize=(inches, inches), layout="constrained")
-    ConfusionMatrixDisplay.from_predictions(
-        tags,
-        found,
-        normalize="true",
-        values_format=".0%",
-        text_kw={"fontsize": 7},
-        cmap="Blues",
-        colorbar=False,
-        xticks_rotation="vertical",
-        ax=figure.subplots(),
-    )
+    style = {"cmap": "Blues", "values_format": ".0%", "xticks_rotation": 90}
+    draw = ConfusionMatrixDisplay.from_predictions
+    draw(tags, found, normalize="true", ax=figure.subplots(), **style)
     figure.savefig(folder / "confusion.png", dpi=150)
     return scores
 
@@ -272,51 +271,47 @@ def train(arguments):
     from keras_attn.layers import T5Position
     from keras_attn.models import Encoder, TokenClassifier
 
-    out, seed = arguments.out, arguments.seed
-    name = "quick" if arguments.quick else "data" if arguments.data else "none"
-    epochs, width, dropout = DEFAULTS[name]
-    epochs, width = arguments.epochs or epochs, arguments.width or width
-    dropout = dropout if arguments.dropout is None else arguments.dropout
+    out, unknown_rate = arguments.out, arguments.unknown_rate
+    width, layers, epochs = arguments.width, LAYERS, 16
+    if arguments.quick:
+        width, layers, epochs = 32, 1, 1
+    epochs = arguments.epochs or epochs
     if (out / "backup").exists() and not arguments.resume:
         raise ValueError(
             f"{out} has an interrupted training: continue it with --resume, or "
             f"remove {out / 'backup'}."
         )
     out.mkdir(parents=True, exist_ok=True)
-    keras.utils.set_random_seed(seed)
+    keras.utils.set_random_seed(arguments.seed)
     splits = load_splits(arguments)
     vocabulary = make_vocabulary(splits["train"])
 
-    def batches_of(sentences, buckets, unknown_rate):
-        def make(rows, length, random):
-            # Some words lose their id, half of them their characters too, so
-            # that the model learns to tag unknown words.
-            inputs, labels = encode(vocabulary, rows, length)
-            words, characters = inputs.values()
-            draws = random.random(words.shape)
-            words[(draws < unknown_rate) & (words != PAD)] = UNKNOWN
-            draws = 2 * draws[..., None]
-            characters[(draws < unknown_rate) & (characters != PAD)] = UNKNOWN
-            return inputs, labels
+    def batches_of(sentences, unknown_rate):
+        return make_batches(
+            sentences,
+            [len(words) for words, _ in sentences],
+            functools.partial(encode, vocabulary, unknown_rate=unknown_rate),
+            BATCH,
+            1 if arguments.quick else BUCKETS,
+            arguments.seed,
+        )
 
-        lengths = [len(words) for words, _ in sentences]
-        return make_batches(sentences, lengths, make, BATCH, buckets, seed)
-
-    batches = batches_of(splits["train"], 4, arguments.unknown_rate)
-    heads, words, characters, tags = width // 32, *vocabulary.values()
+    batches = batches_of(splits["train"], unknown_rate)
+    words, characters, tags = vocabulary.values()
+    heads = max(1, width // 32)
     encoder = Encoder(
         max(words.values()) + 1,
-        num_layers=LAYERS,
+        num_layers=layers,
         num_heads=heads,
         hidden_dim=width,
         intermediate_dim=4 * width,
-        dropout=dropout,
+        dropout=arguments.dropout,
         normalize_first=True,
         position_embedding=None,
         attention_position=T5Position(heads, num_buckets=16, max_distance=32),
         character_vocabulary_size=len(characters) + UNKNOWN + 1,
     )
-    model = TokenClassifier(encoder, len(tags) + 1, dropout=dropout)
+    model = TokenClassifier(encoder, len(tags) + 1, dropout=arguments.dropout)
     print(f"{model.count_params():,} parameters")
     steps = epochs * len(batches)
     schedule = keras.optimizers.schedules.CosineDecay(
@@ -335,14 +330,14 @@ def train(arguments):
         [progress, average],
         save_freq=min(200, len(batches)),
         data=batches,
-        settings={"epochs": epochs, "dropout": dropout, "words": count},
+        settings={"epochs": epochs, "words": count, "unknown": unknown_rate},
     )
     with backup.interruptible():
         model.fit(
             batches,
             epochs=epochs,
             shuffle=False,  # `make_batches` shuffles.
-            validation_data=batches_of(splits["validation"], 2, 0.0),
+            validation_data=batches_of(splits["validation"], 0),
             callbacks=[backup],
             verbose=0,
         )
@@ -353,9 +348,9 @@ def train(arguments):
     with open(out / "test.conllu", "w", encoding="utf-8") as file:
         for sentence in splits["test"]:
             for i, (word, tag) in enumerate(zip(*sentence, strict=True), 1):
-                # Both columns of tags, whichever is read.
-                file.write(f"{i}\t{word}\t_\t{tag}\t{tag}\n")
-            file.write("\n")
+                # The same tags as UPOS and as XPOS.
+                print(i, word, "_", tag, tag, sep="\t", file=file)
+            print(file=file)
     unit = "loss (nats per word)"
     figure = plot_training(progress.losses, progress.validation, ylabel=unit)
     figure.savefig(out / "training.png", dpi=150)
@@ -363,7 +358,6 @@ def train(arguments):
         "scores": score(model, vocabulary, splits["test"], out),
         "minutes": progress.seconds / 60,
         "batches": len(progress.losses),
-        "words_per_second": progress.tokens_per_second,
         "validation_loss": average.best_loss,
         "parameters": model.count_params(),
         "arguments": {k: str(v) for k, v in vars(arguments).items()},
@@ -387,12 +381,12 @@ def predict(arguments):
             print("Type a sentence and press Enter; Ctrl-D ends.")
         groups = ([line] for line in sys.stdin if line.strip())
     split = str.split if arguments.tokenized else WORD.findall
-    between, end = ("\t", "\n") if arguments.columns else ("/", " ")
+    between, end, after = "\t\n\n" if arguments.columns else ("/", " ", "")
     for lines in groups:
         sentences = [tuple(split(line)) for line in lines]
-        tags = tag(model, vocabulary, sentences)
+        tags = tag_sentences(model, vocabulary, sentences)
         for pairs in map(zip, sentences, tags):
-            print(end.join(map(between.join, pairs)), flush=True)
+            print(end.join(map(between.join, pairs)) + after, flush=True)
 
 
 def evaluate(arguments):

@@ -1,0 +1,455 @@
+"""Train, use and evaluate a Transformer that corrects misspelled words.
+
+    python examples/correct_spelling.py train --data misspellings.txt
+    python examples/correct_spelling.py predict --input lines.txt
+    python examples/correct_spelling.py evaluate
+
+The model reads and writes single words, character by character. It is trained
+on words that are misspelled at random, anew in each epoch: common English
+words, or those of `--words`, a file with one word per line. `--data` adds lists
+of misspellings, `wrong->right` or with a tab; files can be compressed (.gz).
+"""
+
+import argparse
+import functools
+import json
+import math
+import os
+import pathlib
+import re
+import sys
+
+LAYERS, BATCH, BUCKETS = 2, 64, 3  # blocks, words, shapes of batches
+RATE, WARMUP = 3e-3, 500  # highest learning rate, steps
+PAD, START, END, UNKNOWN = range(4)  # ids
+LONGEST, ROOM = 40, 2  # ids of a word, more of them in a misspelling
+WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+TESTED, QUICK = 800, 12  # random misspellings of each kind
+BEAMS, THRESHOLDS = 5, (0.0, 0.3, 0.5, 0.7, 0.9, 0.99)
+
+
+def parse_arguments():
+    """Returns the arguments of the command line."""
+    style = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=style)
+    commands = parser.add_subparsers(dest="command", required=True)
+
+    def command(name, text):
+        style = argparse.ArgumentDefaultsHelpFormatter
+        sub = commands.add_parser(name, help=text, formatter_class=style)
+        add, out = sub.add_argument, "runs/correct_spelling"
+        backends = ["jax", "tensorflow", "torch"]
+        add("--out", type=pathlib.Path, default=out, help="model folder")
+        add("--backend", choices=backends, help="Keras backend")
+        return add
+
+    add = command("train", "train a model on misspelled words")
+    add("--data", nargs="+", metavar="FILE", help="lists of misspellings")
+    add("--words", metavar="FILE", help="words; common English words")
+    add("--noise", type=int, default=2, help="misspellings of a word per epoch")
+    unchanged = "probability that such a word is unchanged"
+    add("--unchanged-rate", type=float, default=0.15, help=unchanged)
+    add("--width", type=int, default=128, help="features of a character")
+    add("--dropout", type=float, default=0.1, help="dropout rate")
+    add("--epochs", type=int, help="at most 200, or 1 with --quick")
+    add("--minutes", type=float, default=20, help="time limit")
+    add("--seed", type=int, default=1, help="random seed")
+    add("--quick", action="store_true", help="a few steps, as a test")
+    add("--resume", action="store_true", help="continue after an interruption")
+    add("--strict", action="store_true", help="stop at the first bad line")
+    add = command("predict", "correct the lines of a file, or typed lines")
+    add("--input", metavar="FILE", help="lines typed in the terminal")
+    threshold = "probability from which on a word is replaced"
+    add("--threshold", type=float, default=0.5, help=threshold)
+    suggestions = "print so many for each word below its line"
+    add("--suggestions", type=int, default=0, help=suggestions)
+    add = command("evaluate", "count corrections and false alarms")
+    add("--data", nargs="+", metavar="FILE", help="test words of `train`")
+    add("--strict", action="store_true", help="stop at the first bad line")
+    return parser.parse_args()
+
+
+def read_misspellings(paths, strict):
+    """Reads misspellings in lower case; reports and counts bad lines."""
+    from keras_attn import datasets
+
+    bad, pairs = [], []
+    action = "error" if strict else bad.append
+    try:
+        for path in paths:
+            pairs += datasets.read_misspellings(path, on_bad_lines=action)
+    finally:
+        if bad:
+            counted = f"Skipped {len(bad):,} bad lines."
+            print(*bad[:10], counted, sep="\n", file=sys.stderr)
+    pairs = (datasets.Misspelling(*map(str.lower, pair)) for pair in pairs)
+    return [pair for pair in pairs if max(map(len, pair)) < LONGEST]
+
+
+def load_splits(arguments):
+    """Returns the listed misspellings and the words of each split."""
+    from keras_attn import datasets
+
+    names, stem = ("train", "validation", "test"), datasets.word_stem
+    pairs = read_misspellings(arguments.data or [], arguments.strict)
+    if arguments.words:
+        words = map(str.strip, datasets.read_lines(arguments.words))
+    else:
+        words = (word for s in names for word in datasets.spelling_words(s))
+    words = {word.lower() for word in words if 0 < len(word) < LONGEST}
+    words = sorted(words.union(pair.right for pair in pairs))
+    # All forms of a word are in one split.
+    pairs = datasets.split_by_hash(pairs, key=lambda pair: stem(pair.right))
+    splits = [*zip(pairs, datasets.split_by_hash(words, key=stem), strict=True)]
+    if arguments.quick:
+        splits = [(pairs[:240], words[:240]) for pairs, words in splits]
+    for name, (pairs, words) in zip(names, splits, strict=True):
+        print(f"{name}: {len(pairs):,} misspellings, {len(words):,} words")
+        if not words:
+            raise ValueError(f"The files leave no word for {name}.")
+    return splits
+
+
+def encode(characters, words, length):
+    """Returns int32 rows of ids, with an end and padding."""
+    import numpy as np
+
+    rows = np.full((len(words), length), PAD, "int32")
+    for row, word in zip(rows, words, strict=True):
+        # `find` returns -1 for unknown characters.
+        ids = [1 + UNKNOWN + characters.find(c) for c in word]
+        row[: len(ids) + 1] = [*ids, END]
+    return rows
+
+
+def make_batch(characters, words, unchanged_rate, pairs, length, random):
+    """Returns ((source, target), labels); misspells words without a pair."""
+    import numpy as np
+
+    from keras_attn.datasets import misspell
+
+    wrongs, rights = map(list, zip(*pairs, strict=True))
+    for i, right in enumerate(rights):
+        if wrongs[i] is None:
+            wrongs[i] = right
+            if len(right) > 2 and random.random() >= unchanged_rate:
+                wrong = misspell(right, seed=int(random.integers(2**31)))
+                # A misspelling that is a word should not be corrected.
+                wrongs[i] = right if wrong in words else wrong
+    source = encode(characters, wrongs, length + ROOM)
+    labels = encode(characters, rights, length)
+    target = np.roll(labels, 1, axis=1)
+    target[target == END] = PAD
+    target[:, 0] = START
+    return (source, target), labels
+
+
+def make_batches(records, lengths, encode, size, buckets, seed):
+    """Returns batches of `size` records of similar length, in random order.
+
+    All batches of a bucket have one shape; the last one is filled up with other
+    records. The order depends on the epoch, which `TrainingBackup` sets.
+    """
+    import keras
+    import numpy as np
+
+    quantiles = np.arange(1, buckets + 1) / buckets
+    limits = np.unique(np.quantile(lengths, quantiles, method="higher"))
+    numbers = np.searchsorted(limits, lengths)
+
+    class Batches(keras.utils.PyDataset):
+        def set_epoch(self, epoch):
+            random = np.random.default_rng((seed, epoch))
+            self.epoch, batches = epoch, []
+            for number, length in enumerate(limits):
+                rows = random.permutation(np.flatnonzero(numbers == number))
+                rows = np.resize(rows, (-(-len(rows) // size), size))
+                batches += [(int(length), row) for row in rows]
+            # On TensorFlow, Keras takes an axis for constant if it has the same
+            # size in the first two batches: their buckets must differ.
+            middle = batches[1:-1]
+            random.shuffle(middle)
+            self.batches = batches[:1] + batches[1:][-1:] + middle
+
+        def __len__(self):
+            return len(self.batches)
+
+        def __getitem__(self, index):
+            length, rows = self.batches[index]
+            random = np.random.default_rng((seed, self.epoch, index))
+            return encode([records[row] for row in rows], length, random)
+
+    batches = Batches()
+    batches.set_epoch(0)
+    return batches
+
+
+def load(folder):
+    """Loads the model and the characters of a training."""
+    import keras
+
+    import keras_attn  # noqa: F401 (registers the classes of models)
+
+    if not (folder / "model.keras").is_file():
+        raise ValueError(f"{folder} has no model; `train` writes one.")
+    model = keras.saving.load_model(folder / "model.keras", compile=False)
+    return model, (folder / "characters.txt").read_text("utf-8")
+
+
+def decode(characters, ids):
+    """Returns the word of a row of ids."""
+    return "".join(characters[i - UNKNOWN - 1] for i in ids if i > UNKNOWN)
+
+
+def suggest(model, characters, words, size=64):
+    """Returns the best corrections of each word with their probabilities."""
+    from keras_attn.decoding import BeamSearch
+
+    strategy = BeamSearch(
+        BEAMS,
+        num_return_sequences=BEAMS,
+        length_penalty=0,  # The scores are log-probabilities.
+        suppress_tokens=[UNKNOWN],
+        min_new_tokens=2,  # a character and the end
+    )
+    found = {word: {} for word in words}
+    # Always as many rows, because each shape is compiled.
+    words = [*found, *[*found][:1] * (-len(found) % size)]
+    rows = encode(characters, words, LONGEST)
+    if words:
+        decoded = model.generate(rows, LONGEST, strategy, batch_size=size)
+        for word, ids, scores in zip(words, *decoded[:2], strict=True):
+            for row, score in zip(ids, scores, strict=True):
+                probability = math.exp(score)
+                found[word].setdefault(decode(characters, row), probability)
+    return found
+
+
+def replace(word, found, threshold):
+    """Returns the most likely correction, or the word if that is unsure."""
+    correction, probability = next(iter(found.items()), (word, 0))
+    return correction if probability >= threshold else word
+
+
+def correct(model, characters, lines, threshold, count):
+    """Yields each line with its words corrected, and suggestions below."""
+    # Words with other characters, and very long ones, are left alone.
+    words = {word.lower() for line in lines for word in WORD.findall(line)}
+    known = [w for w in words if len(w) < LONGEST and {*w} <= {*characters}]
+    found = suggest(model, characters, sorted(known))
+
+    def replacement(match):
+        word = match[0].lower()
+        correction = replace(word, found.get(word, {}), threshold)
+        if correction == word:
+            return match[0]
+        if len(word) > 1 and match[0].isupper():
+            return correction.upper()
+        start = 1 if match[0][0].isupper() else 0
+        return correction[:start].upper() + correction[start:]
+
+    for line in lines:
+        yield WORD.sub(replacement, line)
+        for word in dict.fromkeys(map(str.lower, WORD.findall(line))):
+            best = list(found.get(word, {}).items())[:count]
+            if best and best[0][0] != word:
+                yield f"  {word}: " + ", ".join(f"{w} {p:.2f}" for w, p in best)
+
+
+def score(model, characters, pairs):
+    """Prints and returns rates of corrections and of false alarms."""
+    words = sorted({right for _, right in pairs})
+    found = suggest(model, characters, [wrong for wrong, _ in pairs] + words)
+
+    def rate(hits):
+        return sum(hits) / len(hits)
+
+    print(f"{len(pairs):,} misspellings of {len(words):,} words")
+    suggested = rate([right in found[wrong] for wrong, right in pairs])
+    print(f"one of {BEAMS} suggestions is right: {suggested:.1%}")
+    scores = {"suggested": suggested}
+    print("threshold  corrected  miscorrected  false alarms")
+    for threshold in THRESHOLDS:
+        new = {word: replace(word, found[word], threshold) for word in found}
+        scores[threshold] = rates = (
+            rate([new[wrong] == right for wrong, right in pairs]),
+            rate([new[wrong] not in (wrong, right) for wrong, right in pairs]),
+            rate([new[word] != word for word in words]),
+        )
+        print("{:9} {:10.1%} {:13.1%} {:13.1%}".format(threshold, *rates))
+    return scores
+
+
+def train(arguments):
+    """Trains a model, saves it, and scores it on test words."""
+    import keras
+
+    from keras_attn import training
+    from keras_attn.datasets import Misspelling, make_misspellings
+    from keras_attn.explain import plot_attention, plot_training
+    from keras_attn.layers import T5Position
+    from keras_attn.models import Transformer
+
+    out, seed, width = arguments.out, arguments.seed, arguments.width
+    epochs, layers, count = 200, LAYERS, TESTED
+    if arguments.quick:
+        epochs, layers, width, count = 1, 1, 32, QUICK
+    epochs = arguments.epochs or epochs
+    if (out / "backup").exists() and not arguments.resume:
+        raise ValueError(
+            f"{out} has an interrupted training: continue it with --resume, or "
+            f"remove {out / 'backup'}."
+        )
+    out.mkdir(parents=True, exist_ok=True)
+    keras.utils.set_random_seed(seed)
+    (pairs, words), *held_out = load_splits(arguments)
+    letters = set().union(*words, *map("".join, pairs))
+    characters = "".join(sorted(letters))
+
+    def misspelled(words, number):
+        words = [word for word in words if len(word) > 2]
+        return make_misspellings(count, seed=seed + number, words=words)
+
+    # Validation and test are of words that are trained on, and of others.
+    validation, test = (
+        listed or misspelled(part, number)
+        for number, (listed, part) in enumerate(held_out)
+    )
+    validation += misspelled(words, 2)
+    tests = {"test_known": misspelled(words, 3), "test_new": test}
+
+    def batches_of(pairs):
+        return make_batches(
+            pairs,
+            [max(len(r), len(w or "") - ROOM) + 1 for w, r in pairs],
+            functools.partial(
+                make_batch, characters, {*words}, arguments.unchanged_rate
+            ),
+            BATCH,
+            1 if arguments.quick else BUCKETS,
+            seed,
+        )
+
+    pairs += [Misspelling(None, word) for word in words] * arguments.noise
+    batches = batches_of(pairs)
+    heads = max(1, width // 32)
+    position = functools.partial(T5Position, heads, max_distance=20)
+    model = Transformer(
+        len(characters) + UNKNOWN + 1,
+        num_layers=layers,
+        num_heads=heads,
+        hidden_dim=width,
+        intermediate_dim=4 * width,
+        dropout=arguments.dropout,
+        normalize_first=True,
+        encoder_attention_position=position(name="encoder_distance"),
+        decoder_attention_position=position(
+            bidirectional=False, name="decoder_distance"
+        ),
+    )
+    print(f"{model.count_params():,} parameters")
+    scale = RATE * (width * WARMUP) ** 0.5
+    schedule = training.WarmupSchedule(width, WARMUP, scale)
+    model.compile(
+        keras.optimizers.Adam(schedule, beta_2=0.98, epsilon=1e-9),
+        # Without label smoothing, probabilities say how sure the model is.
+        training.SequenceCrossentropy(),
+    )
+    progress = training.TrainingProgress(arguments.minutes)
+    often = max(1, len(batches) // 4)
+    average = training.CheckpointAverage(5, save_freq=often, validate=True)
+    backup = training.TrainingBackup(
+        out / "backup",
+        [progress, average, keras.callbacks.EarlyStopping(patience=10)],
+        save_freq=min(200, len(batches)),
+        data=batches,
+        settings={"width": width, "batches": len(batches), "seed": seed},
+    )
+    with backup.interruptible():
+        model.fit(
+            batches,
+            epochs=epochs,
+            shuffle=False,  # `make_batches` shuffles.
+            validation_data=batches_of(validation),
+            callbacks=[backup],
+            verbose=0,
+        )
+
+    model.save(out / "model.keras")
+    (out / "characters.txt").write_text(characters, encoding="utf-8")
+    unit = "loss (nats per character)"
+    figure = plot_training(progress.losses, progress.validation, ylabel=unit)
+    figure.savefig(out / "training.png", dpi=150)
+    scores = {}
+    for name, part in tests.items():
+        lines = [f"{wrong}\t{right}\n" for wrong, right in part]
+        (out / f"{name}.tsv").write_text("".join(lines), encoding="utf-8")
+        print(f"{name}.tsv:", end=" ")
+        scores[name] = score(model, characters, part)
+    # Where the last decoder layer looks as it corrects a word.
+    word = tests["test_known"][0].wrong
+    source = encode(characters, [word], len(word) + 1)
+    decoded = model.generate(source, LONGEST, return_weights=True)
+    rows = [*decode(characters, decoded.tokens[0, 0]), "end"][:LONGEST]
+    weights = decoded.weights[0, 0, -1, :, : len(rows)]  # (heads, rows, keys)
+    figure = plot_attention(weights, rows, [*word, "end"])
+    figure.savefig(out / "attention.png", dpi=150)
+    results = {
+        "scores": scores,
+        "minutes": progress.seconds / 60,
+        "batches": len(progress.losses),
+        "validation_loss": average.best_loss,
+        "parameters": model.count_params(),
+        "arguments": {k: str(v) for k, v in vars(arguments).items()},
+    }
+    text = json.dumps(results, indent=1)
+    (out / "results.json").write_text(text + "\n", encoding="utf-8")
+    backup.remove()
+    print(f"\nThe model, training.png and attention.png are in {out}. Next:")
+    print(f"  python {sys.argv[0]} predict --out {out}")
+
+
+def predict(arguments):
+    """Corrects the lines of a file, or lines typed in the terminal."""
+    from keras_attn.datasets import read_lines
+
+    model = load(arguments.out)
+    if arguments.input:
+        groups = [read_lines(arguments.input)]
+    else:
+        if sys.stdin.isatty():
+            print("Type a line and press Enter; Ctrl-D ends.")
+        groups = ([line.rstrip("\n")] for line in sys.stdin)
+    options = arguments.threshold, arguments.suggestions
+    for lines in groups:
+        for line in correct(*model, lines, *options):
+            print(line, flush=True)
+
+
+def evaluate(arguments):
+    """Counts corrections and false alarms on lists of misspellings."""
+    model = load(arguments.out)
+    for path in arguments.data or sorted(arguments.out.glob("test_*.tsv")):
+        print(f"{pathlib.Path(path).name}:", end=" ")
+        score(*model, read_misspellings([path], arguments.strict))
+
+
+def main():
+    """Runs the command; prints errors in one line."""
+    arguments = parse_arguments()
+    if arguments.backend:
+        os.environ["KERAS_BACKEND"] = arguments.backend
+    commands = {"train": train, "predict": predict, "evaluate": evaluate}
+    try:
+        commands[arguments.command](arguments)
+    except (ImportError, OSError, ValueError) as error:
+        sys.exit(f"{sys.argv[0]}: {error}")
+    except KeyboardInterrupt:
+        if arguments.command == "train":
+            command = " ".join(sys.argv).removesuffix(" --resume")
+            print(f"\nContinue with: python {command} --resume")
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,198 @@
+"""examples/classify.py: train, predict, evaluate, resume, bad input."""
+
+import csv
+import json
+import runpy
+import signal
+
+import keras
+import numpy as np
+import pytest
+
+from keras_attn import models, pretrained
+from keras_attn.datasets import LabeledSentence, make_entailment_pairs
+from keras_attn.text import BytePairTokenizer, WordPieceTokenizer
+from tests.examples.programs import ROOT, run, stop_after_checkpoint
+
+pytestmark = pytest.mark.one_backend
+
+PAIRS = make_entailment_pairs(120)
+LINES = [text for pair in PAIRS for text in pair[:2]]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """The folder of a quick training on synthetic sentences, and its output."""
+    out = tmp_path_factory.mktemp("classify")
+    options = ("--quick", "--layers", 1, "--width", 64, "--out", out)
+    return out, run("classify", "train", *options)
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory):
+    """The options for a table of pairs, the second line of which is bad."""
+    path = tmp_path_factory.mktemp("data") / "pairs.csv"
+    rows = [(first, yes, second) for first, second, yes in PAIRS]
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        names = ("premise", "entailed", "hypothesis")
+        csv.writer(file).writerows([names, ["a field"], *rows])
+    options = ("--data", path, "--text-column", "premise", "--label-column")
+    return *options, "entailed", "--text-pair-column", "hypothesis"
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory):
+    """The folder of a tiny BERT with its tokenizer."""
+    folder = tmp_path_factory.mktemp("bert")
+    tokenizer = WordPieceTokenizer.train_from_lines(LINES, 200)
+    tokenizer.save(folder)
+    sizes = {"num_layers": 2, "num_heads": 2, "hidden_dim": 16}
+    model = models.Bert(
+        tokenizer.vocabulary_size,
+        intermediate_dim=32,
+        max_sequence_length=40,
+        **sizes,
+    )
+    pretrained.save(models.BertPretrainer(model), folder)
+    return folder
+
+
+def results(out):
+    return json.loads((out / "results.json").read_text("utf-8"))
+
+
+def test_training_writes_its_files_and_prints_the_next_command(trained):
+    out, done = trained
+    for name in ("model.keras", "training.png", "confusion.png"):
+        assert (out / name).stat().st_size > 1000
+    scores = results(out)["scores"]
+    assert 0 < scores["macro F1"] < 1 and 0 < scores["accuracy"] < 1
+    for name, score in scores.items():
+        assert f"{name} {score:.2%}" in done.stdout
+    assert "128 train, 32 validation, 32 test texts" in done.stdout
+    assert f"classify.py predict --out {out}" in done.stdout
+    assert "batches/s" in done.stderr
+    assert not (out / "backup").exists()
+
+
+def test_predictions_agree_with_the_evaluation(trained, tmp_path):
+    out, done = trained
+    found = run(
+        "classify", "predict", "--input", out / "test.csv", "--out", out
+    ).stdout.splitlines()
+    with open(out / "test.csv", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    labels = [line.split("\t")[0] for line in found]
+    right = [row["label"] == x for row, x in zip(rows, labels, strict=True)]
+    assert np.mean(right) == results(out)["scores"]["accuracy"]
+    assert run("classify", "evaluate", "--out", out).stdout in done.stdout
+    # The same texts as lines, from a file and from standard input.
+    lines = tmp_path / "lines.txt"
+    lines.write_text("".join(f"{row['text']}\n" for row in rows[:3]), "utf-8")
+    options = ("--top", 8, "--out", out)
+    from_file = run("classify", "predict", "--input", lines, *options).stdout
+    typed = run("classify", "predict", *options, stdin=lines.read_text()).stdout
+    for line, other, label in zip(
+        from_file.splitlines(), typed.splitlines(), labels, strict=False
+    ):
+        assert line.split("\t")[::2] == other.split("\t")[::2]
+        assert line.split("\t")[0] == label
+        assert sum(map(float, line.split("\t")[1::2])) == pytest.approx(1, 1e-3)
+
+
+@pytest.mark.parametrize("way", [("--lora", 2), ("--freeze", ".")])
+def test_bert_with_few_trained_weights(way, bert, pairs, tmp_path):
+    options = (*pairs, "--model", bert, "--epochs", 2, "--out", tmp_path)
+    done = run("classify", "train", *options, *way)
+    assert f"{pairs[1]}, line 2: expected 3 fields" in done.stderr
+    assert "Skipped 1 bad lines." in done.stderr
+    strict = run("classify", "train", *options, "--strict", status=1)
+    assert f"classify.py: {pairs[1]}, line 2: expected" in strict.stderr
+    model = keras.saving.load_model(tmp_path / "model.keras", compile=False)
+    encoder = pretrained.load(bert).encoder
+    for ours, theirs in zip(
+        model.encoder.weights, encoder.weights, strict=True
+    ):
+        # Adapters are part of the matrix that is saved.
+        adapted = ours.path.endswith(("query/kernel", "value/kernel"))
+        adapted = adapted and way[0] == "--lora"
+        same = np.array_equal(*map(keras.ops.convert_to_numpy, (ours, theirs)))
+        assert same != (adapted or ours.path.startswith("pooler/")), ours.path
+    found = run(
+        "classify", "predict", "--out", tmp_path, stdin="a man\tthe man\nsat\n"
+    )
+    assert {line.split("\t")[0] for line in found.stdout.splitlines()} <= {
+        "True",
+        "False",
+    }
+
+
+@pytest.mark.parametrize("length", [40, 9, 8])
+def test_rows_equal_those_of_the_tokenizer_of_bert(length, bert):
+    program = runpy.run_path(str(ROOT / "examples" / "classify.py"))
+    model, tokenizer = program["load_folder"](bert)
+    columns = {"text_pair_column": "pair"}
+    settings = {"labels": [], "columns": columns, "max_length": length}
+    classifier = program["TextClassifier"](model, tokenizer, settings)
+    texts = [LabeledSentence(x, "", y) for x, y, _ in PAIRS[:9]]
+    inputs, _ = classifier.encode(texts)
+    first, second, _ = map(list, zip(*PAIRS[:9], strict=True))
+    for name, rows in tokenizer.pack(first, second, length).items():
+        width = rows.shape[1]
+        np.testing.assert_array_equal(inputs[name][:, :width], rows)
+        assert not inputs[name][:, width:].any()
+    mask = inputs["token_ids"] != tokenizer.pad_id
+    np.testing.assert_array_equal(inputs["padding_mask"], mask)
+
+
+def test_gpt2_and_layerwise_rates(pairs, tmp_path):
+    folder, out = tmp_path / "gpt2", tmp_path / "out"
+    tokenizer = BytePairTokenizer.train_from_lines(LINES, 300)
+    tokenizer.save(folder)
+    end = tokenizer.end_id
+    sizes = {"num_layers": 1, "num_heads": 2, "hidden_dim": 16}
+    special = {"pad_id": None, "start_id": end, "end_id": end}
+    model = models.GPT(
+        tokenizer.vocabulary_size, max_sequence_length=40, **sizes, **special
+    )
+    pretrained.save(model, folder)
+    options = ("--model", folder, "--layer-decay", 0.5, "--epochs", 1)
+    run("classify", "train", *pairs, *options, "--out", out)
+    model = keras.saving.load_model(out / "model.keras", compile=False)
+    assert model.pooled_token == "last"
+    assert results(out)["settings"]["max_length"] == 40
+    # The folder of a classifier is a pretrained model, too.
+    options = ("--model", out, "--freeze", "embedding", "--epochs", 1)
+    done = run("classify", "train", *pairs, *options, "--out", tmp_path / "2")
+    assert "parameters are trained" in done.stdout
+
+
+def test_resumed_training_equals_an_uninterrupted_one(pairs, tmp_path):
+    options = (*pairs, "--layers", 1, "--width", 32, "--epochs", 3, "--out")
+    whole, out = tmp_path / "whole", tmp_path / "stopped"
+    run("classify", "train", *options, whole)
+    status, _ = stop_after_checkpoint("classify", "train", *options, out)
+    assert status == -signal.SIGKILL
+    refused = run("classify", "train", *options, out, status=1)
+    assert "continue it with --resume" in refused.stderr
+    run("classify", "train", *options, out, "--resume")
+    weights, expected = (
+        keras.saving.load_model(folder / "model.keras").get_weights()
+        for folder in (out, whole)
+    )
+    for ours, theirs in zip(weights, expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "arguments, message, status",
+    [
+        (["train", "--lorra", "3"], "unrecognized arguments", 2),
+        (["train", "--data", "missing.csv"], "missing.csv: no such file", 1),
+        (["train", "--model", "nowhere"], "must be a folder with config", 1),
+        (["predict"], "has no model", 1),
+    ],
+)
+def test_bad_arguments(arguments, message, status, tmp_path):
+    done = run("classify", *arguments, "--out", tmp_path, status=status)
+    assert message in done.stderr

@@ -1,0 +1,109 @@
+"""examples/tag.py: train, predict, evaluate, resume, bad input."""
+
+import json
+import signal
+
+import keras
+import numpy as np
+import pytest
+
+from tests.examples.programs import run, stop_after_checkpoint
+
+pytestmark = pytest.mark.one_backend
+
+SENTENCES = [
+    [
+        (first, "B-name"),
+        (last, "I-name"),
+        (verb, "O"),
+        ("in", "O"),
+        (city, "B-city"),
+    ]
+    for first in ("Ann", "Bob", "Eve", "Max")
+    for last in ("Lee", "Roy", "Kim")
+    for verb in ("sings", "eats", "sleeps")
+    for city in ("Oslo", "Rome", "Lima", "Bern")
+]
+SMALL = ("--width", 32, "--epochs", 4)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """A file with BIO tags, the second line of which is bad."""
+    path = tmp_path_factory.mktemp("data") / "names.conll"
+    blocks = ["\n".join(map("\t".join, sentence)) for sentence in SENTENCES]
+    path.write_text("\n\n".join(["Zoe\tB-name\nsings", *blocks]), "utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def trained(data, tmp_path_factory):
+    """The folder of a training on the file, and its output."""
+    out = tmp_path_factory.mktemp("tag")
+    return out, run("tag", "train", "--data", data, *SMALL, "--out", out)
+
+
+def test_quick_training_on_synthetic_sentences(tmp_path):
+    done = run("tag", "train", "--quick", "--out", tmp_path)
+    assert "300 train, 40 validation, 40 test sentences" in done.stdout
+    assert "unknown words: accuracy" in done.stdout
+    assert f"tag.py predict --out {tmp_path}" in done.stdout
+    assert "tokens/s" in done.stderr
+    for name in ("model.keras", "training.png", "confusion.png"):
+        assert (tmp_path / name).stat().st_size > 1000
+    scores = json.loads((tmp_path / "results.json").read_text())["scores"]
+    assert 0 < scores["all"] < 1 and 0 < scores["unknown"] < 1
+    assert not (tmp_path / "backup").exists()
+
+
+def test_files_are_tagged_and_bad_lines_counted(trained, data, tmp_path):
+    out, done = trained
+    assert f"{data}, line 2: expected a word and a tag" in done.stderr
+    assert "Skipped 1 bad lines." in done.stderr
+    f1 = json.loads((out / "results.json").read_text())["scores"]["F1"]
+    assert f1 > 0.5 and f"F1 {f1:.2%}" in done.stdout
+    strict = ("--data", data, "--strict", "--out", tmp_path)
+    assert "line 2" in run("tag", "train", *strict, status=1).stderr
+
+
+def test_prediction_from_a_file_and_from_standard_input(trained, tmp_path):
+    out, _ = trained
+    lines = tmp_path / "lines.txt"
+    lines.write_text("Ann Lee sings in Rome.\n\nBob eats\n", "utf-8")
+    columns = ("--columns", "--tokenized", "--input", lines)
+    found = run("tag", "predict", "--out", out, *columns).stdout
+    first, empty, second = found.removesuffix("\n\n").split("\n\n")
+    words = [line.split("\t")[0] for line in first.split("\n")]
+    assert words == "Ann Lee sings in Rome.".split()
+    assert empty == "" and second.startswith("Bob\t")
+    typed = run("tag", "predict", "--out", out, stdin=lines.read_text()).stdout
+    words = [
+        [pair.split("/")[0] for pair in line.split()]
+        for line in typed.splitlines()
+    ]
+    assert words == ["Ann Lee sings in Rome .".split(), ["Bob", "eats"]]
+
+
+def test_evaluation_repeats_the_scores_of_the_training(trained):
+    out, done = trained
+    scores = done.stdout[done.stdout.index("all words") :].split("\n\n")[0]
+    assert run("tag", "evaluate", "--out", out).stdout == scores + "\n"
+
+
+def test_resumed_training_equals_an_uninterrupted_one(trained, data, tmp_path):
+    arguments = ("train", "--data", data, *SMALL, "--out", tmp_path)
+    status, _ = stop_after_checkpoint("tag", *arguments)
+    assert status == -signal.SIGKILL
+    again = run("tag", *arguments, status=1)
+    assert "continue it with --resume" in again.stderr
+    run("tag", *arguments, "--resume")
+    weights, expected = (
+        keras.saving.load_model(folder / "model.keras").get_weights()
+        for folder in (tmp_path, trained[0])
+    )
+    for ours, theirs in zip(weights, expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
+
+
+def test_an_unknown_option_is_reported():
+    assert "--wdith" in run("tag", "train", "--wdith", 8, status=2).stderr
