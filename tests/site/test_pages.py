@@ -14,8 +14,8 @@ pytestmark = pytest.mark.one_backend
 
 CHECKED = [v for v in VARIANTS if v.name in ("desktop-light", "phone-dark")]
 # Accessibility is checked on every page in light mode and, in dark mode, where
-# only colors differ, on one page of each kind: the tokens of code and the symbols
-# of formulas on these pages only, because they take axe minutes.
+# only colors differ, on one page of each kind. The tokens of code and the
+# symbols of formulas are checked on these pages only: they take axe minutes.
 SOME_OF_EACH = {
     "index.html",
     "api/explain.html",
