@@ -48,8 +48,8 @@ def parse_arguments():
 
     kind = {"choices": ["squad", "restaurants8k"], "default": "squad"}
     add = command("train", "train a model on questions and answers")
-    add("--data", nargs="+", metavar="FILE", help="one or two files")
-    add("--format", **kind, help="questions, or slots of dialogues")
+    add("--data", nargs="+", metavar="FILE", help="else synthetic questions")
+    add("--format", **kind, help="format of --data")
     add("--width", type=int, default=96, help="features of a word")
     add("--dropout", type=float, default=0.1, help="dropout rate")
     add("--max-length", type=int, default=384, help="subwords of a row")
@@ -59,12 +59,12 @@ def parse_arguments():
     add("--quick", action="store_true", help="a few steps, as a test")
     add("--resume", action="store_true", help="continue after an interruption")
     add = command("predict", "answer questions of a file, or typed questions")
-    add("--input", metavar="FILE", help="lines typed in the terminal")
-    text = "score from which on there is an answer; chosen by `train`"
+    add("--input", metavar="FILE", help="else typed lines")
+    text = "lowest score of an answer; else chosen by `train`"
     add("--threshold", type=float, help=text)
     add = command("evaluate", "compute exact match and F1")
-    add("--data", metavar="FILE", help="the test questions of `train`")
-    add("--format", **kind, help="questions, or slots of dialogues")
+    add("--data", metavar="FILE", help="else the test set of `train`")
+    add("--format", **kind, help="format of --data")
     add("--threshold", type=float, help=text)
     return parser.parse_args()
 

@@ -45,7 +45,7 @@ def parse_arguments():
 
     add = command("train", "train a model on misspelled words")
     add("--data", nargs="+", metavar="FILE", help="lists of misspellings")
-    add("--words", metavar="FILE", help="words; common English words")
+    add("--words", metavar="FILE", help="else common English words")
     add("--noise", type=int, default=2, help="misspellings of a word per epoch")
     unchanged = "probability that such a word is unchanged"
     add("--unchanged-rate", type=float, default=0.15, help=unchanged)
@@ -58,13 +58,13 @@ def parse_arguments():
     add("--resume", action="store_true", help="continue after an interruption")
     add("--strict", action="store_true", help="stop at the first bad line")
     add = command("predict", "correct the lines of a file, or typed lines")
-    add("--input", metavar="FILE", help="lines typed in the terminal")
-    threshold = "probability from which on a word is replaced"
+    add("--input", metavar="FILE", help="else typed lines")
+    threshold = "lowest probability of a correction"
     add("--threshold", type=float, default=0.5, help=threshold)
-    suggestions = "print so many for each word below its line"
+    suggestions = "corrections of a word to print below its line"
     add("--suggestions", type=int, default=0, help=suggestions)
     add = command("evaluate", "count corrections and false alarms")
-    add("--data", nargs="+", metavar="FILE", help="test words of `train`")
+    add("--data", nargs="+", metavar="FILE", help="else the tests of `train`")
     add("--strict", action="store_true", help="stop at the first bad line")
     return parser.parse_args()
 

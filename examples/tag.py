@@ -45,9 +45,9 @@ def parse_arguments():
 
     tags = {"choices": ["upos", "xpos", "roles"], "default": "upos"}
     tags["help"] = "columns of a treebank, or tags of synthetic sentences"
-    unknown = "probability that a word of a batch is unknown"
+    unknown = "probability that a word of a batch becomes unknown"
     add = command("train", "train a model on tagged sentences")
-    add("--data", nargs="+", metavar="FILE", help="one to three files")
+    add("--data", nargs="+", metavar="FILE", help="else synthetic sentences")
     add("--tags", **tags)
     add("--width", type=int, default=128, help="features of a word")
     add("--dropout", type=float, default=0.25, help="dropout rate")
@@ -59,11 +59,11 @@ def parse_arguments():
     add("--resume", action="store_true", help="continue after an interruption")
     add("--strict", action="store_true", help="stop at the first bad line")
     add = command("predict", "tag the lines of a file, or typed lines")
-    add("--input", metavar="FILE", help="lines typed in the terminal")
-    add("--tokenized", action="store_true", help="spaces separate all words")
-    add("--columns", action="store_true", help="print one word per line")
+    add("--input", metavar="FILE", help="else typed lines")
+    add("--tokenized", action="store_true", help="words are between spaces")
+    add("--columns", action="store_true", help="one word per line")
     add = command("evaluate", "compute accuracies, and F1 of BIO tags")
-    add("--data", metavar="FILE", help="the test sentences of `train`")
+    add("--data", metavar="FILE", help="else the test set of `train`")
     add("--tags", **tags)
     add("--strict", action="store_true", help="stop at the first bad line")
     return parser.parse_args()
@@ -249,9 +249,9 @@ def score(model, vocabulary, sentences, folder):
         recall = right / max(1, sum(map(len, expected)))
         scores["F1"] = 2 * precision * recall / max(1e-9, precision + recall)
         print(
-            f"spans: precision {precision:.2%}, recall {recall:.2%}", end=", "
+            f"spans: F1 {scores['F1']:.2%}, precision {precision:.2%}, "
+            f"recall {recall:.2%} of {sum(map(len, expected)):,}"
         )
-        print(f"F1 {scores['F1']:.2%} of {sum(map(len, expected)):,}")
     _, tags, found = zip(*rows, strict=True)
     inches = 3 + 0.4 * len({*tags, *found})
     figure = Figure(figsize=(inches, inches), layout="constrained")

@@ -139,5 +139,6 @@ def browser():
         if os.environ.get("NEED_CHROMIUM"):
             pytest.fail(missing)
         pytest.skip(missing)
-    with Browser(program) as running:
+    # axe takes long on large pages of the reference if the machine is busy.
+    with Browser(program, seconds=180.0) as running:
         yield running
