@@ -284,7 +284,7 @@ def train(arguments):
     maps = explain.attention_maps(model, start, tokens=names)
     explain.plot_attention(maps[-1]).savefig(out / "attention.png", dpi=150)
     sampling = decoding.Sampling(0.8, seed=seed, suppress_tokens=SUPPRESSED)
-    print(*language_model.continue_text("", 200, sampling), sep="")
+    print(*language_model.continue_text("", 2 * shape[0], sampling), sep="")
     results = scores | {
         "minutes": progress.seconds / 60,
         "tokens_per_second": progress.tokens_per_second,

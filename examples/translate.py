@@ -255,7 +255,8 @@ def train(arguments):
     progress = training.TrainingProgress(
         arguments.minutes, batches.report.target_tokens
     )
-    average = training.CheckpointAverage(10, save_freq=50, validate=True)
+    often = min(50, batches.report.batches)
+    average = training.CheckpointAverage(10, save_freq=often, validate=True)
     backup = training.TrainingBackup(
         out / "backup",
         [progress, average, keras.callbacks.EarlyStopping(patience=5)],

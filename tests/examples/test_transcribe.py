@@ -1,0 +1,119 @@
+"""examples/transcribe.py: train, predict, evaluate, resume, bad input."""
+
+import json
+import signal
+import wave
+
+import pytest
+
+from keras_attn.datasets import encode_morse
+from tests.examples.programs import run, stop_after_checkpoint
+
+pytestmark = pytest.mark.one_backend
+
+TEXTS = [f"{first}{second}" for first in "ETAN" for second in "IMSO"] * 4
+
+
+def write_wav(path, samples, rate=8000):
+    with wave.open(str(path), "wb") as file:
+        file.setparams((1, 2, rate, 0, "NONE", ""))
+        file.writeframes(samples.astype("<i2").tobytes())
+
+
+def results(out):
+    return json.loads((out / "results.json").read_text("utf-8"))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """WAV files; the second line of the transcripts is bad."""
+    path = tmp_path_factory.mktemp("data")
+    lines = ["missing\tABC"]
+    for number, text in enumerate(TEXTS):
+        options = {"wpm": 25, "snr": 10.0, "seed": number}
+        write_wav(path / f"{number}.wav", encode_morse(text, **options).samples)
+        lines.insert(number and number + 1, f"{number}\t{text}\tann")
+    (path / "transcripts.tsv").write_text("\n".join(lines), "utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def trained(folder, tmp_path_factory):
+    """The options of an uninterrupted training, its folder and its output."""
+    options = ("train", "--data", folder, "--quick", "--epochs", 2)
+    out = tmp_path_factory.mktemp("transcribe")
+    return options, out, run("transcribe", *options, "--out", out)
+
+
+def test_quick_training_on_synthetic_audio(tmp_path):
+    options = ("--quick", "--audio", "digits", "--out", tmp_path)
+    done = run("transcribe", "train", *options)
+    assert "48 train recordings, 8 validation recordings" in done.stdout
+    rate = results(tmp_path)["character_error_rate"]
+    assert f"character error rate {rate:.2%} of 8 recordings" in done.stdout
+    assert "word error rate" in done.stdout
+    for name in ("model.keras", "training.png", "alignment.png", "example.wav"):
+        assert (tmp_path / name).stat().st_size > 1000
+    assert not (tmp_path / "backup").exists()
+    command = done.stdout.split("transcribe.py ")[-1].split()
+    assert run("transcribe", *command).stdout.startswith(f"{command[-1]}\t")
+
+
+def test_prediction_from_a_folder_and_from_typed_names(trained, tmp_path):
+    _, out, _ = trained
+    paths = [tmp_path / f"{name}.wav" for name in "ab"]
+    for path in paths:
+        write_wav(path, encode_morse("SET").samples)
+    predict = ("predict", "--out", out)
+    found = run("transcribe", *predict, "--input", tmp_path).stdout
+    assert [line.split("\t")[0] for line in found.splitlines()] == list(
+        map(str, paths)
+    )
+    typed = run("transcribe", *predict, stdin=f"nowhere.wav\n{paths[1]}\n")
+    assert typed.stdout == found.splitlines()[1] + "\n"
+    assert "nowhere.wav" in typed.stderr
+    write_wav(tmp_path / "c.wav", encode_morse("SET").samples, rate=16000)
+    again = run("transcribe", *predict, "--input", tmp_path, status=1)
+    assert "c.wav must have 16-bit samples of 8,000 Hz" in again.stderr
+
+
+def test_evaluation_repeats_the_scores_of_the_training(trained):
+    _, out, done = trained
+    scores = done.stdout[done.stdout.index("character error rate") :]
+    again = run("transcribe", "evaluate", "--out", out)
+    assert again.stdout.endswith(scores.split("\n\n")[0] + "\n")
+
+
+def test_bad_lines_are_reported_and_counted(trained, folder, tmp_path):
+    options, _, done = trained
+    where = f"{folder / 'transcripts.tsv'}, line 2: expected"
+    assert where in done.stderr and "Skipped 1 bad lines." in done.stderr
+    strict = (*options, "--strict", "--out", tmp_path)
+    assert where in run("transcribe", *strict, status=1).stderr
+
+
+def test_resumed_training_equals_an_uninterrupted_one(trained, tmp_path):
+    options, out, _ = trained
+    options = (*options, "--out", tmp_path)
+    status, _ = stop_after_checkpoint("transcribe", *options)
+    assert status == -signal.SIGKILL
+    refused = run("transcribe", *options, status=1)
+    assert "continue it with --resume" in refused.stderr
+    run("transcribe", *options, "--resume")
+    for name in ("batches", "validation_loss", "character_error_rate"):
+        value = pytest.approx(results(out)[name], rel=1e-4)
+        assert results(tmp_path)[name] == value
+
+
+@pytest.mark.parametrize(
+    "arguments, message, status",
+    [
+        (["train", "--stepp", "8"], "unrecognized arguments: --stepp", 2),
+        (["train", "--data", "missing", "--out"], "missing", 1),
+        (["predict", "--out"], "has no model", 1),
+    ],
+)
+def test_bad_arguments(arguments, message, status, tmp_path):
+    if arguments[-1] == "--out":
+        arguments = [*arguments, tmp_path]
+    assert message in run("transcribe", *arguments, status=status).stderr
