@@ -1,8 +1,17 @@
 """Shared fixtures of the tests of data sets."""
 
 import gzip
+import pathlib
 
 import pytest
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Marks all tests of this folder: data sets do not involve a backend."""
+    for item in items:
+        if pathlib.Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.one_backend)
 
 
 @pytest.fixture

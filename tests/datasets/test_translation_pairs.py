@@ -8,8 +8,8 @@ import pytest
 
 from keras_attn.datasets import SHOWCASE_PAIRS, make_translation_pairs
 from keras_attn.datasets.phrase_grammar import held_out, inflection, lexicon
-
-pytestmark = pytest.mark.one_backend
+from keras_attn.datasets.phrase_grammar.part_of_speech import tag
+from tests.helpers.spanish import PLURALS
 
 # Written by hand, so that the agreement is checked against another source.
 MASCULINE = """gato perro caballo pájaro ratón conejo libro poema mapa sombrero
@@ -18,20 +18,6 @@ hombre niño rey médico estudiante queso café pastel huevo""".split()
 FEMININE = """casa mesa cama llave foto lámpara botella camisa puerta ventana
 iglesia escuela estación ciudad montaña vaca tortuga serpiente gallina mujer
 niña reina actriz leche carne manzana carta novela bicicleta""".split()
-PLURALS = dict(
-    zip(
-        *[
-            iter(
-                """ratón ratones reloj relojes tren trenes avión aviones hotel
-                hoteles jardín jardines árbol árboles rey reyes pastel pasteles
-                estación estaciones ciudad ciudades mujer mujeres actriz
-                actrices""".split()
-            )
-        ]
-        * 2,
-        strict=True,
-    )
-)
 NOUNS = {
     form: (gender, number)
     for gender, nouns in (("m", MASCULINE), ("f", FEMININE))
@@ -41,19 +27,11 @@ NOUNS = {
 FORMS = (("m", 0), ("f", 0), ("m", 1), ("f", 1))
 DETERMINERS = {
     word: features
-    for row in """el la los las
-        este esta estos estas
-        ese esa esos esas
-        nuestro nuestra nuestros nuestras
-        otro otra otros otras
-        al - - -
-        del - - -
-        un una - -
-        - - muchos muchas
-        - - algunos algunas
-        - - varios varias
-        - - ambos ambas""".splitlines()
-    for word, features in zip(row.split(), FORMS, strict=True)
+    for row in """el la los las; este esta estos estas; ese esa esos esas;
+    nuestro nuestra nuestros nuestras; otro otra otros otras; al; del; un una;
+    - - muchos muchas; - - algunos algunas; - - varios varias;
+    - - ambos ambas""".split(";")
+    for word, features in zip(row.split(), FORMS, strict=False)
 }
 ADJECTIVES = {
     stem + ending: features
@@ -66,28 +44,33 @@ CONNECTED = re.compile(
     r"(?:muy |bastante |demasiado |tan )?(\w+)\b"
 )
 
+COMBINATIONS = [
+    ({noun, inflection.english_plural(noun)}, adjective)
+    for noun, adjective in itertools.product(lexicon.NOUNS, lexicon.ADJECTIVES)
+    if held_out.is_held_out(noun, adjective)
+]
+
 
 @pytest.fixture(scope="module")
 def pairs():
-    return make_translation_pairs(12_000, seed=11)
+    first, second = (make_translation_pairs(6000, seed=s) for s in (11, 12))
+    return first + second
 
 
 @pytest.fixture(scope="module")
-def test_pairs():
-    return make_translation_pairs(600, seed=2, split="test")
-
-
-def words(pairs, side=0):
-    return {word for pair in pairs for word in pair[side].split()}
+def others():
+    return [
+        make_translation_pairs(200, split="validation"),
+        make_translation_pairs(400, seed=2, split="test"),
+    ]
 
 
 def test_determiners_and_adjectives_agree_with_nouns(pairs):
     seen = collections.Counter()
     for _, spanish in pairs:
         parts = ["", *spanish.split(), ""]
-        for before, noun, after in zip(
-            parts, parts[1:], parts[2:], strict=False
-        ):
+        triples = zip(parts, parts[1:], parts[2:], strict=False)
+        for before, noun, after in triples:
             for table, word in ((DETERMINERS, before), (ADJECTIVES, after)):
                 if noun in NOUNS and word in table:
                     assert table[word] == NOUNS[noun], spanish
@@ -132,67 +115,49 @@ def test_orthography(pairs):
 
 
 def test_each_sentence_has_one_translation(pairs):
-    found = dict(pairs)
-    for english, spanish in make_translation_pairs(12_000, seed=12):
-        assert found.get(english, spanish) == spanish
-    # Present and past of "read" are told apart by the time.
+    found = {}
     for english, spanish in pairs:
+        assert found.setdefault(english, spanish) == spanish
+        # Present and past of "read" are told apart by the time.
         if re.search(r"\b(i|he|she|we|they) read\b", english):
             is_past = re.search("yesterday|last|this morning", english)
             is_present = {"leo", "lee", "leemos", "leen"} & {*spanish.split()}
             assert bool(is_past) != bool(is_present), english
 
 
-def test_every_word_is_in_training_pairs(pairs, test_pairs):
-    counts = collections.Counter(w for pair in pairs for w in pair[0].split())
-    assert min(counts.values()) >= 10
-    validation = make_translation_pairs(200, split="validation")
+def test_every_word_is_in_training_pairs(pairs, others):
     for side in (0, 1):
-        others = words([*test_pairs, *validation, *SHOWCASE_PAIRS], side)
-        assert others <= words(pairs, side)
-    known = {*lexicon.NOUNS, *lexicon.ADJECTIVES, *lexicon.VERBS}
-    assert known <= words(pairs)
+        counts = collections.Counter(w for p in pairs for w in p[side].split())
+        for pair in itertools.chain(*others, SHOWCASE_PAIRS):
+            assert counts.keys() >= {*pair[side].split()}
+        if side == 0:
+            known = {*lexicon.NOUNS, *lexicon.ADJECTIVES, *lexicon.VERBS}
+            assert counts.keys() >= known and min(counts.values()) >= 10
 
 
-def test_combinations_are_held_out(pairs, test_pairs):
-    """Neither of the nouns, in any form, is in a sentence with the adjective.
+def has_combination(english):
+    """Whether a noun, in any form, is in a sentence with a held-out adjective.
 
-    Nor with its synonym, whose translation is the same.
+    Or with its synonym, whose translation is the same.
     """
-    plural = inflection.english_plural
-    combinations = [
-        ({noun, plural(noun)}, adjective)
-        for noun, adjective in itertools.product(
-            lexicon.NOUNS, lexicon.ADJECTIVES
-        )
-        if held_out.is_held_out(noun, adjective)
-    ]
-    assert ({"cat", "cats"}, "large") in combinations
-    assert ({"cat", "cats"}, "big") in combinations
-    assert 70 < len(combinations) < 160
-    met = collections.Counter()
-    for split in (pairs, make_translation_pairs(200, split="validation")):
-        for english, _ in split:
-            bag = set(english.split())
-            for nouns, adjective in combinations:
-                assert adjective not in bag or not nouns & bag, english
-    for english, _ in test_pairs:
-        bag = set(english.split())
-        met[any(a in bag and nouns & bag for nouns, a in combinations)] += 1
-    assert met[True] > 150 and met[False] > 150
-    sources = {pair.source for pair in (*pairs, *test_pairs)}
+    words = set(english.split())
+    return any(a in words and words & nouns for nouns, a in COMBINATIONS)
+
+
+def test_combinations_are_held_out(pairs, others):
+    assert ({"cat", "cats"}, "large") in COMBINATIONS
+    assert ({"cat", "cats"}, "big") in COMBINATIONS
+    assert 70 < len(COMBINATIONS) < 160
+    validation, test = others
+    for english, _ in (*pairs, *validation):
+        assert not has_combination(english), english
+    met = sum(has_combination(english) for english, _ in test)
+    assert 100 < met < len(test) - 100
+    sources = {pair.source for pair in (*pairs, *test)}
     for english, _ in SHOWCASE_PAIRS:
-        bag = set(english.split())
-        assert any(a in bag and nouns & bag for nouns, a in combinations)
-        assert english not in sources
-
-
-def test_content_words_are_held_out(pairs, test_pairs):
-    train = {frozenset(source.split()) for source, _ in pairs}
+        assert has_combination(english) and english not in sources
     content = {held_out.content_words(source) for source, _ in pairs}
-    for source, _ in test_pairs:
-        assert frozenset(source.split()) not in train
-        assert held_out.content_words(source) not in content
+    assert content.isdisjoint(held_out.content_words(s) for s, _ in test)
 
 
 def test_content_words_are_dictionary_forms():
@@ -201,3 +166,18 @@ def test_content_words_are_dictionary_forms():
     assert held_out.content_words("it closed") == {"close", "closed"}
     large, big = map(held_out.content_words, ("large cats", "a big cat"))
     assert large == big == {"cat", "big"}
+
+
+def test_the_translation_tells_the_part_of_speech(pairs):
+    seen = collections.Counter()
+    stems = {"open": ("abiert", "abr"), "closed": ("cerrad", "cerr")}
+    for english, spanish in pairs:
+        words = english.split()
+        for word, (adjective, verb) in stems.items():
+            forms = re.findall(rf"\b(?:{adjective}|{verb})", spanish)
+            # In other sentences, something else is opened or closed.
+            if words.count(word) == len(forms) == 1:
+                expected = "ADJ" if forms[0] == adjective else "VERB"
+                assert tag(words)[words.index(word)] == expected, english
+                seen[word, expected] += 1
+    assert len(seen) == 4 and min(seen.values()) > 20

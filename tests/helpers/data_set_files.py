@@ -5,6 +5,7 @@ import io
 import json
 import tarfile
 import wave
+import zipfile
 
 import numpy as np
 
@@ -31,6 +32,15 @@ def wav_bytes(frames, width=2, rate=8000):
     return stream.getvalue()
 
 
+def extensible_wav(content, subformat=b"\x01\x00"):
+    """Rewrites the format chunk of a WAV file as WAVE_FORMAT_EXTENSIBLE."""
+    form, rest = content[20:36], content[36:]
+    guid = subformat + bytes.fromhex("0000 0000 1000 8000 00aa 0038 9b71")
+    chunk = b"\xfe\xff" + form[2:] + b"\x16\0" + form[14:] + b"\0" * 4 + guid
+    body = b"WAVEfmt " + len(chunk).to_bytes(4, "little") + chunk + rest
+    return b"RIFF" + len(body).to_bytes(4, "little") + body
+
+
 def png_bytes(width, height, color=(0, 0, 0)):
     """An image of one color."""
     from PIL import Image
@@ -47,6 +57,14 @@ def write_tar(path, members):
             info = tarfile.TarInfo(name)
             info.size = len(content)
             archive.addfile(info, io.BytesIO(content))
+
+
+def write_zip(path, members):
+    """Writes an archive of a dict of name to text; returns its content."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return path.read_bytes()
 
 
 def write_nlvr(folder, split, labels):

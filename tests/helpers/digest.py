@@ -24,7 +24,10 @@ def digest(data):
 def _parts(data):
     if isinstance(data, (np.ndarray, np.generic)):
         yield f"array {data.dtype.name} {data.shape}"
-        yield from map(_number, data.ravel().tolist())
+        as_text = _number if data.dtype.kind == "f" else str
+        if data.size:
+            # As one part, which is faster than one per number.
+            yield "\0".join(map(as_text, data.ravel().tolist()))
     elif isinstance(data, (list, tuple)):
         yield f"{_name(data)} {len(data)}"
         for item in data:
