@@ -34,11 +34,11 @@ def found(browser, tmp_path_factory):
     folder = tmp_path_factory.mktemp("barriers")
     tab = Tab(browser, VARIANTS[0])
 
-    def of(body, **options):
+    def of(body):
         name = f"page-{len(list(folder.iterdir()))}.html"
         (folder / name).write_text(PAGE.format(body=body), encoding="utf-8")
         tab.open(address + name)
-        return barriers(tab, **options)
+        return barriers(tab)
 
     with serve(folder) as address:
         yield of
@@ -54,11 +54,3 @@ def test_barrier_is_found(found, rule):
 def test_accessible_page_has_no_barriers(found):
     body = f'<p>text</p><img src="{PIXEL}" alt="a dot"><a href="#x">on</a>'
     assert found(body) == []
-
-
-def test_tokens_of_code_can_be_left_out(found):
-    pale = 'style="color: #bbb; background: #fff"'
-    body = f"<pre><code><span {pale}>def</span></code></pre>"
-    assert len(found(body)) == 1
-    assert found(body, tokens=False) == []
-    assert len(found(f"<p {pale}>pale</p>", tokens=False)) == 1

@@ -15,7 +15,7 @@ Opens every page of a built site in headless Chromium, in a desktop and a phone
 window, light and dark, and reports errors and accessibility problems."""
 
 
-def look(site, browser, variant, pictures=None, reach=None, tokens=None):
+def look(site, browser, variant, pictures=None, reach=None):
     """Checks every page of a site in one variant.
 
     Args:
@@ -25,9 +25,6 @@ def look(site, browser, variant, pictures=None, reach=None, tokens=None):
         pictures: path of a folder for screenshots. Default: no screenshots.
         reach: set of str. The pages checked for accessibility, which takes a
             second or two each. Default: all.
-        tokens: set of str. The pages on which that includes each token of code
-            and each symbol of formulas, whose styles are the same on all pages.
-            Default: all.
 
     Returns:
         Dict from page, relative to the site, to list of problems.
@@ -41,8 +38,7 @@ def look(site, browser, variant, pictures=None, reach=None, tokens=None):
             try:
                 found[page] = check(tab, address + page)
                 if reach is None or page in reach:
-                    every = tokens is None or page in tokens
-                    found[page] += barriers(tab, tokens=every)
+                    found[page] += barriers(tab)
             except BrowserError as error:
                 raise BrowserError(
                     f"{page}, {variant.name}: {error}"

@@ -1,6 +1,5 @@
 """Accessibility checks of a page with axe."""
 
-import json
 import pathlib
 
 _AXE = pathlib.Path(__file__).with_name("axe") / "axe.min.js"
@@ -8,7 +7,7 @@ _AXE = pathlib.Path(__file__).with_name("axe") / "axe.min.js"
 # critical.
 _RUN = """
 (async () => {
-  const found = await axe.run({exclude: EXCLUDED}, {
+  const found = await axe.run(document, {
     resultTypes: ["violations"],
     runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"],
   });
@@ -22,26 +21,18 @@ _RUN = """
 """
 
 
-# Thousands of elements, which take axe most of its time.
-_TOKENS = ["pre span", ".katex-html"]
-
-
-def barriers(tab, tokens=True):
+def barriers(tab):
     """Runs axe (https://github.com/dequelabs/axe-core) on an open page.
 
     Args:
         tab: `tools.site.tab.Tab`, in which a page is open.
-        tokens: bool. Whether to check each token of code and each symbol of
-            formulas. Default True.
 
     Returns:
         List of str: serious or critical violations, with the rule, the number
         of elements and the first one. Empty if axe found none.
     """
     tab.evaluate(_AXE.read_text(encoding="utf-8") + "\n0")
-    excluded = [] if tokens else _TOKENS
-    run = _RUN.replace("EXCLUDED", json.dumps(excluded))
     return [
         f"{rule}: {help_text}, {count} times, first {where} ({why})"
-        for rule, help_text, count, where, why in tab.evaluate(run)
+        for rule, help_text, count, where, why in tab.evaluate(_RUN)
     ]
