@@ -8,6 +8,7 @@ freed.
 import gc
 import importlib
 import os
+import signal
 import sys
 import traceback
 
@@ -91,6 +92,9 @@ def fork_pytest(arguments, log, tree=None, plugins=(), environment=None):
     status = 3  # pytest's own for an internal error
     try:
         os.setsid()
+        # Not the handlers of the parent, which stop its own processes.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.environ.update(environment or {})
         _write_to(log)
         _work_in(tree or os.getcwd())

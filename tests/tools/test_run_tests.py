@@ -19,6 +19,15 @@ BACKEND = keras.backend.backend()
 GOOD = "def test_good():\n    pass\n"
 BAD = "def test_bad():\n    assert 1 == 2, 'this is wrong'\n"
 
+# Ctrl-C raises in a test as it does in any program.
+INTERRUPTED = """
+import signal, pytest
+
+def test_interrupted():
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+"""
+
 
 OTHERS = sorted({"jax", "tensorflow", "torch"} - {BACKEND})
 # Writes the names of the other backends it could import.
@@ -57,13 +66,14 @@ def folder(tmp_path):
 def test_passed_tests_are_counted_per_file(folder):
     (folder / "test_one.py").write_text(GOOD)
     (folder / "test_two.py").write_text(GOOD + FIND_OTHERS)
+    (folder / "test_three.py").write_text(INTERRUPTED)
     # A part without tests does not fail.
     (folder / "empty").mkdir()
     (folder / "empty" / "test_none.py").write_text(GOOD.replace("good", "none"))
     result = run(folder, "--deselect=empty/test_none.py::test_none", ALONE="1")
     assert result.returncode == 0, result.stdout + result.stderr
     lines = result.stdout.splitlines()
-    assert lines[-1] == "3 passed, 0 failed, 0 skipped"
+    assert lines[-1] == "4 passed, 0 failed, 0 skipped"
     slowest = lines[lines.index("The 20 slowest files:") + 1 :]
     assert sum("test_one.py" in line for line in slowest) == 1
     assert sum("test_two.py" in line for line in slowest) == 1
