@@ -1,6 +1,7 @@
 """Synthetic data sets, and readers of public formats."""
 
 from keras_attn.datasets.aligned_pairs import AlignedPair, make_aligned_pairs
+from keras_attn.datasets.bad_line_report import report_bad_lines
 from keras_attn.datasets.caption_check import CaptionCheck, check_caption
 from keras_attn.datasets.captioned_images import CaptionedImages, read_captions
 from keras_attn.datasets.classification_csv import read_classification_csv
@@ -150,6 +151,7 @@ __all__ = [
     "read_squad",
     "read_tsv_pairs",
     "read_wav_folder",
+    "report_bad_lines",
     "spelling_words",
     "split_by_hash",
     "word_stem",

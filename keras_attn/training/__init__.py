@@ -1,5 +1,6 @@
 """Learning-rate schedules, losses, metrics, fine-tuning and callbacks."""
 
+from keras_attn.training.bucketed_dataset import BucketedDataset
 from keras_attn.training.checkpoint_average import CheckpointAverage
 from keras_attn.training.freezing import freeze, unfreeze
 from keras_attn.training.layerwise_learning_rates import LayerwiseLearningRates
@@ -15,6 +16,7 @@ from keras_attn.training.training_progress import TrainingProgress
 from keras_attn.training.warmup_schedule import WarmupSchedule
 
 __all__ = [
+    "BucketedDataset",
     "CheckpointAverage",
     "LayerwiseLearningRates",
     "Perplexity",

@@ -6,7 +6,12 @@ import pickle
 import pytest
 
 from keras_attn import datasets
-from keras_attn.datasets import BadLine, DataFileError
+from keras_attn.datasets import (
+    BadLine,
+    DataFileError,
+    read_tsv_pairs,
+    report_bad_lines,
+)
 from tests.helpers import data_set_files as files
 
 ROW = "{}\tgo\tgo\tVERB\tVB\t_\t0\troot\t_\t_\n"
@@ -153,3 +158,24 @@ def test_errors_can_be_pickled():
     assert str(again) == str(error) == "a, line 3: expected b"
     assert (again.path, again.reason, again.line) == ("a", "expected b", 3)
     assert isinstance(again, ValueError)
+
+
+def test_bad_lines_are_printed_and_counted(write, capsys):
+    path = write("pairs.tsv", "Go.\tVe.\nStop.\nRun.\nSit.\n")
+    with report_bad_lines(limit=2) as on_bad_lines:
+        assert len(read_tsv_pairs(path, on_bad_lines=on_bad_lines)) == 1
+    first, second, last = capsys.readouterr().err.splitlines()
+    assert first.startswith(f"{path}, line 2: ")
+    assert second.startswith(f"{path}, line 3: ")
+    assert last == "Skipped 3 bad lines."
+    with report_bad_lines(strict=True) as on_bad_lines:
+        with pytest.raises(DataFileError, match="line 2"):
+            read_tsv_pairs(path, on_bad_lines=on_bad_lines)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("name, value", [("strict", 1), ("limit", -1)])
+def test_bad_arguments_of_the_report(name, value):
+    with pytest.raises(ValueError, match=f"`{name}` must be"):
+        with report_bad_lines(**{name: value}):
+            pass

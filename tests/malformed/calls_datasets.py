@@ -49,6 +49,18 @@ def _seed():
     return seed_kind(0).plus(none=None, negative=-1, empty=[])
 
 
+def _report(folder):
+    def report(**arguments):
+        with datasets.report_bad_lines(**arguments):
+            pass
+
+    yield Call(
+        "datasets.report_bad_lines",
+        report,
+        kinds(strict=flag(False), limit=count(10, 0)),
+    )
+
+
 def _generator(name, also=None, **arguments):
     """Calls of a generator.
 
@@ -835,6 +847,7 @@ CALLS = {
         on_bad_lines=_bad_lines(),
     ),
     "read_wav_folder": _read_wav_folder,
+    "report_bad_lines": _report,
     "spelling_words": _with_split("spelling_words"),
     "split_by_hash": _split_by_hash,
     "word_stem": _word_stem,

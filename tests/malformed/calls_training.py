@@ -14,6 +14,7 @@ from tests.malformed.values import (
     count,
     flag,
     floats,
+    function,
     ids,
     instance,
     number,
@@ -291,7 +292,25 @@ def _progress(folder):
     )
 
 
+def _buckets(folder):
+    yield Call(
+        "training.BucketedDataset",
+        training.BucketedDataset,
+        kinds(
+            records=instance([1, 2])
+            .without("own_type", "list", "array")
+            .named("lengths"),
+            lengths=instance([3, 4]).without("own_type").named("lengths[0]"),
+            encode=function(lambda *_: None),
+            batch_size=count(2),
+            num_buckets=count(2),
+            seed=count(0, least=0),
+        ),
+    )
+
+
 CALLS = {
+    "BucketedDataset": _buckets,
     "CheckpointAverage": _average,
     "LayerwiseLearningRates": _rates,
     "Perplexity": _metric("Perplexity"),

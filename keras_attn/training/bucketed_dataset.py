@@ -1,0 +1,105 @@
+"""Batches of records of similar length."""
+
+import keras
+import numpy as np
+
+from keras_attn import checks
+
+
+class BucketedDataset(keras.utils.PyDataset):
+    """Batches of records of similar length, in random order, for `fit`.
+
+    Records are divided into buckets by quantiles of their lengths. All batches
+    of a bucket have one shape, so a compiled model is compiled `num_buckets`
+    times, and little of a batch is padding. Each record is in one batch of an
+    epoch; the last batch of a bucket is filled up with records of that bucket
+    that it repeats. The same idea is TensorFlow's `bucket_by_sequence_length`
+    (https://www.tensorflow.org/api_docs/python/tf/data/Dataset); for pairs of
+    sentences, `keras_attn.text.token_batches` makes batches of equally many
+    tokens.
+
+    The order and what `encode` draws depend on `seed` and on the epoch alone,
+    which `TrainingBackup(data=...)` sets, so a resumed training sees the same
+    batches. Call `fit` with `shuffle=False`.
+
+    Args:
+        records: list of the examples, of any type.
+        lengths: list of int >= 1. Length of each record.
+        encode: callable. `encode(records, length, random)` returns the batch
+            for a list of records, padded to `length`, for example a tuple of
+            inputs and labels; `random` is a `numpy.random.Generator`, for
+            augmentation.
+        batch_size: int >= 1. Records of a batch. Default 32.
+        num_buckets: int >= 1. Number of shapes, at most. Default 4.
+        seed: int >= 0. Default 0.
+
+    Raises:
+        ValueError: an argument has another type or value, or there is no
+            record.
+
+    Examples:
+        >>> import numpy as np
+        >>> words = ["a", "an", "the", "them", "attention", "transformers"]
+        >>> def encode(words, length, random):
+        ...     return np.array([word.ljust(length, ".") for word in words])
+        >>> batches = keras_attn.training.BucketedDataset(
+        ...     words, [len(word) for word in words], encode, 2, num_buckets=2)
+        >>> sorted(len(batch[0]) for batch in batches)
+        [4, 4, 12]
+    """
+
+    def __init__(
+        self, records, lengths, encode, batch_size=32, num_buckets=4, seed=0
+    ):
+        super().__init__()
+        self.batch_size = checks.positive_int("batch_size", batch_size)
+        self.num_buckets = checks.positive_int("num_buckets", num_buckets)
+        self.seed = checks.integer("seed", seed, 0)
+        self._records = list(checks.iterable("records", records, "a list"))
+        self._encode = encode
+        lengths = checks.iterable("lengths", lengths, "a list of int")
+        lengths = [
+            checks.count(f"lengths[{i}]", length)
+            for i, length in enumerate(lengths)
+        ]
+        if len(lengths) != len(self._records) or not lengths:
+            raise ValueError(
+                "`lengths` must have one length for each of at least one "
+                f"record. Received: {len(self._records)} records, "
+                f"{len(lengths)} lengths"
+            )
+        if not callable(encode):
+            raise ValueError(
+                "`encode` must be a callable. Received: "
+                f"encode={checks.shown(encode)}"
+            )
+        quantiles = np.arange(1, self.num_buckets + 1) / self.num_buckets
+        limits = np.quantile(lengths, quantiles, method="higher")
+        self._limits = np.unique(limits)
+        self._buckets = np.searchsorted(self._limits, lengths)
+        self.set_epoch(0)
+
+    def set_epoch(self, epoch):
+        """Draws the batches of an epoch, numbered from 0."""
+        self._epoch = checks.integer("epoch", epoch, 0)
+        random = np.random.default_rng((self.seed, self._epoch))
+        batches = []
+        for bucket, length in enumerate(self._limits):
+            rows = random.permutation(np.flatnonzero(self._buckets == bucket))
+            number = -(-len(rows) // self.batch_size)
+            rows = np.resize(rows, (number, self.batch_size))
+            batches += [(int(length), row) for row in rows]
+        # On TensorFlow, Keras (as of Keras 3.15.1) takes an axis for constant
+        # if it has the same size in the first two batches: these are from
+        # different buckets.
+        middle = batches[1:-1]
+        random.shuffle(middle)
+        self._batches = [*batches[:1], *batches[1:][-1:], *middle]
+
+    def __len__(self):
+        return len(self._batches)
+
+    def __getitem__(self, index):
+        length, rows = self._batches[index]
+        random = np.random.default_rng((self.seed, self._epoch, index))
+        return self._encode([self._records[i] for i in rows], length, random)

@@ -1,0 +1,89 @@
+"""BucketedDataset: shapes, coverage, order and `fit`."""
+
+import keras
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keras_attn.training import BucketedDataset
+
+
+def encode(records, length, random):
+    """Returns the records themselves, a shape, and a number drawn."""
+    return records, length, float(random.random())
+
+
+@given(
+    lengths=st.lists(st.integers(1, 40), min_size=1, max_size=60),
+    batch_size=st.integers(1, 9),
+    num_buckets=st.integers(1, 7),
+)
+def test_every_record_is_in_an_epoch(lengths, batch_size, num_buckets):
+    records = list(enumerate(lengths))
+    batches = BucketedDataset(
+        records, lengths, encode, batch_size, num_buckets, seed=3
+    )
+    seen, shapes = [], set()
+    for rows, length, _ in batches:
+        assert len(rows) == batch_size
+        assert max(size for _, size in rows) <= length
+        shapes.add(length)
+        seen += rows
+    assert set(seen) == set(records)
+    assert len(shapes) <= num_buckets
+    # Less than one batch of each bucket is repeated.
+    assert len(seen) - len(records) < len(shapes) * batch_size
+    # The first two batches differ where all can.
+    if len(shapes) > 1:
+        assert batches[0][1] != batches[1][1]
+
+
+def test_order_depends_on_seed_and_epoch_alone():
+    lengths = list(range(1, 33))
+
+    def drawn(seed, epoch):
+        batches = BucketedDataset(lengths, lengths, encode, 4, 4, seed)
+        batches.set_epoch(2)
+        batches.set_epoch(epoch)
+        return list(batches)
+
+    assert drawn(0, 1) == drawn(0, 1)
+    assert drawn(0, 1) != drawn(0, 0)
+    assert drawn(0, 1) != drawn(1, 1)
+
+
+def test_it_trains_a_model_with_few_shapes():
+    random = np.random.default_rng(0)
+    rows = [random.normal(size=(n, 2)).astype("float32") for n in (3, 5, 8, 9)]
+
+    def pad(rows, length, _):
+        x = np.zeros((len(rows), length, 2), "float32")
+        for i, row in enumerate(rows):
+            x[i, : len(row)] = row
+        return x, x[:, 0, :1]
+
+    batches = BucketedDataset(rows * 4, [3, 5, 8, 9] * 4, pad, 4, 2)
+    inputs = keras.Input((None, 2))
+    outputs = keras.layers.Dense(1)(keras.layers.GlobalMaxPooling1D()(inputs))
+    model = keras.Model(inputs, outputs)
+    model.compile("sgd", "mse")
+    history = model.fit(batches, epochs=2, shuffle=False, verbose=0).history
+    assert np.isfinite(history["loss"]).all()
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (([], [], encode), "at least one record"),
+        (([1], [1, 2], encode), "1 records, 2 lengths"),
+        (([1], [0], encode), r"`lengths\[0\]` must be at least 1"),
+        (([1], [1], 3), "`encode` must be a callable"),
+        (([1], [1], encode, 0), "`batch_size` must be a positive integer"),
+        (([1], [1], encode, 1, 0), "`num_buckets` must be a positive"),
+        (([1], [1], encode, 1, 1, -1), "`seed` must be at least 0"),
+    ],
+)
+def test_bad_arguments(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        BucketedDataset(*arguments)
