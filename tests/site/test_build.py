@@ -182,6 +182,17 @@ def test_hyperlinks_and_local_files_are_allowed():
     assert loaded_elsewhere(page, ".html") == []
 
 
+def test_downloads_of_the_tutorials_are_generated(site):
+    pages = sorted((site / "tutorials").glob("*/index.html"))
+    assert len(pages) >= 20
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        for kind in ("ipynb", "py", "zip"):
+            file = f"{page.parent.name}.{kind}"
+            assert f'href="{file}"' in text
+            assert (page.parent / file).stat().st_size > 1000
+
+
 def test_katex_is_vendored_with_its_license(site):
     katex = site / "assets" / "katex"
     assert "MIT" in (katex / "LICENSE").read_text(encoding="utf-8")

@@ -1,5 +1,6 @@
 """The committed page of every tutorial comes from a full run."""
 
+import base64
 import io
 import re
 import zipfile
@@ -7,10 +8,12 @@ import zipfile
 import nbformat
 import pytest
 
+from tools.site.downloads import downloads
 from tools.tutorials import stamp as stamps
 from tools.tutorials.build import PAGES, files
+from tools.tutorials.outputs import with_outputs
 from tools.tutorials.run import notebook_of
-from tools.tutorials.scripts import discover
+from tools.tutorials.scripts import discover, with_modules
 
 pytestmark = pytest.mark.one_backend
 
@@ -35,34 +38,42 @@ def test_page_comes_from_a_full_run(script):
     )
 
 
-def test_notebook_has_the_cells_of_the_script(script):
-    path = PAGES / script.stem / f"{script.stem}.ipynb"
-    committed = nbformat.read(path, as_version=4)
-    sources = [cell.source for cell in committed.cells]
-    assert sources == [cell.source for cell in notebook_of(script).cells]
-
-
-def unpacked(archive):
-    """Returns the files of an archive by name; their compression may differ."""
-    with zipfile.ZipFile(io.BytesIO(archive)) as opened:
-        return {name: opened.read(name) for name in opened.namelist()}
-
-
 def test_folder_has_generated_files_only(script):
-    folder, archive = PAGES / script.stem, f"{script.stem}.zip"
-    notebook = (folder / f"{script.stem}.ipynb").read_text(encoding="utf-8")
-    made = files(script, notebook, stamps.read(folder))
+    folder = PAGES / script.stem
+    notebook = with_outputs(script, folder)
+    made = files(script.stem, notebook, stamps.read(folder))
     found = {path.name: path.read_bytes() for path in folder.iterdir()}
-    assert unpacked(found.pop(archive)) == unpacked(made.pop(archive))
     assert found == made
 
 
-def test_archive_has_the_images_shown_before_running(script):
-    packed = unpacked((PAGES / script.stem / f"{script.stem}.zip").read_bytes())
-    text = packed[f"{script.stem}/{script.stem}.ipynb"].decode()
-    shown = re.findall(rf"\]\(({script.stem}-\d+\.png)\)", text)
+def test_downloads(script):
+    folder, name = PAGES / script.stem, script.stem
+    made = downloads(script, folder)
+    assert set(made) == {f"{name}.{kind}" for kind in ("ipynb", "py", "zip")}
+    assert made[f"{name}.py"] == script.read_bytes()
+    notebook = nbformat.reads(made[f"{name}.ipynb"].decode(), as_version=4)
+    nbformat.validate(notebook)
+    sources = [cell.source for cell in notebook.cells]
+    assert sources == [cell.source for cell in notebook_of(script).cells]
+    images = [
+        output["data"]["image/png"]
+        for cell in notebook.cells
+        for output in cell.get("outputs", [])
+        if "image/png" in output.get("data", {})
+    ]
+    numbered = [folder / f"{name}-{i + 1}.png" for i in range(len(images))]
+    assert [base64.b64decode(image) for image in images] == [
+        path.read_bytes() for path in numbered
+    ]
+    with zipfile.ZipFile(io.BytesIO(made[f"{name}.zip"])) as archive:
+        packed = {file: archive.read(file) for file in archive.namelist()}
+    # Figures shown in prose, before the code that draws them.
+    text = packed[f"{name}/{name}.ipynb"].decode()
+    shown = re.findall(rf"\]\(({name}-\d+\.png)\)", text)
     assert shown
-    assert {f"{script.stem}/{file}" for file in shown} <= set(packed)
+    assert {f"{name}/{file}" for file in shown} <= set(packed)
+    for path in with_modules(script):
+        assert packed[f"{name}/{path.name}"] == path.read_bytes()
 
 
 def test_removed_tutorials_leave_no_folder():

@@ -11,13 +11,13 @@ from tools.tutorials.scripts import discover
 
 DESCRIPTION = """\
 Runs the tutorials (scripts in percent format in the folder `tutorials`) and
-writes their pages, with outputs, figures and downloads, to `docs/tutorials`.
+writes their pages, with outputs and figures, to `docs/tutorials`.
 
   build NAME ...   run these, on the backend KERAS_BACKEND (default: torch)
   build            run those whose page is not from a full run of their current
                    source
-  rewrite NAME ... write these pages again from the notebooks of their last
-                   runs, with the current prose; the code must be unchanged
+  rewrite NAME ... write these pages again from the outputs of their last runs,
+                   with the current prose; the code must be unchanged
   rewrite          the same for all
   list             list the tutorials and the state of their pages
 

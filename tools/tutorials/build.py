@@ -4,13 +4,10 @@ import os
 import pathlib
 import tempfile
 
-import nbformat
-
+from tools.tutorials import outputs
 from tools.tutorials import stamp as stamps
-from tools.tutorials.bundle import pack
 from tools.tutorials.failure import BuildError
 from tools.tutorials.page import render
-from tools.tutorials.prose import take_over
 from tools.tutorials.run import ROOT, run
 from tools.tutorials.scripts import digests
 from tools.tutorials.tidy import tidy
@@ -30,8 +27,8 @@ def build(script, backend, quick=False, pages=PAGES, say=lambda line: None):
         say: callable on a str, for progress messages. Default: no messages.
 
     Returns:
-        Path of the page. Its folder also has the figures, the notebook, the
-        script, an archive of these with the modules they import, and the stamp.
+        Path of the page. Its folder also has the figures, the outputs and the
+        stamp.
 
     Raises:
         BuildError: the tutorial failed, or has an output that a page cannot
@@ -40,14 +37,12 @@ def build(script, backend, quick=False, pages=PAGES, say=lambda line: None):
     ran = run(script, backend, quick, say)
     tidy(ran.notebook, ran.paths)
     stamp = stamps.make(script, ran, quick)
-    notebook = nbformat.writes(ran.notebook) + "\n"
-    return _write(
-        pathlib.Path(pages) / script.stem, files(script, notebook, stamp)
-    )
+    contents = files(script.stem, ran.notebook, stamp)
+    return _write(pathlib.Path(pages) / script.stem, contents)
 
 
 def rewrite(script, pages=PAGES):
-    """Writes a page again from the notebook and the stamp of its last run.
+    """Writes a page again from the outputs and the stamp of its last run.
 
     Args:
         script: path of the tutorial. Only its prose may have changed.
@@ -68,33 +63,27 @@ def rewrite(script, pages=PAGES):
             f"{script.name} has to run: changed since its page was built: "
             f"{', '.join(changed)}. Build it."
         )
-    notebook = (folder / f"{script.stem}.ipynb").read_text(encoding="utf-8")
-    if changed:
-        notebook = take_over(notebook, script)
-        stamp = stamp | {"sources": digests(script)}
-    return _write(folder, files(script, notebook, stamp))
+    notebook = outputs.with_outputs(script, folder)
+    stamp = stamp | {"sources": digests(script)}
+    return _write(folder, files(script.stem, notebook, stamp))
 
 
-def files(script, notebook, stamp):
+def files(name, notebook, stamp):
     """Returns the files of a page's folder.
 
     Args:
-        script: path of the tutorial.
-        notebook: str. The content of its notebook file.
+        name: str. Name of the tutorial.
+        notebook: `nbformat.NotebookNode` with tidy outputs.
         stamp: dict.
 
     Returns:
         Dict from file name to bytes, the stamp last.
     """
-    name = script.stem
-    node = nbformat.reads(notebook, as_version=4)
-    page, pictures = render(node, stamp, name)
+    page, pictures = render(notebook, stamp, name)
     return {
         PAGE: page.encode(),
         **pictures,
-        f"{name}.ipynb": notebook.encode(),
-        f"{name}.py": script.read_bytes(),
-        f"{name}.zip": pack(script, pictures),
+        outputs.FILE: outputs.dump(notebook).encode(),
         stamps.FILE: stamps.text(stamp).encode(),
     }
 

@@ -17,17 +17,16 @@ _README = """\
 
 It needs keras-attn. In a checkout of it:
 
-    pip install ".[torch,text,explain,tutorials]" sacrebleu notebook
+    pip install ".[torch,examples]" notebook
 
 Then, in this folder, one of
 
     KERAS_BACKEND=torch jupyter notebook {name}.ipynb
     KERAS_BACKEND=torch python {name}.py
 
-Without KERAS_BACKEND Keras takes TensorFlow. Settings are variables of the
-environment as well, and stand in the module whose name ends in settings.
-QUICK=1 takes a few steps, to see that it runs. Where a text says `make`, it
-speaks of the checkout.
+Without KERAS_BACKEND, Keras uses TensorFlow. The settings are environment
+variables; the module whose name ends in `settings` lists them. QUICK=1 takes a
+few steps, to see that it runs.
 """
 
 
