@@ -30,7 +30,7 @@
 #
 # With `PRETRAINED=` it begins with the model of your own run of the tutorial on
 # BERT; with `DATA=` it learns CLINC150, MED, RESTAURANTS-8K and WNUT-17, and
-# what it makes of them is [here](../../fine_tuning/README.md):
+# what it makes of them is [here](../../results/text_classification.md):
 #
 #     PRETRAINED=runs/bert-data DATA=data .venv/bin/python \
 #         tutorials/fine_tuning.py

@@ -27,7 +27,7 @@
 #     KERAS_BACKEND=torch .venv/bin/python tutorials/gpt.py
 #
 # With `DATA=` it learns from a text of yours; what it makes of Shakespeare is
-# [here](../../shakespeare/README.md). With `MODEL=` a saved model goes on with
+# [here](../../results/language_modeling.md). With `MODEL=` a saved model goes on with
 # what you type:
 #
 #     DATA=input.txt .venv/bin/python tutorials/gpt.py

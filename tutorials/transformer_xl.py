@@ -28,7 +28,7 @@
 #     KERAS_BACKEND=torch .venv/bin/python tutorials/transformer_xl.py
 #
 # With `DATA=` it learns from a text of yours; what it makes of Shakespeare is
-# [here](../../shakespeare/README.md):
+# [here](../../results/language_modeling.md):
 #
 #     DATA=input.txt .venv/bin/python tutorials/transformer_xl.py
 

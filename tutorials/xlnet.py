@@ -41,7 +41,7 @@
 # With `DATA=` both learn from documents of yours, with `BERT=` the BERT is the
 # one that [the tutorial on BERT](../bert/index.md) wrote, with `TUNE=` they are
 # fine-tuned on CLINC150. What came of that is
-# [here](../../fine_tuning/README.md):
+# [here](../../results/text_classification.md):
 #
 #     DATA=documents.txt BERT=runs/bert-data TUNE=data \
 #         .venv/bin/python tutorials/xlnet.py
