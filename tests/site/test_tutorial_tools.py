@@ -227,6 +227,24 @@ def test_page_has_title_stamp_prose_code_and_outputs():
     assert pictures == {"learn-1.png": base64.b64decode(PNG)}
 
 
+def test_plotting_code_can_be_folded():
+    node = notebook(result(image_png=PNG), source="a = 1\n\nb", alt="Black")
+    node.cells[1].metadata["tags"] = ["hide-input"]
+    page, _ = render(node, STAMP, "learn")
+    folded = """
+??? example "Plotting code"
+
+    ```python
+    a = 1
+
+    b
+    ```
+
+![Black](learn-1.png)
+"""
+    assert page.endswith(folded)
+
+
 def test_page_contains_html():
     node = notebook(result(text_html="<p>a</p>\n"), alt='Of "it"')
     page, pictures = render(node, STAMP, "learn")

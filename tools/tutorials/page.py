@@ -3,10 +3,14 @@
 import base64
 import html
 import re
+import textwrap
 
 from tools.tutorials.failure import BuildError
 from tools.tutorials.run import NOT_ON_PAGE
 from tools.tutorials.stamp import header
+
+# Jupyter's tag of cells whose code is folded.
+_FOLDED = "hide-input"
 
 
 def render(notebook, stamp, name):
@@ -32,7 +36,10 @@ def render(notebook, stamp, name):
         if cell.cell_type == "markdown":
             parts.append(source)
             continue
-        parts.append(_fenced("python", source))
+        code = _fenced("python", source)
+        if _FOLDED in cell.metadata.get("tags", []):
+            code = f'??? example "Plotting code"\n\n{textwrap.indent(code, "    ")}'
+        parts.append(code)
         for output in cell.outputs:
             data = output.get("data", {})
             if "image/png" in data:
