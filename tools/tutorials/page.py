@@ -38,7 +38,8 @@ def render(notebook, stamp, name):
             continue
         code = _fenced("python", source)
         if _FOLDED in cell.metadata.get("tags", []):
-            code = f'??? example "Plotting code"\n\n{textwrap.indent(code, "    ")}'
+            code = textwrap.indent(code, "    ")
+            code = f'??? example "Plotting code"\n\n{code}'
         parts.append(code)
         for output in cell.outputs:
             data = output.get("data", {})
