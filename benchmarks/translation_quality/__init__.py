@@ -12,6 +12,10 @@ test sentences with beams of 4. One training each is evaluated after 15, 30 and
         benchmarks/translation_quality/joeynmt_run.py runs/quality
     python -m benchmarks.translation_quality.score runs/quality
 
+`ours` passes further options on to `translate.py`. The table of BLEU by preset
+and training pairs uses `prepare --pairs 5000 --vocabulary 1500`, `ours --preset
+tiny`, and so on.
+
 JoeyNMT has an environment of its own:
 
     python -m venv joeynmt

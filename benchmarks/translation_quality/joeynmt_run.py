@@ -58,7 +58,7 @@ def main():
         config.write_text(text.replace("testing:\n", load), encoding="utf-8")
         sys.argv = ["joeynmt", "test", str(config), "--output-path", str(out)]
         joeynmt()
-        pathlib.Path(f"{out}.test").rename(f"{out}.es")
+        pathlib.Path(f"{out}.test").rename(f"{out}.txt")
 
 
 if __name__ == "__main__":

@@ -16,24 +16,40 @@ MARKS = (15, 30, 60)  # minutes of processor time
 
 
 class Marked(training.CheckpointAverage):
-    """Saves the average of the checkpoints at each mark."""
+    """Saves the average of the checkpoints at each mark.
+
+    The marks after an early stop get the final weights.
+    """
 
     folder, marks = None, ()
-
-    def on_train_batch_end(self, batch, logs=None):
-        """Saves the averaged weights if a mark has passed."""
-        super().on_train_batch_end(batch, logs)
-        minutes = (time.process_time() - self.start) / 60
-        while self.marks and minutes >= self.marks[0]:
-            mark, *Marked.marks = self.marks
-            self.apply()
-            self.model.save_weights(self.folder / f"ours-{mark}.weights.h5")
-            self.restore()
 
     def on_train_begin(self, logs=None):
         """Starts the clock."""
         super().on_train_begin(logs)
         self.start = time.process_time()
+
+    def on_train_batch_end(self, batch, logs=None):
+        """Saves the averaged weights if a mark has passed."""
+        super().on_train_batch_end(batch, logs)
+        while self.marks and self._minutes() >= self.marks[0]:
+            self.apply()
+            self._save()
+            self.restore()
+
+    def on_train_end(self, logs=None):
+        """Saves the best average for the marks that are left."""
+        super().on_train_end(logs)
+        if self.marks:
+            print(f"Stopped after {self._minutes():.1f} minutes.")
+        while self.marks:
+            self._save()
+
+    def _minutes(self):
+        return (time.process_time() - self.start) / 60
+
+    def _save(self):
+        mark, *Marked.marks = self.marks
+        self.model.save_weights(self.folder / f"ours-{mark}.weights.h5")
 
 
 def main():
@@ -57,11 +73,11 @@ def main():
     same = (folder / "subwords.model").read_bytes()
     assert (out / "tokenizer.model").read_bytes() == same
     translator = program["Translator"].load(out, num_beams=4)
-    sources = read_lines(folder / "test.en")
+    sources = read_lines(folder / "test.source")
     for mark in marks:
         translator.model.load_weights(folder / f"ours-{mark}.weights.h5")
         lines = [f"{line}\n" for line in translator.translate(sources)]
-        path = folder / f"ours-{mark}.es"
+        path = folder / f"ours-{mark}.txt"
         path.write_text("".join(lines), encoding="utf-8")
         print(f"Wrote {path}")
 

@@ -1,8 +1,8 @@
 """Writes the files that both systems read.
 
 `pairs.tsv` has all pairs for `examples/translate.py`, which splits them by
-source. JoeyNMT reads `train.en`, `train.es` and so on, the subword model, and
-its vocabulary.
+source. JoeyNMT reads `train.source`, `train.target` and so on, the subword
+model, and its vocabulary.
 """
 
 import argparse
@@ -12,8 +12,6 @@ import random
 from keras_attn.datasets import read_tsv_pairs, split_by_hash
 from keras_attn.text import SubwordTokenizer
 
-VOCABULARY = 4000
-
 
 def main():
     """Runs the command."""
@@ -21,6 +19,7 @@ def main():
     parser.add_argument("data", help="tab-separated pairs, such as spa-eng.zip")
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--pairs", type=int, default=29_000)
+    parser.add_argument("--vocabulary", type=int, default=4000)
     arguments = parser.parse_args()
     folder = arguments.folder
     folder.mkdir(parents=True, exist_ok=True)
@@ -36,13 +35,13 @@ def main():
         for part in splits.values():
             file.writelines(f"{p.source}\t{p.target}\n" for p in part)
     for name, part in splits.items():
-        for suffix, side in (("en", "source"), ("es", "target")):
+        for side in ("source", "target"):
             text = "".join(f"{getattr(pair, side)}\n" for pair in part)
-            (folder / f"{name}.{suffix}").write_text(text, encoding="utf-8")
+            (folder / f"{name}.{side}").write_text(text, encoding="utf-8")
         print(f"{len(part):,} {name} pairs")
     tokenizer = SubwordTokenizer.train_from_lines(
         (sentence for pair in splits["train"] for sentence in pair),
-        vocabulary_size=VOCABULARY,
+        vocabulary_size=arguments.vocabulary,
     )
     tokenizer.save(folder / "subwords.model")
     # JoeyNMT adds its own special symbols.

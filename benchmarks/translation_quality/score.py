@@ -14,14 +14,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=pathlib.Path)
     folder = parser.parse_args().folder
-    pairs = read_parallel(folder / "test.en", folder / "test.es")
+    pairs = read_parallel(folder / "test.source", folder / "test.target")
     sources, references = group_references(pairs)
     first = {pair.source: i for i, pair in reversed(list(enumerate(pairs)))}
     most = max(map(len, references))
     padded = [group + [None] * (most - len(group)) for group in references]
     streams = [*zip(*padded, strict=True)]
     print(f"{len(sources):,} different test sentences")
-    for path in sorted(folder.glob("*-*.es"), key=_order):
+    for path in sorted(folder.glob("*-*.txt"), key=_order):
         lines = path.read_text(encoding="utf-8").split("\n")
         translations = [lines[first[source]] for source in sources]
         print(f"{path.stem:12} {sacrebleu.corpus_bleu(translations, streams)}")
