@@ -58,7 +58,7 @@ from keras_attn.datasets.recall_tasks import (
     make_recall_task,
 )
 from keras_attn.datasets.recording import Recording
-from keras_attn.datasets.references import group_references
+from keras_attn.datasets.references import group_references, reference_streams
 from keras_attn.datasets.restaurants8k import read_restaurants8k
 from keras_attn.datasets.scenes import SceneObject, Scenes, make_scenes
 from keras_attn.datasets.sentence_pairs import SentencePair, make_sentence_pairs
@@ -68,8 +68,10 @@ from keras_attn.datasets.sequence_tasks import (
     make_reversal_task,
     make_sorting_task,
 )
+from keras_attn.datasets.slot_questions import slot_questions
 from keras_attn.datasets.spelling_words import spelling_words
 from keras_attn.datasets.squad import read_squad
+from keras_attn.datasets.squad_writer import write_squad
 from keras_attn.datasets.tagged_sentence import TaggedSentence
 from keras_attn.datasets.tagged_sentences import make_tagged_sentences
 from keras_attn.datasets.text_lines import read_lines
@@ -151,8 +153,11 @@ __all__ = [
     "read_squad",
     "read_tsv_pairs",
     "read_wav_folder",
+    "reference_streams",
     "report_bad_lines",
+    "slot_questions",
     "spelling_words",
     "split_by_hash",
     "word_stem",
+    "write_squad",
 ]

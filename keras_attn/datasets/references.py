@@ -1,4 +1,6 @@
-"""group_references: all translations of each source."""
+"""group_references, reference_streams: several correct texts for one."""
+
+import itertools
 
 from keras_attn import checks
 
@@ -39,3 +41,36 @@ def group_references(pairs):
         # A dict is an ordered set.
         found.setdefault(source, {})[target] = None
     return list(found), [list(targets) for targets in found.values()]
+
+
+def reference_streams(references):
+    """Returns lists of references in the form that sacreBLEU takes.
+
+    Its stream i has the i-th reference of each text, or None if a text has
+    fewer (Post 2018, https://github.com/mjpost/sacrebleu).
+
+    Args:
+        references: list of lists of str: the references of each text, such as
+            those of `group_references`.
+
+    Returns:
+        List of tuples of str or None, as many as the longest list.
+
+    Raises:
+        ValueError: `references` is not a list of lists of str.
+
+    Examples:
+        >>> keras_attn.datasets.reference_streams([["Ve.", "Vete."], ["Alto."]])
+        [('Ve.', 'Alto.'), ('Vete.', None)]
+    """
+    expected = "a list of lists of str"
+    groups = []
+    for group in checks.iterable("references", references, expected):
+        groups.append([*checks.iterable("references", group, expected)])
+        for text in groups[-1]:
+            if not isinstance(text, str):
+                raise ValueError(
+                    f"`references` must be {expected}. "
+                    f"Received: an item {checks.shown(text)}"
+                )
+    return list(itertools.zip_longest(*groups))

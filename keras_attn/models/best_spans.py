@@ -1,5 +1,6 @@
 """Answer spans from start and end logits."""
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,8 +16,7 @@ class Spans(NamedTuple):
         start: int32 (B,). Position of the first token; -1: no answer.
         end: int32 (B,). Position of the last token; -1: no answer.
         score: float32 (B,), in nats: the log-probability of the start and the
-            end, taken as independent, minus that of "no answer". A score <= 0
-            means no answer.
+            end, taken as independent, minus that of "no answer".
 
     Examples:
         >>> keras_attn.models.Spans(None, None, None)._fields
@@ -28,24 +28,27 @@ class Spans(NamedTuple):
     score: Any
 
 
-def best_spans(logits, max_answer_length=None):
+def best_spans(logits, max_answer_length=None, threshold=0.0):
     """Finds the most likely valid answer span of each row.
 
         argmax  start[i] + end[j]    over i <= j < i + max_answer_length
 
-    compared with start[0] + end[0], the score of "no answer".
+    compared with start[0] + end[0], the score of "no answer" (Devlin et al.
+    2019, sec. 4.3, https://arxiv.org/abs/1810.04805).
 
     Args:
         logits: float (B, 2, 1 + T), as `SpanExtractor` returns them.
         max_answer_length: int >= 1. The longest answer, in tokens. Default:
             no limit.
+        threshold: float, in nats. A span is an answer if its score is higher.
+            -inf: there always is an answer. Default 0.0.
 
     Returns:
         `Spans`.
 
     Raises:
         ValueError: logits of another shape or dtype, or that are NaN or
-            +inf, or an invalid length.
+            +inf, an invalid length, or a threshold that is NaN.
 
     Examples:
         >>> logits = np.log([[[.1, .2, .7], [.1, .8, .1]]])
@@ -61,6 +64,8 @@ def best_spans(logits, max_answer_length=None):
         )
     if max_answer_length is not None:
         checks.positive_int("max_answer_length", max_answer_length, most=None)
+    if not (isinstance(threshold, float) and threshold == -math.inf):
+        checks.real("threshold", threshold)
     # -inf is a position that is no answer.
     if not (logits < np.inf).all():
         raise ValueError("`logits` must not be NaN or +inf. Received: some are")
@@ -73,7 +78,7 @@ def best_spans(logits, max_answer_length=None):
     totals = np.where(valid, totals, -np.inf).reshape(len(logits), -1)
     best = totals.argmax(1)
     score = totals[np.arange(len(logits)), best] - none
-    found = score > 0
+    found = score > threshold
     start, end = (
         np.where(found, part, -1).astype("int32")
         for part in np.divmod(best, length)

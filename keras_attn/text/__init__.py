@@ -1,11 +1,16 @@
-"""Tokenizers, `tf.data` pipelines, error rates. Requires `keras-attn[text]`."""
+"""Tokenizers, `tf.data` pipelines, text scores. Requires `keras-attn[text]`."""
 
 from keras_attn.text.batch_report import BatchReport
 from keras_attn.text.byte_pair_tokenizer import BytePairTokenizer
 from keras_attn.text.error_rate import edit_distance, error_rate
 from keras_attn.text.mask_tokens import MaskedTokens, mask_tokens
 from keras_attn.text.permute_tokens import PermutedTokens, permute_tokens
+from keras_attn.text.question_windows import (
+    QuestionWindow,
+    question_windows,
+)
 from keras_attn.text.sentence_pairs import SentencePair, sentence_pairs
+from keras_attn.text.squad_scores import SquadScores, squad_scores
 from keras_attn.text.subword_tokenizer import SubwordTokenizer
 from keras_attn.text.token_batches import token_batches
 from keras_attn.text.token_blocks import token_blocks
@@ -17,14 +22,18 @@ __all__ = [
     "BytePairTokenizer",
     "MaskedTokens",
     "PermutedTokens",
+    "QuestionWindow",
     "SentencePair",
+    "SquadScores",
     "SubwordTokenizer",
     "WordPieceTokenizer",
     "edit_distance",
     "error_rate",
     "mask_tokens",
     "permute_tokens",
+    "question_windows",
     "sentence_pairs",
+    "squad_scores",
     "token_batches",
     "token_blocks",
     "token_streams",

@@ -163,6 +163,25 @@ class TrainingProgress(keras.callbacks.Callback):
             done *= self.tokens_per_epoch / self.params["steps"]
         return done / max(self._seconds, 1e-9)
 
+    def summary(self):
+        """Returns the results of a training, such as for a JSON file.
+
+        Returns:
+            Dict of numbers: "minutes"; "batches"; "tokens_per_second", or
+            "batches_per_second" if no tokens are counted; and with validation
+            data "validation_loss", the lowest one.
+        """
+        unit = "batches" if self.tokens_per_epoch is None else "tokens"
+        summary = {
+            "minutes": self._seconds / 60,
+            "batches": len(self._losses),
+            f"{unit}_per_second": self.tokens_per_second,
+        }
+        if self._validation:
+            loss = min(loss for _, loss in self._validation)
+            summary["validation_loss"] = loss
+        return summary
+
     def _rate(self):
         unit = "batches" if self.tokens_per_epoch is None else "tokens"
         rate = self.tokens_per_second

@@ -158,6 +158,14 @@ def test_references():
         == expected
     )
     assert datasets.group_references([]) == ([], [])
+    streams = datasets.reference_streams(expected[1])
+    assert streams == [("1", "2", "2"), ("3", None, None)]
+    assert datasets.reference_streams([]) == []
+    # Either reference gives a perfect score.
+    texts = ["the cat sat down", "so it goes on"]
+    streams = datasets.reference_streams([["one two", texts[0]], [texts[1]]])
+    bleu = pytest.importorskip("sacrebleu").corpus_bleu(texts, streams)
+    assert bleu.score == pytest.approx(100)
 
 
 IMAGES = np.ones((4, 8, 8))

@@ -119,3 +119,30 @@ def test_invalid_records_raise(write, read, content, old, new, message):
 def test_invalid_json_raises(write, text, message):
     with pytest.raises(DataFileError, match=message):
         squad(write("a.json", text))
+
+
+def test_written_questions_are_read_back(write, tmp_path):
+    questions = [
+        *squad(write("a.json", json.dumps(SQUAD))),
+        *datasets.make_questions(9),
+    ]
+    path = tmp_path / "b.json"
+    datasets.write_squad(path, questions)
+    assert squad(path) == questions
+    version, articles = json.loads(path.read_text("utf-8")).values()
+    assert version == "2.0"
+    row = articles[0]["paragraphs"][0]["qas"][0]
+    assert row["answers"] == [ANSWERS[0], ANSWERS[1], ANSWERS[3]]
+
+
+def test_slots_as_questions(write):
+    found = datasets.slot_questions(turns(write("a.json", json.dumps(TURNS))))
+    names = "first name", "people", "time"
+    requested = [f"{name} requested time people" for name in names]
+    asked = [question.question for question in found]
+    assert asked == [*names, *requested, *names]
+    texts = [question.context for question in found[::3]]
+    assert texts == [turn[0] for turn in FOUND_TURNS]
+    answers = [question.answers for question in found]
+    spans = [(("4", 2),), (("6", 7),), (("Ann", 0),)]
+    assert answers == [(), (), (), (), *spans, (), ()]

@@ -292,6 +292,39 @@ def _group_references(folder):
     )
 
 
+def _reference_streams(folder):
+    yield Call(
+        "datasets.reference_streams",
+        datasets.reference_streams,
+        kinds(
+            references=_records([["a", "b"], ["c"]], texts=["ab"]).accepts(
+                "an empty list of references", "empty_tuples"
+            )
+        ),
+    )
+
+
+def _slot_questions(folder):
+    turn = datasets.DialogueTurn("6", (), (datasets.Slot("time", "6", 0),))
+    yield Call(
+        "datasets.slot_questions",
+        datasets.slot_questions,
+        kinds(turns=_records([turn], plain_tuples=[tuple(turn)])),
+    )
+
+
+def _write_squad(folder):
+    question = datasets.make_questions(1)[0]
+    yield Call(
+        "datasets.write_squad",
+        datasets.write_squad,
+        kinds(
+            path=path(folder / "test.json"),
+            questions=_records([question], plain_tuples=[tuple(question)]),
+        ),
+    )
+
+
 def _word_stem(folder):
     yield Call(
         "datasets.word_stem",
@@ -847,8 +880,11 @@ CALLS = {
         on_bad_lines=_bad_lines(),
     ),
     "read_wav_folder": _read_wav_folder,
+    "reference_streams": _reference_streams,
     "report_bad_lines": _report,
+    "slot_questions": _slot_questions,
     "spelling_words": _with_split("spelling_words"),
     "split_by_hash": _split_by_hash,
     "word_stem": _word_stem,
+    "write_squad": _write_squad,
 }

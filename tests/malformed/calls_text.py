@@ -226,6 +226,45 @@ def _error_rate(folder):
     )
 
 
+def _squad_scores(folder):
+    yield Call(
+        "text.squad_scores",
+        text.squad_scores,
+        kinds(
+            prediction=text_kind("a box"),
+            references=lines(["the box"]),
+        ),
+    )
+
+
+def _question_windows(folder):
+    question = ("Where?", "Ann is in Oslo.", [("in Oslo", 7)])
+    wrong = {
+        "none": None,
+        "number": 3,
+        "text": "abc",
+        "dict": {"a": "b"},
+        "numbers": [1, 2],
+        "pairs": [question[:2]],
+        "no_answers": [(*question[:2], None)],
+        "answer_texts": [(*question[:2], ["in Oslo"])],
+        "fractions": [(*question[:2], [("in Oslo", 7.5)])],
+        "bytes": [(b"Where?", *question[1:])],
+        "deep": [DEEP],
+        "endless": ENDLESS,
+    }
+    yield Call(
+        "text.question_windows",
+        text.question_windows,
+        kinds(
+            questions=Kind([question], wrong),
+            tokenizer=instance(subword()),
+            max_length=count(20, 4),
+            lowercase=flag(True),
+        ),
+    )
+
+
 def _documents(valid):
     return Kind(
         valid,
@@ -648,14 +687,18 @@ CALLS = {
     "BytePairTokenizer": _byte_pair,
     "MaskedTokens": "a plain tuple of arrays",
     "PermutedTokens": "a plain tuple of arrays",
+    "QuestionWindow": "a plain tuple that `question_windows` returns",
     "SentencePair": "a plain tuple",
+    "SquadScores": "a plain tuple that `squad_scores` returns",
     "SubwordTokenizer": _subword,
     "WordPieceTokenizer": _word_piece,
     "edit_distance": _edit_distance,
     "error_rate": _error_rate,
     "mask_tokens": _mask_tokens,
     "permute_tokens": _permute,
+    "question_windows": _question_windows,
     "sentence_pairs": _pairs,
+    "squad_scores": _squad_scores,
     "token_batches": _batches,
     "token_blocks": _blocks,
     "token_streams": _streams,

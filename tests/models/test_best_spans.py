@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from keras_attn.models import best_spans
 
 
-def by_brute_force(logits, longest):
+def by_brute_force(logits, longest, threshold=0.0):
     """Returns the best span and its score by exhaustive search."""
     starts, ends = logits
     none = starts[0] + ends[0]
-    best, score = (-1, -1), 0.0
+    best, score = (-1, -1), threshold
     for i in range(len(starts) - 1):
         for j in range(i, min(len(starts) - 1, i + longest)):
             gain = starts[i + 1] + ends[j + 1] - none
@@ -37,6 +37,15 @@ def test_equals_exhaustive_search(seed, length, longest):
             np.testing.assert_allclose(spans.score[row], score, atol=1e-5)
         else:
             assert spans.score[row] <= 0
+
+
+@pytest.mark.parametrize("threshold", [1.5, -1, -np.inf])
+def test_threshold(threshold):
+    logits = np.random.default_rng(0).normal(size=(40, 2, 4)).astype("float32")
+    spans = best_spans(logits, threshold=threshold)
+    expected = [by_brute_force(row, 3, threshold)[0] for row in logits]
+    assert [*zip(spans.start, spans.end, strict=True)] == expected
+    assert ((-1, -1) in expected) == np.isfinite(threshold)
 
 
 def test_end_before_start_is_invalid():

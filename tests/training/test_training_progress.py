@@ -159,3 +159,17 @@ def test_bad_arguments(arguments):
     (name,) = arguments
     with pytest.raises(ValueError, match=f"`{name}` must be"):
         TrainingProgress(**arguments)
+
+
+@pytest.mark.parametrize("tokens, unit", [(None, "batches"), (500, "tokens")])
+def test_summary(monkeypatch, tokens, unit):
+    clock = Clock(monkeypatch, seconds=3.0)
+    progress = TrainingProgress(tokens_per_epoch=tokens, file=Terminal())
+    fit(Batches(clock), progress)
+    assert progress.summary() == {
+        "minutes": 0.5,
+        "batches": 2 * STEPS,
+        f"{unit}_per_second": pytest.approx((tokens or STEPS) / 15),
+        "validation_loss": min(loss for _, loss in progress.validation),
+    }
+    assert "validation_loss" not in TrainingProgress().summary()

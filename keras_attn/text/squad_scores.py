@@ -1,0 +1,80 @@
+"""Exact match and F1 of an answer, as in SQuAD."""
+
+import collections
+import re
+import string
+from typing import NamedTuple
+
+from keras_attn.text import arguments
+
+
+class SquadScores(NamedTuple):
+    """Scores of an answer.
+
+    Args:
+        exact_match: float. 1.0 or 0.0.
+        f1: float in [0, 1].
+
+    Examples:
+        >>> keras_attn.text.SquadScores(exact_match=0.0, f1=0.5).f1
+        0.5
+    """
+
+    exact_match: float
+    f1: float
+
+
+def squad_scores(prediction, references):
+    """Compares an answer with the correct ones, as SQuAD's evaluation does.
+
+        precision = common / words(prediction)
+        recall = common / words(reference)
+        F1 = 2 * precision * recall / (precision + recall)
+
+    where `common` is the number of words in both, each as often as it is in
+    both. Upper case, punctuation and the articles "a", "an" and "the" are
+    ignored. The exact match is 1 if all words are equal, in the same order. Of
+    several references, the best one counts. If there is none, or if one text
+    has no words, both scores are 1 if neither has words, otherwise 0.
+    Rajpurkar et al. 2016, sec. 6.1, https://arxiv.org/abs/1606.05250, and the
+    evaluation script of version 2.0, https://rajpurkar.github.io/SQuAD-explorer.
+
+    The scores of a data set are the means of those of its questions.
+
+    Args:
+        prediction: str. The answer of a model; "" says that there is no answer.
+        references: list of str. The correct answers; empty if there is none.
+
+    Returns:
+        `SquadScores`.
+
+    Raises:
+        ValueError: an argument is not a str or a list of str.
+
+    Examples:
+        >>> scores = keras_attn.text.squad_scores("a red box", ["The box!"])
+        >>> scores.exact_match, round(scores.f1, 3)
+        (0.0, 0.667)
+        >>> keras_attn.text.squad_scores("", [])
+        SquadScores(exact_match=1.0, f1=1.0)
+    """
+    found = _words(arguments.checked_text("prediction", prediction))
+    expected = map(_words, arguments.text_lines("references", references))
+    # A reference such as "the" has no words.
+    scores = [
+        SquadScores(float(found == words), _f1(found, words))
+        for words in [*filter(None, expected)] or [[]]
+    ]
+    return max(scores)
+
+
+def _words(text):
+    text = "".join(c for c in text.lower() if c not in string.punctuation)
+    return re.sub(r"\b(a|an|the)\b", " ", text).split()
+
+
+def _f1(found, expected):
+    if not found or not expected:
+        return float(found == expected)
+    common = collections.Counter(found) & collections.Counter(expected)
+    return 2 * common.total() / (len(found) + len(expected))
