@@ -19,6 +19,7 @@ from tests.helpers.weight_gradients import layer_gradients
 X = np.random.default_rng(0).normal(size=(2, 4, 8)).astype("float32")
 IDS = np.array([[5, 6, 7, 2], [8, 2, 0, 0]], "int32")
 MASK = IDS != 0
+IMAGES = np.arange(180, dtype="float32").reshape(2, 5, 6, 3)
 POSITIONS = np.array([[0, 1, 2, 3], [0, 1, -1, -1]], "int32")
 SEGMENTS = np.array([[0, 0, 1, 1], [0, 0, 0, 0]], "int32")
 SIZES = {
@@ -173,6 +174,11 @@ CASES = {
     "GPT": (
         lambda: models.GPT(11, max_sequence_length=4, **SIZES),
         (IDS,),
+        {},
+    ),
+    "ImageCaptioner": (
+        lambda: models.ImageCaptioner(11, (5, 6, 3), hidden_dim=8, filters=2),
+        ((IMAGES, IDS),),
         {},
     ),
     "MultipleChoice": (

@@ -8,6 +8,7 @@ from keras_attn.models.bio_spans import Entity, bio_spans
 from keras_attn.models.encoder import Encoder
 from keras_attn.models.generative_model import GenerativeModel
 from keras_attn.models.gpt import GPT
+from keras_attn.models.image_captioner import ImageCaptioner
 from keras_attn.models.multiple_choice import MultipleChoice
 from keras_attn.models.recurrent_seq2seq import RecurrentSeq2Seq
 from keras_attn.models.segment_memory import SegmentMemory
@@ -25,6 +26,7 @@ __all__ = [
     "Encoder",
     "Entity",
     "GenerativeModel",
+    "ImageCaptioner",
     "MultipleChoice",
     "RecurrentSeq2Seq",
     "SegmentMemory",

@@ -9,6 +9,7 @@ from keras_attn.models import (
     Bert,
     BertPretrainer,
     Encoder,
+    ImageCaptioner,
     MultipleChoice,
     RecurrentSeq2Seq,
     SequenceClassifier,
@@ -29,6 +30,7 @@ SIZES = {
     "dropout": 0.0,
 }
 IDS = np.array([[3, 4, 5, 6], [7, 8, 0, 0]], "int32")
+IMAGES = np.arange(180, dtype="float32").reshape(2, 5, 6, 3)
 CHOICES = np.stack([IDS, IDS[::-1]], axis=1)  # (B, C, T)
 
 
@@ -70,6 +72,12 @@ MODELS = {
     "recurrent_seq2seq": (
         lambda: RecurrentSeq2Seq(13, hidden_dim=8, dropout=0.0),
         (SOURCE, TARGET),
+    ),
+    "image_captioner": (
+        lambda: ImageCaptioner(
+            13, (5, 6, 3), hidden_dim=8, filters=2, dropout=0.0
+        ),
+        (IMAGES, TARGET),
     ),
 }
 

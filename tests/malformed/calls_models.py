@@ -6,6 +6,7 @@ import numpy as np
 from keras_attn import layers, models
 from tests.malformed.calls import Call, kinds
 from tests.malformed.values import (
+    ENDLESS,
     NAN,
     Kind,
     choice,
@@ -17,6 +18,7 @@ from tests.malformed.values import (
     instance,
     limited,
     mask,
+    number,
     of_keras,
     positive,
     rate,
@@ -26,6 +28,7 @@ from tests.malformed.values import (
 
 IDS = np.array([[5, 6, 7, 2], [8, 2, 0, 0]], "int32")
 MASK = IDS != 0
+IMAGES = np.full((2, 4, 8, 3), 7.0, "float32")
 SEGMENTS = np.array([[0, 0, 1, 1], [0, 1, 0, 0]], "int32")
 SIZES = {
     "num_layers": 1,
@@ -60,6 +63,12 @@ def transformer(**options):
 def recurrent(**options):
     """Returns a recurrent model of one layer per stack."""
     return models.RecurrentSeq2Seq(V, hidden_dim=8, **options)
+
+
+def captioner(**options):
+    """Returns a captioner of small images."""
+    sizes = {"image_shape": IMAGES.shape[1:], "hidden_dim": 8, "filters": 2}
+    return models.ImageCaptioner(V, **(sizes | options))
 
 
 def transformer_xl(**options):
@@ -163,7 +172,7 @@ def _generative(name, model, inputs, batch=True):
             max_new_tokens=limited(1).without("type"),
         ),
     )
-    state = model.start_decoding(IDS, 2)
+    state = model.start_decoding(inputs.valid, 2)
     # Prompts are padded with -1.
     tokens = ids(np.array([[3], [4]], "int32"), batch=batch)
     yield Call(
@@ -511,43 +520,45 @@ def _transformer(folder):
     yield from _align("Transformer", made)
 
 
-def _pairs(name, model):
+def _pairs(name, model, source=None, source_name="source_ids"):
     target = np.array([[1, 5, 6], [1, 7, 0]], "int32")
-    kind = _token_ids()
+    source = _token_ids() if source is None else source
+    valid = source.valid
+    accepted = {f"source_{k}": v for k, v in source.accepted.items()}
     wrong = {
         f"source_{label}": (value, target)
-        for label, value in kind.wrong.items()
+        for label, value in source.wrong.items()
     }
     wrong |= {
-        f"target_{label}": (IDS, value)
+        f"target_{label}": (valid, value)
         for label, value in ids(target, V, batch=True).wrong.items()
     }
     wrong |= {
         "none": None,
-        "one": (IDS,),
-        "three": (IDS, target, target),
+        "one": (valid,),
+        "three": (valid, target, target),
         "text": "ab",
-        "dict": {"source_ids": IDS},
-        "array": IDS,
-        "batch": (IDS, target[:1]),
+        "dict": {source_name: valid},
+        "array": valid,
+        "batch": (valid, target[:1]),
     }
+    kind = Kind((valid, target), wrong, accepted)
     yield Call(
         f"models.{name}.call",
         lambda inputs: model(inputs),
-        kinds(
-            inputs=Kind((IDS, target), wrong).named("source_ids", "target_ids")
-        ),
+        kinds(inputs=kind.named(source_name, "target_ids")),
     )
 
 
-def _align(name, model):
+def _align(name, model, inputs=None):
+    inputs = _prompts().named("source_ids") if inputs is None else inputs
     tokens = np.array([[[3, 4]], [[5, 6]]], "int32")
     lengths = np.array([[2], [1]], "int32")
     yield Call(
         f"models.{name}.align",
         model.align,
         kinds(
-            inputs=_prompts().named("source_ids"),
+            inputs=inputs,
             tokens=ids(tokens, V, batch=True).accepts(
                 "padding of models without a padding token",
                 *("negative", "list_negative"),
@@ -559,6 +570,20 @@ def _align(name, model):
     )
 
 
+def _recurrent_options():
+    return kinds(
+        cell=choice("lstm"),
+        num_layers=size(1),
+        hidden_dim=size(8),
+        attention=choice("additive").optional(),
+        input_feeding=flag(False),
+        scheduled_sampling=instance(None).without(
+            "none", "own_type", "function"
+        ),
+        dropout=rate(0.1),
+    )
+
+
 def _recurrent(folder):
     made = recurrent()
     yield Call(
@@ -566,19 +591,11 @@ def _recurrent(folder):
         models.RecurrentSeq2Seq,
         {
             **_special(),
+            **_recurrent_options(),
             **kinds(
                 source_vocabulary_size=size(V).optional(),
                 target_vocabulary_size=size(V).optional(),
-                cell=choice("lstm"),
-                num_layers=size(1),
-                hidden_dim=size(8),
                 bidirectional=flag(False),
-                attention=choice("additive").optional(),
-                input_feeding=flag(False),
-                scheduled_sampling=instance(None).without(
-                    "none", "own_type", "function"
-                ),
-                dropout=rate(0.1),
                 max_sequence_length=size(8).optional(),
             ),
         },
@@ -586,6 +603,38 @@ def _recurrent(folder):
     yield from _pairs("RecurrentSeq2Seq", made)
     yield from _generative("RecurrentSeq2Seq", made, _prompts(), batch=False)
     yield from _align("RecurrentSeq2Seq", made)
+
+
+def _captioner(folder):
+    made = captioner()
+    images = floats(IMAGES, batch=False, length=True)
+    images = images.plus(no_rows=IMAGES[:0])
+    images = images.accepts("pixels may be integers", "integers", "bools")
+    images = images.named("images", "inputs")
+    shape = instance(IMAGES.shape[1:]).without("own_type")
+    shape = shape.named(*(f"image_shape[{axis}]" for axis in range(3)))
+    yield Call(
+        "models.ImageCaptioner",
+        models.ImageCaptioner,
+        {
+            **_special(),
+            **_recurrent_options(),
+            **kinds(
+                vocabulary_size=size(V),
+                image_shape=shape.plus(
+                    two=(4, 8),
+                    zero=(4, 0, 3),
+                    fractions=(4, 8.5, 3),
+                    giant=(2**40, 8, 3),
+                    endless=ENDLESS,
+                ),
+                filters=size(2),
+            ),
+        },
+    )
+    yield from _pairs("ImageCaptioner", made, images, "images")
+    yield from _generative("ImageCaptioner", made, images, batch=False)
+    yield from _align("ImageCaptioner", made, images)
 
 
 def _recurrent_lm(name, make, **options):
@@ -694,6 +743,7 @@ def _best_spans(folder):
                 "numbers", "integers", "bools"
             ),
             max_answer_length=count(2).optional(),
+            threshold=number(0.5).accepts("always an answer", "negative_inf"),
         ),
     )
 
@@ -738,6 +788,7 @@ CALLS = {
     "Entity": "a plain tuple that `bio_spans` returns",
     "GPT": _gpt,
     "GenerativeModel": _generative_base,
+    "ImageCaptioner": _captioner,
     "MultipleChoice": _with_encoder(
         "MultipleChoice",
         lambda: models.MultipleChoice(_inner("MultipleChoice")),

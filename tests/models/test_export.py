@@ -6,7 +6,7 @@ import pytest
 from keras import ops, tree
 
 from keras_attn import models
-from tests.test_host_reads import CASES, SIZES
+from tests.test_host_reads import CASES, IMAGES, SIZES
 
 # Keras passes a deprecated argument to JAX's exporter (as of Keras 3.15.1).
 pytestmark = pytest.mark.filterwarnings(
@@ -75,6 +75,9 @@ def ids(name, rows, length):
     tokens = rows, length
     if name in ("Transformer", "RecurrentSeq2Seq"):
         return [of_shape(*tokens), of_shape(rows, length + 2)]
+    if name == "ImageCaptioner":
+        images = random.uniform(0, 255, (rows, *IMAGES.shape[1:]))
+        return [images.astype("float32"), of_shape(*tokens)]
     if name == "MultipleChoice":
         return of_shape(rows, 3, length)
     if name == "Encoder, segments":

@@ -32,7 +32,7 @@ if keras.backend.backend() != "torch":
 import torch
 
 # Keras's recurrent layers and its remat scope split programs; see `SPLITS`.
-SPLIT = "RecurrentSeq2Seq", "EncoderBlock, rematerialized"
+SPLIT = "ImageCaptioner", "RecurrentSeq2Seq", "EncoderBlock, rematerialized"
 # Layers and models with other paths than those of `CASES`.
 MORE = {
     "MultiHeadAttention, grouped": (
