@@ -331,6 +331,27 @@ def _plot_beam(folder):
     )
 
 
+def _plot_image(folder):
+    images = np.full((2, 4, 8, 3), 7.0, "float32")
+    weights = np.full((2, 3, 1, 2), 0.5, "float32")
+    tokens = [["a", "b"], ["c"]]
+    yield Call(
+        "explain.plot_image_attention",
+        explain.plot_image_attention,
+        kinds(
+            images=floats(images)
+            .plus(no_rows=images[:0], dark=-images, bright=100 * images)
+            .accepts("pixels may be integers", "integers", "bools"),
+            weights=floats(weights, width=False)
+            .plus(negative=-weights, infinite=np.full_like(weights, np.inf))
+            .accepts("weights of 0 and 1 are weights", "integers", "bools"),
+            tokens=instance(tokens)
+            .without("own_type")
+            .plus(flat=["a", "b"], short=[["a"]], long=[["a"] * 4, []]),
+        ),
+    )
+
+
 def _plot_training(folder):
     curve = Kind(
         [2.0, 1.5, 1.2],
@@ -400,6 +421,7 @@ CALLS = {
     "padding_attention": _measure("padding_attention"),
     "plot_attention": _plot,
     "plot_beam": _plot_beam,
+    "plot_image_attention": _plot_image,
     "plot_training": _plot_training,
     "rise": _rise,
     "rollout": _rollout,
