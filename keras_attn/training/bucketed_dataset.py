@@ -18,9 +18,10 @@ class BucketedDataset(keras.utils.PyDataset):
     sentences, `keras_attn.text.token_batches` makes batches of equally many
     tokens.
 
-    The order and what `encode` draws depend on `seed` and on the epoch alone,
-    which `TrainingBackup(data=...)` sets, so a resumed training sees the same
-    batches. Call `fit` with `shuffle=False`.
+    The order and the random numbers of `encode` depend on `seed` and on the
+    epoch alone, so a training that is resumed by `TrainingBackup(data=...)`
+    sees the same batches. Call `fit` with `shuffle=False`, which would shuffle
+    the batches once more.
 
     Args:
         records: list of the examples, of any type.
@@ -31,6 +32,8 @@ class BucketedDataset(keras.utils.PyDataset):
             augmentation.
         batch_size: int >= 1. Records of a batch. Default 32.
         num_buckets: int >= 1. Number of shapes, at most. Default 4.
+        shuffle: bool. False: all epochs are the same, sorted by length, as for
+            validation. Default True.
         seed: int >= 0. Default 0.
 
     Raises:
@@ -49,11 +52,19 @@ class BucketedDataset(keras.utils.PyDataset):
     """
 
     def __init__(
-        self, records, lengths, encode, batch_size=32, num_buckets=4, seed=0
+        self,
+        records,
+        lengths,
+        encode,
+        batch_size=32,
+        num_buckets=4,
+        shuffle=True,
+        seed=0,
     ):
         super().__init__()
         self.batch_size = checks.positive_int("batch_size", batch_size)
         self.num_buckets = checks.positive_int("num_buckets", num_buckets)
+        self.shuffle = checks.boolean("shuffle", shuffle)
         self.seed = checks.integer("seed", seed, 0)
         self._records = list(checks.iterable("records", records, "a list"))
         self._encode = encode
@@ -85,7 +96,9 @@ class BucketedDataset(keras.utils.PyDataset):
         random = np.random.default_rng((self.seed, self._epoch))
         batches = []
         for bucket, length in enumerate(self._limits):
-            rows = random.permutation(np.flatnonzero(self._buckets == bucket))
+            rows = np.flatnonzero(self._buckets == bucket)
+            if self.shuffle:
+                rows = random.permutation(rows)
             number = -(-len(rows) // self.batch_size)
             rows = np.resize(rows, (number, self.batch_size))
             batches += [(int(length), row) for row in rows]
@@ -93,8 +106,14 @@ class BucketedDataset(keras.utils.PyDataset):
         # if it has the same size in the first two batches: these are from
         # different buckets.
         middle = batches[1:-1]
-        random.shuffle(middle)
+        if self.shuffle:
+            random.shuffle(middle)
         self._batches = [*batches[:1], *batches[1:][-1:], *middle]
+
+    def on_epoch_end(self):
+        """Draws the batches of the next epoch; `fit` calls it."""
+        if self.shuffle:
+            self.set_epoch(self._epoch + 1)
 
     def __len__(self):
         return len(self._batches)

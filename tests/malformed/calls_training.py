@@ -304,6 +304,7 @@ def _buckets(folder):
             encode=function(lambda *_: None),
             batch_size=count(2),
             num_buckets=count(2),
+            shuffle=flag(True),
             seed=count(0, least=0),
         ),
     )

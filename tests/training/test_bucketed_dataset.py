@@ -43,7 +43,7 @@ def test_order_depends_on_seed_and_epoch_alone():
     lengths = list(range(1, 33))
 
     def drawn(seed, epoch):
-        batches = BucketedDataset(lengths, lengths, encode, 4, 4, seed)
+        batches = BucketedDataset(lengths, lengths, encode, 4, 4, seed=seed)
         batches.set_epoch(2)
         batches.set_epoch(epoch)
         return list(batches)
@@ -51,6 +51,25 @@ def test_order_depends_on_seed_and_epoch_alone():
     assert drawn(0, 1) == drawn(0, 1)
     assert drawn(0, 1) != drawn(0, 0)
     assert drawn(0, 1) != drawn(1, 1)
+
+
+def test_fit_draws_another_order_in_each_epoch():
+    seen = []
+
+    def record(rows, length, random):
+        seen.append((*rows, float(random.random())))
+        return np.zeros((2, 1)), np.zeros((2, 1))
+
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    for shuffle in (True, False):
+        batches = BucketedDataset(
+            range(8), [1] * 8, record, 2, 1, shuffle=shuffle
+        )
+        seen.clear()
+        model.fit(batches, epochs=2, shuffle=False, verbose=0)
+        first, second = seen[-8:-4], seen[-4:]
+        assert (first == second) is not shuffle
 
 
 def test_it_trains_a_model_with_few_shapes():
@@ -81,7 +100,8 @@ def test_it_trains_a_model_with_few_shapes():
         (([1], [1], 3), "`encode` must be a callable"),
         (([1], [1], encode, 0), "`batch_size` must be a positive integer"),
         (([1], [1], encode, 1, 0), "`num_buckets` must be a positive"),
-        (([1], [1], encode, 1, 1, -1), "`seed` must be at least 0"),
+        (([1], [1], encode, 1, 1, 3), "`shuffle` must be"),
+        (([1], [1], encode, 1, 1, True, -1), "`seed` must be at least 0"),
     ],
 )
 def test_bad_arguments(arguments, message):
