@@ -7,10 +7,15 @@ from keras_attn.text.mask_tokens import MaskedTokens, mask_tokens
 from keras_attn.text.permute_tokens import PermutedTokens, permute_tokens
 from keras_attn.text.question_windows import (
     QuestionWindow,
+    pad_windows,
     question_windows,
 )
 from keras_attn.text.sentence_pairs import SentencePair, sentence_pairs
-from keras_attn.text.squad_scores import SquadScores, squad_scores
+from keras_attn.text.squad_scores import (
+    SquadScores,
+    squad_scores,
+    squad_threshold,
+)
 from keras_attn.text.subword_tokenizer import SubwordTokenizer
 from keras_attn.text.token_batches import token_batches
 from keras_attn.text.token_blocks import token_blocks
@@ -30,10 +35,12 @@ __all__ = [
     "edit_distance",
     "error_rate",
     "mask_tokens",
+    "pad_windows",
     "permute_tokens",
     "question_windows",
     "sentence_pairs",
     "squad_scores",
+    "squad_threshold",
     "token_batches",
     "token_blocks",
     "token_streams",

@@ -4,6 +4,8 @@ import functools
 import re
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from keras_attn import checks
 from keras_attn.text import arguments
 
@@ -127,6 +129,53 @@ def question_windows(questions, tokenizer, max_length=384, lowercase=True):
             window.token_ids.extend(token for token, *_ in part)
             windows.append(window)
     return windows
+
+
+def pad_windows(windows, length=None, pad_id=0):
+    """Makes a batch of `question_windows` for a `SpanExtractor`.
+
+    Args:
+        windows: list of B `QuestionWindow`.
+        length: int >= 1. T, at least that of the longest row. Default None: as
+            long as that.
+        pad_id: int >= 0. Id of padding tokens. Default 0.
+
+    Returns:
+        Tuple `(inputs, labels)`. `inputs` is a dict of "token_ids" int32
+        (B, T), "segment_ids" int32 (B, T), and "answerable" bool (B, T), True
+        in the context. `labels` are int32 (B, 2), the positions of the first
+        and the last token of the answer, counted from 1; 0 if there is none.
+
+    Raises:
+        ValueError: an argument has another type or value.
+
+    Examples:
+        >>> from keras_attn.text import QuestionWindow, pad_windows
+        >>> window = QuestionWindow(
+        ...     0, [7, 1, 8], [0, 0, 1], [(0, 0), (0, 0), (0, 4)], (2, 2))
+        >>> inputs, labels = pad_windows([window], length=4)
+        >>> inputs["token_ids"].tolist(), labels.tolist()
+        ([[7, 1, 8, 0]], [[3, 3]])
+    """
+    expected = "a list of `QuestionWindow`"
+    windows = arguments.text_list("windows", windows, expected)
+    for window in windows:
+        checks.instance("windows", window, QuestionWindow, expected)
+    longest = max((len(window.token_ids) for window in windows), default=1)
+    length = longest if length is None else length
+    checks.integer("length", length, longest, arguments.LONGEST_ROW)
+    arguments.batch_shape(length, max(1, len(windows)))
+    arguments.one_id("pad_id", pad_id)
+    token_ids = np.full((len(windows), length), pad_id, "int32")
+    segment_ids = np.zeros_like(token_ids)
+    labels = np.zeros((len(windows), 2), "int32")
+    for i, window in enumerate(windows):
+        token_ids[i, : len(window.token_ids)] = window.token_ids
+        segment_ids[i, : len(window.token_ids)] = window.segment_ids
+        if window.span:
+            labels[i] = np.add(window.span, 1)
+    inputs = {"token_ids": token_ids, "segment_ids": segment_ids}
+    return inputs | {"answerable": segment_ids > 0}, labels
 
 
 def _covering(context, answer, start):

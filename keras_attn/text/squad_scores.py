@@ -1,10 +1,13 @@
-"""Exact match and F1 of an answer, as in SQuAD."""
+"""Exact match and F1 of answers, as in SQuAD."""
 
 import collections
 import re
 import string
 from typing import NamedTuple
 
+import numpy as np
+
+from keras_attn import checks
 from keras_attn.text import arguments
 
 
@@ -66,6 +69,59 @@ def squad_scores(prediction, references):
         for words in [*filter(None, expected)] or [[]]
     ]
     return max(scores)
+
+
+def squad_threshold(predictions, scores, references):
+    """Chooses the lowest score of an answer, by the F1 of a validation set.
+
+    A model that may say that there is no answer gives each answer a score, and
+    answers if the score is at least the threshold. The threshold returned has
+    the highest mean F1, as `find_best_thresh` of SQuAD's evaluation script; of
+    equally good ones, it is that nearest to 0.
+
+    Args:
+        predictions: list of str. The best answer to each question.
+        scores: list of float, as many. Their scores, in any unit.
+        references: list of lists of str, as many: see `squad_scores`.
+
+    Returns:
+        float: 0, one of the scores, or a number above all.
+
+    Raises:
+        ValueError: an argument has another type or value, or there is no
+            question.
+
+    Examples:
+        >>> keras_attn.text.squad_threshold(
+        ...     ["box", "Oslo", "Rome"], [1.5, -0.5, -2],
+        ...     [["box"], ["Oslo"], []])
+        -0.5
+    """
+    predictions = list(arguments.text_lines("predictions", predictions))
+    expected = "a list of lists of str"
+    references = arguments.text_list("references", references, expected)
+    scores = [
+        checks.real("scores", score)
+        for score in checks.iterable("scores", scores, "a list of float")
+    ]
+    if not len(predictions) == len(scores) == len(references) > 0:
+        raise ValueError(
+            "`scores` and `references` must be as many as `predictions`, at "
+            f"least one. Received: {len(scores)}, {len(references)} and "
+            f"{len(predictions)}"
+        )
+    gains = [
+        squad_scores(text, texts).f1 - squad_scores("", texts).f1
+        for text, texts in zip(predictions, references, strict=True)
+    ]
+    order = np.argsort(scores)
+    # What the answers gain if all from an index on are given.
+    totals = np.append(np.cumsum(np.array(gains)[order[::-1]])[::-1], 0.0)
+    options = np.array([0.0, *scores, np.nextafter(max(scores), np.inf)])
+    found = totals[np.searchsorted(np.array(scores)[order], options)]
+    # Sums of the same numbers differ by rounding.
+    best = options[found > found.max() - 1e-9]
+    return float(best[np.abs(best).argmin()])
 
 
 def _words(text):

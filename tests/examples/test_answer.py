@@ -1,13 +1,11 @@
 """examples/answer.py: train, predict, evaluate, resume, bad input."""
 
 import json
-import runpy
 import signal
 
 import pytest
 
-from keras_attn.datasets import Answer
-from tests.examples.programs import ROOT, run, stop_after_checkpoint
+from tests.examples.programs import run, stop_after_checkpoint
 
 pytestmark = pytest.mark.one_backend
 
@@ -64,19 +62,6 @@ def test_quick_training_on_synthetic_data(kind, tmp_path):
     assert not (tmp_path / "backup").exists()
 
 
-def test_exact_match_and_f1_are_those_of_squad():
-    program = runpy.run_path(str(ROOT / "examples/answer.py"))
-    boxes = [Answer("the red box", 0), Answer("a box", 9), Answer("the", 0)]
-    for text, answers, expected in (
-        ("The Red Box!", boxes, (1, 1)),
-        ("red box here", boxes, (0, 0.8)),
-        ("", boxes, (0, 0)),
-        ("", [], (1, 1)),
-        ("box", [], (0, 0)),
-    ):
-        assert program["compare"](text, answers) == pytest.approx(expected)
-
-
 def test_prediction_from_files_and_from_standard_input(
     trained, options, tmp_path
 ):
@@ -114,6 +99,9 @@ def test_resumed_training_equals_an_uninterrupted_one(
     assert status == -signal.SIGKILL
     done = run("answer", *options, status=1)
     assert "continue it with --resume" in done.stderr
+    other = ("--resume", "--seed", 7)
+    done = run("answer", *options, *other, status=1)
+    assert "seed was 1 and is 7" in done.stderr
     run("answer", *options, "--resume")
     found, expected = results(tmp_path), results(trained[0])
     assert found["batches"] == expected["batches"]

@@ -265,6 +265,55 @@ def _question_windows(folder):
     )
 
 
+def _squad_threshold(folder):
+    yield Call(
+        "text.squad_threshold",
+        text.squad_threshold,
+        kinds(
+            predictions=lines(["a", "b"]).plus(shorter=["a"], empty=[]),
+            scores=Kind(
+                [1.5, -2],
+                {
+                    "none": None,
+                    "text": "ab",
+                    "texts": ["a", "b"],
+                    "nans": [NAN, 1.0],
+                    "nones": [None, 1.0],
+                    "dict": {1.0: 2.0},
+                    "shorter": [1.0],
+                    "nested": [[1.0], [2.0]],
+                    "endless": ENDLESS,
+                },
+            ),
+            references=lines([["a"], []]).without("nested"),
+        ),
+    )
+
+
+def _pad_windows(folder):
+    question = ("Where?", "Ann is in Oslo.", [("in Oslo", 7)])
+    windows = text.question_windows([question], subword())
+    wrong = {
+        "none": None,
+        "number": 3,
+        "text": "abc",
+        "dict": {"a": "b"},
+        "numbers": [1, 2],
+        "plain_tuples": [tuple(windows[0])],
+        "deep": [DEEP],
+        "endless": ENDLESS,
+    }
+    yield Call(
+        "text.pad_windows",
+        text.pad_windows,
+        kinds(
+            windows=Kind(windows, wrong),
+            length=limited(40).optional().plus(short=3),
+            pad_id=count(0, 0).plus(giant=2**40),
+        ),
+    )
+
+
 def _documents(valid):
     return Kind(
         valid,
@@ -695,10 +744,12 @@ CALLS = {
     "edit_distance": _edit_distance,
     "error_rate": _error_rate,
     "mask_tokens": _mask_tokens,
+    "pad_windows": _pad_windows,
     "permute_tokens": _permute,
     "question_windows": _question_windows,
     "sentence_pairs": _pairs,
     "squad_scores": _squad_scores,
+    "squad_threshold": _squad_threshold,
     "token_batches": _batches,
     "token_blocks": _blocks,
     "token_streams": _streams,

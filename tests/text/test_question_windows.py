@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_attn.datasets import make_questions
-from keras_attn.text import SubwordTokenizer, question_windows
+from keras_attn.text import SubwordTokenizer, pad_windows, question_windows
 
 pytestmark = pytest.mark.one_backend
 
@@ -106,3 +106,21 @@ def test_answers_of_subwords():
 def test_invalid_arguments_raise(arguments, message):
     with pytest.raises(ValueError, match=f"^{message}"):
         question_windows(*arguments)
+
+
+def test_padded_rows():
+    questions = [("a b", "c a d", [("a", 2)]), ("a", "b", [])]
+    inputs, labels = pad_windows(question_windows(questions, Letters()))
+    rows = [[97, 98, 0, 99, 97, 100], [97, 0, 98, 0, 0, 0]]
+    assert inputs["token_ids"].tolist() == rows
+    rows = [[0, 0, 0, 1, 2, 1], [0, 0, 1, 0, 0, 0]]
+    assert inputs["segment_ids"].tolist() == rows
+    assert inputs["answerable"].tolist() == [[n > 0 for n in x] for x in rows]
+    assert labels.tolist() == [[5, 5], [0, 0]]
+    windows = question_windows(questions, Letters())
+    inputs, _ = pad_windows(windows, 8, pad_id=3)
+    assert inputs["token_ids"][:, -2:].tolist() == [[3, 3], [3, 3]]
+    with pytest.raises(ValueError, match=r"^`length` must be at least 6"):
+        pad_windows(windows, 5)
+    inputs, labels = pad_windows([])
+    assert inputs["token_ids"].shape == (0, 1) and labels.shape == (0, 2)

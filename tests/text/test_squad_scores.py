@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_attn.text import squad_scores
+from keras_attn.text import squad_scores, squad_threshold
 
 pytestmark = pytest.mark.one_backend
 
@@ -47,3 +47,43 @@ def test_properties(prediction, references):
     # F1 is symmetric.
     first = squad_scores(prediction, references[:1])
     assert squad_scores(references[0], [prediction]) == pytest.approx(first)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["a b", "b c"]), st.integers(-3, 3)),
+        min_size=1,
+        max_size=8,
+    ),
+    st.data(),
+)
+def test_threshold_maximizes_f1(answers, data):
+    predictions, scores = zip(*answers, strict=True)
+    texts = st.sampled_from([[], ["b"], ["b c"], ["d"]])
+    size = len(answers)
+    references = data.draw(st.lists(texts, min_size=size, max_size=size))
+
+    def total(threshold):
+        given = [text if n >= threshold else "" for text, n in answers]
+        return sum(s.f1 for s in map(squad_scores, given, references))
+
+    found = squad_threshold(predictions, scores, references)
+    best = max(map(total, range(-4, 5)))
+    assert total(found) == pytest.approx(best)
+    if total(0) == pytest.approx(best):
+        assert found == 0
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ((["a"], [1.0, 2.0], [[]]), "`scores` and `references` must be as"),
+        (([], [], []), "`scores` and `references` must be as many"),
+        ((["a"], [float("nan")], [[]]), "`scores` must be a finite number"),
+        (("a", [1.0], [[]]), "`predictions` must be an iterable of texts"),
+        ((["a"], [1.0], ["a"]), "`references` must be an iterable of texts"),
+    ],
+)
+def test_invalid_arguments_of_the_threshold_raise(arguments, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        squad_threshold(*arguments)
