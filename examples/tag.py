@@ -19,6 +19,8 @@ import pathlib
 import re
 import sys
 
+import numpy as np
+
 LAYERS, BATCH, BUCKETS = 2, 32, 4  # blocks, sentences, shapes of batches
 RATE = 2e-3  # highest learning rate
 MIN_COUNT, CHARACTERS = 2, 20  # of a word with an id; read of each word
@@ -26,6 +28,8 @@ PAD, UNKNOWN = 0, 1  # ids
 WORD = re.compile(r"\w+(?:[-'’.,]\w+)*|[^\w\s]")
 SYNTHETIC = {"train": 8000, "validation": 400, "test": 2000}  # sentences
 QUICK = {"train": 300, "validation": 40, "test": 40}
+# Options that may change when a training is resumed.
+FREE = {"backend", "command", "minutes", "out", "resume"}
 
 
 def parse_arguments():
@@ -45,7 +49,6 @@ def parse_arguments():
 
     tags = {"choices": ["upos", "xpos", "roles"], "default": "upos"}
     tags["help"] = "columns of a treebank, or tags of synthetic sentences"
-    unknown = "probability that a word of a batch becomes unknown"
     add = command("train", "train a model on tagged sentences")
     add("--data", nargs="+", metavar="FILE", help="else synthetic sentences")
     add("--tags", **tags)
@@ -53,7 +56,7 @@ def parse_arguments():
     add("--dropout", type=float, default=0.25, help="dropout rate")
     add("--epochs", type=int, help="16, or 1 with --quick")
     add("--minutes", type=float, default=60, help="time limit")
-    add("--unknown-rate", type=float, default=0.2, help=unknown)
+    add("--unknown-rate", type=float, default=0.2, help="of training words")
     add("--seed", type=int, default=1, help="random seed")
     add("--quick", action="store_true", help="a few steps, as a test")
     add("--resume", action="store_true", help="continue after an interruption")
@@ -73,16 +76,11 @@ def read_sentences(path, arguments):
     """Reads tagged sentences; reports and counts bad lines."""
     from keras_attn import datasets
 
-    bad = []
-    options = {"on_bad_lines": "error" if arguments.strict else bad.append}
-    try:
+    with datasets.report_bad_lines(arguments.strict) as on_bad_lines:
+        read = datasets.read_conll_bio
         if ".conllu" in pathlib.Path(path).suffixes:
-            return datasets.read_conllu(path, tags=arguments.tags, **options)
-        return datasets.read_conll_bio(path, **options)
-    finally:
-        if bad:
-            counted = f"Skipped {len(bad):,} bad lines."
-            print(*bad[:10], counted, sep="\n", file=sys.stderr)
+            read = functools.partial(datasets.read_conllu, tags=arguments.tags)
+        return read(path, on_bad_lines=on_bad_lines)
 
 
 def load_splits(arguments):
@@ -96,11 +94,11 @@ def load_splits(arguments):
             if len(parts) == 2:
                 train, test = train + test, parts[1]
             parts = train, validation, test
-        splits = dict(zip(SYNTHETIC, parts, strict=True))
     else:
         options = {"seed": arguments.seed, "tags": arguments.tags}
         make = datasets.make_tagged_sentences
-        splits = {k: make(n, split=k, **options) for k, n in SYNTHETIC.items()}
+        parts = [make(n, split=s, **options) for s, n in SYNTHETIC.items()]
+    splits = dict(zip(SYNTHETIC, parts, strict=True))
     if arguments.quick:
         splits = {name: splits[name][:n] for name, n in QUICK.items()}
     counts = [f"{len(part):,} {name}" for name, part in splits.items()]
@@ -127,8 +125,6 @@ def make_vocabulary(sentences):
 
 def encode(vocabulary, sentences, length, random=None, unknown_rate=0):
     """Returns the inputs of the model, and the labels."""
-    import numpy as np
-
     words, characters, tags = vocabulary.values()
     token_ids = np.full((len(sentences), length), PAD, "int32")
     character_ids = np.full((*token_ids.shape, CHARACTERS), PAD, "int32")
@@ -148,46 +144,6 @@ def encode(vocabulary, sentences, length, random=None, unknown_rate=0):
         token_ids[(lost[..., 0] < 1) & (token_ids != PAD)] = UNKNOWN
         character_ids[(lost < 0.5) & (character_ids != PAD)] = UNKNOWN
     return {"token_ids": token_ids, "character_ids": character_ids}, labels
-
-
-def make_batches(records, lengths, encode, size, buckets, seed):
-    """Returns batches of `size` records of similar length, in random order.
-
-    All batches of a bucket have one shape; the last one is filled up with other
-    records. The order depends on the epoch, which `TrainingBackup` sets.
-    """
-    import keras
-    import numpy as np
-
-    quantiles = np.arange(1, buckets + 1) / buckets
-    limits = np.unique(np.quantile(lengths, quantiles, method="higher"))
-    numbers = np.searchsorted(limits, lengths)
-
-    class Batches(keras.utils.PyDataset):
-        def set_epoch(self, epoch):
-            random = np.random.default_rng((seed, epoch))
-            self.epoch, batches = epoch, []
-            for number, length in enumerate(limits):
-                rows = random.permutation(np.flatnonzero(numbers == number))
-                rows = np.resize(rows, (-(-len(rows) // size), size))
-                batches += [(int(length), row) for row in rows]
-            # On TensorFlow, Keras takes an axis for constant if it has the same
-            # size in the first two batches: their buckets must differ.
-            middle = batches[1:-1]
-            random.shuffle(middle)
-            self.batches = batches[:1] + batches[1:][-1:] + middle
-
-        def __len__(self):
-            return len(self.batches)
-
-        def __getitem__(self, index):
-            length, rows = self.batches[index]
-            random = np.random.default_rng((seed, self.epoch, index))
-            return encode([records[row] for row in rows], length, random)
-
-    batches = Batches()
-    batches.set_epoch(0)
-    return batches
 
 
 def load(folder):
@@ -226,9 +182,9 @@ def score(model, vocabulary, sentences, folder):
     from matplotlib.figure import Figure
     from sklearn.metrics import ConfusionMatrixDisplay
 
-    from keras_attn.models import bio_spans
+    from keras_attn.models import entity_scores
 
-    words = [words for words, _ in sentences]
+    words = [sentence.words for sentence in sentences]
     predictions = tag_sentences(model, vocabulary, words)
     rows = [
         row
@@ -242,16 +198,11 @@ def score(model, vocabulary, sentences, folder):
         scores[name] = right / max(1, len(group))
         print(f"{name} words: accuracy {scores[name]:.2%} of {len(group):,}")
     if {tag[:2] for tag in vocabulary["tags"]} <= {"O", "B-", "I-"}:
-        expected = [{*bio_spans(tags)} for _, tags in sentences]
-        found = [{*bio_spans(tags)} for tags in predictions]
-        right = sum(len(a & b) for a, b in zip(expected, found, strict=True))
-        precision = right / max(1, sum(map(len, found)))
-        recall = right / max(1, sum(map(len, expected)))
-        scores["F1"] = 2 * precision * recall / max(1e-9, precision + recall)
-        print(
-            f"spans: F1 {scores['F1']:.2%}, precision {precision:.2%}, "
-            f"recall {recall:.2%} of {sum(map(len, expected)):,}"
-        )
+        references = [sentence.tags for sentence in sentences]
+        precision, recall, f1 = entity_scores(predictions, references)
+        scores["F1"] = f1
+        rates = f"precision {precision:.2%}, recall {recall:.2%}"
+        print(f"entities: F1 {f1:.2%}, {rates}")
     _, tags, found = zip(*rows, strict=True)
     inches = 3 + 0.4 * len({*tags, *found})
     figure = Figure(figsize=(inches, inches), layout="constrained")
@@ -266,104 +217,86 @@ def train(arguments):
     """Trains a model, saves it, and scores it on the test sentences."""
     import keras
 
-    from keras_attn import training
-    from keras_attn.explain import plot_training
+    from keras_attn import explain, models, training
     from keras_attn.layers import T5Position
-    from keras_attn.models import Encoder, TokenClassifier
 
-    out, unknown_rate = arguments.out, arguments.unknown_rate
-    width, layers, epochs = arguments.width, LAYERS, 16
+    out, width, layers, epochs = arguments.out, arguments.width, LAYERS, 16
     if arguments.quick:
         width, layers, epochs = 32, 1, 1
     epochs = arguments.epochs or epochs
     if (out / "backup").exists() and not arguments.resume:
-        raise ValueError(
-            f"{out} has an interrupted training: continue it with --resume, or "
-            f"remove {out / 'backup'}."
-        )
-    out.mkdir(parents=True, exist_ok=True)
+        message = "has an interrupted training: continue it with --resume, or"
+        raise ValueError(f"{out} {message} remove {out / 'backup'}.")
     keras.utils.set_random_seed(arguments.seed)
     splits = load_splits(arguments)
     vocabulary = make_vocabulary(splits["train"])
 
     def batches_of(sentences, unknown_rate):
-        return make_batches(
+        return training.BucketedDataset(
             sentences,
-            [len(words) for words, _ in sentences],
+            [len(sentence.words) for sentence in sentences],
             functools.partial(encode, vocabulary, unknown_rate=unknown_rate),
-            BATCH,
-            1 if arguments.quick else BUCKETS,
-            arguments.seed,
+            batch_size=BATCH,
+            num_buckets=1 if arguments.quick else BUCKETS,
+            seed=arguments.seed,
         )
 
-    batches = batches_of(splits["train"], unknown_rate)
+    batches = batches_of(splits["train"], arguments.unknown_rate)
     words, characters, tags = vocabulary.values()
     heads = max(1, width // 32)
-    encoder = Encoder(
+    encoder = models.Encoder(
         max(words.values()) + 1,
-        num_layers=layers,
-        num_heads=heads,
-        hidden_dim=width,
-        intermediate_dim=4 * width,
+        *(layers, heads, width, 4 * width),
         dropout=arguments.dropout,
         normalize_first=True,
         position_embedding=None,
         attention_position=T5Position(heads, num_buckets=16, max_distance=32),
         character_vocabulary_size=len(characters) + UNKNOWN + 1,
     )
-    model = TokenClassifier(encoder, len(tags) + 1, dropout=arguments.dropout)
+    model = models.TokenClassifier(encoder, len(tags) + 1, arguments.dropout)
     print(f"{model.count_params():,} parameters")
     steps = epochs * len(batches)
     schedule = keras.optimizers.schedules.CosineDecay(
         0.0, steps, warmup_target=RATE, warmup_steps=max(1, steps // 10)
     )
-    model.compile(
-        keras.optimizers.AdamW(schedule, weight_decay=0.01),
-        training.SequenceCrossentropy(),
-    )
+    optimizer = keras.optimizers.AdamW(schedule, weight_decay=0.01)
+    model.compile(optimizer, training.SequenceCrossentropy())
     count = sum(len(words) for words, _ in splits["train"])
     progress = training.TrainingProgress(arguments.minutes, count)
     often = max(1, len(batches) // 4)
     average = training.CheckpointAverage(4, save_freq=often, validate=True)
+    fixed = {k: v for k, v in vars(arguments).items() if k not in FREE}
     backup = training.TrainingBackup(
         out / "backup",
         [progress, average],
         save_freq=min(200, len(batches)),
         data=batches,
-        settings={"epochs": epochs, "words": count, "unknown": unknown_rate},
+        settings=fixed | {"words": count},
     )
+    # The batches are shuffled already, and `progress` prints.
+    options = {"shuffle": False, "verbose": 0, "callbacks": [backup]}
+    validation = batches_of(splits["validation"], 0)
     with backup.interruptible():
-        model.fit(
-            batches,
-            epochs=epochs,
-            shuffle=False,  # `make_batches` shuffles.
-            validation_data=batches_of(splits["validation"], 0),
-            callbacks=[backup],
-            verbose=0,
-        )
+        model.fit(batches, epochs=epochs, validation_data=validation, **options)
 
     model.save(out / "model.keras")
     text = json.dumps(vocabulary, ensure_ascii=False)
-    (out / "vocabulary.json").write_text(text, encoding="utf-8")
+    (out / "vocabulary.json").write_text(text, "utf-8")
     with open(out / "test.conllu", "w", encoding="utf-8") as file:
         for sentence in splits["test"]:
             for i, (word, tag) in enumerate(zip(*sentence, strict=True), 1):
                 # The same tags as UPOS and as XPOS.
                 print(i, word, "_", tag, tag, sep="\t", file=file)
             print(file=file)
-    unit = "loss (nats per word)"
-    figure = plot_training(progress.losses, progress.validation, ylabel=unit)
+    curves = progress.losses, progress.validation
+    figure = explain.plot_training(*curves, ylabel="loss (nats per word)")
     figure.savefig(out / "training.png", dpi=150)
-    results = {
+    results = progress.summary() | {
         "scores": score(model, vocabulary, splits["test"], out),
-        "minutes": progress.seconds / 60,
-        "batches": len(progress.losses),
-        "validation_loss": average.best_loss,
         "parameters": model.count_params(),
-        "arguments": {k: str(v) for k, v in vars(arguments).items()},
+        "arguments": vars(arguments) | {"out": str(out)},
     }
-    text = json.dumps(results, indent=1)
-    (out / "results.json").write_text(text + "\n", encoding="utf-8")
+    (out / "results.json").write_text(json.dumps(results, indent=1), "utf-8")
     backup.remove()
     print(f"\nThe model, training.png and confusion.png are in {out}. Next:")
     print(f"  python {sys.argv[0]} predict --out {out}")

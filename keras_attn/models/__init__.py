@@ -6,6 +6,7 @@ from keras_attn.models.bert_pretrainer import BertPretrainer
 from keras_attn.models.best_spans import Spans, best_spans
 from keras_attn.models.bio_spans import Entity, bio_spans
 from keras_attn.models.encoder import Encoder
+from keras_attn.models.entity_scores import EntityScores, entity_scores
 from keras_attn.models.generative_model import GenerativeModel
 from keras_attn.models.gpt import GPT
 from keras_attn.models.image_captioner import ImageCaptioner
@@ -25,6 +26,7 @@ __all__ = [
     "BertPretrainer",
     "Encoder",
     "Entity",
+    "EntityScores",
     "GenerativeModel",
     "ImageCaptioner",
     "MultipleChoice",
@@ -40,4 +42,5 @@ __all__ = [
     "align_labels_with_tokens",
     "best_spans",
     "bio_spans",
+    "entity_scores",
 ]

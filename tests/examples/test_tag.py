@@ -59,7 +59,7 @@ def test_quick_training_on_synthetic_sentences(tmp_path):
 def test_files_are_tagged_and_bad_lines_counted(trained, data, tmp_path):
     out, done = trained
     assert f"{data}, line 2: expected a word and a tag" in done.stderr
-    assert "Skipped 1 bad lines." in done.stderr
+    assert "Skipped 1 bad line." in done.stderr
     f1 = json.loads((out / "results.json").read_text())["scores"]["F1"]
     assert f1 > 0.5 and f"F1 {f1:.2%}" in done.stdout
     strict = ("--data", data, "--strict", "--out", tmp_path)
@@ -96,6 +96,9 @@ def test_resumed_training_equals_an_uninterrupted_one(trained, data, tmp_path):
     assert status == -signal.SIGKILL
     again = run("tag", *arguments, status=1)
     assert "continue it with --resume" in again.stderr
+    other = ("--resume", "--unknown-rate", 0.5)
+    again = run("tag", *arguments, *other, status=1)
+    assert "unknown_rate was 0.2 and is 0.5" in again.stderr
     run("tag", *arguments, "--resume")
     weights, expected = (
         keras.saving.load_model(folder / "model.keras").get_weights()

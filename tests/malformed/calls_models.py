@@ -748,6 +748,34 @@ def _best_spans(folder):
     )
 
 
+def _entity_scores(folder):
+    sentences = Kind(
+        [["B-a", "O"], ["O"]],
+        {
+            "none": None,
+            "number": 3,
+            "text": "B-a",
+            "flat": ["B-a", "O"],
+            "shorter": [["B-a", "O"]],
+            "tag_missing": [["B-a"], ["O"]],
+            "unknown": [["X-a", "O"], ["O"]],
+            "numbers": [[1, 2], [3]],
+            "dict": {"a": 1},
+            "object": object(),
+            "array": np.ones((2, 2)),
+            "endless": ENDLESS,
+        },
+    )
+    yield Call(
+        "models.entity_scores",
+        models.entity_scores,
+        kinds(
+            predictions=sentences,
+            references=sentences.named("predictions"),
+        ),
+    )
+
+
 def _bio(folder):
     yield Call(
         "models.bio_spans",
@@ -786,6 +814,7 @@ CALLS = {
     ),
     "Encoder": _encoder,
     "Entity": "a plain tuple that `bio_spans` returns",
+    "EntityScores": "a plain tuple that `entity_scores` returns",
     "GPT": _gpt,
     "GenerativeModel": _generative_base,
     "ImageCaptioner": _captioner,
@@ -826,4 +855,5 @@ CALLS = {
     "align_labels_with_tokens": _align_labels,
     "best_spans": _best_spans,
     "bio_spans": _bio,
+    "entity_scores": _entity_scores,
 }
