@@ -1,0 +1,141 @@
+"""examples/caption.py: train, predict, evaluate, resume, bad input."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from PIL import Image
+
+from tests.examples.programs import ROOT, run, stop_after_checkpoint
+
+pytestmark = pytest.mark.one_backend
+
+COLORS = ("red", "green", "blue", "yellow", "purple", "white", "gray", "orange")
+
+
+def results(out):
+    return json.loads((out / "results.json").read_text("utf-8"))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Images of one color; the second line of the captions is bad."""
+    path = tmp_path_factory.mktemp("data")
+    lines = []
+    for number in range(96):
+        color = COLORS[number % len(COLORS)]
+        size = (24, 16) if number else (24, 20)
+        Image.new("RGB", size, color).save(path / f"{number}.png")
+        lines.append(f"{number}.png\tA {color} image.")
+    lines.insert(1, "missing.png\tA red image.")
+    lines.append("0.png\tIt is red.")
+    (path / "captions.tsv").write_text("\n".join(lines), "utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def trained(folder, tmp_path_factory):
+    """The options of an uninterrupted training, its folder and its output."""
+    options = ("train", "--data", folder, "--height", 16, "--quick")
+    options = (*options, "--epochs", 2, "--attention", "hard")
+    out = tmp_path_factory.mktemp("caption")
+    return options, out, run("caption", *options, "--out", out)
+
+
+def test_quick_training_on_synthetic_scenes(tmp_path):
+    done = run("caption", "train", "--quick", "--out", tmp_path)
+    assert (
+        "64 train captions, 8 validation captions, 8 test captions"
+        in done.stdout
+    )
+    found = results(tmp_path)
+    assert f"\nBLEU {found['bleu']:.2f}\n" in done.stdout
+    rate = found["relation"]
+    assert f"{rate:.1%} of the captions have the right relation" in done.stdout
+    for name in ("model.keras", "training.png", "attention.png"):
+        assert (tmp_path / name).stat().st_size > 1000
+    assert not list(tmp_path.glob("backup*"))
+    assert f"caption.py predict --out {tmp_path}" in done.stdout
+    again = run("caption", "evaluate", "--out", tmp_path).stdout
+    assert f"\nBLEU {found['bleu']:.2f}\n" in again
+
+
+def test_prediction_from_a_folder_and_from_typed_names(trained, tmp_path):
+    _, out, _ = trained
+    for name, size in (("a.png", (24, 16)), ("b.jpg", (60, 40))):
+        Image.new("RGB", size, "blue").save(tmp_path / name)
+    (tmp_path / "notes.txt").write_text("not an image", "utf-8")
+    predict = ("predict", "--out", out)
+    found = run("caption", *predict, "--input", tmp_path).stdout.splitlines()
+    names = [line.split("\t")[0] for line in found]
+    assert names == [str(tmp_path / "a.png"), str(tmp_path / "b.jpg")]
+    assert (out / "described.png").stat().st_size > 1000
+    typed = f"nowhere.png\n{names[0]}\n"
+    done = run("caption", *predict, stdin=typed)
+    assert done.stdout == found[0] + "\n"
+    assert "nowhere.png" in done.stderr
+    notes = ("--input", tmp_path / "notes.txt")
+    assert "has no image" in run("caption", *predict, *notes, status=1).stderr
+
+
+def test_prediction_in_a_new_process(trained, folder):
+    """The class of the model must be known when its file is loaded."""
+    _, out, _ = trained
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    arguments = "predict", "--out", out, "--input", folder / "0.png"
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples" / "caption.py", *arguments],
+        env=os.environ | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"{folder / '0.png'}\t")
+
+
+def test_training_starts_from_another_model(trained, tmp_path):
+    options, out, _ = trained
+    more = ("--init", out, "--epochs", 1, "--rate", 1e-9, "--out", tmp_path)
+    run("caption", *options, *more)
+    for name in ("bleu", "loss_own"):
+        value = pytest.approx(results(out)[name], rel=1e-4)
+        assert results(tmp_path)[name] == value
+
+
+def test_bad_lines_are_reported_and_counted(trained, folder, tmp_path):
+    options, _, done = trained
+    where = f"{folder / 'captions.tsv'}, line 2: expected an image file"
+    assert where in done.stderr and "Skipped 1 bad line." in done.stderr
+    strict = (*options, "--strict", "--out", tmp_path)
+    assert where in run("caption", *strict, status=1).stderr
+
+
+def test_resumed_training_equals_an_uninterrupted_one(trained, tmp_path):
+    options, out, _ = trained
+    options = (*options, "--out", tmp_path)
+    status, _ = stop_after_checkpoint("caption", *options)
+    assert status == -signal.SIGKILL
+    refused = run("caption", *options, status=1)
+    assert "continue it with --resume" in refused.stderr
+    run("caption", *options, "--resume")
+    for name in ("batches", "validation_loss", "bleu", "loss_own"):
+        value = pytest.approx(results(out)[name], rel=1e-4)
+        assert results(tmp_path)[name] == value
+
+
+@pytest.mark.parametrize(
+    "arguments, message, status",
+    [
+        (["train", "--heigth", "8"], "unrecognized arguments: --heigth", 2),
+        (["train", "--data", "missing", "--out"], "missing", 1),
+        (["predict", "--out"], "has no model", 1),
+    ],
+)
+def test_bad_arguments(arguments, message, status, tmp_path):
+    if arguments[-1] == "--out":
+        arguments = [*arguments, tmp_path]
+    assert message in run("caption", *arguments, status=status).stderr
