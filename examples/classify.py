@@ -18,10 +18,14 @@ import os
 import pathlib
 import sys
 
+import numpy as np
+
 SYNTHETIC = {"train": 2000, "validation": 400, "test": 1000}  # sentences
 QUICK = {"train": 128, "validation": 32, "test": 32}
+# Options that may change when a training is resumed.
+FREE = {"backend", "command", "minutes", "out", "resume"}
 HEAD = "^(pooler|output)/"  # weights that are always trained
-STEP = 16  # Lengths of batches are multiples, because each is compiled.
+BUCKETS = 4  # shapes of batches
 
 
 def parse_arguments():
@@ -72,16 +76,11 @@ def parse_arguments():
 
 def read_texts(path, columns, strict=False):
     """Reads labeled texts; reports and counts bad lines."""
-    from keras_attn.datasets import read_classification_csv
+    from keras_attn import datasets
 
-    bad = []
-    on_bad_lines = "error" if strict else bad.append
-    texts = read_classification_csv(path, on_bad_lines=on_bad_lines, **columns)
-    for path, line, reason in bad[:10]:
-        print(f"{path}, line {line}: {reason}", file=sys.stderr)
-    if bad:
-        print(f"Skipped {len(bad):,} bad lines.", file=sys.stderr)
-    return texts
+    read = datasets.read_classification_csv
+    with datasets.report_bad_lines(strict) as on_bad_lines:
+        return read(path, on_bad_lines=on_bad_lines, **columns)
 
 
 def load_splits(arguments, columns):
@@ -93,10 +92,10 @@ def load_splits(arguments, columns):
         parts = [read_texts(path, columns, strict) for path in arguments.data]
         if len(parts) == 1:
             parts = datasets.split_by_hash(parts[0], parts=10)
-        splits = dict(zip(SYNTHETIC, parts, strict=True))
     else:
         make, seed = datasets.make_labeled_sentences, arguments.seed
-        splits = {k: make(n, seed=seed, split=k) for k, n in SYNTHETIC.items()}
+        parts = [make(n, seed=seed, split=s) for s, n in SYNTHETIC.items()]
+    splits = dict(zip(SYNTHETIC, parts, strict=True))
     if arguments.quick:
         splits = {name: splits[name][:n] for name, n in QUICK.items()}
     counts = [f"{len(part):,} {name}" for name, part in splits.items()]
@@ -104,41 +103,6 @@ def load_splits(arguments, columns):
     if not all(splits.values()):
         raise ValueError(f"{arguments.data} leaves no text for a split.")
     return splits
-
-
-def make_batches(inputs, labels, size, seed):
-    """Returns batches of texts of similar length, in random order.
-
-    The order depends on the epoch, which `TrainingBackup` sets.
-    """
-    import keras
-    import numpy as np
-
-    lengths = inputs["padding_mask"].sum(axis=1)
-
-    class Batches(keras.utils.PyDataset):
-        def set_epoch(self, epoch):
-            random = np.random.default_rng((seed, epoch))
-            order = np.argsort(lengths + random.uniform(0, 9, len(lengths)))
-            batches = np.resize(order, (-(-len(order) // size), size))
-            batches = sorted(batches, key=lambda rows: lengths[rows].max())
-            # On TensorFlow, Keras takes an axis for constant if it has the same
-            # size in the first two batches.
-            middle = batches[1:-1]
-            random.shuffle(middle)
-            self.batches = batches[:1] + batches[1:][-1:] + middle
-
-        def __len__(self):
-            return len(self.batches)
-
-        def __getitem__(self, index):
-            rows = self.batches[index]
-            width = -(-lengths[rows].max() // STEP) * STEP
-            return {k: x[rows, :width] for k, x in inputs.items()}, labels[rows]
-
-    batches = Batches()
-    batches.set_epoch(0)
-    return batches
 
 
 def load_folder(folder):
@@ -211,46 +175,51 @@ class TextClassifier:
         results = json.loads((folder / "results.json").read_text("utf-8"))
         return cls(*load_folder(folder), results["settings"])
 
-    def encode(self, texts):
+    def encode(self, texts, length=None, random=None):
         """Returns the inputs of the model, and the labels."""
-        import numpy as np
+        from keras_attn.text import pack_segments
 
-        sides = [self.tokenizer.encode([text.text for text in texts])]
+        sides = [[text.text for text in texts]]
         if "text_pair_column" in self.columns:
-            pairs = [text.text_pair or "" for text in texts]
-            sides.append(self.tokenizer.encode(pairs))
-        start, end = self.tokenizer.start_id, self.tokenizer.end_id
-        rows, firsts = [], []
-        for parts in zip(*sides, strict=True):
-            while sum(map(len, parts)) > self.max_length - 1 - len(parts):
-                max(parts[::-1], key=len).pop()
-            rows.append([start, *(i for part in parts for i in (*part, end))])
-            firsts.append([len(parts[0]) + 2])
-        lengths = np.array([[len(row)] for row in rows])
-        width = min(self.max_length, -(-lengths.max() // STEP) * STEP)
-        ids = [row + [0] * (width - len(row)) for row in rows]
-        mask = np.arange(width) < lengths
-        inputs = {"token_ids": np.array(ids, "int32"), "padding_mask": mask}
-        if getattr(self.model.encoder, "num_segments", None):
-            second = mask & (np.arange(width) >= np.array(firsts))
-            inputs["segment_ids"] = second.astype("int32")
+            sides.append([text.text_pair or "" for text in texts])
+        inputs = pack_segments(
+            *map(self.tokenizer.encode, sides),
+            start_id=self.tokenizer.start_id,
+            end_id=self.tokenizer.end_id,
+            length=length or self.max_length,
+            pad_to_length=length is not None,
+        )
+        if not getattr(self.model.encoder, "num_segments", None):
+            del inputs["segment_ids"]
         numbers = {label: i for i, label in enumerate(self.labels)}
-        labels = [numbers.get(text.label, 0) for text in texts]
+        labels = [numbers.get(text.label, -1) for text in texts]
         return inputs, np.array(labels, "int32")
 
     def predict(self, texts):
         """Returns the probability of each label: float (texts, labels)."""
         from keras import ops
 
-        inputs, _ = self.encode(texts)
+        # Typed texts have one length, because each is compiled.
+        length = self.max_length if len(texts) == 1 else None
+        inputs, _ = self.encode(texts, length)
         logits = self.model.predict(inputs, batch_size=64, verbose=0)
         return ops.convert_to_numpy(ops.softmax(logits))
 
-    def evaluate(self, texts, folder):
+    def known(self, texts, where):
+        """Returns the texts whose label can be predicted; reports others."""
+        known = [text for text in texts if text.label in self.labels]
+        unknown = sorted({text.label for text in texts} - {*self.labels})
+        if unknown:
+            text = "is not in the training set, so its texts count as wrong"
+            print(f"{where}: {', '.join(unknown)} {text}.", file=sys.stderr)
+        return known
+
+    def evaluate(self, texts, folder, where):
         """Prints and returns scores, and draws the confusion matrix."""
         from matplotlib.figure import Figure
         from sklearn import metrics
 
+        self.known(texts, where)  # All are counted.
         best = self.predict(texts).argmax(-1)
         labels = [text.label for text in texts], [self.labels[i] for i in best]
         print(metrics.classification_report(*labels, zero_division=0))
@@ -273,7 +242,6 @@ class TextClassifier:
 def train(arguments):
     """Trains a model, saves it, and scores it on the test texts."""
     import keras
-    import numpy as np
 
     from keras_attn import explain, training
     from keras_attn.text import SubwordTokenizer
@@ -282,7 +250,6 @@ def train(arguments):
     if (out / "backup").exists() and not arguments.resume:
         message = "has an interrupted training: continue it with --resume, or"
         raise ValueError(f"{out} {message} remove {out / 'backup'}.")
-    out.mkdir(parents=True, exist_ok=True)
     keras.utils.set_random_seed(arguments.seed)
     columns = {k: v for k, v in vars(arguments).items() if "column" in k and v}
     splits = load_splits(arguments, columns)
@@ -295,8 +262,19 @@ def train(arguments):
         "max_length": min(arguments.max_length, longest or sys.maxsize),
     }
     classifier = TextClassifier(model, tokenizer, settings)
-    data = classifier.encode(texts)
-    batches = make_batches(*data, arguments.batch, arguments.seed)
+    inputs, _ = classifier.encode(texts)
+    batches = training.BucketedDataset(
+        texts,
+        inputs["padding_mask"].sum(1).tolist(),
+        classifier.encode,
+        batch_size=arguments.batch,
+        num_buckets=BUCKETS,
+        seed=arguments.seed,
+    )
+    held_out = classifier.known(splits["validation"], "validation")
+    if not held_out:
+        raise ValueError("validation has no label of the training set.")
+    held_out = classifier.encode(held_out)
     trained = sum(int(np.prod(w.shape)) for w in model.trainable_weights)
     print(f"{trained:,} of {model.count_params():,} parameters are trained")
     rate = 1e-3 if model.encoder.hidden_dim < 512 else 5e-5
@@ -320,22 +298,19 @@ def train(arguments):
     stop = keras.callbacks.EarlyStopping(
         "val_accuracy", patience=5, mode="max", restore_best_weights=True
     )
+    options = {name: str(value) for name, value in vars(arguments).items()}
+    fixed = {k: v for k, v in options.items() if k not in FREE}
     backup = training.TrainingBackup(
         out / "backup",
         [progress, stop],
         save_freq=min(200, len(batches)),
         data=batches,
-        settings={"rate": rate, "epochs": epochs, "texts": len(texts)},
+        settings=fixed | {"texts": len(texts)},
     )
+    # The batches are shuffled already, and `progress` prints.
+    more = {"shuffle": False, "verbose": 0, "callbacks": [backup]}
     with backup.interruptible():
-        model.fit(
-            batches,
-            epochs=epochs,
-            shuffle=False,  # `make_batches` shuffles.
-            validation_data=classifier.encode(splits["validation"]),
-            callbacks=[backup],
-            verbose=0,
-        )
+        model.fit(batches, epochs=epochs, validation_data=held_out, **more)
 
     model.save(out / "model.keras")
     is_file = isinstance(tokenizer, SubwordTokenizer)
@@ -345,13 +320,12 @@ def train(arguments):
         csv.writer(file).writerows([columns.values(), *rows])
     losses = progress.losses, progress.validation
     explain.plot_training(*losses).savefig(out / "training.png", dpi=150)
-    results = {
-        "scores": classifier.evaluate(splits["test"], out),
-        "minutes": progress.seconds / 60,
+    results = progress.summary() | {
+        "scores": classifier.evaluate(splits["test"], out, "test"),
         "validation_accuracy": stop.best,
         "parameters": model.count_params(),
         "settings": settings,
-        "arguments": {k: str(v) for k, v in vars(arguments).items()},
+        "arguments": options,
     }
     (out / "results.json").write_text(json.dumps(results, indent=1), "utf-8")
     backup.remove()
@@ -393,7 +367,7 @@ def evaluate(arguments):
     classifier = TextClassifier.load(arguments.out)
     path = arguments.data or arguments.out / "test.csv"
     texts = read_texts(path, classifier.columns, arguments.strict)
-    classifier.evaluate(texts, arguments.out)
+    classifier.evaluate(texts, arguments.out, path)
 
 
 def main():

@@ -4,6 +4,7 @@ from keras_attn.text.batch_report import BatchReport
 from keras_attn.text.byte_pair_tokenizer import BytePairTokenizer
 from keras_attn.text.error_rate import edit_distance, error_rate
 from keras_attn.text.mask_tokens import MaskedTokens, mask_tokens
+from keras_attn.text.packed_segments import pack_segments
 from keras_attn.text.permute_tokens import PermutedTokens, permute_tokens
 from keras_attn.text.question_windows import (
     QuestionWindow,
@@ -35,6 +36,7 @@ __all__ = [
     "edit_distance",
     "error_rate",
     "mask_tokens",
+    "pack_segments",
     "pad_windows",
     "permute_tokens",
     "question_windows",

@@ -3,8 +3,71 @@
 import numpy as np
 
 from keras_attn import checks
+from keras_attn.text import arguments
 from keras_attn.text.arguments import LONGEST_ROW
 from keras_attn.text.sentence_pairs import cut_pair
+
+
+def pack_segments(
+    first, second=None, *, start_id, end_id, length=None, pad_to_length=False
+):
+    """Makes inputs of an `Encoder`, `Bert` or `GPT` from one or two segments.
+
+        start first end    or    start first end second end
+
+    as `WordPieceTokenizer.pack` does with `[CLS]` and `[SEP]` (Devlin et al.
+    2019, https://arxiv.org/abs/1810.04805), for the ids of any tokenizer. The
+    padding mask is returned too, because a tokenizer may have no padding token.
+
+    Args:
+        first: list of B lists of ids.
+        second: list of B lists of ids. Default None: one segment.
+        start_id: int. The first id of each row.
+        end_id: int. The id after each segment.
+        length: int. Maximum ids per row, special ids included. Longer rows are
+            truncated at the end, the longer segment first. Default None: no
+            truncation.
+        pad_to_length: bool. Whether to pad all rows to `length`. Default False:
+            to the longest row.
+
+    Returns:
+        Dict of "token_ids" int32 (B, T), 0 at padding; "segment_ids" int32
+        (B, T), 1 in the second segment and at its end, otherwise 0; and
+        "padding_mask" bool (B, T), True at tokens.
+
+    Raises:
+        ValueError: an argument has another type, `second` has another number of
+            rows, or `length` is too short for the special ids and one id per
+            segment.
+
+    Examples:
+        >>> inputs = keras_attn.text.pack_segments(
+        ...     [[5, 6], [7]], [[8], [9]], start_id=1, end_id=2)
+        >>> inputs["token_ids"].tolist()
+        [[1, 5, 6, 2, 8, 2], [1, 7, 2, 9, 2, 0]]
+        >>> inputs["segment_ids"][0].tolist()
+        [0, 0, 0, 0, 1, 1]
+    """
+    arguments.one_id("start_id", start_id)
+    arguments.one_id("end_id", end_id)
+    sides = [
+        [
+            arguments.id_list(name, row, 2**31)
+            for row in arguments.text_list(name, rows, "a list of lists of ids")
+        ]
+        for name, rows in (("first", first), ("second", second))
+        if name == "first" or rows is not None
+    ]
+    if len(sides[0]) != len(sides[-1]):
+        raise ValueError(
+            f"`second` must have as many rows as `first`, {len(sides[0])}. "
+            f"Received: {len(sides[1])}"
+        )
+    # No id is -1.
+    inputs = packed(sides, start_id, end_id, -1, length, pad_to_length)
+    mask = inputs["token_ids"] >= 0
+    ids = np.where(mask, inputs["token_ids"], 0)
+    return inputs | {"token_ids": ids, "padding_mask": mask}
 
 
 def packed(sides, start_id, end_id, pad_id, length=None, pad_to_length=False):

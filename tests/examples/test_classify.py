@@ -105,7 +105,7 @@ def test_bert_with_few_trained_weights(way, bert, pairs, tmp_path):
     options = (*pairs, "--model", bert, "--epochs", 2, "--out", tmp_path)
     done = run("classify", "train", *options, *way)
     assert f"{pairs[1]}, line 2: expected 3 fields" in done.stderr
-    assert "Skipped 1 bad lines." in done.stderr
+    assert "Skipped 1 bad line." in done.stderr
     strict = run("classify", "train", *options, "--strict", status=1)
     assert f"classify.py: {pairs[1]}, line 2: expected" in strict.stderr
     model = keras.saving.load_model(tmp_path / "model.keras", compile=False)
@@ -175,6 +175,9 @@ def test_resumed_training_equals_an_uninterrupted_one(pairs, tmp_path):
     assert status == -signal.SIGKILL
     refused = run("classify", "train", *options, out, status=1)
     assert "continue it with --resume" in refused.stderr
+    other = ("--resume", "--rate", 0.1)
+    refused = run("classify", "train", *options, out, *other, status=1)
+    assert "rate was 'None' and is '0.1'" in refused.stderr
     run("classify", "train", *options, out, "--resume")
     weights, expected = (
         keras.saving.load_model(folder / "model.keras").get_weights()
@@ -196,3 +199,25 @@ def test_resumed_training_equals_an_uninterrupted_one(pairs, tmp_path):
 def test_bad_arguments(arguments, message, status, tmp_path):
     done = run("classify", *arguments, "--out", tmp_path, status=status)
     assert message in done.stderr
+
+
+def test_labels_that_are_not_in_the_training_set_are_reported(tmp_path):
+    lines = ["good,yes", "bad,no"] * 8
+    tables = {
+        "train": lines,
+        "validation": [*lines[:4], "so so,perhaps"],
+        "test": [*lines[:2], "so so,never", "hm,perhaps"],
+    }
+    paths = [tmp_path / f"{name}.csv" for name in tables]
+    for path, rows in zip(paths, tables.values(), strict=True):
+        path.write_text("\n".join(["text,label", *rows]), "utf-8")
+    options = ("--data", *paths, "--layers", 1, "--width", 32, "--epochs", 1)
+    out = tmp_path / "out"
+    done = run("classify", "train", *options, "--subwords", 300, "--out", out)
+    reason = "is not in the training set, so its texts count as wrong."
+    assert f"validation: perhaps {reason}" in done.stderr
+    assert f"test: never, perhaps {reason}" in done.stderr
+    assert results(out)["scores"]["accuracy"] <= 0.5
+    options = ("--data", paths[2], "--out", out)
+    done = run("classify", "evaluate", *options)
+    assert f"{paths[2]}: never, perhaps {reason}" in done.stderr

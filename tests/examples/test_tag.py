@@ -1,13 +1,17 @@
 """examples/tag.py: train, predict, evaluate, resume, bad input."""
 
 import json
+import os
+import re
 import signal
+import subprocess
+import sys
 
 import keras
 import numpy as np
 import pytest
 
-from tests.examples.programs import run, stop_after_checkpoint
+from tests.examples.programs import ROOT, run, stop_after_checkpoint
 
 pytestmark = pytest.mark.one_backend
 
@@ -82,6 +86,20 @@ def test_prediction_from_a_file_and_from_standard_input(trained, tmp_path):
         for line in typed.splitlines()
     ]
     assert words == ["Ann Lee sings in Rome .".split(), ["Bob", "eats"]]
+
+
+def test_a_new_process_loads_the_model(trained):
+    path = str(ROOT / "examples" / "tag.py")
+    command = [sys.executable, path, "predict", "--out", str(trained[0])]
+    done = subprocess.run(
+        command,
+        input="Ann sings\n",
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=180,
+    )
+    assert re.fullmatch(r"Ann/\S+ sings/\S+\n", done.stdout), done.stderr
 
 
 def test_evaluation_repeats_the_scores_of_the_training(trained):

@@ -290,6 +290,35 @@ def _squad_threshold(folder):
     )
 
 
+def _pack_segments(folder):
+    ids = {
+        "none": None,
+        "number": 3,
+        "text": "abc",
+        "flat": [5, 6],
+        "fractions": [[1.5], [2.5]],
+        "texts": ["a", "b"],
+        "shorter": [[5]],
+        "negative": [[-1], [5]],
+        "giant": [[2**40], [5]],
+        "dict": {5: 6},
+        "deep": [DEEP],
+        "endless": ENDLESS,
+    }
+    yield Call(
+        "text.pack_segments",
+        text.pack_segments,
+        kinds(
+            first=Kind([[5, 6], [7]], ids).named("second"),
+            second=Kind([[8], [9]], ids).optional(),
+            start_id=count(1, 0).plus(giant=2**40),
+            end_id=count(2, 0).plus(giant=2**40),
+            length=limited(20, 5).optional(),
+            pad_to_length=flag(True),
+        ),
+    )
+
+
 def _pad_windows(folder):
     question = ("Where?", "Ann is in Oslo.", [("in Oslo", 7)])
     windows = text.question_windows([question], subword())
@@ -744,6 +773,7 @@ CALLS = {
     "edit_distance": _edit_distance,
     "error_rate": _error_rate,
     "mask_tokens": _mask_tokens,
+    "pack_segments": _pack_segments,
     "pad_windows": _pad_windows,
     "permute_tokens": _permute,
     "question_windows": _question_windows,
