@@ -33,6 +33,8 @@ PRESETS = {
     "base": (192, 3, 4, 4000, 2e-3),
 }
 WARMUP = 300  # steps
+# Options that may change when a training is resumed.
+FREE = {"backend", "command", "epochs", "minutes", "models", "out", "resume"}
 GROUPS = 6  # of test sentences, by length
 SYNTHETIC = {"train": 20_000, "validation": 500, "test": 1200}  # pairs
 QUICK = {"train": 150, "validation": 20, "test": 12}
@@ -77,15 +79,9 @@ def read_pairs(files, strict):
     """Reads pairs of sentences; reports and counts bad lines."""
     from keras_attn import datasets
 
-    one, bad = len(files) == 1, []
-    read = datasets.read_tsv_pairs if one else datasets.read_parallel
-    try:
-        return read(*files, on_bad_lines="error" if strict else bad.append)
-    finally:
-        for path, line, reason in bad[:10]:
-            print(f"{path}, line {line}: {reason}", file=sys.stderr)
-        if bad:
-            print(f"Skipped {len(bad):,} bad lines.", file=sys.stderr)
+    read = datasets.read_parallel if len(files) > 1 else datasets.read_tsv_pairs
+    with datasets.report_bad_lines(strict) as on_bad_lines:
+        return read(*files, on_bad_lines=on_bad_lines)
 
 
 def load_splits(arguments):
@@ -152,7 +148,7 @@ def compare(folder, pairs, names=MODELS):
     import keras
     import sacrebleu
 
-    from keras_attn.datasets import group_references
+    from keras_attn.datasets import group_references, reference_streams
     from keras_attn.text import SubwordTokenizer
 
     files = [folder / name / "model.keras" for name in names]
@@ -160,13 +156,10 @@ def compare(folder, pairs, names=MODELS):
     if not files:
         raise ValueError(f"{folder} has no model; `train` writes them.")
     sources, references = group_references(pairs)
-    # sacreBLEU's streams: the i-th reference of each sentence, or None.
-    most = max(map(len, references))
-    padded = [group + [None] * (most - len(group)) for group in references]
 
     def bleu(texts, rows):
-        streams = zip(*[padded[row] for row in rows], strict=True)
-        return sacrebleu.corpus_bleu([texts[i] for i in rows], [*streams]).score
+        streams = reference_streams([references[i] for i in rows])
+        return sacrebleu.corpus_bleu([texts[i] for i in rows], streams).score
 
     lengths = np.array([len(source.split()) for source in sources])
     quantiles = np.arange(1, GROUPS + 1) / GROUPS
@@ -238,22 +231,19 @@ def fit(model, rate, batches, validation, folder, arguments):
     progress = training.TrainingProgress(arguments.minutes, tokens)
     often = max(1, report.batches // 10)
     average = training.CheckpointAverage(5, save_freq=often, validate=True)
+    fixed = {k: v for k, v in vars(arguments).items() if k not in FREE}
     backup = training.TrainingBackup(
         folder / "backup",
         [progress, average, keras.callbacks.EarlyStopping(patience=5)],
         save_freq=min(200, report.batches),
         data=batches,
-        settings={"width": width, "rate": rate, "pairs": report.pairs},
+        settings=fixed | {"width": width, "pairs": report.pairs},
     )
+    # The batches are shuffled already, and `progress` prints.
+    options = {"shuffle": False, "verbose": 0, "callbacks": [backup]}
+    epochs = arguments.epochs or (1 if arguments.quick else 1000)
     with backup.interruptible():
-        model.fit(
-            batches,
-            epochs=arguments.epochs or (1 if arguments.quick else 1000),
-            shuffle=False,  # `token_batches` shuffles.
-            validation_data=validation,
-            callbacks=[backup],
-            verbose=0,
-        )
+        model.fit(batches, epochs=epochs, validation_data=validation, **options)
     return progress, backup
 
 
@@ -312,11 +302,8 @@ def train(arguments):
         if name != "plain":
             figure = plot_alignment(model, tokenizer, test[0].source)
             figure.savefig(folder / "attention.png", dpi=150)
-        results[name] = {
+        results[name] = progress.summary() | {
             "parameters": parameters,
-            "minutes": progress.seconds / 60,
-            "target_tokens_per_second": progress.tokens_per_second,
-            "validation_loss": min(loss for _, loss in progress.validation),
         }
 
     lines = [f"{pair.source}\t{pair.target}\n" for pair in test]
@@ -324,9 +311,8 @@ def train(arguments):
     scores = compare(out, test, [*results])
     plot_scores(scores).savefig(out / "bleu.png", dpi=150)
     results = {name: results[name] | scores[name] for name in results}
-    results["arguments"] = {k: str(v) for k, v in vars(arguments).items()}
-    content = json.dumps(results, indent=1)
-    (out / "results.json").write_text(content + "\n", encoding="utf-8")
+    results["arguments"] = vars(arguments) | {"out": str(out)}
+    (out / "results.json").write_text(json.dumps(results, indent=1), "utf-8")
     for backup in backups:
         backup.remove()
     best = max(scores, key=lambda name: scores[name]["bleu"])

@@ -19,12 +19,16 @@ import pathlib
 import re
 import sys
 
+import numpy as np
+
 LAYERS, BATCH, BUCKETS = 2, 64, 3  # blocks, words, shapes of batches
 RATE, WARMUP = 3e-3, 500  # highest learning rate, steps
 PAD, START, END, UNKNOWN = range(4)  # ids
 LONGEST, ROOM = 40, 2  # ids of a word, more of them in a misspelling
 WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 TESTED, QUICK = 800, 12  # random misspellings of each kind
+# Options that may change when a training is resumed.
+FREE = {"backend", "command", "epochs", "minutes", "out", "resume"}
 BEAMS, THRESHOLDS = 5, (0.0, 0.3, 0.5, 0.7, 0.9, 0.99)
 
 
@@ -47,8 +51,7 @@ def parse_arguments():
     add("--data", nargs="+", metavar="FILE", help="lists of misspellings")
     add("--words", metavar="FILE", help="else common English words")
     add("--noise", type=int, default=2, help="misspellings of a word per epoch")
-    unchanged = "probability that such a word is unchanged"
-    add("--unchanged-rate", type=float, default=0.15, help=unchanged)
+    add("--unchanged-rate", type=float, default=0.15, help="without noise")
     add("--width", type=int, default=128, help="features of a character")
     add("--dropout", type=float, default=0.1, help="dropout rate")
     add("--epochs", type=int, help="at most 200, or 1 with --quick")
@@ -59,10 +62,8 @@ def parse_arguments():
     add("--strict", action="store_true", help="stop at the first bad line")
     add = command("predict", "correct the lines of a file, or typed lines")
     add("--input", metavar="FILE", help="else typed lines")
-    threshold = "lowest probability of a correction"
-    add("--threshold", type=float, default=0.5, help=threshold)
-    suggestions = "corrections of a word to print below its line"
-    add("--suggestions", type=int, default=0, help=suggestions)
+    add("--threshold", type=float, default=0.5, help="lowest probability")
+    add("--suggestions", type=int, default=0, help="below each line")
     add = command("evaluate", "count corrections and false alarms")
     add("--data", nargs="+", metavar="FILE", help="else the tests of `train`")
     add("--strict", action="store_true", help="stop at the first bad line")
@@ -73,15 +74,10 @@ def read_misspellings(paths, strict):
     """Reads misspellings in lower case; reports and counts bad lines."""
     from keras_attn import datasets
 
-    bad, pairs = [], []
-    action = "error" if strict else bad.append
-    try:
+    pairs = []
+    with datasets.report_bad_lines(strict) as on_bad_lines:
         for path in paths:
-            pairs += datasets.read_misspellings(path, on_bad_lines=action)
-    finally:
-        if bad:
-            counted = f"Skipped {len(bad):,} bad lines."
-            print(*bad[:10], counted, sep="\n", file=sys.stderr)
+            pairs += datasets.read_misspellings(path, on_bad_lines=on_bad_lines)
     pairs = (datasets.Misspelling(*map(str.lower, pair)) for pair in pairs)
     return [pair for pair in pairs if max(map(len, pair)) < LONGEST]
 
@@ -112,8 +108,6 @@ def load_splits(arguments):
 
 def encode(characters, words, length):
     """Returns int32 rows of ids, with an end and padding."""
-    import numpy as np
-
     rows = np.full((len(words), length), PAD, "int32")
     for row, word in zip(rows, words, strict=True):
         # `find` returns -1 for unknown characters.
@@ -124,8 +118,6 @@ def encode(characters, words, length):
 
 def make_batch(characters, words, unchanged_rate, pairs, length, random):
     """Returns ((source, target), labels); misspells words without a pair."""
-    import numpy as np
-
     from keras_attn.datasets import misspell
 
     wrongs, rights = map(list, zip(*pairs, strict=True))
@@ -139,49 +131,8 @@ def make_batch(characters, words, unchanged_rate, pairs, length, random):
     source = encode(characters, wrongs, length + ROOM)
     labels = encode(characters, rights, length)
     target = np.roll(labels, 1, axis=1)
-    target[target == END] = PAD
-    target[:, 0] = START
+    target[:, 0] = START  # The loss ignores what follows the end.
     return (source, target), labels
-
-
-def make_batches(records, lengths, encode, size, buckets, seed):
-    """Returns batches of `size` records of similar length, in random order.
-
-    All batches of a bucket have one shape; the last one is filled up with other
-    records. The order depends on the epoch, which `TrainingBackup` sets.
-    """
-    import keras
-    import numpy as np
-
-    quantiles = np.arange(1, buckets + 1) / buckets
-    limits = np.unique(np.quantile(lengths, quantiles, method="higher"))
-    numbers = np.searchsorted(limits, lengths)
-
-    class Batches(keras.utils.PyDataset):
-        def set_epoch(self, epoch):
-            random = np.random.default_rng((seed, epoch))
-            self.epoch, batches = epoch, []
-            for number, length in enumerate(limits):
-                rows = random.permutation(np.flatnonzero(numbers == number))
-                rows = np.resize(rows, (-(-len(rows) // size), size))
-                batches += [(int(length), row) for row in rows]
-            # On TensorFlow, Keras takes an axis for constant if it has the same
-            # size in the first two batches: their buckets must differ.
-            middle = batches[1:-1]
-            random.shuffle(middle)
-            self.batches = batches[:1] + batches[1:][-1:] + middle
-
-        def __len__(self):
-            return len(self.batches)
-
-        def __getitem__(self, index):
-            length, rows = self.batches[index]
-            random = np.random.default_rng((seed, self.epoch, index))
-            return encode([records[row] for row in rows], length, random)
-
-    batches = Batches()
-    batches.set_epoch(0)
-    return batches
 
 
 def load(folder):
@@ -258,24 +209,20 @@ def correct(model, characters, lines, threshold, count):
 
 def score(model, characters, pairs):
     """Prints and returns rates of corrections and of false alarms."""
-    words = sorted({right for _, right in pairs})
-    found = suggest(model, characters, [wrong for wrong, _ in pairs] + words)
-
-    def rate(hits):
-        return sum(hits) / len(hits)
-
+    wrongs, rights = np.array([tuple(pair) for pair in pairs]).T
+    words = np.unique(rights)
+    found = suggest(model, characters, [*wrongs, *words])
     print(f"{len(pairs):,} misspellings of {len(words):,} words")
-    suggested = rate([right in found[wrong] for wrong, right in pairs])
+    suggested = float(np.mean([r in found[w] for w, r in pairs]))
     print(f"one of {BEAMS} suggestions is right: {suggested:.1%}")
     scores = {"suggested": suggested}
     print("threshold  corrected  miscorrected  false alarms")
     for threshold in THRESHOLDS:
-        new = {word: replace(word, found[word], threshold) for word in found}
-        scores[threshold] = rates = (
-            rate([new[wrong] == right for wrong, right in pairs]),
-            rate([new[wrong] not in (wrong, right) for wrong, right in pairs]),
-            rate([new[word] != word for word in words]),
-        )
+        new = np.array([replace(w, found[w], threshold) for w in wrongs])
+        kept = np.array([replace(w, found[w], threshold) for w in words])
+        wrong = (new != rights) & (new != wrongs)
+        rates = [np.mean(x) for x in (new == rights, wrong, kept != words)]
+        scores[threshold] = rates
         print("{:9} {:10.1%} {:13.1%} {:13.1%}".format(threshold, *rates))
     return scores
 
@@ -284,9 +231,7 @@ def train(arguments):
     """Trains a model, saves it, and scores it on test words."""
     import keras
 
-    from keras_attn import training
-    from keras_attn.datasets import Misspelling, make_misspellings
-    from keras_attn.explain import plot_attention, plot_training
+    from keras_attn import datasets, explain, training
     from keras_attn.layers import T5Position
     from keras_attn.models import Transformer
 
@@ -294,43 +239,39 @@ def train(arguments):
     epochs, layers, count = 200, LAYERS, TESTED
     if arguments.quick:
         epochs, layers, width, count = 1, 1, 32, QUICK
-    epochs = arguments.epochs or epochs
     if (out / "backup").exists() and not arguments.resume:
-        raise ValueError(
-            f"{out} has an interrupted training: continue it with --resume, or "
-            f"remove {out / 'backup'}."
-        )
-    out.mkdir(parents=True, exist_ok=True)
+        message = "has an interrupted training: continue it with --resume, or"
+        raise ValueError(f"{out} {message} remove {out / 'backup'}.")
     keras.utils.set_random_seed(seed)
-    (pairs, words), *held_out = load_splits(arguments)
-    letters = set().union(*words, *map("".join, pairs))
-    characters = "".join(sorted(letters))
+    (pairs, words), (validation, others), (test, new) = load_splits(arguments)
+    characters = "".join(sorted(set().union(*words, *map("".join, pairs))))
 
     def misspelled(words, number):
         words = [word for word in words if len(word) > 2]
-        return make_misspellings(count, seed=seed + number, words=words)
-
-    # Validation and test are of words that are trained on, and of others.
-    validation, test = (
-        listed or misspelled(part, number)
-        for number, (listed, part) in enumerate(held_out)
-    )
-    validation += misspelled(words, 2)
-    tests = {"test_known": misspelled(words, 3), "test_new": test}
-
-    def batches_of(pairs):
-        return make_batches(
-            pairs,
-            [max(len(r), len(w or "") - ROOM) + 1 for w, r in pairs],
-            functools.partial(
-                make_batch, characters, {*words}, arguments.unchanged_rate
-            ),
-            BATCH,
-            1 if arguments.quick else BUCKETS,
-            seed,
+        return datasets.make_misspellings(
+            count, seed=seed + number, words=words
         )
 
-    pairs += [Misspelling(None, word) for word in words] * arguments.noise
+    # Validation and test are of words that are trained on, and of others.
+    validation = (validation or misspelled(others, 0)) + misspelled(words, 2)
+    tests = misspelled(words, 3), test or misspelled(new, 1)
+    make = functools.partial(
+        make_batch, characters, {*words}, arguments.unchanged_rate
+    )
+
+    def batches_of(pairs):
+        return training.BucketedDataset(
+            pairs,
+            [max(len(r), len(w or "") - ROOM) + 1 for w, r in pairs],
+            make,
+            batch_size=BATCH,
+            num_buckets=1 if arguments.quick else BUCKETS,
+            seed=seed,
+        )
+
+    pairs += [
+        datasets.Misspelling(None, word) for word in words
+    ] * arguments.noise
     batches = batches_of(pairs)
     heads = max(1, width // 32)
     position = functools.partial(T5Position, heads, max_distance=20)
@@ -342,68 +283,57 @@ def train(arguments):
         intermediate_dim=4 * width,
         dropout=arguments.dropout,
         normalize_first=True,
-        encoder_attention_position=position(name="encoder_distance"),
-        decoder_attention_position=position(
-            bidirectional=False, name="decoder_distance"
-        ),
+        encoder_attention_position=position(),
+        decoder_attention_position=position(bidirectional=False),
     )
     print(f"{model.count_params():,} parameters")
     scale = RATE * (width * WARMUP) ** 0.5
     schedule = training.WarmupSchedule(width, WARMUP, scale)
-    model.compile(
-        keras.optimizers.Adam(schedule, beta_2=0.98, epsilon=1e-9),
-        # Without label smoothing, probabilities say how sure the model is.
-        training.SequenceCrossentropy(),
-    )
+    adam = keras.optimizers.Adam(schedule, beta_2=0.98, epsilon=1e-9)
+    # Without label smoothing, probabilities say how sure the model is.
+    model.compile(adam, training.SequenceCrossentropy())
     progress = training.TrainingProgress(arguments.minutes)
     often = max(1, len(batches) // 4)
     average = training.CheckpointAverage(5, save_freq=often, validate=True)
+    fixed = {k: v for k, v in vars(arguments).items() if k not in FREE}
     backup = training.TrainingBackup(
         out / "backup",
         [progress, average, keras.callbacks.EarlyStopping(patience=10)],
         save_freq=min(200, len(batches)),
         data=batches,
-        settings={"width": width, "batches": len(batches), "seed": seed},
+        settings=fixed | {"batches": len(batches)},
     )
+    # The batches are shuffled already, and `progress` prints.
+    options = {"shuffle": False, "verbose": 0, "callbacks": [backup]}
+    held_out, epochs = batches_of(validation), arguments.epochs or epochs
     with backup.interruptible():
-        model.fit(
-            batches,
-            epochs=epochs,
-            shuffle=False,  # `make_batches` shuffles.
-            validation_data=batches_of(validation),
-            callbacks=[backup],
-            verbose=0,
-        )
+        model.fit(batches, epochs=epochs, validation_data=held_out, **options)
 
     model.save(out / "model.keras")
     (out / "characters.txt").write_text(characters, encoding="utf-8")
-    unit = "loss (nats per character)"
-    figure = plot_training(progress.losses, progress.validation, ylabel=unit)
+    curves = progress.losses, progress.validation
+    figure = explain.plot_training(*curves, ylabel="loss (nats per character)")
     figure.savefig(out / "training.png", dpi=150)
     scores = {}
-    for name, part in tests.items():
-        lines = [f"{wrong}\t{right}\n" for wrong, right in part]
-        (out / f"{name}.tsv").write_text("".join(lines), encoding="utf-8")
+    for name, part in zip(["test_known", "test_new"], tests, strict=True):
+        lines = "".join(f"{wrong}\t{right}\n" for wrong, right in part)
+        (out / f"{name}.tsv").write_text(lines, encoding="utf-8")
         print(f"{name}.tsv:", end=" ")
         scores[name] = score(model, characters, part)
     # Where the last decoder layer looks as it corrects a word.
-    word = tests["test_known"][0].wrong
+    word = tests[0][0].wrong
     source = encode(characters, [word], len(word) + 1)
     decoded = model.generate(source, LONGEST, return_weights=True)
     rows = [*decode(characters, decoded.tokens[0, 0]), "end"][:LONGEST]
     weights = decoded.weights[0, 0, -1, :, : len(rows)]  # (heads, rows, keys)
-    figure = plot_attention(weights, rows, [*word, "end"])
+    figure = explain.plot_attention(weights, rows, [*word, "end"])
     figure.savefig(out / "attention.png", dpi=150)
-    results = {
+    results = progress.summary() | {
         "scores": scores,
-        "minutes": progress.seconds / 60,
-        "batches": len(progress.losses),
-        "validation_loss": average.best_loss,
         "parameters": model.count_params(),
-        "arguments": {k: str(v) for k, v in vars(arguments).items()},
+        "arguments": vars(arguments) | {"out": str(out)},
     }
-    text = json.dumps(results, indent=1)
-    (out / "results.json").write_text(text + "\n", encoding="utf-8")
+    (out / "results.json").write_text(json.dumps(results, indent=1), "utf-8")
     backup.remove()
     print(f"\nThe model, training.png and attention.png are in {out}. Next:")
     print(f"  python {sys.argv[0]} predict --out {out}")
@@ -420,9 +350,9 @@ def predict(arguments):
         if sys.stdin.isatty():
             print("Type a line and press Enter; Ctrl-D ends.")
         groups = ([line.rstrip("\n")] for line in sys.stdin)
-    options = arguments.threshold, arguments.suggestions
     for lines in groups:
-        for line in correct(*model, lines, *options):
+        count = arguments.suggestions
+        for line in correct(*model, lines, arguments.threshold, count):
             print(line, flush=True)
 
 

@@ -22,6 +22,8 @@ PRESETS = {
     "base": {"layers": 6, "width": 512, "vocabulary": 8000, "rate": 5e-4},
 }
 WARMUP = 500  # steps
+# Options that may change when a training is resumed.
+FREE = {"backend", "command", "epochs", "minutes", "out", "resume"}
 SYNTHETIC = {"train": 20_000, "validation": 500, "test": 1200}  # pairs
 QUICK = {"train": 400, "validation": 40, "test": 20}
 
@@ -69,19 +71,9 @@ def read_pairs(files, strict):
     """Reads pairs of sentences; reports and counts bad lines."""
     from keras_attn import datasets
 
-    bad = []
-
-    def report(line):
-        bad.append(line)
-        if len(bad) <= 10:
-            print(line, file=sys.stderr)
-
-    one = len(files) == 1
-    read = datasets.read_tsv_pairs if one else datasets.read_parallel
-    pairs = read(*files, on_bad_lines="error" if strict else report)
-    if bad:
-        print(f"Skipped {len(bad):,} bad lines.", file=sys.stderr)
-    return pairs
+    read = datasets.read_parallel if len(files) > 1 else datasets.read_tsv_pairs
+    with datasets.report_bad_lines(strict) as on_bad_lines:
+        return read(*files, on_bad_lines=on_bad_lines)
 
 
 def load_splits(arguments):
@@ -176,14 +168,12 @@ def print_bleu(translator, pairs):
     """Translates the sources of pairs; prints samples; returns BLEU."""
     import sacrebleu
 
-    from keras_attn.datasets import group_references
+    from keras_attn.datasets import group_references, reference_streams
 
     sources, references = group_references(pairs)
     translations = translator.translate(sources)
-    # sacreBLEU's streams: the i-th reference of each sentence, or None.
-    most = max(map(len, references))
-    padded = [group + [None] * (most - len(group)) for group in references]
-    bleu = sacrebleu.corpus_bleu(translations, [*zip(*padded, strict=True)])
+    streams = reference_streams(references)
+    bleu = sacrebleu.corpus_bleu(translations, streams)
     for i in range(0, len(sources), max(1, len(sources) // 4)):
         print(f"  {sources[i]}\n    -> {translations[i]}")
         if translations[i] not in references[i]:
@@ -257,12 +247,13 @@ def train(arguments):
     )
     often = min(50, batches.report.batches)
     average = training.CheckpointAverage(10, save_freq=often, validate=True)
+    fixed = {k: v for k, v in vars(arguments).items() if k not in FREE}
     backup = training.TrainingBackup(
         out / "backup",
         [progress, average, keras.callbacks.EarlyStopping(patience=5)],
         save_freq=min(200, batches.report.batches),
         data=batches,
-        settings=size | {"dropout": dropout, "pairs": len(splits["train"])},
+        settings=fixed | size | {"pairs": len(splits["train"])},
     )
     with backup.interruptible():
         model.fit(
@@ -290,14 +281,10 @@ def train(arguments):
     ):
         print(f"{source} -> {target}")
     translator.plot_attention(sources[0], out / "attention.png")
-    results = {
+    results = progress.summary() | {
         "bleu": bleu,
-        "minutes": progress.seconds / 60,
-        "batches": len(progress.losses),
-        "target_tokens_per_second": progress.tokens_per_second,
-        "validation_loss": average.best_loss,
         "parameters": model.count_params(),
-        "arguments": {k: str(v) for k, v in vars(arguments).items()},
+        "arguments": vars(arguments) | {"out": str(out)},
     }
     text = json.dumps(results, indent=1)
     (out / "results.json").write_text(text + "\n", encoding="utf-8")

@@ -6,7 +6,11 @@ import re
 
 import sacrebleu
 
-from keras_attn.datasets import group_references, read_parallel
+from keras_attn.datasets import (
+    group_references,
+    read_parallel,
+    reference_streams,
+)
 
 
 def main():
@@ -17,9 +21,7 @@ def main():
     pairs = read_parallel(folder / "test.source", folder / "test.target")
     sources, references = group_references(pairs)
     first = {pair.source: i for i, pair in reversed(list(enumerate(pairs)))}
-    most = max(map(len, references))
-    padded = [group + [None] * (most - len(group)) for group in references]
-    streams = [*zip(*padded, strict=True)]
+    streams = reference_streams(references)
     print(f"{len(sources):,} different test sentences")
     for path in sorted(folder.glob("*-*.txt"), key=_order):
         lines = path.read_text(encoding="utf-8").split("\n")

@@ -79,7 +79,7 @@ def test_evaluation_repeats_the_scores_of_the_training(trained):
 def test_bad_lines_are_reported_and_counted(trained, pairs, tmp_path):
     _, done = trained
     assert f"{pairs}, line 2: expected" in done.stderr
-    assert "Skipped 1 bad lines." in done.stderr
+    assert "Skipped 1 bad line." in done.stderr
     options = ("--data", pairs, "--quick", "--strict", "--out", tmp_path)
     strict = run(PROGRAM, "train", *options, status=1)
     assert f"{PROGRAM}.py: {pairs}, line 2: expected" in strict.stderr

@@ -55,7 +55,7 @@ def test_bad_lines_are_reported_and_counted(trained, options, tmp_path):
     _, done = trained
     path = options[1]
     assert f"{path}, line 1: expected `wrong->right`" in done.stderr
-    assert "Skipped 1 bad lines." in done.stderr
+    assert "Skipped 1 bad line." in done.stderr
     assert re.search(r"train: \d+ misspellings, \d+ words", done.stdout)
     strict = (*options, "--strict", "--out", tmp_path)
     done = run("correct_spelling", "train", *strict, status=1)
@@ -100,6 +100,9 @@ def test_resumed_training_equals_an_uninterrupted_one(
     assert status == -signal.SIGKILL
     done = run("correct_spelling", *options, status=1)
     assert "continue it with --resume" in done.stderr
+    other = ("--resume", "--noise", 3)
+    done = run("correct_spelling", *options, *other, status=1)
+    assert "noise was 2 and is 3" in done.stderr
     run("correct_spelling", *options, "--resume")
     found, expected = results(tmp_path), results(trained[0])
     assert found["batches"] == expected["batches"]

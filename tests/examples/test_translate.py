@@ -117,7 +117,7 @@ def test_bad_lines_are_reported_and_counted(pairs, tmp_path):
     options = (*options, "--out", tmp_path / "out")
     done = run("translate", "train", *options)
     assert f"{bad}, line 1: expected" in done.stderr
-    assert "Skipped 1 bad lines." in done.stderr
+    assert "Skipped 1 bad line." in done.stderr
     strict = run("translate", "train", *options, "--strict", status=1)
     assert f"translate.py: {bad}, line 1: expected" in strict.stderr
 
