@@ -41,6 +41,8 @@ PRESETS = {
 }
 SYNTHETIC = {"train": 6000, "validation": 300, "test": 300}  # documents
 QUICK = {"train": 3000, "validation": 300, "test": 300}  # characters
+# Options that may change when a training is resumed.
+FREE = {"backend", "command", "minutes", "out", "resume"}
 QUICK_SETTINGS = {"layers": 1, "width": 32, "context": 16, "steps": 60}
 SUPPRESSED = [*range(14), *range(15, 260)]  # special ids, bytes but \n
 
@@ -91,17 +93,12 @@ def parse_arguments():
 
 def read_text(files, strict):
     """Reads text files as one text; reports and counts bad lines."""
-    from keras_attn.datasets import read_lines
+    from keras_attn.datasets import read_lines, report_bad_lines
 
-    bad, lines = [], []
-    for path in files:
-        lines += read_lines(
-            path, on_bad_lines="error" if strict else bad.append
-        )
-    for path, line, reason in bad[:10]:
-        print(f"{path}, line {line}: {reason}", file=sys.stderr)
-    if bad:
-        print(f"Skipped {len(bad):,} bad lines.", file=sys.stderr)
+    lines = []
+    with report_bad_lines(strict) as on_bad_lines:
+        for path in files:
+            lines += read_lines(path, on_bad_lines=on_bad_lines)
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -252,12 +249,13 @@ def train(arguments):
     progress = training.TrainingProgress(arguments.minutes, tokens)
     freq = min(50, count)
     average = training.CheckpointAverage(5, save_freq=freq, validate=True)
+    fixed = {k: v for k, v in vars(arguments).items() if k not in FREE}
     backup = training.TrainingBackup(
         out / "backup",
         [progress, average, keras.callbacks.EarlyStopping(patience=5)],
         save_freq=min(200, count),
         data=batches,
-        settings=settings | {"model": kind, "tokens": len(ids["train"])},
+        settings=fixed | settings | {"tokens": len(ids["train"])},
     )
     with backup.interruptible():
         model.fit(
@@ -285,14 +283,15 @@ def train(arguments):
     explain.plot_attention(maps[-1]).savefig(out / "attention.png", dpi=150)
     sampling = decoding.Sampling(0.8, seed=seed, suppress_tokens=SUPPRESSED)
     print(*language_model.continue_text("", 2 * shape[0], sampling), sep="")
-    results = scores | {
-        "minutes": progress.seconds / 60,
-        "tokens_per_second": progress.tokens_per_second,
-        "validation_loss": average.best_loss,
-        "parameters": parameters,
-        "settings": settings,
-        "arguments": {k: str(v) for k, v in vars(arguments).items()},
-    }
+    results = (
+        progress.summary()
+        | scores
+        | {
+            "parameters": parameters,
+            "settings": settings,
+            "arguments": vars(arguments) | {"out": str(out)},
+        }
+    )
     (out / "results.json").write_text(json.dumps(results, indent=1), "utf-8")
     backup.remove()
     print(f"\nThe model, training.png and attention.png are in {out}. Next:")

@@ -108,7 +108,7 @@ def test_subwords_and_bad_lines(data, tmp_path):
     options = ("--data", data, "--subwords", 320, "--quick", "--out", tmp_path)
     done = run("language_model", "train", *options)
     assert f"{data}, line 2: expected UTF-8" in done.stderr
-    assert "Skipped 1 bad lines." in done.stderr
+    assert "Skipped 1 bad line." in done.stderr
     _, tokenizer = loaded(tmp_path)
     assert len(tokenizer.encode(TEXT)) < len(TEXT) / 2
     strict = run("language_model", "train", *options, "--strict", status=1)
