@@ -220,7 +220,7 @@ def train(arguments):
     print(f"{model.count_params():,} parameters")
     reader = Reader(model, tokenizer, arguments.max_length)
 
-    def batches_of(questions):
+    def batches_of(questions, shuffle):
         rows = reader.windows(questions)
         return training.BucketedDataset(
             rows,
@@ -228,10 +228,11 @@ def train(arguments):
             lambda rows, length, random: text.pad_windows(rows, length),
             batch_size=BATCH,
             num_buckets=1 if arguments.quick else BUCKETS,
+            shuffle=shuffle,
             seed=arguments.seed,
         )
 
-    batches = batches_of(splits["train"])
+    batches = batches_of(splits["train"], shuffle=True)
     scale = RATE * (width * WARMUP) ** 0.5
     schedule = training.WarmupSchedule(width, WARMUP, scale)
     model.compile(
@@ -254,7 +255,7 @@ def train(arguments):
             batches,
             epochs=arguments.epochs or epochs,
             shuffle=False,  # `BucketedDataset` shuffles.
-            validation_data=batches_of(splits["validation"]),
+            validation_data=batches_of(splits["validation"], shuffle=False),
             callbacks=[backup],
             verbose=0,
         )

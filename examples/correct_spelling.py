@@ -259,20 +259,21 @@ def train(arguments):
         make_batch, characters, {*words}, arguments.unchanged_rate
     )
 
-    def batches_of(pairs):
+    def batches_of(pairs, shuffle):
         return training.BucketedDataset(
             pairs,
             [max(len(r), len(w or "") - ROOM) + 1 for w, r in pairs],
             make,
             batch_size=BATCH,
             num_buckets=1 if arguments.quick else BUCKETS,
+            shuffle=shuffle,
             seed=seed,
         )
 
     pairs += [
         datasets.Misspelling(None, word) for word in words
     ] * arguments.noise
-    batches = batches_of(pairs)
+    batches = batches_of(pairs, shuffle=True)
     heads = max(1, width // 32)
     position = functools.partial(T5Position, heads, max_distance=20)
     model = Transformer(
@@ -305,7 +306,8 @@ def train(arguments):
     )
     # The batches are shuffled already, and `progress` prints.
     options = {"shuffle": False, "verbose": 0, "callbacks": [backup]}
-    held_out, epochs = batches_of(validation), arguments.epochs or epochs
+    held_out = batches_of(validation, shuffle=False)
+    epochs = arguments.epochs or epochs
     with backup.interruptible():
         model.fit(batches, epochs=epochs, validation_data=held_out, **options)
 

@@ -231,13 +231,14 @@ def train(arguments):
     splits = load_splits(arguments)
     vocabulary = make_vocabulary(splits["train"])
 
-    def batches_of(sentences, unknown_rate):
+    def batches_of(sentences, unknown_rate, shuffle=True):
         return training.BucketedDataset(
             sentences,
             [len(sentence.words) for sentence in sentences],
             functools.partial(encode, vocabulary, unknown_rate=unknown_rate),
             batch_size=BATCH,
             num_buckets=1 if arguments.quick else BUCKETS,
+            shuffle=shuffle,
             seed=arguments.seed,
         )
 
@@ -275,13 +276,12 @@ def train(arguments):
     )
     # The batches are shuffled already, and `progress` prints.
     options = {"shuffle": False, "verbose": 0, "callbacks": [backup]}
-    validation = batches_of(splits["validation"], 0)
+    validation = batches_of(splits["validation"], 0, shuffle=False)
     with backup.interruptible():
         model.fit(batches, epochs=epochs, validation_data=validation, **options)
 
     model.save(out / "model.keras")
-    text = json.dumps(vocabulary, ensure_ascii=False)
-    (out / "vocabulary.json").write_text(text, "utf-8")
+    (out / "vocabulary.json").write_text(json.dumps(vocabulary), "utf-8")
     with open(out / "test.conllu", "w", encoding="utf-8") as file:
         for sentence in splits["test"]:
             for i, (word, tag) in enumerate(zip(*sentence, strict=True), 1):

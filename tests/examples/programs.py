@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import json
 import os
 import pathlib
 import runpy
@@ -13,6 +14,8 @@ from typing import NamedTuple
 from unittest import mock
 
 import keras
+import numpy as np
+import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -91,3 +94,46 @@ def stop_after_checkpoint(program, *arguments, how=signal.SIGKILL):
     process.send_signal(how)
     output, _ = process.communicate(timeout=180)
     return process.returncode, output
+
+
+def stop_and_resume(program, *options, changed=(), message=""):
+    """Kills a training after its first checkpoint, and resumes it.
+
+    Without `--resume`, and with other options, the program must refuse.
+
+    Args:
+        program: str. Name of its file, without `.py`.
+        *options: its arguments, with `--out`.
+        changed: tuple. Options with which it must not resume.
+        message: str. What it prints then.
+    """
+    status, _ = stop_after_checkpoint(program, *options)
+    assert status == -signal.SIGKILL
+    refused = run(program, *options, status=1)
+    assert "continue it with --resume" in refused.stderr
+    if changed:
+        refused = run(program, *options, "--resume", *changed, status=1)
+        assert message in refused.stderr
+    run(program, *options, "--resume")
+
+
+def results(out):
+    """Returns the content of `results.json`."""
+    return json.loads((out / "results.json").read_text("utf-8"))
+
+
+def assert_equal_results(out, expected, *names):
+    """Compares values in the results of two folders."""
+    found, expected = results(out), results(expected)
+    for name in names:
+        assert found[name] == pytest.approx(expected[name], rel=1e-4)
+
+
+def assert_equal_weights(out, expected):
+    """Compares the models of two folders."""
+    found, expected = (
+        keras.saving.load_model(folder / "model.keras").get_weights()
+        for folder in (out, expected)
+    )
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)

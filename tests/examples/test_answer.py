@@ -1,11 +1,15 @@
 """examples/answer.py: train, predict, evaluate, resume, bad input."""
 
 import json
-import signal
 
 import pytest
 
-from tests.examples.programs import run, stop_after_checkpoint
+from tests.examples.programs import (
+    assert_equal_results,
+    results,
+    run,
+    stop_and_resume,
+)
 
 pytestmark = pytest.mark.one_backend
 
@@ -42,10 +46,6 @@ def trained(options, tmp_path_factory):
     """The folder of an uninterrupted training, and what it printed."""
     out = tmp_path_factory.mktemp("answer")
     return out, run("answer", "train", *options, "--out", out)
-
-
-def results(folder):
-    return json.loads((folder / "results.json").read_text("utf-8"))
 
 
 @pytest.mark.parametrize("kind", ["squad", "restaurants8k"])
@@ -95,18 +95,10 @@ def test_resumed_training_equals_an_uninterrupted_one(
     trained, options, tmp_path
 ):
     options = ("train", *options, "--out", tmp_path)
-    status, _ = stop_after_checkpoint("answer", *options)
-    assert status == -signal.SIGKILL
-    done = run("answer", *options, status=1)
-    assert "continue it with --resume" in done.stderr
-    other = ("--resume", "--seed", 7)
-    done = run("answer", *options, *other, status=1)
-    assert "seed was 1 and is 7" in done.stderr
-    run("answer", *options, "--resume")
-    found, expected = results(tmp_path), results(trained[0])
-    assert found["batches"] == expected["batches"]
-    loss = expected["validation_loss"]
-    assert found["validation_loss"] == pytest.approx(loss, rel=1e-4)
+    other = {"changed": ("--seed", 7), "message": "seed was 1 and is 7"}
+    stop_and_resume("answer", *options, **other)
+    names = "batches", "validation_loss"
+    assert_equal_results(tmp_path, trained[0], *names)
 
 
 def test_bad_input_is_reported(options, tmp_path):
@@ -115,5 +107,3 @@ def test_bad_input_is_reported(options, tmp_path):
     bad.write_text(text, "utf-8")
     done = run("answer", "train", "--data", bad, "--out", tmp_path, status=1)
     assert f"{bad}: question '0a': expected the answer" in done.stderr
-    done = run("answer", "train", "--wdith", 8, status=2)
-    assert "--wdith" in done.stderr

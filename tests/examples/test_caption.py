@@ -1,23 +1,23 @@
 """examples/caption.py: train, predict, evaluate, resume, bad input."""
 
-import json
 import os
-import signal
 import subprocess
 import sys
 
 import pytest
 from PIL import Image
 
-from tests.examples.programs import ROOT, run, stop_after_checkpoint
+from tests.examples.programs import (
+    ROOT,
+    assert_equal_results,
+    results,
+    run,
+    stop_and_resume,
+)
 
 pytestmark = pytest.mark.one_backend
 
 COLORS = ("red", "green", "blue", "yellow", "purple", "white", "gray", "orange")
-
-
-def results(out):
-    return json.loads((out / "results.json").read_text("utf-8"))
 
 
 @pytest.fixture(scope="module")
@@ -117,25 +117,6 @@ def test_bad_lines_are_reported_and_counted(trained, folder, tmp_path):
 def test_resumed_training_equals_an_uninterrupted_one(trained, tmp_path):
     options, out, _ = trained
     options = (*options, "--out", tmp_path)
-    status, _ = stop_after_checkpoint("caption", *options)
-    assert status == -signal.SIGKILL
-    refused = run("caption", *options, status=1)
-    assert "continue it with --resume" in refused.stderr
-    run("caption", *options, "--resume")
-    for name in ("batches", "validation_loss", "bleu", "loss_own"):
-        value = pytest.approx(results(out)[name], rel=1e-4)
-        assert results(tmp_path)[name] == value
-
-
-@pytest.mark.parametrize(
-    "arguments, message, status",
-    [
-        (["train", "--heigth", "8"], "unrecognized arguments: --heigth", 2),
-        (["train", "--data", "missing", "--out"], "missing", 1),
-        (["predict", "--out"], "has no model", 1),
-    ],
-)
-def test_bad_arguments(arguments, message, status, tmp_path):
-    if arguments[-1] == "--out":
-        arguments = [*arguments, tmp_path]
-    assert message in run("caption", *arguments, status=status).stderr
+    stop_and_resume("caption", *options)
+    names = "batches", "validation_loss", "bleu", "loss_own"
+    assert_equal_results(tmp_path, out, *names)

@@ -1,9 +1,7 @@
 """examples/classify.py: train, predict, evaluate, resume, bad input."""
 
 import csv
-import json
 import runpy
-import signal
 
 import keras
 import numpy as np
@@ -12,7 +10,13 @@ import pytest
 from keras_attn import models, pretrained
 from keras_attn.datasets import LabeledSentence, make_entailment_pairs
 from keras_attn.text import BytePairTokenizer, WordPieceTokenizer
-from tests.examples.programs import ROOT, run, stop_after_checkpoint
+from tests.examples.programs import (
+    ROOT,
+    assert_equal_weights,
+    results,
+    run,
+    stop_and_resume,
+)
 
 pytestmark = pytest.mark.one_backend
 
@@ -55,10 +59,6 @@ def bert(tmp_path_factory):
     )
     pretrained.save(models.BertPretrainer(model), folder)
     return folder
-
-
-def results(out):
-    return json.loads((out / "results.json").read_text("utf-8"))
 
 
 def test_training_writes_its_files_and_prints_the_next_command(trained):
@@ -171,34 +171,9 @@ def test_resumed_training_equals_an_uninterrupted_one(pairs, tmp_path):
     options = (*pairs, "--layers", 1, "--width", 32, "--epochs", 3, "--out")
     whole, out = tmp_path / "whole", tmp_path / "stopped"
     run("classify", "train", *options, whole)
-    status, _ = stop_after_checkpoint("classify", "train", *options, out)
-    assert status == -signal.SIGKILL
-    refused = run("classify", "train", *options, out, status=1)
-    assert "continue it with --resume" in refused.stderr
-    other = ("--resume", "--rate", 0.1)
-    refused = run("classify", "train", *options, out, *other, status=1)
-    assert "rate was 'None' and is '0.1'" in refused.stderr
-    run("classify", "train", *options, out, "--resume")
-    weights, expected = (
-        keras.saving.load_model(folder / "model.keras").get_weights()
-        for folder in (out, whole)
-    )
-    for ours, theirs in zip(weights, expected, strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
-
-
-@pytest.mark.parametrize(
-    "arguments, message, status",
-    [
-        (["train", "--lorra", "3"], "unrecognized arguments", 2),
-        (["train", "--data", "missing.csv"], "missing.csv: no such file", 1),
-        (["train", "--model", "nowhere"], "must be a folder with config", 1),
-        (["predict"], "has no model", 1),
-    ],
-)
-def test_bad_arguments(arguments, message, status, tmp_path):
-    done = run("classify", *arguments, "--out", tmp_path, status=status)
-    assert message in done.stderr
+    other = {"changed": ("--rate", 0.1), "message": "rate was 'None' and is"}
+    stop_and_resume("classify", "train", *options, out, **other)
+    assert_equal_weights(out, whole)
 
 
 def test_labels_that_are_not_in_the_training_set_are_reported(tmp_path):

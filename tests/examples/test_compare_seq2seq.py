@@ -1,11 +1,10 @@
 """examples/compare_seq2seq.py: train, evaluate, resume, bad input."""
 
-import json
 import signal
 
 import pytest
 
-from tests.examples.programs import run, stop_after_checkpoint
+from tests.examples.programs import results, run, stop_after_checkpoint
 
 pytestmark = pytest.mark.one_backend
 
@@ -18,10 +17,6 @@ PAIRS = [
     for n in range(12)
 ]
 TWO_EPOCHS = ("--quick", "--models", "plain", "luong", "--epochs", 2)
-
-
-def results(out):
-    return json.loads((out / "results.json").read_text("utf-8"))
 
 
 @pytest.fixture(scope="module")
@@ -101,15 +96,3 @@ def test_resumed_training_equals_an_uninterrupted_one(trained, pairs, tmp_path):
         for score in ("validation_loss", "bleu"):
             value = pytest.approx(expected[name][score], rel=1e-4)
             assert found[name][score] == value
-
-
-@pytest.mark.parametrize(
-    "arguments, message, status",
-    [
-        (["train", "--model", "gru"], "--models: invalid choice", 2),
-        (["train", "--wdith", "8"], "unrecognized arguments: --wdith", 2),
-        (["evaluate", "--out", "nowhere"], "nowhere", 1),
-    ],
-)
-def test_bad_arguments(arguments, message, status):
-    assert message in run(PROGRAM, *arguments, status=status).stderr

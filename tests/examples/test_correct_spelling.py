@@ -1,12 +1,15 @@
 """examples/correct_spelling.py: train, predict, evaluate, resume, bad input."""
 
-import json
 import re
-import signal
 
 import pytest
 
-from tests.examples.programs import run, stop_after_checkpoint
+from tests.examples.programs import (
+    assert_equal_results,
+    results,
+    run,
+    stop_and_resume,
+)
 
 pytestmark = pytest.mark.one_backend
 
@@ -30,10 +33,6 @@ def trained(options, tmp_path_factory):
     """The folder of an uninterrupted training, and what it printed."""
     out = tmp_path_factory.mktemp("spelling")
     return out, run("correct_spelling", "train", *options, "--out", out)
-
-
-def results(folder):
-    return json.loads((folder / "results.json").read_text("utf-8"))
 
 
 def test_quick_training_on_common_words(tmp_path):
@@ -96,20 +95,7 @@ def test_resumed_training_equals_an_uninterrupted_one(
     trained, options, tmp_path
 ):
     options = ("train", *options, "--out", tmp_path)
-    status, _ = stop_after_checkpoint("correct_spelling", *options)
-    assert status == -signal.SIGKILL
-    done = run("correct_spelling", *options, status=1)
-    assert "continue it with --resume" in done.stderr
-    other = ("--resume", "--noise", 3)
-    done = run("correct_spelling", *options, *other, status=1)
-    assert "noise was 2 and is 3" in done.stderr
-    run("correct_spelling", *options, "--resume")
-    found, expected = results(tmp_path), results(trained[0])
-    assert found["batches"] == expected["batches"]
-    loss = expected["validation_loss"]
-    assert found["validation_loss"] == pytest.approx(loss, rel=1e-4)
-
-
-def test_an_unknown_option_is_reported():
-    done = run("correct_spelling", "train", "--wdith", 8, status=2)
-    assert "--wdith" in done.stderr
+    other = {"changed": ("--noise", 3), "message": "noise was 2 and is 3"}
+    stop_and_resume("correct_spelling", *options, **other)
+    names = "batches", "validation_loss"
+    assert_equal_results(tmp_path, trained[0], *names)

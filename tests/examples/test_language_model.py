@@ -1,14 +1,16 @@
 """examples/language_model.py: train, generate, evaluate, resume, bad input."""
 
-import json
-import signal
-
 import keras
 import numpy as np
 import pytest
 
 from keras_attn.text import SubwordTokenizer
-from tests.examples.programs import run, stop_after_checkpoint
+from tests.examples.programs import (
+    assert_equal_weights,
+    results,
+    run,
+    stop_and_resume,
+)
 
 pytestmark = pytest.mark.one_backend
 
@@ -42,10 +44,6 @@ def log_probabilities(model, ids):
     """Returns log p of every next token: float (T, V)."""
     logits = model(np.array([ids]))
     return keras.ops.convert_to_numpy(keras.ops.log_softmax(logits))[0]
-
-
-def results(out):
-    return json.loads((out / "results.json").read_text("utf-8"))
 
 
 def test_training_writes_its_files_and_prints_the_next_command(trained):
@@ -120,27 +118,7 @@ def test_resumed_transformer_xl_equals_an_uninterrupted_one(tmp_path):
     options = ("train", *options, "--steps", 20, "--out")
     whole, out = tmp_path / "whole", tmp_path / "stopped"
     run("language_model", *options, whole)
-    status, _ = stop_after_checkpoint("language_model", *options, out)
-    assert status == -signal.SIGKILL
-    refused = run("language_model", *options, out, status=1)
-    assert "continue it with --resume" in refused.stderr
-    run("language_model", *options, out, "--resume")
-    weights, expected = (loaded(x)[0].get_weights() for x in (out, whole))
-    for ours, theirs in zip(weights, expected, strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
+    stop_and_resume("language_model", *options, out)
+    assert_equal_weights(out, whole)
     longer = run("language_model", "evaluate", "--memory", 99, "--out", out)
     assert "perplexity" in longer.stdout
-
-
-@pytest.mark.parametrize(
-    "arguments, message, status",
-    [
-        (["train", "--contxt", "3"], "unrecognized arguments", 2),
-        (["train", "--memory", "9"], "`--memory` must be 0 for gpt", 1),
-        (["train", "--data", "missing.txt"], "missing.txt: no such file", 1),
-        (["generate"], "has no model", 1),
-    ],
-)
-def test_bad_arguments(arguments, message, status, tmp_path):
-    done = run("language_model", *arguments, "--out", tmp_path, status=status)
-    assert message in done.stderr

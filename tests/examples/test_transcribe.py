@@ -1,13 +1,16 @@
 """examples/transcribe.py: train, predict, evaluate, resume, bad input."""
 
-import json
-import signal
 import wave
 
 import pytest
 
 from keras_attn.datasets import encode_morse
-from tests.examples.programs import run, stop_after_checkpoint
+from tests.examples.programs import (
+    assert_equal_results,
+    results,
+    run,
+    stop_and_resume,
+)
 
 pytestmark = pytest.mark.one_backend
 
@@ -18,10 +21,6 @@ def write_wav(path, samples, rate=8000):
     with wave.open(str(path), "wb") as file:
         file.setparams((1, 2, rate, 0, "NONE", ""))
         file.writeframes(samples.astype("<i2").tobytes())
-
-
-def results(out):
-    return json.loads((out / "results.json").read_text("utf-8"))
 
 
 @pytest.fixture(scope="module")
@@ -95,25 +94,6 @@ def test_bad_lines_are_reported_and_counted(trained, folder, tmp_path):
 def test_resumed_training_equals_an_uninterrupted_one(trained, tmp_path):
     options, out, _ = trained
     options = (*options, "--out", tmp_path)
-    status, _ = stop_after_checkpoint("transcribe", *options)
-    assert status == -signal.SIGKILL
-    refused = run("transcribe", *options, status=1)
-    assert "continue it with --resume" in refused.stderr
-    run("transcribe", *options, "--resume")
-    for name in ("batches", "validation_loss", "character_error_rate"):
-        value = pytest.approx(results(out)[name], rel=1e-4)
-        assert results(tmp_path)[name] == value
-
-
-@pytest.mark.parametrize(
-    "arguments, message, status",
-    [
-        (["train", "--stepp", "8"], "unrecognized arguments: --stepp", 2),
-        (["train", "--data", "missing", "--out"], "missing", 1),
-        (["predict", "--out"], "has no model", 1),
-    ],
-)
-def test_bad_arguments(arguments, message, status, tmp_path):
-    if arguments[-1] == "--out":
-        arguments = [*arguments, tmp_path]
-    assert message in run("transcribe", *arguments, status=status).stderr
+    stop_and_resume("transcribe", *options)
+    names = "batches", "validation_loss", "character_error_rate"
+    assert_equal_results(tmp_path, out, *names)

@@ -1,11 +1,10 @@
 """examples/translate.py: train, predict, evaluate, resume, bad input."""
 
-import json
 import signal
 
 import pytest
 
-from tests.examples.programs import run, stop_after_checkpoint
+from tests.examples.programs import results, run, stop_after_checkpoint
 
 pytestmark = pytest.mark.one_backend
 
@@ -75,10 +74,6 @@ def test_evaluation_repeats_the_score_of_the_training(trained, tmp_path):
     assert f"\nBLEU {score}\n" in again.stdout
 
 
-def results(out):
-    return json.loads((out / "results.json").read_text("utf-8"))
-
-
 @pytest.fixture(scope="module")
 def whole(pairs, tmp_path_factory):
     """The options and the results of an uninterrupted training."""
@@ -120,19 +115,3 @@ def test_bad_lines_are_reported_and_counted(pairs, tmp_path):
     assert "Skipped 1 bad line." in done.stderr
     strict = run("translate", "train", *options, "--strict", status=1)
     assert f"translate.py: {bad}, line 1: expected" in strict.stderr
-
-
-@pytest.mark.parametrize(
-    "arguments, message, status",
-    [
-        (["train", "--batchtokens", "3"], "unrecognized arguments", 2),
-        (["train", "--preset", "huge"], "invalid choice", 2),
-        (["train", "--data", "missing.tsv"], "missing.tsv", 1),
-        (["predict", "--out", "nowhere"], "nowhere has no model", 1),
-    ],
-)
-def test_bad_arguments(arguments, message, status, tmp_path):
-    if "train" in arguments:
-        arguments = [*arguments, "--out", tmp_path]
-    done = run("translate", *arguments, status=status)
-    assert message in done.stderr
