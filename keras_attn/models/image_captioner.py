@@ -19,7 +19,7 @@ class ImageCaptioner(RecurrentSeq2Seq):
         local = Conv(Conv_s2(Conv_s2(Conv(image / 127.5 - 1))))
         context = Conv_d4(Conv_d2(Conv(local)))
         a[j] = LayerNorm([local[j]; context[j]] W + P[j])
-        s[0] = tanh(mean_j a[j] W + b), and for an LSTM its cell state likewise
+        s[0] = tanh(mean_j a[j] W + b), also the cell state of an LSTM
         s[i] = RNN(s[i - 1], E[y[i]])
         c[i] = sum_j weight[i, j] a[j]
         logits[i] = tanh([c[i]; s[i]] W) W' + b

@@ -45,7 +45,7 @@ def squad_scores(prediction, references):
     The scores of a data set are the means of those of its questions.
 
     Args:
-        prediction: str. The answer of a model; "" says that there is no answer.
+        prediction: str. The answer of a model; "" means no answer.
         references: list of str. The correct answers; empty if there is none.
 
     Returns:
@@ -74,8 +74,8 @@ def squad_scores(prediction, references):
 def squad_threshold(predictions, scores, references):
     """Chooses the lowest score of an answer, by the F1 of a validation set.
 
-    A model that may say that there is no answer gives each answer a score, and
-    answers if the score is at least the threshold. The threshold returned has
+    A model that can decline to answer gives each answer a score, and answers if
+    the score is at least the threshold. The threshold returned has
     the highest mean F1, as `find_best_thresh` of SQuAD's evaluation script; of
     equally good ones, it is that nearest to 0.
 
