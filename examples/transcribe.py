@@ -82,17 +82,10 @@ def parse_arguments():
 
 def read_recordings(folder, strict):
     """Reads WAV files and their texts; reports and counts bad lines."""
-    from keras_attn.datasets import read_wav_folder
+    from keras_attn.datasets import read_wav_folder, report_bad_lines
 
-    bad = []
-    try:
-        error = "error" if strict else bad.append
-        recordings = read_wav_folder(folder, on_bad_lines=error)
-    finally:
-        for path, line, reason in bad[:10]:
-            print(f"{path}, line {line}: {reason}", file=sys.stderr)
-        if bad:
-            print(f"Skipped {len(bad):,} bad lines.", file=sys.stderr)
+    with report_bad_lines(strict) as on_bad_lines:
+        recordings = read_wav_folder(folder, on_bad_lines=on_bad_lines)
     rates = sorted({recording.sample_rate for recording in recordings})
     if len(rates) > 1:
         raise ValueError(f"{folder} has recordings of {rates} Hz.")

@@ -86,7 +86,7 @@ def test_evaluation_repeats_the_scores_of_the_training(trained):
 def test_bad_lines_are_reported_and_counted(trained, folder, tmp_path):
     options, _, done = trained
     where = f"{folder / 'transcripts.tsv'}, line 2: expected"
-    assert where in done.stderr and "Skipped 1 bad lines." in done.stderr
+    assert where in done.stderr and "Skipped 1 bad line." in done.stderr
     strict = (*options, "--strict", "--out", tmp_path)
     assert where in run("transcribe", *strict, status=1).stderr
 
