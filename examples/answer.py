@@ -274,7 +274,6 @@ def train(arguments):
     results = progress.summary() | {
         "scores": reader.evaluate(splits["test"]),
         "threshold": reader.threshold,
-        "parameters": model.count_params(),
         "arguments": vars(arguments) | {"out": str(out)},
     }
     (out / "results.json").write_text(json.dumps(results, indent=1), "utf-8")

@@ -279,7 +279,6 @@ def train(arguments):
         "minutes": progress.seconds / 60,
         "batches": len(progress.losses),
         "validation_loss": average.best_loss,
-        "parameters": model.count_params(),
         "arguments": vars(arguments),
     }
     text = json.dumps(results, indent=1, default=str)

@@ -7,7 +7,7 @@
 `--data` takes one table with a header, .csv or .tsv, which is split, or three
 for training, validation and test; they can be compressed (.gz). `--model` is a
 folder with a pretrained model and its tokenizer: BERT or GPT-2 in the format of
-Hugging Face, or a .keras file. Without `--model`, an encoder is trained from
+Hugging Face, or model.keras. Without `--model`, an encoder is trained from
 scratch. Without `--data`, `train` uses synthetic sentences of eight classes.
 """
 
@@ -22,10 +22,8 @@ import numpy as np
 
 SYNTHETIC = {"train": 2000, "validation": 400, "test": 1000}  # sentences
 QUICK = {"train": 128, "validation": 32, "test": 32}
-# Options that may change when a training is resumed.
-FREE = {"backend", "command", "minutes", "out", "resume"}
+FREE = {"backend", "command", "minutes", "out", "resume"}  # when resumed
 HEAD = "^(pooler|output)/"  # weights that are always trained
-BUCKETS = 4  # shapes of batches
 
 
 def parse_arguments():
@@ -51,8 +49,7 @@ def parse_arguments():
     add("--model", type=pathlib.Path, metavar="FOLDER", help="pretrained model")
     add("--lora", type=int, metavar="RANK", help="train low-rank adapters")
     add("--freeze", metavar="REGEX", help="weights to freeze; '.': the encoder")
-    text = "ratio of the learning rates of a block and the next one"
-    add("--layer-decay", type=float, default=1.0, help=text)
+    add("--layer-decay", type=float, default=1.0, help="of learning rates")
     add("--rate", type=float, help="highest learning rate; by the model")
     add("--epochs", type=int, help="5 to 25, by the number of texts")
     add("--minutes", type=float, default=60, help="time limit")
@@ -76,11 +73,10 @@ def parse_arguments():
 
 def read_texts(path, columns, strict=False):
     """Reads labeled texts; reports and counts bad lines."""
-    from keras_attn import datasets
+    from keras_attn.datasets import read_classification_csv, report_bad_lines
 
-    read = datasets.read_classification_csv
-    with datasets.report_bad_lines(strict) as on_bad_lines:
-        return read(path, on_bad_lines=on_bad_lines, **columns)
+    with report_bad_lines(strict) as report:
+        return read_classification_csv(path, on_bad_lines=report, **columns)
 
 
 def load_splits(arguments, columns):
@@ -105,53 +101,33 @@ def load_splits(arguments, columns):
     return splits
 
 
-def load_folder(folder):
-    """Returns the model and the tokenizer of a folder."""
-    import keras
-
-    from keras_attn import pretrained, text
-
-    files = sorted(folder.glob("*.keras"))
-    if files:
-        model = keras.saving.load_model(files[0], compile=False)
-    else:
-        model = pretrained.load(folder)
-    if (folder / "vocab.txt").is_file():
-        return model, text.WordPieceTokenizer.load(folder)
-    if (folder / "merges.txt").is_file():
-        return model, text.BytePairTokenizer.load(folder)
-    return model, text.SubwordTokenizer.load(folder / "tokenizer.model")
-
-
 def make_model(arguments, texts):
     """Returns an untrained classifier with its tokenizer."""
-    from keras_attn import models, training
+    from keras_attn import models, pretrained, training
     from keras_attn.layers import RotaryPosition
-    from keras_attn.text import SubwordTokenizer
+    from keras_attn.text import SubwordTokenizer, load_tokenizer
 
     if arguments.model:
-        encoder, tokenizer = load_folder(arguments.model)
+        encoder = pretrained.load(arguments.model)
         encoder = getattr(encoder, "encoder", encoder)  # without its head
+        tokenizer = load_tokenizer(arguments.model)
     else:
         lines = [x for text in texts for x in (text.text, text.text_pair) if x]
         tokenizer = SubwordTokenizer.train_from_lines(lines, arguments.subwords)
-        layers = 1 if arguments.quick else arguments.layers
         width, heads = arguments.width, max(1, arguments.width // 32)
         encoder = models.Encoder(
             tokenizer.vocabulary_size,
-            *(layers, heads, width, 4 * width),
+            *(arguments.layers, heads, width, 4 * width),
             activation="gelu",
             normalize_first=True,
             position_embedding=None,
             attention_position=RotaryPosition(),
             num_segments=2,
         )
-    model = models.SequenceClassifier(
-        encoder,
-        len({text.label for text in texts}),
-        # Only the last token of a GPT sees the whole text.
-        pooled_token="last" if isinstance(encoder, models.GPT) else "first",
-    )
+    # Only the last token of a GPT sees the whole text.
+    pooled = "last" if isinstance(encoder, models.GPT) else "first"
+    number = len({text.label for text in texts})
+    model = models.SequenceClassifier(encoder, number, pooled_token=pooled)
     if arguments.lora:
         training.enable_lora(model, arguments.lora, also_train=HEAD)
     elif arguments.freeze:
@@ -170,10 +146,14 @@ class TextClassifier:
     @classmethod
     def load(cls, folder):
         """Loads a classifier from the folder of a training."""
+        from keras_attn import pretrained
+        from keras_attn.text import load_tokenizer
+
         if not (folder / "results.json").is_file():
             raise ValueError(f"{folder} has no model; `train` writes one.")
-        results = json.loads((folder / "results.json").read_text("utf-8"))
-        return cls(*load_folder(folder), results["settings"])
+        settings = json.loads((folder / "results.json").read_text("utf-8"))
+        model, tokenizer = pretrained.load(folder), load_tokenizer(folder)
+        return cls(model, tokenizer, settings["settings"])
 
     def encode(self, texts, length=None, random=None):
         """Returns the inputs of the model, and the labels."""
@@ -207,35 +187,25 @@ class TextClassifier:
 
     def known(self, texts, where):
         """Returns the texts whose label can be predicted; reports others."""
-        known = [text for text in texts if text.label in self.labels]
-        unknown = sorted({text.label for text in texts} - {*self.labels})
-        if unknown:
-            text = "is not in the training set, so its texts count as wrong"
-            print(f"{where}: {', '.join(unknown)} {text}.", file=sys.stderr)
-        return known
+        if unknown := {text.label for text in texts} - {*self.labels}:
+            labels = ", ".join(sorted(unknown))
+            print(f"{where}: labels not trained on: {labels}", file=sys.stderr)
+        return [text for text in texts if text.label in self.labels]
 
     def evaluate(self, texts, folder, where):
         """Prints and returns scores, and draws the confusion matrix."""
-        from matplotlib.figure import Figure
         from sklearn import metrics
+
+        from keras_attn.explain import plot_confusion
 
         self.known(texts, where)  # All are counted.
         best = self.predict(texts).argmax(-1)
         labels = [text.label for text in texts], [self.labels[i] for i in best]
         print(metrics.classification_report(*labels, zero_division=0))
-        scores = {
-            "accuracy": metrics.accuracy_score(*labels),
-            "macro F1": metrics.f1_score(*labels, average="macro"),
-        }
+        scores = {"accuracy": metrics.accuracy_score(*labels)}
+        scores["macro F1"] = metrics.f1_score(*labels, average="macro")
         print(*(f"{name} {score:.2%}" for name, score in scores.items()))
-        count = len({*labels[0], *labels[1]})
-        inches = min(24, 3 + 0.4 * count)
-        figure = Figure(figsize=(inches, inches), layout="constrained")
-        style = {"cmap": "Blues", "values_format": ".0%", "xticks_rotation": 90}
-        style |= {"normalize": "true", "include_values": count <= 30}
-        style["ax"] = figure.subplots()
-        metrics.ConfusionMatrixDisplay.from_predictions(*labels, **style)
-        figure.savefig(folder / "confusion.png", dpi=150)
+        plot_confusion(*labels).savefig(folder / "confusion.png", dpi=150)
         return scores
 
 
@@ -244,13 +214,12 @@ def train(arguments):
     import keras
 
     from keras_attn import explain, training
-    from keras_attn.text import SubwordTokenizer
 
-    out = arguments.out
+    out, seed = arguments.out, arguments.seed
     if (out / "backup").exists() and not arguments.resume:
         message = "has an interrupted training: continue it with --resume, or"
         raise ValueError(f"{out} {message} remove {out / 'backup'}.")
-    keras.utils.set_random_seed(arguments.seed)
+    keras.utils.set_random_seed(seed)
     columns = {k: v for k, v in vars(arguments).items() if "column" in k and v}
     splits = load_splits(arguments, columns)
     texts = splits["train"]
@@ -262,14 +231,9 @@ def train(arguments):
         "max_length": min(arguments.max_length, longest or sys.maxsize),
     }
     classifier = TextClassifier(model, tokenizer, settings)
-    inputs, _ = classifier.encode(texts)
+    lengths = classifier.encode(texts)[0]["padding_mask"].sum(1).tolist()
     batches = training.BucketedDataset(
-        texts,
-        inputs["padding_mask"].sum(1).tolist(),
-        classifier.encode,
-        batch_size=arguments.batch,
-        num_buckets=BUCKETS,
-        seed=arguments.seed,
+        texts, lengths, classifier.encode, arguments.batch, seed=seed
     )
     held_out = classifier.known(splits["validation"], "validation")
     if not held_out:
@@ -299,13 +263,12 @@ def train(arguments):
         "val_accuracy", patience=5, mode="max", restore_best_weights=True
     )
     options = {name: str(value) for name, value in vars(arguments).items()}
-    fixed = {k: v for k, v in options.items() if k not in FREE}
     backup = training.TrainingBackup(
         out / "backup",
         [progress, stop],
         save_freq=min(200, len(batches)),
         data=batches,
-        settings=fixed | {"texts": len(texts)},
+        settings={k: v for k, v in options.items() if k not in FREE},
     )
     # The batches are shuffled already, and `progress` prints.
     more = {"shuffle": False, "verbose": 0, "callbacks": [backup]}
@@ -313,20 +276,15 @@ def train(arguments):
         model.fit(batches, epochs=epochs, validation_data=held_out, **more)
 
     model.save(out / "model.keras")
-    is_file = isinstance(tokenizer, SubwordTokenizer)
-    tokenizer.save(out / "tokenizer.model" if is_file else out)
+    tokenizer.save(out)
     with open(out / "test.csv", "w", encoding="utf-8", newline="") as file:
         rows = [text[: len(columns)] for text in splits["test"]]
         csv.writer(file).writerows([columns.values(), *rows])
     losses = progress.losses, progress.validation
     explain.plot_training(*losses).savefig(out / "training.png", dpi=150)
-    results = progress.summary() | {
-        "scores": classifier.evaluate(splits["test"], out, "test"),
-        "validation_accuracy": stop.best,
-        "parameters": model.count_params(),
-        "settings": settings,
-        "arguments": options,
-    }
+    results = progress.summary() | {"settings": settings, "arguments": options}
+    results["validation_accuracy"] = stop.best
+    results["scores"] = classifier.evaluate(splits["test"], out, "test")
     (out / "results.json").write_text(json.dumps(results, indent=1), "utf-8")
     backup.remove()
     print(f"\nThe model, training.png and confusion.png are in {out}. Next:")

@@ -4,16 +4,13 @@
     python examples/correct_spelling.py predict --input lines.txt
     python examples/correct_spelling.py evaluate
 
-The model reads and writes single words, character by character. It is trained
-on words that are misspelled at random, anew in each epoch: common English
-words, or those of `--words`, a file with one word per line. `--data` adds lists
-of misspellings, `wrong->right` or with a tab; files can be compressed (.gz).
+The model reads and writes single words, character by character. The training
+words, common English ones or the lines of `--words`, are misspelled at random,
+anew in each epoch. `--data` adds misspellings, `wrong->right` or with a tab.
 """
 
 import argparse
-import functools
 import json
-import math
 import os
 import pathlib
 import re
@@ -21,9 +18,7 @@ import sys
 
 import numpy as np
 
-LAYERS, BATCH, BUCKETS = 2, 64, 3  # blocks, words, shapes of batches
-RATE, WARMUP = 3e-3, 500  # highest learning rate, steps
-PAD, START, END, UNKNOWN = range(4)  # ids
+LAYERS, BATCH, WARMUP, RATE = 2, 64, 500, 3e-3  # blocks, words, steps
 LONGEST, ROOM = 40, 2  # ids of a word, more of them in a misspelling
 WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 TESTED, QUICK = 800, 12  # random misspellings of each kind
@@ -106,53 +101,24 @@ def load_splits(arguments):
     return splits
 
 
-def encode(characters, words, length):
+def encode(tokenizer, words, length):
     """Returns int32 rows of ids, with an end and padding."""
-    rows = np.full((len(words), length), PAD, "int32")
-    for row, word in zip(rows, words, strict=True):
-        # `find` returns -1 for unknown characters.
-        ids = [1 + UNKNOWN + characters.find(c) for c in word]
-        row[: len(ids) + 1] = [*ids, END]
-    return rows
+    from keras.utils import pad_sequences
 
-
-def make_batch(characters, words, unchanged_rate, pairs, length, random):
-    """Returns ((source, target), labels); misspells words without a pair."""
-    from keras_attn.datasets import misspell
-
-    wrongs, rights = map(list, zip(*pairs, strict=True))
-    for i, right in enumerate(rights):
-        if wrongs[i] is None:
-            wrongs[i] = right
-            if len(right) > 2 and random.random() >= unchanged_rate:
-                wrong = misspell(right, seed=int(random.integers(2**31)))
-                # A misspelling that is a word should not be corrected.
-                wrongs[i] = right if wrong in words else wrong
-    source = encode(characters, wrongs, length + ROOM)
-    labels = encode(characters, rights, length)
-    target = np.roll(labels, 1, axis=1)
-    target[:, 0] = START  # The loss ignores what follows the end.
-    return (source, target), labels
+    rows = [[*ids, tokenizer.end_id] for ids in tokenizer.encode(words)]
+    return pad_sequences(rows, length, padding="post", value=tokenizer.pad_id)
 
 
 def load(folder):
-    """Loads the model and the characters of a training."""
-    import keras
-
-    import keras_attn  # noqa: F401 (registers the classes of models)
+    """Loads the model and the tokenizer of a training."""
+    from keras_attn import pretrained, text
 
     if not (folder / "model.keras").is_file():
         raise ValueError(f"{folder} has no model; `train` writes one.")
-    model = keras.saving.load_model(folder / "model.keras", compile=False)
-    return model, (folder / "characters.txt").read_text("utf-8")
+    return pretrained.load(folder), text.load_tokenizer(folder)
 
 
-def decode(characters, ids):
-    """Returns the word of a row of ids."""
-    return "".join(characters[i - UNKNOWN - 1] for i in ids if i > UNKNOWN)
-
-
-def suggest(model, characters, words, size=64):
+def suggest(model, tokenizer, words, size=64):
     """Returns the best corrections of each word with their probabilities."""
     from keras_attn.decoding import BeamSearch
 
@@ -160,19 +126,18 @@ def suggest(model, characters, words, size=64):
         BEAMS,
         num_return_sequences=BEAMS,
         length_penalty=0,  # The scores are log-probabilities.
-        suppress_tokens=[UNKNOWN],
+        suppress_tokens=[tokenizer.unknown_id],
         min_new_tokens=2,  # a character and the end
     )
     found = {word: {} for word in words}
     # Always as many rows, because each shape is compiled.
     words = [*found, *[*found][:1] * (-len(found) % size)]
-    rows = encode(characters, words, LONGEST)
-    if words:
-        decoded = model.generate(rows, LONGEST, strategy, batch_size=size)
-        for word, ids, scores in zip(words, *decoded[:2], strict=True):
-            for row, score in zip(ids, scores, strict=True):
-                probability = math.exp(score)
-                found[word].setdefault(decode(characters, row), probability)
+    rows = encode(tokenizer, words, LONGEST)
+    decoded = model.generate(rows, LONGEST, strategy, batch_size=size)
+    texts = tokenizer.decode(decoded.tokens)
+    for word, *best in zip(words, texts, decoded.scores, strict=True):
+        for text, score in zip(*best, strict=True):
+            found[word].setdefault(text, np.exp(score))
     return found
 
 
@@ -182,22 +147,21 @@ def replace(word, found, threshold):
     return correction if probability >= threshold else word
 
 
-def correct(model, characters, lines, threshold, count):
+def correct(model, tokenizer, lines, threshold, count):
     """Yields each line with its words corrected, and suggestions below."""
-    # Words with other characters, and very long ones, are left alone.
+    # Words with unknown characters, and very long ones, are left alone.
     words = {word.lower() for line in lines for word in WORD.findall(line)}
-    known = [w for w in words if len(w) < LONGEST and {*w} <= {*characters}]
-    found = suggest(model, characters, sorted(known))
+    known = [word for word in sorted(words) if len(word) < LONGEST]
+    known = [w for w in known if tokenizer.decode(tokenizer.encode(w)) == w]
+    found = suggest(model, tokenizer, known) if known else {}
 
     def replacement(match):
         word = match[0].lower()
         correction = replace(word, found.get(word, {}), threshold)
-        if correction == word:
-            return match[0]
-        if len(word) > 1 and match[0].isupper():
-            return correction.upper()
-        start = 1 if match[0][0].isupper() else 0
-        return correction[:start].upper() + correction[start:]
+        for change in str.capitalize, str.upper:
+            if change(word) == match[0]:
+                return change(correction)
+        return match[0] if correction == word else correction
 
     for line in lines:
         yield WORD.sub(replacement, line)
@@ -207,15 +171,14 @@ def correct(model, characters, lines, threshold, count):
                 yield f"  {word}: " + ", ".join(f"{w} {p:.2f}" for w, p in best)
 
 
-def score(model, characters, pairs):
+def score(model, tokenizer, pairs, name):
     """Prints and returns rates of corrections and of false alarms."""
     wrongs, rights = np.array([tuple(pair) for pair in pairs]).T
     words = np.unique(rights)
-    found = suggest(model, characters, [*wrongs, *words])
-    print(f"{len(pairs):,} misspellings of {len(words):,} words")
-    suggested = float(np.mean([r in found[w] for w, r in pairs]))
-    print(f"one of {BEAMS} suggestions is right: {suggested:.1%}")
-    scores = {"suggested": suggested}
+    found = suggest(model, tokenizer, [*wrongs, *words])
+    print(f"{name}: {len(pairs):,} misspellings of {len(words):,} words")
+    scores = {"suggested": float(np.mean([r in found[w] for w, r in pairs]))}
+    print(f"one of {BEAMS} suggestions is right: {scores['suggested']:.1%}")
     print("threshold  corrected  miscorrected  false alarms")
     for threshold in THRESHOLDS:
         new = np.array([replace(w, found[w], threshold) for w in wrongs])
@@ -234,58 +197,64 @@ def train(arguments):
     from keras_attn import datasets, explain, training
     from keras_attn.layers import T5Position
     from keras_attn.models import Transformer
+    from keras_attn.text import CharacterTokenizer
 
     out, seed, width = arguments.out, arguments.seed, arguments.width
-    epochs, layers, count = 200, LAYERS, TESTED
+    epochs, layers, count = arguments.epochs or 200, LAYERS, TESTED
     if arguments.quick:
-        epochs, layers, width, count = 1, 1, 32, QUICK
+        epochs, layers, width, count = arguments.epochs or 1, 1, 32, QUICK
     if (out / "backup").exists() and not arguments.resume:
         message = "has an interrupted training: continue it with --resume, or"
         raise ValueError(f"{out} {message} remove {out / 'backup'}.")
     keras.utils.set_random_seed(seed)
     (pairs, words), (validation, others), (test, new) = load_splits(arguments)
-    characters = "".join(sorted(set().union(*words, *map("".join, pairs))))
+    lines, known = [*words, *map("".join, pairs)], {*words}
+    tokenizer = CharacterTokenizer.train_from_lines(lines)
 
     def misspelled(words, number):
         words = [word for word in words if len(word) > 2]
-        return datasets.make_misspellings(
-            count, seed=seed + number, words=words
-        )
+        make = datasets.make_misspellings
+        return make(count, seed=seed + number, words=words)
 
     # Validation and test are of words that are trained on, and of others.
     validation = (validation or misspelled(others, 0)) + misspelled(words, 2)
     tests = misspelled(words, 3), test or misspelled(new, 1)
-    make = functools.partial(
-        make_batch, characters, {*words}, arguments.unchanged_rate
-    )
+
+    def noisy(word, random):
+        if len(word) < 3 or random.random() < arguments.unchanged_rate:
+            return word
+        wrong = datasets.misspell(word, seed=int(random.integers(2**31)))
+        # A misspelling that is a word should not be corrected.
+        return word if wrong in known else wrong
+
+    def make_batch(pairs, length, random):
+        wrongs = [wrong or noisy(right, random) for wrong, right in pairs]
+        source = encode(tokenizer, wrongs, length + ROOM)
+        labels = encode(tokenizer, [right for _, right in pairs], length)
+        target = np.roll(labels, 1, axis=1)
+        target[:, 0] = tokenizer.start_id
+        return (source, target), labels  # The loss ignores padding.
 
     def batches_of(pairs, shuffle):
+        lengths = [max(len(r), len(w or "") - ROOM) + 1 for w, r in pairs]
         return training.BucketedDataset(
-            pairs,
-            [max(len(r), len(w or "") - ROOM) + 1 for w, r in pairs],
-            make,
-            batch_size=BATCH,
-            num_buckets=1 if arguments.quick else BUCKETS,
-            shuffle=shuffle,
-            seed=seed,
+            pairs, lengths, make_batch, BATCH, shuffle=shuffle, seed=seed
         )
 
-    pairs += [
-        datasets.Misspelling(None, word) for word in words
-    ] * arguments.noise
-    batches = batches_of(pairs, shuffle=True)
+    unpaired = [datasets.Misspelling(None, word) for word in words]
+    batches = batches_of(pairs + unpaired * arguments.noise, shuffle=True)
     heads = max(1, width // 32)
-    position = functools.partial(T5Position, heads, max_distance=20)
+    relative = T5Position(heads, max_distance=20, bidirectional=False)
     model = Transformer(
-        len(characters) + UNKNOWN + 1,
+        tokenizer.vocabulary_size,
         num_layers=layers,
         num_heads=heads,
         hidden_dim=width,
         intermediate_dim=4 * width,
         dropout=arguments.dropout,
         normalize_first=True,
-        encoder_attention_position=position(),
-        decoder_attention_position=position(bidirectional=False),
+        encoder_attention_position=T5Position(heads, max_distance=20),
+        decoder_attention_position=relative,
     )
     print(f"{model.count_params():,} parameters")
     scale = RATE * (width * WARMUP) ** 0.5
@@ -296,23 +265,21 @@ def train(arguments):
     progress = training.TrainingProgress(arguments.minutes)
     often = max(1, len(batches) // 4)
     average = training.CheckpointAverage(5, save_freq=often, validate=True)
-    fixed = {k: v for k, v in vars(arguments).items() if k not in FREE}
     backup = training.TrainingBackup(
         out / "backup",
         [progress, average, keras.callbacks.EarlyStopping(patience=10)],
         save_freq=min(200, len(batches)),
         data=batches,
-        settings=fixed | {"batches": len(batches)},
+        settings={k: v for k, v in vars(arguments).items() if k not in FREE},
     )
     # The batches are shuffled already, and `progress` prints.
     options = {"shuffle": False, "verbose": 0, "callbacks": [backup]}
     held_out = batches_of(validation, shuffle=False)
-    epochs = arguments.epochs or epochs
     with backup.interruptible():
         model.fit(batches, epochs=epochs, validation_data=held_out, **options)
 
     model.save(out / "model.keras")
-    (out / "characters.txt").write_text(characters, encoding="utf-8")
+    tokenizer.save(out)
     curves = progress.losses, progress.validation
     figure = explain.plot_training(*curves, ylabel="loss (nats per character)")
     figure.savefig(out / "training.png", dpi=150)
@@ -320,21 +287,17 @@ def train(arguments):
     for name, part in zip(["test_known", "test_new"], tests, strict=True):
         lines = "".join(f"{wrong}\t{right}\n" for wrong, right in part)
         (out / f"{name}.tsv").write_text(lines, encoding="utf-8")
-        print(f"{name}.tsv:", end=" ")
-        scores[name] = score(model, characters, part)
+        scores[name] = score(model, tokenizer, part, f"{name}.tsv")
     # Where the last decoder layer looks as it corrects a word.
     word = tests[0][0].wrong
-    source = encode(characters, [word], len(word) + 1)
+    source = encode(tokenizer, [word], len(word) + 1)
     decoded = model.generate(source, LONGEST, return_weights=True)
-    rows = [*decode(characters, decoded.tokens[0, 0]), "end"][:LONGEST]
+    rows = [*tokenizer.decode(decoded.tokens[0, 0]), "end"][:LONGEST]
     weights = decoded.weights[0, 0, -1, :, : len(rows)]  # (heads, rows, keys)
     figure = explain.plot_attention(weights, rows, [*word, "end"])
     figure.savefig(out / "attention.png", dpi=150)
-    results = progress.summary() | {
-        "scores": scores,
-        "parameters": model.count_params(),
-        "arguments": vars(arguments) | {"out": str(out)},
-    }
+    results = progress.summary() | {"scores": scores}
+    results["arguments"] = vars(arguments) | {"out": str(out)}
     (out / "results.json").write_text(json.dumps(results, indent=1), "utf-8")
     backup.remove()
     print(f"\nThe model, training.png and attention.png are in {out}. Next:")
@@ -362,8 +325,8 @@ def evaluate(arguments):
     """Counts corrections and false alarms on lists of misspellings."""
     model = load(arguments.out)
     for path in arguments.data or sorted(arguments.out.glob("test_*.tsv")):
-        print(f"{pathlib.Path(path).name}:", end=" ")
-        score(*model, read_misspellings([path], arguments.strict))
+        pairs = read_misspellings([path], arguments.strict)
+        score(*model, pairs, pathlib.Path(path).name)
 
 
 def main():

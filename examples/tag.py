@@ -179,9 +179,7 @@ def tag_sentences(model, vocabulary, sentences, batch_size=64):
 
 def score(model, vocabulary, sentences, folder):
     """Tags sentences, prints and returns scores, and draws the confusions."""
-    from matplotlib.figure import Figure
-    from sklearn.metrics import ConfusionMatrixDisplay
-
+    from keras_attn.explain import plot_confusion
     from keras_attn.models import entity_scores
 
     words = [sentence.words for sentence in sentences]
@@ -204,12 +202,7 @@ def score(model, vocabulary, sentences, folder):
         rates = f"precision {precision:.2%}, recall {recall:.2%}"
         print(f"entities: F1 {f1:.2%}, {rates}")
     _, tags, found = zip(*rows, strict=True)
-    inches = 3 + 0.4 * len({*tags, *found})
-    figure = Figure(figsize=(inches, inches), layout="constrained")
-    style = {"cmap": "Blues", "values_format": ".0%", "xticks_rotation": 90}
-    draw = ConfusionMatrixDisplay.from_predictions
-    draw(tags, found, normalize="true", ax=figure.subplots(), **style)
-    figure.savefig(folder / "confusion.png", dpi=150)
+    plot_confusion(tags, found).savefig(folder / "confusion.png", dpi=150)
     return scores
 
 
@@ -293,7 +286,6 @@ def train(arguments):
     figure.savefig(out / "training.png", dpi=150)
     results = progress.summary() | {
         "scores": score(model, vocabulary, splits["test"], out),
-        "parameters": model.count_params(),
         "arguments": vars(arguments) | {"out": str(out)},
     }
     (out / "results.json").write_text(json.dumps(results, indent=1), "utf-8")

@@ -283,7 +283,6 @@ def train(arguments):
     translator.plot_attention(sources[0], out / "attention.png")
     results = progress.summary() | {
         "bleu": bleu,
-        "parameters": model.count_params(),
         "arguments": vars(arguments) | {"out": str(out)},
     }
     text = json.dumps(results, indent=1)

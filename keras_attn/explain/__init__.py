@@ -15,6 +15,7 @@ from keras_attn.explain.insertion import (
 from keras_attn.explain.perturbations import FrameMasks, PatchMasks, TokenMasks
 from keras_attn.explain.plot_attention import plot_attention
 from keras_attn.explain.plot_beam import plot_beam
+from keras_attn.explain.plot_confusion import plot_confusion
 from keras_attn.explain.plot_image_attention import plot_image_attention
 from keras_attn.explain.plot_training import plot_training
 from keras_attn.explain.report import Leak, Probe, Report
@@ -40,6 +41,7 @@ __all__ = [
     "padding_attention",
     "plot_attention",
     "plot_beam",
+    "plot_confusion",
     "plot_image_attention",
     "plot_training",
     "rise",

@@ -3,6 +3,8 @@
 import os
 import pathlib
 
+import keras
+
 from keras_attn import checks
 from keras_attn.pretrained.checkpoint import Checkpoint
 from keras_attn.pretrained.config import read_config
@@ -13,9 +15,13 @@ from keras_attn.pretrained.weights import fill
 
 
 def load(directory, allow_nonfinite=False):
-    """Loads a model from a folder in the Hugging Face format.
+    """Loads a model from a folder, in the format of Hugging Face or of Keras.
 
-    The `model_type` of `config.json` selects the class:
+    A folder without `config.json` must have `model.keras`, a file that
+    `model.save` wrote; its model is loaded as it is, not compiled.
+
+    In the Hugging Face format, the `model_type` of `config.json` selects the
+    class:
 
     - `"bert"`: `keras_attn.models.Bert`, or with a head, depending on
       `architectures`: `BertPretrainer` (masked language modeling, next sentence
@@ -32,8 +38,8 @@ def load(directory, allow_nonfinite=False):
 
     Args:
         directory: path of a folder with `config.json` and `model.safetensors`,
-            or shards with their index `model.safetensors.index.json`. Nothing
-            is downloaded or unpickled.
+            or shards with their index `model.safetensors.index.json`; or with
+            `model.keras`. Nothing is downloaded or unpickled.
         allow_nonfinite: bool. Whether weights may be NaN or infinite. Default
             False.
 
@@ -58,16 +64,18 @@ def load(directory, allow_nonfinite=False):
         >>> keras_attn.pretrained.load(directory).max_sequence_length
         16
     """
-    safetensors()
     checks.boolean("allow_nonfinite", allow_nonfinite)
     folder = pathlib.Path(checks.path("directory", directory))
-    path = folder / "config.json"
+    path, keras_file = folder / "config.json", folder / "model.keras"
+    if not path.is_file() and keras_file.is_file():
+        return keras.saving.load_model(keras_file, compile=False)
     if not path.is_file():
         raise ValueError(
-            f"`directory` must be a folder with {path.name} in it; nothing is "
-            "downloaded. "
+            f"`directory` must be a folder with {path.name} or "
+            f"{keras_file.name} in it; nothing is downloaded. "
             f"Received: directory={os.fspath(directory)!r}"
         )
+    safetensors()
     config = read_config(path)
     families = {family.model_type: family for family in FAMILIES}
     family = config.choice("model_type", families)

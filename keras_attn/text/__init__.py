@@ -2,7 +2,9 @@
 
 from keras_attn.text.batch_report import BatchReport
 from keras_attn.text.byte_pair_tokenizer import BytePairTokenizer
+from keras_attn.text.character_tokenizer import CharacterTokenizer
 from keras_attn.text.error_rate import edit_distance, error_rate
+from keras_attn.text.load_tokenizer import load_tokenizer
 from keras_attn.text.mask_tokens import MaskedTokens, mask_tokens
 from keras_attn.text.packed_segments import pack_segments
 from keras_attn.text.permute_tokens import PermutedTokens, permute_tokens
@@ -26,6 +28,7 @@ from keras_attn.text.word_piece_tokenizer import WordPieceTokenizer
 __all__ = [
     "BatchReport",
     "BytePairTokenizer",
+    "CharacterTokenizer",
     "MaskedTokens",
     "PermutedTokens",
     "QuestionWindow",
@@ -35,6 +38,7 @@ __all__ = [
     "WordPieceTokenizer",
     "edit_distance",
     "error_rate",
+    "load_tokenizer",
     "mask_tokens",
     "pack_segments",
     "pad_windows",

@@ -13,6 +13,7 @@ from keras_attn import checks
 MOST_IDS, LONGEST_ROW = 2**27, 2**20
 _MOST_SPECIAL_IDS = 2**24
 _LARGEST_ID = 2**31 - 1
+_MOST_AXES = 32
 
 
 def checked_text(name, text, expected="a str"):
@@ -124,6 +125,44 @@ def id_list(name, ids, size):
             f"Received: ids from {min(ids)} to {max(ids)}"
         )
     return ids
+
+
+def map_rows(name, ids, size, function, depth=0):
+    """Applies a function to each row of ids.
+
+    Args:
+        name: str. Name of the argument, for error messages.
+        ids: iterable, array, tensor or `tf.RaggedTensor` of integers, (..., L).
+            Rows of a list may differ in length.
+        size: int.
+        function: called with a list of int in [0, size).
+        depth: int. Number of axes before those of `ids`.
+
+    Returns:
+        The result of `function` for rank 1, else a (nested) list of them.
+
+    Raises:
+        ValueError: no integers, ids out of range, or too many axes.
+
+    Examples:
+        >>> from keras_attn.text.arguments import map_rows
+        >>> map_rows("ids", [[5, 6], [1]], 7, sum)
+        [11, 1]
+    """
+    if depth > _MOST_AXES:
+        raise ValueError(
+            f"`{name}` must have at most {_MOST_AXES} dimensions. "
+            "Received: a list nested more deeply"
+        )
+    ids = plain_ids(name, ids)
+    if any(map(_is_row, ids[:1])):
+        return [map_rows(name, row, size, function, depth + 1) for row in ids]
+    return function(id_list(name, ids, size))
+
+
+def _is_row(item):
+    """Whether an item of a list of ids is itself a list, not one id."""
+    return isinstance(item, (list, tuple)) or len(getattr(item, "shape", ()))
 
 
 def plain_ids(name, ids):

@@ -8,7 +8,8 @@ from keras_attn.text import _tensorflow, arguments, subword_model
 
 # The largest published models have a few megabytes.
 _MOST_BYTES = 2**28
-_MOST_AXES = 32
+# As in Hugging Face's folders.
+_FILE = "tokenizer.model"
 # What `tf.convert_to_tensor` raises.
 _NO_TENSOR = NotImplementedError, RecursionError, TypeError, ValueError
 
@@ -141,7 +142,7 @@ class SubwordTokenizer:
         """Reads a tokenizer that `save` wrote.
 
         Args:
-            path: path of the file.
+            path: path of the file, or of a folder with `tokenizer.model`.
 
         Returns:
             A SubwordTokenizer.
@@ -150,7 +151,7 @@ class SubwordTokenizer:
             OSError: the file cannot be read.
             ValueError: the file is corrupt or not a saved tokenizer.
         """
-        path = pathlib.Path(checks.path("path", path))
+        path = _file(path)
         size = path.stat().st_size
         model = path.read_bytes() if size <= _MOST_BYTES else b""
         try:
@@ -165,13 +166,13 @@ class SubwordTokenizer:
         """Writes the tokenizer to one file, atomically.
 
         Args:
-            path: path of the file. An existing file is replaced.
+            path: path of the file, or of an existing folder, in which the file
+                is `tokenizer.model`. An existing file is replaced.
 
         Raises:
             OSError: the file cannot be written.
         """
-        checks.path("path", path)
-        with whole_file(path) as partial:
+        with whole_file(_file(path)) as partial:
             partial.write_bytes(self._model)
 
     @property
@@ -247,18 +248,11 @@ class SubwordTokenizer:
         Raises:
             ValueError: no integers, or an id outside [0, vocabulary_size).
         """
-        return self._decode(ids, 0)
+        return arguments.map_rows(
+            "ids", ids, self.vocabulary_size, self._decode
+        )
 
-    def _decode(self, ids, depth):
-        if depth > _MOST_AXES:
-            raise ValueError(
-                f"`ids` must have at most {_MOST_AXES} dimensions. "
-                "Received: a list nested more deeply"
-            )
-        ids = arguments.plain_ids("ids", ids)
-        if any(map(_is_row, ids[:1])):
-            return [self._decode(row, depth + 1) for row in ids]
-        ids = arguments.id_list("ids", ids, self.vocabulary_size)
+    def _decode(self, ids):
         if self.end_id in ids:
             ids = ids[: ids.index(self.end_id)]
         return self._processor.decode(ids).removeprefix(" ")
@@ -379,6 +373,6 @@ class SubwordTokenizer:
         )
 
 
-def _is_row(item):
-    """Whether an item of a list of ids is itself a list, not one id."""
-    return isinstance(item, (list, tuple)) or len(getattr(item, "shape", ()))
+def _file(path):
+    path = pathlib.Path(checks.path("path", path))
+    return path / _FILE if path.is_dir() else path

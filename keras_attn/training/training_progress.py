@@ -168,8 +168,9 @@ class TrainingProgress(keras.callbacks.Callback):
 
         Returns:
             Dict of numbers: "minutes"; "batches"; "tokens_per_second", or
-            "batches_per_second" if no tokens are counted; and with validation
-            data "validation_loss", the lowest one.
+            "batches_per_second" if no tokens are counted; with validation data
+            "validation_loss", the lowest one; and after the start of `fit`
+            "parameters", of the model.
         """
         unit = "batches" if self.tokens_per_epoch is None else "tokens"
         summary = {
@@ -180,6 +181,8 @@ class TrainingProgress(keras.callbacks.Callback):
         if self._validation:
             loss = min(loss for _, loss in self._validation)
             summary["validation_loss"] = loss
+        if self.model is not None:
+            summary["parameters"] = self.model.count_params()
         return summary
 
     def _rate(self):

@@ -7,6 +7,7 @@ from keras_attn.explain import AttentionMap
 from tests.malformed.calls import Call, kinds
 from tests.malformed.calls_models import IDS, gpt
 from tests.malformed.values import (
+    ENDLESS,
     NAN,
     Kind,
     choice,
@@ -16,6 +17,7 @@ from tests.malformed.values import (
     ids,
     instance,
     limited,
+    lines,
     number,
     path,
     title,
@@ -352,6 +354,17 @@ def _plot_image(folder):
     )
 
 
+def _plot_confusion(folder):
+    yield Call(
+        "explain.plot_confusion",
+        explain.plot_confusion,
+        kinds(
+            references=lines(["a", "b"]).plus(shorter=["a"], empty=[]),
+            predictions=lines(["a", "a"]).plus(endless=ENDLESS),
+        ),
+    )
+
+
 def _plot_training(folder):
     curve = Kind(
         [2.0, 1.5, 1.2],
@@ -421,6 +434,7 @@ CALLS = {
     "padding_attention": _measure("padding_attention"),
     "plot_attention": _plot,
     "plot_beam": _plot_beam,
+    "plot_confusion": _plot_confusion,
     "plot_image_attention": _plot_image,
     "plot_training": _plot_training,
     "rise": _rise,

@@ -141,6 +141,18 @@ def _rate(valid):
     return number(valid, 0, 1).plus(zero=0.0)
 
 
+def _load_tokenizer(folder):
+    saved = folder / "load_tokenizer"
+    saved.mkdir()
+    tokenizer = text.BytePairTokenizer.train_from_lines(["a b"], 260)
+    tokenizer.save(saved)
+    yield Call(
+        "text.load_tokenizer",
+        text.load_tokenizer,
+        kinds(directory=path(saved).plus(missing=folder / "none")),
+    )
+
+
 def _mask_tokens(folder):
     yield Call(
         "text.mask_tokens",
@@ -538,6 +550,43 @@ def _written(file, content):
     return damage
 
 
+def _characters(folder):
+    made = text.CharacterTokenizer("abc")
+    yield Call(
+        "text.CharacterTokenizer",
+        text.CharacterTokenizer,
+        kinds(
+            characters=lines(["a", "b"])
+            .without("string")
+            .plus(twice="aa", empty="", long=["ab"], deep=DEEP)
+        ),
+    )
+    yield Call(
+        "text.CharacterTokenizer.train_from_lines",
+        text.CharacterTokenizer.train_from_lines,
+        kinds(lines=lines(["ab", "c"]).plus(empty=[], blank=[""])),
+    )
+    yield Call(
+        "text.CharacterTokenizer.encode",
+        made.encode,
+        kinds(texts=text_kind("ab").plus(nested=[["ab"]], deep=DEEP)),
+    )
+    for name in "decode", "pieces":
+        yield Call(
+            f"text.CharacterTokenizer.{name}",
+            getattr(made, name),
+            kinds(ids=_ids(7)),
+        )
+    files = {
+        "binary": _written("characters.json", bytes(range(256))),
+        "list": _written("characters.json", "[1]"),
+        "number": _written("characters.json", '{"characters": 3}'),
+        "repeated": _written("characters.json", '{"characters": "aa"}'),
+        "none": lambda place: (place / "characters.json").unlink(),
+    }
+    yield from _files("CharacterTokenizer", made, folder / "characters", files)
+
+
 def _byte_pair(folder):
     made = byte_pair()
     yield Call(
@@ -763,6 +812,7 @@ def _subword(folder):
 CALLS = {
     "BatchReport": "a plain tuple that `token_batches` reports",
     "BytePairTokenizer": _byte_pair,
+    "CharacterTokenizer": _characters,
     "MaskedTokens": "a plain tuple of arrays",
     "PermutedTokens": "a plain tuple of arrays",
     "QuestionWindow": "a plain tuple that `question_windows` returns",
@@ -772,6 +822,7 @@ CALLS = {
     "WordPieceTokenizer": _word_piece,
     "edit_distance": _edit_distance,
     "error_rate": _error_rate,
+    "load_tokenizer": _load_tokenizer,
     "mask_tokens": _mask_tokens,
     "pack_segments": _pack_segments,
     "pad_windows": _pad_windows,

@@ -6,12 +6,18 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from keras_attn import pretrained
+from keras_attn import models, pretrained
 from tests.pretrained import hugging_face
 from tests.pretrained.hugging_face import SIZE
 
 TABLE = "model.encoder.embed_positions.weight"
 SHARED = "model.shared.weight"
+
+
+def tiny_encoder():
+    return models.Encoder(
+        9, num_layers=1, num_heads=1, hidden_dim=4, intermediate_dim=4
+    )
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +48,22 @@ def load(written, tmp_path):
         return pretrained.load(tmp_path)
 
     return load
+
+
+def test_file_of_keras_is_loaded_as_it_is(tmp_path):
+    model = tiny_encoder()
+    model.save(tmp_path / "model.keras")
+    loaded = pretrained.load(tmp_path)
+    assert type(loaded) is models.Encoder and not loaded.compiled
+    for ours, theirs in zip(
+        loaded.get_weights(), model.get_weights(), strict=True
+    ):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_config_of_hugging_face_comes_first(load, tmp_path):
+    tiny_encoder().save(tmp_path / "model.keras")
+    assert type(load()) is models.Transformer
 
 
 @pytest.mark.parametrize(
@@ -200,7 +222,7 @@ def test_tensors_of_an_early_version(load, written):
 def test_missing_file_raises(name, load, tmp_path):
     load()
     (tmp_path / name).unlink()
-    with pytest.raises(ValueError, match=f"`directory` .*with {name} in it"):
+    with pytest.raises(ValueError, match=f"`directory` .*with {name} "):
         pretrained.load(tmp_path)
 
 

@@ -171,5 +171,6 @@ def test_summary(monkeypatch, tokens, unit):
         "batches": 2 * STEPS,
         f"{unit}_per_second": pytest.approx((tokens or STEPS) / 15),
         "validation_loss": min(loss for _, loss in progress.validation),
+        "parameters": progress.model.count_params(),
     }
     assert "validation_loss" not in TrainingProgress().summary()
