@@ -69,13 +69,13 @@ def load(directory, allow_nonfinite=False):
     path, keras_file = folder / "config.json", folder / "model.keras"
     if not path.is_file() and keras_file.is_file():
         return keras.saving.load_model(keras_file, compile=False)
+    safetensors()
     if not path.is_file():
         raise ValueError(
             f"`directory` must be a folder with {path.name} or "
             f"{keras_file.name} in it; nothing is downloaded. "
             f"Received: directory={os.fspath(directory)!r}"
         )
-    safetensors()
     config = read_config(path)
     families = {family.model_type: family for family in FAMILIES}
     family = config.choice("model_type", families)

@@ -8,13 +8,12 @@ _AXE = pathlib.Path(__file__).with_name("axe") / "axe.min.js"
 # All source listings are alike: axe would take minutes for those of an API
 # page, so it checks three of them.
 _RUN = """
-(async (contrast) => {
+(async () => {
   const listings = document.querySelectorAll("details.mkdocstrings-source");
   for (const listing of [...listings].slice(3)) listing.remove();
   const found = await axe.run(document, {
     resultTypes: ["violations"],
     runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"],
-    rules: {"color-contrast": {enabled: contrast}},
   });
   return found.violations
     .filter((one) => ["serious", "critical"].includes(one.impact))
@@ -22,17 +21,15 @@ _RUN = """
       one.id, one.help, one.nodes.length, one.nodes[0].target.join(" "),
       one.nodes[0].any.map((check) => check.message).join("; "),
     ]);
-})
+})()
 """
 
 
-def barriers(tab, contrast=True):
+def barriers(tab):
     """Runs axe (https://github.com/dequelabs/axe-core) on an open page.
 
     Args:
         tab: `tools.site.tab.Tab`, in which a page is open.
-        contrast: bool. Whether to check the contrast of every text, which takes
-            longer than all other checks together. Default True.
 
     Returns:
         List of str: serious or critical violations, with the rule, the number
@@ -41,7 +38,5 @@ def barriers(tab, contrast=True):
     tab.evaluate(_AXE.read_text(encoding="utf-8") + "\n0")
     return [
         f"{rule}: {help_text}, {count} times, first {where} ({why})"
-        for rule, help_text, count, where, why in tab.evaluate(
-            f"{_RUN}({str(contrast).lower()})"
-        )
+        for rule, help_text, count, where, why in tab.evaluate(_RUN)
     ]
