@@ -28,6 +28,8 @@ SYNTHETIC = {"train": 8000, "validation": 400, "test": 400}  # scenes
 QUICK = {"train": 64, "validation": 8, "test": 8}
 # Of synthetic scenes, and of `--data`.
 DEFAULTS = {"epochs": (13, 25), "dropout": (0.0, 0.3), "misread": (0.3, 0.1)}
+# Options that may change when a training is resumed.
+FREE = {"backend", "command", "minutes", "out", "resume"}
 SPECIAL = ["[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]"]  # ids 0 to 4
 LONGEST = 24  # words of a caption
 
@@ -251,13 +253,13 @@ def train(arguments):
     model.compile(adam, training.SequenceCrossentropy())
     progress = training.TrainingProgress(arguments.minutes)
     average = training.CheckpointAverage(1, validate=True)
-    names = "epochs", "rate", "attention", "misread"
+    fixed = {k: str(v) for k, v in vars(arguments).items() if k not in FREE}
     backup = training.TrainingBackup(
         out / "backup",
         [progress, average],
         save_freq=min(200, len(batches)),
         data=batches,
-        settings={name: getattr(arguments, name) for name in names},
+        settings=fixed,
     )
     with backup.interruptible():
         model.fit(
@@ -275,12 +277,8 @@ def train(arguments):
     figure = explain.plot_training(*curves, ylabel="loss (nats per word)")
     figure.savefig(out / "training.png", dpi=150)
     test = splits["test"], out / "attention.png"
-    results = print_scores(model, tokenizer, *test) | {
-        "minutes": progress.seconds / 60,
-        "batches": len(progress.losses),
-        "validation_loss": average.best_loss,
-        "arguments": vars(arguments),
-    }
+    results = progress.summary() | {"arguments": vars(arguments)}
+    results |= print_scores(model, tokenizer, *test)
     text = json.dumps(results, indent=1, default=str)
     (out / "results.json").write_text(text + "\n", encoding="utf-8")
     backup.remove()

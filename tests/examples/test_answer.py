@@ -1,14 +1,12 @@
-"""examples/answer.py: train, predict, evaluate, resume, bad input."""
+"""examples/answer.py: predictions, files, bad input."""
 
 import json
 
 import pytest
 
-from tests.examples.programs import (
-    assert_equal_results,
+from tests.helpers.programs import (
     results,
     run,
-    stop_and_resume,
 )
 
 pytestmark = pytest.mark.one_backend
@@ -48,18 +46,10 @@ def trained(options, tmp_path_factory):
     return out, run("answer", "train", *options, "--out", out)
 
 
-@pytest.mark.parametrize("kind", ["squad", "restaurants8k"])
-def test_quick_training_on_synthetic_data(kind, tmp_path):
-    options = ("--quick", "--format", kind, "--out", tmp_path)
-    done = run("answer", "train", *options)
-    assert "128 train, 32 validation, 32 test questions" in done.stdout
-    assert f"answer.py predict --out {tmp_path}" in done.stdout
-    assert "batches/s" in done.stderr
-    for name in ("model.keras", "training.png", "answer.png"):
-        assert (tmp_path / name).stat().st_size > 1000
-    scores = results(tmp_path)["scores"]
-    assert scores["all"]["questions"] == 32
-    assert not (tmp_path / "backup").exists()
+def test_quick_training_on_synthetic_dialogues(tmp_path):
+    options = ("--quick", "--format", "restaurants8k", "--out", tmp_path)
+    run("answer", "train", *options)
+    assert results(tmp_path)["scores"]["all"]["questions"] == 32
 
 
 def test_prediction_from_files_and_from_standard_input(
@@ -83,22 +73,6 @@ def test_prediction_from_files_and_from_standard_input(
     found = run("answer", "predict", *high).stdout.splitlines()
     assert len(found) == 160
     assert all(line.split("\t")[1] == "(no answer)" for line in found)
-
-
-def test_evaluation_repeats_the_scores_of_the_training(trained):
-    out, done = trained
-    scores = done.stdout[done.stdout.index("all: ") :].split("\n\n")[0]
-    assert run("answer", "evaluate", "--out", out).stdout == scores + "\n"
-
-
-def test_resumed_training_equals_an_uninterrupted_one(
-    trained, options, tmp_path
-):
-    options = ("train", *options, "--out", tmp_path)
-    other = {"changed": ("--seed", 7), "message": "seed was 1 and is 7"}
-    stop_and_resume("answer", *options, **other)
-    names = "batches", "validation_loss"
-    assert_equal_results(tmp_path, trained[0], *names)
 
 
 def test_bad_input_is_reported(options, tmp_path):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.examples.programs import ROOT, run
+from tests.helpers.programs import ROOT, run
 
 pytestmark = pytest.mark.one_backend
 

@@ -1,18 +1,11 @@
-"""examples/caption.py: train, predict, evaluate, resume, bad input."""
-
-import os
-import subprocess
-import sys
+"""examples/caption.py: predictions, files, bad input."""
 
 import pytest
 from PIL import Image
 
-from tests.examples.programs import (
-    ROOT,
-    assert_equal_results,
+from tests.helpers.programs import (
     results,
     run,
-    stop_and_resume,
 )
 
 pytestmark = pytest.mark.one_backend
@@ -45,24 +38,6 @@ def trained(folder, tmp_path_factory):
     return options, out, run("caption", *options, "--out", out)
 
 
-def test_quick_training_on_synthetic_scenes(tmp_path):
-    done = run("caption", "train", "--quick", "--out", tmp_path)
-    assert (
-        "64 train captions, 8 validation captions, 8 test captions"
-        in done.stdout
-    )
-    found = results(tmp_path)
-    assert f"\nBLEU {found['bleu']:.2f}\n" in done.stdout
-    rate = found["relation"]
-    assert f"{rate:.1%} of the captions have the right relation" in done.stdout
-    for name in ("model.keras", "training.png", "attention.png"):
-        assert (tmp_path / name).stat().st_size > 1000
-    assert not list(tmp_path.glob("backup*"))
-    assert f"caption.py predict --out {tmp_path}" in done.stdout
-    again = run("caption", "evaluate", "--out", tmp_path).stdout
-    assert f"\nBLEU {found['bleu']:.2f}\n" in again
-
-
 def test_prediction_from_a_folder_and_from_typed_names(trained, tmp_path):
     _, out, _ = trained
     for name, size in (("a.png", (24, 16)), ("b.jpg", (60, 40))):
@@ -81,22 +56,6 @@ def test_prediction_from_a_folder_and_from_typed_names(trained, tmp_path):
     assert "has no image" in run("caption", *predict, *notes, status=1).stderr
 
 
-def test_prediction_in_a_new_process(trained, folder):
-    """The class of the model must be known when its file is loaded."""
-    _, out, _ = trained
-    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    arguments = "predict", "--out", out, "--input", folder / "0.png"
-    done = subprocess.run(
-        [sys.executable, ROOT / "examples" / "caption.py", *arguments],
-        env=os.environ | {"PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith(f"{folder / '0.png'}\t")
-
-
 def test_training_starts_from_another_model(trained, tmp_path):
     options, out, _ = trained
     more = ("--init", out, "--epochs", 1, "--rate", 1e-9, "--out", tmp_path)
@@ -112,11 +71,3 @@ def test_bad_lines_are_reported_and_counted(trained, folder, tmp_path):
     assert where in done.stderr and "Skipped 1 bad line." in done.stderr
     strict = (*options, "--strict", "--out", tmp_path)
     assert where in run("caption", *strict, status=1).stderr
-
-
-def test_resumed_training_equals_an_uninterrupted_one(trained, tmp_path):
-    options, out, _ = trained
-    options = (*options, "--out", tmp_path)
-    stop_and_resume("caption", *options)
-    names = "batches", "validation_loss", "bleu", "loss_own"
-    assert_equal_results(tmp_path, out, *names)

@@ -1,4 +1,4 @@
-"""examples/classify.py: train, predict, evaluate, resume, bad input."""
+"""examples/classify.py: predictions, files, bad input."""
 
 import csv
 import runpy
@@ -14,12 +14,10 @@ from keras_attn.text import (
     WordPieceTokenizer,
     load_tokenizer,
 )
-from tests.examples.programs import (
+from tests.helpers.programs import (
     ROOT,
-    assert_equal_weights,
     results,
     run,
-    stop_and_resume,
 )
 
 pytestmark = pytest.mark.one_backend
@@ -63,20 +61,6 @@ def bert(tmp_path_factory):
     )
     pretrained.save(models.BertPretrainer(model), folder)
     return folder
-
-
-def test_training_writes_its_files_and_prints_the_next_command(trained):
-    out, done = trained
-    for name in ("model.keras", "training.png", "confusion.png"):
-        assert (out / name).stat().st_size > 1000
-    scores = results(out)["scores"]
-    assert 0 < scores["macro F1"] < 1 and 0 < scores["accuracy"] < 1
-    for name, score in scores.items():
-        assert f"{name} {score:.2%}" in done.stdout
-    assert "128 train, 32 validation, 32 test texts" in done.stdout
-    assert f"classify.py predict --out {out}" in done.stdout
-    assert "batches/s" in done.stderr
-    assert not (out / "backup").exists()
 
 
 def test_predictions_agree_with_the_evaluation(trained, tmp_path):
@@ -169,15 +153,6 @@ def test_gpt2_and_layerwise_rates(pairs, tmp_path):
     options = ("--model", out, "--freeze", "embedding", "--epochs", 1)
     done = run("classify", "train", *pairs, *options, "--out", tmp_path / "2")
     assert "parameters are trained" in done.stdout
-
-
-def test_resumed_training_equals_an_uninterrupted_one(pairs, tmp_path):
-    options = (*pairs, "--layers", 1, "--width", 32, "--epochs", 3, "--out")
-    whole, out = tmp_path / "whole", tmp_path / "stopped"
-    run("classify", "train", *options, whole)
-    other = {"changed": ("--rate", 0.1), "message": "rate was 'None' and is"}
-    stop_and_resume("classify", "train", *options, out, **other)
-    assert_equal_weights(out, whole)
 
 
 def test_labels_that_are_not_in_the_training_set_are_reported(tmp_path):

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from tests.examples.programs import results, run, stop_after_checkpoint
+from tests.helpers.programs import results, run, stop_after_checkpoint
 
 pytestmark = pytest.mark.one_backend
 

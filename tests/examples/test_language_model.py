@@ -1,15 +1,12 @@
-"""examples/language_model.py: train, generate, evaluate, resume, bad input."""
+"""examples/language_model.py: generation, evaluation, bad input."""
 
 import keras
 import numpy as np
 import pytest
 
 from keras_attn.text import SubwordTokenizer
-from tests.examples.programs import (
-    assert_equal_weights,
-    results,
+from tests.helpers.programs import (
     run,
-    stop_and_resume,
 )
 
 pytestmark = pytest.mark.one_backend
@@ -44,18 +41,6 @@ def log_probabilities(model, ids):
     """Returns log p of every next token: float (T, V)."""
     logits = model(np.array([ids]))
     return keras.ops.convert_to_numpy(keras.ops.log_softmax(logits))[0]
-
-
-def test_training_writes_its_files_and_prints_the_next_command(trained):
-    out, done = trained
-    for name in ("model.keras", "training.png", "attention.png"):
-        assert (out / name).stat().st_size > 1000
-    bits = results(out)["bits_per_character"]
-    assert 3 < bits < 5 and f"bits per character {bits:.4f}\n" in done.stdout
-    assert "3,001 train characters, 3,002 tokens\n" in done.stdout
-    assert f"language_model.py generate --out {out}" in done.stdout
-    assert "tokens/s" in done.stderr
-    assert not (out / "backup").exists()
 
 
 def test_evaluation_equals_the_loss_of_blocks(trained, tmp_path):
@@ -111,14 +96,3 @@ def test_subwords_and_bad_lines(data, tmp_path):
     assert len(tokenizer.encode(TEXT)) < len(TEXT) / 2
     strict = run("language_model", "train", *options, "--strict", status=1)
     assert f"language_model.py: {data}, line 2: expected" in strict.stderr
-
-
-def test_resumed_transformer_xl_equals_an_uninterrupted_one(tmp_path):
-    options = ("--quick", "--model", "transformer-xl", "--memory", 9)
-    options = ("train", *options, "--steps", 20, "--out")
-    whole, out = tmp_path / "whole", tmp_path / "stopped"
-    run("language_model", *options, whole)
-    stop_and_resume("language_model", *options, out)
-    assert_equal_weights(out, whole)
-    longer = run("language_model", "evaluate", "--memory", 99, "--out", out)
-    assert "perplexity" in longer.stdout

@@ -1,18 +1,11 @@
-"""examples/tag.py: train, predict, evaluate, resume, bad input."""
+"""examples/tag.py: predictions, files, bad input."""
 
 import json
-import os
-import re
-import subprocess
-import sys
 
 import pytest
 
-from tests.examples.programs import (
-    ROOT,
-    assert_equal_weights,
+from tests.helpers.programs import (
     run,
-    stop_and_resume,
 )
 
 pytestmark = pytest.mark.one_backend
@@ -49,19 +42,6 @@ def trained(data, tmp_path_factory):
     return out, run("tag", "train", "--data", data, *SMALL, "--out", out)
 
 
-def test_quick_training_on_synthetic_sentences(tmp_path):
-    done = run("tag", "train", "--quick", "--out", tmp_path)
-    assert "300 train, 40 validation, 40 test sentences" in done.stdout
-    assert "unknown words: accuracy" in done.stdout
-    assert f"tag.py predict --out {tmp_path}" in done.stdout
-    assert "tokens/s" in done.stderr
-    for name in ("model.keras", "training.png", "confusion.png"):
-        assert (tmp_path / name).stat().st_size > 1000
-    scores = json.loads((tmp_path / "results.json").read_text())["scores"]
-    assert 0 < scores["all"] < 1 and 0 < scores["unknown"] < 1
-    assert not (tmp_path / "backup").exists()
-
-
 def test_files_are_tagged_and_bad_lines_counted(trained, data, tmp_path):
     out, done = trained
     assert f"{data}, line 2: expected a word and a tag" in done.stderr
@@ -88,31 +68,3 @@ def test_prediction_from_a_file_and_from_standard_input(trained, tmp_path):
         for line in typed.splitlines()
     ]
     assert words == ["Ann Lee sings in Rome .".split(), ["Bob", "eats"]]
-
-
-def test_a_new_process_loads_the_model(trained):
-    path = str(ROOT / "examples" / "tag.py")
-    command = [sys.executable, path, "predict", "--out", str(trained[0])]
-    done = subprocess.run(
-        command,
-        input="Ann sings\n",
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=180,
-    )
-    assert re.fullmatch(r"Ann/\S+ sings/\S+\n", done.stdout), done.stderr
-
-
-def test_evaluation_repeats_the_scores_of_the_training(trained):
-    out, done = trained
-    scores = done.stdout[done.stdout.index("all words") :].split("\n\n")[0]
-    assert run("tag", "evaluate", "--out", out).stdout == scores + "\n"
-
-
-def test_resumed_training_equals_an_uninterrupted_one(trained, data, tmp_path):
-    arguments = ("train", "--data", data, *SMALL, "--out", tmp_path)
-    message = "unknown_rate was 0.2 and is 0.5"
-    other = {"changed": ("--unknown-rate", 0.5), "message": message}
-    stop_and_resume("tag", *arguments, **other)
-    assert_equal_weights(tmp_path, trained[0])

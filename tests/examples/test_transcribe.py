@@ -1,15 +1,13 @@
-"""examples/transcribe.py: train, predict, evaluate, resume, bad input."""
+"""examples/transcribe.py: predictions, files, bad input."""
 
 import wave
 
 import pytest
 
 from keras_attn.datasets import encode_morse
-from tests.examples.programs import (
-    assert_equal_results,
+from tests.helpers.programs import (
     results,
     run,
-    stop_and_resume,
 )
 
 pytestmark = pytest.mark.one_backend
@@ -44,16 +42,12 @@ def trained(folder, tmp_path_factory):
     return options, out, run("transcribe", *options, "--out", out)
 
 
-def test_quick_training_on_synthetic_audio(tmp_path):
+def test_quick_training_on_synthetic_digits(tmp_path):
     options = ("--quick", "--audio", "digits", "--out", tmp_path)
     done = run("transcribe", "train", *options)
-    assert "48 train recordings, 8 validation recordings" in done.stdout
     rate = results(tmp_path)["character_error_rate"]
     assert f"character error rate {rate:.2%} of 8 recordings" in done.stdout
     assert "word error rate" in done.stdout
-    for name in ("model.keras", "training.png", "alignment.png", "example.wav"):
-        assert (tmp_path / name).stat().st_size > 1000
-    assert not (tmp_path / "backup").exists()
     command = done.stdout.split("transcribe.py ")[-1].split()
     assert run("transcribe", *command).stdout.startswith(f"{command[-1]}\t")
 
@@ -76,24 +70,9 @@ def test_prediction_from_a_folder_and_from_typed_names(trained, tmp_path):
     assert "c.wav must have 16-bit samples of 8,000 Hz" in again.stderr
 
 
-def test_evaluation_repeats_the_scores_of_the_training(trained):
-    _, out, done = trained
-    scores = done.stdout[done.stdout.index("character error rate") :]
-    again = run("transcribe", "evaluate", "--out", out)
-    assert again.stdout.endswith(scores.split("\n\n")[0] + "\n")
-
-
 def test_bad_lines_are_reported_and_counted(trained, folder, tmp_path):
     options, _, done = trained
     where = f"{folder / 'transcripts.tsv'}, line 2: expected"
     assert where in done.stderr and "Skipped 1 bad line." in done.stderr
     strict = (*options, "--strict", "--out", tmp_path)
     assert where in run("transcribe", *strict, status=1).stderr
-
-
-def test_resumed_training_equals_an_uninterrupted_one(trained, tmp_path):
-    options, out, _ = trained
-    options = (*options, "--out", tmp_path)
-    stop_and_resume("transcribe", *options)
-    names = "batches", "validation_loss", "character_error_rate"
-    assert_equal_results(tmp_path, out, *names)
