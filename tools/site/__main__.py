@@ -15,16 +15,15 @@ Opens every page of a built site in headless Chromium, in a desktop and a phone
 window, light and dark, and reports errors and accessibility problems."""
 
 
-def look(site, browser, variant, pictures=None, reach=None):
-    """Checks every page of a site in one variant.
+def look(site, browser, variant, pictures=None, pages=None):
+    """Checks the pages of a site in one variant.
 
     Args:
         site: path of the built site.
         browser: a running `Browser`.
         variant: `Variant`.
         pictures: path of a folder for screenshots. Default: no screenshots.
-        reach: set of str. The pages checked for accessibility, which takes a
-            second or two each. Default: all.
+        pages: set of str, relative to the site. Default: all.
 
     Returns:
         Dict from page, relative to the site, to list of problems.
@@ -35,10 +34,10 @@ def look(site, browser, variant, pictures=None, reach=None):
     with serve(site) as address:
         for path in sorted(site.rglob("*.html")):
             page = path.relative_to(site).as_posix()
+            if pages is not None and page not in pages:
+                continue
             try:
-                found[page] = check(tab, address + page)
-                if reach is None or page in reach:
-                    found[page] += barriers(tab)
+                found[page] = [*check(tab, address + page), *barriers(tab)]
             except BrowserError as error:
                 raise BrowserError(
                     f"{page}, {variant.name}: {error}"
