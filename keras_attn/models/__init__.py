@@ -15,6 +15,7 @@ from keras_attn.models.recurrent_seq2seq import RecurrentSeq2Seq
 from keras_attn.models.segment_memory import SegmentMemory
 from keras_attn.models.sequence_classifier import SequenceClassifier
 from keras_attn.models.span_extractor import SpanExtractor
+from keras_attn.models.speech_transformer import SpeechTransformer
 from keras_attn.models.token_classifier import TokenClassifier
 from keras_attn.models.transformer import Transformer
 from keras_attn.models.transformer_xl import TransformerXL
@@ -35,6 +36,7 @@ __all__ = [
     "SequenceClassifier",
     "SpanExtractor",
     "Spans",
+    "SpeechTransformer",
     "TokenClassifier",
     "Transformer",
     "TransformerXL",

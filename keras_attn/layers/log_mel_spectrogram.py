@@ -1,0 +1,137 @@
+"""Normalized log-mel frames of recordings."""
+
+import keras
+from keras import ops
+
+from keras_attn import checks
+from keras_attn.backend import TorchNames
+from keras_attn.layers.checked_call import CheckedCall
+
+
+@keras.saving.register_keras_serializable(package="keras_attn")
+class LogMelSpectrogram(CheckedCall, TorchNames, keras.layers.Layer):
+    """Computes normalized log-mel frames of recordings.
+
+        level[t, m] = log max(mel[t, m], 1e-6 max(mel))
+        frame[t, m] = (level[t, m] - mean(level)) / deviation(level)
+
+    mel are the powers in mel bands of `keras.layers.MelSpectrogram`. The floor
+    lies 60 dB below the loudest value. Maximum, mean and standard deviation
+    are those of one recording, so the frames do not depend on its volume, nor
+    on the other recordings of a batch; the decibels of `MelSpectrogram` do.
+    Around each recording there is silence.
+
+    There are no weights. `keras_attn.models.SpeechTransformer` reads such
+    frames.
+
+    Args:
+        sampling_rate: int. Samples per second, in Hz. Default 16000.
+        sequence_stride: int. Samples from one frame to the next. Default 160.
+        fft_length: int. Samples that each frame depends on. Default 512.
+        num_mel_bins: int. M, the number of mel bands. Default 80.
+        min_freq: float. Lowest frequency of the first band, in Hz. Default
+            20.0. The last band ends at half the sampling rate.
+        **kwargs: arguments of `keras.layers.Layer`: `name`, `dtype`, ...
+
+    Call arguments:
+        samples: float (B, n). Recordings, of any scale, padded to one length.
+        lengths: int (B,). Number of samples of each recording. None: n.
+
+    Returns:
+        Float (B, F, M), F = 1 + n // sequence_stride. The frames after the
+        first 1 + lengths // sequence_stride of a recording are zeros.
+
+    Raises:
+        ValueError: arguments out of range; samples of another rank.
+
+    Examples:
+        >>> layer = keras_attn.layers.LogMelSpectrogram(
+        ...     8000, sequence_stride=80, fft_length=256, num_mel_bins=40)
+        >>> samples = np.random.default_rng(0).normal(size=(2, 800))
+        >>> frames = layer(samples, lengths=np.array([800, 400]))
+        >>> tuple(frames.shape)
+        (2, 11, 40)
+        >>> bool(keras.ops.any(frames[1, 6:]))
+        False
+    """
+
+    _tensors = "samples", "lengths"
+
+    def __init__(
+        self,
+        sampling_rate=16000,
+        sequence_stride=160,
+        fft_length=512,
+        num_mel_bins=80,
+        min_freq=20.0,
+        **kwargs,
+    ):
+        checks.positive_int("sampling_rate", sampling_rate)
+        checks.positive_int("sequence_stride", sequence_stride)
+        checks.positive_int("fft_length", fft_length)
+        checks.positive_int("num_mel_bins", num_mel_bins)
+        checks.between("min_freq", min_freq, 0, sampling_rate / 2)
+        # Half precision would round the samples.
+        super().__init__(autocast=False, **kwargs)
+        self.sampling_rate = sampling_rate
+        self.sequence_stride = sequence_stride
+        self.fft_length = fft_length
+        self.num_mel_bins = num_mel_bins
+        self.min_freq = min_freq
+        self._mel = keras.layers.MelSpectrogram(
+            fft_length,
+            sequence_stride,
+            sampling_rate=sampling_rate,
+            num_mel_bins=num_mel_bins,
+            min_freq=min_freq,
+            power_to_db=False,
+            dtype="float32",
+        )
+
+    def call(self, samples, lengths=None):
+        """Computes frames; the class docstring lists the arguments."""
+        checks.rank("samples", samples, 2)
+        stride = self.sequence_stride
+        samples = ops.cast(samples, "float32")
+        length = ops.shape(samples)[1]
+        counts = ops.full_like(samples[:, 0], length, dtype="int32")
+        if lengths is not None:
+            counts = ops.cast(lengths, "int32")
+        places = ops.arange(length, dtype="int32")
+        samples = ops.where(places < counts[:, None], samples, 0.0)
+        # Otherwise `MelSpectrogram` reflects the sound at its ends.
+        margin = -(-self.fft_length // (2 * stride))
+        width = margin * stride
+        mel = self._mel(ops.pad(samples, [(0, 0), (width, width)]))
+        number = 1 + length // stride
+        mel = ops.transpose(mel, (0, 2, 1))[:, margin : margin + number]
+        mask = ops.arange(number, dtype="int32") <= counts[:, None] // stride
+        mask = ops.cast(mask, "float32")[..., None]
+        loudest = ops.max(mel * mask, axis=(1, 2), keepdims=True)
+        # Silence has no loudest value.
+        level = ops.log(ops.maximum(mel, 1e-6 * loudest + 1e-30))
+        size = self.num_mel_bins * ops.sum(mask, axis=(1, 2), keepdims=True)
+        mean = ops.sum(level * mask, axis=(1, 2), keepdims=True) / size
+        square = ops.square((level - mean) * mask)
+        variance = ops.sum(square, axis=(1, 2), keepdims=True) / size
+        frames = (level - mean) / (ops.sqrt(variance) + 1e-6) * mask
+        return ops.cast(frames, self.compute_dtype)
+
+    def compute_output_shape(self, samples_shape, lengths_shape=None):
+        """Returns the shape of the frames."""
+        rows, length = samples_shape
+        count = None if length is None else 1 + length // self.sequence_stride
+        return rows, count, self.num_mel_bins
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        config = super().get_config()
+        for name in (
+            "sampling_rate",
+            "sequence_stride",
+            "fft_length",
+            "num_mel_bins",
+            "min_freq",
+        ):
+            config[name] = getattr(self, name)
+        return config
