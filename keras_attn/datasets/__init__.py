@@ -81,7 +81,7 @@ from keras_attn.datasets.translation_pairs import (
     make_translation_pairs,
 )
 from keras_attn.datasets.tsv_pairs import read_tsv_pairs
-from keras_attn.datasets.wav_folder import read_wav_folder
+from keras_attn.datasets.wav_folder import read_wav, read_wav_folder
 from keras_attn.datasets.word_stem import word_stem
 
 __all__ = [
@@ -152,6 +152,7 @@ __all__ = [
     "read_restaurants8k",
     "read_squad",
     "read_tsv_pairs",
+    "read_wav",
     "read_wav_folder",
     "reference_streams",
     "report_bad_lines",

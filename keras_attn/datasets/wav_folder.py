@@ -1,4 +1,4 @@
-"""read_wav_folder: recordings with their transcripts."""
+"""read_wav_folder, read_wav: recordings, with or without transcripts."""
 
 import io
 import os
@@ -89,6 +89,35 @@ def read_wav_folder(path, *, on_bad_lines="error"):
         Recording(*_samples(*files[name]), text, speaker)
         for name, (text, speaker) in texts.items()
     ]
+
+
+def read_wav(path):
+    """Reads a WAV file.
+
+    The file must be PCM of 8, 16, 24 or 32 bits, mono or stereo, which is mixed
+    to mono. Nothing is resampled.
+
+    Args:
+        path: str or `os.PathLike`. A WAV file.
+
+    Returns:
+        Samples, int16 (T,), and int: the sample rate, in Hz.
+
+    Raises:
+        DataFileError: the file cannot be read or has another format.
+
+    Examples:
+        >>> import pathlib, tempfile, wave
+        >>> path = pathlib.Path(tempfile.mkdtemp(), "7.wav")
+        >>> with wave.open(str(path), "wb") as file:
+        ...     file.setparams((1, 2, 8000, 0, "NONE", ""))
+        ...     file.writeframes(np.array([0, 100, -100], "<i2").tobytes())
+        >>> samples, sample_rate = keras_attn.datasets.read_wav(path)
+        >>> samples.tolist(), sample_rate
+        ([0, 100, -100], 8000)
+    """
+    path = checks.path("path", path)
+    return _samples(path, read_bytes(path))
 
 
 def _wav_files(path):
