@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_attn import checks
 from keras_attn.models.image_encoder import ImageEncoder
-from keras_attn.models.input_checks import check_ids, ids_spec
+from keras_attn.models.input_checks import check_source_and_target, ids_spec
 from keras_attn.models.recurrent_seq2seq import RecurrentSeq2Seq
 from keras_attn.ops import positions_from_mask
 
@@ -201,20 +201,9 @@ class ImageCaptioner(RecurrentSeq2Seq):
 
     def check_inputs(self, inputs):
         """Returns [images, target ids], or raises ValueError."""
-        if not isinstance(inputs, (list, tuple)) or len(inputs) != 2:
-            raise ValueError(
-                "`inputs` must be a pair (images, target_ids). "
-                f"Received: {type(inputs).__name__}"
-            )
-        images = self._check_images("images", inputs[0])
-        target = check_ids("target_ids", inputs[1], self.vocabulary_size)
-        if not checks.fits((images.shape[0],), (target.shape[0],)):
-            raise ValueError(
-                "`images` and `target_ids` must have the same number of rows. "
-                f"Received: {images.shape[0]} and {target.shape[0]}"
-            )
-        # A list, as in `check_pair`.
-        return [images, target]
+        return check_source_and_target(
+            inputs, "images", self._check_images, self.vocabulary_size
+        )
 
     def input_specs(self):
         """Returns the `keras.InputSpec` of each required input."""

@@ -110,19 +110,14 @@ def check_pair(inputs, sizes, max_sequence_length=None):
         ValueError: not a pair, ids that `check_ids` rejects, different numbers
             of rows, or a sequence that is too long.
     """
-    if not isinstance(inputs, (list, tuple)) or len(inputs) != 2:
-        raise ValueError(
-            "`inputs` must be a pair (source_ids, target_ids). "
-            f"Received: {type(inputs).__name__}"
-        )
     names = "source_ids", "target_ids"
-    source, target = map(check_ids, names, inputs, sizes)
-    if not checks.fits((source.shape[0],), (target.shape[0],)):
-        raise ValueError(
-            "`source_ids` and `target_ids` must have the same number of "
-            f"rows. Received: {source.shape[0]} and {target.shape[0]}"
-        )
-    for name, ids in zip(names, (source, target), strict=True):
+    pair = check_source_and_target(
+        inputs,
+        names[0],
+        lambda name, ids: check_ids(name, ids, sizes[0]),
+        sizes[1],
+    )
+    for name, ids in zip(names, pair, strict=True):
         length = ids.shape[1]
         if (
             max_sequence_length is not None
@@ -133,6 +128,38 @@ def check_pair(inputs, sizes, max_sequence_length=None):
                 f"max_sequence_length={max_sequence_length} rows. Received: "
                 f"{length} tokens"
             )
+    return pair
+
+
+def check_source_and_target(inputs, source_name, check_source, vocabulary_size):
+    """Checks a pair of sources, such as images, and target ids.
+
+    Args:
+        inputs: pair of sources and (B, T) ids.
+        source_name: str. Name of the sources, for error messages.
+        check_source: callable. `check_source(source_name, sources)` returns the
+            sources, an array or a tensor (B, ...), or raises ValueError.
+        vocabulary_size: int. V of the target.
+
+    Returns:
+        List of sources and target ids.
+
+    Raises:
+        ValueError: not a pair, sources or ids that are rejected, or different
+            numbers of rows.
+    """
+    if not isinstance(inputs, (list, tuple)) or len(inputs) != 2:
+        raise ValueError(
+            f"`inputs` must be a pair ({source_name}, target_ids). "
+            f"Received: {type(inputs).__name__}"
+        )
+    source = check_source(source_name, inputs[0])
+    target = check_ids("target_ids", inputs[1], vocabulary_size)
+    if not checks.fits((source.shape[0],), (target.shape[0],)):
+        raise ValueError(
+            f"`{source_name}` and `target_ids` must have the same number of "
+            f"rows. Received: {source.shape[0]} and {target.shape[0]}"
+        )
     # A list: with a tuple, Keras splits programs of `torch.compile`
     # (as of Keras 3.15.1, keras/src/tree/torchtree_impl.py:39).
     return [source, target]

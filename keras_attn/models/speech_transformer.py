@@ -7,11 +7,10 @@ from keras import ops
 from keras_attn import checks
 from keras_attn.backend import known_size
 from keras_attn.decoding import BeamSearch, Decoded
-from keras_attn.models.input_checks import check_ids, ids_spec
+from keras_attn.models.input_checks import check_source_and_target, ids_spec
+from keras_attn.models.speech_front_end import SpeechFrontEnd
 from keras_attn.models.transformer import Transformer
 from keras_attn.ops import positions_from_mask
-
-_CONTEXT = 15  # vectors that the third convolution reads
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -47,8 +46,10 @@ class SpeechTransformer(Transformer):
     change the results. A row of zeros counts as one frame.
     `keras_attn.layers.LogMelSpectrogram` makes such frames.
 
-    `generate` and `stream` take frames (B, F, M) and use the decoder alone;
-    `transcribe` also uses the CTC head.
+    All methods take frames (B, F, M) where those of `Transformer` take source
+    ids; the memory has S vectors. `generate` and `stream` use the decoder
+    alone; `transcribe` also uses the CTC head. Default sizes as in ESPnet
+    (Karita et al. 2019, https://arxiv.org/abs/1909.06317).
 
     Args:
         vocabulary_size: int. V, of the texts.
@@ -97,9 +98,6 @@ class SpeechTransformer(Transformer):
         (2, 1, 5)
     """
 
-    # The named sizes of `Transformer` are those of models for text.
-    base = big = None
-
     def __init__(
         self,
         vocabulary_size,
@@ -125,15 +123,9 @@ class SpeechTransformer(Transformer):
                 "`ctc_weight` must be at least 0. "
                 f"Received: ctc_weight={ctc_weight}"
             )
-        for name in "source_vocabulary_size", "target_vocabulary_size":
-            if name in kwargs:
-                raise ValueError(
-                    f"`{name}` must not be given: the texts have "
-                    "`vocabulary_size` tokens. "
-                    f"Received: {name}={checks.shown(kwargs[name])}"
-                )
         super().__init__(
             vocabulary_size,
+            None,
             num_layers=num_layers,
             num_heads=num_heads,
             hidden_dim=hidden_dim,
@@ -149,42 +141,30 @@ class SpeechTransformer(Transformer):
         self.num_mel_bins = num_mel_bins
         self.filters = filters
         self.ctc_weight = ctc_weight
-        self._make_front_end()
+        self._front_end = SpeechFrontEnd(
+            num_mel_bins,
+            filters,
+            hidden_dim,
+            self.epsilon,
+            dtype=self.dtype_policy,
+            name="front_end",
+        )
+        self._front_end.build()
         self._ctc_dense = keras.layers.Dense(
             vocabulary_size, dtype=self.dtype_policy, name="ctc_output"
         )
         self._ctc_dense.build((None, None, hidden_dim))
 
-    def _make_front_end(self):
-        """Creates the layers between frames and encoder."""
-        dtype = self.dtype_policy
-        options = {
-            "activation": "relu",
-            "data_format": "channels_last",
-            "dtype": dtype,
-        }
-        self._strided = [
-            keras.layers.Conv2D(
-                self.filters, 3, strides=2, name=f"strided_{i}", **options
-            )
-            for i in range(2)
-        ]
-        channels, bins = 1, self.num_mel_bins
-        for convolution in self._strided:
-            convolution.build((None, None, bins + 2, channels))
-            channels, bins = self.filters, -(-bins // 2)
-        self._projection = keras.layers.Dense(
-            self.hidden_dim, dtype=dtype, name="projection"
-        )
-        self._projection.build((None, None, bins * channels))
-        self._context_norm = keras.layers.LayerNormalization(
-            epsilon=self.epsilon, dtype=dtype, name="context_norm"
-        )
-        self._context = keras.layers.Conv1D(
-            self.hidden_dim, _CONTEXT, padding="same", name="context", **options
-        )
-        for layer in self._context_norm, self._context:
-            layer.build((None, None, self.hidden_dim))
+    @classmethod
+    def base(cls, vocabulary_size, **kwargs):
+        """Returns a model of the default sizes."""
+        return cls(vocabulary_size, **kwargs)
+
+    @classmethod
+    def big(cls, vocabulary_size, **kwargs):
+        """Returns a larger model, as of ESPnet for LibriSpeech."""
+        sizes = {"num_heads": 8, "hidden_dim": 512}
+        return cls(vocabulary_size, **(sizes | kwargs))
 
     def call(self, inputs, training=None):
         """Applies the model; the class docstring lists the arguments."""
@@ -193,19 +173,6 @@ class SpeechTransformer(Transformer):
         if training and self.ctc_weight:
             self.add_loss(self._ctc_loss(memory, positions, target_ids))
         return self.decode(target_ids, memory, positions, training=training)
-
-    def encode(self, frames, training=None):
-        """Encodes frames.
-
-        Args:
-            frames: float (B, F, M).
-            training: bool. Whether to apply dropout.
-
-        Returns:
-            Memory, float (B, S, D), S = ceil(F / 4), and positions, int32
-            (B, S), -1 at padding.
-        """
-        return super().encode(frames, training=training)
 
     def embed_source(self, frames):
         """Applies the convolutions, the first step of `encode`.
@@ -217,20 +184,8 @@ class SpeechTransformer(Transformer):
             Float (B, S, D), without absolute positions; and positions, int32
             (B, S), -1 at padding.
         """
-        frames = ops.convert_to_tensor(frames)
-        numbers = 1 + ops.arange(ops.shape(frames)[1], dtype="int32")
-        ends = ops.where(ops.any(frames != 0, axis=-1), numbers, 1)
-        mask = numbers <= ops.max(ends, axis=1, keepdims=True)
-        x = ops.cast(frames, self.compute_dtype)[..., None]
-        for convolution in self._strided:
-            # A convolution has a bias, so its padding is not 0.
-            x = _masked(x, mask[..., None, None])
-            x = convolution(ops.pad(x, [(0, 0), (1, 1), (1, 1), (0, 0)]))
-            mask = mask[:, ::2]
-        shape = *ops.shape(x)[:2], x.shape[2] * x.shape[3]
-        x = self._projection(ops.reshape(x, shape))
-        context = _masked(self._context_norm(x), mask[..., None])
-        return x + self._context(context), positions_from_mask(mask)
+        x, mask = self._front_end(ops.convert_to_tensor(frames))
+        return x, positions_from_mask(mask)
 
     def ctc_logits(self, memory, positions):
         """Computes the logits of tokens and blanks.
@@ -352,20 +307,6 @@ class SpeechTransformer(Transformer):
         inputs = self._check_frames("inputs", inputs)
         return super().start_decoding(inputs, max_new_tokens)
 
-    def align(self, inputs, tokens, lengths):
-        """Returns the cross-attention weights of generated tokens.
-
-        Args:
-            inputs: float (B, F, M) frames.
-            tokens: int32 (B, t, L), as generated.
-            lengths: int32 (B, t).
-
-        Returns:
-            Float32 (B, t, M, N, L, S): the cross-attention weights of the M
-            decoder blocks over S = ceil(F / 4) vectors, zeros past the end.
-        """
-        return super().align(inputs, tokens, lengths)
-
     def read_sources(self, inputs):
         """Checks the frames of `generate` and `stream`.
 
@@ -382,20 +323,10 @@ class SpeechTransformer(Transformer):
 
     def check_inputs(self, inputs):
         """Returns [frames, target ids], or raises ValueError."""
-        if not isinstance(inputs, (list, tuple)) or len(inputs) != 2:
-            raise ValueError(
-                "`inputs` must be a pair (frames, target_ids). "
-                f"Received: {type(inputs).__name__}"
-            )
-        frames = self._check_frames("frames", inputs[0])
-        target = check_ids("target_ids", inputs[1], self.vocabulary_size)
-        if not checks.fits((frames.shape[0],), (target.shape[0],)):
-            raise ValueError(
-                "`frames` and `target_ids` must have the same number of rows. "
-                f"Received: {frames.shape[0]} and {target.shape[0]}"
-            )
+        frames, target = check_source_and_target(
+            inputs, "frames", self._check_frames, self.vocabulary_size
+        )
         self._check_length("target_ids", known_size(target.shape[1]) or 0)
-        # A list, as in `check_pair`.
         return [frames, target]
 
     def input_specs(self):
@@ -453,7 +384,3 @@ class SpeechTransformer(Transformer):
                 f"Received: shape {shape}"
             )
         return frames
-
-
-def _masked(x, mask):
-    return ops.where(mask, x, ops.zeros_like(x))
