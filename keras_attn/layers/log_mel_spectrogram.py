@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_attn import checks
-from keras_attn.backend import TorchNames
+from keras_attn.backend import TorchNames, concrete
 from keras_attn.layers.checked_call import CheckedCall
 
 
@@ -12,14 +12,14 @@ from keras_attn.layers.checked_call import CheckedCall
 class LogMelSpectrogram(CheckedCall, TorchNames, keras.layers.Layer):
     """Computes normalized log-mel frames of recordings.
 
-        level[t, m] = log max(mel[t, m], 1e-6 max(mel))
+        level[t, m] = log max(mel[t, m] / max(mel), 1e-6)
         frame[t, m] = (level[t, m] - mean(level)) / deviation(level)
 
     mel are the powers in mel bands of `keras.layers.MelSpectrogram`. The floor
     lies 60 dB below the loudest value. Maximum, mean and standard deviation
     are those of one recording, so the frames do not depend on its volume, nor
     on the other recordings of a batch; the decibels of `MelSpectrogram` do.
-    Around each recording there is silence.
+    Around each recording there is silence. The frames of silence are zeros.
 
     There are no weights. `keras_attn.models.SpeechTransformer` reads such
     frames.
@@ -42,7 +42,8 @@ class LogMelSpectrogram(CheckedCall, TorchNames, keras.layers.Layer):
         first 1 + lengths // sequence_stride of a recording are zeros.
 
     Raises:
-        ValueError: arguments out of range; samples of another rank.
+        ValueError: arguments out of range; samples of another rank; lengths of
+            another shape, not integers, or out of range.
 
     Examples:
         >>> layer = keras_attn.layers.LogMelSpectrogram(
@@ -70,7 +71,11 @@ class LogMelSpectrogram(CheckedCall, TorchNames, keras.layers.Layer):
         checks.positive_int("sequence_stride", sequence_stride)
         checks.positive_int("fft_length", fft_length)
         checks.positive_int("num_mel_bins", num_mel_bins)
-        checks.between("min_freq", min_freq, 0, sampling_rate / 2)
+        if not 0 <= checks.real("min_freq", min_freq) < sampling_rate // 2:
+            raise ValueError(
+                "`min_freq` must be at least 0 and lower than half of "
+                f"sampling_rate={sampling_rate}. Received: min_freq={min_freq}"
+            )
         # Half precision would round the samples.
         super().__init__(autocast=False, **kwargs)
         self.sampling_rate = sampling_rate
@@ -90,15 +95,16 @@ class LogMelSpectrogram(CheckedCall, TorchNames, keras.layers.Layer):
 
     def call(self, samples, lengths=None):
         """Computes frames; the class docstring lists the arguments."""
-        checks.rank("samples", samples, 2)
+        checks.no_complex("samples", checks.rank("samples", samples, 2))
         stride = self.sequence_stride
         samples = ops.cast(samples, "float32")
         length = ops.shape(samples)[1]
-        counts = ops.full_like(samples[:, 0], length, dtype="int32")
+        counts = ops.sum(ops.ones_like(samples, dtype="int32"), axis=1)
         if lengths is not None:
+            _check_lengths(lengths, tuple(samples.shape))
             counts = ops.cast(lengths, "int32")
-        places = ops.arange(length, dtype="int32")
-        samples = ops.where(places < counts[:, None], samples, 0.0)
+        indices = ops.arange(length, dtype="int32")
+        samples = ops.where(indices < counts[:, None], samples, 0.0)
         # Otherwise `MelSpectrogram` reflects the sound at its ends.
         margin = -(-self.fft_length // (2 * stride))
         width = margin * stride
@@ -108,8 +114,8 @@ class LogMelSpectrogram(CheckedCall, TorchNames, keras.layers.Layer):
         mask = ops.arange(number, dtype="int32") <= counts[:, None] // stride
         mask = ops.cast(mask, "float32")[..., None]
         loudest = ops.max(mel * mask, axis=(1, 2), keepdims=True)
-        # Silence has no loudest value.
-        level = ops.log(ops.maximum(mel, 1e-6 * loudest + 1e-30))
+        # The level of silence, which has no loudest value, is exactly 0.
+        level = ops.log(ops.maximum(1e6 * (mel / (loudest + 1e-30)), 1.0))
         size = self.num_mel_bins * ops.sum(mask, axis=(1, 2), keepdims=True)
         mean = ops.sum(level * mask, axis=(1, 2), keepdims=True) / size
         square = ops.square((level - mean) * mask)
@@ -135,3 +141,18 @@ class LogMelSpectrogram(CheckedCall, TorchNames, keras.layers.Layer):
         ):
             config[name] = getattr(self, name)
         return config
+
+
+def _check_lengths(lengths, samples_shape):
+    rows, length = samples_shape
+    checks.rank("lengths", checks.integers("lengths", lengths), 1)
+    checks.batch("lengths", lengths.shape, rows)
+    values = concrete(lengths)
+    if values is None or not values.size:
+        return
+    least, most = int(values.min()), int(values.max())
+    if least < 0 or most > length:
+        raise ValueError(
+            f"`lengths` must lie in [0, {length}]. Received: lengths from "
+            f"{least} to {most}"
+        )

@@ -141,7 +141,9 @@ def test_sample_formats(write, frames, width, expected):
     folder = write("7_ann_0.wav", content).parent
     write("8_ann_0.wav", files.extensible_wav(content))
     for text, recording in zip("78", read_wavs(folder), strict=True):
-        assert recording.samples.tolist() == expected
+        samples, rate = datasets.read_wav(folder / f"{text}_ann_0.wav")
+        assert samples.tolist() == recording.samples.tolist() == expected
+        assert (samples.dtype, rate) == ("int16", 16000)
         assert recording.samples.dtype == "int16"
         assert recording[1:] == (16000, text, "ann")
 
@@ -213,8 +215,16 @@ def test_invalid_transcripts(write):
 )
 def test_invalid_wav_files_raise(write, content, message):
     path = write("1_ann_0.wav", content)
-    with pytest.raises(DataFileError, match=f"^{path}: {message}"):
-        read_wavs(path.parent)
+    for read, place in (read_wavs, path.parent), (datasets.read_wav, path):
+        with pytest.raises(DataFileError, match=f"^{path}: {message}"):
+            read(place)
+
+
+def test_missing_wav_files_raise(tmp_path):
+    with pytest.raises(DataFileError, match=r"none\.wav"):
+        datasets.read_wav(tmp_path / "none.wav")
+    with pytest.raises(ValueError, match="`path` must be"):
+        datasets.read_wav(3)
 
 
 def test_invalid_folders_of_recordings_raise(tmp_path):
