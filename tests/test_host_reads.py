@@ -19,6 +19,7 @@ from tests.helpers.weight_gradients import layer_gradients
 X = np.random.default_rng(0).normal(size=(2, 4, 8)).astype("float32")
 IDS = np.array([[5, 6, 7, 2], [8, 2, 0, 0]], "int32")
 MASK = IDS != 0
+FRAMES = np.random.default_rng(0).normal(size=(2, 9, 5)).astype("float32")
 IMAGES = np.arange(180, dtype="float32").reshape(2, 5, 6, 3)
 POSITIONS = np.array([[0, 1, 2, 3], [0, 1, -1, -1]], "int32")
 SEGMENTS = np.array([[0, 0, 1, 1], [0, 0, 0, 0]], "int32")
@@ -74,6 +75,11 @@ CASES = {
         lambda: layers.GlimpseSensor(2),
         (X[..., None], X[:, 0, :2]),
         {},
+    ),
+    "LogMelSpectrogram": (
+        lambda: layers.LogMelSpectrogram(800, 8, 16, 5),
+        (X.reshape(2, 32),),
+        {"lengths": np.array([32, 20], "int32")},
     ),
     "MultiHeadAttention": (
         lambda: attention(causal=True),
@@ -197,6 +203,13 @@ CASES = {
     "SpanExtractor": (
         lambda: models.SpanExtractor(models.Encoder(11, **SIZES)),
         (IDS,),
+        {},
+    ),
+    "SpeechTransformer": (
+        lambda: models.SpeechTransformer(
+            11, 5, 2, num_decoder_layers=1, **SIZES
+        ),
+        ((FRAMES, IDS),),
         {},
     ),
     "TokenClassifier": (

@@ -118,7 +118,9 @@ def test_resumed_training_equals_an_uninterrupted_one(trained, tmp_path):
     assert_equal_results(tmp_path, out, *program.equal)
 
 
-@pytest.mark.parametrize("trained", ["caption", "tag"], indirect=True)
+@pytest.mark.parametrize(
+    "trained", ["caption", "tag", "transcribe"], indirect=True
+)
 def test_a_new_process_loads_the_model(trained, tmp_path):
     name, out, _ = trained
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])

@@ -2,6 +2,7 @@
 
 import wave
 
+import numpy as np
 import pytest
 
 from keras_attn.datasets import encode_morse
@@ -23,13 +24,16 @@ def write_wav(path, samples, rate=8000):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """WAV files; the second line of the transcripts is bad."""
+    """WAV files, some of which are too short; the second line is bad."""
     path = tmp_path_factory.mktemp("data")
     lines = ["missing\tABC"]
     for number, text in enumerate(TEXTS):
         options = {"wpm": 25, "snr": 10.0, "seed": number}
         write_wav(path / f"{number}.wav", encode_morse(text, **options).samples)
         lines.insert(number and number + 1, f"{number}\t{text}\tann")
+    for count in range(50, 53):
+        write_wav(path / f"short{count}.wav", np.arange(count))
+        lines.append(f"short{count}\tSOS")
     (path / "transcripts.tsv").write_text("\n".join(lines), "utf-8")
     return path
 
@@ -68,6 +72,10 @@ def test_prediction_from_a_folder_and_from_typed_names(trained, tmp_path):
     write_wav(tmp_path / "c.wav", encode_morse("SET").samples, rate=16000)
     again = run("transcribe", *predict, "--input", tmp_path, status=1)
     assert "c.wav must have 8,000 Hz" in again.stderr
+
+
+def test_recordings_too_short_for_their_texts_keep_the_loss_finite(trained):
+    assert np.isfinite(results(trained[1])["validation_loss"])
 
 
 def test_bad_lines_are_reported_and_counted(trained, folder, tmp_path):

@@ -14,6 +14,7 @@ from keras_attn.models import (
     RecurrentSeq2Seq,
     SequenceClassifier,
     SpanExtractor,
+    SpeechTransformer,
     TokenClassifier,
     TransformerXL,
     XLNet,
@@ -30,6 +31,7 @@ SIZES = {
     "dropout": 0.0,
 }
 IDS = np.array([[3, 4, 5, 6], [7, 8, 0, 0]], "int32")
+FRAMES = np.random.default_rng(0).normal(size=(2, 9, 5)).astype("float32")
 IMAGES = np.arange(180, dtype="float32").reshape(2, 5, 6, 3)
 CHOICES = np.stack([IDS, IDS[::-1]], axis=1)  # (B, C, T)
 
@@ -78,6 +80,12 @@ MODELS = {
             13, (5, 6, 3), hidden_dim=8, filters=2, dropout=0.0
         ),
         (IMAGES, TARGET),
+    ),
+    "speech_transformer": (
+        lambda: SpeechTransformer(
+            13, 5, 2, **SIZES, num_decoder_layers=1, end_id=3
+        ),
+        (FRAMES, TARGET),
     ),
 }
 

@@ -568,20 +568,41 @@ def _read_nlvr(folder):
     )
 
 
+WAV = wav_bytes([[0], [100], [-100]])
+DAMAGED_WAVS = {
+    "empty_wav": b"",
+    "binary_wav": BINARY,
+    "truncated_wav": WAV[:-1],
+    "header_only": WAV[:44],
+    "no_channels": WAV[:22] + b"\0\0" + WAV[24:],
+    "no_width": WAV[:34] + b"\0\0" + WAV[36:],
+    "no_rate": WAV[:24] + b"\0\0\0\0" + WAV[28:],
+    "compressed": WAV[:20] + b"\2\0" + WAV[22:],
+    "three_channels": wav_bytes([[0, 1, 2]]),
+}
+
+
+def _read_wav(folder):
+    place = folder / "read_wav"
+    files = {
+        label: _file(place, f"{label}.wav", content)
+        for label, content in DAMAGED_WAVS.items()
+    }
+    file = path(_file(place, "a.wav", WAV))
+    file = file.plus(missing=place / "none", folder=place, **files)
+    yield Call(
+        "datasets.read_wav",
+        datasets.read_wav,
+        kinds(path=file),
+        errors=(datasets.DataFileError,),
+    )
+
+
 def _read_wav_folder(folder):
     name = "7_ann_1.wav"
-    wav = wav_bytes([[0], [100], [-100]])
     damaged = {
-        "no_name": {name: None, "seven.wav": wav},
-        "empty_wav": {name: b""},
-        "binary_wav": {name: BINARY},
-        "truncated_wav": {name: wav[:-1]},
-        "header_only": {name: wav[:44]},
-        "no_channels": {name: wav[:22] + b"\0\0" + wav[24:]},
-        "no_width": {name: wav[:34] + b"\0\0" + wav[36:]},
-        "no_rate": {name: wav[:24] + b"\0\0\0\0" + wav[28:]},
-        "compressed": {name: wav[:20] + b"\2\0" + wav[22:]},
-        "three_channels": {name: wav_bytes([[0, 1, 2]])},
+        **{label: {name: wav} for label, wav in DAMAGED_WAVS.items()},
+        "no_name": {name: None, "seven.wav": WAV},
         "corrupt_archive": {"a.tar.gz": BINARY},
         "empty_transcripts": {"transcripts.tsv": ""},
         "binary_transcripts": {"transcripts.tsv": BINARY},
@@ -591,7 +612,7 @@ def _read_wav_folder(folder):
         "two_transcripts": {"transcripts.tsv": "", "transcripts.txt": ""},
     }
     place = folder / "read_wav_folder"
-    files = _folders(place, {name: wav}, damaged)
+    files = _folders(place, {name: WAV}, damaged)
     yield Call(
         "datasets.read_wav_folder",
         datasets.read_wav_folder,
@@ -879,6 +900,7 @@ CALLS = {
         },
         on_bad_lines=_bad_lines(),
     ),
+    "read_wav": _read_wav,
     "read_wav_folder": _read_wav_folder,
     "reference_streams": _reference_streams,
     "report_bad_lines": _report,

@@ -13,6 +13,7 @@ from tests.malformed.values import (
     ids,
     instance,
     mask,
+    number,
     of_keras,
     positions,
     positive,
@@ -404,6 +405,36 @@ def _glimpse(folder):
     )
 
 
+def _log_mel(folder):
+    made = layers.LogMelSpectrogram(800, 8, 16, 5)
+    samples = np.ones((2, 32), "float32")
+    lengths = ids(np.array([32, 20], "int32"), batch=True)
+    yield Call(
+        "layers.LogMelSpectrogram",
+        layers.LogMelSpectrogram,
+        kinds(
+            sampling_rate=size(800).named("min_freq"),
+            sequence_stride=size(8),
+            fft_length=size(16),
+            num_mel_bins=size(5),
+            min_freq=number(20.0, 0).plus(half=400, huge=1e300),
+        ),
+    )
+    yield Call(
+        "layers.LogMelSpectrogram.call",
+        made,
+        kinds(
+            samples=floats(samples, batch=False, width=False)
+            .named("lengths")
+            .accepts("samples may be integers", "integers", "bools"),
+            lengths=lengths.plus(
+                negative=np.array([-1, 20]), too_long=np.array([33, 20])
+            ).accepts("the default is None", "none"),
+        ),
+        positional=("samples", "lengths"),
+    )
+
+
 def _reinforce(folder):
     made = layers.Reinforce("mse")
     outputs = np.ones((2, 3), "float32")
@@ -521,6 +552,7 @@ CALLS = {
     "Dropout": _dropout,
     "FeedForward": _feed_forward,
     "GlimpseSensor": _glimpse,
+    "LogMelSpectrogram": _log_mel,
     "MultiHeadAttention": _attention,
     "PositionalEmbedding": _positional,
     "Reinforce": _reinforce,

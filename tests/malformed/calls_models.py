@@ -28,6 +28,7 @@ from tests.malformed.values import (
 
 IDS = np.array([[5, 6, 7, 2], [8, 2, 0, 0]], "int32")
 MASK = IDS != 0
+FRAMES = np.ones((2, 6, 5), "float32")
 IMAGES = np.full((2, 4, 8, 3), 7.0, "float32")
 SEGMENTS = np.array([[0, 0, 1, 1], [0, 1, 0, 0]], "int32")
 SIZES = {
@@ -69,6 +70,12 @@ def captioner(**options):
     """Returns a captioner of small images."""
     sizes = {"image_shape": IMAGES.shape[1:], "hidden_dim": 8, "filters": 2}
     return models.ImageCaptioner(V, **(sizes | options))
+
+
+def speech(**options):
+    """Returns a speech recognizer of one layer per stack."""
+    sizes = {"num_mel_bins": 5, "filters": 2, "num_decoder_layers": 1}
+    return models.SpeechTransformer(V, **(SIZES | sizes | options))
 
 
 def transformer_xl(**options):
@@ -637,6 +644,48 @@ def _captioner(folder):
     yield from _align("ImageCaptioner", made, images)
 
 
+def _speech(folder):
+    made = speech()
+    frames = floats(FRAMES, batch=False).plus(
+        no_rows=FRAMES[:0], no_frames=FRAMES[:, :0]
+    )
+    frames = frames.accepts("levels may be integers", "integers", "bools")
+    frames = frames.named("frames", "inputs")
+    yield Call(
+        "models.SpeechTransformer",
+        models.SpeechTransformer,
+        {
+            **_stack(),
+            **_special(),
+            **kinds(
+                vocabulary_size=size(V),
+                num_mel_bins=size(5),
+                filters=size(2),
+                ctc_weight=number(0.3, 0),
+                num_decoder_layers=_layers().optional(),
+                normalize_first=flag(True),
+            ),
+        },
+    )
+    for name in ("base", "big"):
+        yield Call(
+            f"models.SpeechTransformer.{name}",
+            lambda name=name, **given: getattr(models.SpeechTransformer, name)(
+                **(SIZES | given)
+            ),
+            kinds(vocabulary_size=size(V)),
+            valid=False,
+        )
+    yield from _pairs("SpeechTransformer", made, frames, "frames")
+    yield from _generative("SpeechTransformer", made, frames, batch=False)
+    yield from _align("SpeechTransformer", made, frames)
+    yield Call(
+        "models.SpeechTransformer.transcribe",
+        made.transcribe,
+        kinds(frames=frames, max_new_tokens=limited(2), num_beams=count(2)),
+    )
+
+
 def _recurrent_lm(name, make, **options):
     def calls(folder):
         made = make()
@@ -838,6 +887,7 @@ CALLS = {
         no_answer=choice("mean").optional(),
     ),
     "Spans": "a plain tuple that `best_spans` returns",
+    "SpeechTransformer": _speech,
     "TokenClassifier": _with_encoder(
         "TokenClassifier",
         lambda: models.TokenClassifier(encoder(), 2),

@@ -6,7 +6,7 @@ import pytest
 from keras import ops, tree
 
 from keras_attn import models
-from tests.test_host_reads import CASES, IMAGES, SIZES
+from tests.test_host_reads import CASES, FRAMES, IMAGES, SIZES
 
 # Keras passes a deprecated argument to JAX's exporter (as of Keras 3.15.1).
 pytestmark = pytest.mark.filterwarnings(
@@ -30,6 +30,7 @@ if BACKEND != "tensorflow":
             "Encoder",
             "GPT",
             "MultipleChoice",
+            "SpeechTransformer",
             "Transformer",
             "TransformerXL",
         )
@@ -78,6 +79,9 @@ def ids(name, rows, length):
     if name == "ImageCaptioner":
         images = random.uniform(0, 255, (rows, *IMAGES.shape[1:]))
         return [images.astype("float32"), of_shape(*tokens)]
+    if name == "SpeechTransformer":
+        frames = random.normal(size=(rows, 3 * length, FRAMES.shape[2]))
+        return [frames.astype("float32"), of_shape(*tokens)]
     if name == "MultipleChoice":
         return of_shape(rows, 3, length)
     if name == "Encoder, segments":
