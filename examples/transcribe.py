@@ -10,6 +10,7 @@ lines `name<tab>text` or `name<tab>text<tab>speaker`, or a folder of files named
 
 The encoder spells what it hears by CTC, the decoder writes it with attention.
 Their losses are added in training, and their scores in use (Hori et al. 2017).
+Recordings that are too short for their texts do not count in the CTC loss.
 """
 
 import argparse
@@ -21,15 +22,12 @@ import wave
 
 import numpy as np
 
-SIZES = ["hidden_dim", "num_layers", "num_decoder_layers", "filters"]
-PRESETS = {"tiny": (32, 1, 1, 4), "small": (128, 2, 1, 32)}
-PRESETS["base"] = (256, 6, 2, 32)
-RATES = {"tiny": 2e-3, "small": 1.5e-3, "base": 1e-3}  # of learning
+PRESETS = {"tiny": (32, 1), "small": (128, 2), "base": (256, 6)}  # D, layers
 PAD, START, END = range(3)  # ids
-BANDS, WARMUP = 40, 500  # of the frames; steps
+BANDS = 40  # of the frames
 FASTEST = 1.2  # change of the speed by augmentation
-SYNTHETIC = {"train": 5000, "validation": 320, "test": 320}  # recordings
-QUICK = {"train": 48, "validation": 8, "test": 8}
+# Synthetic recordings of each split; and recordings with --quick.
+SIZES = {"train": (5000, 48), "validation": (320, 8), "test": (320, 8)}
 
 
 def parse_arguments():
@@ -48,14 +46,12 @@ def parse_arguments():
         return add
 
     add = command("train", "train a model on recordings")
-    add("--data", metavar="FOLDER", help="WAV files with transcripts")
-    kinds = ["morse", "digits"]
-    add("--audio", choices=kinds, default="morse", help="without --data")
+    add("--data", metavar="FOLDER", help="WAV files; else synthetic audio")
+    add("--audio", choices=["morse", "digits"], default="morse")
     add("--test-speaker", metavar="NAME", help="held out; else a random part")
     add("--preset", choices=PRESETS, default="small", help="model size")
     add("--step", type=float, help="ms between frames; 10, or 16 for morse")
     add("--ctc-weight", type=float, default=0.3, help="of the loss of CTC")
-    add("--dropout", type=float, default=0.1, help="dropout rate")
     add("--batch-size", type=int, default=16, help="recordings of a batch")
     add("--minutes", type=float, default=60, help="time limit")
     add("--epochs", type=int, help="at most 30, or 1 with --quick")
@@ -64,22 +60,22 @@ def parse_arguments():
     add("--resume", action="store_true", help="continue an interrupted run")
     add("--strict", action="store_true", help="stop at the first bad line")
     add = command("predict", "write the texts of WAV files")
-    add("--input", metavar="PATH", help="file or folder; else typed names")
+    add("--input", type=pathlib.Path, help="file or folder; else typed names")
     add = command("evaluate", "compute error rates on recordings")
     add("--data", metavar="FOLDER", help="the test recordings of `train`")
     add("--strict", action="store_true", help="stop at the first bad line")
     return parser.parse_args()
 
 
-def read_recordings(folder, strict, rate=None):
+def read_recordings(arguments, rate=None):
     """Reads WAV files and their texts; reports and counts bad lines."""
     from keras_attn import datasets
 
-    with datasets.report_bad_lines(strict) as on_bad_lines:
-        recordings = datasets.read_wav_folder(folder, on_bad_lines=on_bad_lines)
+    with datasets.report_bad_lines(arguments.strict) as bad:
+        recordings = datasets.read_wav_folder(arguments.data, on_bad_lines=bad)
     rate = rate or recordings[0].sample_rate
     if any(recording.sample_rate != rate for recording in recordings):
-        raise ValueError(f"{folder} must have recordings of {rate:,} Hz only.")
+        raise ValueError(f"{arguments.data} must have {rate:,} Hz only.")
     return recordings
 
 
@@ -87,13 +83,13 @@ def load_splits(arguments):
     """Returns the recordings of each split, by name."""
     from keras_attn import datasets
 
-    sizes = QUICK if arguments.quick else SYNTHETIC
+    sizes = {name: n[arguments.quick] for name, n in SIZES.items()}
     options, speaker = {"seed": arguments.seed}, arguments.test_speaker
     make = datasets.make_morse_audio
     if arguments.audio == "digits":
         make, options["max_digits"] = datasets.make_digit_audio, 3
     if arguments.data:
-        records = read_recordings(arguments.data, arguments.strict)
+        records = read_recordings(arguments)
         # A sentence is in one split. Few texts, such as digits, are in all.
         texts = len({record.text for record in records}) >= 100
         parts = datasets.split_by_hash(
@@ -136,34 +132,43 @@ class Transcriber:
 
         from keras_attn import models  # noqa: F401, for `load_model`
 
-        if not (folder / "model.keras").is_file():
+        if not (folder / "results.json").is_file():
             raise ValueError(f"{folder} has no model; `train` writes one.")
-        model = keras.saving.load_model(folder / "model.keras", compile=False)
         results = json.loads((folder / "results.json").read_text("utf-8"))
+        model = keras.saving.load_model(folder / "model.keras", compile=False)
         return cls(results["settings"], model)
 
-    def make_frames(self, sounds, length):
+    def make_frames(self, sounds, length=None):
         """Returns log-mel frames of sounds, padded to a number of samples."""
-        import keras
+        from keras import ops, utils
 
-        options = "float32", "post", "post"
-        rows = keras.utils.pad_sequences(sounds, length, *options)
-        sizes = np.array([len(samples) for samples in sounds])
-        return keras.ops.convert_to_numpy(self.log_mel(rows, lengths=sizes))
+        sizes = np.array([*map(len, sounds)])
+        # Whole seconds by default, because each length is compiled.
+        length = length or self.rate * (1 + sizes.max() // self.rate)
+        rows = utils.pad_sequences(sounds, length, "float32", "post")
+        return np.array(ops.convert_to_numpy(self.log_mel(rows, lengths=sizes)))
 
-    def make_batch(self, recordings, length, random=None):
+    def make_batch(self, recordings, length=None, random=None):
         """Returns frames and target ids, and labels, for `fit`."""
         sounds = [recording.samples for recording in recordings]
-        if random and not self.settings["morse"]:  # It would hide dots.
+        # Augmentation would hide dots of Morse code.
+        augmented = random and not self.settings["morse"]
+        if augmented:
             sounds = [augment(samples, random) for samples in sounds]
             length = int(FASTEST * length)
+        frames = self.make_frames(sounds, length)
+        for row in frames if augmented else ():
+            # Hides some frames and bands (Park et al. 2019).
+            time, band = random.integers(len(row)), random.integers(BANDS)
+            row[time : time + random.integers(8)] = 0
+            row[:, band : band + random.integers(6)] = 0
         target, labels = np.zeros((2, len(sounds), self.longest), "int32")
         for row, recording in enumerate(recordings):
             ids = [self.characters.find(c) + 3 for c in recording.text]
             ids = [i for i in ids if i > END][: self.longest - 1]
             target[row, : len(ids) + 1] = [START, *ids]
             labels[row, : len(ids) + 1] = [*ids, END]
-        return (self.make_frames(sounds, length), target), labels
+        return (frames, target), labels
 
     def read_text(self, tokens):
         """Returns the text of token ids."""
@@ -171,28 +176,23 @@ class Transcriber:
 
     def transcribe(self, sounds, batch_size=32):
         """Returns the texts of recordings, arrays of samples."""
-        texts, unit = [], self.settings["unit"]
+        texts = []
         for start in range(0, len(sounds), batch_size):
-            batch = sounds[start : start + batch_size]
-            # Few lengths, because each is compiled.
-            length = -(-max(map(len, batch)) // unit) * unit
-            frames = self.make_frames(batch, length)
+            frames = self.make_frames(sounds[start : start + batch_size])
             found = self.model.transcribe(frames, self.longest)
             texts += map(self.read_text, found.tokens[:, 0])
         return texts
 
     def plot_alignment(self, samples):
-        """Draws where the decoder heard each character."""
+        """Draws where the last decoder layer heard each character."""
         from keras_attn.explain import plot_attention
 
         frames = self.make_frames([samples], len(samples))
         found = self.model.generate(frames, self.longest, return_weights=True)
-        # The mean of the heads of the last layer.
         weights = found.weights[0, 0, -1, :, : found.lengths.item()].mean(0)
         text = [*self.read_text(found.tokens[0, 0]), "end"][: len(weights)]
-        vectors = np.arange(weights.shape[1])
-        times = [f"{s:.2f} s" for s in 4 * self.step / self.rate * vectors]
-        return plot_attention(weights, text, times)
+        seconds = 4 * self.step / self.rate * np.arange(weights.shape[1])
+        return plot_attention(weights, text, [f"{s:.2f} s" for s in seconds])
 
 
 def augment(samples, random):
@@ -211,8 +211,7 @@ def print_scores(transcriber, recordings):
     texts = [recording.text for recording in recordings]
     found = transcriber.transcribe([r.samples for r in recordings])
     for i in range(0, len(texts), max(1, len(texts) // 5)):
-        note = "" if found[i] == texts[i] else f"   (reference: {texts[i]})"
-        print(f"  {found[i]}{note}")
+        print(f"  {found[i]}   (reference: {texts[i]})")
     scores = {}
     for unit in "character", "word":
         scores[f"{unit}_error_rate"] = rate = error_rate(found, texts, unit)
@@ -235,74 +234,62 @@ def train(arguments):
     splits = load_splits(arguments)
     morse = not arguments.data and arguments.audio == "morse"
     records, rate = splits["train"], splits["train"][0].sample_rate
+    sizes = [len(record.samples) for record in records]
     step = round((arguments.step or (16 if morse else 10)) * rate / 1000)
-    lengths = [len(record.samples) for record in records]
-    settings = {"rate": rate, "step": step, "morse": morse}
-    settings["unit"] = 1 + max(lengths) // 4  # samples
-    settings["longest"] = max(len(record.text) for record in records)
-    characters = sorted(set().union(*(record.text for record in records)))
-    settings["characters"] = "".join(characters)
-    settings["arguments"] = vars(arguments) | {"out": str(out)}
-    preset = "tiny" if arguments.quick else arguments.preset
-    size = dict(zip(SIZES, PRESETS[preset], strict=True))
-    width, heads = size["hidden_dim"], size["hidden_dim"] // 32
+    settings = {
+        "rate": rate,
+        "step": step,
+        "morse": morse,
+        "longest": max(len(record.text) for record in records),
+        "characters": "".join(sorted(set().union(*(r.text for r in records)))),
+        "arguments": vars(arguments) | {"out": str(out)},
+    }
+    width, depth = PRESETS["tiny" if arguments.quick else arguments.preset]
     model = models.SpeechTransformer(
-        3 + len(characters),
+        3 + len(settings["characters"]),
         BANDS,
-        num_heads=heads,
+        filters=min(width // 4, 32),
+        num_layers=depth,
+        num_heads=width // 32,
+        hidden_dim=width,
         intermediate_dim=4 * width,
-        dropout=arguments.dropout,
-        encoder_attention_position=layers.T5Position(heads, 32, 64),
+        num_decoder_layers=max(1, depth // 3),
+        encoder_attention_position=layers.T5Position(width // 32, 32, 64),
         ctc_weight=arguments.ctc_weight,
-        **size,
     )
-    transcriber = Transcriber(settings, model)
     print(f"{model.count_params():,} parameters")
-    scale = RATES[preset] * (width * WARMUP) ** 0.5
-    schedule = training.WarmupSchedule(width, WARMUP, scale)
+    transcriber = Transcriber(settings, model)
+    encode, size = transcriber.make_batch, arguments.batch_size
+    schedule = training.WarmupSchedule(width, warmup_steps=500, scale=0.38)
     adam = keras.optimizers.Adam(schedule, beta_2=0.98, clipnorm=1.0)
-    loss = training.SequenceCrossentropy(label_smoothing=0.1)
-    model.compile(adam, loss, metrics=[training.TokenAccuracy()])
-    make_batch, number = transcriber.make_batch, arguments.batch_size
-    batches = training.BucketedDataset(
-        records, lengths, make_batch, number, seed=seed
-    )
-    validation = splits["validation"][:320]
+    model.compile(adam, training.SequenceCrossentropy(label_smoothing=0.1))
+    batches = training.BucketedDataset(records, sizes, encode, size, seed=seed)
     progress, often = training.TrainingProgress(arguments.minutes), len(batches)
     average = training.CheckpointAverage(5, save_freq=often, validate=True)
     backup = training.TrainingBackup(
         out / "backup",
         [progress, average, keras.callbacks.EarlyStopping(patience=8)],
-        save_freq=min(200, len(batches)),
+        save_freq=min(200, often),
         data=batches,
-        settings=size | {"step": step, "recordings": len(records)},
+        settings={"layers": depth, "step": step, "recordings": len(records)},
     )
+    epochs = arguments.epochs or (1 if arguments.quick else 30)
+    # `BucketedDataset` shuffles, and `progress` prints.
+    options = {"shuffle": False, "verbose": 0, "callbacks": [backup]}
+    options["validation_data"] = encode(splits["validation"][:320])
     with backup.interruptible():
-        model.fit(
-            batches,
-            epochs=arguments.epochs or (1 if arguments.quick else 30),
-            shuffle=False,  # `BucketedDataset` shuffles.
-            validation_data=make_batch(validation, max(lengths)),
-            validation_batch_size=number,
-            callbacks=[backup],
-            verbose=0,
-        )
+        model.fit(batches, epochs=epochs, validation_batch_size=size, **options)
 
     model.save(out / "model.keras")
-    curves = progress.losses, progress.validation
-    figure = explain.plot_training(*curves, ylabel="loss (nats per character)")
-    figure.savefig(out / "training.png", dpi=150)
+    losses = progress.losses, progress.validation
+    explain.plot_training(*losses).savefig(out / "training.png", dpi=150)
     test, example = splits["test"], out / "example.wav"
     with wave.open(str(example), "wb") as file:
         file.setparams((1, 2, rate, 0, "NONE", ""))
         file.writeframes(test[0].samples.astype("<i2").tobytes())
-    figure = transcriber.plot_alignment(test[0].samples)
-    figure.savefig(out / "alignment.png", dpi=150)
-    results = {"settings": settings, "parameters": model.count_params()}
-    results |= print_scores(transcriber, test)
-    results["validation_loss"] = average.best_loss
-    results["minutes"] = progress.seconds / 60
-    results["batches"] = len(progress.losses)
+    transcriber.plot_alignment(test[0].samples).savefig(out / "alignment.png")
+    results = progress.summary() | print_scores(transcriber, test)
+    results |= {"parameters": model.count_params(), "settings": settings}
     (out / "results.json").write_text(json.dumps(results, indent=1), "utf-8")
     backup.remove()
     print(f"\nThe model, training.png and alignment.png are in {out}. Next:")
@@ -313,23 +300,20 @@ def predict(arguments):
     """Writes the texts of WAV files, or of typed file names."""
     from keras_attn.datasets import read_wav
 
-    transcriber = Transcriber.load(arguments.out)
+    transcriber, path = Transcriber.load(arguments.out), arguments.input
     files = map(str.strip, sys.stdin)
-    if arguments.input:
-        path = pathlib.Path(arguments.input)
+    if path:
         files = sorted(path.glob("*.wav")) if path.is_dir() else [path]
     elif sys.stdin.isatty():
         print("Type the name of a WAV file and press Enter; Ctrl-D ends.")
     for file in files:
         try:
-            samples, rate = read_wav(file)
+            sound, rate = read_wav(file)
             if rate != transcriber.rate:
                 raise ValueError(f"{file} must have {transcriber.rate:,} Hz.")
-            print(
-                file, *transcriber.transcribe([samples]), sep="\t", flush=True
-            )
+            print(file, *transcriber.transcribe([sound]), sep="\t", flush=True)
         except (OSError, ValueError) as error:
-            if arguments.input:
+            if path:
                 raise
             print(error, file=sys.stderr)
 
@@ -338,8 +322,7 @@ def evaluate(arguments):
     """Computes error rates on recordings."""
     transcriber = Transcriber.load(arguments.out)
     if arguments.data:
-        folder, strict = arguments.data, arguments.strict
-        recordings = read_recordings(folder, strict, transcriber.rate)
+        recordings = read_recordings(arguments, transcriber.rate)
     else:
         saved = argparse.Namespace(**transcriber.settings["arguments"])
         recordings = load_splits(saved)["test"]
