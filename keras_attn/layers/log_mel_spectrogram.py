@@ -93,6 +93,9 @@ class LogMelSpectrogram(CheckedCall, TorchNames, keras.layers.Layer):
             dtype="float32",
         )
 
+    def build(self, samples_shape, lengths_shape=None):
+        """There are no weights."""
+
     def call(self, samples, lengths=None):
         """Computes frames; the class docstring lists the arguments."""
         checks.no_complex("samples", checks.rank("samples", samples, 2))
