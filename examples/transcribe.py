@@ -23,7 +23,6 @@ import wave
 import numpy as np
 
 PRESETS = {"tiny": (32, 1), "small": (128, 2), "base": (256, 6)}  # D, layers
-PAD, START, END = range(3)  # ids
 BANDS = 40  # of the frames
 FASTEST = 1.2  # change of the speed by augmentation
 # Synthetic recordings of each split; and recordings with --quick.
@@ -115,10 +114,11 @@ class Transcriber:
 
     def __init__(self, settings, model=None):
         from keras_attn.layers import LogMelSpectrogram
+        from keras_attn.text import CharacterTokenizer
 
         self.settings, self.model = settings, model
         self.rate, self.step = settings["rate"], settings["step"]
-        self.characters = settings["characters"]
+        self.tokenizer = CharacterTokenizer(settings["characters"])
         self.longest = settings["longest"] + 1  # tokens
         window = 256 * max(1, self.rate // 8000)
         self.log_mel = LogMelSpectrogram(
@@ -162,17 +162,14 @@ class Transcriber:
             time, band = random.integers(len(row)), random.integers(BANDS)
             row[time : time + random.integers(8)] = 0
             row[:, band : band + random.integers(6)] = 0
+        texts = self.tokenizer.encode([r.text for r in recordings])
         target, labels = np.zeros((2, len(sounds), self.longest), "int32")
-        for row, recording in enumerate(recordings):
-            ids = [self.characters.find(c) + 3 for c in recording.text]
-            ids = [i for i in ids if i > END][: self.longest - 1]
-            target[row, : len(ids) + 1] = [START, *ids]
-            labels[row, : len(ids) + 1] = [*ids, END]
+        target[:, 0] = self.tokenizer.start_id
+        for row, ids in enumerate(texts):
+            ids = ids[: self.longest - 1]
+            target[row, 1 : len(ids) + 1] = ids
+            labels[row, : len(ids) + 1] = [*ids, self.tokenizer.end_id]
         return (frames, target), labels
-
-    def read_text(self, tokens):
-        """Returns the text of token ids."""
-        return "".join(self.characters[i - 3] for i in tokens if i > END)
 
     def transcribe(self, sounds, batch_size=32):
         """Returns the texts of recordings, arrays of samples."""
@@ -180,7 +177,7 @@ class Transcriber:
         for start in range(0, len(sounds), batch_size):
             frames = self.make_frames(sounds[start : start + batch_size])
             found = self.model.transcribe(frames, self.longest)
-            texts += map(self.read_text, found.tokens[:, 0])
+            texts += map(self.tokenizer.decode, found.tokens[:, 0])
         return texts
 
     def plot_alignment(self, samples):
@@ -190,7 +187,8 @@ class Transcriber:
         frames = self.make_frames([samples], len(samples))
         found = self.model.generate(frames, self.longest, return_weights=True)
         weights = found.weights[0, 0, -1, :, : found.lengths.item()].mean(0)
-        text = [*self.read_text(found.tokens[0, 0]), "end"][: len(weights)]
+        text = self.tokenizer.decode(found.tokens[0, 0])
+        text = [*text, "end"][: len(weights)]
         seconds = 4 * self.step / self.rate * np.arange(weights.shape[1])
         return plot_attention(weights, text, [f"{s:.2f} s" for s in seconds])
 
@@ -244,9 +242,10 @@ def train(arguments):
         "characters": "".join(sorted(set().union(*(r.text for r in records)))),
         "arguments": vars(arguments) | {"out": str(out)},
     }
+    transcriber = Transcriber(settings)
     width, depth = PRESETS["tiny" if arguments.quick else arguments.preset]
-    model = models.SpeechTransformer(
-        3 + len(settings["characters"]),
+    transcriber.model = model = models.SpeechTransformer(
+        transcriber.tokenizer.vocabulary_size,
         BANDS,
         filters=min(width // 4, 32),
         num_layers=depth,
@@ -258,7 +257,6 @@ def train(arguments):
         ctc_weight=arguments.ctc_weight,
     )
     print(f"{model.count_params():,} parameters")
-    transcriber = Transcriber(settings, model)
     encode, size = transcriber.make_batch, arguments.batch_size
     schedule = training.WarmupSchedule(width, warmup_steps=500, scale=0.38)
     adam = keras.optimizers.Adam(schedule, beta_2=0.98, clipnorm=1.0)
@@ -271,7 +269,7 @@ def train(arguments):
         [progress, average, keras.callbacks.EarlyStopping(patience=8)],
         save_freq=min(200, often),
         data=batches,
-        settings={"layers": depth, "step": step, "recordings": len(records)},
+        settings={"seed": seed, "step": step, "recordings": len(records)},
     )
     epochs = arguments.epochs or (1 if arguments.quick else 30)
     # `BucketedDataset` shuffles, and `progress` prints.
