@@ -10,12 +10,12 @@ if keras.backend.backend() == "torch":
 
 
 def reduce_max(x, axis, keepdims=False):
-    """Computes the maximum along an axis, as `keras.ops.max` does.
+    """Computes the maximum along axes, as `keras.ops.max` does.
 
     Args:
-        x: tensor with at least one element along the axis.
-        axis: int.
-        keepdims: bool. Keep the axis, with length 1. Default False.
+        x: tensor with at least one element along the axes.
+        axis: int, or tuple of int.
+        keepdims: bool. Keep the axes, with length 1. Default False.
 
     Returns:
         Tensor in the dtype of `x`.

@@ -1,10 +1,12 @@
 """Normalized log-mel frames of recordings."""
 
+import math
+
 import keras
 from keras import ops
 
 from keras_attn import checks
-from keras_attn.backend import TorchNames, concrete
+from keras_attn.backend import TorchNames, concrete, pad, reduce_max
 from keras_attn.layers.checked_call import CheckedCall
 
 
@@ -15,11 +17,12 @@ class LogMelSpectrogram(CheckedCall, TorchNames, keras.layers.Layer):
         level[t, m] = log max(mel[t, m] / max(mel), 1e-6)
         frame[t, m] = (level[t, m] - mean(level)) / deviation(level)
 
-    mel are the powers in mel bands of `keras.layers.MelSpectrogram`. The floor
-    lies 60 dB below the loudest value. Maximum, mean and standard deviation
-    are those of one recording, so the frames do not depend on its volume, nor
-    on the other recordings of a batch; the decibels of `MelSpectrogram` do.
-    Around each recording there is silence. The frames of silence are zeros.
+    mel are the powers in mel bands, as in `keras.layers.MelSpectrogram`. The
+    floor lies 60 dB below the loudest value. Maximum, mean and standard
+    deviation are those of one recording, so the frames do not depend on its
+    volume, nor on the other recordings of a batch; the decibels of
+    `MelSpectrogram` do. Around each recording there is silence. The frames of
+    silence are zeros.
 
     There are no weights. `keras_attn.models.SpeechTransformer` reads such
     frames.
@@ -83,15 +86,6 @@ class LogMelSpectrogram(CheckedCall, TorchNames, keras.layers.Layer):
         self.fft_length = fft_length
         self.num_mel_bins = num_mel_bins
         self.min_freq = min_freq
-        self._mel = keras.layers.MelSpectrogram(
-            fft_length,
-            sequence_stride,
-            sampling_rate=sampling_rate,
-            num_mel_bins=num_mel_bins,
-            min_freq=min_freq,
-            power_to_db=False,
-            dtype="float32",
-        )
 
     def build(self, samples_shape, lengths_shape=None):
         """There are no weights."""
@@ -108,15 +102,11 @@ class LogMelSpectrogram(CheckedCall, TorchNames, keras.layers.Layer):
             counts = ops.cast(lengths, "int32")
         indices = ops.arange(length, dtype="int32")
         samples = ops.where(indices < counts[:, None], samples, 0.0)
-        # Otherwise `MelSpectrogram` reflects the sound at its ends.
-        margin = -(-self.fft_length // (2 * stride))
-        width = margin * stride
-        mel = self._mel(ops.pad(samples, [(0, 0), (width, width)]))
-        number = 1 + length // stride
-        mel = ops.transpose(mel, (0, 2, 1))[:, margin : margin + number]
-        mask = ops.arange(number, dtype="int32") <= counts[:, None] // stride
+        mel = self._mel_powers(samples)
+        numbers = ops.arange(1 + length // stride, dtype="int32")
+        mask = numbers <= counts[:, None] // stride
         mask = ops.cast(mask, "float32")[..., None]
-        loudest = ops.max(mel * mask, axis=(1, 2), keepdims=True)
+        loudest = reduce_max(mel * mask, axis=(1, 2), keepdims=True)
         # The level of silence, which has no loudest value, is exactly 0.
         level = ops.log(ops.maximum(1e6 * (mel / (loudest + 1e-30)), 1.0))
         size = self.num_mel_bins * ops.sum(mask, axis=(1, 2), keepdims=True)
@@ -125,6 +115,28 @@ class LogMelSpectrogram(CheckedCall, TorchNames, keras.layers.Layer):
         variance = ops.sum(square, axis=(1, 2), keepdims=True) / size
         frames = (level - mean) / (ops.sqrt(variance) + 1e-6) * mask
         return ops.cast(frames, self.compute_dtype)
+
+    def _mel_powers(self, samples):
+        """Returns the powers in mel bands, float32 (B, F, M)."""
+        size = self.fft_length
+        # Each frame is centered at a multiple of the stride.
+        samples = pad(samples, [(0, 0), (size // 2, size - size // 2)])
+        real, imaginary = ops.stft(
+            samples, size, self.sequence_stride, size, center=False
+        )
+        power = ops.square(real) + ops.square(imaginary)
+        return ops.matmul(power, self._bands())
+
+    def _bands(self):
+        """Returns the weights of frequencies in bands, float32 (n, M)."""
+        # Triangles of one width on the mel scale, in units of 1127 mel.
+        lowest, highest = self.min_freq, self.sampling_rate / 2
+        low, high = (math.log(1 + f / 700) for f in (lowest, highest))
+        width = (high - low) / (self.num_mel_bins + 1)
+        numbers = ops.arange(1, self.num_mel_bins + 1, dtype="float32")
+        hertz = ops.arange(1 + self.fft_length // 2, dtype="float32")
+        mel = ops.log(1 + hertz * (self.sampling_rate / self.fft_length / 700))
+        return ops.relu(1 - ops.abs((mel[:, None] - low) / width - numbers))
 
     def compute_output_shape(self, samples_shape, lengths_shape=None):
         """Returns the shape of the frames."""

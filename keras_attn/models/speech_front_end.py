@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from keras_attn.backend import pad, reduce_max
+
 _CONTEXT = 15  # vectors that the third convolution reads
 
 
@@ -64,12 +66,12 @@ class SpeechFrontEnd(keras.layers.Layer):
         """Computes vectors; the class docstring lists the arguments."""
         numbers = 1 + ops.arange(ops.shape(frames)[1], dtype="int32")
         ends = ops.where(ops.any(frames != 0, axis=-1), numbers, 1)
-        mask = numbers <= ops.max(ends, axis=1, keepdims=True)
+        mask = numbers <= reduce_max(ends, axis=1, keepdims=True)
         x = ops.cast(frames, self.compute_dtype)[..., None]
         for convolution in self._strided:
             # A convolution has a bias, so its padding is not 0.
             x = _masked(x, mask[..., None, None])
-            x = convolution(ops.pad(x, [(0, 0), (1, 1), (1, 1), (0, 0)]))
+            x = convolution(pad(x, [(0, 0), (1, 1), (1, 1), (0, 0)]))
             mask = mask[:, ::2]
         shape = *ops.shape(x)[:2], x.shape[2] * x.shape[3]
         x = self._projection(ops.reshape(x, shape))

@@ -5,7 +5,7 @@ import numpy as np
 from keras import ops
 
 from keras_attn import checks
-from keras_attn.backend import known_size
+from keras_attn.backend import known_size, pad
 from keras_attn.decoding import BeamSearch, Decoded
 from keras_attn.models.input_checks import check_source_and_target, ids_spec
 from keras_attn.models.speech_front_end import SpeechFrontEnd
@@ -346,9 +346,7 @@ class SpeechTransformer(Transformer):
     def _ctc_loss(self, memory, positions, target_ids):
         """Returns the weighted loss per token, a scalar."""
         # One column of padding, so that no text has a length of 0.
-        tokens = ops.pad(
-            target_ids[:, 1:], [(0, 0), (0, 1)], constant_values=self.pad_id
-        )
+        tokens = pad(target_ids[:, 1:], [(0, 0), (0, 1)], self.pad_id)
         scores, possible = self._ctc_scores(memory, positions, tokens)
         total = ops.sum(ops.where(possible, scores, 0.0))
         is_token = (tokens != self.pad_id) & (tokens != self.end_id)

@@ -19,7 +19,16 @@ from keras_attn.backend import reduce_max, reduce_min
 from keras_attn.ops import attend, sinusoid
 from keras_attn.ops.visibility import Visibility
 from keras_attn.training import SequenceCrossentropy
-from tests.test_host_reads import BLOCK, CASES, IDS, MASK, SIZES, X, tensors
+from tests.test_host_reads import (
+    BLOCK,
+    CASES,
+    FRAMES,
+    IDS,
+    MASK,
+    SIZES,
+    X,
+    tensors,
+)
 
 pytestmark = [
     pytest.mark.one_backend("torch"),
@@ -31,8 +40,13 @@ if keras.backend.backend() != "torch":
     pytest.skip("PyTorch's compiler", allow_module_level=True)
 import torch
 
-# Keras's recurrent layers and its remat scope split programs; see `SPLITS`.
-SPLIT = "ImageCaptioner", "RecurrentSeq2Seq", "EncoderBlock, rematerialized"
+# Keras's recurrent layers, CTC loss and remat scope split programs: `SPLITS`.
+SPLIT = (
+    "ImageCaptioner",
+    "RecurrentSeq2Seq",
+    "SpeechTransformer",
+    "EncoderBlock, rematerialized",
+)
 # Layers and models with other paths than those of `CASES`.
 MORE = {
     "MultiHeadAttention, grouped": (
@@ -59,6 +73,11 @@ MORE = {
     "GPT, padded": (
         lambda: models.GPT(11, max_sequence_length=12, **SIZES),
         ({"token_ids": IDS, "padding_mask": MASK},),
+        {},
+    ),
+    "SpeechTransformer, without CTC loss": (
+        lambda: models.SpeechTransformer(11, 5, 2, ctc_weight=0, **SIZES),
+        ((FRAMES, IDS),),
         {},
     ),
 }
@@ -340,6 +359,15 @@ class Pair(keras.layers.Layer):
         return inputs[0] + inputs[1]
 
 
+class CTC(keras.layers.Layer):
+    """The CTC loss of the tokens 1, 2."""
+
+    def call(self, x):
+        tokens = ops.ones((2, 2), "int32") * ops.arange(1, 3)
+        sizes = ops.ones((2,), "int32")
+        return ops.ctc_loss(tokens, x, 2 * sizes, 4 * sizes)
+
+
 def rematerialized():
     with keras.RematScope("full"):
         return keras.layers.Bidirectional(keras.layers.LSTM(4))
@@ -374,6 +402,7 @@ SPLITS = {
         (X,),
         {"mask": MASK},
     ),
+    "the CTC loss": ("backend/torch/nn.py:1046", CTC, (X,), {}),
     "a remat scope": (
         "backend/common/name_scope.py:52",
         rematerialized,
