@@ -34,6 +34,8 @@ WARMUP, EPOCH = 500, 2000  # steps; recordings of an epoch, at most
 RAMP = 8  # epochs until the longest recordings are used
 FASTEST = 1.2  # change of the speed by augmentation
 SYNTHETIC = {"train": 5000, "validation": 320, "test": 320}  # recordings
+# Options that may change when a training is resumed.
+FREE = {"backend", "command", "epochs", "minutes", "out", "resume"}
 QUICK = {"train": 48, "validation": 8, "test": 8}
 
 
@@ -477,12 +479,13 @@ def train(arguments):
     batches = make_batches(records, make_batch, number, not morse, seed)
     progress, often = training.TrainingProgress(arguments.minutes), len(batches)
     average = training.CheckpointAverage(5, save_freq=often, validate=True)
+    fixed = {k: v for k, v in vars(arguments).items() if k not in FREE}
     backup = training.TrainingBackup(
         out / "backup",
         [progress, average, keras.callbacks.EarlyStopping(patience=8)],
         save_freq=min(200, len(batches)),
         data=batches,
-        settings=size | {"step": step, "recordings": len(records)},
+        settings=fixed | size | {"step": step, "recordings": len(records)},
     )
     with backup.interruptible():
         model.fit(
