@@ -151,9 +151,9 @@ class TextClassifier:
 
         if not (folder / "results.json").is_file():
             raise ValueError(f"{folder} has no model; `train` writes one.")
-        settings = json.loads((folder / "results.json").read_text("utf-8"))
+        results = json.loads((folder / "results.json").read_text("utf-8"))
         model, tokenizer = pretrained.load(folder), load_tokenizer(folder)
-        return cls(model, tokenizer, settings["settings"])
+        return cls(model, tokenizer, results["settings"])
 
     def encode(self, texts, length=None, random=None):
         """Returns the inputs of the model, and the labels."""
@@ -263,12 +263,13 @@ def train(arguments):
         "val_accuracy", patience=5, mode="max", restore_best_weights=True
     )
     options = {name: str(value) for name, value in vars(arguments).items()}
+    fixed = {k: v for k, v in options.items() if k not in FREE}
     backup = training.TrainingBackup(
         out / "backup",
         [progress, stop],
         save_freq=min(200, len(batches)),
         data=batches,
-        settings={k: v for k, v in options.items() if k not in FREE},
+        settings=fixed | {"texts": len(texts)},
     )
     # The batches are shuffled already, and `progress` prints.
     more = {"shuffle": False, "verbose": 0, "callbacks": [backup]}

@@ -6,7 +6,7 @@
 
 The model reads and writes single words, character by character. The training
 words, common English ones or the lines of `--words`, are misspelled at random,
-anew in each epoch. `--data` adds misspellings, `wrong->right` or with a tab.
+in each epoch in another way. `--data` adds pairs, `wrong->right` or with a tab.
 """
 
 import argparse
@@ -157,11 +157,10 @@ def correct(model, tokenizer, lines, threshold, count):
 
     def replacement(match):
         word = match[0].lower()
-        correction = replace(word, found.get(word, {}), threshold)
-        for change in str.capitalize, str.upper:
-            if change(word) == match[0]:
-                return change(correction)
-        return match[0] if correction == word else correction
+        new = replace(word, found.get(word, {}), threshold)
+        if new == word or match[0][0].islower():
+            return match[0] if new == word else new
+        return new.upper() if match[0][1:].isupper() else new.capitalize()
 
     for line in lines:
         yield WORD.sub(replacement, line)
@@ -265,12 +264,13 @@ def train(arguments):
     progress = training.TrainingProgress(arguments.minutes)
     often = max(1, len(batches) // 4)
     average = training.CheckpointAverage(5, save_freq=often, validate=True)
+    fixed = {k: v for k, v in vars(arguments).items() if k not in FREE}
     backup = training.TrainingBackup(
         out / "backup",
         [progress, average, keras.callbacks.EarlyStopping(patience=10)],
         save_freq=min(200, len(batches)),
         data=batches,
-        settings={k: v for k, v in vars(arguments).items() if k not in FREE},
+        settings=fixed | {"batches": len(batches)},
     )
     # The batches are shuffled already, and `progress` prints.
     options = {"shuffle": False, "verbose": 0, "callbacks": [backup]}

@@ -27,6 +27,8 @@ BANDS = 40  # of the frames
 FASTEST = 1.2  # change of the speed by augmentation
 # Synthetic recordings of each split; and recordings with --quick.
 SIZES = {"train": (5000, 48), "validation": (320, 8), "test": (320, 8)}
+# Options that may change when a training is resumed.
+FREE = {"backend", "command", "epochs", "minutes", "out", "resume"}
 
 
 def parse_arguments():
@@ -50,6 +52,7 @@ def parse_arguments():
     add("--test-speaker", metavar="NAME", help="held out; else a random part")
     add("--preset", choices=PRESETS, default="small", help="model size")
     add("--step", type=float, help="ms between frames; 10, or 16 for morse")
+    add("--dropout", type=float, default=0.1, help="dropout rate")
     add("--ctc-weight", type=float, default=0.3, help="of the loss of CTC")
     add("--batch-size", type=int, default=16, help="recordings of a batch")
     add("--minutes", type=float, default=60, help="time limit")
@@ -128,15 +131,12 @@ class Transcriber:
     @classmethod
     def load(cls, folder):
         """Loads a transcriber from the folder of a training."""
-        import keras
-
-        from keras_attn import models  # noqa: F401, for `load_model`
+        from keras_attn import pretrained
 
         if not (folder / "results.json").is_file():
             raise ValueError(f"{folder} has no model; `train` writes one.")
         results = json.loads((folder / "results.json").read_text("utf-8"))
-        model = keras.saving.load_model(folder / "model.keras", compile=False)
-        return cls(results["settings"], model)
+        return cls(results["settings"], pretrained.load(folder))
 
     def make_frames(self, sounds, length=None):
         """Returns log-mel frames of sounds, padded to a number of samples."""
@@ -234,10 +234,8 @@ def train(arguments):
     records, rate = splits["train"], splits["train"][0].sample_rate
     sizes = [len(record.samples) for record in records]
     step = round((arguments.step or (16 if morse else 10)) * rate / 1000)
-    settings = {
-        "rate": rate,
-        "step": step,
-        "morse": morse,
+    settings = {"rate": rate, "step": step, "morse": morse}
+    settings |= {
         "longest": max(len(record.text) for record in records),
         "characters": "".join(sorted(set().union(*(r.text for r in records)))),
         "arguments": vars(arguments) | {"out": str(out)},
@@ -255,6 +253,7 @@ def train(arguments):
         num_decoder_layers=max(1, depth // 3),
         encoder_attention_position=layers.T5Position(width // 32, 32, 64),
         ctc_weight=arguments.ctc_weight,
+        dropout=arguments.dropout,
     )
     print(f"{model.count_params():,} parameters")
     encode, size = transcriber.make_batch, arguments.batch_size
@@ -264,12 +263,13 @@ def train(arguments):
     batches = training.BucketedDataset(records, sizes, encode, size, seed=seed)
     progress, often = training.TrainingProgress(arguments.minutes), len(batches)
     average = training.CheckpointAverage(5, save_freq=often, validate=True)
+    fixed = {k: v for k, v in vars(arguments).items() if k not in FREE}
     backup = training.TrainingBackup(
         out / "backup",
         [progress, average, keras.callbacks.EarlyStopping(patience=8)],
         save_freq=min(200, often),
         data=batches,
-        settings={"seed": seed, "step": step, "recordings": len(records)},
+        settings=fixed | {"step": step, "recordings": len(records)},
     )
     epochs = arguments.epochs or (1 if arguments.quick else 30)
     # `BucketedDataset` shuffles, and `progress` prints.

@@ -127,26 +127,27 @@ def id_list(name, ids, size):
     return ids
 
 
-def map_rows(name, ids, size, function, depth=0):
-    """Applies a function to each row of ids.
+def decode_rows(name, ids, size, end_id, decode, depth=0):
+    """Decodes each row of ids, up to the end id.
 
     Args:
         name: str. Name of the argument, for error messages.
         ids: iterable, array, tensor or `tf.RaggedTensor` of integers, (..., L).
             Rows of a list may differ in length.
         size: int.
-        function: called with a list of int in [0, size).
+        end_id: int. Ids from its first occurrence on are ignored.
+        decode: function of a list of int in [0, size).
         depth: int. Number of axes before those of `ids`.
 
     Returns:
-        The result of `function` for rank 1, else a (nested) list of them.
+        The result of `decode` for rank 1, else a (nested) list of them.
 
     Raises:
         ValueError: no integers, ids out of range, or too many axes.
 
     Examples:
-        >>> from keras_attn.text.arguments import map_rows
-        >>> map_rows("ids", [[5, 6], [1]], 7, sum)
+        >>> from keras_attn.text.arguments import decode_rows
+        >>> decode_rows("ids", [[5, 6, 2, 4], [1]], 7, 2, sum)
         [11, 1]
     """
     if depth > _MOST_AXES:
@@ -156,8 +157,12 @@ def map_rows(name, ids, size, function, depth=0):
         )
     ids = plain_ids(name, ids)
     if any(map(_is_row, ids[:1])):
-        return [map_rows(name, row, size, function, depth + 1) for row in ids]
-    return function(id_list(name, ids, size))
+        return [
+            decode_rows(name, row, size, end_id, decode, depth + 1)
+            for row in ids
+        ]
+    ids = id_list(name, ids, size)
+    return decode(ids[: ids.index(end_id)] if end_id in ids else ids)
 
 
 def _is_row(item):

@@ -50,6 +50,7 @@ class CharacterTokenizer:
     def __init__(self, characters):
         self._pieces = [*_SPECIAL, *_characters("`characters`", characters)]
         first = len(_SPECIAL)
+        self._texts = ["", "", "", _REPLACEMENT, *self._pieces[first:]]
         self._ids = {c: i for i, c in enumerate(self._pieces[first:], first)}
 
     @classmethod
@@ -164,15 +165,13 @@ class CharacterTokenizer:
         Raises:
             ValueError: no integers, or an id outside [0, vocabulary_size).
         """
-        return arguments.map_rows(
-            "ids", ids, self.vocabulary_size, self._decode
+        size = self.vocabulary_size
+        return arguments.decode_rows(
+            "ids", ids, size, self.end_id, self._decode
         )
 
     def _decode(self, ids):
-        if self.end_id in ids:
-            ids = ids[: ids.index(self.end_id)]
-        texts = ["", "", "", _REPLACEMENT, *self._pieces[len(_SPECIAL) :]]
-        return "".join(texts[i] for i in ids)
+        return "".join(self._texts[i] for i in ids)
 
 
 def _characters(name, characters):

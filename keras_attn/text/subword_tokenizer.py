@@ -248,13 +248,12 @@ class SubwordTokenizer:
         Raises:
             ValueError: no integers, or an id outside [0, vocabulary_size).
         """
-        return arguments.map_rows(
-            "ids", ids, self.vocabulary_size, self._decode
+        size = self.vocabulary_size
+        return arguments.decode_rows(
+            "ids", ids, size, self.end_id, self._decode
         )
 
     def _decode(self, ids):
-        if self.end_id in ids:
-            ids = ids[: ids.index(self.end_id)]
         return self._processor.decode(ids).removeprefix(" ")
 
     def tokenize(self, texts):

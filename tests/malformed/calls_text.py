@@ -582,7 +582,7 @@ def _characters(folder):
         "list": _written("characters.json", "[1]"),
         "number": _written("characters.json", '{"characters": 3}'),
         "repeated": _written("characters.json", '{"characters": "aa"}'),
-        "none": lambda place: (place / "characters.json").unlink(),
+        "none": lambda saved: (saved / "characters.json").unlink(),
     }
     yield from _files("CharacterTokenizer", made, folder / "characters", files)
 
