@@ -10,13 +10,15 @@ import keras_attn
 from keras_attn.backend import inspection
 
 # Functions that read numbers which are on the CPU anyway: the counter of a loop
-# over time, and, in Keras as of Keras 3.15.1, the size of a tensor and the
-# dilation of a convolution.
+# over time, and, in Keras as of Keras 3.15.1, the size of a tensor, the
+# dilation of a convolution, and the constants of a Fourier transform.
 _ON_CPU = (
     ("keras_attn/backend/scan.py", ""),
     ("keras/src/backend/torch/rnn.py", ""),
     ("keras/src/backend/tensorflow/rnn.py", ""),
+    ("keras/src/backend/tensorflow/math.py", "stft"),
     ("keras/src/backend/tensorflow/nn.py", "_conv"),
+    ("keras/src/backend/tensorflow/nn.py", "ctc_loss"),
     ("keras/src/backend/tensorflow/numpy.py", "max"),
     ("keras/src/backend/tensorflow/numpy.py", "min"),
 )
