@@ -65,7 +65,7 @@ class SpeechFrontEnd(keras.layers.Layer):
     def call(self, frames):
         """Computes vectors; the class docstring lists the arguments."""
         numbers = 1 + ops.arange(ops.shape(frames)[1], dtype="int32")
-        ends = ops.where(ops.any(frames != 0, axis=-1), numbers, 1)
+        ends = ops.where(ops.any(ops.cast(frames, "bool"), axis=-1), numbers, 1)
         mask = numbers <= reduce_max(ends, axis=1, keepdims=True)
         x = ops.cast(frames, self.compute_dtype)[..., None]
         for convolution in self._strided:
