@@ -255,12 +255,17 @@ def train(arguments):
         data=batches,
         settings=fixed | size | {"pairs": len(splits["train"])},
     )
+    # A file can be sorted by length. With few pairs, many for validation would
+    # take a large part of each epoch.
+    count = min(2000, max(200, len(splits["train"]) // 10))
+    held_out = splits["validation"]
+    held_out = held_out[:: max(1, len(held_out) // count)]
     with backup.interruptible():
         model.fit(
             batches,
             epochs=arguments.epochs,
             shuffle=False,  # `token_batches` shuffles.
-            validation_data=batches_of(splits["validation"][:2000], 2, False),
+            validation_data=batches_of(held_out, 4, False),
             callbacks=[backup],
             verbose=0,
         )

@@ -1,806 +1,600 @@
 # %% [markdown]
 # # Masks and positions
 #
-# A batch is a rectangle, and sentences are not. What is put into the gaps must
-# not matter: does it? And attention looks at everything at once: how does it
-# know who may be looked at, and what stood where?
+# In this tutorial you write the masks of attention and four positional
+# encodings in NumPy, and measure what they tell a model about the order of its
+# tokens:
 #
-# ![Eight tables of who sees whom, all from one rule](masks-2.png)
+# ![Eight masks, each a table of queries and keys: padding, causal, window,
+# packed sentences, and combinations of them](masks-2.png)
 #
-# Padding, order, windows, packed sentences, and all of them together: eight
-# tables of who sees whom, drawn further down. They come from one rule with an
-# integer or two for each token.
+# **You will learn** how one rule describes all masks, why padding must not
+# change an output and how to test it, how sinusoidal, learned, rotary and ALiBi
+# positions are computed, and which models know the position of a token.
 #
-# You will
+# **Prerequisites**: dot-product attention, from [Attention from its first
+# forms](../first_forms/index.md). **Time**: about 1 minute on one CPU core.
 #
-# - lay out sentences **padded** on the right, on the left, and **packed**;
-# - write **one rule** for all masks in NumPy, and find the same in
-#   `keras_attn.ops`;
-# - see that **padding changes nothing**, by comparing each sentence alone and
-#   in a batch, and what happens where somebody forgets the mask;
-# - watch `keras.layers.MultiHeadAttention` **erase** the mask of its caller,
-#   and find that with `keras_attn.doctor`;
-# - ask what a query gets that **sees nothing**;
-# - see **causality** and the reach of **windows** by changing the input;
-# - write five kinds of **positions** by hand, see each of them, and measure
-#   which of them know distances only.
+# **Published result**: Haviv et al. 2022 (<https://arxiv.org/abs/2203.16634>)
+# train models without positional encodings. Causal language models with 1.3
+# billion parameters reach a perplexity of 13.10, against 13.05 with learned
+# positions. Masked language models, which have no causal mask, reach 147.18
+# against 4.06. Our last section repeats the comparison with 11,152 parameters
+# and another task, to predict positions, so only the conclusion is comparable.
+
+# %% [markdown]
+# ## Setup
 #
-# On two cores half a minute at most: the run of this page had one. All data is
-# made up on the way; nothing is downloaded. As a program, on any backend:
-#
-#     KERAS_BACKEND=torch .venv/bin/python tutorials/masks.py
+# In a checkout, `make .venv/made` installs everything. Elsewhere, including
+# Colab and Kaggle, run `pip install "keras-attn[examples,jax]"`; `torch` and
+# `tensorflow` are the other backends. Keras reads its backend from the
+# environment when it is first imported.
 
 # %%
-import json
+import os
+
+os.environ.setdefault("KERAS_BACKEND", "jax")  # or "torch", "tensorflow"
+QUICK = os.environ.get("QUICK", "0") != "0"  # a few steps, to see that it runs
 
 import keras
-import masks_settings
+import matplotlib.pyplot as plt
 import numpy as np
-import packed_rows
-import program_settings
-from grid_plots import draw_grids
-from mask_plots import draw_batches, draw_levels, draw_tables
-from matplotlib.figure import Figure
 
-import keras_attn
-from keras_attn import ops
-from keras_attn.blocks import DecoderBlock, EncoderBlock
-from keras_attn.layers import (
-    ALiBiPosition,
-    MultiHeadAttention,
-    PositionalEmbedding,
-    RotaryPosition,
-    T5Position,
-    TokenEmbedding,
-)
+from keras_attn import layers, ops
+from keras_attn.explain import doctor
 
-try:
-    run = masks_settings.read()
-except ValueError as error:
-    program_settings.explain_and_leave("masks", error)
-keras.utils.set_random_seed(run.seed)
-generator = np.random.default_rng(run.seed)
+keras.utils.set_random_seed(1)
+random = np.random.default_rng(1)
 to_numpy, to_tensor = keras.ops.convert_to_numpy, keras.ops.convert_to_tensor
-results = {"backend": keras.backend.backend()}
 print(f"Keras {keras.__version__} on {keras.backend.backend()}")
 
 # %% [markdown]
-# ## Three ways to fill a rectangle
+# ## The causal mask
 #
-# Four sentences of 2 to 6 words. An id is a word, 0 is padding. What the ids
-# cannot say is where a token stands *in its sentence*. One integer does:
+# A mask is a table with a row for each query and a column for each key. A causal
+# mask is a lower triangle, because each position attends to itself and to
+# earlier positions. A key that is not allowed gets the score $-\infty$ before
+# the softmax, so its weight is 0:
 #
-# $$p_t = \begin{cases} \#\{\text{tokens of the sentence before } t\} &
-# \text{there is a token in slot } t \\ -1 & \text{there is none.} \end{cases}$$
+# $$z_{ts} = \begin{cases} q_t \cdot k_s / \sqrt H & \text{if allowed} \\
+# -\infty & \text{otherwise} \end{cases} \qquad w_{ts} =
+# \frac{e^{z_{ts}}}{\sum_j e^{z_{tj}}}$$
+#
+# In every mask of this library, True means that attention is allowed. In
+# PyTorch's `key_padding_mask`, True means the opposite.
 
-# %% alt="A batch in three layouts, each slot with its word and its position"
-SENTENCES = [
-    "the cat sat",
-    "dogs bark",
-    "we saw an old red barn",
-    "so it goes",
-]
-WORDS = ["", *sorted({word for line in SENTENCES for word in line.split()})]
-rows = [[WORDS.index(word) for word in line.split()] for line in SENTENCES]
-LONGEST = max(map(len, rows))
-T = 9  # slots of a packed row
-layouts = {
-    "padded on the right": packed_rows.padded(rows, LONGEST),
-    "padded on the left": packed_rows.padded(rows, LONGEST, "left"),
-    "packed": packed_rows.packed(rows, T),
-}
-positions = {
-    name: to_numpy(
-        ops.packed_positions(to_tensor(batch.segments), to_tensor(batch.there))
-    )
-    for name, batch in layouts.items()
-}
-for name, batch in layouts.items():
-    # Wherever it lies, a sentence counts 0, 1, 2, ...
-    for sentence, (row, slots) in zip(rows, batch.places, strict=True):
-        counted = positions[name][row, slots]
-        assert counted.tolist() == list(range(len(sentence)))
-    assert ((positions[name] < 0) == ~batch.there).all()
-    print(f"{name:<20} {batch.ids.shape}, {batch.there.mean():4.0%} are tokens")
-draw_batches(
-    {name: (layouts[name].ids, positions[name]) for name in layouts}, WORDS
-)
+
+# %%
+def softmax(z):
+    """Returns the weights over the last axis."""
+    powers = np.exp(z - z.max(-1, keepdims=True))
+    return powers / powers.sum(-1, keepdims=True)
+
+
+def attention(q, k, v, mask):
+    """Returns outputs (T, W) and weights (T, S), for a mask (T, S)."""
+    z = q @ k.T / np.sqrt(q.shape[-1])
+    weights = softmax(np.where(mask, z, -np.inf))
+    return weights @ v, weights
+
+
+sentence = "we saw an old red barn".split()
+T, H = len(sentence), 8
+q, k, v = random.normal(size=(3, T, H))
+causal = np.tri(T, dtype=bool)
+output, weights = attention(q, k, v, causal)
+assert (weights[~causal] == 0).all()
+
+as_heads = [to_tensor(x[None, :, None].astype("float32")) for x in (q, k, v)]
+found = ops.attend(*as_heads, ops.Visibility(causal=True))
+np.testing.assert_allclose(to_numpy(found)[0, :, 0], output, atol=1e-5)
+
+# %% tags=["hide-input"] alt="A causal mask and its weights: two lower triangles, with words as rows and columns; the first row has one weight of 1"
+figure, axes = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
+tables = {"mask": causal, "weights of random q and k": weights}
+for axis, (title, table) in zip(axes, tables.items(), strict=True):
+    axis.imshow(1.0 - table, cmap="cividis", vmin=0, vmax=1)
+    for (t, s), value in np.ndenumerate(table):
+        color = "white" if value > 0.5 else "black"
+        axis.text(s, t, f"{value:.2g}", ha="center", color=color, size=8)
+    axis.set(title=title, xlabel="key", ylabel="query")
+    axis.set_xticks(range(T), sentence, rotation=45)
+    axis.set_yticks(range(T), sentence)
+plt.show()
 
 # %% [markdown]
-# ## One rule
+# ## Padding and packing
 #
-# Query t sees key s where all of these hold; each line but the first is only
-# there if one asks for it:
+# A batch is rectangular, but sentences differ in length. They are padded on the
+# right or on the left, or several are packed into one row. Two integers for
+# each slot are enough to describe all three layouts: the segment $g_t$, which
+# is the number of its sentence (0 for padding), and the position in the
+# sentence,
+#
+# $$p_t = \begin{cases} \text{number of earlier tokens of the same segment} &
+# \text{slot } t \text{ has a token} \\ -1 & \text{it is padding.} \end{cases}$$
+#
+# `ops.packed_positions` computes it from segments and a token mask.
+
+# %%
+lines = ["the cat sat", "dogs bark", "we saw an old red barn", "so it goes"]
+words = ["", *sorted({word for line in lines for word in line.split()})]
+sentences = [[words.index(word) for word in line.split()] for line in lines]
+right = [[1] * 3 + [0] * 3, [2] * 2 + [0] * 4, [3] * 6, [4] * 3 + [0] * 3]
+left = [segments[::-1] for segments in right]
+packed = [[1] * 3 + [2] * 2 + [0] * 4, [3] * 6 + [4] * 3]
+layouts = {"right": right, "left": left, "packed": packed}
+layouts = {name: np.array(rows, "int32") for name, rows in layouts.items()}
+
+
+def positions_of(segments):
+    """Returns the positions (B, T) of segments (B, T), -1 for padding."""
+    same = segments[:, :, None] == segments[:, None]
+    earlier = np.tri(segments.shape[1], k=-1, dtype=bool)
+    return np.where(segments > 0, (same & earlier).sum(-1), -1)
+
+
+batches = {}
+for name, segments in layouts.items():
+    batches[name] = np.zeros_like(segments)
+    for number, ids in enumerate(sentences, start=1):
+        batches[name][segments == number] = ids
+    found = ops.packed_positions(to_tensor(segments), to_tensor(segments > 0))
+    assert (to_numpy(found) == positions_of(segments)).all()
+    print(f"{name}:\n{positions_of(segments)}")
+
+# %% [markdown]
+# ## One rule for all masks
+#
+# Query t may attend to key s if all of these conditions hold. Every model needs
+# the first; the others are optional.
 #
 # $$\begin{aligned}
 # & p_t \ge 0 \ \text{and}\ p_s \ge 0 & & \text{both are tokens} \\
-# & p_t \ge p_s & & \text{causal: nothing later} \\
-# & |p_t - p_s| < w & & \text{window: nothing far} \\
-# & g_t = g_s & & \text{packed: the same sentence} \\
-# & A_{ts} & & \text{whatever else somebody wants.}
+# & p_t \ge p_s & & \text{causal} \\
+# & |p_t - p_s| < \mathrm{window} & & \text{sliding window} \\
+# & g_t = g_s & & \text{packed: same sentence} \\
+# & A_{ts} & & \text{any other attention mask}
 # \end{aligned}$$
 #
-# True means: may be seen. (PyTorch's `key_padding_mask` means the opposite;
-# to mix the two up is an old way to train a model that reads padding only.)
+# `ops.Visibility` stores these integers and options, a few numbers per token. A
+# kernel expands them to T x S only where it needs the table. In the picture,
+# allowed pairs are dark.
 
 
 # %%
-def sees(p, causal=False, window=None, segments=None, wanted=None):
-    """Returns who sees whom, bool (T, T), from positions (T,)."""
-    t, s = p[:, None], p[None]
-    mask = (t >= 0) & (s >= 0)
+def mask_of(segments, causal=False, window=None):
+    """Returns the mask (T, T) of one row of segments (T,)."""
+    g, p = segments, positions_of(segments[None])[0]
+    mask = (p[:, None] >= 0) & (p >= 0) & (g[:, None] == g)
     if causal:
-        mask &= t >= s
+        mask &= p[:, None] >= p
     if window is not None:
-        mask &= np.abs(t - s) < window
-    if segments is not None:
-        mask &= segments[:, None] == segments[None]
-    return mask if wanted is None else mask & wanted
+        mask &= np.abs(p[:, None] - p) < window
+    return mask
 
 
-def from_library(there, segments=None, **rule):
-    """Returns the same from `keras_attn.ops`, bool (T, T)."""
-    there = to_tensor(there[None])
-    positions = ops.positions_from_mask(there)
-    if segments is not None:
-        segments = to_tensor(segments[None])
-        positions = ops.packed_positions(segments, there)
-    visibility = ops.Visibility(
-        query_positions=positions,
-        key_positions=positions,
-        query_segment_ids=segments,
-        key_segment_ids=segments,
-        **rule,
-    )
-    mask = visibility.to_mask(T, T)  # (B, N, T, T), here one of each
-    return np.broadcast_to(to_numpy(mask), (1, 1, T, T))[0, 0]
-
-
-whole, right, left = (
-    np.ones(T, bool),
-    np.arange(T) < LONGEST,
-    np.arange(T) >= T - LONGEST,
-)
-segments = layouts["packed"].segments[1]
-window = {"window": run.window}
-CASES = {
-    "padding on the right": (right, None, {}),
-    "padding on the left": (left, None, {}),
-    "causal": (whole, None, {"causal": True}),
-    f"window of {run.window}": (whole, None, window),
-    "packed": (whole, segments, {}),
-    "packed, causal": (whole, segments, {"causal": True}),
-    "causal, window": (whole, None, {"causal": True, **window}),
-    "all at once": (
-        np.arange(T) < T - 1,
-        segments,
-        {"causal": True, **window},
-    ),
+one = np.ones(9, "int32")
+packed, padded = np.repeat([[1, 2], [1, 0]], [3, 6], axis=1).astype("int32")
+causal, window = {"causal": True}, {"window": 3}
+cases = {
+    "padding on the right": (padded, {}),
+    "padding on the left": (padded[::-1].copy(), {}),
+    "causal": (one, causal),
+    "window 3": (one, window),
+    "packed": (packed, {}),
+    "packed, causal": (packed, causal),
+    "causal, window 3": (one, causal | window),
+    "packed, causal, window 3": (packed, causal | window),
 }
-tables = {}
-for name, (there, packs, rule) in CASES.items():
-    counted = to_numpy(
-        ops.packed_positions(
-            to_tensor(
-                np.ones((1, T), "int32") if packs is None else packs[None]
-            ),
-            to_tensor(there[None]),
-        )
-    )[0]
-    tables[name] = sees(counted, segments=packs, **rule)
-    assert tables[name].shape == (T, T)
-    assert (tables[name] == from_library(there, packs, **rule)).all()
-    print(f"{name:<20} {tables[name].sum():2} of {T * T} pairs")
-results["pairs"] = {name: int(mask.sum()) for name, mask in tables.items()}
+masks = {}
+for name, (g, options) in cases.items():
+    masks[name] = mask_of(g, **options)
+    g = to_tensor(g[None])
+    p = ops.packed_positions(g, g > 0)
+    visibility = ops.Visibility(p, p, None, None, g, g, **options)
+    assert (to_numpy(visibility.to_mask(9, 9))[0, 0] == masks[name]).all()
 
-# %% alt="Eight tables of who sees whom, all from one rule"
-draw_grids(tables, side=1.9)
+# %% tags=["hide-input"] alt="Eight masks, each a table of queries and keys: padding, causal, window, packed sentences, and combinations of them"
+figure, axes = plt.subplots(2, 4, figsize=(9, 4.8), layout="constrained")
+for axis, (name, mask) in zip(axes.flat, masks.items(), strict=True):
+    axis.imshow(~mask, cmap="cividis", vmin=0, vmax=1)
+    axis.set(xticks=[], yticks=[], xlabel="key", ylabel="query")
+    axis.set_title(name, size=10)
+plt.show()
 
 # %% [markdown]
-# A table is only drawn here. `ops.Visibility` keeps the integers and the
-# rule (causal or not, which window), a few numbers per token, and that is what
-# layers pass on. The kernel may expand it to T × T or not: a kernel that is
-# told "causal" needs no table.
+# ## Padding does not change the output
 #
-# The same integers go to the positional encodings further down. So a mask and
-# an encoding cannot disagree about where a token stands.
-#
-# ### Which kernel runs
+# The vectors of a sentence must not depend on the batch it is in. We encode each
+# sentence alone and in the three layouts, and compare the vectors of its tokens.
+# Then we repeat it with a mistake: padded rows lose their mask, and packed rows
+# their segments. `TokenEmbedding` attaches a mask to its output that is False at
+# id 0; a copy without this attribute has lost it. The attention layer has one
+# head: the equation above, after linear projections of x to q, k and v. [The
+# next page](../multi_head/index.md) builds several heads.
 
 # %%
-LONG = 512 if run.quick else 2048
-heads = keras.KerasTensor((1, LONG, 8, 64), "float32")  # (B, T, N, H)
-counted = keras.ops.arange(LONG, dtype="int32")[None]
-DESCRIPTIONS = {
-    "everything is seen": ops.Visibility(),
-    "causal": ops.Visibility(causal=True),
-    "causal, padded right": ops.Visibility(
-        query_positions=counted,
-        key_positions=counted,
-        causal=True,
-        padding="right",
-    ),
-    "causal, padded anyhow": ops.Visibility(
-        query_positions=counted, key_positions=counted, causal=True
-    ),
-    "causal, window of 256": ops.Visibility(causal=True, window=256),
-}
-for name, description in DESCRIPTIONS.items():
-    plan = ops.attention_plan(heads, heads, description)
-    print(f"{name:<22} {plan.kernel:<10} {plan.reason}")
-print()
-print(ops.attention_plan(heads, heads, ops.Visibility(), return_weights=True))
-
-# %% [markdown]
-# ## Padding changes nothing
-#
-# The promise of all this: a sentence gets the same vectors alone and in any
-# batch. Read each sentence by itself, then in the three layouts, and compare at
-# its own tokens. For contrast, the same without what says where the gaps are.
-
-# %%
-D, N = 32, 4
-with_mask = TokenEmbedding(len(WORDS), D)  # 0 is no token, and its mask says so
-without = TokenEmbedding(len(WORDS), D, pad_id=None)
-without.build()
-with_mask.build()
-without.set_weights(with_mask.get_weights())
-places = PositionalEmbedding()
-block = EncoderBlock(num_heads=N, intermediate_dim=64)
+D = 32
+embedding = layers.TokenEmbedding(len(words), D)
+add_positions = layers.PositionalEmbedding()
+attend = layers.MultiHeadAttention(num_heads=1, key_dim=D)
 
 
-def read(ids, embedding=with_mask, segments=None, positions=None):
-    """Returns the vectors (B, T, D) of a batch of ids."""
-    x = embedding(to_tensor(ids))
-    if positions is not None:
-        positions = to_tensor(positions)
-    x = places(x, positions=positions)
+def encode(ids, segments=None, keep_mask=True):
+    """Returns vectors (B, T, D) of ids (B, T)."""
+    x, positions = embedding(to_tensor(ids)), None
+    if not keep_mask:
+        x = to_tensor(to_numpy(x))  # a mistake
     if segments is not None:
         segments = to_tensor(segments)
-    return to_numpy(block(x, segment_ids=segments, positions=positions))
-
-
-# (A quick run compares one sentence, and three cases.)
-chosen = [0] if run.quick else range(len(rows))
-alone = {
-    number: read(np.array([rows[number]], "int32"))[0] for number in chosen
-}
-
-
-def apart(vectors, layout):
-    """Returns how far the sentences of a batch are from those alone."""
-    found = []
-    for number, expected in alone.items():
-        row, slots = layout.places[number]
-        assert vectors[row, slots].shape == expected.shape
-        found.append(np.abs(vectors[row, slots] - expected).max())
-    return float(max(found))
-
-
-first, second, third = layouts.values()
-packs = {"positions": positions["packed"]}
-COMPARED = {
-    "right": (first, {}),
-    "left": (second, {}),
-    "packed": (third, {**packs, "segments": third.segments}),
-    "right,\nno mask": (first, {"embedding": without}),
-    "left,\nno mask": (second, {"embedding": without}),
-    "packed,\nno segments": (third, packs),
-}
-moved = {
-    name: apart(read(layout.ids, **how), layout)
-    for name, (layout, how) in COMPARED.items()
-    if not run.quick or name in ("right", "left", "right,\nno mask")
-}
-for name, distance in moved.items():
-    print(f"{name.replace(chr(10), ' '):<20} {distance:.0e}")
-for name, distance in moved.items():
-    # Where nobody says what hides what, it is seen.
-    assert distance > 1e-2 if "no" in name else distance < 1e-5
-results["alone and in a batch"] = {
-    name.replace("\n", " "): distance for name, distance in moved.items()
-}
-
-# %% alt="How far vectors move in a batch: rounding with masks, much without"
-draw_levels({"largest difference": moved}, "moved by")
-
-# %% [markdown]
-# Nothing fails where a mask is lost. The loss is a little worse, and an answer
-# depends on how long the neighbours are.
-#
-# How little does the padding matter? Not a number can stand there. A weight of
-# zero would not be enough, since 0 × NaN is NaN: what is hidden is replaced
-# before anything is multiplied.
-
-# %%
-attention = MultiHeadAttention(N, D // N)
-x = generator.normal(size=(2, 5, D)).astype("float32")
-there = np.array([[True] * 5, [True, True, True, False, False]])
-hole = np.where(there[..., None], x, np.nan)
-clean, dirty = (
-    to_numpy(attention(given, given, query_mask=there, value_mask=there))
-    for given in (x, hole)
-)
-assert np.isfinite(dirty).all() and (clean == dirty).all()
-assert (dirty[~there] == 0).all()
-print("NaN in the padding: not one bit changed, and zeros at the padding")
-
-# %% [markdown]
-# ## A mask is easily lost
-#
-# In Keras a mask travels with the tensor, as an attribute. An embedding with
-# `mask_zero=True` makes it, layers pass it on. Does it survive a look?
-
-# %%
-ids = to_tensor(first.ids)
-for kind in (keras.layers.MultiHeadAttention, MultiHeadAttention):
-    x = keras.layers.Embedding(len(WORDS), D, mask_zero=True)(ids)
-    before = getattr(x, "_keras_mask", None) is not None
-    kind(2, 8)(x, x)
-    after = getattr(x, "_keras_mask", None) is not None
-    module = kind.__module__.partition(".")[0]
-    print(f"{module}: a mask before {before}, after {after}")
-    results.setdefault("the mask survives", {})[module] = after
-assert results["the mask survives"]["keras_attn"]
-
-# %% [markdown]
-# `keras.layers.MultiHeadAttention` takes the mask away from *its caller's*
-# tensor (seen in Keras 3.15). Whoever looks at the same tensor next, as every
-# layer of a decoder looks at the same memory, sees the padding. No warning is
-# given. `keras_attn.doctor` finds it: it changes what should not count, and
-# says which layer's outputs move although its inputs stood still.
-
-
-# %%
-class TwoLooks(keras.Model):
-    """Looks at the same sentence twice."""
-
-    def __init__(self, kind):
-        super().__init__()
-        self.embedding = keras.layers.Embedding(len(WORDS), D, mask_zero=True)
-        self.first, self.second = (
-            kind(2, 8, name=f"{name}_look") for name in ("first", "second")
-        )
-
-    def call(self, ids):
-        """Returns float (B, T, D)."""
-        x = self.embedding(ids)
-        return self.second(self.first(x, x), x)
-
-
-kinds = (keras.layers.MultiHeadAttention, MultiHeadAttention)
-for kind in () if run.quick else kinds:
-    keras.utils.set_random_seed(run.seed)
-    report = keras_attn.doctor(TwoLooks(kind), first.ids[1:3])
-    module = kind.__module__.partition(".")[0]
-    print(f"{module}: {report}\n")
-    results.setdefault("leaks", {})[module] = report.leaks
-# True where no leak was found: a test for one's own model.
-assert run.quick or report
-
-# %% [markdown]
-# [Where does padding leak?](../../guides/doctor.md) shows it on a model that
-# many have copied, and [the guide on masks](../../guides/masks.md) how to hand
-# over each of them.
-#
-# ## A query that sees nothing
-#
-# Padding asks, too. Or a mask leaves a query nothing to look at. The softmax
-# over nothing is 0 / 0. Some put a large negative number in the place of
-# $-\infty$: then all its scores are equally hopeless, their differences are
-# what they were (in float32 even these are lost), and the query gets a mean of
-# everything that it may not see.
-
-# %%
-scores = generator.normal(size=(3, 4))
-may = np.array([[True, True, False, False], [False] * 4, [True] * 4])
-
-
-def softmax(z):
-    """Returns the weights over the last axis."""
-    with np.errstate(invalid="ignore"):
-        powers = np.exp(z - z.max(-1, keepdims=True))
-        return powers / powers.sum(-1, keepdims=True)
-
-
-filled = {
-    "$-\\infty$": softmax(np.where(may, scores, -np.inf)),
-    "$-10^9$": softmax(scores + np.where(may, 0, -1e9)),
-}
-q = generator.normal(size=(1, 3, D)).astype("float32")
-k = generator.normal(size=(1, 4, D)).astype("float32")
-layer = MultiHeadAttention(1, D, bias_initializer="ones")
-output = to_numpy(layer(q, k, attention_mask=may[None]))[0]
-assert output.shape == (3, D) and (output[1] == 0).all()
-assert np.abs(output[[0, 2]]).max(-1).min() > 0.1
-theirs = keras.layers.MultiHeadAttention(1, D, bias_initializer="ones")
-theirs.build(q.shape, k.shape)
-theirs.set_weights(layer.get_weights())
-other = to_numpy(theirs(q, k, attention_mask=may[None]))[0]
-np.testing.assert_allclose(other[[0, 2]], output[[0, 2]], atol=1e-5)
-for name, found in (("keras_attn", output), ("keras", other)):
-    print(f"{name}: what sees nothing gets up to {np.abs(found[1]).max():.2f}")
-
-# %% alt="Weights of a query that sees nothing: NaN, a mean of all, zeros"
-# Queries and keys (B, T, N, H) whose products are just these scores.
-q = to_tensor(scores.astype("float32")[None, :, None])
-k = to_tensor(2 * np.eye(4, dtype="float32")[None, :, None])
-see = ops.Visibility(attention_mask=to_tensor(may[None, None]))
-_, weights = ops.attend(q, k, k, see, return_weights=True)
-weights = to_numpy(weights)[0, 0]
-assert weights.shape == (3, 4) and (weights[1] == 0).all()
-np.testing.assert_allclose(
-    weights[[0, 2]], filled["$-\\infty$"][[0, 2]], atol=1e-6
-)
-draw_grids(
-    {f"filled with {name}": found for name, found in filled.items()}
-    | {"keras_attn": weights},
-    numbers=True,
-)
-
-# %% [markdown]
-# Zeros, behind the bias of the output too: nothing was seen, so nothing is
-# said. Rows that see something are those of Keras.
-#
-# ## What comes later, and what is far
-#
-# A causal mask promises that an output does not depend on later tokens. Leave
-# them away, and look: nothing may move. And which outputs move when one token
-# is changed? A window of w tokens hides what is w or more away, but layers
-# stand on each other: after L of them a token reaches $L (w - 1)$ further.
-
-# %%
-LENGTH, DEPTH = 12, 3
-x = generator.normal(size=(1, LENGTH, D)).astype("float32")
-# (T + 1, T, D): the row with each token in turn changed, and as it is.
-changed = np.repeat(x, LENGTH + 1, axis=0)
-changed[np.arange(LENGTH), np.arange(LENGTH)] += 1
-distance = np.subtract.outer(np.arange(LENGTH), np.arange(LENGTH))
-depends = {}
-for name, depth, options in (
-    ("causal, 1 layer", 1, {}),
-    (f"window of {run.window}, 1 layer", 1, {"sliding_window": run.window}),
-    (
-        f"window of {run.window}, {DEPTH} layers",
-        DEPTH,
-        {"sliding_window": run.window},
-    ),
-):
-    if run.quick and depth == 1:
-        continue
-    layers = [
-        DecoderBlock(num_heads=N, intermediate_dim=64, **options)
-        for _ in range(depth)
-    ]
-
-    def stack(x, layers=layers):
-        """Returns what the layers make of x."""
-        for layer in layers:
-            x = layer(x)  # no memory: the block of a language model
-        return to_numpy(x)
-
-    outputs = stack(changed)
-    assert outputs.shape == (LENGTH + 1, LENGTH, D)
-    # Row t, column s: does output t change with token s?
-    depends[name] = np.abs(outputs[:-1] - outputs[-1]).max(-1).T > 1e-6
-    reach = depth * (run.window - 1) if options else LENGTH
-    assert (depends[name] == ((distance >= 0) & (distance <= reach))).all()
-    for length in (5,) if run.quick else (1, 5, 9):
-        short = stack(x[:, :length])[0]
-        gap = np.abs(short - outputs[-1, :length]).max()
-        assert gap < 1e-5
-    print(
-        f"{name:<22} reaches {min(reach, LENGTH - 1):2} back; trimmed {gap:.0e}"
+        positions = ops.packed_positions(segments, to_tensor(ids != 0))
+    x = add_positions(x, positions=positions)
+    return to_numpy(
+        attend(x, x, query_segment_ids=segments, key_segment_ids=segments)
     )
 
-# %% alt="Which outputs depend on which tokens: a triangle, a band, a wider one"
-draw_grids(depends, ylabel="output", xlabel="token", side=2.4)
+
+alone = [encode(np.array([ids], "int32"))[0] for ids in sentences]
+for name, correct, mistake in (
+    ("right", {}, {"keep_mask": False}),
+    ("left", {}, {"keep_mask": False}),
+    ("packed", {"segments": layouts["packed"]}, {}),
+):
+    changes = []
+    for options in (correct, mistake):
+        vectors = encode(batches[name], **options)
+        found = [vectors[layouts[name] == n] for n in (1, 2, 3, 4)]
+        pairs = zip(found, alone, strict=True)
+        changes.append(max(np.abs(a - b).max() for a, b in pairs))
+    assert changes[0] < 1e-4 and changes[1] > 1e-2
+    print(f"{name:6} correct: {changes[0]:.0e}, mistake: {changes[1]:.2f}")
 
 # %% [markdown]
-# ## Where does a token stand?
+# A lost mask raises no error. The vectors of a sentence then depend on how much
+# padding it has, or on the other sentences in its row.
 #
-# Without a mask attention does not even know an order: exchange two words, and
-# their vectors are exchanged. There are two ways to tell it. **Absolute**
-# positions add something to each token, before the attention; **relative** ones
-# change the scores, by what lies between query and key.
+# ### A mask that gets lost
 #
-# ### Sinusoidal and learned
+# In Keras, a mask travels with its tensor as an attribute.
+# `keras.layers.MultiHeadAttention` deletes this attribute from its caller's
+# tensor (observed in Keras 3.15), so the next layer that reads the same tensor
+# attends to padding. `doctor` detects such leaks: it changes the padding, and
+# reports each layer whose outputs change although its inputs at tokens do not.
+
+
+# %%
+def two_layers(attention_class):
+    """Returns a model that attends to the same embedded sentence twice."""
+    ids = keras.Input((None,), dtype="int32")
+    x = layers.TokenEmbedding(len(words), D)(ids)
+    y = attention_class(1, D, name="first")(x, x)
+    return keras.Model(ids, attention_class(1, D, name="second")(y, x))
+
+
+for kind in (layers.MultiHeadAttention, keras.layers.MultiHeadAttention):
+    report = doctor(two_layers(kind), batches["right"][1:3])
+    print(f"{kind.__module__.split('.')[0]}: leaks in {report.leaks}")
+    assert not report.leaks or kind is keras.layers.MultiHeadAttention
+
+# %% [markdown]
+# If the last line ends with `[]`, Keras has fixed this. See also [the guide to
+# the doctor](../../guides/doctor.md).
+#
+# ### Fully masked queries
+#
+# Padding is also a query, and a mask may leave a query without keys. The softmax
+# over no keys is 0 / 0. Our layers return zeros. They also replace masked inputs
+# by zeros before they multiply, because 0 * NaN is NaN.
+
+# %%
+x = np.full((1, 5, D), np.nan, "float32")
+x[:, :3] = random.normal(size=(3, D))
+is_token = np.arange(5)[None] < 3
+output = to_numpy(attend(x, x, query_mask=is_token, value_mask=is_token))
+assert np.isfinite(output).all() and (output[:, 3:] == 0).all()
+
+# %% [markdown]
+# ## Without positions, order is lost
+#
+# The output of attention is a weighted sum, and a sum has no order. Without a
+# mask and without positions, two sentences with the same words in another order
+# have the same vectors in another order, and so the same mean. Such a model is
+# an advanced bag of words: the weights depend on the words, not on their order.
+
+# %%
+x = random.normal(size=(1, 3, D)).astype("float32")  # dog bites man
+rows = [x, x[:, ::-1].copy()]  # man bites dog
+for name, layer, add in (
+    ("neither", attend, to_tensor),
+    ("causal mask", layers.MultiHeadAttention(1, D, causal=True), to_tensor),
+    ("sinusoidal positions", attend, add_positions),
+):
+    means = [to_numpy(layer(add(row), add(row))).mean(1) for row in rows]
+    change = np.abs(means[0] - means[1]).max()
+    assert change < 1e-5 if name == "neither" else change > 1e-3
+    print(f"{name:20} means of the two sentences differ by {change:.0e}")
+
+# %% [markdown]
+# ## Absolute positions: sinusoidal and learned
+#
+# An absolute encoding adds a vector to each token before the first layer. It is
+# fixed or learned. The fixed one of Vaswani et al. 2017, sec. 3.5
+# (<https://arxiv.org/abs/1706.03762>) has sines and cosines whose wavelengths
+# grow from $2 \pi$ to $10000 \cdot 2 \pi$ (D is their $d_{model}$):
 #
 # $$PE_{p,2i} = \sin(p / 10000^{2i/D}), \qquad
 # PE_{p,2i+1} = \cos(p / 10000^{2i/D})$$
 #
-# (Vaswani et al. 2017, sec. 3.5, <https://arxiv.org/abs/1706.03762>): clocks,
-# each slower than the one before. Or a table of weights, a row for each
-# position (Gehring et al. 2017, <https://arxiv.org/abs/1705.03122>), which
-# begins as noise, and ends where the table ends.
+# Learned positions (Gehring et al. 2017, <https://arxiv.org/abs/1705.03122>)
+# are a table of weights with a row for each position. Inputs cannot be longer
+# than this table. The picture shows sinusoids for 20 positions (rows) in 512
+# dimensions (columns).
 
 # %%
-PLACES = 64
-steps = np.arange(PLACES)
-blank = np.zeros((1, PLACES, D), "float32")
-angles = steps[:, None] / 10000 ** (np.arange(0, D, 2) / D)  # (P, D / 2)
-by_hand = np.stack([np.sin(angles), np.cos(angles)], -1).reshape(PLACES, D)
-sinusoidal = to_numpy(PositionalEmbedding()(blank))[0]
-np.testing.assert_allclose(sinusoidal, by_hand, atol=1e-6)
-learned = PositionalEmbedding(
-    "learned",
-    max_sequence_length=PLACES,
-    initializer=keras.initializers.RandomNormal(stddev=1.0),
-)
-table = to_numpy(learned(blank))[0]
-assert sinusoidal.shape == table.shape == (PLACES, D)
-# The product of two rows is a sum of cosines of their distance.
-products = sinusoidal @ sinusoidal.T
-expected = np.cos(angles).sum(-1)[np.abs(np.subtract.outer(steps, steps))]
-np.testing.assert_allclose(products, expected, atol=1e-4)
+width = 512
+p = np.arange(20)[:, None]
+angles = p / 10000 ** (np.arange(0, width, 2) / width)  # (20, width / 2)
+by_hand = np.stack([np.sin(angles), np.cos(angles)], -1).reshape(20, width)
+blank = np.zeros((1, 20, width), "float32")
+found = to_numpy(layers.PositionalEmbedding()(blank))[0]
+np.testing.assert_allclose(found, by_hand, atol=1e-6)
+by_distance = np.cos(angles).sum(-1)[np.abs(p - p.T)]
+np.testing.assert_allclose(by_hand @ by_hand.T, by_distance, atol=1e-9)
 
-# %% alt="Two tables of positions, products of their rows, and by distance"
-draw_tables({"sinusoidal": sinusoidal, "learned, untrained": table})
+# %% tags=["hide-input"] alt="A table of 20 positions by 512 dimensions: the values alternate along positions in the first dimensions and are nearly constant in the last"
+figure, axis = plt.subplots(figsize=(8, 2.6), layout="constrained")
+image = axis.imshow(by_hand, cmap="cividis", aspect="auto")
+axis.set(xlabel="dimension", ylabel="position")
+figure.colorbar(image)
+plt.show()
 
 # %% [markdown]
-# In the products of sines a distance has the same value everywhere. But what
-# attention compares is not the rows themselves. There is a matrix in between
-# that can be anything, and a word in the sum.
+# The product of two sinusoidal rows depends only on their distance, since $\sin
+# a \sin b + \cos a \cos b = \cos(a - b)$. Attention can use this, but it
+# compares the rows only after a projection, and with words added.
 #
-# ### Rotary
+# ## Relative positions: rotary and ALiBi
 #
-# Turn each pair of features of queries and keys by an angle that grows with the
-# position (Su et al. 2021, <https://arxiv.org/abs/2104.09864>). A product of
-# two turned vectors depends on the difference of their angles:
+# A relative encoding changes the scores, depending on the distance between
+# query and key. **Rotary** positions (Su et al. 2021,
+# <https://arxiv.org/abs/2104.09864>) rotate pairs of features of q and k (i and
+# i + H/2 here, neighbors in the paper) by an angle proportional to the position.
+# A product of two rotated vectors depends on the difference of their angles:
 #
-# $$(R_{p} q) \cdot (R_{r} k) = q \cdot R_{r - p}\, k, \qquad
-# \omega_i = 10000^{-2i/H} .$$
+# $$\mathrm{rot}_p(q) \cdot \mathrm{rot}_r(k) = q \cdot \mathrm{rot}_{r-p}(k),
+# \qquad \mathrm{angle}_i = p \cdot 10000^{-2i/H}$$
 
 
 # %%
-def turned(x, p):
-    """Returns x (T, H) turned by the positions p (T,): RoPE by hand."""
+def rotate(x, p):
+    """Returns x (T, H), rotated by the positions p (T,)."""
     half = x.shape[-1] // 2
-    angle = p[:, None] * 10000.0 ** (-np.arange(half) / half)
+    angles = p[:, None] * 10000.0 ** (-np.arange(half) / half)
     a, b = x[:, :half], x[:, half:]
-    sin, cos = np.sin(angle), np.cos(angle)
+    sin, cos = np.sin(angles), np.cos(angles)
     return np.concatenate([a * cos - b * sin, b * cos + a * sin], -1)
 
 
-H = 32
-x = generator.normal(size=(PLACES, H))
-rotated = RotaryPosition().rotate(
-    to_tensor(x.astype("float32")[None, :, None]), to_tensor(steps[None])
-)
-np.testing.assert_allclose(
-    to_numpy(rotated)[0, :, 0], turned(x, steps), atol=1e-5
-)
-q, k = generator.normal(size=(2, 1, H))
-curves = {}
-for start in (0, 100, 1000):
-    ask = turned(q, np.array([start]))
-    keys = turned(np.repeat(k, PLACES, 0), start - steps)
-    curves[start] = (keys @ ask[0]) / np.sqrt(H)
-    gap = np.abs(curves[start] - curves[0]).max()
-    print(f"query at {start:4}: scores by distance {gap:.0e} apart")
-    assert gap < 1e-9
+H, steps = 32, np.arange(64)
+x = random.normal(size=(64, H))
+as_head = to_tensor(x.astype("float32")[None, :, None])
+found = layers.RotaryPosition().rotate(as_head, to_tensor(steps[None]))
+found = to_numpy(found)[0, :, 0]
+np.testing.assert_allclose(found, rotate(x, steps), atol=1e-5)
 
-# %% alt="Rotary: turning pairs of features, and the product by distance"
-figure = Figure(figsize=(10, 3.3), layout="constrained")
-left, middle, right = figure.subplots(1, 3)
-pairs = np.cos(steps[:, None] * 10000.0 ** (-np.arange(H // 2) / (H // 2)))
-left.imshow(pairs.T, cmap="RdBu", vmin=-1, vmax=1, aspect="auto")
-left.set(title="cosine of the angle", xlabel="distance", ylabel="pair")
-middle.plot(pairs.mean(-1) * np.sqrt(H))
-middle.set(title="score of q = k = (1, ..., 1)", xlabel="distance")
-for (start, curve), look in zip(curves.items(), ("-", "--", ":"), strict=True):
-    right.plot(curve, look, label=f"query at {start}", linewidth=2)
-right.set(title="score of some q and k", xlabel="distance")
-right.legend()
-figure
+rotary, ones = {}, np.ones((64, H))
+for start in (0, 1000):  # position of the query; the keys are before it
+    q, k = rotate(ones[:1], np.array([start])), rotate(ones, start - steps)
+    rotary[start] = (k @ q[0]) / np.sqrt(H)
+np.testing.assert_allclose(rotary[0], rotary[1000], atol=1e-9)
 
 # %% [markdown]
-# ### ALiBi
+# **ALiBi** (Press et al. 2022, <https://arxiv.org/abs/2108.12409>) subtracts a
+# multiple of the distance from the score. Each head n = 1 ... N has its own
+# slope:
 #
-# Nothing is turned: each score loses by the distance, in every head by another
-# slope (Press et al. 2022, <https://arxiv.org/abs/2108.12409>):
+# $$z_{ts} = \frac{q_t \cdot k_s}{\sqrt H} - m_n |p_t - p_s|, \qquad m_n = 2^{-8
+# n / N}$$
 #
-# $$z_{ts} = \frac{q_t \cdot k_s}{\sqrt H} - m_n |p_t - p_s|, \qquad
-# m_n = 2^{-8 n / N}, \quad n = 1, \ldots, N .$$
-
-# %% alt="ALiBi: what scores lose by distance in eight heads, and the weights"
-HEADS = 8
-slopes = 2.0 ** (-8 * np.arange(1, HEADS + 1) / HEADS)
-lost = -slopes[:, None] * steps  # (N, distances)
-bias = ALiBiPosition(HEADS).bias()
-asked = to_tensor(np.array([[0]])), to_tensor(steps[None])
-found = to_numpy(bias.function(bias.parameters, *asked))
-assert found.shape == (1, HEADS, 1, PLACES)
-np.testing.assert_allclose(found[0, :, 0], lost, rtol=1e-6)
-figure = Figure(figsize=(9, 3.3), layout="constrained")
-left, right = figure.subplots(1, 2)
-for n, (line, weights) in enumerate(zip(lost, softmax(lost), strict=True)):
-    color = f"{0.1 * n:.1f}"
-    left.plot(line, color=color, label=f"head {n}: {slopes[n]:.3g}")
-    right.plot(weights, color=color)
-left.set(xlabel="distance", ylabel="added to the score", ylim=(-12, 0.5))
-left.legend(fontsize=7)
-right.set(xlabel="distance", ylabel="weight, if all products are 0")
-figure
-
-# %% [markdown]
-# ### T5's buckets
-#
-# A learned number for each distance would need as many as there are distances.
-# T5 learns one for each **bucket** (Raffel et al. 2020, sec. 2.1,
-# <https://arxiv.org/abs/1910.10683>): near distances have one each, far ones
-# share, the farther the more. With M buckets in a direction, E = M / 2 and
-# X = 128,
-#
-# $$b(d) = \begin{cases} d & d < E \\
-# \min\Big(E + \Big\lfloor (M - E)\,
-# \dfrac{\log (d / E)}{\log (X / E)} \Big\rfloor,\ M - 1\Big) & d \ge E .
-# \end{cases}$$
-
+# T5 (Raffel et al. 2020, <https://arxiv.org/abs/1910.10683>) learns what to add
+# instead, one number for each range of distances: `layers.T5Position`.
 
 # %%
-def bucket(gap, buckets=32, far=128):
-    """Returns T5's bucket of p_s - p_t, with half of them for either side."""
-    M, E, d = buckets // 2, buckets // 4, np.abs(gap)
-    # A little more than the logarithm: it must not fall short of a border.
-    share = np.log(np.maximum(d, E) / E) / np.log(far / E) + 1e-9
-    shared = np.minimum(E + ((M - E) * share).astype(int), M - 1)
-    return np.where(d < E, d, shared) + np.where(gap > 0, M, 0)
+slopes = 2.0 ** -np.arange(1, 9)  # N = 8
+alibi = -slopes[:, None] * steps
+bias = layers.ALiBiPosition(8).bias()
+found = bias.function(bias.parameters, to_tensor([[0]]), to_tensor(steps[None]))
+np.testing.assert_allclose(to_numpy(found)[0, :, 0], alibi)
 
-
-gaps = np.arange(-150, 151)
-t5 = T5Position(num_heads=1)
-t5.table.assign(
-    np.arange(32, dtype="float32")[:, None]
-)  # a bucket says its name
-bias = t5.bias()
-asked = to_tensor(np.array([[150]])), to_tensor(150 + gaps[None])
-found = to_numpy(bias.function(bias.parameters, *asked))[0, 0, 0]
-assert (found == bucket(gaps)).all()
-print("distances before the query and their buckets:")
-print(
-    {int(d): int(bucket(-d)) for d in (0, 1, 7, 8, 16, 32, 64, 127, 128, 999)}
-)
-
-# %% alt="T5's bucket by distance: steps that get wider, on both sides"
-figure = Figure(figsize=(7.5, 3.2), layout="constrained")
-panel = figure.subplots()
-panel.step(gaps, bucket(gaps), where="mid")
-panel.axvline(0, color="grey", linewidth=0.8)
-panel.set(
-    xlabel="key's position less the query's: before it, and behind it",
-    ylabel="bucket",
-)
-figure
+# %% tags=["hide-input"] alt="Rotary scores fall with the distance and oscillate, and ALiBi falls linearly with eight slopes"
+figure, axes = plt.subplots(1, 2, figsize=(8, 2.8), layout="constrained")
+for style, (start, scores) in zip(("-", ":"), rotary.items(), strict=True):
+    axes[0].plot(steps, scores, style, lw=2, label=f"query at {start}")
+axes[0].set(title="rotary, q = k = (1, ..., 1)", ylabel="score")
+axes[0].legend()
+axes[1].plot(steps, alibi.T)
+axes[1].set(title="ALiBi, 8 heads", ylabel="added to the score", ylim=(-12, 1))
+figure.supxlabel("distance")
+plt.show()
 
 # %% [markdown]
-# ## Who knows the order, and who the distance only?
+# ## Which models know order, shift and position?
 #
-# Two questions to each kind. The words in another order: do the vectors only
-# change places, or do they change? And the same words further on, all positions
-# moved by the same number: do the vectors stay as they are?
+# We ask three questions about each encoding, without and with a causal mask:
+#
+# - **order**: if the words are reordered, do their vectors change?
+# - **shift**: if 17 is added to all positions, do the vectors change?
+# - **first/tenth**: after a start token, the same word follows ten times. Does
+#   the vector of the first differ from that of the tenth?
 
 # %%
-LENGTH = 10
-noise = keras.initializers.RandomNormal(stddev=1.0)
-absolute = {"sinusoidal": PositionalEmbedding(), "learned": learned}
-relative = {
-    "rotary": RotaryPosition(),
-    "ALiBi": ALiBiPosition(N),
-    "T5": T5Position(N, initializer=noise),
-}
-x = generator.normal(size=(1, LENGTH, D)).astype("float32")
-order = generator.permutation(LENGTH)
-here = np.arange(LENGTH, dtype="int32")[None]
-by_order, by_shift = {}, {}
-for name in ("none", *absolute, *relative):
-    if run.quick and name in ("learned", "ALiBi", "T5"):
-        continue
-    keras.utils.set_random_seed(run.seed)
-    layer = MultiHeadAttention(N, D // N, attention_position=relative.get(name))
+N, T = 4, 11
+normal = keras.initializers.RandomNormal(stddev=1.0)
+learned = layers.PositionalEmbedding("learned", "interleaved", 64, normal)
+absolute = {"sinusoidal": layers.PositionalEmbedding(), "learned": learned}
+relative = {"rotary": layers.RotaryPosition(), "ALiBi": layers.ALiBiPosition(N)}
+x = random.normal(size=(1, T, D)).astype("float32")
+order = np.roll(np.arange(T)[::-1], 3)
+p = np.arange(T, dtype="int32")[None]
+same_word = np.repeat(x[:, 1:2], T, axis=1)
+after_start = np.concatenate([x[:, :1], same_word[:, 1:]], axis=1)
 
-    def vectors(x, p, name=name, layer=layer):
-        """Returns what is made of x (1, T, D) at the positions p (1, T)."""
-        p = to_tensor(p)
-        if name in absolute:
-            x = absolute[name](to_tensor(x), positions=p)
+
+def answers(kind, causal):
+    """Returns the four answers, each True or False."""
+    layer = layers.MultiHeadAttention(
+        N, D // N, causal=causal, attention_position=relative.get(kind)
+    )
+
+    def call(x, p):
+        x, p = to_tensor(x), to_tensor(p)
+        x = absolute[kind](x, positions=p) if kind in absolute else x
         return to_numpy(layer(x, x, query_positions=p, key_positions=p))[0]
 
-    base = vectors(x, here)
-    assert base.shape == (LENGTH, D)
-    by_order[name] = float(
-        np.abs(vectors(x[:, order], here) - base[order]).max()
+    base, row, repeated = (call(a, p) for a in (x, after_start, same_word))
+    pairs = (
+        (call(x[:, order], p), base[order]),
+        (call(x, p + 17), base),
+        (row[1], row[10]),
+        (repeated[1], repeated[10]),
     )
-    by_shift[name] = float(np.abs(vectors(x, here + run.shift) - base).max())
-    print(
-        f"{name:<10} another order: {by_order[name]:.0e}; moved by "
-        f"{run.shift}: {by_shift[name]:.0e}"
-    )
-results["another order"], results["moved"] = by_order, by_shift
-assert by_order["none"] < 1e-5
-for name in by_shift:
-    assert by_shift[name] > 1e-3 if name in absolute else by_shift[name] < 1e-5
-    assert by_order[name] > 1e-3 or name == "none"
+    changes = [float(np.abs(a - b).max()) for a, b in pairs]
+    assert all(not 1e-5 < change < 1e-4 for change in changes)
+    return [change > 1e-4 for change in changes]
 
-# %% alt="Bars: what order and a shift change, for six kinds of positions"
-draw_levels(
-    {
-        "the words in another order": by_order,
-        f"all positions moved by {run.shift}": by_shift,
-    },
-    "vectors change by",
-)
+
+# %%
+print(f"{'':20} order  shift  first/tenth  the same without start")
+for kind in ("none", *absolute, *relative):
+    for causal in (False, True):
+        found = answers(kind, causal)
+        knows, is_absolute = kind != "none" or causal, kind in absolute
+        assert found == [knows, is_absolute, knows, is_absolute]
+        texts = [f"{'yes' if yes else 'no':6}" for yes in found]
+        print(f"{kind + ', causal' * causal:20}", *texts)
 
 # %% [markdown]
-# Only *none* does not notice the order; only the absolute ones notice the
-# shift. A model with these has to learn of each distance anew at each place; a
-# model with the others cannot tell the first word from the tenth, except by
-# what stands around it.
+# - Without a causal mask and without positions, attention knows nothing about
+#   order. It cannot tell the first word from the tenth.
+# - With a causal mask it can, even without positions: the tenth word attends to
+#   nine more tokens than the first.
+# - Only absolute encodings notice a shift of all positions. Relative ones tell
+#   the first word from the tenth only by the distance to other tokens, here to
+#   the start token.
+# - If the row contains nothing but the same word, without a start token, only
+#   absolute encodings distinguish the positions. Others average equal values.
 #
-# ## What should hold
+# ## A model without positions learns positions
+#
+# How can a causal model compute a position? If all scores are equal, the weight
+# of the start token at position t is $1 / (t + 1)$. The output then determines
+# t. We train a small model to predict the position of every token of random
+# sequences that begin with a start token: one attention layer and a
+# feed-forward network, which is applied to each token separately. Without a
+# causal mask, equal words of a sequence have equal vectors, and only the start
+# token has a known position. Such a model cannot expect more than $1/16 + 15/16
+# \cdot 1/15 = 12.5\ \%$ correct predictions.
 
 # %%
-assert max(moved[name] for name in moved if "no" not in name) < 1e-5
-assert max(by_shift[name] for name in by_shift if name in relative) < 1e-5
-print("A sentence is the same alone, padded on either side, and packed.")
+T, V = 16, 20
+zeros = np.zeros((T, 4))
+_, weights = attention(zeros, zeros, zeros, np.tri(T, dtype=bool))
+np.testing.assert_allclose(weights[:, 0], 1 / (np.arange(T) + 1))
+
+
+def make_model(causal):
+    """Returns a model from ids (B, T) to logits of positions (B, T, T)."""
+    ids = keras.Input((T,), dtype="int32")
+    x = layers.TokenEmbedding(V, D, pad_id=None)(ids)
+    x = x + layers.MultiHeadAttention(1, D, causal=causal)(x, x)
+    x = keras.layers.Dense(4 * D, activation="relu")(x)
+    return keras.Model(ids, keras.layers.Dense(T)(x))
+
+
+ids = random.integers(1, V, (9600 + 500, T), dtype="int32")
+ids[:, 0] = 0  # the start token
+train, test = (ids[:64] if QUICK else ids[:9600]), ids[9600:]
+labels = np.tile(np.arange(T), (9600, 1))
 
 # %%
-results["settings"] = {k: str(v) for k, v in run._asdict().items()}
-run.out.mkdir(parents=True, exist_ok=True)
-(run.out / "results.json").write_text(
-    json.dumps(results, indent=1), encoding="utf-8"
-)
-program = ".venv/bin/python tutorials/masks.py"
-print(f"""
-All figures are in {run.out / "results.json"}.
+same = test[:, :, None] == test[:, None]  # the same word in one sequence
+predictions = {}
+for causal in (False, True):
+    for seed in (1,) if QUICK else (1, 2, 3):
+        keras.utils.set_random_seed(seed)
+        model = make_model(causal)
+        rate = keras.optimizers.schedules.CosineDecay(0.01, 450)
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        model.compile(keras.optimizers.Adam(rate), loss)
+        targets = labels[: len(train)]
+        model.fit(train, targets, batch_size=64, epochs=3, verbose=0)
+        found = model.predict(test, batch_size=500, verbose=0).argmax(-1)
+        predictions[causal, seed] = found
+        assert model.count_params() == 11_152
+        accuracy = (found == labels[:500]).mean()
+        print(f"{causal = !s:5}, {seed = }: {accuracy:6.1%} correct")
+        equal = (found[:, :, None] == found[:, None])[same].mean()
+        assert causal or equal > 0.999
+        if not QUICK:
+            assert accuracy > 0.95 if causal else accuracy < 0.14
 
-What to try next, with {program} behind it:
-  WINDOW=5              another window: how far do three layers reach?
-  SHIFT=50              positions moved by more
-  KERAS_BACKEND=jax     another backend: which kernels run there?""")
+# %% tags=["hide-input"] alt="Predicted against true positions of seed 1: without a causal mask the predictions do not depend on the position; with a causal mask they lie on the diagonal"
+figure, axes = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
+for axis, causal in zip(axes, (False, True), strict=True):
+    found = predictions[causal, 1]
+    table = (found[..., None] == np.arange(T)).mean(0)  # (true, predicted)
+    axis.imshow(1 - table, cmap="cividis", vmin=0, vmax=1)
+    axis.set(title=f"causal: {causal}", xlabel="predicted", ylabel="position")
+plt.show()
 
 # %% [markdown]
+# With a causal mask, all three seeds predict more than 95 % of the positions;
+# without it, less than 14 %. As in Haviv et al., the mask is sufficient to learn
+# positions.
+#
+# ## Summary
+#
+# - A position and a segment for each token describe all usual masks.
+# - Padding must not change an output. `doctor` finds where a mask gets lost.
+# - Absolute encodings add to tokens, relative ones change scores by distance.
+# - Without a causal mask and positions, attention is a bag of words. A causal
+#   mask alone tells the first word from the tenth, after a start token.
+#
 # ## Exercises
 #
-# **1.** Fill in. A row holds *(padding) a b (padding) c*. Its positions are
-# ___. Packed, with the segments 1 1 2 2 2 and no padding, they would be ___. Of
-# the 25 pairs a causal mask leaves ___ in the first case and ___ in the second.
+# **1.** Fill in the gaps. (a) Positional encodings represent the ___ of words.
+# (b) The decoder uses ___ multi-head self-attention. (c) A row contains
+# *(padding) a b (padding) c*; its positions are ___.
 #
 # <details markdown>
 # <summary>Answer</summary>
 #
-# -1 0 1 -1 2, the gap does not count; 0 1 0 1 2. Three tokens: 1 + 2 + 3 = 6;
-# packed: 3 + 6 = 9.
+# (a) order; (b) masked; (c) -1, 0, 1, -1, 2.
 #
 # </details>
 #
-# **2.** Fill in the gap, for a window that sees *ahead*: the query itself and
-# the w - 1 tokens behind it.
-#
-#     mask = (p[:, None] >= 0) & (p[None] >= 0) & ____ & ____
-#
-# Which tokens can change the first output after three such layers, w = 3?
+# **2.** How do the self-attention layers of encoder and decoder differ?
 #
 # <details markdown>
 # <summary>Answer</summary>
 #
-# `(p[None] >= p[:, None]) & (p[None] - p[:, None] < w)`. The first seven, 0 to
-# 6: two more with each layer. Hand the table over as `attention_mask`; it is
-# the last line of the rule.
+# By the causal mask. In the encoder, every token attends to all tokens of the
+# source; in the decoder, a token attends only to itself and to earlier tokens.
 #
 # </details>
 #
-# **3.** In ALiBi with 8 heads the slopes go from 1/2 to 1/256. From which
-# distance on does a key count less than a hundredth of the query's own key,
-# other things being equal, in the first head and in the last? What does that
-# say of texts longer than those in training?
+# **3.** Write the mask of a window that looks ahead: each token attends to
+# itself and to the next window - 1 tokens. Which tokens can change the first
+# output after three layers with window 3?
 #
 # <details markdown>
 # <summary>Answer</summary>
 #
-# $e^{-m d} < 0.01$ where $d > \ln 100 / m$: from 10 tokens on, and from 1,179
-# on. What lies further away than that hardly counts, whether there is any or
-# not: heads with steep slopes are the same on long texts, which is why the
-# authors could read texts longer than any in training.
+# `(p >= p[:, None]) & (p - p[:, None] < window)`. The first seven tokens: two
+# more with each layer, whose inputs already depend on later tokens.
 #
 # </details>
+#
+# **Next**: [Multi-head attention from scratch](../multi_head/index.md) builds
+# the attention layer of this page, with several heads.
