@@ -4,10 +4,7 @@ import json
 
 import pytest
 
-from tests.helpers.programs import (
-    results,
-    run,
-)
+from tests.helpers.programs import results, run
 
 pytestmark = pytest.mark.one_backend
 

@@ -3,10 +3,7 @@
 import pytest
 from PIL import Image
 
-from tests.helpers.programs import (
-    results,
-    run,
-)
+from tests.helpers.programs import results, run
 
 pytestmark = pytest.mark.one_backend
 

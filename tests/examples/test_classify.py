@@ -14,11 +14,7 @@ from keras_attn.text import (
     WordPieceTokenizer,
     load_tokenizer,
 )
-from tests.helpers.programs import (
-    ROOT,
-    results,
-    run,
-)
+from tests.helpers.programs import ROOT, results, run
 
 pytestmark = pytest.mark.one_backend
 
@@ -53,12 +49,8 @@ def bert(tmp_path_factory):
     tokenizer = WordPieceTokenizer.train_from_lines(LINES, 200)
     tokenizer.save(folder)
     sizes = {"num_layers": 2, "num_heads": 2, "hidden_dim": 16}
-    model = models.Bert(
-        tokenizer.vocabulary_size,
-        intermediate_dim=32,
-        max_sequence_length=40,
-        **sizes,
-    )
+    sizes |= {"intermediate_dim": 32, "max_sequence_length": 40}
+    model = models.Bert(tokenizer.vocabulary_size, **sizes)
     pretrained.save(models.BertPretrainer(model), folder)
     return folder
 
@@ -109,10 +101,8 @@ def test_bert_with_few_trained_weights(way, bert, pairs, tmp_path):
     found = run(
         "classify", "predict", "--out", tmp_path, stdin="a man\tthe man\nsat\n"
     )
-    assert {line.split("\t")[0] for line in found.stdout.splitlines()} <= {
-        "True",
-        "False",
-    }
+    labels = {line.split("\t")[0] for line in found.stdout.splitlines()}
+    assert labels <= {"True", "False"}
 
 
 @pytest.mark.parametrize("length", [40, 9, 8])

@@ -4,10 +4,7 @@ import re
 
 import pytest
 
-from tests.helpers.programs import (
-    results,
-    run,
-)
+from tests.helpers.programs import results, run
 
 pytestmark = pytest.mark.one_backend
 
@@ -60,9 +57,8 @@ def test_prediction_leaves_unsure_words(trained, tmp_path):
     unsure = ("--out", out, "--threshold", 1.01)
     found = run("correct_spelling", "predict", *unsure, "--input", lines)
     assert found.stdout == text
-    assert (
-        run("correct_spelling", "predict", *unsure, stdin=text).stdout == text
-    )
+    typed = run("correct_spelling", "predict", *unsure, stdin=text)
+    assert typed.stdout == text
     sure = ("--out", out, "--threshold", 0, "--suggestions", 2)
     found = run("correct_spelling", "predict", *sure, stdin=text).stdout
     first, *suggestions = found.split("\n\n")[0].split("\n")

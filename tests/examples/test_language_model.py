@@ -5,9 +5,7 @@ import numpy as np
 import pytest
 
 from keras_attn.text import SubwordTokenizer
-from tests.helpers.programs import (
-    run,
-)
+from tests.helpers.programs import run
 
 pytestmark = pytest.mark.one_backend
 

@@ -4,20 +4,13 @@ import json
 
 import pytest
 
-from tests.helpers.programs import (
-    run,
-)
+from tests.helpers.programs import run
 
 pytestmark = pytest.mark.one_backend
 
+TAGS = "B-name", "I-name", "O", "O", "B-city"
 SENTENCES = [
-    [
-        (first, "B-name"),
-        (last, "I-name"),
-        (verb, "O"),
-        ("in", "O"),
-        (city, "B-city"),
-    ]
+    [*zip((first, last, verb, "in", city), TAGS, strict=True)]
     for first in ("Ann", "Bob", "Eve", "Max")
     for last in ("Lee", "Roy", "Kim")
     for verb in ("sings", "eats", "sleeps")

@@ -6,10 +6,7 @@ import numpy as np
 import pytest
 
 from keras_attn.datasets import encode_morse
-from tests.helpers.programs import (
-    results,
-    run,
-)
+from tests.helpers.programs import results, run
 
 pytestmark = pytest.mark.one_backend
 
