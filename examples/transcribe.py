@@ -260,14 +260,16 @@ def train(arguments):
     schedule = training.WarmupSchedule(width, warmup_steps=500, scale=0.38)
     adam = keras.optimizers.Adam(schedule, beta_2=0.98, clipnorm=1.0)
     model.compile(adam, training.SequenceCrossentropy(label_smoothing=0.1))
-    batches = training.BucketedDataset(records, sizes, encode, size, seed=seed)
-    progress, often = training.TrainingProgress(arguments.minutes), len(batches)
-    average = training.CheckpointAverage(5, save_freq=often, validate=True)
+    batches = training.BucketedDataset(
+        records, sizes, encode, size, seed=seed, curriculum_epochs=3
+    )
+    progress, n = training.TrainingProgress(arguments.minutes), len(batches)
+    average = training.CheckpointAverage(5, save_freq=min(60, n), validate=True)
     fixed = {k: v for k, v in vars(arguments).items() if k not in FREE}
     backup = training.TrainingBackup(
         out / "backup",
         [progress, average, keras.callbacks.EarlyStopping(patience=8)],
-        save_freq=min(200, often),
+        save_freq=min(200, n),
         data=batches,
         settings=fixed | {"step": step, "recordings": len(records)},
     )

@@ -12,8 +12,9 @@ class BucketedDataset(keras.utils.PyDataset):
     Records are divided into buckets by quantiles of their lengths. All batches
     of a bucket have one shape, so a compiled model is compiled `num_buckets`
     times, and little of a batch is padding. Each record is in one batch of an
-    epoch; the last batch of a bucket is filled up with records of that bucket
-    that it repeats. The same idea is TensorFlow's `bucket_by_sequence_length`
+    epoch, unless `curriculum_epochs` leaves it out; the last batch of a bucket
+    is filled up with records of that bucket that it repeats. The same idea is
+    TensorFlow's `bucket_by_sequence_length`
     (https://www.tensorflow.org/api_docs/python/tf/data/Dataset); for pairs of
     sentences, `keras_attn.text.token_batches` makes batches of equally many
     tokens.
@@ -35,10 +36,18 @@ class BucketedDataset(keras.utils.PyDataset):
         shuffle: bool. False: all epochs are the same, sorted by length, as for
             validation. Default True.
         seed: int >= 0. Default 0.
+        curriculum_epochs: int >= 0. Number of epochs at the start that leave
+            out long records: the first uses the shortest 40 % of the records,
+            later ones linearly more, until all are used. Such an epoch repeats
+            records, so that it has as many batches as any other. Sequences
+            whose alignment has to be learned, such as speech, are learned
+            faster in this order (Amodei et al. 2016,
+            https://arxiv.org/abs/1512.02595, sec. 3.2). Default 0: all epochs
+            use all records.
 
     Raises:
-        ValueError: an argument has another type or value, or there is no
-            record.
+        ValueError: an argument has another type or value, there is no record,
+            or `curriculum_epochs` is not 0 without `shuffle`.
 
     Examples:
         >>> import numpy as np
@@ -60,12 +69,21 @@ class BucketedDataset(keras.utils.PyDataset):
         num_buckets=4,
         shuffle=True,
         seed=0,
+        curriculum_epochs=0,
     ):
         super().__init__()
         self.batch_size = checks.positive_int("batch_size", batch_size)
         self.num_buckets = checks.positive_int("num_buckets", num_buckets)
         self.shuffle = checks.boolean("shuffle", shuffle)
         self.seed = checks.integer("seed", seed, 0)
+        self.curriculum_epochs = checks.integer(
+            "curriculum_epochs", curriculum_epochs, 0
+        )
+        if curriculum_epochs and not shuffle:
+            raise ValueError(
+                "`curriculum_epochs` must be 0 if `shuffle` is False. "
+                f"Received: curriculum_epochs={curriculum_epochs}"
+            )
         self._records = list(checks.iterable("records", records, "a list"))
         self._encode = encode
         lengths = checks.iterable("lengths", lengths, "a list of int")
@@ -88,20 +106,31 @@ class BucketedDataset(keras.utils.PyDataset):
         limits = np.quantile(lengths, quantiles, method="higher")
         self._limits = np.unique(limits)
         self._buckets = np.searchsorted(self._limits, lengths)
+        # 0 for the shortest record.
+        self._ranks = np.argsort(np.argsort(lengths, kind="stable"))
         self.set_epoch(0)
 
     def set_epoch(self, epoch):
         """Draws the batches of an epoch, numbered from 0."""
         self._epoch = checks.integer("epoch", epoch, 0)
         random = np.random.default_rng((self.seed, self._epoch))
+        share = 1.0
+        if self._epoch < self.curriculum_epochs:
+            share = 0.4 + 0.6 * self._epoch / self.curriculum_epochs
+        is_used = self._ranks < np.ceil(share * len(self._ranks))
+        used = 1 + self._buckets[is_used].max()  # buckets
         batches = []
-        for bucket, length in enumerate(self._limits):
-            rows = np.flatnonzero(self._buckets == bucket)
+        for bucket, size in enumerate(np.bincount(self._buckets)):
+            if bucket >= used:
+                # The last one is replaced by the longest that is used.
+                bucket = used - 1 - (len(self._limits) - 1 - bucket) % used
+            rows = np.flatnonzero(is_used & (self._buckets == bucket))
             if self.shuffle:
                 rows = random.permutation(rows)
-            number = -(-len(rows) // self.batch_size)
+            number = -(-size // self.batch_size)
             rows = np.resize(rows, (number, self.batch_size))
-            batches += [(int(length), row) for row in rows]
+            length = int(self._limits[bucket])
+            batches += [(length, row) for row in rows]
         # On TensorFlow, Keras (as of Keras 3.15.1) takes an axis for constant
         # if it has the same size in the first two batches: these are from
         # different buckets.

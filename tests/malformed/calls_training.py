@@ -306,6 +306,7 @@ def _buckets(folder):
             num_buckets=count(2),
             shuffle=flag(True),
             seed=count(0, least=0),
+            curriculum_epochs=count(0, least=0),
         ),
     )
 

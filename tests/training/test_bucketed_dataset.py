@@ -53,6 +53,37 @@ def test_order_depends_on_seed_and_epoch_alone():
     assert drawn(0, 1) != drawn(1, 1)
 
 
+@given(
+    lengths=st.lists(st.integers(1, 40), min_size=1, max_size=60),
+    batch_size=st.integers(1, 9),
+    num_buckets=st.integers(1, 7),
+    epochs=st.integers(1, 5),
+)
+def test_first_epochs_leave_out_long_records(
+    lengths, batch_size, num_buckets, epochs
+):
+    records = list(enumerate(lengths))
+    settings = (records, lengths, encode, batch_size, num_buckets)
+    batches = BucketedDataset(*settings, curriculum_epochs=epochs)
+    plain = BucketedDataset(*settings)
+    longest = []
+    for epoch in range(epochs + 1):
+        batches.set_epoch(epoch)
+        plain.set_epoch(epoch)
+        assert len(batches) == len(plain)
+        seen = {row for rows, *_ in batches for row in rows}
+        longest.append(max(size for _, size in seen))
+        used = -(-len(records) * (4 * epochs + 6 * epoch) // (10 * epochs))
+        assert longest[-1] == sorted(lengths)[used - 1]
+        for rows, length, _ in batches:
+            assert len(rows) == batch_size
+            assert max(size for _, size in rows) <= length
+        shapes = {length for _, length, _ in batches}
+        if len(batches) > 1 and len(shapes) > 1:
+            assert batches[0][1] != batches[1][1]
+    assert seen == set(records) and list(batches) == list(plain)
+
+
 def test_fit_draws_another_order_in_each_epoch():
     seen = []
 
@@ -102,6 +133,8 @@ def test_it_trains_a_model_with_few_shapes():
         (([1], [1], encode, 1, 0), "`num_buckets` must be a positive"),
         (([1], [1], encode, 1, 1, 3), "`shuffle` must be"),
         (([1], [1], encode, 1, 1, True, -1), "`seed` must be at least 0"),
+        (([1], [1], encode, 1, 1, True, 0, -1), "`curriculum_epochs` must be"),
+        (([1], [1], encode, 1, 1, False, 0, 2), "`curriculum_epochs` must"),
     ],
 )
 def test_bad_arguments(arguments, message):
