@@ -94,8 +94,15 @@ docs: $(STAMP) ## Build the site into site/ from the committed pages
 	@echo "Open site/index.html, or serve the site (search needs a server):"
 	@echo "  $(RUN) -m http.server --bind 127.0.0.1 --directory site"
 
-tutorials: $(STAMP) ## Run TUTORIALS=NAMES; default: those with an outdated page
+# `make tutorials BACKENDS="tensorflow jax torch"` runs all with QUICK=1.
+tutorials: $(STAMP) ## Run TUTORIALS=NAMES (default: outdated), or all on BACKENDS
+ifeq ($(origin BACKENDS),command line)
+	@for backend in $(BACKENDS); do \
+		KERAS_BACKEND=$$backend XLA_FLAGS="$(QUICK_TO_COMPILE)" \
+		$(RUN) -m pytest tests/site/test_quick_runs.py || exit 1; done
+else
 	$(RUN) -m tools.tutorials build $(TUTORIALS)
+endif
 
 lint: $(STAMP) ## Check formatting, style and the pre-commit config
 	$(RUN) -m ruff format --check .

@@ -31,3 +31,19 @@ def site(tmp_path_factory):
     result = build_site(folder)
     assert result.returncode == 0, result.stderr
     return folder
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Reports how many assertions of the tutorials a quick run leaves out."""
+    counts = [
+        value.split()
+        for report in terminalreporter.getreports("passed")
+        for key, value in report.user_properties
+        if key == "assertions"
+    ]
+    if counts:
+        total, skipped = (sum(int(row[i]) for row in counts) for i in (1, 2))
+        terminalreporter.write_line(
+            f"{len(counts)} tutorials ran with QUICK=1: {total} assertions, "
+            f"{skipped} of them on trained quality, not run"
+        )

@@ -187,7 +187,7 @@ def test_downloads_of_the_tutorials_are_generated(site):
     assert len(pages) >= 20
     for page in pages:
         text = page.read_text(encoding="utf-8")
-        for kind in ("ipynb", "py", "zip"):
+        for kind in ("ipynb", "py"):
             file = f"{page.parent.name}.{kind}"
             assert f'href="{file}"' in text
             assert (page.parent / file).stat().st_size > 1000

@@ -1,9 +1,7 @@
 """The committed page of every tutorial comes from a full run."""
 
 import base64
-import io
 import re
-import zipfile
 
 import nbformat
 import pytest
@@ -13,7 +11,7 @@ from tools.tutorials import stamp as stamps
 from tools.tutorials.build import PAGES, files
 from tools.tutorials.outputs import with_outputs
 from tools.tutorials.run import notebook_of
-from tools.tutorials.scripts import discover, with_modules
+from tools.tutorials.scripts import discover
 
 pytestmark = pytest.mark.one_backend
 
@@ -27,8 +25,8 @@ def script(request):
 
 
 def test_page_is_up_to_date(script):
-    changed = stamps.changed(script, stamps.read(PAGES / script.stem))
-    assert changed == [], AGAIN.format(script.stem)
+    stamp = stamps.read(PAGES / script.stem)
+    assert not stamps.has_changed(script, stamp), AGAIN.format(script.stem)
 
 
 def test_page_comes_from_a_full_run(script):
@@ -49,12 +47,13 @@ def test_folder_has_generated_files_only(script):
 def test_downloads(script):
     folder, name = PAGES / script.stem, script.stem
     made = downloads(script, folder)
-    assert set(made) == {f"{name}.{kind}" for kind in ("ipynb", "py", "zip")}
+    assert set(made) == {f"{name}.{kind}" for kind in ("ipynb", "py")}
     assert made[f"{name}.py"] == script.read_bytes()
     notebook = nbformat.reads(made[f"{name}.ipynb"].decode(), as_version=4)
     nbformat.validate(notebook)
     sources = [cell.source for cell in notebook.cells]
-    assert sources == [cell.source for cell in notebook_of(script).cells]
+    attached = [source.replace("](attachment:", "](") for source in sources]
+    assert attached == [cell.source for cell in notebook_of(script).cells]
     images = [
         output["data"]["image/png"]
         for cell in notebook.cells
@@ -65,15 +64,15 @@ def test_downloads(script):
     assert [base64.b64decode(image) for image in images] == [
         path.read_bytes() for path in numbered
     ]
-    with zipfile.ZipFile(io.BytesIO(made[f"{name}.zip"])) as archive:
-        packed = {file: archive.read(file) for file in archive.namelist()}
     # Figures shown in prose, before the code that draws them.
-    text = packed[f"{name}/{name}.ipynb"].decode()
-    shown = re.findall(rf"\]\(({name}-\d+\.png)\)", text)
+    shown = [
+        (cell.attachments[file]["image/png"], file)
+        for cell in notebook.cells
+        for file in re.findall(r"\]\(attachment:(\S+)\)", cell.source)
+    ]
     assert shown
-    assert {f"{name}/{file}" for file in shown} <= set(packed)
-    for path in with_modules(script):
-        assert packed[f"{name}/{path.name}"] == path.read_bytes()
+    for image, file in shown:
+        assert base64.b64decode(image) == (folder / file).read_bytes()
 
 
 def test_removed_tutorials_leave_no_folder():
@@ -83,4 +82,3 @@ def test_removed_tutorials_leave_no_folder():
 
 def test_tutorials_are_discovered():
     assert "translate" in SCRIPTS
-    assert "settings" not in SCRIPTS

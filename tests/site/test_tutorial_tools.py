@@ -16,7 +16,7 @@ from tools.tutorials.failure import BuildError
 from tools.tutorials.page import render
 from tools.tutorials.picture import shrink
 from tools.tutorials.run import notebook_of
-from tools.tutorials.scripts import digests, discover, with_modules
+from tools.tutorials.scripts import digest, discover
 from tools.tutorials.tidy import final_text, tidy
 
 pytestmark = pytest.mark.one_backend
@@ -28,7 +28,7 @@ STAMP = {
     "backend": "jax",
     "versions": {"keras": "3.15.1", "jax": "0.10.2", "python": "3.11.7"},
     "machine": {"cpu": "Some CPU", "cores": 2, "gpu": False},
-    "sources": {},
+    "source": "",
 }
 
 
@@ -41,56 +41,33 @@ def png(pixels):
 PNG = base64.b64encode(png(np.zeros((2, 2, 3)))).decode()
 
 
-# Finding scripts and their modules.
+# Finding scripts.
 
 
 @pytest.fixture
-def folder(tmp_path):
-    """One tutorial that needs two modules, one of them through the other."""
-    for name, text in {
-        "learn.py": "# %% [markdown]\n# # Learn\n\n# %%\nimport a, json\n",
-        "a.py": "def f():\n    from b import g\n",
-        "b.py": "import a\n",
-        "c.py": "import learn\n",
-    }.items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    return tmp_path
+def script(tmp_path):
+    path = tmp_path / "learn.py"
+    text = "# %% [markdown]\n# # Learn\n\n# %%\nimport a, json\n"
+    path.write_text(text, encoding="utf-8")
+    return path
 
 
-def test_only_scripts_in_percent_format_are_tutorials(folder):
-    assert discover(folder) == {"learn": folder / "learn.py"}
+def test_discover(script):
+    (script.parent / "README.md").write_text("# Tutorials\n", "utf-8")
+    assert discover(script.parent) == {"learn": script}
 
 
-def test_needed_modules_are_listed(folder):
-    names = [path.name for path in with_modules(folder / "learn.py")]
-    assert names == ["learn.py", "a.py", "b.py"]
-
-
-@pytest.mark.parametrize("name", ["learn.py", "b.py"])
-def test_changed_dependency_is_found(folder, name):
-    script = folder / "learn.py"
-    then = STAMP | {"sources": digests(script)}
-    assert stamp.changed(script, then) == []
-    (folder / "c.py").write_text("import b, learn\n", encoding="utf-8")
-    assert stamp.changed(script, then) == []
-    with (folder / name).open("a", encoding="utf-8") as file:
+def test_changed_script_is_found(script):
+    then = STAMP | {"source": digest(script)}
+    assert not stamp.has_changed(script, then)
+    with script.open("a", encoding="utf-8") as file:
         file.write("import c\n")
-    assert stamp.changed(script, then) == sorted([name, "c.py"])
+    assert stamp.has_changed(script, then)
+    assert stamp.has_changed(script, stamp.read(script.parent))
 
 
-def test_removed_dependency_is_found(folder):
-    then = STAMP | {"sources": digests(folder / "learn.py")}
-    (folder / "a.py").write_text("", encoding="utf-8")
-    assert stamp.changed(folder / "learn.py", then) == ["a.py", "b.py"]
-
-
-def test_everything_has_changed_without_a_run(folder):
-    changed = stamp.changed(folder / "learn.py", stamp.read(folder))
-    assert changed == ["a.py", "b.py", "learn.py"]
-
-
-def test_notebook_starts_with_a_matplotlib_cell(folder):
-    cells = notebook_of(folder / "learn.py").cells
+def test_notebook_starts_with_a_matplotlib_cell(script):
+    cells = notebook_of(script).cells
     kinds = [cell.cell_type for cell in cells]
     assert kinds == ["code", "markdown", "code"]
     assert "%matplotlib inline" in cells[0].source
@@ -223,7 +200,7 @@ def test_page_has_title_stamp_prose_code_and_outputs():
     assert page.index("**JAX**") < page.index("Introduction.")
     assert "```python\nshow()\n```\n" in page
     assert "```{.text .output}\nprinted\n```\n" in page
-    assert page.endswith("![A black square](learn-1.png)\n")
+    assert page.endswith('![A black square](learn-1.png){ width="1" }\n')
     assert pictures == {"learn-1.png": base64.b64decode(PNG)}
 
 
@@ -240,7 +217,7 @@ def test_plotting_code_can_be_folded():
     b
     ```
 
-![Black](learn-1.png)
+![Black](learn-1.png){ width="1" }
 """
     assert page.endswith(folded)
 
@@ -281,7 +258,6 @@ def test_box_shows_the_facts_of_the_run():
         "Keras 3.15.1, JAX 0.10.2, Python 3.11.7",
         "(learn.ipynb)",
         "(learn.py)",
-        "(learn.zip)",
     ):
         assert text in box
     assert "quick" not in box
@@ -327,20 +303,18 @@ def test_failed_write_keeps_the_old_folder(tmp_path):
     assert (tmp_path / "index.md").read_bytes() == b"1"
 
 
-def test_outdated_page_is_explained(folder):
-    script, pages = folder / "learn.py", folder / "pages"
+def test_outdated_page_is_explained(script):
+    pages = script.parent / "pages"
     assert command.wrong(script, pages) == "it has no page"
     (pages / "learn").mkdir(parents=True)
     path = pages / "learn" / stamp.FILE
-    now = STAMP | {"sources": digests(script)}
+    now = STAMP | {"source": digest(script)}
     path.write_text(json.dumps(now | {"quick": True}), encoding="utf-8")
     assert "quick" in command.wrong(script, pages)
     path.write_text(stamp.text(now), encoding="utf-8")
     assert command.wrong(script, pages) == ""
-    (folder / "a.py").write_text("import b  # new\n", encoding="utf-8")
-    assert (
-        command.wrong(script, pages) == "changed since its page was built: a.py"
-    )
+    script.write_text("# %%\nimport b\n", encoding="utf-8")
+    assert "it has changed" in command.wrong(script, pages)
 
 
 def test_command_lists_and_validates_names(capsys):

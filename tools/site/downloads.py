@@ -4,7 +4,9 @@ They are generated, because a repository with copies of its own files would grow
 with each run.
 """
 
+import base64
 import pathlib
+import re
 import sys
 
 import nbformat
@@ -14,13 +16,12 @@ ROOT = pathlib.Path(__file__).parents[2]
 # MkDocs loads a hook by its path.
 sys.path.insert(0, str(ROOT))
 
-from tools.tutorials.bundle import pack  # noqa: E402
 from tools.tutorials.outputs import with_outputs  # noqa: E402
 from tools.tutorials.scripts import discover  # noqa: E402
 
 
 def on_files(files, config):
-    """Adds notebook, script and archive of each tutorial that has a page."""
+    """Adds the notebook and the script of each tutorial that has a page."""
     for name, script in discover().items():
         folder = pathlib.Path(config.docs_dir, "tutorials", name)
         if folder.is_dir():
@@ -39,13 +40,29 @@ def downloads(script, folder):
 
     Returns:
         Dict from file name to bytes: the notebook with the outputs of the run,
-        the script, and an archive with the modules that they import.
+        and the script. Figures shown in the text of the notebook are attached
+        to its cells.
     """
     name = script.stem
-    notebook = nbformat.writes(with_outputs(script, folder)) + "\n"
-    figures = {path.name: path.read_bytes() for path in folder.glob("*.png")}
+    notebook = with_outputs(script, folder)
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            _attach(cell, folder)
     return {
-        f"{name}.ipynb": notebook.encode(),
+        f"{name}.ipynb": (nbformat.writes(notebook) + "\n").encode(),
         f"{name}.py": script.read_bytes(),
-        f"{name}.zip": pack(script, figures),
     }
+
+
+def _attach(cell, folder):
+    attached = {}
+
+    def rename(match):
+        file = match[1]
+        image = base64.b64encode((folder / file).read_bytes()).decode("ascii")
+        attached[file] = {"image/png": image}
+        return f"](attachment:{file})"
+
+    cell.source = re.sub(r"\]\(([\w-]+\.png)\)", rename, cell.source)
+    if attached:
+        cell.attachments = nbformat.from_dict(attached)

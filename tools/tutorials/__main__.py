@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 
+from tools.tutorials import lists
 from tools.tutorials import stamp as stamps
 from tools.tutorials.build import PAGES, build, rewrite
 from tools.tutorials.failure import BuildError
@@ -18,7 +19,8 @@ writes their pages, with outputs and figures, to `docs/tutorials`.
                    source
   rewrite NAME ... write these pages again from the outputs of their last runs,
                    with the current prose; the code must be unchanged
-  rewrite          the same for all
+  rewrite          the same for all, the list of their exercises and the index
+                   of the folder
   list             list the tutorials and the state of their pages
 
 With QUICK=1 a tutorial runs only a few steps, and its page states that."""
@@ -56,9 +58,8 @@ def wrong(script, pages=PAGES):
     stamp = stamps.read(pages / script.stem)
     if stamp is None:
         return "it has no page"
-    changed = stamps.changed(script, stamp)
-    if changed:
-        return f"changed since its page was built: {', '.join(changed)}"
+    if stamps.has_changed(script, stamp):
+        return "it has changed since its page was built"
     return "its page is from a quick run" if stamp["quick"] else ""
 
 
@@ -80,6 +81,9 @@ def _build(scripts, named):
 def _rewrite(scripts, named):
     for script in scripts.values():
         print(f"Wrote {rewrite(script)}")
+    if not named:
+        for path in lists.write():
+            print(f"Wrote {path}")
     return 0
 
 

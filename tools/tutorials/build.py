@@ -9,7 +9,7 @@ from tools.tutorials import stamp as stamps
 from tools.tutorials.failure import BuildError
 from tools.tutorials.page import render
 from tools.tutorials.run import ROOT, run
-from tools.tutorials.scripts import digests
+from tools.tutorials.scripts import digest
 from tools.tutorials.tidy import tidy
 
 PAGES = ROOT / "docs" / "tutorials"
@@ -57,14 +57,10 @@ def rewrite(script, pages=PAGES):
     """
     folder = pathlib.Path(pages) / script.stem
     stamp = stamps.read(folder)
-    changed = stamps.changed(script, stamp)
-    if {*changed} - {script.name} or stamp is None:
-        raise BuildError(
-            f"{script.name} has to run: changed since its page was built: "
-            f"{', '.join(changed)}. Build it."
-        )
+    if stamp is None:
+        raise BuildError(f"{script.name} has no page yet. Build it.")
     notebook = outputs.with_outputs(script, folder)
-    stamp = stamp | {"sources": digests(script)}
+    stamp = stamp | {"source": digest(script)}
     return _write(folder, files(script.stem, notebook, stamp))
 
 

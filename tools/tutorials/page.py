@@ -56,6 +56,11 @@ def render(notebook, stamp, name):
             else:
                 text = output.get("text") or data["text/plain"]
                 parts.append(_fenced("{.text .output}", text.strip("\n")))
+    # Notebooks draw two pixels for each pixel of a page ("retina").
+    for file, image in pictures.items():
+        width = int.from_bytes(image[16:20], "big") // 2
+        sized = f'({file}){{ width="{width}" }}'
+        parts = [part.replace(f"]({file})", f"]{sized}") for part in parts]
     title, _, rest = parts[0].partition("\n") if parts else ("", "", "")
     if not title.startswith("# "):
         raise BuildError(

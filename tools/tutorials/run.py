@@ -19,11 +19,14 @@ from tools.tutorials.failure import BuildError
 
 ROOT = pathlib.Path(__file__).parents[2]
 # The first cell of the notebook, not shown on the page: without it, a notebook
-# does not show figures created without pyplot.
+# does not show figures created without pyplot. Colorblind readers can tell the
+# colors apart (Petroff 2021, https://arxiv.org/abs/2107.02270).
 SETUP = """\
-# {script} and the modules that it imports have to lie beside this notebook.
 %matplotlib inline
-%config InlineBackend.figure_format = "retina\""""
+%config InlineBackend.figure_format = "retina"
+import matplotlib.pyplot
+
+matplotlib.pyplot.style.use("petroff10")"""
 NOT_ON_PAGE = "remove-cell"
 # The facts are the value of their cell instead of being printed, because prints
 # could be interleaved with the output of a backend or a thread.
@@ -72,9 +75,7 @@ def notebook_of(script):
     script = pathlib.Path(script)
     text = script.read_text(encoding="utf-8")
     notebook = jupytext.reads(text, fmt="py:percent")
-    setup = nbformat.v4.new_code_cell(
-        SETUP.format(script=script.name), metadata={"tags": [NOT_ON_PAGE]}
-    )
+    setup = nbformat.v4.new_code_cell(SETUP, metadata={"tags": [NOT_ON_PAGE]})
     notebook.cells.insert(0, setup)
     notebook.metadata = nbformat.from_dict(
         {
@@ -142,7 +143,7 @@ def run(script, backend, quick=False, say=lambda line: None):
             client.execute(
                 cleanup_kc=True,
                 cwd=str(work),
-                env=_environment(script, backend, quick, folder),
+                env=_environment(backend, quick, folder),
             )
         except (CellExecutionError, DeadKernelError) as error:
             name = pathlib.Path(script).name
@@ -163,18 +164,17 @@ def run(script, backend, quick=False, say=lambda line: None):
     return Ran(notebook, facts, seconds, paths)
 
 
-def _environment(script, backend, quick, folder):
+def _environment(backend, quick, folder):
     environment = {
         name: value
         for name, value in os.environ.items()
         if name in _KEPT or name.startswith(_KEPT_PREFIXES)
     }
-    beside = pathlib.Path(script).resolve().parent
     environment |= {
         "IPYTHONDIR": str(folder / "ipython"),
         "KERAS_BACKEND": backend,
         "MPLCONFIGDIR": str(folder / "matplotlib"),
-        "PYTHONPATH": os.pathsep.join([str(beside), str(ROOT)]),
+        "PYTHONPATH": str(ROOT),
     }
     if quick:
         environment["QUICK"] = "1"

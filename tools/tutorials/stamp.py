@@ -4,7 +4,7 @@ import datetime
 import json
 import pathlib
 
-from tools.tutorials.scripts import digests
+from tools.tutorials.scripts import digest
 
 FILE = "stamp.json"
 BACKENDS = {"jax": "JAX", "tensorflow": "TensorFlow", "torch": "PyTorch"}
@@ -20,7 +20,7 @@ def make(script, ran, quick):
 
     Returns:
         Dict of plain data: `quick`, `date` (UTC), `seconds`, `backend`,
-        `versions`, `machine` and `sources`, digests by file name.
+        `versions`, `machine` and `source`, the digest of the script.
     """
     today = datetime.datetime.now(datetime.UTC).date()
     return {
@@ -28,7 +28,7 @@ def make(script, ran, quick):
         "date": today.isoformat(),
         "seconds": round(ran.seconds, 1),
         **ran.facts,
-        "sources": digests(script),
+        "source": digest(script),
     }
 
 
@@ -45,19 +45,14 @@ def text(stamp):
     return json.dumps(stamp, indent=1, ensure_ascii=False) + "\n"
 
 
-def changed(script, stamp):
-    """Lists the files that differ from those of the stamped run.
+def has_changed(script, stamp):
+    """Returns whether a tutorial differs from that of the stamped run.
 
     Args:
         script: path of the tutorial.
         stamp: dict, or None if the tutorial never ran.
-
-    Returns:
-        List of file names that were changed, added or removed.
     """
-    now, then = digests(script), (stamp or {"sources": {}})["sources"]
-    names = now.keys() | then.keys()
-    return sorted(name for name in names if now.get(name) != then.get(name))
+    return stamp is None or stamp["source"] != digest(script)
 
 
 def duration(seconds):
@@ -100,7 +95,6 @@ def header(stamp, name):
     return (
         '<div class="run" markdown>\n\n'
         f"{warning if stamp['quick'] else ''}{run}\n\n"
-        f"Download: [notebook]({name}.ipynb), [script]({name}.py), or "
-        f"[both with the modules that they import]({name}.zip).\n\n"
+        f"Download: [notebook]({name}.ipynb) or [script]({name}.py).\n\n"
         "</div>\n"
     )
