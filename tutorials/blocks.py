@@ -14,14 +14,14 @@
 # a warmup.
 #
 # **Prerequisites**: [Multi-head attention](../multi_head/index.md), and
-# positional encodings from [Masks and positions](../masks/index.md). **Time**:
-# about 4 minutes on one CPU core.
+# positional encodings from [Positions](../positions/index.md). **Time**:
+# about 2 minutes on one CPU core.
 #
 # **Published result**: Xiong et al. 2020 (<https://arxiv.org/abs/2002.04745>)
 # train a post-norm Transformer on German-English translation (IWSLT 2014). It
 # reaches about 34 BLEU with warmup and 8.45 without; pre-norm models need no
-# warmup. We repeat the comparison with three blocks of width 32 on a synthetic
-# task: only the order of the results is comparable.
+# warmup. Our three blocks of width 32 predict 99 % of the sequences correctly
+# with it, 0 % without, and 100 % with pre-norm: only the order is comparable.
 
 # %% [markdown]
 # ## Setup
@@ -164,8 +164,8 @@ for name, f in ACTIVATIONS.items():
 # applies a learned scale $\gamma$ and shift $\beta$:
 #
 # $$\mathrm{LN}(x) = \gamma \odot \frac{x - \mu}{\sqrt{\sigma^2 + \epsilon}} +
-# \beta, \qquad \mu = \frac{1}{D} \sum_{i=1}^{D} x_i, \quad \sigma^2 =
-# \frac{1}{D} \sum_{i=1}^{D} (x_i - \mu)^2$$
+# \beta, \qquad \mu = \frac{1}{D} \sum_{i=0}^{D-1} x_i, \quad \sigma^2 =
+# \frac{1}{D} \sum_{i=0}^{D-1} (x_i - \mu)^2$$
 #
 # The paper normalizes after the residual connection (*post-norm*). Most later
 # models normalize the input of the sublayer (*pre-norm*):
@@ -325,8 +325,8 @@ assert blocks == 44_138_496
 # and added to the positional encoding PE; every other block receives the output
 # of the block below it. The table E also computes the logits:
 #
-# $$m = \mathrm{Encoder}(\sqrt{D}\, E[\text{source}] + PE), \qquad
-# \mathrm{logits} = \mathrm{Decoder}(\sqrt{D}\, E[\text{target}] + PE,\; m)\,
+# $$m = \mathrm{Encoder}(\sqrt{D}\, E[x] + \mathrm{PE}), \qquad
+# \mathrm{logits} = \mathrm{Decoder}(\sqrt{D}\, E[y] + \mathrm{PE},\; m)\,
 # E^\top$$
 #
 # A pre-norm stack sums all sublayers and ends with another layer normalization.
@@ -400,10 +400,10 @@ for name in "feed_forward/inner/kernel", "self_attention/query/kernel":
 #
 # ## Post-norm, pre-norm and warmup
 #
-# At step s, the learning rate of the paper is proportional to
-# $\min(s^{-1/2}, s\, w^{-3/2})$: it rises linearly for w steps of warmup, then
-# falls. Without warmup, we use the highest rate for the first w steps, too. We
-# train five variants for 150 steps, each with three seeds of the initial
+# The learning rate of the paper is proportional to $\min(\mathrm{step}^{-1/2},
+# \mathrm{step} \cdot \mathrm{warmup}^{-3/2})$: it rises linearly during the
+# warmup, then falls. Without warmup, we use the highest rate for these steps,
+# too. We train five variants for 150 steps, each with three seeds of the initial
 # weights, on the same batches. A test sequence counts as correct if all its
 # tokens are predicted correctly, each from the correct tokens before it.
 
@@ -418,12 +418,12 @@ class NoWarmup(training.WarmupSchedule):
         return super().__call__(keras.ops.maximum(step, self.warmup_steps - 1))
 
 
-def train_model(kind, warmup, peak, seed, w=50):
+def train_model(kind, warmup, peak, seed, warmup_steps=50):
     """Returns a trained model, its losses, and the test accuracy."""
     model = make_model(kind, seed, num_layers)
     schedule = training.WarmupSchedule if warmup else NoWarmup
-    schedule = schedule(32, w, scale=peak * (32 * w) ** 0.5)
-    adam = keras.optimizers.Adam(schedule, beta_2=0.98, epsilon=1e-9)
+    rate = schedule(32, warmup_steps, scale=peak * (32 * warmup_steps) ** 0.5)
+    adam = keras.optimizers.Adam(rate, beta_2=0.98, epsilon=1e-9)
     model.compile(adam, training.SequenceCrossentropy())
     progress = training.TrainingProgress(file=io.StringIO())
     options = {"batch_size": BATCH, "shuffle": False, "verbose": 0}
@@ -472,12 +472,12 @@ plt.show()
 # %% [markdown]
 # The gray line, $\tfrac{6}{7} \ln 10 = 1.97$ nats, is the loss of a model that
 # knows where a target ends but nothing about its digits. With each of three
-# seeds, post-norm with warmup predicts more than 60 % of the sequences correctly
-# after 150 steps, and without warmup less than 10 %; more steps might suffice. A
-# lower rate is another remedy: at a quarter of it, post-norm without warmup
-# learns faster. Pre-norm predicts more than 60 % with and without warmup. We
-# tested one depth, and three seeds cannot rank the variants that learn. Xiong et
-# al. explain the difference by large gradients near the output of untrained
+# seeds, post-norm with warmup predicts at least 99 % of the sequences correctly
+# after 150 steps, and without warmup at most 1 %; more steps might suffice. A
+# lower rate helps too: at a quarter of it, post-norm without warmup reaches 57
+# to 99 %. Pre-norm predicts at least 98 % with and without warmup. We tested
+# one depth, and three seeds cannot rank the variants that learn. Xiong et al.
+# explain the difference by large gradients near the output of untrained
 # post-norm models; Liu et al. 2020 (<https://arxiv.org/abs/2004.08249>) by
 # outputs that react more strongly to small changes of the weights.
 #
@@ -524,8 +524,8 @@ plt.show()
 # Rows are queries, and each row attends to columns. The masked self-attention
 # is a triangle. The cross-attention is on the antidiagonal: target positions
 # attend to the digit that they predict. In the best block of each seed, this
-# holds for more than 80 % of the digits. Nothing assigns this role to the block;
-# it emerges from training.
+# holds for at least 92 % of the digits, and in every block for at least 82 %.
+# Nothing assigns this role to the blocks; it emerges from training.
 #
 # ## Summary
 #

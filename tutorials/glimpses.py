@@ -1,589 +1,501 @@
 # %% [markdown]
 # # Recurrent glimpses
 #
-# A digit of 8x8 pixels lies somewhere on a canvas of 48x48, among pieces of
-# other digits. A network may not read the canvas. It gets five looks, each
-# sharp in a small square only, and must choose where to look next. Nobody tells
-# it where the digit is. Can it learn to find it, from nothing but whether its
-# guesses were right?
+# In this tutorial you train a network that never sees a whole image. It gets
+# five small glimpses, and chooses where to look next. It learns this by
+# REINFORCE, from the class of the image alone:
 #
-# ![Canvases with the paths of five looks](glimpses-6.png)
+# ![Eight canvases with a digit among clutter; numbers show the order of five
+# glimpses, which come near the digit in seven of them](glimpses-4.png)
 #
-# The numbers are the looks in their order, the frame is what the last one sees
-# sharply. Above each canvas stands the guess after each look.
+# **You will learn** how a sensor with several resolutions works, how a location
+# can be learned although it has no gradient, what a baseline is for, and how to
+# test whether chosen locations are better than random ones.
 #
-# You will
+# **Prerequisites**: what a GRU is; hard attention and REINFORCE for discrete
+# choices, from [Attention from its first forms](../first_forms/index.md).
+# **Time**: about 5 minutes on one CPU core. The digits come with scikit-learn.
 #
-# - build the **retina**: patches around a place, the wider the coarser;
-# - see that **REINFORCE** estimates a gradient where there is none, check it
-#   against the exact one, and calm it with a **baseline**;
-# - train a network that **chooses** its places, and a twin that looks at
-#   **random** ones, as often and as long;
-# - draw where the looks land.
+# **Published result**: *Recurrent Models of Visual Attention* (Mnih et al.
+# 2014, <https://arxiv.org/abs/1406.6247>) classifies MNIST digits on cluttered
+# canvases of 60 x 60 pixels with an error of about 4 % after eight glimpses.
+# Our digits have 8 x 8 instead of 28 x 28 pixels, the training set has 1,198
+# instead of 60,000, and there are five glimpses; the error below is 27.5 %,
+# about seven times as high.
+
+# %% [markdown]
+# ## Setup
 #
-# The model is that of Mnih et al. 2014, <https://arxiv.org/abs/1406.6247>, but
-# for what is said below. The digits come with scikit-learn (`pip install
-# scikit-learn`); nothing is downloaded. On two cores eleven minutes at most:
-# the run of this page had one. As a program, on any backend:
-#
-#     KERAS_BACKEND=torch .venv/bin/python tutorials/glimpses.py
-#
-# With `DATA=` it learns from your own small grey pictures, an `.npz` file with
-# `images` and `labels`, and with `MODEL=` a saved model looks at your canvases
-# and says which digit it sees:
-#
-#     DATA=pictures.npz .venv/bin/python tutorials/glimpses.py
-#     MODEL=runs/glimpses INPUT=canvas.png \
-#         .venv/bin/python tutorials/glimpses.py
+# In a checkout, `make .venv/made` installs everything. Elsewhere, including
+# Colab and Kaggle, run `pip install "keras-attn[examples,jax]"`; `torch` and
+# `tensorflow` are the other backends. Keras reads its backend from the
+# environment when it is first imported.
 
 # %%
-import json
-import time
-from math import erf, exp, pi, sqrt
+import os
 
-import digit_pictures
-import glimpse_reader
-import glimpses_settings
+os.environ.setdefault("KERAS_BACKEND", "jax")  # or "torch", "tensorflow"
+QUICK = os.environ.get("QUICK", "0") != "0"  # a few steps, to see that it runs
+
+import math
+
 import keras
+import matplotlib.pyplot as plt
 import numpy as np
-import program_settings
-from cluttered_canvases import CanvasBatches, scatter
-from glimpse_learner import GlimpseLearner
-from glimpse_network import GlimpseNetwork
-from glimpse_plots import draw_paths, frame_patches, pixel
-from matplotlib.figure import Figure
+from keras import ops
 
+from keras_attn import datasets
 from keras_attn.layers import GlimpseSensor
-from keras_attn.training import TrainingBackup
 
-try:
-    run = glimpses_settings.read()
-    if run.model:
-        glimpse_reader.run(run.model, run.input, run.out)
-        raise SystemExit(0)
-    pictures = (
-        digit_pictures.of_file(run.data, run.side)
-        if run.data
-        else digit_pictures.built_in()
-    )
-    digits = digit_pictures.split(pictures, run.seed)
-except ValueError as error:
-    program_settings.explain_and_leave("glimpses", error)
-
-run.out.mkdir(parents=True, exist_ok=True)
-results = {"backend": keras.backend.backend()}
-# What is asserted of trained models is so with the settings of this page.
-WHOLE = glimpses_settings.is_default(run)
+keras.utils.set_random_seed(1)
+random = np.random.default_rng(1)
+to_numpy = ops.convert_to_numpy
 print(f"Keras {keras.__version__} on {keras.backend.backend()}")
 
 # %% [markdown]
-# ## Digits on canvases
+# ## Attention under limited resources
 #
-# The digits are split first: no digit of the test is ever trained on, not even
-# a piece of it. Each is then put at a random place of a canvas of its own, over
-# pieces of 4x4 pixels, cut out of training digits. So a bright spot may be a
-# digit, or not.
+# People see sharply only near the point at which they look, and move their eyes
+# several times per second: a search such as *Where's Wally?* is a sequence of
+# glimpses. Each glimpse uses what the earlier ones have shown. Models with
+# visual attention of this kind appeared in 2014, in the same year as attention
+# in translation.
 #
-# Training draws new canvases in every epoch. Those of the validation and of the
-# test are drawn once, five of each digit.
+# Our images are canvases of 48 x 48 pixels with one digit of 8 x 8 pixels and
+# four parts of other digits. Digits of the test set never occur in training.
 
 # %%
-train, validation, test = digits
-CANVAS = {"side": run.side, "pieces": run.pieces}
-K = int(pictures.labels.max()) + 1  # classes
+size = 48  # pixels of a canvas, in both directions
 
 
-def fixed(part, seed):
-    """Returns canvases that stay the same."""
-    return scatter(
-        np.repeat(part.images, run.copies, axis=0),
-        np.repeat(part.labels, run.copies),
-        train.images,
-        np.random.default_rng([run.seed, seed]),
-        **CANVAS,
+def make_canvases(n, **options):
+    """Returns images (n, 48, 48, 1), labels and corners of the digits."""
+    return datasets.make_cluttered_digits(
+        n, size=size, distractors=4, **options
     )
 
 
-validation_set, test_set = fixed(validation, 1), fixed(test, 2)
-N, S = len(test_set.images), run.side
-assert test_set.images.shape == (N, S, S, 1)
-h, w = test.images.shape[1:]
-for number in range(N):
-    row, column = test_set.corners[number]
-    there = test_set.images[number, row : row + h, column : column + w, 0]
-    assert (there == test.images[number // run.copies]).all()
-print(
-    f"{len(train.images):,} digits to train on, {len(validation.images)} to "
-    f"validate, {len(test.images)} to test, {N:,} canvases of these"
-)
+test = make_canvases(20 if QUICK else 1995, split="test", seed=1)
+print(test.images.shape, test.labels[:8], test.corners[0])
 
-# %% alt="Eight canvases, each with a digit and pieces of other digits"
-figure = Figure(figsize=(9.6, 4.8), layout="constrained")
-for number, axes in enumerate(figure.subplots(2, 4).flat):
-    axes.set(xticks=[], yticks=[])
-    chosen = number * run.copies
-    axes.imshow(test_set.images[chosen, ..., 0], cmap="gray_r", vmin=0, vmax=1)
-    axes.set_title(f"somewhere a {test_set.labels[chosen]}", fontsize=9)
-figure
+# %% tags=["hide-input"] alt="Four canvases: black, with a small digit and four even smaller parts of other digits"
+figure, axes = plt.subplots(1, 4, figsize=(9, 2.6), layout="constrained")
+for axis, image, label in zip(axes, test.images, test.labels, strict=False):
+    axis.imshow(image[..., 0], cmap="gray")
+    axis.set(xticks=[], yticks=[], title=f"digit {label}")
+plt.show()
 
 # %% [markdown]
-# ## A look
+# ## A glimpse
 #
-# A place l = (x, y) is (0, 0) in the middle of the canvas and (1, 1) at its
-# bottom right corner. A look at it gives k patches of g x g numbers. Patch j
-# covers $2^j g$ pixels each way, so each of its numbers is a mean:
+# A location $l = (l_1, l_2)$ is (0, 0) at the center of the canvas and (1, 1)
+# at its bottom right corner. A glimpse at l has J patches of d x d numbers.
+# Patch j covers $2^j d$ pixels in each direction, so each number is the mean of
+# $2^j \times 2^j$ pixels. If a and a' are the first row and column of the patch,
 #
-# $$\rho_j(l)_{ab} = \frac{1}{4^j} \sum_{u, v = 0}^{2^j - 1}
-# \mathrm{canvas}[r_j + 2^j a + u,\; c_j + 2^j b + v],
-# \qquad j = 0 \ldots k - 1,$$
+# $$\rho_j(l)_{ii'} = \frac{1}{4^j} \sum_{n, n' = 0}^{2^j - 1}
+# \mathrm{image}[a + 2^j i + n,\; a' + 2^j i' + n'],
+# \qquad j = 0, \ldots, J - 1$$
 #
-# where row $r_j$, column $c_j$ is the first pixel of the patch. Sharp in the
-# middle, coarse around it, as an eye. The layer is `GlimpseSensor`; by hand:
+# The glimpse is sharp at the center and coarse around it. `GlimpseSensor`
+# computes it; in NumPy:
 
 # %%
-G, P = run.patch, run.patches  # g and k
-sensor = GlimpseSensor(G, P)
-# Beside a digit, so that there is something to see.
-place = np.float32([(test_set.corners[0, ::-1] + 6) / S * 2 - 1])
-canvas = test_set.images[:1]
-seen = keras.ops.convert_to_numpy(sensor(canvas, place))[0, ..., 0]
-assert seen.shape == (P, G, G)
-for j in range(P):
-    size = G * 2**j
-    column, row = np.floor((place[0] + 1) / 2 * S - size / 2 + 0.5).astype(int)
-    wide = np.pad(canvas[0, ..., 0], size)  # 0 lies outside of the canvas
-    patch = wide[row + size : row + 2 * size, column + size : column + 2 * size]
-    by_hand = patch.reshape(G, 2**j, G, 2**j).mean((1, 3))
-    np.testing.assert_allclose(seen[j], by_hand, atol=1e-5)
-print(f"{S * S:,} pixels on the canvas, {seen.size} numbers in a look")
+d, J = 10, 3
+sensor = GlimpseSensor(d, J)
+image = test.images[:1]
+# Next to the digit of the first canvas.
+location = np.float32([(test.corners[0, ::-1] + 6) / size * 2 - 1])
+patches = to_numpy(sensor(image, location))[0, ..., 0]
+for j in range(J):
+    width = d * 2**j
+    corner = (location[0] + 1) / 2 * size - width / 2 + 0.5
+    column, row = (corner // 1).astype(int)  # whole pixels
+    patch = np.pad(image[0, ..., 0], width)  # 0 outside the canvas
+    patch = patch[row + width :, column + width :][:width, :width]
+    by_hand = patch.reshape(d, 2**j, d, 2**j).mean((1, 3))
+    np.testing.assert_allclose(patches[j], by_hand, atol=1e-5)
+print(f"{size * size:,} pixels, {patches.size} numbers in a glimpse")
 
-# %% alt="A canvas with frames of three sizes, and the patches seen in them"
-figure = Figure(figsize=(2.6 * (P + 1), 2.8), layout="constrained")
-panels = figure.subplots(1, P + 1)
-panels[0].imshow(canvas[0, ..., 0], cmap="gray_r", vmin=0, vmax=1)
-frame_patches(panels[0], place[0], S, G, P)
-panels[0].set_title("the canvas")
-for j, axes in enumerate(panels[1:]):
-    axes.imshow(seen[j], cmap="gray_r", vmin=0, vmax=seen[j].max() or 1)
-    axes.set_title(f"{G * 2**j} pixels wide", color=f"C{j}")
-for axes in panels:
-    axes.set(xticks=[], yticks=[])
-figure
+# %% tags=["hide-input"] alt="A canvas with frames of three sizes around one location, and the three patches inside the frames, each coarser than the one before"
+figure, axes = plt.subplots(1, J + 1, figsize=(9, 2.6), layout="constrained")
+
+
+def frame(axis, location, j):
+    """Draws the frame of patch j around a location."""
+    corner = ((location + 1) / 2 * size - d * 2**j / 2 + 0.5) // 1 - 0.5
+    square = plt.Rectangle(corner, d * 2**j, d * 2**j, fill=False)
+    square.set(edgecolor=f"C{j}", linewidth=1.5)
+    axis.add_patch(square)
+
+
+axes[0].imshow(image[0, ..., 0], cmap="gray")
+for j, axis in enumerate(axes[1:]):
+    frame(axes[0], location[0], j)
+    axis.imshow(patches[j], cmap="gray")
+    axis.set_title(f"{d * 2**j} pixels wide", color=f"C{j}")
+for axis in axes:
+    axis.set(xticks=[], yticks=[])
+plt.show()
 
 # %% [markdown]
-# ## The network
+# ## Network
 #
-# What is seen, and where, become one vector; a GRU adds it to what is known so
-# far; from this come a guess, and the next place. With $\rho(l)$ the numbers of
-# a look in a row, those of patch j times $2^j$, since means are dim:
+# The contents of a glimpse and its location become one vector $g_t$. A GRU adds
+# it to the state $h_t$, from which the network predicts the probabilities $p_t$
+# of the classes and the next location. With the numbers $\rho(l_t)$ of all
+# patches, those of patch j times $2^j$, because means of many pixels are small:
 #
-# $$\begin{aligned}
-# g_t &= \mathrm{relu}\big(\mathrm{relu}(\rho(l_t) W_p)\, W_{what} +
-# \mathrm{relu}(l_t W_l)\, W_{where}\big) \\
-# h_t &= \mathrm{GRU}(h_{t-1}, g_t) \\
-# p_t &= \mathrm{softmax}(h_t W_a) \\
-# m_{t+1} &= l_t + \tanh([h_t; \rho(l_t)]\, W_m) \\
-# l_{t+1} &\sim \mathcal{N}(m_{t+1}, \sigma^2)
-# \end{aligned}$$
+# $$g_t = \mathrm{relu}\big(\mathrm{relu}(\rho(l_t) W_\rho)\, W_1 +
+# \mathrm{relu}(l_t W_l)\, W_2\big), \qquad
+# h_t = \mathrm{GRU}(h_{t-1}, g_t), \qquad
+# p_t = \mathrm{softmax}(h_t W_a)$$
 #
-# (each product has its bias, which is not written). The first look is at the
-# middle. In training places are drawn around the mean; afterwards the mean
-# itself is looked at. Three things differ from the paper: the core is a GRU,
-# the mean is a move from the last place, and it guesses after each look, not
-# only after the last.
+# $$\mu_{t+1} = l_t + \tanh([h_t; \rho(l_t)]\, W_\mu), \qquad
+# l_{t+1} \sim \mathcal{N}(\mu_{t+1}, \sigma^2)$$
 #
-# All of it stands in `glimpse_network.py`. A place outside of the canvas is
-# moved to its edge.
-
+# (Biases are not written.) The first location $l_0$ is the center. In training,
+# the next location is sampled around its mean $\mu$; in inference, it is the
+# mean. It is limited to the canvas. There are three differences from the paper:
+# its core is a layer of rectified linear units, its mean is not relative to the
+# last location, and it predicts the class after the last glimpse only.
 
 # %%
-def build(random_places):
-    """Returns a network, the same but for where it looks."""
-    keras.utils.set_random_seed(run.seed)
-    network = GlimpseNetwork(
-        classes=K,
-        glimpses=run.glimpses,
-        patch_size=G,
-        num_patches=P,
-        width=run.width,
-        deviation=run.deviation,
-        random_places=random_places,
-        seed=run.seed,
-    )
-    network.build((None, S, S, 1))
-    return network
+T, D, sigma = (2, 16, 0.12) if QUICK else (5, 128, 0.12)
+gains = 2.0 ** np.arange(J, dtype="float32")[:, None, None, None]
+gains = ops.convert_to_tensor(gains)
 
 
-networks = {"chosen": build(False), "random": build(True)}
-network = networks["chosen"]
-T, D = run.glimpses, run.width
-looked = network.predict(test_set.images[:2], verbose=0)
-assert looked["logits"].shape == (2, T, K)
-assert looked["places"].shape == (2, T, 2)
-assert looked["baseline"].shape == (2, T - 1)
-assert (looked["places"][:, 0] == 0).all()  # the middle
-counts = [network.count_params() for network in networks.values()]
-assert counts[0] == counts[1]
-print(f"{counts[0]:,} weights in each network")
+class GlimpseNetwork(keras.Model):
+    """Looks T times at an image; predicts its class after each glimpse."""
+
+    def __init__(self, random_locations=False):
+        super().__init__()
+        dense = keras.layers.Dense
+        self.sensor = GlimpseSensor(d, J)
+        self.patches = dense(D, activation="relu")
+        self.location = dense(D // 2, activation="relu")
+        self.what, self.where = dense(D), dense(D)
+        self.core = keras.layers.GRUCell(D)
+        self.classify = dense(10)
+        # Zeros: before training, the network does not move.
+        self.move = dense(2, activation="tanh", kernel_initializer="zeros")
+        self.baseline = dense(1)
+        self.random_locations = random_locations
+        self.seeds = keras.random.SeedGenerator(1)
+
+    def call(self, images, training=False):
+        """Returns logits, locations, their log-densities and baselines."""
+        B = ops.shape(images)[0]
+        h, location = ops.zeros((B, D)), ops.zeros((B, 2))
+        steps = []
+        for _ in range(T):
+            rho = self.sensor(images, location) * gains
+            rho = ops.reshape(rho, (B, -1))
+            what = self.what(self.patches(rho))
+            g = ops.relu(what + self.where(self.location(location)))
+            h, _ = self.core(g, [h])
+            mean = location + self.move(ops.concatenate([h, rho], axis=-1))
+            sampled = self.sample(mean, training)
+            log_p = -ops.sum((sampled - mean) ** 2, axis=-1) / (2 * sigma**2)
+            beta = self.baseline(ops.stop_gradient(h))[:, 0]
+            steps.append((self.classify(h), location, log_p, beta))
+            location = ops.clip(sampled, -1, 1)
+        return [ops.stack(part, axis=1) for part in zip(*steps, strict=True)]
+
+    def sample(self, mean, training):
+        """Returns the next location, (B, 2), without a gradient."""
+        shape = ops.shape(mean)
+        if self.random_locations:
+            return keras.random.uniform(shape, -1, 1, seed=self.seeds)
+        if training:
+            noise = keras.random.normal(shape, seed=self.seeds)
+            # Not +=, which on PyTorch changes the caller's tensor.
+            mean = mean + sigma * noise
+        return ops.stop_gradient(mean)
+
 
 # %% [markdown]
-# Does it see anything but its patches? Every pixel that lies in no patch of any
-# look gets another value. Nothing may change, not in the last bit. (The network
-# here looks at the middle only: it knows nothing yet.)
+# The network must not see anything outside its patches. To test this, we change
+# all pixels that lie in no patch. Before training it does not move, so all
+# glimpses are at the center.
 
 # %%
-one = test_set.images[:1]
-other = np.random.default_rng(run.seed).random(one.shape, "float32")
-places = looked["places"][0]
-rows = np.arange(S)
-unseen = np.ones((S, S), bool)
-for column, row in np.floor(
-    (places + 1) / 2 * S - G * 2 ** (P - 1) / 2 + 0.5
-).astype(int):
-    inside = [
-        (rows >= first) & (rows < first + G * 2 ** (P - 1))
-        for first in (row, column)
-    ]
-    unseen &= ~np.outer(*inside)
-changed = np.where(unseen[None, ..., None], other, one)
-changed = np.concatenate([changed, test_set.images[1:2]])
-again = network.predict(changed, verbose=0)
-assert all((looked[name] == again[name]).all() for name in looked)
-print(f"{unseen.sum():,} of {S * S:,} pixels changed, the output did not")
+keras.utils.set_random_seed(1)
+network = GlimpseNetwork()
+logits, locations, log_p, beta = map(to_numpy, network(test.images[:4]))
+assert logits.shape == (4, T, 10) and locations.shape == (4, T, 2)
+assert log_p.shape == beta.shape == (4, T) and not locations.any()
+outside = np.ones((size, size, 1), bool)
+margin = (size - d * 2 ** (J - 1)) // 2
+outside[margin:-margin, margin:-margin] = False
+changed = np.where(outside, random.random((size, size, 1)), test.images[:4])
+again = to_numpy(network(changed.astype("float32"))[0])
+np.testing.assert_array_equal(logits, again)
+print(f"{outside.sum()} of {size * size} pixels changed, the output did not")
 
 # %% [markdown]
-# ## A gradient where there is none
+# ## A gradient for locations
 #
-# The guess depends on the place through whole pixels: no gradient flows. But
-# places are drawn, and how likely each one is has a gradient. For a reward
-# R(l), a mean m and any b that does not depend on l (Williams 1992,
-# <https://doi.org/10.1007/BF00992696>):
+# What the network sees depends on the location through whole pixels, so there
+# is no gradient. But locations are sampled, and the density of a sample has a
+# gradient. For a reward R(l), a mean $\mu$, and a baseline $\beta$ that does not
+# depend on l (Williams 1992, <https://doi.org/10.1007/BF00992696>):
 #
-# $$\nabla_m\, \mathbb{E}_{l}[R(l)] =
-# \mathbb{E}_{l}\big[(R(l) - b)\,
-# \nabla_m \log \mathcal{N}(l; m, \sigma^2)\big], \qquad
-# \nabla_m \log \mathcal{N}(l; m, \sigma^2) = \frac{l - m}{\sigma^2} .$$
+# $$\nabla_\mu\, \mathbb{E}_{l}[R(l)] = \mathbb{E}_{l}\Big[(R(l) - \beta)\,
+# \frac{l - \mu}{\sigma^2}\Big], \qquad \text{because} \quad
+# \nabla_\mu \ln \mathcal{N}(l; \mu, \sigma^2) = \frac{l - \mu}{\sigma^2}$$
 #
-# In words: draw; if more was won than expected, b, move the mean towards what
-# was drawn; if less, away from it. A small case can be computed: on a line with
-# a reward of 1 from 0.2 to 0.6, and 0.5 elsewhere. The expected reward is
-# a matter of the normal distribution's area, its gradient one of its density.
+# If the reward is larger than $\beta$, the mean moves towards the
+# sample, otherwise away from it. We compare estimates with a case that can be
+# computed exactly: on a line, the reward is 1 between 0.2 and 0.6, and 0.5
+# elsewhere.
 
 # %%
-mean, sigma, low, high = 0.1, 0.15, 0.2, 0.6
-edges = [(edge - mean) / sigma for edge in (low, high)]
-area = [0.5 * (1 + erf(edge / sqrt(2))) for edge in edges]
-density = [exp(-(edge**2) / 2) / sqrt(2 * pi) / sigma for edge in edges]
-expected = 0.5 + 0.5 * (area[1] - area[0])
-exact = 0.5 * (density[0] - density[1])
-DRAWS = 100_000
-drawn = mean + sigma * np.random.default_rng(run.seed).normal(size=DRAWS)
-reward = np.where((drawn > low) & (drawn < high), 1.0, 0.5)
+mu, deviation, low, high = 0.1, 0.15, 0.2, 0.6
+edges = [(edge - mu) / deviation for edge in (low, high)]
+area = [0.5 * (1 + math.erf(edge / math.sqrt(2))) for edge in edges]
+density = [np.exp(-(edge**2) / 2) / math.sqrt(2 * math.pi) for edge in edges]
+mean_reward = 0.5 + 0.5 * (area[1] - area[0])
+exact = 0.5 * (density[0] - density[1]) / deviation
+l = mu + deviation * random.normal(size=100_000)  # noqa: E741
+reward = np.where((low < l) & (l < high), 1.0, 0.5)
 spread = {}
-for name, b in (("no baseline", 0.0), ("expected reward", expected)):
-    estimates = (reward - b) * (drawn - mean) / sigma**2
-    error = estimates.std() / np.sqrt(DRAWS)
-    assert abs(estimates.mean() - exact) < 5 * error
+for name, baseline in ("beta = 0", 0.0), ("beta = mean reward", mean_reward):
+    estimates = (reward - baseline) * (l - mu) / deviation**2
     spread[name] = estimates.std()
-    print(f"{name:<16} mean {estimates.mean():.3f}, spread {spread[name]:.2f}")
-print(f"{'exact':<16} {exact:10.3f}")
-assert spread["expected reward"] < 0.7 * spread["no baseline"]
-
-# %% alt="Histograms of the estimates, with a baseline and without one"
-figure = Figure(figsize=(7.5, 3.2), layout="constrained")
-axes = figure.subplots()
-for name, b in (("no baseline", 0.0), ("expected reward", expected)):
-    estimates = (reward - b) * (drawn - mean) / sigma**2
-    axes.hist(estimates, bins=np.linspace(-12, 12, 97), alpha=0.6, label=name)
-axes.axvline(exact, color="black", linewidth=1, label="exact gradient")
-axes.set(xlabel="one estimate of the gradient", yticks=[])
-axes.legend()
-figure
+    error = spread[name] / np.sqrt(len(l))
+    assert abs(estimates.mean() - exact) < 5 * error
+    print(f"{name:18} {estimates.mean():.3f}, deviation {spread[name]:.2f}")
+print(f"exact              {exact:.3f}")
+assert spread["beta = mean reward"] < 0.7 * spread["beta = 0"]
 
 # %% [markdown]
-# ### What is won by a look
+# Both estimates are close to the exact value. With the baseline, a single
+# estimate deviates less than a third as much, so training needs fewer samples.
 #
-# After look t the network gives the right class y a probability, $p_t[y]$: that
-# is the reward $r_t$. A place that is drawn behind look t answers for all that
-# follows, $R_t$. What is to be expected, $b_t$, is learned from the state, so
-# that an easy canvas is not mistaken for a good choice. What is in $[\ ]$
-# counts as a number, no gradient goes through it:
+# ## Loss
 #
-# $$r_t = p_t[y], \qquad R_t = \frac{1}{T - 1} \sum_{s > t} r_s, \qquad
-# b_t = [h_t] \cdot w_b .$$
+# The reward $r_t$ is the probability of the correct class y after glimpse t.
+# The location that is sampled after glimpse t affects all later rewards, whose
+# sum, divided by T - 1, is $R_t$. The expected reward depends on how much of
+# the digit has been seen, so the baseline $\beta_t$ is learned from the state. No
+# gradient flows through sg(...) (`stop_gradient`):
 #
-# The loss of a path has three parts:
+# $$r_t = \mathrm{sg}(p_t(y)), \qquad
+# R_t = \frac{1}{T - 1} \sum_{t' > t} r_{t'}, \qquad
+# \beta_t = \mathrm{sg}(h_t) \cdot u$$
 #
-# $$L = - \frac{1}{T} \sum_t \log p_t[y]
-# \;-\; \lambda \sum_t \big[R_t - b_t\big] \log \mathcal{N}([l_{t+1}]; m_{t+1},
-# \sigma^2) \;+\; \sum_t \big([R_t] - b_t\big)^2 .$$
+# $$\mathrm{loss} = -\frac{1}{T} \sum_t \ln p_t(y) \;-\; 0.4 \sum_{t < T - 1}
+# \mathrm{sg}(R_t - \beta_t) \ln \mathcal{N}(\mathrm{sg}(l_{t+1}); \mu_{t+1},
+# \sigma^2) \;+\; \sum_{t < T - 1} (R_t - \beta_t)^2$$
 #
-# The library's layer `Reinforce` has one baseline for all and one loss at the
-# end. Here each look has its own reward, and a canvas where the digit is not
-# yet found expects less; so `glimpse_learner.py` computes these three parts
-# itself.
-#
-# ### Near first, then anywhere
-#
-# At the beginning the network can neither read nor search. If it never comes
-# near a digit it never learns to read, and if it cannot read, finding a digit
-# wins nothing. So the digits of the first epochs lie near the middle, where the
-# first look falls; then they may lie further and further away. The twin that
-# looks at random places gets the same canvases. The test has digits anywhere.
+# The layer [`Reinforce`](../../api/layers.md) has one baseline for all examples
+# and one loss at the end. Here every glimpse has a reward and a baseline, so we
+# override `compute_loss` of the model. The second network looks at random
+# locations, and has the first term only.
 
 
 # %%
-def train_one(name):
-    """Trains a network; returns accuracies and minutes."""
-    network = networks[name]
-    learner = GlimpseLearner(network, run.weight)
-    learner.build(((None, S, S, 1), (None,)))
+class Learner(GlimpseNetwork):
+    """A `GlimpseNetwork` that learns its classes and locations."""
+
+    def compute_loss(self, x, y, y_pred, sample_weight=None, training=True):
+        """Returns the mean loss of a batch."""
+        logits, _, log_p, beta = y_pred
+        one_hot = ops.one_hot(ops.cast(y, "int32"), 10)[:, None]
+        log_y = ops.sum(ops.log_softmax(logits) * one_hot, axis=-1)  # (B, T)
+        loss = -ops.mean(log_y)
+        if self.random_locations:
+            return loss
+        r = ops.stop_gradient(ops.exp(log_y))
+        later = ops.flip(ops.cumsum(ops.flip(r[:, 1:], 1), axis=1), 1)
+        difference = later / (T - 1) - beta[:, :-1]
+        chosen = ops.stop_gradient(difference) * log_p[:, :-1]
+        loss = loss - 0.4 * ops.mean(ops.sum(chosen, axis=1))
+        return loss + ops.mean(ops.sum(difference**2, axis=1))
+
+
+# %% [markdown]
+# ## Training
+#
+# At the beginning, the network can neither classify nor search. If it never
+# comes near a digit, it cannot learn to classify; and if it cannot classify,
+# finding a digit gives no reward. Therefore the digits are near the center in
+# the first epochs, and further away in later ones (`spread`). The test
+# canvases have digits anywhere. Every epoch has new canvases.
+
+# %%
+epochs, steps, batch = (1, 2, 16) if QUICK else (30, 100, 128)
+validation = make_canvases(20 if QUICK else 600, split="validation", seed=1)
+
+
+def predict(network, images):
+    """Returns classes (B, T) and locations (B, T, 2)."""
+    logits, locations, *_ = network.predict(images, 200, verbose=0)
+    return logits.argmax(-1), locations
+
+
+# %%
+def train(network):
+    """Trains a network; returns its validation accuracy after each epoch."""
     rate = keras.optimizers.schedules.CosineDecay(
-        run.rate, run.epochs * run.steps, alpha=0.02
+        2e-3, epochs * steps, alpha=0.02
     )
-    learner.compile(
-        keras.optimizers.Adam(rate, global_clipnorm=5.0), metrics=["accuracy"]
-    )
-    batches = CanvasBatches(
-        train.images,
-        train.labels,
-        run.steps,
-        run.batch,
-        run.seed,
-        rise=round(0.6 * run.epochs),
-        **CANVAS,
-    )
-    try:
-        backup = TrainingBackup(
-            run.out / "backup" / name,
-            data=batches,
-            settings=program_settings.identity(run)
-            | {"backend": keras.backend.backend()},
-            resume=not run.fresh,
-        )
-    except ValueError as error:
-        program_settings.explain_and_leave(
-            "glimpses", f"{error}. FRESH=1 starts anew."
-        )
-    backups.append(backup)
-    started = time.perf_counter()
-    history = learner.fit(
-        batches,
-        epochs=run.epochs,
-        shuffle=False,  # they are drawn anew in each epoch
-        validation_data=(
-            (validation_set.images, validation_set.labels),
-            validation_set.labels,
-        ),
-        validation_batch_size=min(400, len(validation.images)),
-        callbacks=[backup],
-        verbose=2,
-    ).history
-    minutes = (time.perf_counter() - started) / 60
-    print(f"{name}: {run.epochs * run.steps:,} steps, {minutes:.1f} minutes")
-    return history
+    network.compile(keras.optimizers.Adam(rate, global_clipnorm=5.0))
+    accuracy = []
+    for epoch in range(epochs):
+        spread = min(1.0, (epoch + 1) / (0.6 * epochs))
+        data = make_canvases(steps * batch, seed=epoch, spread=spread)
+        network.fit(data.images, data.labels, batch, epochs=1, verbose=0)
+        classes, _ = predict(network, validation.images)
+        accuracy.append((classes[:, -1] == validation.labels).mean())
+    return accuracy
 
-
-backups, curves = [], {}
-for name in networks:
-    print(f"Training: places are {name}")
-    curves[name] = train_one(name)
-
-# %% alt="Left: accuracy in training. Right: accuracy on validation canvases"
-figure = Figure(figsize=(9.5, 3.4), layout="constrained")
-panels = figure.subplots(1, 2, sharey=True)
-for name, style in (("chosen", "-"), ("random", "--")):
-    for axes, key in zip(panels, ("accuracy", "val_accuracy"), strict=True):
-        epochs = 1 + np.arange(len(curves[name][key]))
-        axes.plot(epochs, curves[name][key], style, label=name)
-panels[0].set(xlabel="epoch", ylabel="right guesses", ylim=(0, 1))
-panels[0].set_title("training canvases, digits ever further away")
-panels[1].set(xlabel="epoch", title="validation canvases, digits anywhere")
-panels[1].legend()
-figure
-
-# %% [markdown]
-# ## Does choosing help?
-#
-# Both networks look at the same test canvases, five times, from the middle on.
-# One chooses, the other looks at places drawn anew from the whole canvas.
 
 # %%
-looks, accuracy = {}, {}
+networks, curves = {}, {}
+for name in "chosen", "random":
+    keras.utils.set_random_seed(1)
+    networks[name] = Learner(random_locations=name == "random")
+    networks[name](test.images[:4])
+    if name == "random":  # It has nothing to learn about locations.
+        networks[name].move.trainable = False
+        networks[name].baseline.trainable = False
+    curves[name] = train(networks[name])
+    print(f"{name} locations: validation accuracy {curves[name][-1]:.1%}")
+
+# %% tags=["hide-input"] alt="Validation accuracy over epochs: chosen locations end at 77 %, random ones at 43 %; a gray line at 10 %, a random prediction"
+figure, axis = plt.subplots(figsize=(6, 2.8), layout="constrained")
+for (name, values), marker in zip(curves.items(), "os", strict=True):
+    axis.plot(range(1, epochs + 1), values, f"{marker}-", label=name)
+axis.axhline(0.1, color="0.6", linewidth=1)
+axis.set(xlabel="epoch", ylabel="accuracy", ylim=(0, 1))
+axis.legend(title="locations")
+plt.show()
+
+# %% [markdown]
+# ## Chosen and random locations
+#
+# Both networks have the same layers, are trained on the same canvases, and
+# start at the center. The table shows the accuracy after each glimpse, and the
+# median distance of the glimpse from the center of the digit, in pixels.
+
+# %%
+centers = test.corners[:, ::-1] + 3.5  # x and y
+classes, away, paths, accuracy, distance = {}, {}, {}, {}, {}
 for name, network in networks.items():
-    looks[name] = network.predict(
-        test_set.images, batch_size=min(400, len(test.images)), verbose=0
-    )
-    guesses = looks[name]["logits"].argmax(-1)  # (N, T)
-    assert guesses.shape == (N, T)
-    accuracy[name] = (guesses == test_set.labels[:, None]).mean(0)
-    shares = ", ".join(f"{share:5.1%}" for share in accuracy[name])
-    print(f"{name}: right after each look {shares}")
-if WHOLE:
-    assert accuracy["chosen"][-1] >= 0.70
-    assert accuracy["chosen"][-1] >= accuracy["random"][-1] + 0.20
-
-# %% alt="Right guesses over the number of looks, for both networks"
-figure = Figure(figsize=(6, 3.6), layout="constrained")
-axes = figure.subplots()
-for name, style in (("chosen", "o-"), ("random", "s--")):
-    axes.plot(1 + np.arange(T), accuracy[name], style, label=name)
-axes.axhline(1 / K, color="grey", linewidth=0.8)
-axes.set(xlabel="looks", ylabel="right guesses", ylim=(0, 1))
-axes.set_xticks(1 + np.arange(T))
-axes.legend()
-figure
+    classes[name], paths[name] = predict(network, test.images)
+    accuracy[name] = (classes[name] == test.labels[:, None]).mean(0)
+    pixels = (paths[name] + 1) / 2 * size - 0.5
+    away[name] = pixels - centers[:, None]  # (B, T, 2)
+    distance[name] = np.median(np.linalg.norm(away[name], axis=-1), axis=0)
+    print(f"{name:6} accuracy", *(f"{value:6.1%}" for value in accuracy[name]))
+    print(f"{name:6} distance", *(f"{value:6.1f}" for value in distance[name]))
+assert not paths["chosen"][:, 0].any()
+if not QUICK:
+    assert abs(accuracy["chosen"][0] - accuracy["random"][0]) < 0.1
+    assert accuracy["chosen"][-1] > accuracy["random"][-1] + 0.15
+    assert accuracy["chosen"][-1] < 1 - 2 * 0.04  # the error of the paper
+    assert distance["chosen"][1] < distance["chosen"][0] / 1.2
+    assert distance["chosen"][-1] < distance["chosen"][0] / 1.5
 
 # %% [markdown]
-# The first look is the same for both. The next three tell the network that
-# chooses more than its twin; the last tells neither much.
+# After the first glimpse, both networks have about the same accuracy. Chosen
+# glimpses move to the digit, and the accuracy with them becomes higher than
+# with random ones. These are results of one seed; with REINFORCE, they can
+# differ between seeds.
 #
-# ## Its path
+# ## Paths
 
-# %% alt="Canvases with the paths of the looks, the guesses above them"
-chosen = np.arange(min(8, len(test.images))) * run.copies
-names = [f"a {test_set.labels[number]}" for number in chosen]
-paths = draw_paths(
-    test_set.images[chosen],
-    looks["chosen"]["places"][chosen],
-    looks["chosen"]["logits"][chosen].argmax(-1),
-    names,
-    G,
-)
-paths.savefig(run.out / "paths.png", dpi=150)
-paths
-
-# %% [markdown]
-# The second look is mostly near the digit already. The paths are not tidy:
-# often they end beside it, where the digit can still be read in the second
-# patch, and now and then they pass it. What it sees on the way, on the first of
-# these canvases: a column is a look, a row a patch, the sharpest on top.
-
-# %% alt="The patches of each look at one canvas"
-path = looks["chosen"]["places"][chosen[0]]  # (T, 2)
-many = np.repeat(test_set.images[chosen[:1]], T, axis=0)
-patches = keras.ops.convert_to_numpy(sensor(many, path))
-assert patches.shape == (T, P, G, G, 1)
-figure = Figure(figsize=(1.6 * T, 1.7 * P), layout="constrained")
-panels = figure.subplots(P, T, squeeze=False)
-said = looks["chosen"]["logits"][chosen[0]].argmax(-1)
-for j in range(P):
+# %% tags=["hide-input"] alt="Eight canvases with the path of five numbered glimpses and a frame around the last one; in seven of them, a glimpse comes near the digit; above each the digit and the predicted classes, of which the last is right for two"
+figure, axes = plt.subplots(2, 4, figsize=(9, 5.2), layout="constrained")
+for i, axis in enumerate(axes.flat):
+    axis.imshow(test.images[i, ..., 0], cmap="gray")
+    x, y = ((paths["chosen"][i] + 1) / 2 * size - 0.5).T
+    axis.plot(x, y, color="C0", linewidth=1)
     for t in range(T):
-        panels[j, t].imshow(patches[t, j, ..., 0], cmap="gray_r", vmin=0)
-        panels[j, t].set(xticks=[], yticks=[])
-for t in range(T):
-    panels[0, t].set_title(f"look {t + 1}: {said[t]}?", fontsize=9)
-figure
+        box = {"boxstyle": "circle,pad=0.15", "facecolor": "C1", "linewidth": 0}
+        axis.text(x[t], y[t], t + 1, fontsize=7, va="center", bbox=box)
+    frame(axis, paths["chosen"][i, -1], 0)
+    predicted = " ".join(map(str, classes["chosen"][i]))
+    axis.set_title(f"{test.labels[i]}, predicted {predicted}", fontsize=9)
+    axis.set(xticks=[], yticks=[])
+    axis.set(xlim=(-0.5, size - 0.5), ylim=(size - 0.5, -0.5))
+plt.show()
 
 # %% [markdown]
-# ## Where the looks land
-#
-# Every test canvas, moved so that the middle of its digit is in the middle. The
-# square is the digit.
+# The second glimpse is usually nearer to the digit than the first, because the
+# coarse patches of the first one show where something bright is. In the first
+# canvas, this is not the digit. Only two of these eight last predictions are
+# right, but 72.5 % of all. The next figure shows all test canvases, moved so
+# that the digit, the orange square, is at the center. In the upper row, points
+# cover it.
 
-# %% alt="Where each look lands, seen from the digit, for both networks"
-middles = test_set.corners[:, ::-1] + [(w - 1) / 2, (h - 1) / 2]  # x and y
-figure = Figure(figsize=(2.1 * T, 4.6), layout="constrained")
-panels = figure.subplots(2, T, sharex=True, sharey=True)
-distance = {}
-for row, name in enumerate(("chosen", "random")):
-    away = pixel(looks[name]["places"], S) - middles[:, None]  # (N, T, 2)
-    distance[name] = np.median(np.linalg.norm(away, axis=-1), axis=0)
-    for t in range(T):
-        axes = panels[row, t]
-        axes.plot(*away[:, t].T, ".", markersize=1.5, alpha=0.4)
-        box = [-w / 2, w / 2, w / 2, -w / 2, -w / 2]
-        axes.plot(
-            box, [-h / 2, -h / 2, h / 2, h / 2, -h / 2], color="C3", linewidth=1
-        )
-        axes.set(xlim=(-S, S), ylim=(S, -S), aspect="equal")
-        axes.set_title(f"{name}, look {t + 1}", fontsize=8)
-figure
-
-# %%
-for name, pixels in distance.items():
-    shown = ", ".join(f"{pixel:4.1f}" for pixel in pixels)
-    print(f"{name}: half of the looks are nearer to the digit than {shown}")
-if WHOLE:
-    assert distance["chosen"][-1] < distance["chosen"][0] / 2
-
-# %% [markdown]
-# ## Keeping it
-#
-# The network that chooses, all figures, and some test canvases to try it on.
-# Now that they are safe, the backups may go.
-
-# %%
-networks["chosen"].save(run.out / "model.keras")
-np.save(run.out / "canvases.npy", test_set.images[chosen, ..., 0])
-results["accuracy"] = {k: v.tolist() for k, v in accuracy.items()}
-results["distance"] = {k: v.tolist() for k, v in distance.items()}
-results["curves"] = curves
-results["settings"] = {k: str(v) for k, v in run._asdict().items()}
-(run.out / "results.json").write_text(
-    json.dumps(results, indent=1), encoding="utf-8"
+# %% tags=["hide-input"] alt="Positions of the glimpses relative to the digit: chosen ones gather around the digit from the second glimpse on, random ones stay scattered"
+figure, axes = plt.subplots(
+    2, T, figsize=(9, 4), sharex=True, sharey=True, layout="constrained"
 )
-for backup in backups:
-    backup.remove()
-program = "python tutorials/glimpses.py"
-print(f"""
-The model is in {run.out / "model.keras"}, the paths are drawn in
-{run.out / "paths.png"}, all figures in {run.out / "results.json"}.
-
-What to try next:
-  MODEL={run.out} INPUT={run.out / "canvases.npy"} {program}
-                                     look at these canvases
-  GLIMPSES=3 {program}   fewer looks
-  PIECES=20 {program}    more clutter
-  DATA=FILE {program}    small pictures of your own""")
+for row, name in zip(axes, networks, strict=True):
+    for t, axis in enumerate(row):
+        axis.plot(*away[name][:, t].T, ".", markersize=1.5, alpha=0.4)
+        axis.add_patch(plt.Rectangle((-4, -4), 8, 8, fill=False, ec="C1", lw=2))
+        axis.set(xlim=(-size, size), ylim=(size, -size), aspect="equal")
+        axis.set_title(f"{name}, glimpse {t + 1}", fontsize=9)
+plt.show()
 
 # %% [markdown]
+# ## Summary
+#
+# - A glimpse is sharp at its center and coarse around it; its size does not
+#   depend on the size of the image.
+# - A sampled location has no gradient; REINFORCE uses that of its log-density.
+# - A baseline reduces the noise of the estimate and does not change its mean.
+# - With the same number of glimpses, chosen locations gave a higher accuracy
+#   than random ones.
+#
 # ## Exercises
 #
-# **1.** A canvas of 480x480 instead of 48x48. How many numbers are in a look?
-# How many would a network that reads all pixels need? And which of the two
-# tasks, reading or searching, becomes harder?
+# **1.** A canvas has 480 x 480 pixels. How many numbers do five glimpses have,
+# and how many pixels does a network read that sees everything? What becomes
+# harder, classification or search?
 #
 # <details markdown>
 # <summary>Answer</summary>
 #
-# A look still has 3 x 10 x 10 = 300 numbers, five looks 1,500; all pixels are
-# 230,400. Reading stays what it was. Searching becomes harder: the coarsest
-# patch covers 40 pixels, a small part of the canvas. More patches, or more
-# looks, would be needed. With 6 patches the coarsest covers 320 pixels.
+# 5 x 3 x 10 x 10 = 1,500; 230,400. The search becomes harder: the coarsest
+# patch covers 40 pixels, a small part of the canvas. With six patches it covers
+# 320.
+#
+# ```python
+# image, location = np.zeros((1, 480, 480, 1)), np.zeros((1, 2))
+# print(GlimpseSensor(10, 6)(image, location).shape)
+# ```
 #
 # </details>
 #
-# **2.** Fill in the blanks, so that this is the gradient by which REINFORCE
-# moves the means of a batch. `places` and `means` are (B, 2), `won` and
-# `expected` (B,):
-#
-#     def gradient(places, means, won, expected, sigma):
-#         surprise = ____
-#         score = ____
-#         return ____ * score
+# **2.** Fill in the gaps. Attention in biology saves .... Hard attention cannot
+# be trained by ... alone, because a sampled location has no .... REINFORCE
+# makes an action more probable if its ... is larger than the ....
 #
 # <details markdown>
 # <summary>Answer</summary>
 #
-#     surprise = won - expected
-#     score = (places - means) / sigma**2
-#     return surprise[:, None] * score
-#
-# It points to where more is won. A loss is made smaller, so its sign is the
-# other one.
+# Resources (energy); back-propagation; gradient; reward; baseline.
 #
 # </details>
 #
-# **3.** What happens if the reward were 1 for every guess, right or wrong? With
-# a perfect baseline, and with none?
+# **3.** What would the network learn if the reward were 1 for every prediction?
+# Consider a perfect baseline, and $\beta = 0$.
 #
 # <details markdown>
 # <summary>Answer</summary>
 #
-# With a perfect baseline the surprise is always 0, and the places learn
-# nothing. With none the gradient is 0 on average only: each step moves the
-# means at random towards what was just drawn. That is noise which a baseline
-# takes away.
+# With a perfect baseline the difference is always 0, and locations learn
+# nothing. With $\beta = 0$ the gradient is 0 only in the mean; every step moves
+# the means towards the sampled locations, which is noise.
 #
 # </details>
+#
+# **Next**: [Spelling correction](../spelling/index.md) applies a Transformer to
+# characters.

@@ -59,7 +59,7 @@ print(f"Keras {keras.__version__} on {keras.backend.backend()}")
 # | --- | --- | --- |
 # | query $q_t$ of token t | H | "who has the information I want?" |
 # | key $k_s$ of token s | H | "I have it" |
-# | value $v_s$ of token s | W | "here it is" |
+# | value $v_s$ of token s | H' | "here it is" |
 #
 # A query and a key are compared by their dot product, the score. The softmax
 # turns the scores of a query into weights that sum to 1, and the output is the
@@ -67,20 +67,20 @@ print(f"Keras {keras.__version__} on {keras.backend.backend()}")
 #
 # $$z_{ts} = \frac{q_t \cdot k_s}{\sqrt H}, \qquad
 # w_{ts} = \frac{e^{z_{ts}}}{\sum_j e^{z_{tj}}}, \qquad
-# o_t = \sum_s w_{ts} v_s$$
+# c_t = \sum_s w_{ts} v_s$$
 #
-# The paper's $d_k$, $d_v$, $d_{model}$ and h are H, W, D and N on all pages
-# ([Shapes](../../architecture.md#shapes)). In *self-attention*, all three
-# vectors are linear functions of the same token vectors x of D features: $q =
-# x W^Q$, $k = x W^K$, $v = x W^V$. The three matrices are learned. In a
-# recurrent model with attention, the query is the decoder's state, and the
-# encoder's states are both keys and values.
+# The paper's $d_k$, $d_v$, $d_{model}$ and h are H, H', D and N here
+# ([Notation](../notation.md)). In *self-attention*, all three vectors are
+# linear functions of the same token vectors x of D features: $q = x W^Q$,
+# $k = x W^K$, $v = x W^V$. The three matrices are learned. In a recurrent model
+# with attention, the query is the decoder's state, and the encoder's states are
+# both keys and values.
 #
 # ## Self-attention by hand
 #
 # We choose three inputs of D = 4 features, and matrices of zeros and ones.
 # Everything up to the softmax can be computed on paper. H is 4, so that
-# $\sqrt H$ is 2, and W is 2, so that the values can be drawn.
+# $\sqrt H$ is 2, and H' is 2, so that the values can be drawn.
 
 # %%
 X = np.array([[1, 0, 1, 0], [0, 2, 0, 2], [1, 1, 1, 1]])  # (T, D)
@@ -129,7 +129,7 @@ def softmax(z):
 
 
 def attention(q, k, v, mask=None):
-    """Returns the output (..., T, W) and the weights (..., T, S)."""
+    """Returns the output (..., T, H') and the weights (..., T, S)."""
     z = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1])
     if mask is not None:
         z = np.where(mask, z, -np.inf)
@@ -189,9 +189,9 @@ plt.show()
 #
 # with $\delta_{ij} = 1$ for i = j and 0 otherwise. If one weight is close to 1,
 # all derivatives are close to 0: the softmax is *saturated*, and the scores get
-# hardly any gradient from the loss. For two keys, $w_1 = \sigma(z_1 - z_2)$
-# with the sigmoid $\sigma(x) = 1 / (1 + e^{-x})$ and its derivative
-# $\sigma (1 - \sigma)$.
+# hardly any gradient from the loss. For two keys, $w_0 = \sigma(z_0 - z_1)$
+# with the sigmoid $\sigma(a) = 1 / (1 + e^{-a})$ and its derivative
+# $\sigma(a) (1 - \sigma(a))$.
 
 
 # %%
@@ -257,7 +257,7 @@ axes[0].plot(x, sigmoid(x) * sigmoid(-x), "--", label=r"$\sigma\,(1 - \sigma)$")
 for difference, name in (2, "14 - 12"), (16, "112 - 96"):
     axes[0].plot(difference, sigmoid(difference), "ko")
     axes[0].annotate(name, (difference, 0.75), ha="center")
-axes[0].set(xlabel="$z_1 - z_2$", title="two keys")
+axes[0].set(xlabel="$z_0 - z_1$", title="two keys")
 axes[0].legend(loc="center right")
 for axis, measured, title in (
     (axes[1], variance, "variance of the scores"),
@@ -272,8 +272,8 @@ for axis, measured, title in (
 plt.show()
 
 # %% [markdown]
-# Without the division, wider heads have larger scores and smaller gradients.
-# With it, the variance is 1 and the gradient is about the same for every width.
+# Without the division, scores grow with H, and from H = 16 on, gradients become
+# smaller. With it, both the variance and the gradient hardly depend on H.
 # Features are independent only before training; a trained model may still learn
 # large scores.
 #
@@ -285,7 +285,7 @@ plt.show()
 # Their outputs are concatenated and multiplied by the output matrix $W^O$:
 #
 # $$\mathrm{head}_n = \mathrm{Attention}(x W^Q_n,\, x W^K_n,\, x W^V_n), \qquad
-# \mathrm{MultiHead}(x) = [\mathrm{head}_1; \ldots; \mathrm{head}_N]\, W^O$$
+# \mathrm{MultiHead}(x) = [\mathrm{head}_0; \ldots; \mathrm{head}_{N-1}]\, W^O$$
 #
 # The base model of the paper has N = 8 heads, and queries, keys and values of
 # 64 features, an eighth of D = 512. With N H = D, N narrow heads have as many
@@ -329,7 +329,7 @@ def multi_head(x, memory, variables, mask=None):
     q = project(x, variables, "query")
     k, v = (project(memory, variables, name) for name in ("key", "value"))
     k, v = (np.repeat(y, len(q) // len(y), axis=0) for y in (k, v))
-    heads, weights = attention(q, k, v, mask)  # (N, T, W), (N, T, S)
+    heads, weights = attention(q, k, v, mask)  # (N, T, H'), (N, T, S)
     kernel = variables["attention_output/kernel"]
     output = np.einsum("ntw,nwd->td", heads, kernel)
     return output + variables["attention_output/bias"], weights
@@ -339,7 +339,7 @@ def multi_head(x, memory, variables, mask=None):
 # We compare it with `keras_attn.layers.MultiHeadAttention`: without a mask,
 # without later keys (causal), without two padding tokens, with three queries to
 # six keys of another sequence, and with two key and value heads for four query
-# heads. [Masks and positions](../masks/index.md) explains the masks.
+# heads. [Masks](../masks/index.md) explains the masks.
 
 # %%
 T, D, N, H = 6, 12, 4, 3
@@ -476,17 +476,17 @@ for name, seed in attended:
             assert on.min() > 0.1 and on.max() > 1.5 * on.min()
 
 # %% [markdown]
-# The third model shows that a second head is not the only solution. It gives
-# one position much more weight than the other, and the feed-forward
-# network, which is not linear, reads both letters from the unequal mixture. In
-# a Transformer, feed-forward networks and further layers can compensate for
-# missing heads in this way. This may explain why the paper loses only 0.9 BLEU
-# with one head. [Looking inside](../looking_inside/index.md) shows which words
-# *it* attends to with 1, 2 and 8 heads.
+# Each bracket is a head, with its mean weights at the two positions. The third
+# model, with more parameters, shows that a second head is not the only
+# solution. It gives one position much more weight than the other, and the
+# feed-forward network, which is not linear, reads both letters from the unequal
+# mixture. This may compensate for missing heads in a Transformer, and explain
+# why the paper loses only 0.9 BLEU with one head. [Looking inside](
+# ../looking_inside/index.md) shows what *it* attends to with 1, 2 and 8 heads.
 #
 # ## Cost, and shared keys and values
 #
-# For T tokens and N H = N W = D, self-attention needs
+# For T tokens and N H = N H' = D, self-attention needs
 #
 # $$\underbrace{4\, T D^2}_{\text{projections}} +
 # \underbrace{2\, T^2 D}_{\text{scores and weighted sums}}$$
@@ -573,7 +573,7 @@ for K in 8, 2, 1:
 #
 # </details>
 #
-# **4.** Let G be the gradient of a loss with respect to the outputs o of one
+# **4.** Let G be the gradient of a loss with respect to the outputs c of one
 # head. Derive the gradients with respect to v, q and k, and compare one of them
 # with a numerical derivative.
 #

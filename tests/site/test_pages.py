@@ -55,7 +55,7 @@ def test_formulas_and_images_are_rendered(site, tab):
         assert check(tab, f"{address}tutorials/translate/index.html") == []
         count = "document.querySelectorAll('{}').length"
         assert tab.evaluate(count.format("article .katex")) >= 2
-        assert tab.evaluate(count.format("article img")) == 5
+        assert tab.evaluate(count.format("article img")) == 6
 
 
 SEARCH = """
