@@ -93,13 +93,13 @@ def up_to_the_end(weights, lengths):
 
     Args:
         weights: float32 (B, t, M, N, L, S).
-        lengths: int32 (B, t).
+        lengths: int (B, t).
 
     Returns:
         Float32 (B, t, M, N, L, S).
     """
-    lengths = ops.convert_to_tensor(lengths)  # NumPy outside of `generate`
-    token_mask = (
-        ops.arange(weights.shape[4], dtype="int32") < lengths[..., None]
-    )
+    # NumPy outside of `generate`, and there int64.
+    lengths = ops.cast(lengths, "int32")
+    steps = ops.arange(weights.shape[4], dtype="int32")
+    token_mask = steps < lengths[..., None]
     return ops.where(token_mask[:, :, None, None, :, None], weights, 0.0)

@@ -200,6 +200,14 @@ def test_align(model):
     for wrong in (None, "abc", np.array([2]), np.ones((1, 1))):
         with expect("lengths"):
             model.align(ids, tokens, wrong)
+    # NumPy's int64 is not TensorFlow's int32.
+    expected, found = (
+        keras.ops.convert_to_numpy(
+            model.align(*(x.astype(dtype) for x in (ids, tokens, lengths)))
+        )
+        for dtype in ("int32", "int64")
+    )
+    np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize(
