@@ -98,7 +98,7 @@ def up_to_the_end(weights, lengths):
     Returns:
         Float32 (B, t, M, N, L, S).
     """
-    # NumPy outside of `generate`, and there int64.
+    # Outside of `generate`, they can be a NumPy array of int64.
     lengths = ops.cast(lengths, "int32")
     steps = ops.arange(weights.shape[4], dtype="int32")
     token_mask = steps < lengths[..., None]

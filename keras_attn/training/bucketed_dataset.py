@@ -120,15 +120,16 @@ class BucketedDataset(keras.utils.PyDataset):
         is_used = self._ranks < np.ceil(share * len(self._ranks))
         used = 1 + self._buckets[is_used].max()  # buckets
         batches = []
-        for bucket, size in enumerate(np.bincount(self._buckets)):
-            if bucket >= used:
-                # The last one is replaced by the longest that is used.
-                bucket = used - 1 - (len(self._limits) - 1 - bucket) % used
+        for number, size in enumerate(np.bincount(self._buckets)):
+            bucket = number
+            if number >= used:
+                # One in use takes its place: the longest, that of the last.
+                bucket = used - 1 - (len(self._limits) - 1 - number) % used
             rows = np.flatnonzero(is_used & (self._buckets == bucket))
             if self.shuffle:
                 rows = random.permutation(rows)
-            number = -(-size // self.batch_size)
-            rows = np.resize(rows, (number, self.batch_size))
+            shape = -(-size // self.batch_size), self.batch_size
+            rows = np.resize(rows, shape)
             length = int(self._limits[bucket])
             batches += [(length, row) for row in rows]
         # On TensorFlow, Keras (as of Keras 3.15.1) takes an axis for constant
