@@ -14,9 +14,9 @@ class Hypothesis(NamedTuple):
         tokens: tuple of int. All its tokens.
         score: float. Its log-probability in nats; if finished, its
             length-normalized score.
-        fate: `"continued"`: a hypothesis of the next step extends it; `"given
-            up"`: none does; `"returned"`: it is finished and among the results;
-            `"surpassed"`: it is finished and not among them.
+        fate: `"continued"`: a hypothesis of the next step extends it;
+            `"dropped"`: none does; `"returned"`: it is finished and among the
+            results; `"surpassed"`: it is finished and not among them.
         place: int. Its rank among the results, from 1; 0 if it is not one.
     """
 
@@ -68,7 +68,7 @@ def beam_growth(items, row=0):
                 Hypothesis(
                     tokens,
                     score,
-                    "continued" if tokens in parents else "given up",
+                    "continued" if tokens in parents else "dropped",
                 )
                 for tokens, score in _best_first(active)
             ]

@@ -23,11 +23,13 @@ class _Look(NamedTuple):
 
 
 _LOOKS = {
-    "continued": _Look("#e8f0fb", "#1f4e9c", "#10264d", "-", "goes on"),
-    "given up": _Look("#f4f4f4", "#8a8a8a", "#555555", ":", "given up"),
-    "returned": _Look("#dff3e1", "#1e7b34", "#0d3d19", "-", "ended, returned"),
+    "continued": _Look("#e8f0fb", "#1f4e9c", "#10264d", "-", "active"),
+    "dropped": _Look("#f4f4f4", "#8a8a8a", "#555555", ":", "dropped"),
+    "returned": _Look(
+        "#dff3e1", "#1e7b34", "#0d3d19", "-", "finished, returned"
+    ),
     "surpassed": _Look(
-        "#fdf1dc", "#a86a00", "#5c3a00", "--", "ended, surpassed later"
+        "#fdf1dc", "#a86a00", "#5c3a00", "--", "finished, surpassed later"
     ),
 }
 
@@ -194,7 +196,7 @@ def _draw(axes, growth, names, columns, top):
         left, right = columns[number + 1]
         middle = (left + right) / 2
         heading = f"step {number + 1}"
-        _text(axes, middle, top + 0.12, heading, _SCORE, _LOOKS["given up"])
+        _text(axes, middle, top + 0.12, heading, _SCORE, _LOOKS["dropped"])
         for rank, hypothesis in enumerate(step):
             tokens, look = hypothesis.tokens, _LOOKS[hypothesis.fate]
             y = heights[tokens] = top - (rank + 0.5) * _ROW

@@ -51,16 +51,16 @@ def test_fate_of_every_hypothesis(items):
         [
             ((THE,), "continued", 0),
             ((A,), "continued", 0),
-            ((DOG,), "given up", 0),
+            ((DOG,), "dropped", 0),
         ],
         [
             ((A, DOG), "continued", 0),
             ((THE, DOG), "continued", 0),
-            ((THE, BARKS), "given up", 0),
+            ((THE, BARKS), "dropped", 0),
         ],
         [
             ((A, DOG, BARKS), "continued", 0),
-            ((THE, DOG, BARKS), "given up", 0),
+            ((THE, DOG, BARKS), "dropped", 0),
             ((THE, DOG, END), "returned", 2),
         ],
         [((A, DOG, BARKS, END), "returned", 1)],
@@ -103,7 +103,7 @@ def test_a_result_that_is_surpassed_later():
     assert by_fate(beam_growth(items)) == [
         [
             ((THE,), "continued", 0),
-            ((A,), "given up", 0),
+            ((A,), "dropped", 0),
             ((END,), "surpassed", 0),
         ],
         [((THE, END), "returned", 1)],
@@ -139,12 +139,12 @@ def test_all_labels_are_drawn(items):
         "−0.69",
         "no. 1: −1.24",
         "no. 2: −1.90",
-        "goes on",
-        "given up",
-        "ended, returned",
+        "active",
+        "dropped",
+        "finished, returned",
     ):
         assert text in found, text
-    assert "ended, surpassed later" not in found
+    assert "finished, surpassed later" not in found
     assert found.count("</s>") == 2
     by_id = plot_beam(items, dict(enumerate(NAMES)))
     assert texts(by_id) == found

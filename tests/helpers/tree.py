@@ -25,6 +25,8 @@ class Tree:
     def __init__(self, table, children, pad_id=0, start_id=1, end_id=2):
         self.pad_id, self.start_id, self.end_id = pad_id, start_id, end_id
         self.variables = [keras.Variable(table, dtype="float32")]
+        # Converting the variable in `log_probs` would copy all trees each time.
+        self.logits = np.array(table, "float32").astype("float64")
         self.children = np.asarray(children, "int32")
         self.memory_shapes = set()
         self.steps = 0
@@ -83,10 +85,10 @@ class Tree:
 
     def log_probs(self, source, prefix):
         """The same in float64 NumPy, for one row and its tokens so far."""
-        tree = ops.convert_to_numpy(self.variables[0])[source[0]]
+        tree = self.logits[source[0]]
         node = 0
         for token in prefix:
             node = self.children[node, token]
-        logits = tree[node].astype("float64")
+        logits = tree[node]
         most = logits.max()
         return logits - most - np.log(np.exp(logits - most).sum())
