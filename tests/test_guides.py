@@ -127,8 +127,10 @@ def test_the_code_of_a_guide(name, capsys, in_a_folder):
 @pytest.mark.one_backend
 def test_the_guide_on_maps_has_the_figures_of_the_tutorial():
     guide = " ".join(PAGES["looking_inside.md"].split())
-    tutorial = ROOT / "docs" / "tutorials" / "looking_inside" / "index.md"
-    printed = tutorial.read_text(encoding="utf-8")
+    printed, sorting = (
+        (ROOT / "docs" / "tutorials" / name / "index.md").read_text("utf-8")
+        for name in ("looking_inside", "sorting")
+    )
     for row in table(PAGES["looking_inside.md"], "map"):
         line = rf"^{row['map']} +{row['deletion']} +{row['insertion']}$"
         assert re.search(line, printed, re.MULTILINE), row
@@ -139,7 +141,7 @@ def test_the_guide_on_maps_has_the_figures_of_the_tutorial():
     ).groups()
     moved = f"hiding that word changes the output by {float(change):.3f}"
     assert f"{weight} % of the weight lies on *{word}*, and {moved}" in guide
-    sorts = re.search(r"^attention is largest .*: (\S+)%$", printed, re.M)[1]
+    sorts = re.search(r"^attention is largest .*: (\S+)%$", sorting, re.M)[1]
     assert f"written next in {sorts} % of 256 cases" in guide
 
 

@@ -12,9 +12,10 @@
 # looked, whether it can name combinations that it has never seen, and what
 # changes if it looks at one position only.
 #
-# **Prerequisites**: additive attention and hard attention, from [Attention from
-# its first forms](../first_forms/index.md), and the decoder of [Recurrent
-# seq2seq](../recurrent/index.md). **Time**: about 3 minutes on one CPU core.
+# **Prerequisites**: additive attention, from [Attention from its first forms](
+# ../first_forms/index.md), [hard attention](../hard_attention/index.md), and the
+# decoder of [Recurrent seq2seq](../recurrent/index.md). **Time**: about 3 minutes
+# on one CPU core.
 #
 # **Published result**: *Show, Attend and Tell* (Xu et al. 2015,
 # <https://arxiv.org/abs/1502.03044>) reports a BLEU-4 of 24.3 with soft and
@@ -446,8 +447,8 @@ explain.plot_image_attention(
 # %% [markdown]
 # A single position is sufficient for most captions, because convolutions have
 # already collected what is around it. To train with hard attention, Xu et al.
-# use REINFORCE; [Attention from its first forms](
-# ../first_forms/index.md#soft-and-hard-attention) shows it and the Gumbel
+# use REINFORCE; [Hard attention](
+# ../hard_attention/index.md#gradients-of-a-choice) shows it and the Gumbel
 # softmax, with which `fit` can train the model above. [`examples/caption.py`](
 # ../../install.md#other-tasks) trains both kinds on your own images.
 #

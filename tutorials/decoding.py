@@ -12,7 +12,7 @@
 # translations, and what temperature, top-k and top-p do.
 #
 # **Prerequisites**: [A Transformer learns to translate](
-# ../translate/index.md). **Time**: about 4 minutes on one CPU core.
+# ../translate/index.md). **Time**: about 3 minutes on one CPU core.
 #
 # **Published result**: Koehn and Knowles 2017
 # (<https://arxiv.org/abs/1706.03872>, sec. 3.6) trained models for eight

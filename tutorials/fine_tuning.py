@@ -2,7 +2,7 @@
 # # Fine-tuning: one encoder, four tasks
 #
 # A pre-trained encoder is the starting point for many tasks. In this tutorial
-# you pre-train a small BERT, put four different heads on it, and compare it
+# you pre-train a small BERT, add a head for each of four tasks, and compare it
 # with encoders that start from random weights:
 #
 # ![Test scores of four tasks, with a pre-trained encoder and with one trained
@@ -12,14 +12,14 @@
 # to fine-tune all weights, the head alone, or low-rank adapters (LoRA), and
 # what catastrophic forgetting is and how to reduce it.
 #
-# **Prerequisites**: [BERT from scratch](../bert/index.md). **Time**: about 3
+# **Prerequisites**: [BERT from scratch](../bert/index.md). **Time**: about 4
 # minutes on one CPU core.
 #
 # **Published result**: BERT-base (Devlin et al. 2019,
-# <https://arxiv.org/abs/1810.04805>) reaches an average of 79.6 on the GLUE
-# tasks, 4.5 points more than the best model before it. It has 110 million
-# parameters, and the tasks have 2,500 to 392,000 examples. The model below has
-# 0.4 million, and each task has 200 generated examples, so the scores are not
+# <https://arxiv.org/abs/1810.04805>) has 110 million parameters and reaches an
+# average of 79.6 on the GLUE tasks, 4.5 points more than the best model before
+# it. These tasks have 2,500 to 392,000 examples. The model below has 0.4 million
+# parameters, and each task 200 generated examples, so the scores are not
 # comparable; pre-training gains 3 to 4 points. On real text, a model of this
 # library gains [3 points on a tenth of CLINC150](
 # ../../results/text_classification.md), and half a point on all of it.
@@ -56,7 +56,8 @@ print(f"Keras {keras.__version__} on {keras.backend.backend()}")
 # The encoder is pre-trained as in [BERT from scratch](../bert/index.md): it
 # predicts masked tokens, and whether one part of a text follows another. The
 # text has no labels. Half of the documents are short stories; the others are
-# single sentences of many kinds, three in each document.
+# single sentences of many kinds, three in each document. The learning rate
+# rises from 0 during a tenth of the steps, then falls to 0.
 
 # %%
 n = 60 if QUICK else 2000
@@ -86,10 +87,6 @@ def make_batch(pairs, length, random):
     return inputs, labels
 
 
-# %% [markdown]
-# The learning rate rises from 0 during a tenth of the steps, then falls to 0.
-
-
 # %%
 def make_optimizer(rate, steps):
     """Returns AdamW with warmup and cosine decay."""
@@ -104,15 +101,9 @@ def make_optimizer(rate, steps):
 
 class_loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 token_loss = training.SequenceCrossentropy(pad_id=-1)
-encoder = models.Bert(
-    V,
-    num_layers=1 if QUICK else 3,
-    num_heads=N,
-    hidden_dim=D,
-    intermediate_dim=4 * D,
-    dropout=0.0,
-    attention_dropout=0.0,
-)
+shape = {"num_layers": 1 if QUICK else 3, "num_heads": N, "hidden_dim": D}
+shape |= {"intermediate_dim": 4 * D, "dropout": 0.0, "attention_dropout": 0.0}
+encoder = models.Bert(V, **shape)
 pretrainer = models.BertPretrainer(encoder)
 batches = training.BucketedDataset(
     pairs, [T] * len(pairs), make_batch, batch_size=32, num_buckets=1
@@ -122,11 +113,7 @@ pretrainer.compile(
     make_optimizer(2e-3, epochs * len(batches)),
     {"token_logits": token_loss, "next_sentence_logits": class_loss},
 )
-progress = training.TrainingProgress(tokens_per_epoch=len(pairs) * T)
-pretrainer.fit(
-    batches, epochs=epochs, shuffle=False, callbacks=[progress], verbose=0
-)
-print(f"{encoder.count_params():,} parameters")
+history = pretrainer.fit(batches, epochs=epochs, shuffle=False, verbose=0)
 
 # %% [markdown]
 # ## Four tasks
@@ -138,19 +125,14 @@ print(f"{encoder.count_params():,} parameters")
 # | span | `[CLS]` question `[SEP]` text `[SEP]` | first and last token | exact match |
 # | tokens | `[CLS]` words `[SEP]` | a BIO tag for each word | F1 of entities |
 #
-# Test examples have words, or combinations of words, that are in no labeled
-# training example. A tag belongs to the first token of its word; other tokens
-# have the label -1, which the loss ignores.
+# Each task has 200 training and 200 test examples. The latter have words, or
+# combinations of words, that are in no labeled training example. A tag belongs
+# to the first token of its word; other tokens have the label -1, which the loss
+# ignores. The heads for spans and tags do not use BERT's pooler, so its weights
+# are frozen.
 
 
 # %%
-def encode_classes(examples):
-    """Encodes (text, text_pair or None, class index)."""
-    firsts, seconds, labels = map(list, zip(*examples, strict=True))
-    inputs = tokenizer.pack(firsts, seconds if seconds[0] else None)
-    return inputs, np.array(labels, "int32")
-
-
 def encode_words(words):
     """Returns token ids, and for each the index of its word."""
     ids = tokenizer.encode(list(words))
@@ -193,10 +175,6 @@ def encode_tags(examples):
     return inputs, models.align_labels_with_tokens(words, labels, length)
 
 
-# %% [markdown]
-# Each task has a head, a loss, a score, and two data sets of 200 examples. The
-# heads for spans and tags do not use BERT's pooler, so its weights are frozen.
-
 # %%
 n = 24 if QUICK else 200
 CLASSES = sorted({sentence.label for sentence in sentences})
@@ -214,11 +192,13 @@ def load(name, split):
         return encode_tags(made)
     if name == "sentence":
         made = datasets.make_labeled_sentences(n, **which)
-        rows = [(x.text, None, CLASSES.index(x.label)) for x in made]
-        return encode_classes(rows)
-    made = datasets.make_entailment_pairs(n, **which)
-    rows = [(x.premise, x.hypothesis, int(x.entailed)) for x in made]
-    return encode_classes(rows)
+        texts = [[x.text for x in made]]
+        labels = [CLASSES.index(x.label) for x in made]
+    else:
+        made = datasets.make_entailment_pairs(n, **which)
+        texts = [x.premise for x in made], [x.hypothesis for x in made]
+        labels = [x.entailed for x in made]
+    return tokenizer.pack(*texts), np.array(labels, "int32")
 
 
 # %%
@@ -259,9 +239,8 @@ train = {name: load(name, "train") for name in TASKS}
 test = {name: load(name, "test") for name in TASKS}
 for name, (inputs, labels) in train.items():
     row = [tokenizer.vocabulary[i] for i in inputs["token_ids"][0]]
-    print(f"{name}: inputs {inputs['token_ids'].shape}, labels {labels.shape}")
-    print("   ", *(token for token in row if token != "[PAD]"))
-    print("    label:", labels[0].tolist())
+    row = [token for token in row if token != "[PAD]"]
+    print(f"{name}:", *row, "->", labels[0].tolist())
 
 # %% [markdown]
 # ## Four heads by hand
@@ -312,7 +291,7 @@ for name in TASKS:
     p /= p.sum(-1, keepdims=True)
     expected = to_numpy(keras.ops.softmax(model(inputs)))
     np.testing.assert_allclose(p, expected, atol=1e-4)
-    print(f"{name:8} p {p.shape}: NumPy and the library agree")
+print("NumPy and the library agree for all four heads.")
 
 # %% [markdown]
 # ## With and without pre-training
@@ -355,7 +334,7 @@ if not QUICK:
     assert max(mean["span", x] for x in ("pre-trained", "from scratch")) < 0.8
 
 # %% tags=["hide-input"] alt="Bars of four tasks: the pre-trained encoder is 3 to 4 points better on each; both encoders reach 84 % or more on sentences, pairs and tokens, and 30 to 33 % on spans"
-figure, axis = plt.subplots(figsize=(8, 3), layout="constrained")
+figure, axis = plt.subplots(figsize=(8, 2.3), layout="constrained")
 for i, kind in enumerate(("pre-trained", "from scratch")):
     values = [mean[name, kind] for name in TASKS]
     bars = axis.bar(np.arange(4) + 0.4 * i - 0.2, values, 0.38, label=kind)
@@ -374,16 +353,15 @@ plt.show()
 #
 # ## Training fewer weights
 #
-# Fine-tuning can train all weights or only a few. We compare three ways on the
-# sentence task, each with a single seed:
+# We compare three ways on the sentence task, each with a single seed:
 #
 # - **all weights**, as above;
 # - the **head alone**: the encoder is frozen, (D + 1) C weights are trained;
 # - **adapters** (LoRA, explained below) in the query and value projections.
 #
-# The head alone and the adapters are trained with ten times the learning rate,
-# 0.01 instead of 0.001. They have few weights, which start from random values
-# or zeros, and large steps cannot damage the frozen weights.
+# The last two are trained with ten times the learning rate, 0.01 instead of
+# 0.001: large steps cannot damage the frozen weights, and the few trained ones
+# start from random values or zeros.
 
 # %%
 HEAD, r = "^output/", 4
@@ -436,8 +414,8 @@ if not QUICK:
 
 # %% [markdown]
 # The first is like the head alone, but trained until it converges. The token
-# vectors contain more about the kind of statement than the pooled vector does.
-# Fine-tuning and adapters also change the pooled vector.
+# vectors contain more about the kind of statement than the pooled vector, which
+# fine-tuning and adapters change too.
 #
 # ## LoRA, and the variant of Keras
 #
@@ -450,15 +428,17 @@ if not QUICK:
 # most rank r and $r (D + F)$ weights. (The paper writes $y = Wx + BAx$, so our A'
 # is its B, and scales the product by α / r; here α = r.)
 #
-# A projection to N heads of H features is an `EinsumDense` layer in Keras, with
-# a kernel (D, N, H) instead of (D, N H). `enable_lora` is Keras's own, and for
-# such a kernel it makes **A (D, N, r) and A' (r, H)**: each head n has its own
-# $A_n$, and all heads share A',
+# In Keras, a projection to N heads of H features is an `EinsumDense` layer with
+# a kernel (D, N, H). For such a kernel, Keras's `enable_lora` makes
+# **A (D, N, r) and A' (r, H)**: each head n has its own $A_n$, and all heads
+# share A',
 #
 # $$y_n = x\,(W_n + A_n A')$$
 #
 # So r is the rank *per head*: as a matrix (D, N H), the update can have rank
-# N r. It has $r (D N + H)$ weights, more than Hu et al. have for the same r.
+# N r. It has $r (D N + H)$ weights, more than Hu et al. have for the same r. The
+# update can be added to the frozen matrix: the merged model has no adapters and
+# is as fast as before.
 
 # %%
 w = {x.path: to_numpy(x).astype("float64") for x in adapted.weights}
@@ -478,13 +458,7 @@ print(f"{r * (D * N + H):,} weights; Hu et al.: {r * (D + N * H):,}")
 assert max(per_head) <= r and joint <= N * r
 if not QUICK:
     assert joint > r
-
-# %% [markdown]
-# The update can be added to the frozen matrix. The merged model has no adapters
-# and is as fast as before.
-
-# %%
-merged = add_head("sentence", copied(encoder))
+merged = add_head("sentence", copied(encoder))  # without adapters
 for x in merged.weights:
     x.assign((w[x.path] + updates.get(x.path, 0)).astype("float32"))
 few = {key: x[:4] for key, x in test["sentence"][0].items()}
@@ -499,8 +473,7 @@ np.testing.assert_allclose(y, expected, atol=1e-3, rtol=0)
 # (McCloskey and Cohen 1989). We fine-tune the encoder of the sentence task on
 # pairs, and measure both tasks after each epoch. Two remedies:
 #
-# - **replay**: after each epoch, train on a few stored examples of the old task
-#   (here 40 of 200);
+# - **replay**: after each epoch, train on 40 of the 200 old examples again;
 # - **adapters**: freeze the encoder, and train adapters for the new task.
 #   Without its adapters, the encoder is unchanged.
 
@@ -544,7 +517,7 @@ if not QUICK:
     assert all(x[-1, 1] > x[0, 1] for x in curves.values())
 
 # %% tags=["hide-input"] alt="Accuracy by epoch of the second task: that of sentences falls without a remedy, falls less with replay, and stays with adapters; that of pairs rises in all three"
-figure, axes = plt.subplots(1, 2, figsize=(9, 2.8), layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(9, 2.5), layout="constrained")
 for i, title in enumerate(("old task: sentences", "new task: pairs")):
     for remedy, curve in curves.items():
         axes[i].plot(curve[:, i], label=remedy)
@@ -554,8 +527,8 @@ axes[1].legend(loc="lower right")
 plt.show()
 
 # %% [markdown]
-# How much is forgotten depends on the learning rate and the number of epochs.
-# This is one run with one seed. An encoder can forget its pre-training in the
+# This is one run with one seed; how much is forgotten depends on the learning
+# rate and the number of epochs. An encoder can forget its pre-training in the
 # same way, which is why the learning rate of fine-tuning is kept low.
 #
 # ## Summary

@@ -3,18 +3,17 @@
 #
 # The first translators with attention were recurrent models that look back at
 # the source for every word they write. In this tutorial you compute six scores
-# by hand, train one model with each, and compare soft with hard and global
-# with local attention:
+# by hand, train one model with each, and compare global with local attention:
 #
 # ![Attention weights of six translators: each row is a Spanish word, each
 # column an English word](first_forms-2.png)
 #
 # **You will learn** what queries, keys and values are, how six scores are
-# computed, why soft attention is the expectation of hard attention, and how a
-# model learns from sampled choices.
+# computed, whether attention is on the aligned word, and when a window of a
+# few keys is sufficient.
 #
 # **Prerequisites**: NumPy, Keras, and what an RNN is; [Why attention?](
-# ../why_attention/index.md) gives the reasons. **Time**: about 3 minutes on one
+# ../why_attention/index.md) gives the reasons. **Time**: about 7 minutes on one
 # CPU core.
 #
 # **Published result**: Luong et al. 2015 (<https://arxiv.org/abs/1508.04025>,
@@ -42,7 +41,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from keras_attn import datasets
-from keras_attn.layers import Reinforce, ScoredAttention
+from keras_attn.layers import ScoredAttention
 from keras_attn.models import RecurrentSeq2Seq
 from keras_attn.training import SequenceCrossentropy
 
@@ -346,146 +345,6 @@ draw(trained)
 # aligned word, as for *y* with the general score: $h_s$ contains neighbors,
 # too.
 #
-# ## Soft and hard attention
-#
-# Soft attention is a weighted sum of all values. **Hard attention** (Xu et al.
-# 2015, section 4.1, <https://arxiv.org/abs/1502.03044>) samples one of them,
-# with its soft weight as the probability. The soft output is the expectation of
-# the hard one:
-#
-# $$\mathbb{E}_{j \sim w}[v_j] = \sum_j w_j v_j$$
-
-# %%
-n = 20_000  # samples for one query
-soft = ScoredAttention("general")
-hard = ScoredAttention("general", hard="gumbel", seed=1)
-expected, w = soft(q[:, :1], k, return_attention_scores=True)
-many = np.repeat(q[:, :1], n, axis=1)  # (1, n, D)
-hard.build(many.shape, k.shape)
-hard.set_weights(soft.get_weights())
-sampled, choices = hard(many, k, return_attention_scores=True, training=True)
-w, expected, choices, sampled = (
-    to_numpy(x)[0] for x in (w, expected, choices, sampled)
-)
-assert set(np.unique(choices)) == {0, 1} and (choices.sum(-1) == 1).all()
-deviation = np.sqrt((w @ k[0] ** 2 - expected**2) / n)
-assert (np.abs(sampled.mean(0) - expected) < 5 * deviation).all()
-print("soft weights      ", w[0].round(3))
-print("sampled frequency ", choices.mean(0).round(3))
-
-# %% [markdown]
-# ### Gradients of a choice
-#
-# A sampled choice has no gradient. There are two common solutions:
-#
-# - **Straight-through Gumbel softmax** (Jang et al. 2017,
-#   <https://arxiv.org/abs/1611.01144>): add Gumbel noise to the scores, choose
-#   the largest, and use the gradient of the softmax of the noisy scores. This
-#   gradient is biased.
-# - **REINFORCE** (Williams 1992, <https://doi.org/10.1007/BF00992696>): make a
-#   choice more probable if its loss $\ell$ was small. This gradient is unbiased
-#   but noisy:
-#
-# $$\nabla_z\, \mathbb{E}_{j \sim w}[\ell_j] =
-# \mathbb{E}_{j \sim w}\big[(\ell_j - \beta)\, \nabla_z \ln w_j\big], \qquad
-# \nabla_z \ln w_j = \delta_j - w, \qquad w = \mathrm{softmax}(z)$$
-#
-# with the one-hot vector $\delta_j$. A baseline $\beta$ that does not depend on
-# j does not change the expectation, and can reduce the noise (below, the
-# deviation of one sample). With five keys, the exact gradient is known, too.
-
-# %%
-z, cost = random.normal(size=5), np.array([1.0, 3.0, 2.5, 4.0, 3.5])
-w = softmax(z)
-gradient = w * (cost - w @ cost)  # of sum_j w_j cost_j
-j = random.choice(5, size=n, p=w)
-spread = {}
-for name, beta in ("beta = 0", 0.0), ("beta = mean loss", w @ cost):
-    estimates = (cost[j] - beta)[:, None] * (np.eye(5)[j] - w)  # (n, 5)
-    deviation = estimates.std(0) / np.sqrt(n)
-    assert (np.abs(estimates.mean(0) - gradient) < 5 * deviation).all()
-    spread[name] = np.linalg.norm(estimates.std(0))
-    mean = estimates.mean(0).round(2)
-    print(f"{name:16} mean {mean}, deviation {spread[name]:.2f}")
-print(f"exact                 {gradient.round(2)}")
-assert spread["beta = mean loss"] < 0.7 * spread["beta = 0"]
-
-# %% [markdown]
-# ### A task for three kinds of attention
-#
-# A sequence has six pairs of a key and a value, and ends with one of the keys.
-# The model must return its value. `Reinforce` adds the REINFORCE term to the
-# loss; it needs the answers, which are therefore an input in training.
-
-# %%
-steps, rounds = (1, 1) if QUICK else (40, 15)
-data = datasets.make_lookup_task(64 * steps * rounds, num_pairs=6, seed=1)
-held_out = datasets.make_lookup_task(512, num_pairs=6, split="test")
-print(data.tokens[0], "->", data.answers[0])
-
-
-# %%
-def make_lookup(kind):
-    """Returns a model that learns, and one that predicts with its weights."""
-    tokens = keras.Input((13,), dtype="int32")  # six pairs and a key
-    answers = keras.Input((), dtype="int32")
-    x = keras.layers.Embedding(24, 32)(tokens)
-    attention = ScoredAttention(
-        "general", hard=None if kind == "soft" else kind, seed=1
-    )
-    output, w, *log_p = attention(
-        x[:, -1:],  # the query, (B, 1, D)
-        x[:, 1:-1:2],  # values, (B, S, D)
-        x[:, :-1:2],  # keys, (B, S, D)
-        return_attention_scores=True,
-        return_log_probability=kind == "reinforce",
-    )
-    logits = keras.layers.Dense(24)(output[:, 0])
-    predictor = keras.Model(tokens, [logits, w])
-    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    if log_p:
-        logits = Reinforce(loss)(logits, answers, log_p[0])
-    learner = keras.Model([tokens, answers], logits)
-    learner.compile(keras.optimizers.Adam(5e-3), loss)
-    return learner, predictor
-
-
-# %%
-curves = {}
-for kind in ("reinforce",) if QUICK else ("soft", "gumbel", "reinforce"):
-    keras.utils.set_random_seed(1)
-    learner, predictor = make_lookup(kind)
-    curves[kind] = []
-    for i in range(rounds):
-        part = slice(64 * steps * i, 64 * steps * (i + 1))
-        tokens, answers = data.tokens[part], data.answers[part]
-        learner.fit([tokens, answers], answers, batch_size=64, verbose=0)
-        logits, w = predictor.predict(held_out.tokens, 512, verbose=0)
-        curves[kind].append((logits.argmax(-1) == held_out.answers).mean())
-    right = (w[:, 0].argmax(-1) == held_out.positions // 2).mean()
-    print(f"{kind:9} {curves[kind][-1]:6.1%} correct, attention {right:6.1%}")
-assert set(np.unique(w)) == {0, 1}  # of "reinforce"
-if not QUICK:
-    assert curves["soft"][-1] > 0.9 and curves["gumbel"][-1] > 0.9
-    assert curves["reinforce"][-1] > 0.5
-    assert np.argmin([sum(curve) for curve in curves.values()]) == 2
-
-# %% tags=["hide-input"] alt="Correct answers over training steps for soft, Gumbel and REINFORCE attention, and a line at 27 % for a random pair"
-figure, axis = plt.subplots(figsize=(6, 2.8), layout="constrained")
-for (kind, values), marker in zip(curves.items(), "os^", strict=False):
-    seen = steps * (1 + np.arange(rounds))
-    axis.plot(seen, values, f"{marker}-", label=kind)
-axis.axhline(13 / 48, color="0.6", linewidth=1, label="random pair")
-axis.set(xlabel="step", ylabel="correct answers", ylim=(0, 1.05))
-axis.legend()
-plt.show()
-
-# %% [markdown]
-# A random pair is right with probability $1/6 + 5/6 \cdot 1/8$. Soft attention
-# and the Gumbel softmax have a gradient for all pairs at each step. REINFORCE
-# learns from the sampled pair only, and needed more steps in this run (120
-# instead of 80). In inference, hard attention reads one value.
-#
 # ## Global and local attention
 #
 # Global attention computes T S weights. **Local attention** (Luong et al. 2015,
@@ -559,8 +418,7 @@ draw(forms)
 #   the context is the weighted sum of the values.
 # - Dot, scaled dot, general, additive and cosine compare contents; location
 #   predicts a position from the query.
-# - Soft attention is the expectation of hard attention; its gradient is exact.
-# - REINFORCE is unbiased and noisy; a baseline can reduce the noise.
+# - The largest weight is usually, but not always, on the aligned word.
 # - A window saves weights, but the aligned keys must be inside it.
 #
 # ## Exercises
@@ -595,5 +453,5 @@ draw(forms)
 #
 # </details>
 #
-# **Next**: [Recurrent seq2seq, with and without attention](
-# ../recurrent/index.md) measures the bottleneck of a model without attention.
+# **Next**: [Hard attention](../hard_attention/index.md) samples one value
+# instead of computing a weighted sum of all.

@@ -13,8 +13,8 @@
 # test whether chosen locations are better than random ones.
 #
 # **Prerequisites**: what a GRU is; hard attention and REINFORCE for discrete
-# choices, from [Attention from its first forms](../first_forms/index.md).
-# **Time**: about 5 minutes on one CPU core. The digits come with scikit-learn.
+# choices, from [Hard attention](../hard_attention/index.md).
+# **Time**: about 7 minutes on one CPU core. The digits come with scikit-learn.
 #
 # **Published result**: *Recurrent Models of Visual Attention* (Mnih et al.
 # 2014, <https://arxiv.org/abs/1406.6247>) classifies MNIST digits on cluttered
@@ -429,8 +429,7 @@ plt.show()
 # coarse patches of the first one show where something bright is. In the first
 # canvas, this is not the digit. Only two of these eight last predictions are
 # right, but 72.5 % of all. The next figure shows all test canvases, moved so
-# that the digit, the orange square, is at the center. In the upper row, points
-# cover it.
+# that the digit, the orange square, is at the center.
 
 # %% tags=["hide-input"] alt="Positions of the glimpses relative to the digit: chosen ones gather around the digit from the second glimpse on, random ones stay scattered"
 figure, axes = plt.subplots(
@@ -439,7 +438,9 @@ figure, axes = plt.subplots(
 for row, name in zip(axes, networks, strict=True):
     for t, axis in enumerate(row):
         axis.plot(*away[name][:, t].T, ".", markersize=1.5, alpha=0.4)
-        axis.add_patch(plt.Rectangle((-4, -4), 8, 8, fill=False, ec="C1", lw=2))
+        square = plt.Rectangle((-4, -4), 8, 8, fill=False, ec="C1", lw=2)
+        square.set_zorder(3)  # above the points
+        axis.add_patch(square)
         axis.set(xlim=(-size, size), ylim=(size, -size), aspect="equal")
         axis.set_title(f"{name}, glimpse {t + 1}", fontsize=9)
 plt.show()

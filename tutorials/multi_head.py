@@ -254,9 +254,9 @@ figure, axes = plt.subplots(1, 3, figsize=(10, 3), layout="constrained")
 x = np.linspace(-4, 20, 200)
 axes[0].plot(x, sigmoid(x), label=r"$\sigma$")
 axes[0].plot(x, sigmoid(x) * sigmoid(-x), "--", label=r"$\sigma\,(1 - \sigma)$")
-for difference, name in (2, "14 - 12"), (16, "112 - 96"):
+for difference, name in (2, " 14 - 12"), (16, "112 - 96"):
     axes[0].plot(difference, sigmoid(difference), "ko")
-    axes[0].annotate(name, (difference, 0.75), ha="center")
+    axes[0].annotate(name, (difference, 0.75))
 axes[0].set(xlabel="$z_0 - z_1$", title="two keys")
 axes[0].legend(loc="center right")
 for axis, measured, title in (

@@ -14,7 +14,7 @@
 # and what teacher forcing and exposure bias are.
 #
 # **Prerequisites**: scores and weights, from [Attention from its first forms](
-# ../first_forms/index.md). **Time**: about 2 minutes on one CPU core.
+# ../first_forms/index.md). **Time**: about 4 minutes on one CPU core.
 #
 # **Published result**: Bahdanau et al. 2014 (<https://arxiv.org/abs/1409.0473>)
 # translate English to French, with sentences of up to 50 words in training.
@@ -178,6 +178,7 @@ figure, axis = plt.subplots(figsize=(6, 2.8), layout="constrained")
 for (name, values), marker in zip(losses.items(), "os", strict=True):
     axis.plot(range(1, len(values) + 1), values, f"{marker}-", label=name)
 axis.set(xlabel="epoch", ylabel="loss (nats per token)", yscale="log")
+axis.xaxis.get_major_locator().set_params(integer=True)
 axis.legend()
 plt.show()
 

@@ -14,7 +14,7 @@
 # model can look back, and what a memory saves in evaluation.
 #
 # **Prerequisites**: [GPT from an empty file to samples](../gpt/index.md).
-# **Time**: about 3 minutes on one CPU core.
+# **Time**: about 5 minutes on one CPU core.
 #
 # **Published result**: Transformer-XL (Dai et al. 2019,
 # <https://arxiv.org/abs/1901.02860>) reaches 0.99 bits per character on enwik8
@@ -146,12 +146,11 @@ def make_xl(memory_length):
 
 
 model = make_xl(M)
-print(f"{model.count_params():,} weights, V = {V}, T = {T}, M = {M}")
+count = sum(int(np.prod(x.shape)) for x in model.trainable_weights)
+print(f"{count:,} weights, V = {V}, T = {T}, M = {M}")
 
 # %% [markdown]
 # ### The same in NumPy
-#
-# Of these weights, 365,376 are trained; the others are the memories of B rows.
 #
 # The functions are the parts of the equations. `attention` reads x (M + T, D),
 # the memory and the segment; `forward` returns the logits and the next memory.
@@ -332,10 +331,10 @@ for name, model in models.items():
     progress = training.TrainingProgress(
         tokens_per_epoch=steps // epochs * B * T
     )
-    print(name)
-    model.fit(
+    log = model.fit(
         batches, epochs=epochs, shuffle=False, callbacks=[progress], verbose=0
     )
+    print(f"{name:6} training loss {log.history['loss'][-1]:.3f}")
 
 # %% [markdown]
 # ## Loss within a segment
@@ -401,12 +400,13 @@ plt.show()
 # A block reads M vectors before its segment. Each of these vectors was computed
 # from M vectors before it, and so on. After n blocks a character can depend on
 # characters at a distance of at most n M + T - 1, if T divides M. We change one
-# character, at 60 distances, read all segments, and record how much the last
-# logits change.
+# character, at about 60 distances, read all segments, and record how much the
+# last logits change.
 
 # %%
 reach = {f"M = {x}": layers * x + T - 1 for x in (0, M)}
-back = np.unique(np.linspace(0, reach[f"M = {M}"] + 2 * T, 60).astype(int))
+back = np.linspace(0, reach[f"M = {M}"] + 2 * T, 60).astype(int)
+back = np.unique([*back, *reach.values()])
 length = -(-(back.max() + 1) // T) * T
 influence = {}
 for name in reach:

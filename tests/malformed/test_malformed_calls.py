@@ -1,5 +1,6 @@
 """Thousands of malformed calls of the public API raise clear errors."""
 
+import contextlib
 import fnmatch
 import inspect
 
@@ -22,8 +23,9 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(autouse=True, scope="module")
-def limits():
-    with outcomes.memory_limit():
+def limits(folder):
+    # Some values are valid relative paths, which calls may write to.
+    with outcomes.memory_limit(), contextlib.chdir(folder):
         yield
 
 
