@@ -402,7 +402,7 @@ if not QUICK:
     lost = results["local-m backwards"][0]
     assert results["global backwards"][0] > lost + 0.3
 
-# %% alt="Attention weights of global and local attention, for the source forwards and backwards: local-m has weights near the diagonal only and misses the alignment backwards"
+# %% alt="Attention weights of global and local attention, for the source forwards and backwards: local-m has weights near the diagonal only and misses most of the alignment backwards"
 draw(forms)
 
 # %% [markdown]

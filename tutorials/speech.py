@@ -366,7 +366,7 @@ history = model.fit(
     batches, epochs=epochs, shuffle=False, callbacks=[progress], verbose=0
 )
 
-# %% tags=["hide-input"] alt="The loss falls slowly at first, then quickly to below 1 nat per character"
+# %% tags=["hide-input"] alt="The loss falls quickly to about 4 nats per character, stays there for about 200 batches, then falls to about 0.1"
 figure = explain.plot_training(
     progress.losses, ylabel="loss (nats per character)"
 )
@@ -458,7 +458,7 @@ print(f"measured on {len(correct)} of {len(part)} messages")
 if not QUICK:
     assert inside[best] > 0.5 and forward[best] > 0.8
 
-# %% tags=["hide-input"] alt="Waveform, log-mel frames and attention of one message: most weight of T, W and J lies in or next to the boxes of their times, that of V and of the space within the time of J"
+# %% tags=["hide-input"] alt="Waveform, log-mel frames and attention of one message: most weight of T, W and J lies in or near the boxes of their times, that of V and of the space within the time of J"
 i = max(correct or [0], key=lambda i: len(part[i].text))
 message, n = part[i], len(part[i].text)
 image = frames_of([message])[0].T
@@ -492,7 +492,7 @@ plt.show()
 
 # %% [markdown]
 # The orange boxes show when each character was sent. In this run, most of the
-# weight of T, W and J lies in or next to their boxes, but that of V and of the
+# weight of T, W and J lies in or near their boxes, but that of V and of the
 # space within the time of J.
 #
 # ## Speed and noise

@@ -537,7 +537,7 @@ plt.show()
 # <details markdown>
 # <summary>Answer</summary>
 #
-# Every input of the training was then misspelled, so the model changes correct
+# Every input of the training is then misspelled, so the model changes correct
 # words too. recall@1 may even rise a little, because copying is never right. A
 # score that counts only misspelled words does not show this cost.
 #

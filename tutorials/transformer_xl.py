@@ -442,8 +442,7 @@ plt.show()
 # %% [markdown]
 # The dotted lines are the limits. Characters beyond them change nothing, and
 # characters of the last segment change the logits more than earlier ones on
-# average. The distance 31 is not among the 60, so the farthest change without a
-# memory is at 29.
+# average.
 #
 # ## Memory length in evaluation
 #
