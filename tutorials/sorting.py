@@ -138,6 +138,9 @@ def pair_ids(first, second):
     return ids + [0] * (9 - len(ids))
 
 
+assert [pair_ids(*x) for x in test_pairs.numbers] == test_pairs.tokens.tolist()
+
+
 def sort(numbers):
     """Sorts numbers by the comparisons of the model."""
     ids = np.array([pair_ids(a, b) for a in numbers for b in numbers], "int32")
