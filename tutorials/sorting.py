@@ -14,7 +14,7 @@
 # effect of a digit with RISE, and to explain a model with several outputs.
 #
 # **Prerequisites**: attention maps and RISE, from [Looking inside](
-# ../looking_inside/index.md). **Time**: about 6 minutes on one CPU core.
+# ../looking_inside/index.md). **Time**: about 5 minutes on one CPU core.
 #
 # **Published result**: RISE (Petsiuk et al. 2018,
 # <https://arxiv.org/abs/1806.07421>) explains image classifiers. The paper
