@@ -53,8 +53,8 @@ print(f"Keras {keras.__version__} on {keras.backend.backend()}")
 # %% [markdown]
 # ## Soft and hard attention
 #
-# The query q has a score with each key $k_s$. Below it is the general score,
-# with a learned matrix W. A softmax makes weights of the scores, and **soft
+# The query q has a score with each key $k_s$: here the general score, with a
+# learned matrix W. A softmax makes weights of the scores, and **soft
 # attention** is the weighted sum of the values $v_s$:
 #
 # $$z_s = q\, W \cdot k_s, \qquad w = \mathrm{softmax}(z), \qquad

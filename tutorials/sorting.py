@@ -160,8 +160,8 @@ if not QUICK:
     assert np.mean(in_order) < accuracy**17
 
 # %% [markdown]
-# A list needs about 17 correct comparisons. Fewer lists are right than the
-# accuracy on the test pairs would give. The lists are probably harder: nine in
+# A list needs about 17 correct comparisons. Fewer lists are correct than this
+# probability suggests. The lists are probably harder than the test pairs: nine in
 # ten of their numbers have three digits, so the digits have to decide.
 #
 # ### Which digit decides?

@@ -123,7 +123,7 @@ class BucketedDataset(keras.utils.PyDataset):
         for number, size in enumerate(np.bincount(self._buckets)):
             bucket = number
             if number >= used:
-                # One in use takes its place: the longest, that of the last.
+                # A bucket in use replaces it; the longest replaces the last.
                 bucket = used - 1 - (len(self._limits) - 1 - number) % used
             rows = np.flatnonzero(is_used & (self._buckets == bucket))
             if self.shuffle:

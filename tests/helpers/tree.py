@@ -84,7 +84,10 @@ class Tree:
         return logits, state._replace(hypothesis={"node": node})
 
     def log_probs(self, source, prefix):
-        """The same in float64 NumPy, for one row and its tokens so far."""
+        """The same in float64 NumPy, for one row and its tokens so far.
+
+        It uses the logits that were given to the constructor.
+        """
         tree = self.logits[source[0]]
         node = 0
         for token in prefix:

@@ -6,9 +6,9 @@ _AXE = pathlib.Path(__file__).with_name("axe") / "axe.min.js"
 # Violations of WCAG 2 A and AA or of best practices that axe rates serious or
 # critical.
 # All source listings are alike: axe would take minutes for those of an API
-# page, so it checks three of them. Half of its time went into the words of code
-# blocks and the symbols of formulas: it checks the blocks that have a new kind
-# of word, and five formulas.
+# page, so it checks three of them. Tokens of code and symbols of formulas would
+# take half of its time: it checks only code blocks with a new kind of token,
+# and the first five formulas.
 _RUN = """
 (async () => {
   const listings = document.querySelectorAll("details.mkdocstrings-source");
