@@ -234,7 +234,7 @@ def draw(names):
             keys = [len(columns) - 1 - key for key in keys]
         columns, rows = [*columns, "end"], [*shown.target.split(), "end"]
         w = maps[name][: len(rows), : len(columns)]
-        image = axis.imshow(w, cmap="Blues", vmin=0, vmax=1)
+        image = axis.imshow(w, cmap="cividis", vmin=0, vmax=1)
         for row, key in enumerate(keys):
             frame = plt.Rectangle((key - 0.5, row - 0.5), 1, 1, fill=False)
             frame.set(edgecolor="C1", linewidth=1.5)

@@ -165,7 +165,7 @@ axes[0].set(ylabel="query")
 for name, points, marker in ("value", v, "o"), ("output", outputs, "X"):
     axes[1].plot(*points.T, marker, markersize=9, label=name)
     for t, point in enumerate(points):
-        axes[1].annotate(t, point, (7, 4), textcoords="offset points")
+        axes[1].annotate(t, point, (-3, 8), textcoords="offset points")
 axes[1].set(xlabel="feature 0", ylabel="feature 1", ylim=(-0.4, 4.6))
 axes[1].legend()
 plt.show()

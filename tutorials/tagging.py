@@ -418,6 +418,7 @@ for tag, marker in zip(uses, "o^", strict=True):
         xytext=(0, 16),
         textcoords="offset points",
         ha="center",
+        bbox={"facecolor": "white", "alpha": 0.8, "edgecolor": "none"},
         arrowprops={"arrowstyle": "-"},
     )
 axis.margins(0.3)

@@ -23,7 +23,7 @@ def plot_attention(
     head=None,
     title=None,
     ax=None,
-    cmap="Blues",
+    cmap="cividis",
     vmax=None,
     row=0,
 ):
@@ -50,9 +50,10 @@ def plot_attention(
         ax: `matplotlib.axes.Axes` to draw a single map into, or a list or
             array of N of them. Default: a new figure, large enough to read
             the labels.
-        cmap: str, a matplotlib colormap. Default "Blues".
-        vmax: float > 0. Weight of the darkest color. Default: the largest
-            weight drawn.
+        cmap: str, a matplotlib colormap. Default "cividis", which
+            color-blind readers see as others do.
+        vmax: float > 0. Weight at the upper end of the color scale. Default:
+            the largest weight drawn.
         row: int in [0, B). Batch row of an `AttentionMap`.
 
     Returns:

@@ -58,11 +58,11 @@ def plot_confusion(references, predictions):
     inches = min(24, 3 + 0.4 * len(labels))
     figure = Figure(figsize=(inches, inches), layout="constrained")
     axes = figure.subplots()
-    axes.imshow(rates, "Blues", vmin=0, vmax=1)
+    axes.imshow(rates, "cividis", vmin=0, vmax=1)
     if len(labels) <= _MOST_PRINTED:
         for (row, column), rate in np.ndenumerate(rates):
             if rate:
-                color = "white" if rate > 0.5 else "black"
+                color = "black" if rate > 0.5 else "white"
                 style = {"ha": "center", "va": "center", "color": color}
                 axes.text(column, row, f"{rate:.0%}", style, fontsize=8)
     ticks, fonts = range(len(labels)), label_fonts(labels)

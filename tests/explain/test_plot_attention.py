@@ -85,13 +85,13 @@ def test_queries_are_rows_and_keys_are_columns():
     assert tick_labels(axes.xaxis) == keys
     assert axes.yaxis_inverted()
     assert figure.get_suptitle() == "Title"
-    # The pixel of the first query and the last key is dark.
+    # The first query gives the last key the largest weight.
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     picture = np.asarray(canvas.buffer_rgba())
     across, up = axes.transData.transform((3, 0)).astype(int)
-    dark = to_hex(picture[-up, across, :3] / 255)
-    assert dark == to_hex(axes.images[0].get_cmap()(1.0))
+    color = to_hex(picture[-up, across, :3] / 255)
+    assert color == to_hex(axes.images[0].get_cmap()(1.0))
     for tick in axes.xaxis.get_major_ticks():
         assert tick.label2.get_visible() and not tick.label1.get_visible()
         assert tick.label2.get_rotation() == 90

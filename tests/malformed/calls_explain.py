@@ -301,7 +301,7 @@ def _plot(folder):
             head=count(0, 0).optional().plus(outside=2),
             title=title(None).optional(),
             ax=instance(None).without("none", "own_type"),
-            cmap=title("Blues").plus(unknown="no such map"),
+            cmap=title("gray").plus(unknown="no such map"),
             vmax=number(1.0, 0).optional().plus(zero=0.0),
             row=_index(),
         ),
