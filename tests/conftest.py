@@ -3,6 +3,8 @@
 import gc
 import importlib
 import os
+import pathlib
+import zlib
 
 from tools.forked_pytest import prepare
 
@@ -15,6 +17,18 @@ import pytest
 
 from tools.gpu import gpu_seen
 from tools.site.browser import Browser, find_browser
+
+ROOT = pathlib.Path(__file__).parents[1]
+# Folders of tests that mostly run whole models, nearly all of it code that the
+# tests of layers, blocks and operations run on every backend.
+TWO_BACKENDS = (
+    "tests/decoding",
+    "tests/explain",
+    "tests/malformed",
+    "tests/models",
+    "tests/pretrained",
+    "tests/training",
+)
 
 # No deadline, because the first example may compile.
 hypothesis.settings.register_profile("local", deadline=None, max_examples=25)
@@ -70,18 +84,11 @@ def pytest_collection_finish():
 def pytest_collection_modifyitems(config, items):
     """Deselects tests that run on another backend, and skips GPU tests.
 
-    `make test` lists its backends in TEST_BACKENDS. A test marked `one_backend`
-    runs with the last of them, or with the one that the mark names if that is
-    among them.
+    `make test` lists its backends in TEST_BACKENDS.
     """
     here = keras.backend.backend()
     backends = os.environ.get("TEST_BACKENDS", here).split()
-    elsewhere = []
-    for item in items:
-        mark = item.get_closest_marker("one_backend")
-        named = [name for name in mark.args if name in backends] if mark else []
-        if mark and here != (named or backends)[-1]:
-            elsewhere.append(item)
+    elsewhere = [item for item in items if here not in chosen(item, backends)]
     if elsewhere:
         config.hook.pytest_deselected(items=elsewhere)
         items[:] = [item for item in items if item not in set(elsewhere)]
@@ -91,6 +98,32 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if "gpu" in item.keywords:
             item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def chosen(item, backends):
+    """Returns the backends that a test runs on.
+
+    A test marked `one_backend` runs on the last one, or on the one that the
+    mark names if that is among them. A test in a folder of `TWO_BACKENDS` runs
+    on the last one and on another, which a hash of its name chooses, unless it
+    is marked `every_backend` or skips itself on some backend. All others run on
+    every backend.
+    """
+    mark = item.get_closest_marker("one_backend")
+    if mark:
+        named = [name for name in mark.args if name in backends]
+        return (named or backends)[-1:]
+    folder = item.path.parent.relative_to(ROOT).as_posix()
+    if (
+        len(backends) < 3
+        or folder not in TWO_BACKENDS
+        or item.get_closest_marker("every_backend")
+        or item.get_closest_marker("skipif")
+    ):
+        return backends
+    *others, last = backends
+    # Not `hash`, which differs between processes.
+    return [last, others[zlib.crc32(item.nodeid.encode()) % len(others)]]
 
 
 @pytest.fixture(autouse=True)

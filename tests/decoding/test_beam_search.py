@@ -49,6 +49,7 @@ def forest():
     return Tree.random(300, size=6, length=4, scale=1.5)
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize(
     "alpha, penalty",
     [(0.6, "gnmt"), *once([(0.0, "gnmt"), (1.0, "power")])],
@@ -94,6 +95,7 @@ ALL_BACKENDS = [
 ]
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize(
     "width, top, alpha, penalty, early_stopping",
     [
@@ -153,6 +155,7 @@ def test_loop_is_compiled_once():
     np.testing.assert_array_equal(again.tokens, first.tokens)
 
 
+@pytest.mark.every_backend
 @hypothesis.given(
     seed=st.integers(0, 10_000),
     width=st.integers(1, 6),

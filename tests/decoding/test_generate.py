@@ -27,6 +27,7 @@ def test_last_batch_is_padded(batch_size):
     assert {rows for rows, _ in model.sources} == {min(batch_size, 5)}
 
 
+@pytest.mark.every_backend
 def test_assigned_weights_take_effect():
     model = markov()
     first = generate(model, SOURCES, 4, "greedy")
@@ -39,6 +40,7 @@ def test_assigned_weights_take_effect():
         assert model.steps == traced
 
 
+@pytest.mark.every_backend
 def test_other_lengths_and_weights_do_not_recompile(monkeypatch):
     steps, shapes = [], set()
     encode, step = Transformer.encode, Transformer.decode_step

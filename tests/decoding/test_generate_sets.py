@@ -123,6 +123,7 @@ def test_tuple_of_arrays_is_not_a_ragged_list():
     assert_same(decoded, by_brute_force(model, first[:, None], 4))
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("batch_size", [1, 4, 32])
 def test_twenty_lengths_compile_four_programs(batch_size):
     lengths = RNG.permutation(np.linspace(1, 300, 20).astype(int))

@@ -9,6 +9,7 @@ from tests.helpers.brute_force import assert_same, greedy
 from tests.helpers.tiny_models import SOURCE, talkative_transformer
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("max_new_tokens", [1, 6])
 def test_equals_brute_force_on_a_table_model(max_new_tokens):
     model = markov()
@@ -43,6 +44,7 @@ def test_end_token_equal_to_start_token_can_be_generated():
     assert_same(generate(model, SOURCES, 4, "greedy"), expected)
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize(
     "form",
     [

@@ -44,6 +44,7 @@ def sampled(model, source, uniforms, max_new_tokens, allowed, **kwargs):
     return score, tokens
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize(
     "kwargs",
     [
@@ -113,6 +114,7 @@ def test_samples_follow_the_distribution(kwargs):
     assert stats.chi2_contingency(table).pvalue > 0.01
 
 
+@pytest.mark.every_backend
 def test_seed_determines_the_samples():
     model = Tree.random(40, size=7, length=4)
 

@@ -19,6 +19,7 @@ PRE_NORM = {
 RELATIVE = {"position_embedding": None, "relative": True}
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize(
     "form, beams",
     [({}, 1), (PRE_NORM, 1), (PRE_NORM, 2), (RELATIVE, 1), (RELATIVE, 2)],

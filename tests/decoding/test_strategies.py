@@ -65,6 +65,7 @@ def test_rows_are_decoded_as_if_alone(model, name):
         )
 
 
+@pytest.mark.every_backend
 @every_strategy
 def test_scores_equal_those_of_a_teacher_forced_pass(model, name):
     strategy = STRATEGIES[name](min_new_tokens=3, suppress_tokens=[5])

@@ -21,6 +21,7 @@ def by_brute_force(logits, longest, threshold=0.0):
     return best, score
 
 
+@pytest.mark.every_backend
 @given(
     seed=st.integers(0, 2**16),
     length=st.integers(1, 7),

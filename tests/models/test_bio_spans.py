@@ -31,6 +31,7 @@ def by_conlleval(tags):
     return found
 
 
+@pytest.mark.every_backend
 @given(st.lists(st.sampled_from(TAGS), max_size=8))
 def test_equals_conlleval(tags):
     assert [tuple(entity) for entity in bio_spans(tags)] == by_conlleval(tags)

@@ -71,6 +71,7 @@ def test_models_pass_the_options_to_their_blocks(name, tmp_path):
         np.testing.assert_allclose(to_numpy(other), to_numpy(one), atol=1e-6)
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("name", ["GPT", "Transformer", "TransformerXL"])
 def test_cached_steps_equal_the_whole_pass(name):
     model = make(name)

@@ -76,6 +76,7 @@ def test_attention_layers(name, sizes):
     assert layer(x, y, **masks).shape == (rows, queries, 8)
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("kernel", [None, "plain", "fused", "blockwise"])

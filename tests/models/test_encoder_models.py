@@ -96,6 +96,7 @@ def assert_gradients(found, twin):
         )
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("form", FORMS)
 def test_classifier_equals_torch(form):
     model = randomize(classifier(**FORMS[form]))
@@ -118,6 +119,7 @@ def test_classifier_equals_torch(form):
     assert_gradients(found, twin)
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("form", ["paper", "characters"])
 @pytest.mark.parametrize("given", [False, True])
 def test_extractor_equals_torch(form, given):

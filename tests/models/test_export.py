@@ -142,6 +142,7 @@ def test_a_signature_that_is_no_list(tmp_path):
         exported(model, tmp_path, input_signature=spec)
 
 
+@pytest.mark.every_backend
 def test_options_are_merged(tmp_path):
     if BACKEND != "jax":
         pytest.skip("an option of JAX")
@@ -191,6 +192,7 @@ def test_a_model_of_unknown_inputs(tmp_path):
     np.testing.assert_allclose(program(x)[0], arrays(model(x))[0], rtol=1e-5)
 
 
+@pytest.mark.every_backend
 def test_formats_that_pytorch_cannot_write(tmp_path):
     if BACKEND != "torch":
         pytest.skip("other backends write a SavedModel")
@@ -203,6 +205,7 @@ def test_formats_that_pytorch_cannot_write(tmp_path):
     assert not any(tmp_path.iterdir())
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("name", ["GPT", "Transformer"])
 def test_a_decode_step_in_an_archive(name, tmp_path):
     if BACKEND == "torch":
@@ -248,6 +251,7 @@ def test_a_decode_step_in_an_archive(name, tmp_path):
             tokens = ops.cast(ops.argmax(logits, -1), "int32")
 
 
+@pytest.mark.every_backend
 def test_prompts_of_unknown_length():
     if BACKEND != "tensorflow":
         pytest.skip("only TensorFlow has tensors of unknown length")

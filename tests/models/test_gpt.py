@@ -75,6 +75,7 @@ def greedy(model, row, count):
     return added + [0] * (count - len(added))
 
 
+@pytest.mark.every_backend
 @every_form
 def test_decode_steps_equal_full_pass(form):
     model = tiny(form)
@@ -257,6 +258,7 @@ def test_published_sizes():
     assert (large.pad_id, large.start_id, large.end_id) == (None, 50256, 50256)
 
 
+@pytest.mark.every_backend
 def test_learns_to_count_and_file_round_trip(tmp_path):
     model = GPT(
         SIZE,

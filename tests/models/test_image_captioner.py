@@ -58,6 +58,7 @@ class TorchCaptioner(TorchRecurrent):
         return memory, list(states)
 
 
+@pytest.mark.every_backend
 @every_form
 def test_decoder_equals_torch(form):
     model = tiny_captioner(**FORMS[form])
@@ -104,6 +105,7 @@ def test_encoder_is_a_composition_of_keras_layers(cell):
         np.testing.assert_allclose(to_numpy(state), expected, atol=1e-5)
 
 
+@pytest.mark.every_backend
 @every_form
 def test_decode_steps_equal_full_pass(form):
     model = tiny_captioner(**FORMS[form])
@@ -146,6 +148,7 @@ def test_hard_attention_reads_one_cell_per_word():
     np.testing.assert_array_equal(weights.sum(-1), 1)
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("hard", [None, *once(["gumbel"])])
 def test_fit_learns_colors(hard):
     """Each caption names the colors of the left and the right half."""

@@ -77,6 +77,7 @@ def expected_of(twin):
     return [x.detach().numpy() for x in logits], loss
 
 
+@pytest.mark.every_backend
 @every_form
 def test_equals_torch(form):
     model = tiny_recurrent(**FORMS[form])
@@ -100,6 +101,7 @@ def test_equals_torch(form):
         )
 
 
+@pytest.mark.every_backend
 @every_kind
 def test_decode_steps_equal_full_pass(form):
     model = tiny_recurrent(**FORMS[form])
@@ -126,6 +128,7 @@ SEARCHED_EVERYWHERE = [
 ]
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize(
     "form, strategy",
     [
@@ -327,6 +330,7 @@ def test_doctor_finds_no_leak():
     assert doctor(tiny_recurrent(**FORMS["feeding"]), (SOURCE, TARGET))
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("form", ["feeding", "sampling"])
 def test_fit_learns_to_reverse_a_sequence(form):
     rng = np.random.default_rng(0)

@@ -61,6 +61,7 @@ class TorchOfVectors(TorchRecurrent):
 VECTORS = np.random.default_rng(0).normal(size=(2, S, D)).astype("float32")
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize(
     "form",
     [{}, {"attention": None}, {"num_layers": 2, "input_feeding": True}],

@@ -104,6 +104,7 @@ class TorchSpeechTransformer(TorchTransformer):
         )
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("normalize_first", [True, *once([False])])
 def test_equals_torch(normalize_first):
     model = tiny_model(normalize_first=normalize_first)
@@ -123,6 +124,7 @@ def test_equals_torch(normalize_first):
         )
 
 
+@pytest.mark.every_backend
 def test_ctc_loss_and_its_gradients_equal_torch():
     model = tiny_model()
     twin = TorchSpeechTransformer(model)
@@ -243,6 +245,7 @@ def test_results_without_frames_or_without_vectors_are_finite(training):
         assert all(np.isfinite(to_numpy(w)).all() for w in model.weights)
 
 
+@pytest.mark.every_backend
 def test_decode_steps_equal_full_pass():
     position = T5Position(2, 8, 6, name="relative")
     model = tiny_model(encoder_attention_position=position)
@@ -270,6 +273,7 @@ def test_generates_with_attention_weights():
     np.testing.assert_array_equal(last.tokens, found.tokens)
 
 
+@pytest.mark.every_backend
 def test_fit_learns_tones():
     """Eight frames of noise with a tone in one of three bands per token."""
     texts = RNG.integers(3, V, (192, 3))

@@ -78,6 +78,7 @@ def run_both(model, target=TARGET):
     )
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("form", FORMS)
 def test_equals_torch(form):
     model = tiny_transformer(num_layers=2, **FORMS[form])

@@ -144,6 +144,7 @@ def twin_of(model):
     return twin
 
 
+@pytest.mark.every_backend
 def test_equals_transformers():
     """Compares logits and memory after every segment."""
     model = randomize(tiny(), seed=5)
@@ -264,6 +265,7 @@ def test_padding_after_a_segment_does_not_change_the_memory():
             assert_close(one, other)
 
 
+@pytest.mark.every_backend
 @every_form
 def test_decode_steps_equal_full_pass(form):
     model = tiny(form)
@@ -280,6 +282,7 @@ def test_decode_steps_equal_full_pass(form):
     assert_close(np.concatenate(found, axis=1), expected[:, 1:])
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize(
     "strategy", ["greedy", BeamSearch(3, length_penalty=0.0)]
 )
@@ -313,6 +316,7 @@ def losses(model):
     return model
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("jit", [False, True])
 def test_evaluate_carries_the_memory(jit):
     if jit and keras.backend.backend() == "torch":
@@ -351,6 +355,7 @@ def test_evaluate_carries_the_memory(jit):
     assert abs(without_memory.evaluate(data, verbose=0) - found) > 1e-3
 
 
+@pytest.mark.every_backend
 def test_fit_carries_the_memory_and_learns(tmp_path):
     """The target is six tokens back, outside of any segment of four."""
     size, back = 8, 6

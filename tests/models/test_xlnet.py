@@ -272,6 +272,7 @@ def test_segment_ids_change_predictions():
     assert_differs(predict(model, IDS), found)
 
 
+@pytest.mark.every_backend
 @every_form
 def test_decode_steps_equal_full_pass(form):
     model = tiny(form)
@@ -291,6 +292,7 @@ def test_decode_steps_equal_full_pass(form):
     assert_close(np.concatenate(found, axis=1), expected[:, 2:])
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize(
     "strategy",
     [BeamSearch(3, length_penalty=0.0), *once(["greedy", "sample"])],
@@ -321,6 +323,7 @@ def test_generate_equals_full_passes(strategy):
         assert abs(total - scores[0]) < 1e-3
 
 
+@pytest.mark.every_backend
 def test_learns_dependencies_between_targets():
     """Two targets are always equal; BERT would predict them independently."""
     rng = np.random.default_rng(0)
@@ -344,6 +347,7 @@ def test_learns_dependencies_between_targets():
     )
 
 
+@pytest.mark.every_backend
 def test_pretraining_and_fine_tuning(tmp_path):
     """The second half of every text repeats the first."""
     rng = np.random.default_rng(0)

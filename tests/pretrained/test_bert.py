@@ -128,6 +128,7 @@ def check_equal(model, theirs, atol=1e-4, **inputs):
         assert np.abs(right).max() > 0.01
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("form", FORMS)
 def test_same_outputs_of_every_form(form, tmp_path):
     theirs = bert(**FORMS[form])
@@ -137,6 +138,7 @@ def test_same_outputs_of_every_form(form, tmp_path):
     check_equal(model, theirs)
 
 
+@pytest.mark.every_backend
 @every_head
 def test_same_outputs_of_every_head(head, tmp_path):
     theirs = bert(head)
@@ -183,6 +185,7 @@ def test_padding_on_the_left(tmp_path):
     )
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize(
     "head", ["BertForPreTraining", "BertForQuestionAnswering"]
 )

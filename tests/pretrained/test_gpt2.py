@@ -78,6 +78,7 @@ def to_numpy(tensor):
     return keras.ops.convert_to_numpy(tensor)
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("form", FORMS)
 def test_same_logits_and_hidden_states(form, tmp_path):
     theirs = gpt2(**FORMS[form])
@@ -93,6 +94,7 @@ def test_same_logits_and_hidden_states(form, tmp_path):
     np.testing.assert_allclose(to_numpy(found), hidden, atol=1e-4)
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("mask", [LEFT, LEFT[:, ::-1]], ids=["left", "right"])
 def test_same_logits_with_padding(mask, tmp_path):
     theirs = gpt2()
@@ -108,6 +110,7 @@ def test_same_logits_with_padding(mask, tmp_path):
     )
 
 
+@pytest.mark.every_backend
 def test_same_gradients(tmp_path):
     theirs = gpt2()
     theirs.save_pretrained(tmp_path)
@@ -247,6 +250,7 @@ def talkative(tmp_path_factory):
     return ours, pairs
 
 
+@pytest.mark.every_backend
 def test_greedy_search_equals_theirs(talkative):
     ours, pairs = talkative
     lengths = set()
@@ -258,6 +262,7 @@ def test_greedy_search_equals_theirs(talkative):
     assert len(lengths) > 1
 
 
+@pytest.mark.every_backend
 def test_beam_search_equals_theirs(talkative):
     ours, pairs = talkative
     strategy = BeamSearch(3, 2, length_penalty=0.0)

@@ -37,6 +37,7 @@ def to_numpy(tensor):
     return keras.ops.convert_to_numpy(tensor)
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("form", FORMS)
 def test_same_logits(form, tmp_path):
     theirs = hugging_face.marian(**FORMS[form])

@@ -26,6 +26,7 @@ def beams(theirs, penalty, **kwargs):
     return tokens, scores.reshape(tokens.shape[:2])
 
 
+@pytest.mark.every_backend
 @every_penalty
 @pytest.mark.parametrize("number", range(len(CASES)))
 def test_same_four_best_sequences(number, penalty, models):

@@ -7,6 +7,7 @@ from tests.pretrained import hugging_face
 from tests.pretrained.hugging_face import CASES, END, LENGTH, PAD, SOURCES
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("number", range(len(CASES)))
 def test_same_tokens_and_scores(number, models):
     theirs, ours = models(number)

@@ -90,6 +90,7 @@ def close(found, expected, tolerance=1e-4):
     np.testing.assert_allclose(to_numpy(found), expected, atol=tolerance)
 
 
+@pytest.mark.every_backend
 @every_form
 def test_same_logits(form, tmp_path):
     """Content only, then with segments, permutations and targets."""
@@ -111,6 +112,7 @@ def test_same_logits(form, tmp_path):
         close(model.encode(with_segments)[0], hidden)
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("form", ["plain", "both directions"])
 def test_same_memory(form, tmp_path):
     theirs = xlnet(**FORMS[form])
@@ -131,6 +133,7 @@ def test_same_memory(form, tmp_path):
             close(ours, other.transpose(0, 1))
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_same_logits_with_padding(side, tmp_path):
     theirs = xlnet()
@@ -159,6 +162,7 @@ def test_same_logits_with_padding(side, tmp_path):
     )
 
 
+@pytest.mark.every_backend
 def test_same_gradients(tmp_path):
     theirs = xlnet()
     theirs.save_pretrained(tmp_path)

@@ -15,7 +15,6 @@ import matplotlib.pyplot
 import nbformat
 import pytest
 
-from tests.helpers.cases import spread
 from tools.site.downloads import downloads
 from tools.tutorials import lists
 from tools.tutorials import stamp as stamps
@@ -26,10 +25,23 @@ from tools.tutorials.scripts import discover
 pytestmark = pytest.mark.one_backend
 
 SCRIPTS = discover()
+# The others run on PyTorch, which needs no compilation. `make tutorials` with
+# BACKENDS runs all of them on each.
+NOT_ON_TORCH = {
+    "tensorflow": ("hard_attention", "multi_head", "why_attention"),
+    "jax": ("masks", "positions", "word_senses"),
+}
 BACKEND = keras.backend.backend()
 
 
-@pytest.mark.parametrize("name", spread(SCRIPTS))
+def on_one_backend(name):
+    """Returns a tutorial's name, marked with the backend it runs on."""
+    backends = [b for b, names in NOT_ON_TORCH.items() if name in names]
+    mark = pytest.mark.one_backend(*(backends or ["torch"]))
+    return pytest.param(name, marks=mark)
+
+
+@pytest.mark.parametrize("name", [on_one_backend(name) for name in SCRIPTS])
 def test_quick_run_in_an_empty_folder(
     name, tmp_path, monkeypatch, capsys, record_property
 ):

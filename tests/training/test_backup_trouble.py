@@ -342,6 +342,7 @@ def test_aborted_fit_does_not_leave_the_model_skipping(tmp_path):
     assert len(backup.callbacks[0].losses) == 3 * STEPS
 
 
+@pytest.mark.every_backend
 def test_model_that_is_not_built_raises(tmp_path):
     model = keras.Sequential([keras.layers.Dense(2)])
     model.compile("sgd", "mse")

@@ -97,6 +97,7 @@ def assert_close(found, expected, **tolerance):
         np.testing.assert_allclose(a, b, **tolerance)
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("on_disk", [False, True])
 @pytest.mark.parametrize(
     "every, last, steps",

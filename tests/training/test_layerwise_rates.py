@@ -96,6 +96,7 @@ def test_equals_separate_runs_with_scaled_rates(name):
         assert np.abs(found - plain[path]).max() > 1e-3
 
 
+@pytest.mark.every_backend
 def test_equals_manual_steps():
     model = network()
     optimizer = LayerwiseLearningRates(keras.optimizers.SGD(0.1), FACTORS)

@@ -58,6 +58,7 @@ def by_torch(labels, logits, smoothing, pad_id, weight=None, reduction="mean"):
     return loss.detach().numpy(), x.grad.numpy()
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("pad_id", [0, 3, -100])
 @pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.9])
 def test_equals_torch_in_value_and_gradient(smoothing, pad_id):
@@ -72,6 +73,7 @@ def test_equals_torch_in_value_and_gradient(smoothing, pad_id):
 WEIGHTS = np.linspace(0.0, 3.0, 11)
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("pad_id", [0, -100])
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("reduction", ["mean", *once(["sum", None])])

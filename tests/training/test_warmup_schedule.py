@@ -17,6 +17,7 @@ def reference(steps, hidden_dim, warmup_steps, scale=1.0):
     )
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize(
     "hidden_dim, warmup_steps, scale",
     [(512, 4000, 1.0), (1024, 4000, 2.0), (8, 1, 1.0), (64, 7, 0.1)],
