@@ -1,16 +1,13 @@
 """All programs of examples: quick training, evaluation, resume."""
 
-import os
-import subprocess
-import sys
 from typing import NamedTuple
 
 import pytest
 
 from tests.helpers.programs import (
-    ROOT,
     assert_equal_results,
     run,
+    run_process,
     stop_and_resume,
 )
 
@@ -123,14 +120,7 @@ def test_resumed_training_equals_an_uninterrupted_one(trained, tmp_path):
 )
 def test_a_new_process_loads_the_model(trained, tmp_path):
     name, out, _ = trained
-    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    command = [sys.executable, str(ROOT / "examples" / f"{name}.py"), "predict"]
-    done = subprocess.run(
-        [*command, "--out", str(out)],
-        input="one line\n",
-        env=os.environ | {"PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        timeout=300,
+    status, output = run_process(
+        name, "predict", "--out", out, stdin="one line\n"
     )
-    assert done.returncode == 0, done.stderr
+    assert status == 0, output

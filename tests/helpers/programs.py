@@ -3,12 +3,13 @@
 import contextlib
 import io
 import json
+import multiprocessing
 import os
 import pathlib
 import runpy
 import signal
-import subprocess
 import sys
+import tempfile
 import time
 from typing import NamedTuple
 from unittest import mock
@@ -17,6 +18,13 @@ import keras
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
+# Forks new processes from one that has imported these, which takes ten seconds.
+_PROCESSES = multiprocessing.get_context("forkserver")
+_PROCESSES.set_forkserver_preload(
+    [__name__, "keras", "matplotlib.figure", "tensorflow", "torch"]
+)
+# No test takes longer, in seconds.
+_TIMEOUT = 300
 
 
 class Done(NamedTuple):
@@ -39,19 +47,13 @@ def run(program, *arguments, stdin="", status=0):
         `Done`. An error message that the program exits with is part of
         `stderr`.
     """
-    path = str(ROOT / "examples" / f"{program}.py")
     out, err = io.StringIO(), io.StringIO()
     # The names of layers are numbered as in a process of their own.
     keras.backend.clear_session()
     code = 0
-    with (
-        mock.patch.object(sys, "argv", [path, *map(str, arguments)]),
-        mock.patch.object(sys, "stdin", io.StringIO(stdin)),
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(err),
-    ):
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
-            runpy.run_path(path, run_name="__main__")
+            _run_as_main(program, arguments, stdin)
         except SystemExit as leaving:
             code = leaving.code or 0
             if isinstance(code, str):  # As Python does.
@@ -59,6 +61,64 @@ def run(program, *arguments, stdin="", status=0):
                 code = 1
     assert code == status, out.getvalue() + err.getvalue()
     return Done(out.getvalue(), err.getvalue())
+
+
+def _run_as_main(program, arguments, stdin=""):
+    path = str(ROOT / "examples" / f"{program}.py")
+    with (
+        mock.patch.object(sys, "argv", [path, *map(str, arguments)]),
+        mock.patch.object(sys, "stdin", io.StringIO(stdin)),
+    ):
+        runpy.run_path(path, run_name="__main__")
+
+
+class _Process:
+    """A program that runs in a new process.
+
+    Args:
+        program: str. Name of its file, without `.py`.
+        arguments: its arguments.
+        stdin: str. What it reads from standard input.
+    """
+
+    def __init__(self, program, arguments, stdin=""):
+        self._log = tempfile.NamedTemporaryFile(suffix=".log")
+        self.process = _PROCESSES.Process(
+            target=_run_with_log,
+            args=(self._log.name, program, arguments, stdin),
+        )
+        self.process.start()
+
+    def output(self):
+        """Returns what it has printed, with its errors."""
+        return pathlib.Path(self._log.name).read_text("utf-8")
+
+    def wait(self):
+        """Waits for its end; returns the exit status and what it printed."""
+        self.process.join(_TIMEOUT)
+        assert self.process.exitcode is not None, self.output()
+        return self.process.exitcode, self.output()
+
+
+def _run_with_log(log, program, arguments, stdin):
+    file = os.open(log, os.O_WRONLY | os.O_APPEND)
+    os.dup2(file, 1)
+    os.dup2(file, 2)
+    _run_as_main(program, arguments, stdin)
+
+
+def run_process(program, *arguments, stdin=""):
+    """Runs a program to its end, in a new process.
+
+    Args:
+        program: str. Name of its file, without `.py`.
+        *arguments: its arguments.
+        stdin: str. What it reads from standard input.
+
+    Returns:
+        The exit status, and what the program printed.
+    """
+    return _Process(program, arguments, stdin).wait()
 
 
 def stop_after_checkpoint(program, *arguments, how=signal.SIGKILL):
@@ -73,26 +133,14 @@ def stop_after_checkpoint(program, *arguments, how=signal.SIGKILL):
         The exit status, and what the program printed.
     """
     folder = pathlib.Path(arguments[arguments.index("--out") + 1])
-    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    process = subprocess.Popen(
-        [
-            sys.executable,
-            str(ROOT / "examples" / f"{program}.py"),
-            *map(str, arguments),
-        ],
-        env=os.environ | {"PYTHONPATH": path},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    end = time.monotonic() + 180
+    running = _Process(program, arguments)
+    end = time.monotonic() + _TIMEOUT
     while not list(folder.glob("backup/after-*")):
-        assert process.poll() is None, process.stdout.read()
-        assert time.monotonic() < end
+        assert running.process.is_alive(), running.output()
+        assert time.monotonic() < end, running.output()
         time.sleep(0.01)
-    process.send_signal(how)
-    output, _ = process.communicate(timeout=180)
-    return process.returncode, output
+    os.kill(running.process.pid, how)
+    return running.wait()
 
 
 def stop_and_resume(program, *options, changed, message):
