@@ -3,48 +3,96 @@
 import collections
 import types
 
+import keras
 import pytest
 
-from tests.conftest import ROOT, chosen
+from tests import conftest
 
 pytestmark = pytest.mark.one_backend
 
 ALL = ["tensorflow", "jax", "torch"]
+HERE = keras.backend.backend()
 
 
-def item(file, name="test_a", **marks):
-    """Returns what pytest collects: a test with marks, {name: arguments}."""
-    marks = {k: types.SimpleNamespace(args=args) for k, args in marks.items()}
-    return types.SimpleNamespace(
-        path=ROOT / file,
-        nodeid=f"{file}::{name}",
-        get_closest_marker=marks.get,
-    )
+class Item:
+    """The part of a collected test that the hook reads.
+
+    Args:
+        file: str. Its file.
+        name: str. Its name. Default "test_a".
+        **marks: tuple of arguments of each mark.
+    """
+
+    keywords = frozenset()
+
+    def __init__(self, file, name="test_a", **marks):
+        self.path = conftest.ROOT / file
+        self.nodeid = f"{file}::{name}"
+        self._marks = {
+            key: types.SimpleNamespace(args=args) for key, args in marks.items()
+        }
+
+    def get_closest_marker(self, name):
+        return self._marks.get(name)
 
 
-@pytest.mark.parametrize("mark", ["every_backend", "skipif"])
-def test_all_backends(mark):
-    assert chosen(item("tests/layers/test_a.py"), ALL) == ALL
-    assert chosen(item("tests/test_a.py"), ALL) == ALL
-    assert chosen(item("tests/models/test_a.py", **{mark: ()}), ALL) == ALL
+@pytest.mark.parametrize(
+    "item",
+    [
+        Item("tests/test_a.py"),
+        Item("tests/layers/test_a.py"),
+        Item("tests/models/test_a.py", every_backend=()),
+        Item("tests/models/test_a.py", skipif=()),
+    ],
+)
+def test_on_every_backend(item):
+    assert conftest.chosen(item, ALL) == ALL
 
 
-def test_two_backends():
+def test_whole_models_on_the_last_backend_and_one_of_the_others():
     others = collections.Counter()
     for number in range(100):
-        test = item("tests/models/test_a.py", f"test_{number}")
-        last, other = chosen(test, ALL)
+        item = Item("tests/models/test_a.py", f"test_{number}")
+        last, other = conftest.chosen(item, ALL)
         assert last == "torch"
         others[other] += 1
-        assert chosen(test, ["jax", "torch"]) == ["jax", "torch"]
-        assert chosen(test, ["jax"]) == ["jax"]
+        assert conftest.chosen(item, ["jax", "torch"]) == ["jax", "torch"]
+        assert conftest.chosen(item, ["jax"]) == ["jax"]
     assert min(others["tensorflow"], others["jax"]) > 30
-    assert others.total() == 100
+    assert others.keys() == {"tensorflow", "jax"}
 
 
-def test_one_backend():
-    for file in "tests/layers/test_a.py", "tests/models/test_a.py":
-        assert chosen(item(file, one_backend=()), ALL) == ["torch"]
-        named = item(file, one_backend=("jax",))
-        assert chosen(named, ALL) == ["jax"]
-        assert chosen(named, ["tensorflow"]) == ["tensorflow"]
+@pytest.mark.parametrize("folder", ["layers", "models"])
+@pytest.mark.parametrize(
+    "named, backends, expected",
+    [
+        # The last backend, or the named one.
+        ((), ALL, "torch"),
+        ((), ["torch", "jax"], "jax"),
+        ((), ["jax"], "jax"),
+        (("jax",), ALL, "jax"),
+        # The named backend does not run, so the last one runs the test.
+        (("jax",), ["tensorflow", "torch"], "torch"),
+        (("jax",), ["tensorflow"], "tensorflow"),
+    ],
+)
+def test_on_one_backend(folder, named, backends, expected):
+    item = Item(f"tests/{folder}/test_a.py", one_backend=named)
+    assert conftest.chosen(item, backends) == [expected]
+
+
+def test_tests_of_other_backends_are_deselected(monkeypatch):
+    monkeypatch.setenv("TEST_BACKENDS", " ".join(ALL))
+    items = [
+        Item("tests/layers/test_a.py", one_backend=(name,)) for name in ALL
+    ]
+    here = items[ALL.index(HERE)]
+    others = [item for item in items if item is not here]
+    left_out = []
+    hook = types.SimpleNamespace(
+        pytest_deselected=lambda items: left_out.extend(items)
+    )
+    conftest.pytest_collection_modifyitems(
+        types.SimpleNamespace(hook=hook), items
+    )
+    assert items == [here] and left_out == others
