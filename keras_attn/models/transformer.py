@@ -315,12 +315,18 @@ class Transformer(GenerativeModel):
     def base(
         cls, source_vocabulary_size, target_vocabulary_size=None, **kwargs
     ):
-        """Returns the paper's base model: 65 M parameters at V = 37,000."""
+        """Returns the paper's base model.
+
+        At V = 37,000 it has 63 million parameters; the paper reports 65.
+        """
         return cls(source_vocabulary_size, target_vocabulary_size, **kwargs)
 
     @classmethod
     def big(cls, source_vocabulary_size, target_vocabulary_size=None, **kwargs):
-        """Returns the paper's big model: 213 M parameters at V = 37,000."""
+        """Returns the paper's big model.
+
+        At V = 37,000 it has 214 million parameters; the paper reports 213.
+        """
         sizes = {
             "num_heads": 16,
             "hidden_dim": 1024,
