@@ -24,7 +24,7 @@
 # hour on real misspellings, a model of this library corrects [72.5 % of those
 # of other words](../../results/spelling.md), but 16.1 % if it has seen no form
 # of the word. The model below learns from 1,500 words and generated
-# misspellings. It corrects 60 % of new misspellings of these words, and 20 % if
+# misspellings. It corrects 60 % of new misspellings of these words, and 21 % if
 # it has seen no form of the word.
 
 # %% [markdown]

@@ -14,7 +14,7 @@
 #
 # **Prerequisites**: scaled dot-product attention and the blocks of the
 # Transformer, as built in [Encoder and decoder, block by
-# block](../blocks/index.md). **Time**: about 6 minutes on one CPU core.
+# block](../blocks/index.md). **Time**: 6 to 12 minutes on one CPU core.
 #
 # **Published result**: the paper reports 28.4 BLEU on WMT 2014 English to
 # German, with 213 million parameters and 3.5 days on eight GPUs. The model
