@@ -23,7 +23,7 @@ _PROCESSES = multiprocessing.get_context("forkserver")
 _PROCESSES.set_forkserver_preload(
     [__name__, "keras", "matplotlib.figure", "tensorflow", "torch"]
 )
-# No test takes longer, in seconds.
+# Seconds after which a program counts as hanging.
 _TIMEOUT = 300
 
 
@@ -96,7 +96,9 @@ class _Process:
     def wait(self):
         """Waits for its end; returns the exit status and what it printed."""
         self.process.join(_TIMEOUT)
-        assert self.process.exitcode is not None, self.output()
+        if self.process.exitcode is None:
+            self.process.kill()
+            raise TimeoutError(self.output())
         return self.process.exitcode, self.output()
 
 
