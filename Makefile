@@ -6,8 +6,8 @@
 BACKENDS ?= tensorflow jax torch
 # Folders, files, patterns and pytest options.
 TESTS ?= tests
-# Processes of `make test` that run in parallel. Two leave two cores partly idle.
-WORKERS ?= 3
+# How many parts of `make test` run in parallel. Three are not faster on two cores.
+WORKERS ?= 2
 # The tests and the backend of `make check`.
 CHECK ?= tests/backend tests/blocks tests/layers tests/ops tests/test_cache.py \
 	tests/test_architecture.py tests/test_docstrings.py tests/test_promises.py
