@@ -50,8 +50,8 @@ def plot_attention(
         ax: `matplotlib.axes.Axes` to draw a single map into, or a list or
             array of N of them. Default: a new figure, large enough to read
             the labels.
-        cmap: str, a matplotlib colormap. Default "cividis", which
-            color-blind readers see as others do.
+        cmap: str, a matplotlib colormap. Default "cividis", which is
+            readable for color-blind people.
         vmax: float > 0. Weight at the upper end of the color scale. Default:
             the largest weight drawn.
         row: int in [0, B). Batch row of an `AttentionMap`.
