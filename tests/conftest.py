@@ -113,10 +113,9 @@ def chosen(item, backends):
     if mark:
         named = [name for name in mark.args if name in backends]
         return (named or backends)[-1:]
-    folder = item.path.parent.relative_to(ROOT).as_posix()
     if (
         len(backends) < 3
-        or folder not in TWO_BACKENDS
+        or _folder(item) not in TWO_BACKENDS
         or item.get_closest_marker("every_backend")
         or item.get_closest_marker("skipif")
     ):
@@ -126,10 +125,27 @@ def chosen(item, backends):
     return [last, others[zlib.crc32(item.nodeid.encode()) % len(others)]]
 
 
+def _folder(item):
+    return item.path.parent.relative_to(ROOT).as_posix()
+
+
 @pytest.fixture(autouse=True)
 def seed():
     """Starts every test from the same random state."""
     keras.utils.set_random_seed(0)
+
+
+@pytest.fixture(autouse=True)
+def plain_steps(request, monkeypatch):
+    """Decodes with plain steps on PyTorch in the folders `TWO_BACKENDS`.
+
+    Capturing the steps of a model takes much longer than running them. The
+    results are the same: tests marked `captured_steps` check it for each model
+    and strategy.
+    """
+    marked = request.node.get_closest_marker("captured_steps")
+    if _folder(request.node) in TWO_BACKENDS and not marked:
+        monkeypatch.setattr("keras_attn.decoding.loop.TORCH_STEPS", "plain")
 
 
 @pytest.fixture(autouse=True, scope="module")

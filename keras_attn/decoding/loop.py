@@ -15,6 +15,8 @@ from keras_attn.backend import (
 from keras_attn.decoding.protocol import fill_id, id_or_none
 
 FIRST_LENGTH = 64
+# The attribute `torch_steps` of models without one: see `DecodingState`.
+TORCH_STEPS = "captured"
 
 
 class SearchSpec(NamedTuple):
@@ -239,7 +241,7 @@ class Search:
         For one run: on PyTorch the weights are fixed at the first step.
         """
         model = self.model
-        mode = getattr(model, "torch_steps", "captured")
+        mode = getattr(model, "torch_steps", TORCH_STEPS)
         checks.choice("torch_steps", mode, ("captured", "compiled", "plain"))
         programs = self.programs
         if programs is None:

@@ -11,6 +11,8 @@ from keras_attn.models import GPT
 from tests.helpers.contract import randomize
 from tests.helpers.tree import Tree
 
+pytestmark = pytest.mark.captured_steps
+
 SOURCES = np.array([[0], [1]], "int32")
 
 

@@ -141,6 +141,7 @@ def test_memory_is_not_copied():
     assert model.memory_shapes == {(7,)}
 
 
+@pytest.mark.captured_steps
 def test_loop_is_compiled_once():
     # A single node that is its own child for every token.
     model = Tree(np.zeros((7, 1, 6)), np.zeros((1, 6)))

@@ -13,6 +13,8 @@ from tests.helpers.cases import once
 from tests.helpers.contract import randomize
 from tests.helpers.tiny_models import SOURCE, tiny_transformer
 
+pytestmark = pytest.mark.captured_steps
+
 TARGET = np.array([[1, 9, 4], [1, 7, 3]], "int32")
 
 

@@ -152,6 +152,7 @@ def test_steps_are_computed_lazily(monkeypatch):
     assert list(items) == [] and len(calls) == 3
 
 
+@pytest.mark.captured_steps
 def test_steps_are_compiled_once():
     tree = Tree(np.zeros((1, 1, 6)), np.zeros((1, 6)))
     sources = np.zeros((2, 1), "int32")
@@ -163,6 +164,7 @@ def test_steps_are_compiled_once():
     assert tree.steps == traced
 
 
+@pytest.mark.captured_steps
 def test_items_are_not_modified_later(model):
     items, copies = [], []
     for item in model.stream(ROWS, max_new_tokens=5, strategy="beam"):
@@ -172,6 +174,7 @@ def test_items_are_not_modified_later(model):
         keras.tree.map_structure(np.testing.assert_array_equal, item, copy)
 
 
+@pytest.mark.captured_steps
 @pytest.mark.parametrize("name", ["greedy", "beam"])
 def test_slots_grow_during_a_stream(name, monkeypatch):
     monkeypatch.setattr(decoding_loop, "FIRST_LENGTH", 2)
@@ -183,6 +186,7 @@ def test_slots_grow_during_a_stream(name, monkeypatch):
     assert {item.tokens.shape[-1] for item in items} == {5}
 
 
+@pytest.mark.captured_steps
 def test_stream_does_not_keep_its_model_alive():
     tree = Tree.random(1, size=6, length=3)
     list(stream(tree, np.zeros((1, 1), "int32"), 3, "beam"))

@@ -9,6 +9,8 @@ import pytest
 from keras_attn.decoding import BeamSearch, generate, stream
 from tests.helpers.tree import Tree
 
+pytestmark = pytest.mark.captured_steps
+
 TORCH = keras.backend.backend() == "torch"
 torch_only = pytest.mark.skipif(
     not TORCH, reason="other backends compile the loop"

@@ -11,9 +11,13 @@ from keras import ops
 import keras_attn
 from tests.helpers.captured import captured_step
 
-pytestmark = pytest.mark.skipif(
-    keras.backend.backend() != "torch", reason="other backends compile the loop"
-)
+pytestmark = [
+    pytest.mark.captured_steps,
+    pytest.mark.skipif(
+        keras.backend.backend() != "torch",
+        reason="other backends compile the loop",
+    ),
+]
 if keras.backend.backend() == "torch":
     import torch
 
