@@ -1,11 +1,10 @@
-"""A tiny training to be killed: `python killable.py folder result`.
+"""A tiny training to be killed.
 
 A Transformer with dropout on batches of text, with a backup in `folder`. Prints
 `step` after each step and finally writes its weights to `result`, an `.npz`.
 """
 
 import os
-import sys
 import time
 
 import keras
@@ -105,7 +104,3 @@ def weights(model):
         f"{i} {v.name}": keras.ops.convert_to_numpy(v.value).copy()
         for i, v in enumerate(model.variables)
     }
-
-
-if __name__ == "__main__":
-    train(*sys.argv[1:])

@@ -1,11 +1,9 @@
 """SIGKILL at random moments, including during a checkpoint write."""
 
+import multiprocessing
 import os
-import pathlib
 import random
 import signal
-import subprocess
-import sys
 import time
 
 import numpy as np
@@ -13,9 +11,11 @@ import pytest
 
 from tests.training import killable
 
-PROGRAM = pathlib.Path(killable.__file__)
-ROOT = PROGRAM.parents[2]
 KILLS = 5
+# Forks each training from a process that has imported Keras, which takes ten
+# seconds.
+_PROCESSES = multiprocessing.get_context("forkserver")
+_PROCESSES.set_forkserver_preload(["keras", "tests.training.killable"])
 
 # Files are written the same way on every backend; what each backend restores is
 # tested in `test_training_backup`.
@@ -25,41 +25,57 @@ pytestmark = [
 ]
 
 
-def start(folder, result):
-    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    return subprocess.Popen(
-        [sys.executable, str(PROGRAM), str(folder), str(result)],
-        env=os.environ | {"PYTHONPATH": path},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+class Training:
+    """A training in a process of its own.
+
+    Args:
+        folder: path. Of its backup.
+        result: path. The file that it writes at its end.
+        log: path. The file with what it prints.
+    """
+
+    def __init__(self, folder, result, log):
+        self.log = log
+        log.touch()
+        self.process = _PROCESSES.Process(
+            target=_train, args=(folder, result, log)
+        )
+        self.process.start()
+
+    def output(self):
+        """Returns what it has printed."""
+        return self.log.read_text("utf-8")
+
+    def wait_for(self, holds):
+        """Waits until a condition holds."""
+        end = time.monotonic() + 120
+        while not holds():
+            assert self.process.is_alive(), self.output()
+            assert time.monotonic() < end, self.output()
+            time.sleep(0.0005)
+
+    def wait_for_steps(self, count):
+        """Waits until it has taken `count` steps."""
+        self.wait_for(lambda: self.output().count("step ") >= count)
+
+    def kill(self):
+        """Kills it."""
+        self.process.kill()
+        self.process.join(60)
+        assert self.process.exitcode == -signal.SIGKILL
 
 
-def wait_for_steps(process, count):
-    """Reads the output until the process has taken `count` steps."""
-    said = []
-    for line in process.stdout:
-        said.append(line)
-        count -= line.startswith("step")
-        if not count:
-            break
-    return said
+def _train(folder, result, log):
+    file = os.open(log, os.O_WRONLY | os.O_APPEND)
+    os.dup2(file, 1)
+    os.dup2(file, 2)
+    killable.train(folder, result)
 
 
-def kill(process):
-    process.send_signal(signal.SIGKILL)
-    process.stdout.close()
-    assert process.wait(60) == -signal.SIGKILL
-
-
-def kill_while_it_writes(process, folder):
+def kill_while_it_writes(training, folder):
     """Kills it during a checkpoint write; returns whether that succeeded."""
-    end = time.monotonic() + 60
-    while not list(folder.glob(".partial-*")):
-        assert process.poll() is None and time.monotonic() < end
-        time.sleep(0.0005)
-    kill(process)
+    training.wait_for(lambda: list(folder.glob(".partial-*")))
+    training.kill()
     return bool(list(folder.glob(".partial-*")))
 
 
@@ -70,24 +86,24 @@ def test_five_kills_do_not_change_the_result(tmp_path):
     folder, result = tmp_path / "backup", tmp_path / "result.npz"
     killable.train(tmp_path / "calm", tmp_path / "calm.npz", 0, 0)
 
-    during_write, starts = 0, []
+    during_write = 0
     for number in range(KILLS):
-        process = start(folder, result)
+        training = Training(folder, result, tmp_path / f"{number}.log")
         if number % 2:
-            wait_for_steps(process, 1)
-            during_write += kill_while_it_writes(process, folder)
+            training.wait_for_steps(1)
+            during_write += kill_while_it_writes(training, folder)
         else:
             # The first run must write a checkpoint, or there might be none.
-            steps = draw.randint(1, 5) + (0 if number else 4)
-            starts.append(wait_for_steps(process, steps))
+            training.wait_for_steps(draw.randint(1, 5) + (0 if number else 4))
             time.sleep(draw.uniform(0, 0.1))
-            kill(process)
+            training.kill()
         assert not result.exists()
     # A partial file is never mistaken for a checkpoint.
     assert during_write
-    process = start(folder, result)
-    said, _ = process.communicate(timeout=120)
-    assert process.returncode == 0, said
+    training = Training(folder, result, tmp_path / "last.log")
+    training.process.join(120)
+    said = training.output()
+    assert training.process.exitcode == 0, said
     assert "TrainingBackup: resuming after" in said, said
 
     with np.load(result) as found, np.load(tmp_path / "calm.npz") as calm:
