@@ -79,7 +79,7 @@ BAD = [
     ("ops/a.py", "import torch", "`backend`"),
     ("layers/a.py", "import jax.numpy as jnp", "`backend`"),
     ("models/a.py", "def f():\n    import tensorflow as tf", "`backend` and"),
-    ("text/a.py", "import torch", "`backend`"),
+    ("datasets/a.py", "import torch", "`backend` and `text`"),
     ("explain/a.py", "import matplotlib.pyplot as plt", "outside a function"),
     ("explain/a.py", "class A:\n    import matplotlib", "outside a function"),
     ("pretrained/a.py", "from safetensors import x", "outside a function"),

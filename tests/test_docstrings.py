@@ -40,13 +40,8 @@ PUBLIC_MODULES = [
     if hasattr(imported(name), "__all__")
     and name not in ("keras_attn", "keras_attn.backend")
 ]
-# Their examples use `tf.data` on every backend.
-READ_BY_TENSORFLOW = {
-    "keras_attn.text.token_batches",
-    "keras_attn.text.token_blocks",
-    "keras_attn.text.token_streams",
-    "keras_attn.text.word_piece_tokenizer",
-}
+# Its examples use tensorflow-text on every backend.
+READ_BY_TENSORFLOW = {"keras_attn.text.word_piece_tokenizer"}
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 

@@ -38,7 +38,7 @@ THIRD_PARTY = {
     "jaxlib": {"backend"},
     "tensorflow": {"backend", "text"},
     "tensorflow_text": {"text"},
-    "torch": {"backend"},
+    "torch": {"backend", "text"},
     "matplotlib": {"explain"},
     "PIL": {"datasets"},
     "safetensors": {"pretrained"},

@@ -287,7 +287,7 @@ plt.show()
 # %%
 B, epochs = 16, 1 if QUICK else 3
 blocks = token_blocks(encode(text), T, B, seed=1)
-inputs, labels = next(iter(blocks.as_numpy_iterator()))
+inputs, labels = blocks[0]
 assert inputs.shape == labels.shape == (B, T)
 assert (inputs[:, 1:] == labels[:, :-1]).all()
 

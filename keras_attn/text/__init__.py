@@ -1,4 +1,4 @@
-"""Tokenizers, `tf.data` pipelines, text scores. Requires `keras-attn[text]`."""
+"""Tokenizers, batches of token ids, text scores. Needs `keras-attn[text]`."""
 
 from keras_attn.text.batch_report import BatchReport
 from keras_attn.text.byte_pair_tokenizer import BytePairTokenizer
@@ -22,6 +22,7 @@ from keras_attn.text.squad_scores import (
 from keras_attn.text.subword_tokenizer import SubwordTokenizer
 from keras_attn.text.token_batches import token_batches
 from keras_attn.text.token_blocks import token_blocks
+from keras_attn.text.token_dataset import TokenDataset
 from keras_attn.text.token_streams import token_streams
 from keras_attn.text.word_piece_tokenizer import WordPieceTokenizer
 
@@ -35,6 +36,7 @@ __all__ = [
     "SentencePair",
     "SquadScores",
     "SubwordTokenizer",
+    "TokenDataset",
     "WordPieceTokenizer",
     "edit_distance",
     "error_rate",

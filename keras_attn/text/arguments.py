@@ -14,6 +14,7 @@ MOST_IDS, LONGEST_ROW = 2**27, 2**20
 _MOST_SPECIAL_IDS = 2**24
 _LARGEST_ID = 2**31 - 1
 _MOST_AXES = 32
+_IDS_AT_ONCE = 2**20  # of a mapped file
 
 
 def checked_text(name, text, expected="a str"):
@@ -232,6 +233,28 @@ def id_array(name, ids, rank, number=None):
             f"Received: ids from {array.min()} to {array.max()}{item}"
         )
     return array.astype("int32")
+
+
+def mapped_ids(name, ids, number=None):
+    """Checks ids of rank 1, and leaves those of a mapped file in the file.
+
+    Args:
+        name: str. Name of the argument, for error messages.
+        ids: int (N,), list, array or tensor, at least 0.
+        number: int. As for `id_array`.
+
+    Returns:
+        NumPy integers (N,): an array with a file mapped into memory is returned
+        as it is, all others as int32.
+
+    Raises:
+        ValueError: as for `id_array`.
+    """
+    if not isinstance(ids, np.memmap):
+        return id_array(name, ids, rank=1, number=number)
+    for begin in range(0, max(len(ids), 1), _IDS_AT_ONCE):
+        id_array(name, ids[begin : begin + _IDS_AT_ONCE], 1, number)
+    return ids
 
 
 def to_numpy(name, value, expected):

@@ -1,13 +1,15 @@
 """token_batches: padded batches of text pairs for `model.fit`."""
 
+import functools
+
 import numpy as np
 
 from keras_attn import checks
 from keras_attn.text import arguments
 from keras_attn.text.batch_report import BatchReport
-from keras_attn.text.batch_stream import batch_order, batch_stream, check_epochs
 from keras_attn.text.id_rows import IdRows
 from keras_attn.text.length_buckets import best_buckets
+from keras_attn.text.token_dataset import TokenDataset, check_epochs
 
 
 def token_batches(
@@ -30,7 +32,8 @@ def token_batches(
         source = x1 .. xm end,  target = start y1 .. yn,  labels = y1 .. yn end
 
     Pairs of similar length share a bucket, and all batches of a bucket have the
-    same shape, so a model is compiled at most `buckets` times. The bucket
+    same shape, so a model is compiled at most `buckets` times on TensorFlow and
+    JAX, whatever the data. The bucket
     boundaries are those with the least padding for the given data. A bucket of
     lengths up to L has `tokens_per_batch // L` rows, so that all batches have
     about the same number of tokens (Vaswani et al., 2017, section 5.1, batch
@@ -51,28 +54,25 @@ def token_batches(
             pairs are dropped, not truncated; the report counts them.
         buckets: int. Maximum number of shapes.
         shuffle: bool. Whether to shuffle pairs and batches in each epoch. If
-            False, short buckets come first, and pairs keep their order within a
-            bucket (and so overall with `buckets=1`).
+            False, pairs keep their order within a bucket (and so overall with
+            `buckets=1`), and short buckets come first, except that the second
+            batch is the first one of the longest bucket: on TensorFlow, Keras
+            takes an axis for constant if the first two batches agree in it (as
+            of Keras 3.15.1).
         seed: int. The order of an epoch depends only on the seed, the epoch
             number and the data, so it is the same in every process.
-        initial_epoch: int. The number of the first epoch. An epoch ends when
-            its last batch is read; after a partial read, the same epoch starts
-            again.
+        initial_epoch: int. The number of the first epoch.
         labels: bool. If False, batches are `((source, target),)`, for
             `model.predict`.
 
     Returns:
-        A tf.data.Dataset of `((source, target), labels)`, int32 (B, S), (B, T)
-        and (B, T), of known length. Its attribute `report` is a `BatchReport`;
-        print it. `set_epoch(epoch)` sets the number of the next epoch;
-        `TrainingBackup` calls it. (Datasets derived from it, by `take` and so
-        on, have neither.) Use `model.fit(dataset, shuffle=False)`: with the
-        default, Keras warns that it cannot shuffle a dataset.
+        A `TokenDataset` of `((source, target), labels)`, int32 (B, S), (B, T)
+        and (B, T). Its attribute `report` is a `BatchReport`; print it. Use
+        `model.fit(dataset, shuffle=False)`.
 
     Raises:
         ValueError: no pairs; sides of different length; no pair within
             `max_length`; tokenizers with different padding ids.
-        ImportError: tensorflow-text or sentencepiece is not installed.
 
     Examples:
         >>> from keras_attn.text import SubwordTokenizer, token_batches
@@ -82,7 +82,7 @@ def token_batches(
         ...     source, target, tokenizer, tokens_per_batch=12, buckets=1
         ... )
         >>> for (source_ids, target_ids), labels in dataset:
-        ...     print(tuple(source_ids.shape), tuple(target_ids.shape))
+        ...     print(source_ids.shape, target_ids.shape)
         (4, 3) (4, 3)
         >>> dataset.report.pairs, dataset.report.source_tokens
         (2, 5)
@@ -108,6 +108,7 @@ def token_batches(
         )
     lengths = lengths[:, kept]
     found = best_buckets(*lengths, tokens_per_batch, buckets)
+    found = _with_varying_axes(found)
 
     def arrays(bucket):
         pairs, width = kept[bucket.pairs], bucket.target_length
@@ -119,17 +120,7 @@ def token_batches(
             yield target.padded(pairs, width, pad_id, last=pair[1].end_id)
 
     sides = [tuple(arrays(bucket)) for bucket in found]
-
-    def batches(epoch):
-        for number, rows in batch_order(found, shuffle, seed, epoch):
-            yield tuple(side[rows] for side in sides[number])
-
     count = sum(bucket.batches for bucket in found)
-    stream, set_epoch = batch_stream(
-        batches, count, len(sides[0]), initial_epoch
-    )
-    dataset = stream.map(lambda *ids: (ids[:2], *ids[2:]))
-    dataset.set_epoch = set_epoch
     source_tokens, target_tokens = lengths.sum(1).tolist()
     slots = sum(
         bucket.batches
@@ -137,7 +128,7 @@ def token_batches(
         * (bucket.source_length + bucket.target_length)
         for bucket in found
     )
-    dataset.report = BatchReport(
+    report = BatchReport(
         pairs=len(kept),
         dropped=len(source.lengths) - len(kept),
         batches=count,
@@ -146,7 +137,67 @@ def token_batches(
         padding_fraction=1 - (source_tokens + target_tokens) / slots,
         shapes=tuple(bucket[1:] for bucket in found),
     )
-    return dataset
+    draw = functools.partial(_drawn, found, sides, shuffle, seed)
+    return TokenDataset(draw, count, initial_epoch, report)
+
+
+def _with_varying_axes(buckets):
+    """Pads so that an axis varies between the first and the last bucket.
+
+    Or else in none: on TensorFlow, Keras takes an axis for constant if it has
+    the same size in two batches (as of Keras 3.15.1).
+    """
+    for name in "source_length", "target_length":
+        lengths = [getattr(bucket, name) for bucket in buckets]
+        if lengths[0] == lengths[-1]:
+            longest = {name: max(lengths)}
+            buckets = [bucket._replace(**longest) for bucket in buckets]
+    return buckets
+
+
+def _drawn(buckets, sides, shuffle, seed, epoch):
+    """Returns a function of a batch number in an epoch, for `TokenDataset`."""
+    order = batch_order(buckets, shuffle, seed, epoch)
+    return functools.partial(_batch, sides, order)
+
+
+def _batch(sides, order, index):
+    number, rows = order[index]
+    ids = tuple(side[rows] for side in sides[number])
+    return (ids[:2], *ids[2:])
+
+
+def batch_order(buckets, shuffle, seed, epoch):
+    """Returns the batches of an epoch.
+
+    The first two are of the first and of the last bucket.
+
+    Args:
+        buckets: list of Bucket.
+        shuffle: bool. Whether to shuffle pairs and batches.
+        seed: int.
+        epoch: int.
+
+    Returns:
+        list of tuple (bucket number, rows): rows, int (bucket.rows,), are
+        indices into the pairs of the bucket; -1 is a padding row.
+    """
+    batches = []
+    random = np.random.default_rng([seed, epoch])
+    for number, bucket in enumerate(buckets):
+        rows = np.full(bucket.batches * bucket.rows, -1)
+        size = len(bucket.pairs)
+        rows[:size] = random.permutation(size) if shuffle else np.arange(size)
+        for part in rows.reshape(bucket.batches, bucket.rows):
+            batches.append((number, part))
+    # The first two must be of different buckets: see `_with_varying_axes`.
+    fixed = []
+    if len(buckets) > 1:
+        second = batches.pop(-buckets[-1].batches)
+        fixed = [batches.pop(0), second]
+    if shuffle:
+        random.shuffle(batches)
+    return fixed + batches
 
 
 def _sides(source, target):

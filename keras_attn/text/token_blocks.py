@@ -1,10 +1,12 @@
 """token_blocks: fixed-length blocks of a token stream."""
 
+import functools
+
 import numpy as np
 
 from keras_attn import checks
 from keras_attn.text import arguments
-from keras_attn.text.batch_stream import batch_stream, check_epochs
+from keras_attn.text.token_dataset import TokenDataset, check_epochs
 
 _NONE = -1
 
@@ -31,7 +33,8 @@ def token_blocks(
     is a label exactly once.
 
     Args:
-        token_ids: int (N,), the whole text.
+        token_ids: int (N,), the whole text. An array that NumPy maps from a
+            file, as by `np.load(path, mmap_mode="r")`, is not read into memory.
         length: int. T, tokens per block.
         batch_size: int. B, blocks per batch.
         shuffle: bool. True for training, False for evaluation. Default True.
@@ -44,18 +47,16 @@ def token_blocks(
             ignores. Default 0.
 
     Returns:
-        A tf.data.Dataset of `(inputs, labels)`, both int32 (B, T), of known
-        length. `set_epoch(epoch)` sets the number of the next epoch, as for
-        `token_batches`. Use `model.fit(dataset, shuffle=False)`.
+        A `TokenDataset` of `(inputs, labels)`, both int32 (B, T), all of one
+        shape. Use `model.fit(dataset, shuffle=False)`.
 
     Raises:
         ValueError: token ids that are not integers of rank 1, or too few.
-        ImportError: tensorflow-text is not installed.
 
     Examples:
         >>> dataset = keras_attn.text.token_blocks(
         ...     np.arange(10), length=4, batch_size=2, shuffle=False)
-        >>> for inputs, labels in dataset.as_numpy_iterator():
+        >>> for inputs, labels in dataset:
         ...     print(inputs.tolist(), labels.tolist())
         [[0, 1, 2, 3], [4, 5, 6, 7]] [[1, 2, 3, 4], [5, 6, 7, 8]]
         [[8, 0, 0, 0], [0, 0, 0, 0]] [[9, -1, -1, -1], [-1, -1, -1, -1]]
@@ -64,26 +65,28 @@ def token_blocks(
     checks.boolean("shuffle", shuffle)
     check_epochs(seed, initial_epoch)
     arguments.one_id("pad_id", pad_id)
-    ids = arguments.id_array("token_ids", token_ids, rank=1)
+    ids = arguments.mapped_ids("token_ids", token_ids)
     needed = length * batch_size + 1 if shuffle else 2
     if len(ids) < needed:
         raise ValueError(
             f"`token_ids` must have at least {needed} tokens, for one batch. "
             f"Received: {len(ids)}"
         )
-    blocks = (len(ids) - 1) // length
     if shuffle:
-        count = blocks // batch_size
-        make = _shuffled(ids, length, batch_size, seed)
+        count = (len(ids) - 1) // length // batch_size
+        draw = functools.partial(_shuffled, ids, length, batch_size, seed)
     else:
         count = -(-(len(ids) - 1) // (length * batch_size))
-        make = _in_order(ids, length, batch_size, count, pad_id)
-    stream, set_epoch = batch_stream(make, count, 2, initial_epoch)
-    stream.set_epoch = set_epoch
-    return stream
+        read = functools.partial(_in_order, ids, length, batch_size, pad_id)
+        draw = functools.partial(_every_epoch, read)
+    return TokenDataset(draw, count, initial_epoch)
 
 
-def _shuffled(ids, length, batch_size, seed):
+def _every_epoch(read, epoch):
+    return read
+
+
+def _shuffled(ids, length, batch_size, seed, epoch):
     blocks = (len(ids) - 1) // length
     count = blocks // batch_size
     # Tokens that the blocks leave over, plus one block if the batches leave
@@ -92,26 +95,23 @@ def _shuffled(ids, length, batch_size, seed):
     if blocks % batch_size:
         spare += length
         blocks -= 1
-    steps = np.arange(length)
-
-    def batches(epoch):
-        random = np.random.default_rng([seed, epoch])
-        first = random.integers(min(spare, length - 1) + 1)
-        order = random.permutation(blocks)[: count * batch_size]
-        for rows in order.reshape(count, batch_size):
-            indices = first + rows[:, None] * length + steps
-            yield ids[indices], ids[indices + 1]
-
-    return batches
+    random = np.random.default_rng([seed, epoch])
+    first = random.integers(min(spare, length - 1) + 1)
+    order = random.permutation(blocks)[: count * batch_size]
+    starts = first + length * order.reshape(count, batch_size)
+    return functools.partial(_blocks, ids, length, starts)
 
 
-def _in_order(ids, length, batch_size, count, pad_id):
-    size = count * batch_size * length
-    inputs, labels = (
-        np.full(size, pad_id, "int32"),
-        np.full(size, _NONE, "int32"),
-    )
-    inputs[: len(ids) - 1], labels[: len(ids) - 1] = ids[:-1], ids[1:]
-    shape = count, batch_size, length
-    inputs, labels = inputs.reshape(shape), labels.reshape(shape)
-    return lambda epoch: zip(inputs, labels, strict=True)
+def _blocks(ids, length, starts, index):
+    indices = starts[index][:, None] + np.arange(length)
+    return ids[indices].astype("int32"), ids[indices + 1].astype("int32")
+
+
+def _in_order(ids, length, batch_size, pad_id, index):
+    shape = batch_size, length
+    begin = index * batch_size * length
+    found = ids[begin : begin + batch_size * length + 1]
+    inputs = np.full(batch_size * length, pad_id, "int32")
+    labels = np.full(batch_size * length, _NONE, "int32")
+    inputs[: len(found) - 1], labels[: len(found) - 1] = found[:-1], found[1:]
+    return inputs.reshape(shape), labels.reshape(shape)

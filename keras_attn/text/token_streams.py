@@ -1,10 +1,12 @@
 """token_streams: batches whose rows continue the previous batch."""
 
+import functools
+
 import numpy as np
 
 from keras_attn import checks
 from keras_attn.text import arguments
-from keras_attn.text.batch_stream import batch_stream, check_epochs
+from keras_attn.text.token_dataset import TokenDataset, check_epochs
 
 _NONE = -1
 
@@ -29,7 +31,8 @@ def token_streams(
 
     Args:
         documents: list of int (N,), one per document; or int (N,), one
-            document.
+            document. Arrays that NumPy maps from a file are not read into
+            memory.
         length: int. T, tokens per segment.
         batch_size: int. B, rows.
         shuffle: bool. True for training: each epoch shuffles the documents and
@@ -43,21 +46,20 @@ def token_streams(
             Default 0.
 
     Returns:
-        A tf.data.Dataset of `(inputs, labels)`, `inputs` a dict of
+        A `TokenDataset` of `(inputs, labels)`, `inputs` a dict of
         `"token_ids"` and `"document_starts"` (0 or 1), all int32 (B, T); labels
         are -1 where there is none, which `SequenceCrossentropy(pad_id=-1)`
-        ignores. Its length is known. `set_epoch(epoch)` sets the number of the
-        next epoch. Use `model.fit(dataset, shuffle=False)`.
+        ignores. All batches have one shape. Use
+        `model.fit(dataset, shuffle=False)`.
 
     Raises:
         ValueError: documents that are not integers, or too few tokens.
-        ImportError: tensorflow-text is not installed.
 
     Examples:
         >>> dataset = keras_attn.text.token_streams(
         ...     [[1, 2, 3, 4], [5, 6, 7]], length=2, batch_size=2,
         ...     shuffle=False)
-        >>> for inputs, labels in dataset.as_numpy_iterator():
+        >>> for inputs, labels in dataset:
         ...     print(*(x.tolist() for x in inputs.values()), labels.tolist())
         [[1, 2], [5, 6]] [[1, 0], [1, 0]] [[2, 3], [6, 7]]
         [[3, 4], [7, 0]] [[0, 0], [0, 0]] [[4, -1], [-1, -1]]
@@ -79,46 +81,57 @@ def token_streams(
     else:
         count = -(-total // (length * batch_size))
 
-    def batches(epoch):
-        random = np.random.default_rng([seed, epoch])
-        order, first = range(len(documents)), 0
-        if shuffle:
-            order = random.permutation(len(documents))
-            first = int(random.integers(total))
-        columns = _stream([documents[i] for i in order], first)
-        fill = pad_id, 0, _NONE
-        size = batch_size * count * length
-        rows = []
-        for column, empty in zip(columns, fill, strict=True):
-            row = np.full(size, empty, "int32")
-            row[: min(size, total)] = column[:size]
-            rows.append(row.reshape(batch_size, count * length))
-        ids, starts, labels = rows
-        starts[:, 0] = 1
-        for step in range(count):
-            part = slice(step * length, (step + 1) * length)
-            yield ids[:, part], starts[:, part], labels[:, part]
-
-    stream, set_epoch = batch_stream(batches, count, 3, initial_epoch)
-    stream = stream.map(
-        lambda ids, starts, labels: (
-            {"token_ids": ids, "document_starts": starts},
-            labels,
-        )
+    draw = functools.partial(
+        _drawn, documents, length, batch_size, count, pad_id, shuffle, seed
     )
-    stream.set_epoch = set_epoch
-    return stream
+    return TokenDataset(draw, count, initial_epoch)
 
 
-def _stream(documents, first):
-    """Returns ids, starts and labels of all documents, rotated by `first`."""
-    ids = np.concatenate(documents)
-    labels = np.append(ids[1:], _NONE).astype("int32")
+def _drawn(documents, length, batch_size, count, pad_id, shuffle, seed, epoch):
+    """Returns a function of a batch number in an epoch, for `TokenDataset`."""
+    first = 0
+    if shuffle:
+        random = np.random.default_rng([seed, epoch])
+        documents = [documents[i] for i in random.permutation(len(documents))]
+        first = int(random.integers(sum(map(len, documents))))
     begins = np.cumsum([0, *map(len, documents)])
-    labels[begins[1:] - 1] = _NONE
-    starts = np.zeros_like(ids)
-    starts[begins[:-1]] = 1
-    return tuple(np.roll(x, -first) for x in (ids, starts, labels))
+    rows = first + count * length * np.arange(batch_size)
+    if shuffle:
+        # The stream continues with the first document after the last.
+        rows %= begins[-1]
+    segment = functools.partial(
+        _segment, documents, begins, length, pad_id, shuffle
+    )
+    return functools.partial(_batch, segment, rows, length)
+
+
+def _batch(segment, rows, length, index):
+    segments = [segment(row + index * length) for row in rows]
+    ids, starts, labels = map(np.stack, zip(*segments, strict=True))
+    if index == 0:
+        starts[:, 0] = 1
+    return {"token_ids": ids, "document_starts": starts}, labels
+
+
+def _segment(documents, begins, length, pad_id, is_cyclic, start):
+    """Returns ids, starts and labels of a part of the stream, int32 (T,)."""
+    ids = np.full(length, pad_id, "int32")
+    starts = np.zeros(length, "int32")
+    labels = np.full(length, _NONE, "int32")
+    if is_cyclic:
+        start %= begins[-1]
+    number = int(np.searchsorted(begins, start, side="right")) - 1
+    filled = 0
+    while filled < length and (is_cyclic or number < len(documents)):
+        number %= len(documents)
+        document, offset = documents[number], max(start - begins[number], 0)
+        rest = document[offset : offset + length - filled + 1]
+        size = min(len(rest), length - filled)
+        ids[filled : filled + size] = rest[:size]
+        labels[filled : filled + len(rest) - 1] = rest[1:]
+        starts[filled] = offset == 0
+        filled, number, start = filled + size, number + 1, 0
+    return ids, starts, labels
 
 
 def _checked(documents):
@@ -128,7 +141,7 @@ def _checked(documents):
         "documents", documents, "a list of documents, each a list of ids"
     )
     return [
-        arguments.id_array("documents", document, rank=1, number=number)
+        arguments.mapped_ids("documents", document, number)
         for number, document in enumerate(documents)
         # An empty list has no integers.
         if not hasattr(document, "__len__") or len(document)

@@ -496,6 +496,29 @@ def _streams(folder):
     )
 
 
+def _dataset(folder):
+    """Calls of the constructor and of `set_epoch`; `fit` does the others."""
+
+    def draw(epoch):
+        return lambda index: np.zeros((2, 3), "int32")
+
+    yield Call(
+        "text.TokenDataset",
+        text.TokenDataset,
+        kinds(
+            draw=Kind(draw, {"none": None, "number": 3, "text": "a"}),
+            num_batches=count(2),
+            initial_epoch=count(0, 0),
+            report=Kind(None, {"number": 3, "text": "a", "list": [3]}),
+        ),
+    )
+    yield Call(
+        "text.TokenDataset.set_epoch",
+        text.TokenDataset(draw, 2).set_epoch,
+        kinds(epoch=count(0, 0)),
+    )
+
+
 def _files(name, made, saved, damaged, errors=()):
     """Calls of `save` and `load`, with damaged files.
 
@@ -819,6 +842,7 @@ CALLS = {
     "SentencePair": "a plain tuple",
     "SquadScores": "a plain tuple that `squad_scores` returns",
     "SubwordTokenizer": _subword,
+    "TokenDataset": _dataset,
     "WordPieceTokenizer": _word_piece,
     "edit_distance": _edit_distance,
     "error_rate": _error_rate,

@@ -329,7 +329,7 @@ def test_evaluate_carries_the_memory(jit):
     found = model.evaluate(data, verbose=0)
     again = model.evaluate(data, verbose=0)
     memory, total, count = (), 0.0, 0
-    for inputs, labels in data.as_numpy_iterator():
+    for inputs, labels in data:
         inputs = dict(inputs)
         if memory:
             inputs["memory"] = memory
@@ -403,7 +403,7 @@ def test_interrupted_training_resumes_with_its_memory(kill, tmp_path):
 
     def trained(folder, kill=None):
         data = token_streams(text, 4, 3, seed=1)
-        assert int(data.cardinality()) == 8
+        assert len(data) == 8
         model = tiny(stateful_batch_size=3, num_layers=1)
         model.compile(
             keras.optimizers.Adam(0.01),

@@ -33,7 +33,7 @@ SOURCE, TARGET = texts()
 def batches(dataset):
     """The batches of one epoch as NumPy arrays."""
     found = []
-    for (source, target), labels in dataset.as_numpy_iterator():
+    for (source, target), labels in dataset:
         assert source.dtype == target.dtype == labels.dtype == np.int32
         found.append((source, target, labels))
     return found
@@ -85,7 +85,6 @@ def test_the_report_matches_the_batches():
     dataset = make()
     found, report = batches(dataset), dataset.report
     assert len(dataset) == report.batches == len(found)
-    assert int(dataset.cardinality()) == len(found)
     assert (report.pairs, report.dropped) == (len(SOURCE), 0)
     source = sum((x > 0).sum() for x, _, _ in found)
     target = sum((y > 0).sum() for _, y, _ in found)
@@ -129,6 +128,11 @@ def test_without_shuffle_pairs_stay_in_order():
         for pair in both
     ]
     order = np.argsort(bucket, kind="stable")
+    # The second batch is the first one of the longest bucket.
+    long = [i for i in order if bucket[i] == len(shapes) - 1]
+    rows, moved = make().report.shapes[0][0], make().report.shapes[-1][0]
+    rest = [i for i in order if i not in long[:moved]]
+    order = [*rest[:rows], *long[:moved], *rest[rows:]]
     assert found == [both[i] for i in order]
 
 
@@ -167,7 +171,7 @@ def test_without_labels_for_predict():
     dataset = make(labels=False, shuffle=False, buckets=1)
     with_labels = batches(make(shuffle=False, buckets=1))
     for ((source, target),), (x, y, _) in zip(
-        dataset.as_numpy_iterator(), with_labels, strict=True
+        dataset, with_labels, strict=True
     ):
         np.testing.assert_array_equal(source, x)
         np.testing.assert_array_equal(target, y)
@@ -268,19 +272,10 @@ def test_a_partial_read_restarts_the_same_epoch():
     dataset = make()
     first = flat(make())
     for count in (1, 3, len(dataset) - 1):
-        part = list(dataset.take(count).as_numpy_iterator())
+        part = list(itertools.islice(dataset, count))
         assert [x[0][0].tolist() for x in part] == first[: 3 * count : 3]
     assert flat(dataset) == first
     assert flat(dataset) == flat(make(initial_epoch=1))
-
-
-def test_repeat_continues_with_the_next_epoch():
-    dataset = make()
-    twice = batches(dataset.repeat(2))
-    expected = batches(make()) + batches(make(initial_epoch=1))
-    assert len(twice) == len(expected) == 2 * len(dataset)
-    for found, batch in zip(twice, expected, strict=True):
-        np.testing.assert_array_equal(found[0], batch[0])
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,13 @@ STREAM = np.arange(100, 1101)
 
 
 def batches(dataset):
-    return list(dataset.as_numpy_iterator())
+    return list(dataset)
 
 
 def test_every_epoch_has_different_block_boundaries():
     dataset = token_blocks(STREAM, 16, 4, seed=3)
     firsts = set()
-    assert dataset.cardinality() == 15
+    assert len(dataset) == 15
     for _ in range(6):
         found = batches(dataset)
         assert len(found) == 15
@@ -57,7 +57,7 @@ def test_in_order_each_token_is_a_label_once(size, length, rows):
     stream = np.arange(5, 5 + size)
     dataset = token_blocks(stream, length, rows, shuffle=False, pad_id=2)
     found = batches(dataset)
-    assert len(found) == dataset.cardinality()
+    assert len(found) == len(dataset)
     inputs = np.concatenate([inputs.ravel() for inputs, _ in found])
     labels = np.concatenate([labels.ravel() for _, labels in found])
     labeled = labels >= 0
@@ -76,7 +76,7 @@ def test_shuffled_blocks_lie_in_the_stream(extra, length, rows):
     stream = np.arange(length * rows + 1 + extra)
     dataset = token_blocks(stream, length, rows, seed=extra)
     found = batches(dataset)
-    assert len(found) == dataset.cardinality() >= 1
+    assert len(found) == len(dataset) >= 1
     for inputs, labels in found:
         assert inputs.shape == labels.shape == (rows, length)
         np.testing.assert_array_equal(labels, inputs + 1)

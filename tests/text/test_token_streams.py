@@ -12,10 +12,7 @@ from keras_attn.text import token_streams
 
 def read(stream):
     """Rows of ids, starts and labels, the segments of a row concatenated."""
-    batches = [
-        (x["token_ids"], x["document_starts"], y)
-        for x, y in stream.as_numpy_iterator()
-    ]
+    batches = [(x["token_ids"], x["document_starts"], y) for x, y in stream]
     return [np.concatenate(part, axis=1) for part in zip(*batches, strict=True)]
 
 
@@ -35,7 +32,7 @@ def test_in_order_every_token_occurs_once(sizes, length, rows):
     stream = token_streams(documents, length, rows, shuffle=False)
     ids, starts, labels = read(stream)
     total = sum(sizes)
-    assert ids.shape == (rows, length * stream.cardinality())
+    assert ids.shape == (rows, length * len(stream))
     flat = ids.ravel()
     assert flat[:total].tolist() == [t for d in documents for t in d]
     assert (flat[total:] == 0).all() and (labels.ravel()[total:] == -1).all()
