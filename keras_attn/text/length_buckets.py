@@ -26,12 +26,19 @@ class Bucket(NamedTuple):
         return -(-len(self.pairs) // self.rows)
 
 
-def best_buckets(source_lengths, target_lengths, tokens_per_batch, buckets):
+def best_buckets(
+    source_lengths,
+    target_lengths,
+    tokens_per_batch,
+    buckets,
+    rows_multiple_of=1,
+):
     """Splits pairs into at most `buckets` shapes with the least padding.
 
     Pairs are sorted by m = max(source length, target length) and split into
     ranges of m. A range has the shape of its longest source and its longest
-    target, and tokens_per_batch // max m rows (at least 1). It costs
+    target, and tokens_per_batch // max m rows, rounded down to a multiple of n
+    (at least n). It costs
 
         ceil(pairs / rows) rows (source length + target length)
 
@@ -43,6 +50,7 @@ def best_buckets(source_lengths, target_lengths, tokens_per_batch, buckets):
         target_lengths: int (N,), at least 1.
         tokens_per_batch: int. Ids on each side of a batch.
         buckets: int. Maximum number of shapes.
+        rows_multiple_of: int. n. Default 1.
 
     Returns:
         list of Bucket, shortest first.
@@ -55,7 +63,8 @@ def best_buckets(source_lengths, target_lengths, tokens_per_batch, buckets):
     source, target = np.zeros(size, int), np.zeros(size, int)
     np.maximum.at(source, index, source_lengths)
     np.maximum.at(target, index, target_lengths)
-    rows = np.maximum(tokens_per_batch // lengths, 1)
+    rows = tokens_per_batch // lengths // rows_multiple_of * rows_multiple_of
+    rows = np.maximum(rows, rows_multiple_of)
 
     # best[k][j]: the least cost of the j shortest lengths in k ranges;
     # start[k][j]: where the last of these ranges starts.

@@ -11,6 +11,8 @@ from keras_attn.text.id_rows import IdRows
 from keras_attn.text.length_buckets import best_buckets
 from keras_attn.text.token_dataset import TokenDataset, check_epochs
 
+_MOST_ROWS = 2**16
+
 
 def token_batches(
     source,
@@ -20,6 +22,7 @@ def token_batches(
     tokens_per_batch=4096,
     max_length=256,
     buckets=3,
+    rows_multiple_of=1,
     shuffle=True,
     seed=0,
     initial_epoch=0,
@@ -32,12 +35,13 @@ def token_batches(
         source = x1 .. xm end,  target = start y1 .. yn,  labels = y1 .. yn end
 
     Pairs of similar length share a bucket, and all batches of a bucket have the
-    same shape, so a model is compiled at most `buckets` times on TensorFlow and
-    JAX, whatever the data. The bucket
+    same shape. So there are at most `buckets` shapes, whatever the data, and
+    TensorFlow and JAX compile at most `buckets` training steps. The bucket
     boundaries are those with the least padding for the given data. A bucket of
-    lengths up to L has `tokens_per_batch // L` rows, so that all batches have
-    about the same number of tokens (Vaswani et al., 2017, section 5.1, batch
-    sentence pairs by length in this way).
+    lengths up to L has `tokens_per_batch // L` rows, rounded down to a multiple
+    of `rows_multiple_of`, so that all batches have about the same number of
+    tokens (Vaswani et al., 2017, section 5.1, batch sentence pairs by length in
+    this way).
 
     All texts are encoded once, at the start, and stay in memory. The last batch
     of a bucket is filled up with rows of padding, which a loss that masks
@@ -53,6 +57,9 @@ def token_batches(
         max_length: int. Maximum ids per side, end or start included. Longer
             pairs are dropped, not truncated; the report counts them.
         buckets: int. Maximum number of shapes.
+        rows_multiple_of: int. The rows of every batch are a multiple of it, and
+            at least as many, even if the batch then exceeds `tokens_per_batch`.
+            Training on N devices needs a multiple of N. Default 1.
         shuffle: bool. Whether to shuffle pairs and batches in each epoch. If
             False, pairs keep their order within a bucket (and so overall with
             `buckets=1`), and short buckets come first, except that the second
@@ -90,6 +97,7 @@ def token_batches(
     checks.integer("tokens_per_batch", tokens_per_batch, 1, arguments.MOST_IDS)
     checks.positive_int("max_length", max_length, most=None)
     checks.positive_int("buckets", buckets, most=None)
+    checks.integer("rows_multiple_of", rows_multiple_of, 1, _MOST_ROWS)
     checks.boolean("shuffle", shuffle)
     checks.boolean("labels", labels)
     check_epochs(seed, initial_epoch)
@@ -107,7 +115,7 @@ def token_batches(
             f"{max_length}, shortest pair of length {lengths.max(0).min()}"
         )
     lengths = lengths[:, kept]
-    found = best_buckets(*lengths, tokens_per_batch, buckets)
+    found = best_buckets(*lengths, tokens_per_batch, buckets, rows_multiple_of)
     found = _with_varying_axes(found)
 
     def arrays(bucket):

@@ -420,6 +420,7 @@ def _batches(folder):
                 tokens_per_batch=limited(12),
                 max_length=count(16).plus(one=1),
                 buckets=count(3),
+                rows_multiple_of=limited(2),
                 labels=flag(True),
             ),
             **_epochs(),

@@ -16,20 +16,26 @@ LENGTHS = st.lists(
 )
 
 
-def cost(pairs, groups, tokens_per_batch):
+def rows_of(length, tokens_per_batch, multiple):
+    """The largest multiple that fits, or the smallest one."""
+    fitting = range(multiple, tokens_per_batch // length + 1, multiple)
+    return max(fitting, default=multiple)
+
+
+def cost(pairs, groups, *rows):
     """Ids per epoch, padding included, for groups of maximum lengths."""
     total = 0
     for group in groups:
         members = [p for p in pairs if max(p) in group]
         source = max(s for s, _ in members)
         target = max(t for _, t in members)
-        rows = max(tokens_per_batch // max(group), 1)
-        batches = -(-len(members) // rows)
-        total += batches * rows * (source + target)
+        per_batch = rows_of(max(group), *rows)
+        batches = -(-len(members) // per_batch)
+        total += batches * per_batch * (source + target)
     return total
 
 
-def cheapest(pairs, tokens_per_batch, buckets):
+def cheapest(pairs, buckets, *rows):
     """The lowest cost over all splits of the lengths into ranges."""
     lengths = sorted({max(pair) for pair in pairs})
     found = []
@@ -37,7 +43,7 @@ def cheapest(pairs, tokens_per_batch, buckets):
         for cuts in itertools.combinations(range(1, len(lengths)), count - 1):
             edges = [0, *cuts, len(lengths)]
             groups = [lengths[a:b] for a, b in itertools.pairwise(edges)]
-            found.append(cost(pairs, groups, tokens_per_batch))
+            found.append(cost(pairs, groups, *rows))
     return min(found)
 
 
@@ -45,15 +51,18 @@ def cheapest(pairs, tokens_per_batch, buckets):
     pairs=LENGTHS,
     tokens_per_batch=st.sampled_from([1, 5, 24, 60]),
     buckets=st.integers(1, 4),
+    multiple=st.sampled_from([1, 2, 3, 8]),
 )
-def test_no_other_split_has_less_padding(pairs, tokens_per_batch, buckets):
+def test_no_other_split_has_less_padding(
+    pairs, tokens_per_batch, buckets, multiple
+):
     source, target = np.array(pairs).T
-    found = best_buckets(source, target, tokens_per_batch, buckets)
+    found = best_buckets(source, target, tokens_per_batch, buckets, multiple)
     assert 1 <= len(found) <= buckets
     ids = sum(
         b.batches * b.rows * (b.source_length + b.target_length) for b in found
     )
-    assert ids == cheapest(pairs, tokens_per_batch, buckets)
+    assert ids == cheapest(pairs, buckets, tokens_per_batch, multiple)
     # Each pair is in one bucket, in the order of the data, and fits.
     together = np.concatenate([b.pairs for b in found])
     assert sorted(together) == list(range(len(pairs)))
@@ -62,7 +71,7 @@ def test_no_other_split_has_less_padding(pairs, tokens_per_batch, buckets):
         assert source[bucket.pairs].max() == bucket.source_length
         assert target[bucket.pairs].max() == bucket.target_length
         longest = max(bucket.source_length, bucket.target_length)
-        assert bucket.rows == max(tokens_per_batch // longest, 1)
+        assert bucket.rows == rows_of(longest, tokens_per_batch, multiple)
     longest = [max(b.source_length, b.target_length) for b in found]
     assert longest == sorted(longest)
 

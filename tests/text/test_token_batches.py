@@ -81,6 +81,17 @@ def test_every_pair_occurs_once_in_at_most_buckets_shapes(buckets, shuffle):
         assert x.shape[0] == max(64 // max(x.shape[1], y.shape[1]), 1)
 
 
+@pytest.mark.parametrize("multiple", [2, 3, 8])
+def test_rows_are_a_multiple(multiple):
+    dataset = make(buckets=3, rows_multiple_of=multiple)
+    found = batches(dataset)
+    assert sorted(pairs(found)) == sorted(zip(SOURCE, TARGET, strict=True))
+    assert {x.shape[0] % multiple for x, _, _ in found} == {0}
+    for rows, source, target in dataset.report.shapes:
+        fitting = 64 // max(source, target) // multiple * multiple
+        assert rows == max(fitting, multiple)
+
+
 def test_the_report_matches_the_batches():
     dataset = make()
     found, report = batches(dataset), dataset.report
