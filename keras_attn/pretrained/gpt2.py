@@ -29,6 +29,8 @@ _ONLY = {
     "scale_attn_by_inverse_layer_idx": False,
     "scale_attn_weights": True,
 }
+# The default of `bos_token_id` and `eos_token_id` in transformers.
+_END_OF_TEXT = 50256
 _PREFIX = "transformer."
 _HEAD = "lm_head.weight"
 
@@ -54,7 +56,7 @@ def _make(config, names):
         epsilon=config.positive("layer_norm_epsilon", 1e-5),
         max_sequence_length=config.size("n_positions", 1024),
         tie_word_embeddings=config.flag("tie_word_embeddings", True),
-        **special_ids(config, vocabulary, None, vocabulary - 1, vocabulary - 1),
+        **special_ids(config, vocabulary, None, _END_OF_TEXT, _END_OF_TEXT),
         **_FIXED,
     )
 

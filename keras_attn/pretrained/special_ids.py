@@ -8,6 +8,10 @@ def special_ids(config, vocabulary_size, pad, start, end):
     `pad_token_id` to the end token. Such an id is no padding: in transformers
     too, only an attention mask says what is.
 
+    An id that is the family's default and lies outside the vocabulary is
+    absent: transformers writes its defaults, which belong to the published
+    vocabulary, into the config of every smaller model too.
+
     Args:
         config: `Config`.
         vocabulary_size: int. V.
@@ -17,7 +21,10 @@ def special_ids(config, vocabulary_size, pad, start, end):
 
     Returns:
         Dict: `pad_id`, None if it is also the start or end id; `start_id` and
-        `end_id`. Null in the config is None here.
+        `end_id`. Null in the config is None here, and so is an absent id.
+
+    Raises:
+        ValueError: another id outside the vocabulary, or not an integer.
 
     Examples:
         >>> from keras_attn.pretrained.config import Config
@@ -27,7 +34,8 @@ def special_ids(config, vocabulary_size, pad, start, end):
     """
 
     def read(key, default):
-        if config.values.get(key, default) is None:
+        value = config.values.get(key, default)
+        if value is None or value == default >= vocabulary_size:
             return None
         return config.token_id(key, default, vocabulary_size)
 

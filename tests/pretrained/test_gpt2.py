@@ -160,6 +160,34 @@ def test_no_special_ids(tmp_path):
     assert (again.generate([[1, 2]], max_new_tokens=4).lengths == 4).all()
 
 
+def test_default_ids_outside_the_vocabulary_are_absent(tmp_path):
+    """transformers writes them for a smaller vocabulary too."""
+    theirs = gpt2(bos_token_id=50256, eos_token_id=50256)
+    theirs.save_pretrained(tmp_path)
+    path = tmp_path / "config.json"
+    config = json.loads(path.read_text())
+    assert config["eos_token_id"] == 50256 >= config["vocab_size"]
+    model = pretrained.load(tmp_path)
+    assert model.start_id is model.end_id is model.pad_id is None
+    with torch.no_grad():
+        expected = logits(theirs).numpy()
+    np.testing.assert_allclose(to_numpy(model(IDS)), expected, atol=1e-4)
+    ours = model.generate([IDS[0]], 4, verbose=0).tokens[0, 0]
+    tokens = theirs.generate(
+        input_ids=long(IDS[:1]),
+        attention_mask=long(LEFT[:1]),
+        max_new_tokens=4,
+        pad_token_id=0,
+        do_sample=False,
+    ).numpy()[0, IDS.shape[1] :]
+    np.testing.assert_array_equal(ours, tokens)
+    # Without the keys, transformers has the same defaults.
+    for key in ("bos_token_id", "eos_token_id"):
+        config.pop(key)
+    path.write_text(json.dumps(config))
+    assert pretrained.load(tmp_path).end_id is None
+
+
 def test_file_of_an_early_version(tmp_path):
     """Without the prefix, and with the causal masks, which are skipped."""
     theirs = gpt2(kind=transformers.GPT2Model)
