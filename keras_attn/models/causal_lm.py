@@ -37,6 +37,7 @@ class CausalLM(GenerativeModel):
         tie_word_embeddings: bool. Whether the output uses the embedding's
             matrix.
         output_bias: bool. Whether the logits have a bias.
+        embedding_dropout: float in [0, 1), or None: that of `block_config`.
         pad_id: int, or None.
         start_id: int, or None.
         end_id: int, or None.
@@ -54,6 +55,7 @@ class CausalLM(GenerativeModel):
         max_sequence_length=None,
         tie_word_embeddings=True,
         output_bias=False,
+        embedding_dropout=None,
         pad_id,
         start_id,
         end_id,
@@ -71,6 +73,8 @@ class CausalLM(GenerativeModel):
             checks.positive_int("max_sequence_length", max_sequence_length)
         checks.boolean("tie_word_embeddings", tie_word_embeddings)
         checks.boolean("output_bias", output_bias)
+        if embedding_dropout is not None:
+            checks.fraction("embedding_dropout", embedding_dropout)
         block_config.head_dim(hidden_dim, "`hidden_dim`")
         super().__init__(**kwargs)
         self._block_config = block_config
@@ -112,7 +116,10 @@ class CausalLM(GenerativeModel):
                 name="positions",
             )
             self._position_embedding.build(width)
-        self._dropout_layer = Dropout(self.dropout, dtype=dtype)
+        self._dropout_layer = Dropout(
+            self.dropout if embedding_dropout is None else embedding_dropout,
+            dtype=dtype,
+        )
         if self.normalize_first:
             self._norm = keras.layers.LayerNormalization(
                 epsilon=self.epsilon, dtype=dtype, name="norm"

@@ -43,7 +43,9 @@ class GPT(CausalLM):
         hidden_dim: int. D.
         intermediate_dim: int. Width inside the feed-forward networks; default
             4 D.
-        dropout: float in [0, 1). On embeddings and on sublayer outputs.
+        dropout: float in [0, 1). On sublayer outputs, and on embeddings.
+        embedding_dropout: float in [0, 1). On embeddings, if it differs from
+            `dropout`. Default None: `dropout`.
         attention_dropout: float in [0, 1). On attention weights.
         activation_dropout: float in [0, 1). Inside feed-forward networks.
         activation: name or callable. Default `gelu_tanh`.
@@ -103,6 +105,7 @@ class GPT(CausalLM):
         hidden_dim=768,
         intermediate_dim=None,
         dropout=0.1,
+        embedding_dropout=None,
         attention_dropout=0.1,
         activation_dropout=0.0,
         activation=gelu_tanh,
@@ -143,11 +146,13 @@ class GPT(CausalLM):
             position_embedding=position_embedding,
             max_sequence_length=max_sequence_length,
             tie_word_embeddings=tie_word_embeddings,
+            embedding_dropout=embedding_dropout,
             pad_id=pad_id,
             start_id=start_id,
             end_id=end_id,
             **kwargs,
         )
+        self.embedding_dropout = embedding_dropout
         self.attention_position = attention_position
         self._blocks = [
             DecoderBlock(
@@ -225,6 +230,7 @@ class GPT(CausalLM):
     def get_config(self):
         """Returns the constructor's arguments."""
         return super().get_config() | {
+            "embedding_dropout": self.embedding_dropout,
             "position_embedding": self.position_embedding,
             "max_sequence_length": self.max_sequence_length,
             "attention_position": serialized_position(self.attention_position),

@@ -39,7 +39,7 @@ def _make(config, names):
     for key, supported in _ONLY.items():
         config.only(key, supported)
     dropout = config.fraction("resid_pdrop", 0.1)
-    config.only("embd_pdrop", dropout)
+    embedding_dropout = config.fraction("embd_pdrop", 0.1)
     width = config.size("n_embd")
     vocabulary = config.size("vocab_size")
     return GPT(
@@ -49,6 +49,9 @@ def _make(config, names):
         hidden_dim=width,
         intermediate_dim=config.size("n_inner", 4 * width),
         dropout=dropout,
+        embedding_dropout=(
+            None if embedding_dropout == dropout else embedding_dropout
+        ),
         attention_dropout=config.fraction("attn_pdrop", 0.1),
         activation=config.choice(
             "activation_function", ACTIVATIONS, "gelu_new"
@@ -98,7 +101,11 @@ def _describe(model):
         "n_ctx": model.max_sequence_length,
         "activation_function": activation_name(model.activation),
         "resid_pdrop": model.dropout,
-        "embd_pdrop": model.dropout,
+        "embd_pdrop": (
+            model.dropout
+            if model.embedding_dropout is None
+            else model.embedding_dropout
+        ),
         "attn_pdrop": model.attention_dropout,
         "layer_norm_epsilon": model.epsilon,
         "tie_word_embeddings": model.tie_word_embeddings,

@@ -275,6 +275,7 @@ def _gpt(folder):
             **_causal_options(),
             **_block_options(),
             **kinds(
+                embedding_dropout=rate(0.1).optional(),
                 position_embedding=choice("learned").optional(),
                 attention_position=instance(layers.RotaryPosition()).optional(),
                 max_sequence_length=size(8),

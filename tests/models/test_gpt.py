@@ -292,6 +292,24 @@ def test_config_round_trip(form):
     np.testing.assert_array_equal(to_numpy(restored(IDS)), to_numpy(model(IDS)))
 
 
+@pytest.mark.parametrize(
+    "dropout, embedding_dropout, changes",
+    [(0.5, 0.0, False), (0.5, None, True), (0.0, 0.5, True)],
+)
+def test_dropout_of_embeddings(dropout, embedding_dropout, changes):
+    model = tiny(dropout=dropout, embedding_dropout=embedding_dropout)
+    # Without sublayer outputs, only that of the embeddings has an effect.
+    outputs = "attention_output/", "outer/"
+    for variable in model.weights:
+        if any(name in variable.path for name in outputs):
+            variable.assign(np.zeros(variable.shape))
+    assert GPT.from_config(model.get_config()).embedding_dropout == (
+        embedding_dropout
+    )
+    difference = to_numpy(model(IDS, training=True)) - to_numpy(model(IDS))
+    assert (np.abs(difference).max() > 1e-3) == changes
+
+
 def test_half_precision():
     model = tiny(dtype="mixed_bfloat16")
     exact = tiny()

@@ -160,6 +160,16 @@ def test_no_special_ids(tmp_path):
     assert (again.generate([[1, 2]], max_new_tokens=4).lengths == 4).all()
 
 
+@pytest.mark.parametrize("rate, expected", [(0.3, 0.3), (0.1, None)])
+def test_dropout_of_embeddings(rate, expected, tmp_path):
+    gpt2(embd_pdrop=rate, resid_pdrop=0.1).save_pretrained(tmp_path / "theirs")
+    model = pretrained.load(tmp_path / "theirs")
+    assert (model.dropout, model.embedding_dropout) == (0.1, expected)
+    pretrained.save(model, tmp_path / "ours")
+    config = json.loads((tmp_path / "ours" / "config.json").read_text())
+    assert (config["embd_pdrop"], config["resid_pdrop"]) == (rate, 0.1)
+
+
 def test_default_ids_outside_the_vocabulary_are_absent(tmp_path):
     """transformers writes them for a smaller vocabulary too."""
     theirs = gpt2(bos_token_id=50256, eos_token_id=50256)
@@ -316,7 +326,10 @@ def test_beam_search_equals_theirs(talkative):
             "`n_layer` in .* must be a positive.*0",
         ),
         ({"n_embd": None}, "must have a value for `n_embd`"),
-        ({"embd_pdrop": 0.3}, "`embd_pdrop` in config.json must be 0.1.*0.3"),
+        (
+            {"embd_pdrop": 1.5},
+            r"`embd_pdrop` in config.json must lie in \[0, 1",
+        ),
         (
             {"layer_norm_epsilon": 0},
             "`layer_norm_epsilon` in .* must be a number",
