@@ -10,6 +10,8 @@ from keras_attn.pretrained.bert_heads import (
     ARCHITECTURES,
     CLASSIFIERS,
     DECODER,
+    HEAD_PREFIXES,
+    HEADS,
     architecture_of,
     encoder_of,
     has_pooler,
@@ -238,4 +240,8 @@ BERT = Family(
     tensors=_tensors,
     sizes=_sizes,
     constants=_constants,
+    # Bare names are also those of RoBERTa.
+    signature=("bert.embeddings.word_embeddings.weight",),
+    heads=HEADS,
+    head_prefixes=HEAD_PREFIXES,
 )

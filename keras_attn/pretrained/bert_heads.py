@@ -27,6 +27,18 @@ _POOLED = (
 ARCHITECTURES = ("BertModel", *_BARE, *_POOLED)
 # Architectures with a matrix of one row per label.
 CLASSIFIERS = "BertForSequenceClassification", "BertForTokenClassification"
+# By the `head` argument of `load`.
+HEADS = {
+    "encoder": "BertModel",
+    "pretraining": "BertForPreTraining",
+    "masked_lm": "BertForMaskedLM",
+    "next_sentence": "BertForNextSentencePrediction",
+    "sequence_classification": "BertForSequenceClassification",
+    "multiple_choice": "BertForMultipleChoice",
+    "token_classification": "BertForTokenClassification",
+    "question_answering": "BertForQuestionAnswering",
+}
+HEAD_PREFIXES = "classifier.", "cls.", "qa_outputs."
 _PREDICTIONS = "cls.predictions"
 _NEXT = "cls.seq_relationship"
 # A copy of the embedding table, to which it is tied.

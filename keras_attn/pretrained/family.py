@@ -1,5 +1,6 @@
 """Description of a family of published models."""
 
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 
@@ -19,6 +20,12 @@ class Family(NamedTuple):
         constants: function of a model that returns {name: `Constant` or None}:
             tensors that a file may contain but that are not weights here. None:
             a buffer that is skipped, such as position ids or a causal mask.
+        signature: tuple of str. A file that holds one of these tensors is of
+            this family and of no other. Default: none.
+        heads: dict from a `head` of `load` to a value of `architectures`.
+            Default: none.
+        head_prefixes: tuple of str. Tensors with one of these prefixes belong
+            to a head; those of another head are skipped. Default: none.
     """
 
     model_type: str
@@ -28,6 +35,9 @@ class Family(NamedTuple):
     tensors: Any
     sizes: Any
     constants: Any
+    signature: tuple = ()
+    heads: MappingProxyType = MappingProxyType({})
+    head_prefixes: tuple = ()
 
 
 class Constant(NamedTuple):

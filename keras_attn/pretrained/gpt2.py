@@ -190,4 +190,5 @@ GPT2 = Family(
     tensors=_tensors,
     sizes=_sizes,
     constants=_constants,
+    signature=_both("h.0.attn.c_attn.weight"),
 )

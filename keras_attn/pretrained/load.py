@@ -7,26 +7,27 @@ import keras
 
 from keras_attn import checks
 from keras_attn.pretrained.checkpoint import Checkpoint
-from keras_attn.pretrained.config import read_config
+from keras_attn.pretrained.config import Config, read_config
 from keras_attn.pretrained.families import FAMILIES
 from keras_attn.pretrained.family import check_sizes
 from keras_attn.pretrained.tensor_file import safetensors
 from keras_attn.pretrained.weights import fill
 
 
-def load(directory, allow_nonfinite=False):
+def load(directory, head=None, allow_nonfinite=False):
     """Loads a model from a folder, in the format of Hugging Face or of Keras.
 
     A folder without `config.json` must have `model.keras`, a file that
     `model.save` wrote; its model is loaded as it is, not compiled.
 
     In the Hugging Face format, the `model_type` of `config.json` selects the
-    class:
+    class; without it, the names of the tensors do, if only one family has them:
 
-    - `"bert"`: `keras_attn.models.Bert`, or with a head, depending on
-      `architectures`: `BertPretrainer` (masked language modeling, next sentence
-      prediction, or both), `SequenceClassifier`, `MultipleChoice`,
-      `TokenClassifier` or `SpanExtractor` (question answering);
+    - `"bert"`: `keras_attn.models.Bert`, or with a head, which `head` or else
+      `architectures` selects: `BertPretrainer` (masked language modeling, next
+      sentence prediction, or both), `SequenceClassifier`, `MultipleChoice`,
+      `TokenClassifier` or `SpanExtractor` (question answering). Without both,
+      the result is a `Bert`;
     - `"gpt2"`: `keras_attn.models.GPT`;
     - `"marian"`, the translation models of Helsinki-NLP:
       `keras_attn.models.Transformer`;
@@ -40,6 +41,12 @@ def load(directory, allow_nonfinite=False):
         directory: path of a folder with `config.json` and `model.safetensors`,
             or shards with their index `model.safetensors.index.json`; or with
             `model.keras`. Nothing is downloaded or unpickled.
+        head: the head of a BERT, instead of that of `architectures`:
+            `"pretraining"`, `"masked_lm"`, `"next_sentence"`,
+            `"sequence_classification"`, `"multiple_choice"`,
+            `"token_classification"`, `"question_answering"`, or `"encoder"`,
+            which is none of them. The file must hold the weights of the head;
+            those of other heads are skipped, with a warning. Default None.
         allow_nonfinite: bool. Whether weights may be NaN or infinite. Default
             False.
 
@@ -64,10 +71,17 @@ def load(directory, allow_nonfinite=False):
         >>> keras_attn.pretrained.load(directory).max_sequence_length
         16
     """
+    if head is not None:
+        checks.string("head", head)
     checks.boolean("allow_nonfinite", allow_nonfinite)
     folder = pathlib.Path(checks.path("directory", directory))
     path, keras_file = folder / "config.json", folder / "model.keras"
     if not path.is_file() and keras_file.is_file():
+        if head is not None:
+            raise ValueError(
+                f"`head` must be None for a folder with {keras_file.name}. "
+                f"Received: head={head!r}"
+            )
         return keras.saving.load_model(keras_file, compile=False)
     safetensors()
     if not path.is_file():
@@ -77,10 +91,30 @@ def load(directory, allow_nonfinite=False):
             f"Received: directory={os.fspath(directory)!r}"
         )
     config = read_config(path)
-    families = {family.model_type: family for family in FAMILIES}
-    family = config.choice("model_type", families)
     with Checkpoint(folder) as file:
+        family = _family(config, file.names)
+        if head is not None:
+            config = _with_head(config, family, head)
         check_sizes(family.sizes(config), file)
         model = family.make(config, file.names)
         fill(model, family, file, allow_nonfinite)
     return model
+
+
+def _family(config, names):
+    """Returns the family of a config, or else of the names of the tensors."""
+    signed = [f for f in FAMILIES if not names.isdisjoint(f.signature)]
+    if config.values.get("model_type") is None and len(signed) == 1:
+        return signed[0]
+    families = {family.model_type: family for family in FAMILIES}
+    return config.choice("model_type", families)
+
+
+def _with_head(config, family, head):
+    if head not in family.heads:
+        expected = ", ".join(map(repr, family.heads)) or "None"
+        raise ValueError(
+            f"`head` must be one of {expected} for a {family.model_type} "
+            f"model. Received: head={head!r}"
+        )
+    return Config(config.values | {"architectures": [family.heads[head]]})

@@ -1,5 +1,7 @@
 """Conversion of model weights from and to the tensors of a family."""
 
+import warnings
+
 import keras
 import numpy as np
 
@@ -37,6 +39,8 @@ def fill(model, family, file, allow_nonfinite=False):
     known = {theirs for names in found.values() for theirs in names}
     constants = family.constants(model)
     unknown = sorted(set(file.names) - known - set(constants))
+    skipped = [x for x in unknown if x.startswith(family.head_prefixes)]
+    unknown = sorted(set(unknown) - set(skipped))
     if unknown:
         raise ValueError(
             f"{file.path.name} must hold the tensors of a "
@@ -62,6 +66,13 @@ def fill(model, family, file, allow_nonfinite=False):
         arrays.append((weight, name.layout.from_file(array, weight.shape)))
     for weight, array in arrays:
         weight.assign(array)
+    if skipped:
+        warnings.warn(
+            f"{file.path.name} holds tensors of heads that a "
+            f"{type(model).__name__} does not have; they were skipped: "
+            f"{some(skipped)}",
+            stacklevel=3,
+        )
 
 
 def collect(model, family):

@@ -180,4 +180,5 @@ XLNET = Family(
     tensors=_tensors,
     sizes=_sizes,
     constants=lambda model: {},
+    signature=("transformer.layer.0.rel_attn.q", "layer.0.rel_attn.q"),
 )

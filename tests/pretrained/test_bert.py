@@ -262,6 +262,53 @@ def test_file_of_an_early_version(tmp_path):
     check_equal(model, theirs)
 
 
+def without(folder, *keys):
+    """Removes keys from a config."""
+    path = folder / "config.json"
+    config = json.loads(path.read_text())
+    for key in keys:
+        config.pop(key)
+    path.write_text(json.dumps(config))
+
+
+@pytest.mark.parametrize("name", [name for name in BERT.heads])
+def test_the_argument_selects_the_head(name, tmp_path):
+    head = BERT.heads[name]
+    theirs = bert(head)
+    theirs.save_pretrained(tmp_path)
+    without(tmp_path, "architectures")
+    model = pretrained.load(tmp_path, head=name)
+    assert isinstance(model, HEADS[head])
+    check_equal(model, theirs)
+
+
+@pytest.mark.parametrize(
+    "head", ["BertForPreTraining", "BertForMultipleChoice"]
+)
+def test_heads_that_are_not_requested_are_skipped(head, tmp_path):
+    theirs = bert(head)
+    theirs.save_pretrained(tmp_path)
+    first = "cls.predictions.bias" if "Pre" in head else "classifier.bias"
+    with pytest.warns(UserWarning, match=f"Bert does not .*: {first}") as found:
+        model = pretrained.load(tmp_path, head="encoder")
+    assert len(found) == 1 and "\n" not in str(found[0].message)
+    assert found[0].filename == __file__
+    assert type(model) is models.Bert and model.pooler
+    check_equal(model, theirs.bert)
+    # Without `architectures`, there is no head.
+    without(tmp_path, "architectures")
+    with pytest.warns(UserWarning, match="skipped"):
+        check_equal(pretrained.load(tmp_path), theirs.bert)
+
+
+def test_a_head_that_the_file_does_not_hold_raises(tmp_path):
+    bert("BertForPreTraining").save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match="must hold a tensor `qa_outputs"):
+        pretrained.load(tmp_path, head="question_answering")
+    with pytest.raises(ValueError, match=r"`head` must be one of 'encoder', "):
+        pretrained.load(tmp_path, head="BertForMaskedLM")
+
+
 def test_transformers_loads_our_classifier(tmp_path):
     encoder = models.Bert(SIZE, 1, 2, 8, 12, max_sequence_length=24)
     model = models.SequenceClassifier(encoder, num_classes=4)

@@ -61,6 +61,61 @@ def test_file_of_keras_is_loaded_as_it_is(tmp_path):
         np.testing.assert_array_equal(ours, theirs)
 
 
+def test_a_head_of_another_family_or_of_keras_raises(load, tmp_path):
+    load()
+    with pytest.raises(ValueError, match="`head` must be one of None for a ma"):
+        pretrained.load(tmp_path, head="encoder")
+    (tmp_path / "keras").mkdir()
+    tiny_encoder().save(tmp_path / "keras" / "model.keras")
+    with pytest.raises(ValueError, match=r"`head` must be None .*model\.keras"):
+        pretrained.load(tmp_path / "keras", head="encoder")
+
+
+SIZES = {
+    "num_layers": 1,
+    "num_heads": 1,
+    "hidden_dim": 4,
+    "max_sequence_length": 8,
+}
+
+
+def classifier():
+    return models.SequenceClassifier(models.Bert(9, **SIZES), 2)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        classifier,
+        lambda: models.GPT(9, pad_id=None, **SIZES),
+        lambda: models.XLNet(9, num_layers=1, num_heads=1, hidden_dim=4),
+    ],
+)
+def test_without_model_type_the_tensors_select_the_family(make, tmp_path):
+    model = make()
+    pretrained.save(model, tmp_path)
+    path = tmp_path / "config.json"
+    config = json.loads(path.read_text())
+    del config["model_type"]
+    path.write_text(json.dumps(config))
+    loaded = pretrained.load(tmp_path)
+    assert type(loaded) is type(model)
+    for ours, theirs in zip(
+        loaded.get_weights(), model.get_weights(), strict=True
+    ):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_bare_names_do_not_tell_bert_from_other_encoders(tmp_path):
+    pretrained.save(models.Bert(9, **SIZES), tmp_path)
+    path = tmp_path / "config.json"
+    config = json.loads(path.read_text())
+    del config["model_type"]
+    path.write_text(json.dumps(config))
+    with pytest.raises(ValueError, match=r"`model_type` .* must be one of"):
+        pretrained.load(tmp_path)
+
+
 def test_config_of_hugging_face_comes_first(load, tmp_path):
     tiny_encoder().save(tmp_path / "model.keras")
     assert type(load()) is models.Transformer
