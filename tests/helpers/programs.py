@@ -3,28 +3,19 @@
 import contextlib
 import io
 import json
-import multiprocessing
-import os
 import pathlib
 import runpy
 import signal
 import sys
-import tempfile
-import time
 from typing import NamedTuple
 from unittest import mock
 
 import keras
 import pytest
 
+from tests.helpers.processes import Process
+
 ROOT = pathlib.Path(__file__).parents[2]
-# Forks new processes from one that has imported these, which takes ten seconds.
-_PROCESSES = multiprocessing.get_context("forkserver")
-_PROCESSES.set_forkserver_preload(
-    [__name__, "keras", "matplotlib.figure", "tensorflow", "torch"]
-)
-# Seconds after which a program counts as hanging.
-_TIMEOUT = 300
 
 
 class Done(NamedTuple):
@@ -72,43 +63,6 @@ def _run_as_main(program, arguments, stdin=""):
         runpy.run_path(path, run_name="__main__")
 
 
-class _Process:
-    """A program that runs in a new process.
-
-    Args:
-        program: str. Name of its file, without `.py`.
-        arguments: its arguments.
-        stdin: str. What it reads from standard input.
-    """
-
-    def __init__(self, program, arguments, stdin=""):
-        self._log = tempfile.NamedTemporaryFile(suffix=".log")
-        self.process = _PROCESSES.Process(
-            target=_run_with_log,
-            args=(self._log.name, program, arguments, stdin),
-        )
-        self.process.start()
-
-    def output(self):
-        """Returns what it has printed, with its errors."""
-        return pathlib.Path(self._log.name).read_text("utf-8")
-
-    def wait(self):
-        """Waits for its end; returns the exit status and what it printed."""
-        self.process.join(_TIMEOUT)
-        if self.process.exitcode is None:
-            self.process.kill()
-            raise TimeoutError(self.output())
-        return self.process.exitcode, self.output()
-
-
-def _run_with_log(log, program, arguments, stdin):
-    file = os.open(log, os.O_WRONLY | os.O_APPEND)
-    os.dup2(file, 1)
-    os.dup2(file, 2)
-    _run_as_main(program, arguments, stdin)
-
-
 def run_process(program, *arguments, stdin=""):
     """Runs a program to its end, in a new process.
 
@@ -120,7 +74,7 @@ def run_process(program, *arguments, stdin=""):
     Returns:
         The exit status, and what the program printed.
     """
-    return _Process(program, arguments, stdin).wait()
+    return Process(_run_as_main, program, arguments, stdin).wait()
 
 
 def stop_after_checkpoint(program, *arguments, how=signal.SIGKILL):
@@ -135,14 +89,9 @@ def stop_after_checkpoint(program, *arguments, how=signal.SIGKILL):
         The exit status, and what the program printed.
     """
     folder = pathlib.Path(arguments[arguments.index("--out") + 1])
-    running = _Process(program, arguments)
-    end = time.monotonic() + _TIMEOUT
-    while not list(folder.glob("backup/after-*")):
-        assert running.process.is_alive(), running.output()
-        assert time.monotonic() < end, running.output()
-        time.sleep(0.01)
-    os.kill(running.process.pid, how)
-    return running.wait()
+    running = Process(_run_as_main, program, arguments)
+    running.wait_until(lambda: list(folder.glob("backup/after-*")))
+    return running.stop(how)
 
 
 def stop_and_resume(program, *options, changed, message):

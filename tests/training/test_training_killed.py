@@ -1,7 +1,5 @@
 """SIGKILL at random moments, including during a checkpoint write."""
 
-import multiprocessing
-import os
 import random
 import signal
 import time
@@ -9,14 +7,10 @@ import time
 import numpy as np
 import pytest
 
+from tests.helpers.processes import Process
 from tests.training import killable
 
 KILLS = 5
-# Forks each training from a process that has imported Keras, which takes ten
-# seconds.
-_PROCESSES = multiprocessing.get_context("forkserver")
-_PROCESSES.set_forkserver_preload(["keras", "tests.training.killable"])
-
 # Files are written the same way on every backend; what each backend restores is
 # tested in `test_training_backup`.
 pytestmark = [
@@ -25,57 +19,20 @@ pytestmark = [
 ]
 
 
-class Training:
-    """A training in a process of its own.
-
-    Args:
-        folder: path. Of its backup.
-        result: path. The file that it writes at its end.
-        log: path. The file with what it prints.
-    """
-
-    def __init__(self, folder, result, log):
-        self.log = log
-        log.touch()
-        self.process = _PROCESSES.Process(
-            target=_train, args=(folder, result, log)
-        )
-        self.process.start()
-
-    def output(self):
-        """Returns what it has printed."""
-        return self.log.read_text("utf-8")
-
-    def wait_for(self, holds):
-        """Waits until a condition holds."""
-        end = time.monotonic() + 120
-        while not holds():
-            assert self.process.is_alive(), self.output()
-            assert time.monotonic() < end, self.output()
-            time.sleep(0.0005)
-
-    def wait_for_steps(self, count):
-        """Waits until it has taken `count` steps."""
-        self.wait_for(lambda: self.output().count("step ") >= count)
-
-    def kill(self):
-        """Kills it."""
-        self.process.kill()
-        self.process.join(60)
-        assert self.process.exitcode == -signal.SIGKILL
+def wait_for_steps(training, count):
+    """Waits until a training has taken `count` steps."""
+    training.wait_until(lambda: training.output().count("step ") >= count)
 
 
-def _train(folder, result, log):
-    file = os.open(log, os.O_WRONLY | os.O_APPEND)
-    os.dup2(file, 1)
-    os.dup2(file, 2)
-    killable.train(folder, result)
+def kill(training):
+    status, _ = training.stop(signal.SIGKILL)
+    assert status == -signal.SIGKILL
 
 
 def kill_while_it_writes(training, folder):
     """Kills it during a checkpoint write; returns whether that succeeded."""
-    training.wait_for(lambda: list(folder.glob(".partial-*")))
-    training.kill()
+    training.wait_until(lambda: list(folder.glob(".partial-*")), 0.0005)
+    kill(training)
     return bool(list(folder.glob(".partial-*")))
 
 
@@ -88,22 +45,21 @@ def test_five_kills_do_not_change_the_result(tmp_path):
 
     during_write = 0
     for number in range(KILLS):
-        training = Training(folder, result, tmp_path / f"{number}.log")
+        training = Process(killable.train, folder, result)
         if number % 2:
-            training.wait_for_steps(1)
+            wait_for_steps(training, 1)
             during_write += kill_while_it_writes(training, folder)
         else:
             # The first run must write a checkpoint, or there might be none.
-            training.wait_for_steps(draw.randint(1, 5) + (0 if number else 4))
+            steps = draw.randint(1, 5) + (0 if number else 4)
+            wait_for_steps(training, steps)
             time.sleep(draw.uniform(0, 0.1))
-            training.kill()
+            kill(training)
         assert not result.exists()
     # A partial file is never mistaken for a checkpoint.
     assert during_write
-    training = Training(folder, result, tmp_path / "last.log")
-    training.process.join(120)
-    said = training.output()
-    assert training.process.exitcode == 0, said
+    status, said = Process(killable.train, folder, result).wait()
+    assert status == 0, said
     assert "TrainingBackup: resuming after" in said, said
 
     with np.load(result) as found, np.load(tmp_path / "calm.npz") as calm:
