@@ -76,7 +76,6 @@ def _make(config, names):
     return make_head(
         architecture,
         encoder,
-        names,
         _num_labels(config),
         config.fraction("classifier_dropout", dropout),
     )

@@ -57,14 +57,12 @@ def has_pooler(architecture, names):
     return any(name.endswith("pooler.dense.weight") for name in names)
 
 
-def make_head(architecture, encoder, names, num_classes, dropout):
+def make_head(architecture, encoder, num_classes, dropout):
     """Adds a head to an encoder.
 
     Args:
         architecture: str, one of `ARCHITECTURES`.
         encoder: `Bert`.
-        names: set of the names of the file's tensors: early files of
-            `BertForMaskedLM` contain both tasks.
         num_classes: int. Number of classes of a classifier.
         dropout: float. Dropout before a classifier.
 
@@ -84,8 +82,7 @@ def make_head(architecture, encoder, names, num_classes, dropout):
     return BertPretrainer(
         encoder,
         masked_lm=architecture != "BertForNextSentencePrediction",
-        next_sentence=architecture != "BertForMaskedLM"
-        or f"{_NEXT}.weight" in names,
+        next_sentence=architecture != "BertForMaskedLM",
     )
 
 
