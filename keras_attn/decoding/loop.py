@@ -15,7 +15,7 @@ from keras_attn.backend import (
 from keras_attn.decoding.protocol import fill_id, id_or_none
 
 FIRST_LENGTH = 64
-# The attribute `torch_steps` of models without one: see `DecodingState`.
+# The `torch_steps` of a model that does not set it: see `DecodingState`.
 TORCH_STEPS = "captured"
 
 

@@ -38,8 +38,6 @@ _HEAD = "lm_head.weight"
 def _make(config, names):
     for key, supported in _ONLY.items():
         config.only(key, supported)
-    dropout = config.fraction("resid_pdrop", 0.1)
-    embedding_dropout = config.fraction("embd_pdrop", 0.1)
     width = config.size("n_embd")
     vocabulary = config.size("vocab_size")
     return GPT(
@@ -48,10 +46,8 @@ def _make(config, names):
         num_heads=config.heads("n_head", "n_embd"),
         hidden_dim=width,
         intermediate_dim=config.size("n_inner", 4 * width),
-        dropout=dropout,
-        embedding_dropout=(
-            None if embedding_dropout == dropout else embedding_dropout
-        ),
+        dropout=config.fraction("resid_pdrop", 0.1),
+        embedding_dropout=config.fraction("embd_pdrop", 0.1),
         attention_dropout=config.fraction("attn_pdrop", 0.1),
         activation=config.choice(
             "activation_function", ACTIVATIONS, "gelu_new"

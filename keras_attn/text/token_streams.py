@@ -96,9 +96,6 @@ def _drawn(documents, length, batch_size, count, pad_id, shuffle, seed, epoch):
         first = int(random.integers(sum(map(len, documents))))
     begins = np.cumsum([0, *map(len, documents)])
     rows = first + count * length * np.arange(batch_size)
-    if shuffle:
-        # The stream continues with the first document after the last.
-        rows %= begins[-1]
     segment = functools.partial(
         _segment, documents, begins, length, pad_id, shuffle
     )
@@ -114,23 +111,25 @@ def _batch(segment, rows, length, index):
 
 
 def _segment(documents, begins, length, pad_id, is_cyclic, start):
-    """Returns ids, starts and labels of a part of the stream, int32 (T,)."""
+    """Returns ids, starts and labels of a part of the stream, int32 (T,).
+
+    A cyclic stream continues with the first document after the last.
+    """
     ids = np.full(length, pad_id, "int32")
     starts = np.zeros(length, "int32")
     labels = np.full(length, _NONE, "int32")
     if is_cyclic:
         start %= begins[-1]
     number = int(np.searchsorted(begins, start, side="right")) - 1
-    filled = 0
+    offset, filled = start - begins[number], 0
     while filled < length and (is_cyclic or number < len(documents)):
-        number %= len(documents)
-        document, offset = documents[number], max(start - begins[number], 0)
+        document = documents[number % len(documents)]
         rest = document[offset : offset + length - filled + 1]
         size = min(len(rest), length - filled)
         ids[filled : filled + size] = rest[:size]
         labels[filled : filled + len(rest) - 1] = rest[1:]
         starts[filled] = offset == 0
-        filled, number, start = filled + size, number + 1, 0
+        filled, number, offset = filled + size, number + 1, 0
     return ids, starts, labels
 
 
