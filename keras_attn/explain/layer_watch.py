@@ -7,11 +7,13 @@ import threading
 import keras
 
 from keras_attn.layers import MultiHeadAttention, ScoredAttention
+from keras_attn.models.bidirectional import Bidirectional
 
 # Layers that are tested as a whole. Inside recurrent layers the data are not
 # laid out like the batch: one time step at a time, or reversed. Inside
 # attention layers, which sublayer leaks is of no interest.
 _CLOSED = (
+    Bidirectional,
     keras.layers.Bidirectional,
     keras.layers.GroupQueryAttention,
     keras.layers.MultiHeadAttention,

@@ -13,6 +13,7 @@ from keras_attn.models.alignment import (
     teacher_forced,
     up_to_the_end,
 )
+from keras_attn.models.bidirectional import Bidirectional
 from keras_attn.models.generative_model import GenerativeModel
 from keras_attn.models.input_checks import check_pair, ids_spec
 from keras_attn.models.recurrent_checks import check_together
@@ -334,16 +335,18 @@ class RecurrentSeq2Seq(GenerativeModel):
         self._dropout_layer = Dropout(self.dropout, dtype=dtype)
         self._encoder_layers = []
         for number in range(self.num_layers):
-            layer = _LAYERS[self.cell](
-                width // 2 if self.bidirectional else width,
-                return_sequences=True,
-                return_state=True,
-                dtype=dtype,
-                name=f"encoder_{number}",
-            )
+            name = f"encoder_{number}"
             if self.bidirectional:
-                layer = keras.layers.Bidirectional(
-                    layer, dtype=dtype, name=f"encoder_{number}"
+                layer = Bidirectional(
+                    _LAYERS[self.cell], width // 2, name=name, dtype=dtype
+                )
+            else:
+                layer = _LAYERS[self.cell](
+                    width,
+                    return_sequences=True,
+                    return_state=True,
+                    dtype=dtype,
+                    name=name,
                 )
             layer.build((None, None, width))
             self._encoder_layers.append(layer)

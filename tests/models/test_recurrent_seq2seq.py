@@ -301,6 +301,46 @@ def test_file_round_trip(form, tmp_path):
     np.testing.assert_array_equal(to_numpy(loaded((SOURCE, TARGET))), before)
 
 
+@every_kind
+def test_file_loads_when_ids_of_freed_objects_return(
+    form, tmp_path, monkeypatch
+):
+    model = tiny_recurrent(**FORMS[form])
+    model.save(tmp_path / "model.keras")
+    # Keras takes objects that it serializes while it loads a file for the same
+    # one if their ids are equal. Here, all are.
+    monkeypatch.setattr(
+        "keras.src.saving.serialization_lib.id", lambda _: 1, raising=False
+    )
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(
+        to_numpy(loaded((SOURCE, TARGET))), to_numpy(model((SOURCE, TARGET)))
+    )
+
+
+@pytest.mark.parametrize("cell", ["lstm", "gru"])
+def test_reads_both_directions_as_keras_does(cell):
+    model = tiny_recurrent(bidirectional=True, cell=cell)
+    (ours,) = (x for x in model.layers if x.name == "encoder_0")
+    layer = {"lstm": keras.layers.LSTM, "gru": keras.layers.GRU}[cell]
+    theirs = keras.layers.Bidirectional(
+        layer(4, return_sequences=True, return_state=True, name="encoder_0"),
+        name="encoder_0",
+    )
+    theirs.build((None, None, 8))
+    assert [x.path for x in ours.weights] == [x.path for x in theirs.weights]
+    theirs.set_weights(ours.get_weights())
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(3, 5, 8)).astype("float32")
+    mask = np.arange(5) < np.array([[5], [3], [1]])
+    for found, expected in zip(
+        ours(x, mask=mask), theirs(x, mask=mask), strict=True
+    ):
+        np.testing.assert_allclose(
+            to_numpy(found), to_numpy(expected), atol=1e-6
+        )
+
+
 def test_custom_attention_layer(tmp_path):
     attention = ScoredAttention("general", local="monotonic", window=1)
     model = tiny_recurrent(attention=attention)
