@@ -81,6 +81,7 @@ def load_splits(arguments):
     """Returns the questions of each split, by name."""
     from keras_attn import datasets
 
+    sizes = QUICK if arguments.quick else SYNTHETIC
     if arguments.data:
         parts = [read_questions(p, arguments.format) for p in arguments.data]
         splits = datasets.split_by_hash(parts[0], key=lambda q: q.context)
@@ -90,11 +91,11 @@ def load_splits(arguments):
         make, change = datasets.make_questions, list
         if arguments.format != "squad":
             make, change = datasets.make_dialogues, datasets.slot_questions
-        options = [{"n": n, "split": s} for s, n in SYNTHETIC.items()]
+        options = [{"n": n, "split": s} for s, n in sizes.items()]
         splits = [change(make(seed=arguments.seed, **x)) for x in options]
-    splits = dict(zip(SYNTHETIC, splits, strict=True))
+    splits = dict(zip(sizes, splits, strict=True))
     if arguments.quick:
-        splits = {name: splits[name][:n] for name, n in QUICK.items()}
+        splits = {name: splits[name][:n] for name, n in sizes.items()}
     counts = [f"{len(part):,} {name}" for name, part in splits.items()]
     print(", ".join(counts), "questions")
     if not all(any(q.answers for q in part) for part in splits.values()):

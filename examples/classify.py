@@ -83,6 +83,7 @@ def load_splits(arguments, columns):
     """Returns the texts of each split, by name."""
     from keras_attn import datasets
 
+    sizes = QUICK if arguments.quick else SYNTHETIC
     if arguments.data:
         strict = arguments.strict
         parts = [read_texts(path, columns, strict) for path in arguments.data]
@@ -90,10 +91,10 @@ def load_splits(arguments, columns):
             parts = datasets.split_by_hash(parts[0], parts=10)
     else:
         make, seed = datasets.make_labeled_sentences, arguments.seed
-        parts = [make(n, seed=seed, split=s) for s, n in SYNTHETIC.items()]
-    splits = dict(zip(SYNTHETIC, parts, strict=True))
+        parts = [make(n, seed=seed, split=s) for s, n in sizes.items()]
+    splits = dict(zip(sizes, parts, strict=True))
     if arguments.quick:
-        splits = {name: splits[name][:n] for name, n in QUICK.items()}
+        splits = {name: splits[name][:n] for name, n in sizes.items()}
     counts = [f"{len(part):,} {name}" for name, part in splits.items()]
     print(", ".join(counts), "texts")
     if not all(splits.values()):

@@ -113,6 +113,8 @@ def load_splits(arguments):
     else:
         parts = []
         for split, n in SYNTHETIC.items():
+            if arguments.quick:
+                n = QUICK[split] // 50  # a document has more characters
             documents = make_documents(n, seed=arguments.seed, split=split)
             parts.append("".join(" ".join(d) + "\n" for d in documents))
     splits = dict(zip(SYNTHETIC, parts, strict=True))

@@ -87,6 +87,7 @@ def load_splits(arguments):
     """Returns the sentences of each split, by name."""
     from keras_attn import datasets
 
+    sizes = QUICK if arguments.quick else SYNTHETIC
     if arguments.data:
         parts = [read_sentences(path, arguments) for path in arguments.data]
         if len(parts) < 3:
@@ -97,10 +98,10 @@ def load_splits(arguments):
     else:
         options = {"seed": arguments.seed, "tags": arguments.tags}
         make = datasets.make_tagged_sentences
-        parts = [make(n, split=s, **options) for s, n in SYNTHETIC.items()]
-    splits = dict(zip(SYNTHETIC, parts, strict=True))
+        parts = [make(n, split=s, **options) for s, n in sizes.items()]
+    splits = dict(zip(sizes, parts, strict=True))
     if arguments.quick:
-        splits = {name: splits[name][:n] for name, n in QUICK.items()}
+        splits = {name: splits[name][:n] for name, n in sizes.items()}
     counts = [f"{len(part):,} {name}" for name, part in splits.items()]
     print(", ".join(counts), "sentences")
     if not all(splits.values()):

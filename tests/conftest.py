@@ -15,20 +15,15 @@ import hypothesis
 import keras
 import pytest
 
+from keras_attn.decoding import loop
 from tools.gpu import gpu_seen
 from tools.site.browser import Browser, find_browser
 
 ROOT = pathlib.Path(__file__).parents[1]
-# Folders of tests that mostly run whole models, nearly all of it code that the
-# tests of layers, blocks and operations run on every backend.
-TWO_BACKENDS = (
-    "tests/decoding",
-    "tests/explain",
-    "tests/malformed",
-    "tests/models",
-    "tests/pretrained",
-    "tests/training",
-)
+# All of these tests run on every backend: the folder is about what differs.
+EVERYWHERE = "tests/backend"
+# One of so many other tests runs on a second backend.
+SAMPLED = 4
 
 # No deadline, because the first example may compile.
 hypothesis.settings.register_profile("local", deadline=None, max_examples=25)
@@ -104,10 +99,10 @@ def chosen(item, backends):
     """Returns the backends that a test runs on.
 
     A test marked `one_backend` runs on the last one, or on the one that the
-    mark names if that is among them. A test in a folder of `TWO_BACKENDS` runs
-    on the last one and on another, which a hash of its name chooses, unless it
-    is marked `every_backend` or skips itself on some backend. All others run on
-    every backend.
+    mark names if that is among them. Tests marked `every_backend`, those of the
+    folder `EVERYWHERE`, and those that skip themselves on some backend run on
+    every backend. The others run on the last one, and one in `SAMPLED` on
+    another; a hash of the name chooses.
     """
     mark = item.get_closest_marker("one_backend")
     if mark:
@@ -115,37 +110,37 @@ def chosen(item, backends):
         return (named or backends)[-1:]
     if (
         len(backends) < 3
-        or _folder(item) not in TWO_BACKENDS
+        or _folder(item) == EVERYWHERE
         or item.get_closest_marker("every_backend")
         or item.get_closest_marker("skipif")
     ):
         return backends
     *others, last = backends
     # Not `hash`, which differs between processes.
-    return [last, others[zlib.crc32(item.nodeid.encode()) % len(others)]]
+    number = zlib.crc32(item.nodeid.encode()) % (SAMPLED * len(others))
+    return [last, *others[number : number + 1]]
 
 
 def _folder(item):
     return item.path.parent.relative_to(ROOT).as_posix()
 
 
-@pytest.fixture(autouse=True)
-def seed():
-    """Starts every test from the same random state."""
-    keras.utils.set_random_seed(0)
-
-
-@pytest.fixture(autouse=True)
-def plain_steps(request, monkeypatch):
-    """Decodes with plain steps on PyTorch in the folders `TWO_BACKENDS`.
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """Decodes with plain steps on PyTorch, in fixtures too.
 
     Capturing the steps of a model takes much longer than running them. The
     results are the same: tests marked `captured_steps` check it for each model
     and strategy.
     """
-    marked = request.node.get_closest_marker("captured_steps")
-    if _folder(request.node) in TWO_BACKENDS and not marked:
-        monkeypatch.setattr("keras_attn.decoding.loop.TORCH_STEPS", "plain")
+    captured = "captured_steps" in item.keywords
+    loop.TORCH_STEPS = "captured" if captured else "plain"
+
+
+@pytest.fixture(autouse=True)
+def seed():
+    """Starts every test from the same random state."""
+    keras.utils.set_random_seed(0)
 
 
 @pytest.fixture(autouse=True, scope="module")

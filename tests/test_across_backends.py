@@ -40,6 +40,8 @@ from tests.helpers.torch_transformer import TorchTransformer
 from tests.helpers.torch_twin import tensor
 from tests.helpers.weight_gradients import layer_gradients, weighted_sum
 
+pytestmark = pytest.mark.every_backend
+
 torch = pytest.importorskip("torch")
 
 BACKENDS = ("tensorflow", "jax", "torch")

@@ -194,6 +194,7 @@ def without_versions(text):
     return text.splitlines()
 
 
+@pytest.mark.captured_steps
 @pytest.mark.parametrize(
     "script",
     [p for p in WHY if NEEDS.get(p.stem, BACKEND) == BACKEND],

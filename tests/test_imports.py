@@ -103,6 +103,7 @@ def bare():
     return json.loads(result.stdout.splitlines()[-1])
 
 
+@pytest.mark.every_backend
 def test_a_layer_runs_with_keras_and_one_backend(bare):
     assert bare["backend"] == BACKEND
     assert bare["shape"] == [1, 3, 8]

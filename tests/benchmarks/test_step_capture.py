@@ -8,9 +8,12 @@ import pytest
 from benchmarks.step_capture import parts, plan
 from keras_attn.backend.capturing import codegen
 
-pytestmark = pytest.mark.skipif(
-    keras.backend.backend() != "torch", reason="PyTorch captures"
-)
+pytestmark = [
+    pytest.mark.captured_steps,
+    pytest.mark.skipif(
+        keras.backend.backend() != "torch", reason="PyTorch captures"
+    ),
+]
 CASE = plan.QUICK_CASES[0]
 CALLS = {
     "": {"lower", "loop_invariant_nodes", "redundant_selects"},

@@ -43,6 +43,7 @@ def loss_of(block, masks=MASKS, real=MASK):
     return lambda x, memory: weighted_sum(block(x, memory, **masks), weights)
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize(
     "normalize_first, activation", [(False, "relu"), (True, "gelu")]
 )
@@ -80,6 +81,7 @@ def test_equals_torch(normalize_first, activation):
         )
 
 
+@pytest.mark.every_backend
 def test_matches_reference_with_all_options():
     block = make_block(**{**EVERYTHING, "activation": "relu"})
     holes = RNG.random((2, 2, 3, 3)) > 0.3
@@ -197,6 +199,7 @@ def test_implicit_masks_match_explicit_masks():
     )
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("arguments", [{}, EVERYTHING], ids=["plain", "all"])
 def test_cached_steps_match_full_pass(arguments):
     beams = 2

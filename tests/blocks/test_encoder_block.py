@@ -35,6 +35,7 @@ def loss_of(block, **call_kwargs):
     return loss
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize(
     "normalize_first, activation, causal",
     [
@@ -76,6 +77,7 @@ def test_equals_torch(normalize_first, activation, causal):
         )
 
 
+@pytest.mark.every_backend
 def test_matches_reference_with_all_options():
     block = make_block(
         key_dim=3,
@@ -230,6 +232,7 @@ def test_config_contains_all_arguments():
     assert not any("bias" in v.path for v in block.weights)
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize(
     "kind", ["dropout", "attention_dropout", "activation_dropout"]
 )

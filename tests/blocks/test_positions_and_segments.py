@@ -102,6 +102,7 @@ def test_memory_without_segments_is_shared():
         assert_close(output[row : row + 1, slots], values(alone))
 
 
+@pytest.mark.every_backend
 def test_packed_gradients_match_separate_sentences():
     block = decoder("t5", normalize_first=True)
     upstream = normal(B, T, D, seed=5) * MASK[..., None]
@@ -138,6 +139,7 @@ def test_packed_gradients_match_separate_sentences():
     assert any("table" in key for key in at_weights)
 
 
+@pytest.mark.every_backend
 @every_position
 def test_cached_steps_match_full_pass(name):
     block = decoder(name, sliding_window=3)

@@ -8,6 +8,8 @@ from keras_attn.blocks import Residual
 from tests.helpers.contract import randomize
 from tests.helpers.reference import layer_norm
 
+pytestmark = pytest.mark.every_backend
+
 RNG = np.random.default_rng(0)
 X, OUTPUT = RNG.normal(size=(2, 2, 3, 8)).astype("float32")
 

@@ -51,6 +51,7 @@ def test_layer_contract(normalize_first):
     )
 
 
+@pytest.mark.every_backend
 @every_position
 @pytest.mark.parametrize("normalize_first", [False, True])
 def test_past_matches_one_long_segment(name, normalize_first):
@@ -123,6 +124,7 @@ def test_documents_do_not_see_each_other():
         assert_close(found[row, start:end], alone[0])
 
 
+@pytest.mark.every_backend
 def test_gradients_match_one_long_segment():
     block = make()
     upstream = normal(B, T, D, seed=4)

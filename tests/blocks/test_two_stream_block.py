@@ -46,6 +46,7 @@ def test_layer_contract():
     )
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("normalize_first", [False, True])
 def test_content_matches_encoder_or_decoder_block(normalize_first):
     block = make(normalize_first=normalize_first)
@@ -81,6 +82,7 @@ def test_streams_match_for_equal_inputs_and_visibility():
     assert_differs(values(queries), values(content))
 
 
+@pytest.mark.every_backend
 def test_past_matches_one_long_segment():
     block = make()
     whole = np.concatenate([PAST, X], axis=1)

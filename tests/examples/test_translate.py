@@ -35,6 +35,7 @@ def trained(tmp_path_factory):
     return out, run("translate", "train", *arguments)
 
 
+@pytest.mark.captured_steps
 def test_prediction_from_a_file_and_from_standard_input(trained, tmp_path):
     out, _ = trained
     lines = tmp_path / "lines.txt"

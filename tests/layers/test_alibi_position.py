@@ -16,6 +16,8 @@ torch = pytest.importorskip("torch")
 from transformers.models.bloom.modeling_bloom import build_alibi_tensor
 from transformers.models.mpt.modeling_mpt import build_mpt_alibi_tensor
 
+pytestmark = pytest.mark.every_backend
+
 HEADS = [1, 2, 3, 6, 8, 12, 20]
 every_count = pytest.mark.parametrize("heads", HEADS)
 

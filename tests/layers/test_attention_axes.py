@@ -36,6 +36,7 @@ def expected_of(layer, x, axes, mask=None):
     return np.moveaxis(output.reshape(moved.shape), last, axes), weights
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize(
     ("x", "axes"),
     [
@@ -65,6 +66,7 @@ def test_default_is_all_axes():
     assert_close(values(layer(X4, X4)), expected_of(layer, X4, (1, 2))[0])
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("axes", [(1,), (2,)])
 @pytest.mark.parametrize("implicit", [False, True])
 def test_masks(axes, implicit):

@@ -108,6 +108,7 @@ def test_a_key_mask_does_not_shift_positions(name):
     assert_close(output, values(expected))
 
 
+@pytest.mark.every_backend
 @every_position
 def test_offset_and_padding_do_not_change_gradients(name):
     layer = make(name, causal=True)
@@ -164,6 +165,7 @@ def decoded(layer, counts, wrap=lambda step, layer: step):
     return np.concatenate(outputs, axis=1)
 
 
+@pytest.mark.every_backend
 @every_position
 def test_compiled_step(name):
     layer = make(name, num_key_value_heads=1)
@@ -260,6 +262,7 @@ def test_single_query_equals_full_batch(
     assert_close(output[:, row:], values(alone))
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("blocks", [False, True])
 def test_shared_position_is_trained_and_saved_once(tmp_path, blocks):
     """Both layers train one table, which is saved once."""

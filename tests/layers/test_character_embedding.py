@@ -58,6 +58,7 @@ def expected(layer, words):
     return result
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("sizes", [(2, 3), (1,), (4, 2)])
 def test_equals_its_equation(sizes):
     layer = make(kernel_sizes=sizes)
@@ -107,6 +108,7 @@ def test_invalid_arguments_raise(change, message):
         make(**change)
 
 
+@pytest.mark.every_backend
 def test_invalid_ids_raise():
     layer = make()
     with pytest.raises(ValueError, match="`character_ids` must have rank 3"):

@@ -12,6 +12,8 @@ from keras_attn.models.input_checks import check_ids
 from keras_attn.ops import Visibility, capture_weights
 from tests.test_host_reads import SIZES
 
+pytestmark = pytest.mark.every_backend
+
 X = np.random.default_rng(0).normal(size=(2, 4, 8)).astype("float32")
 
 

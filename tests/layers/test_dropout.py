@@ -7,6 +7,8 @@ import pytest
 from keras_attn.layers import Dropout
 from tests.helpers.gradients import gradient
 
+pytestmark = pytest.mark.every_backend
+
 SHAPE = (64, 32, 32)
 ONES = np.ones(SHAPE, "float32")
 

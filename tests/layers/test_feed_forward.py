@@ -41,6 +41,7 @@ def make(*args, **kwargs):
     return randomize(layer)
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 @pytest.mark.parametrize("gated", [False, True])
 def test_equals_its_formula(activation, gated):
@@ -72,6 +73,7 @@ def test_callable_activation():
     assert_close(values(layer(X)), expected)
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("gated", [False, True])
 def test_gradients(gated):
     """Closed-form gradients, with a linear activation."""
@@ -131,6 +133,7 @@ def test_dropout_applies_to_the_hidden_layer():
     )
 
 
+@pytest.mark.every_backend
 def test_contract():
     make_layer = functools.partial(
         FeedForward, 5, "gelu", gated=True, dropout=0.1

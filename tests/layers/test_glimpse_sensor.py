@@ -17,6 +17,7 @@ IMAGES = normal(3, 7, 10, 2)
 LOCATIONS = np.float32([[0, 0], [-1, 0.9], [0.35, -0.45]])
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize(("size", "patches"), [(4, 3), (3, 2), (1, 1)])
 def test_equals_loop_over_pixels(size, patches):
     output = values(GlimpseSensor(size, patches)(IMAGES, LOCATIONS))
@@ -42,6 +43,7 @@ def test_pixels_outside_the_image_are_zero():
     assert (values(GlimpseSensor(2, 1)(IMAGES, far)) == 0).all()
 
 
+@pytest.mark.every_backend
 def test_gradients():
     sensor = GlimpseSensor(4, 2)
     upstream = normal(3, 2, 4, 4, 2, seed=1)
@@ -69,6 +71,7 @@ def test_contract():
     )
 
 
+@pytest.mark.every_backend
 def test_images_of_unknown_size():
     images, locations = keras.Input((None, None, 2)), keras.Input((2,))
     model = keras.Model(

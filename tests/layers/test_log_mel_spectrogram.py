@@ -8,6 +8,8 @@ from keras_attn.layers import LogMelSpectrogram
 from tests.helpers.arrays import to_numpy
 from tests.helpers.cases import once
 
+pytestmark = pytest.mark.every_backend
+
 RATE, STRIDE, WINDOW, BINS = 8000, 80, 256, 12
 RNG = np.random.default_rng(0)
 SAMPLES = RNG.normal(size=(3, 1200)).cumsum(axis=1)

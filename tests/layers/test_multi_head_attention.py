@@ -49,6 +49,7 @@ def expected_of(layer, mask=None, key=KEY):
     )
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("name", [*CALLS, *OWN_CALLS])
 def test_masks(name):
     kwargs, call_kwargs, mask = {**CALLS, **OWN_CALLS}[name]
@@ -107,6 +108,7 @@ def test_key_defaults_to_value():
     assert_close(output, expected_of(layer, key=VALUE)[0])
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("name", ["query mask", "everything"])
 def test_gradients(name):
     """Compared with central differences of the float64 loops."""
@@ -139,6 +141,7 @@ def test_gradients(name):
         np.testing.assert_allclose(actual, slope, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.every_backend
 def test_dropout():
     layer = make(dropout=0.5, seed=1)
     inference = values(layer(QUERY, VALUE, KEY))
@@ -151,6 +154,7 @@ def test_dropout():
     assert_close(values(weights), expected_of(layer)[1])
 
 
+@pytest.mark.every_backend
 def test_flash_attention():
     plain = make(flash_attention=False)
     expected = values(plain(QUERY, VALUE, KEY))
@@ -171,6 +175,7 @@ def test_flash_attention_returns_no_scores():
             layer(x, x, return_attention_scores=True)
 
 
+@pytest.mark.every_backend
 def test_self_attention_contract():
     x = normal(B, T, D)
     check_layer(
@@ -234,6 +239,7 @@ def test_config_contains_every_argument():
         assert config[name] == layer.get_config()[name] is not None
 
 
+@pytest.mark.every_backend
 def test_symbolic_shapes():
     query, value = keras.Input((None, D)), keras.Input((None, D + 1))
     layer = MultiHeadAttention(N, 3)
@@ -309,6 +315,7 @@ def test_invalid_shapes_raise_after_build(shapes, message):
         layer(*(ops.ones(shape) for shape in shapes))
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize(
     ("name", "shape", "dtype"),
     [
@@ -330,6 +337,7 @@ def test_invalid_masks_and_positions_raise(name, shape, dtype):
         layer(QUERY, VALUE, KEY, **{name: ops.ones(shape, dtype)})
 
 
+@pytest.mark.every_backend
 def test_symbolic_inputs_are_checked():
     layer = make(key=VALUE)
     with pytest.raises(ValueError, match="`query` must have 6 features"):

@@ -60,6 +60,7 @@ def _step(layer):
     return step
 
 
+@pytest.mark.every_backend
 @every_layer
 @pytest.mark.parametrize("counts", [[1] * T, [3, 1, 1]])
 def test_equals_the_full_pass(kwargs, counts):
@@ -75,6 +76,7 @@ def test_unused_slots_do_not_change_outputs():
     assert_close(output, values(layer(X, X, use_causal_mask=True)))
 
 
+@pytest.mark.every_backend
 def test_compiled_step():
     layer = make(D)
     step = compiled(_step(layer), layer.variables)
@@ -128,6 +130,7 @@ def test_reordered_hypotheses(kwargs, compile_step):
         assert_close(values(output), expected[:, -count:])
 
 
+@pytest.mark.every_backend
 def test_cache_keeps_its_dtype_in_half_precision():
     layer = make(D, dtype="mixed_bfloat16")
     cache = empty(layer, dtype="bfloat16")
@@ -150,6 +153,7 @@ def project(layer, memory=MEMORY, positions=POSITIONS):
     return kv.from_projections([keys], [projected], positions)
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("kwargs", [LAYERS[0], LAYERS[2]])
 @pytest.mark.parametrize("length", [1, T])
 def test_attend_memory_equals_the_full_pass(kwargs, length):

@@ -24,6 +24,8 @@ from tests.layers.attention_cases import (
     sees,
 )
 
+pytestmark = pytest.mark.every_backend
+
 RANDOM = np.random.default_rng(4)
 
 

@@ -175,6 +175,7 @@ def test_memory_shared_by_several_layers():
     assert_close(values(model.predict(ids, verbose=0)), padded)
 
 
+@pytest.mark.every_backend
 def test_padding_does_not_change_training():
     """Training gives the same weights with and without padding."""
 
@@ -226,6 +227,7 @@ def test_fully_masked_rows_are_zero(name, dtype, kernel):
             assert (array == 0).all()
 
 
+@pytest.mark.every_backend
 @every_kernel
 def test_row_fully_masked_in_one_head(kernel):
     mask = EXPLICIT.copy()
@@ -308,6 +310,7 @@ def test_nan_padding_of_the_memory_is_ignored():
     assert_close(output, values(expected))
 
 
+@pytest.mark.every_backend
 def test_mask_survives_autocast():
     layer = self_attention(dtype="mixed_bfloat16")
     x = normal(B, S, D)

@@ -13,6 +13,8 @@ from tests.helpers.weight_gradients import layer_gradients, weighted_sum
 
 torch = pytest.importorskip("torch")
 
+pytestmark = pytest.mark.every_backend
+
 B, T, S, N, D = 2, 4, 5, 2, 6
 QUERY, VALUE = normal(B, T, D, seed=1), normal(B, S, 7, seed=2)
 KEY = normal(B, S, 5, seed=3)

@@ -13,6 +13,8 @@ from tests.helpers.contract import attach_mask, check_layer, randomize
 from tests.helpers.ops_cases import assert_close, assert_differs, normal, values
 from tests.helpers.weight_gradients import layer_gradients, weighted_sum
 
+pytestmark = pytest.mark.every_backend
+
 X = normal(2, 5, 6, seed=1)
 MASK = np.array([[0, 0, 1, 1, 1], [1, 1, 0, 1, 0]], "bool")
 COUNTED = np.int32([[-1, -1, 0, 1, 2], [0, 1, -1, 2, -1]])

@@ -9,6 +9,8 @@ from keras_attn.layers import Reinforce
 from tests.helpers.contract import attach_mask, check_layer
 from tests.helpers.ops_cases import assert_close, normal, values
 
+pytestmark = pytest.mark.every_backend
+
 PREDICTION = normal(3, 4, 2, seed=1)
 TARGET = normal(3, 4, 2, seed=2)
 LOG_PROBABILITY = -np.abs(normal(3, 4, seed=3))

@@ -118,6 +118,7 @@ def assert_same(some, others):
         )
 
 
+@pytest.mark.every_backend
 @every_layer
 def test_keras_remat(name):
     inputs, masks = inputs_of(name)
@@ -194,6 +195,7 @@ def test_a_seed_that_cannot_be_read(name, monkeypatch):
     test_remat_scope(name)
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("name", LAYERS)
 def test_inference_draws_no_seeds(name):
     inputs, masks = inputs_of(name)
@@ -243,6 +245,7 @@ def assert_differences(layer, call, inputs, gradients):
         assert abs(slope - expected) <= 0.05 * max(1.0, abs(expected)), path
 
 
+@pytest.mark.every_backend
 def test_fit_under_a_remat_scope():
     """Compiled training, without leaked tracers on JAX or TensorFlow errors."""
     ids = keras.Input((5,), dtype="int32")

@@ -19,6 +19,8 @@ from transformers import GPTNeoXConfig
 from transformers.models.gpt_neox import modeling_gpt_neox
 from transformers.models.gptj import modeling_gptj
 
+pytestmark = pytest.mark.every_backend
+
 B, T, N, H = 2, 7, 2, 8
 X = normal(B, T, N, H, seed=1)
 FAR = np.int32([np.arange(T), 8_192 - T + np.arange(T)])

@@ -33,6 +33,7 @@ W = VALUE.shape[-1]
 every_score = pytest.mark.parametrize("score", reference.SCORES)
 
 
+@pytest.mark.every_backend
 @every_score
 def test_equals_its_equation(score):
     layer = make(score)
@@ -62,6 +63,7 @@ def test_masks(name):
         assert_differs(values(output), expected_of(layer, wrong[:, 0])[0])
 
 
+@pytest.mark.every_backend
 @every_score
 def test_gradients(score):
     """Compared with central differences of the loops."""
@@ -107,6 +109,7 @@ def keras_gradients(attention):
     return values(attention(*map(ops.convert_to_tensor, arrays))), gradients
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("causal", [False, True])
 def test_dot_equals_keras(causal):
     ours = ScoredAttention("dot")
@@ -135,6 +138,7 @@ def test_dot_equals_keras(causal):
         assert_close(one, other)
 
 
+@pytest.mark.every_backend
 def test_additive_equals_keras():
     """Keras's layer does not project query and key."""
     ours = ScoredAttention("additive")
@@ -386,6 +390,7 @@ def test_quantized_score_is_saved_and_loaded(tmp_path):
     assert_close(values(loaded(inputs)), output, 1e-6)
 
 
+@pytest.mark.every_backend
 def test_unknown_lengths():
     """Compiled by `fit`, with unknown lengths."""
     ids = keras.Input((None,), dtype="int32")
@@ -517,6 +522,7 @@ def test_invalid_calls_raise(call, message):
         call(make("additive"))
 
 
+@pytest.mark.every_backend
 def test_location_past_the_columns_raises():
     with pytest.raises(
         ValueError, match="`max_sequence_length` must be given for"

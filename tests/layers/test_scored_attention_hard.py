@@ -16,6 +16,8 @@ from tests.helpers.weight_gradients import weighted_sum
 from tests.layers.attention_cases import HOLES, KEY, QUERY, VALUE, B, S, T
 from tests.layers.scored_cases import make
 
+pytestmark = pytest.mark.every_backend
+
 # By name, because monkeypatch needs the module.
 module = importlib.import_module("keras_attn.layers.scored_attention")
 every_kind = pytest.mark.parametrize("hard", ["reinforce", "gumbel"])

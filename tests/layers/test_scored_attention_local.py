@@ -23,6 +23,8 @@ from tests.layers.attention_cases import (
 )
 from tests.layers.scored_cases import expected_of, make
 
+pytestmark = pytest.mark.every_backend
+
 ALL = np.ones((B, T, S), "bool")
 LONG = 12
 

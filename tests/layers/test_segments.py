@@ -70,6 +70,7 @@ def test_wrong_segments_change_outputs(name, mutant):
     assert_differs(output[1], wrong[1])
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("name", [None, "rotary", "t5"])
 def test_packed_gradients_equal_separate_gradients(name):
     layer = make(name, causal=True)
@@ -123,6 +124,7 @@ def test_cross_attention_between_packed_batches(name):
     assert (output[0, 2:4] == 0).all()
 
 
+@pytest.mark.every_backend
 def test_visibility_equals_the_reference():
     layer = make(None)
     output = layer(X, X, query_segment_ids=SEGMENTS, key_segment_ids=SEGMENTS)

@@ -16,6 +16,8 @@ torch = pytest.importorskip("torch")
 
 from transformers.models.t5.modeling_t5 import T5Attention
 
+pytestmark = pytest.mark.every_backend
+
 FAR = 8_192
 SHAPES = [
     (32, 128, True),

@@ -14,6 +14,8 @@ from tests.helpers.contract import check_layer, randomize
 from tests.helpers.ops_cases import assert_close, assert_differs, normal, values
 from tests.helpers.weight_gradients import layer_gradients, weighted_sum
 
+pytestmark = pytest.mark.every_backend
+
 IDS = np.int32([[3, 1, 0], [2, 0, 5]])
 
 

@@ -21,6 +21,8 @@ torch = pytest.importorskip("torch")
 from transformers import XLNetConfig
 from transformers.models.xlnet.modeling_xlnet import XLNetRelativeAttention
 
+pytestmark = pytest.mark.every_backend
+
 N, H, D = 3, 4, 10
 
 

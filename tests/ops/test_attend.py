@@ -46,6 +46,7 @@ def gradients(arrays, see=None, **kwargs):
     return gradient(loss, *arrays), cotangent
 
 
+@pytest.mark.every_backend
 @every_kernel
 @pytest.mark.parametrize("name", CASES)
 def test_values(name, kernel):
@@ -59,6 +60,7 @@ def test_values(name, kernel):
         assert_differs(output, expected)
 
 
+@pytest.mark.every_backend
 @every_kernel
 @pytest.mark.parametrize("name", CASES)
 def test_gradients(name, kernel):
@@ -77,6 +79,7 @@ def test_gradients(name, kernel):
         assert_differs(actual[2], expected[2])
 
 
+@pytest.mark.every_backend
 @every_kernel
 @every_grouping
 @pytest.mark.parametrize("name", ["causal", "mask of rows and heads"])
@@ -139,6 +142,7 @@ def test_scale(scale, kernel):
     assert_differs(output, reference.scaled_dot_attention(*arrays)[0])
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("name", ["causal, holes", "mask of rows and heads"])
 @pytest.mark.parametrize("key_heads", [4, 2])
 def test_weights(name, key_heads):
@@ -154,6 +158,7 @@ def test_weights(name, key_heads):
     assert_close(total, mask.any(-1).astype("float32"))
 
 
+@pytest.mark.every_backend
 @every_kernel
 @pytest.mark.parametrize(
     "shape",
@@ -174,6 +179,7 @@ def test_bias(name, shape, kernel):
 BIASED = [kernel for kernel in KERNELS if kernel != "fused"]
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("kernel", BIASED)
 @pytest.mark.parametrize(
     "shape",
@@ -235,6 +241,7 @@ def test_large_negative_scores(kernel):
     assert_close(output[0, 0], value[0, 0])
 
 
+@pytest.mark.every_backend
 @every_kernel
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_scores_beyond_half_precision(dtype, kernel):
@@ -247,6 +254,7 @@ def test_scores_beyond_half_precision(dtype, kernel):
     assert_close(values(output), expected, 1e-2)
 
 
+@pytest.mark.every_backend
 @every_kernel
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 @pytest.mark.parametrize("name", ["causal, holes", "no token", "strict order"])
@@ -263,6 +271,7 @@ def test_half_precision(name, dtype, kernel):
     assert (values(output)[fully_masked] == 0).all()
 
 
+@pytest.mark.every_backend
 @every_kernel
 @pytest.mark.parametrize("name", ["two paddings", "causal, cached", "packed"])
 def test_kernels_and_functions_agree(name, kernel):

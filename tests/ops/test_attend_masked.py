@@ -70,6 +70,7 @@ def test_fully_masked_rows_are_zero(name, dtype, kernel):
         assert np.isfinite(array).all()
 
 
+@pytest.mark.every_backend
 @every_kernel
 def test_row_fully_masked_in_one_head(kernel):
     mask = np.ones((BATCH, HEADS, LENGTH, LENGTH), "bool")
@@ -105,6 +106,7 @@ def test_padding_values_have_no_effect(name, poison, kernel):
         assert np.isfinite(one).all()
 
 
+@pytest.mark.every_backend
 @every_kernel
 def test_visible_nan_propagates(kernel):
     query, key, value = inputs()
@@ -113,6 +115,7 @@ def test_visible_nan_propagates(kernel):
     assert np.isnan(output[0]).all()
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("name", FULLY_MASKED)
 def test_weights_of_fully_masked_rows_are_zero(name):
     case = CASES[name]

@@ -2,6 +2,7 @@
 
 import hypothesis
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 from keras import ops
 
@@ -49,6 +50,7 @@ def calls(draw):
     return arrays, see, mask
 
 
+@pytest.mark.every_backend
 @few
 @hypothesis.given(calls(), st.sampled_from(KERNELS))
 def test_matches_loop(call, kernel):
@@ -61,6 +63,7 @@ def test_matches_loop(call, kernel):
     assert (output[empty] == 0).all()
 
 
+@pytest.mark.every_backend
 @few
 @hypothesis.given(
     calls(),
@@ -150,6 +153,7 @@ def test_rows_are_independent(call, kernel):
     assert_close(after[0], before[0], 1e-6)
 
 
+@pytest.mark.every_backend
 @few
 @hypothesis.given(calls())
 def test_kernels_agree(call):

@@ -26,6 +26,8 @@ from tests.helpers.ops_cases import (
     visibility,
 )
 
+pytestmark = pytest.mark.every_backend
+
 FUSED = "fused" in KERNELS
 QUERY = keras.KerasTensor((2, 5, 4, 8))
 

@@ -101,6 +101,7 @@ def test_static_spans():
     assert list(spans(right)) == band
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("name", ["causal", "holes", "causal, left padding"])
 def test_positions_that_cannot_be_read(name, monkeypatch):
     arrays, case = inputs(key_heads=2), CASES[name]
@@ -133,6 +134,7 @@ def test_padding_blocks_are_skipped():
     assert ops.convert_to_numpy(query).tolist() == expected
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("length", [1, 2, 3, 7, 8])
 def test_every_length(length):
     arrays = inputs(queries=length, keys=9 - length, key_heads=2)
@@ -147,6 +149,7 @@ def near(slopes, query, key):
     return -ops.reshape(slopes, (1, -1, 1, 1)) * ops.cast(gap, slopes.dtype)
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("kernel", ["plain", "blockwise"])
 @pytest.mark.parametrize("name", ["causal", "holes", "causal, left padding"])
 def test_position_bias_and_gradient(name, kernel):
@@ -207,6 +210,7 @@ def kept(case, length, rate=0.4, seed=SEED):
     return values(output).transpose(0, 2, 1, 3)
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("name", ["causal", "holes", "window"])
 def test_dropout_on_weights_and_gradient(name):
     case, arrays = CASES[name], inputs(key_heads=2)
@@ -266,6 +270,7 @@ def test_dropout_is_deterministic_and_has_its_rate():
     assert len(patterns) > 500
 
 
+@pytest.mark.every_backend
 def test_training_with_fit():
     layer = keras.layers.Dense(4)
     target = normal(2, 6, 4, seed=2)

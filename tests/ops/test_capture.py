@@ -9,6 +9,8 @@ from keras_attn.ops import capture_weights
 from keras_attn.ops.capture import capturing, record, refuse_capture
 from tests.helpers.ops_cases import assert_close, normal, values
 
+pytestmark = pytest.mark.every_backend
+
 
 def attention(**kwargs):
     kwargs = {"name": "look", "key_dim": 4, "num_heads": 2, **kwargs}

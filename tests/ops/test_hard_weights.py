@@ -19,6 +19,8 @@ from tests.helpers.weight_gradients import weighted_sum
 
 torch = pytest.importorskip("torch")
 
+pytestmark = pytest.mark.every_backend
+
 SCORES = normal(2, 3, 4, seed=1)
 UPSTREAM = normal(2, 3, 4, seed=2)
 

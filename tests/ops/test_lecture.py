@@ -12,6 +12,8 @@ from tests.helpers.ops_cases import (
     values,
 )
 
+pytestmark = pytest.mark.every_backend
+
 INPUTS = np.float32([[1, 0, 1, 0], [0, 2, 0, 2], [1, 1, 1, 1]])
 FOR_KEY = np.float32([[0, 0, 1], [1, 1, 0], [0, 1, 0], [1, 1, 0]])
 FOR_QUERY = np.float32([[1, 0, 1], [1, 0, 0], [0, 0, 1], [0, 1, 1]])

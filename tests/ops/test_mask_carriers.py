@@ -2,11 +2,14 @@
 
 import keras
 import numpy as np
+import pytest
 from keras import ops
 
 from keras_attn.blocks import DecoderBlock
 from keras_attn.ops.mask_carriers import asked_mask, with_mask
 from keras_attn.ops.visibility import implicit_mask
+
+pytestmark = pytest.mark.every_backend
 
 IDS = np.array([[0, 3, 4, 5], [3, 4, 5, 6]])
 

@@ -13,6 +13,8 @@ from keras_attn.ops.sinusoids import sine_and_cosine
 from tests.helpers import reference
 from tests.helpers.ops_cases import assert_close, assert_differs, values
 
+pytestmark = pytest.mark.every_backend
+
 every_layout = pytest.mark.parametrize("layout", ["interleaved", "halves"])
 
 

@@ -17,6 +17,8 @@ from tests.helpers.ops_cases import (
     values,
 )
 
+pytestmark = pytest.mark.every_backend
+
 
 def loop(query, key, scale):
     shared = query.shape[2] // key.shape[2]

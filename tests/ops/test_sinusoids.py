@@ -8,6 +8,8 @@ from keras import ops
 from keras_attn.ops import sinusoid
 from keras_attn.ops.sinusoids import sine_and_cosine
 
+pytestmark = pytest.mark.every_backend
+
 LAST = 131_071
 
 

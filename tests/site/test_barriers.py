@@ -34,11 +34,11 @@ def found(browser, tmp_path_factory):
     folder = tmp_path_factory.mktemp("barriers")
     tab = Tab(browser, VARIANTS[0])
 
-    def of(body):
+    def of(body, **options):
         name = f"page-{len(list(folder.iterdir()))}.html"
         (folder / name).write_text(PAGE.format(body=body), encoding="utf-8")
         tab.open(address + name)
-        return barriers(tab)
+        return barriers(tab, **options)
 
     with serve(folder) as address:
         yield of
@@ -49,6 +49,12 @@ def found(browser, tmp_path_factory):
 def test_barrier_is_found(found, rule):
     (barrier,) = found(BAD[rule])
     assert barrier.startswith(f"{rule}: ") and "1 times, first " in barrier
+
+
+def test_contrast_can_be_left_out(found):
+    assert found(BAD["color-contrast"], contrast=False) == []
+    (barrier,) = found(BAD["color-contrast"] + BAD["image-alt"], contrast=False)
+    assert barrier.startswith("image-alt: ")
 
 
 def test_accessible_page_has_no_barriers(found):

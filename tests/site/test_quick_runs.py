@@ -31,17 +31,21 @@ NOT_ON_TORCH = {
     "tensorflow": ("hard_attention", "multi_head", "why_attention"),
     "jax": ("masks", "positions", "word_senses"),
 }
+# On PyTorch, the others decode with plain steps, which take less time.
+CAPTURES = ("decoding",)
 BACKEND = keras.backend.backend()
 
 
-def on_one_backend(name):
-    """Returns a tutorial's name, marked with the backend it runs on."""
+def marked(name):
+    """Returns a tutorial's name, with the marks of its run."""
     backends = [b for b, names in NOT_ON_TORCH.items() if name in names]
-    mark = pytest.mark.one_backend(*(backends or ["torch"]))
-    return pytest.param(name, marks=mark)
+    marks = [pytest.mark.one_backend(*(backends or ["torch"]))]
+    if name in CAPTURES:
+        marks.append(pytest.mark.captured_steps)
+    return pytest.param(name, marks=marks)
 
 
-@pytest.mark.parametrize("name", [on_one_backend(name) for name in SCRIPTS])
+@pytest.mark.parametrize("name", [marked(name) for name in SCRIPTS])
 def test_quick_run_in_an_empty_folder(
     name, tmp_path, monkeypatch, capsys, record_property
 ):

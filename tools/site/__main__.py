@@ -15,7 +15,7 @@ Opens every page of a built site in headless Chromium, in a desktop and a phone
 window, light and dark, and reports errors and accessibility problems."""
 
 
-def look(site, browser, variant, pictures=None, pages=None):
+def look(site, browser, variant, pictures=None, pages=None, contrast=None):
     """Checks the pages of a site in one variant.
 
     Args:
@@ -24,6 +24,7 @@ def look(site, browser, variant, pictures=None, pages=None):
         variant: `Variant`.
         pictures: path of a folder for screenshots. Default: no screenshots.
         pages: set of str, relative to the site. Default: all.
+        contrast: set of str. The pages whose contrast is checked. Default: all.
 
     Returns:
         Dict from page, relative to the site, to list of problems.
@@ -31,13 +32,17 @@ def look(site, browser, variant, pictures=None, pages=None):
     site = pathlib.Path(site)
     found = {}
     tab = Tab(browser, variant)
-    with serve(site) as address:
+    with serve(site, search=False) as address:
         for path in sorted(site.rglob("*.html")):
             page = path.relative_to(site).as_posix()
             if pages is not None and page not in pages:
                 continue
             try:
-                found[page] = [*check(tab, address + page), *barriers(tab)]
+                has_contrast = contrast is None or page in contrast
+                found[page] = [
+                    *check(tab, address + page),
+                    *barriers(tab, contrast=has_contrast),
+                ]
             except BrowserError as error:
                 raise BrowserError(
                     f"{page}, {variant.name}: {error}"

@@ -22,6 +22,7 @@ _RUN = """
   const formulas = document.querySelectorAll(".katex");
   for (const formula of [...formulas].slice(5)) formula.remove();
   const found = await axe.run(document, {
+    rules: {"color-contrast": {enabled: CONTRAST}},
     resultTypes: ["violations"],
     runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"],
   });
@@ -35,18 +36,21 @@ _RUN = """
 """
 
 
-def barriers(tab):
+def barriers(tab, contrast=True):
     """Runs axe (https://github.com/dequelabs/axe-core) on an open page.
 
     Args:
         tab: `tools.site.tab.Tab`, in which a page is open.
+        contrast: bool. Whether to check the contrast of all texts too, which
+            takes as long as the rest. Default True.
 
     Returns:
         List of str: serious or critical violations, with the rule, the number
         of elements and the first one. Empty if axe found none.
     """
     tab.evaluate(_AXE.read_text(encoding="utf-8") + "\n0")
+    run = _RUN.replace("CONTRAST", "true" if contrast else "false")
     return [
         f"{rule}: {help_text}, {count} times, first {where} ({why})"
-        for rule, help_text, count, where, why in tab.evaluate(_RUN)
+        for rule, help_text, count, where, why in tab.evaluate(run)
     ]
