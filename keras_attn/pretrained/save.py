@@ -1,15 +1,21 @@
 """Saving of models in the Hugging Face format."""
 
+import contextlib
 import json
+import re
 
 from keras_attn import checks
 from keras_attn.atomic_files import whole_file, writable_folder
 from keras_attn.pretrained.families import FAMILIES
 from keras_attn.pretrained.tensor_file import safetensors, write_tensors
-from keras_attn.pretrained.weights import collect
+from keras_attn.pretrained.weights import collect, tensor_bytes
+
+_WHOLE = "model.safetensors"
+_INDEX = "model.safetensors.index.json"
+_SHARD = re.compile(r"model-\d{5}-of-\d{5}\.safetensors")
 
 
-def save(model, directory):
+def save(model, directory, max_shard_size=5):
     """Saves a model to a folder in the Hugging Face format.
 
     Both `load` and the transformers package read it, with the same logits.
@@ -28,10 +34,16 @@ def save(model, directory):
         directory: path of a folder; created if missing. `config.json` and
             `model.safetensors` in it are replaced after both are written: a
             failed write leaves the old ones.
+        max_shard_size: int or float > 0. Most GB, of 1e9 bytes, in one file.
+            The weights of a larger model are in shards,
+            `model-00001-of-00003.safetensors` and so on, listed in
+            `model.safetensors.index.json`. A single larger tensor has a shard
+            of its own. Default 5.
 
     Raises:
         ImportError: the extra `pretrained` is not installed.
-        ValueError: the model has no such format; the message gives the reason.
+        ValueError: the model has no such format; the message gives the reason;
+            or `max_shard_size` is not positive.
         OSError: the files cannot be written.
 
     Examples:
@@ -47,6 +59,7 @@ def save(model, directory):
     """
     safetensors()
     directory = checks.path("directory", directory)
+    checks.positive("max_shard_size", max_shard_size)
     for family in FAMILIES:
         if family.serves(model):
             break
@@ -57,11 +70,49 @@ def save(model, directory):
             f"Received: {type(model).__name__}"
         )
     config = json.dumps(family.describe(model), indent=2, sort_keys=True)
-    arrays = collect(model, family)
+    sizes = tensor_bytes(model, family)
+    shards = _shards(sizes, max_shard_size * 1e9)
     folder = writable_folder("directory", directory)
-    with (
-        whole_file(folder / "config.json") as config_path,
-        whole_file(folder / "model.safetensors") as weights_path,
-    ):
-        config_path.write_text(config + "\n", encoding="utf-8")
-        write_tensors(weights_path, arrays)
+    # All files are renamed at the end.
+    with contextlib.ExitStack() as files:
+        path = files.enter_context(whole_file(folder / "config.json"))
+        path.write_text(config + "\n", encoding="utf-8")
+        if len(shards) > 1:
+            path = files.enter_context(whole_file(folder / _INDEX))
+            path.write_text(_index(sizes, shards), encoding="utf-8")
+        for name, tensors in shards.items():
+            path = files.enter_context(whole_file(folder / name))
+            write_tensors(path, collect(model, family, tensors))
+    for path in folder.glob("model*.safetensors*"):
+        old = path.name in (_WHOLE, _INDEX) or _SHARD.fullmatch(path.name)
+        kept = {*shards, _INDEX} if len(shards) > 1 else shards
+        if old and path.name not in kept:
+            path.unlink()
+
+
+def _shards(sizes, most):
+    """Returns {file: set of tensors}, filled in order up to a size in bytes."""
+    groups, size = [set()], 0
+    for tensor, added in sizes.items():
+        if groups[-1] and size + added > most:
+            groups.append(set())
+            size = 0
+        groups[-1].add(tensor)
+        size += added
+    if len(groups) == 1:
+        return {_WHOLE: groups[0]}
+    return {
+        f"model-{number:05}-of-{len(groups):05}.safetensors": group
+        for number, group in enumerate(groups, 1)
+    }
+
+
+def _index(sizes, shards):
+    listed = {
+        tensor: name for name, tensors in shards.items() for tensor in tensors
+    }
+    index = {
+        "metadata": {"total_size": sum(sizes.values())},
+        "weight_map": dict(sorted(listed.items())),
+    }
+    return json.dumps(index, indent=2) + "\n"

@@ -1,5 +1,8 @@
 """Conversion of model weights from and to the tensors of a family."""
 
+import collections
+import math
+import time
 import warnings
 
 import keras
@@ -9,10 +12,15 @@ from keras_attn.pretrained.family import some
 
 # Constants in half-precision files are rounded, like the weights.
 _ROUNDED = 2e-3
+# Loading that takes longer shows its progress.
+_SECONDS = 2.0
 
 
 def fill(model, family, file, allow_nonfinite=False):
-    """Loads the weights of a file into a model.
+    """Loads the weights of a file into a new model.
+
+    One tensor at a time is copied. If that takes more than two seconds, a
+    progress bar appears.
 
     Args:
         model: the model, of a class of the family.
@@ -22,8 +30,8 @@ def fill(model, family, file, allow_nonfinite=False):
 
     Raises:
         ValueError: a tensor is missing, has the wrong shape, dtype or values,
-            is unknown to the model, or differs from its copy. The model is then
-            unchanged.
+            is unknown to the model, or differs from its copy. Some weights may
+            have been loaded by then.
     """
     weights = _by_path(model, family)
     found = {name: _found(name, file) for name in family.tensors(model)}
@@ -50,7 +58,7 @@ def fill(model, family, file, allow_nonfinite=False):
     for theirs in sorted(constants.keys() & file.names):
         if constants[theirs] is not None:
             _check_constant(theirs, constants[theirs], file)
-    arrays = []
+    progress = _Progress(len(found))
     for name, (theirs, *copies) in found.items():
         array = file.read(theirs, allow_nonfinite)
         for copy in copies:
@@ -63,9 +71,8 @@ def fill(model, family, file, allow_nonfinite=False):
         number, count = name.part
         array = np.split(array, count, axis=-1)[number]
         weight = weights[name.ours]
-        arrays.append((weight, name.layout.from_file(array, weight.shape)))
-    for weight, array in arrays:
-        weight.assign(array)
+        weight.assign(name.layout.from_file(array, weight.shape))
+        progress.step()
     if skipped:
         warnings.warn(
             f"{file.path.name} holds tensors of heads that a "
@@ -75,7 +82,29 @@ def fill(model, family, file, allow_nonfinite=False):
         )
 
 
-def collect(model, family):
+class _Progress:
+    """A progress bar that appears after `_SECONDS`.
+
+    Args:
+        count: int. Number of tensors to load.
+    """
+
+    def __init__(self, count):
+        self._count, self._done, self._start = count, 0, time.monotonic()
+        self._bar = None
+
+    def step(self):
+        """Counts a tensor as loaded."""
+        self._done += 1
+        if self._bar is None and time.monotonic() - self._start > _SECONDS:
+            self._bar = keras.utils.Progbar(
+                self._count, interval=0.5, unit_name="tensor"
+            )
+        if self._bar:
+            self._bar.update(self._done)
+
+
+def tensor_bytes(model, family):
     """Returns the tensors of a file with the weights of a model.
 
     Args:
@@ -83,17 +112,36 @@ def collect(model, family):
         family: `Family`.
 
     Returns:
-        {name: float32 NumPy array}.
+        {name: int, its size in float32}.
 
     Raises:
         ValueError: the family has no name for a weight.
     """
     weights = _by_path(model, family)
+    sizes = collections.Counter()
+    for name in family.tensors(model):
+        sizes[name.theirs] += 4 * math.prod(weights[name.ours].shape)
+    return dict(sizes)
+
+
+def collect(model, family, names):
+    """Returns some tensors of a file with the weights of a model.
+
+    Args:
+        model: the model, of a class of the family.
+        family: `Family`.
+        names: set of str, of those that `tensor_bytes` returns.
+
+    Returns:
+        {name: float32 NumPy array}.
+    """
+    weights = _by_path(model, family)
     parts = {}
     for name in sorted(family.tensors(model), key=lambda name: name.part):
-        array = keras.ops.convert_to_numpy(weights[name.ours])
-        array = name.layout.to_file(array.astype("float32"))
-        parts.setdefault(name.theirs, []).append(array)
+        if name.theirs in names:
+            array = keras.ops.convert_to_numpy(weights[name.ours])
+            array = name.layout.to_file(array.astype("float32"))
+            parts.setdefault(name.theirs, []).append(array)
     return {
         theirs: np.ascontiguousarray(np.concatenate(arrays, axis=-1))
         for theirs, arrays in parts.items()

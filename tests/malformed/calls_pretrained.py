@@ -7,7 +7,14 @@ import warnings
 from keras_attn import models, pretrained
 from tests.malformed.calls import Call, kinds
 from tests.malformed.calls_models import SIZES, bert, encoder
-from tests.malformed.values import NAN, Kind, flag, instance, path
+from tests.malformed.values import (
+    NAN,
+    Kind,
+    flag,
+    instance,
+    path,
+    positive,
+)
 
 _JSON = {
     "null": None,
@@ -146,6 +153,7 @@ def _save(folder):
                 no_family=encoder()
             ),
             directory=path(folder / "saved"),
+            max_shard_size=positive(5.0),
         ),
     )
 

@@ -1,12 +1,13 @@
 """Errors of `save`, and atomic writes."""
 
+import json
 import os
 
 import keras
 import numpy as np
 import pytest
 
-from keras_attn import pretrained
+from keras_attn import models, pretrained
 from keras_attn.models import Transformer
 from tests.helpers.contract import randomize
 from tests.helpers.full_disk import full_disk
@@ -116,3 +117,102 @@ def test_second_save_replaces_the_first(tmp_path):
         "vocab.json",
     ]
     assert pretrained.load(tmp_path).intermediate_dim == 20
+
+
+TINY = {
+    "num_layers": 2,
+    "num_heads": 2,
+    "hidden_dim": 8,
+    "intermediate_dim": 12,
+}
+SHARDED = {
+    "bert": lambda: models.BertPretrainer(
+        models.Bert(11, max_sequence_length=6, **TINY)
+    ),
+    "gpt2": lambda: models.GPT(11, max_sequence_length=6, **TINY),
+    "marian": small,
+    "xlnet": lambda: models.XLNet(11, **TINY),
+}
+INDEX = "model.safetensors.index.json"
+
+
+@pytest.mark.parametrize("family", SHARDED)
+def test_shards(family, tmp_path):
+    model = randomize(SHARDED[family]())
+    pretrained.save(model, tmp_path, max_shard_size=2e-6)
+    index = json.loads((tmp_path / INDEX).read_text())
+    listed = set(index["weight_map"].values())
+    assert len(listed) > 2
+    assert {*os.listdir(tmp_path)} == {"config.json", INDEX, *listed}
+    assert sorted(listed) == [
+        f"model-{number:05}-of-{len(listed):05}.safetensors"
+        for number in range(1, len(listed) + 1)
+    ]
+    for name in listed:
+        # The header comes on top.
+        assert (tmp_path / name).stat().st_size < 2000 + 2500
+    loaded = pretrained.load(tmp_path)
+    for one, other in zip(loaded.weights, model.weights, strict=True):
+        np.testing.assert_array_equal(
+            keras.ops.convert_to_numpy(one), keras.ops.convert_to_numpy(other)
+        )
+
+
+def test_transformers_reads_shards(tmp_path):
+    transformers = pytest.importorskip("transformers")
+    model = randomize(SHARDED["gpt2"]())
+    pretrained.save(model, tmp_path / "shards", max_shard_size=2e-6)
+    pretrained.save(model, tmp_path / "whole")
+    found, expected = (
+        transformers.AutoModelForCausalLM.from_pretrained(tmp_path / name)
+        for name in ("shards", "whole")
+    )
+    expected = expected.state_dict()
+    assert found.state_dict().keys() == expected.keys()
+    for name, tensor in found.state_dict().items():
+        np.testing.assert_array_equal(tensor.numpy(), expected[name].numpy())
+    sizes = {
+        tensor.data_ptr(): tensor.nbytes
+        for tensor in found.state_dict().values()
+    }
+    index = json.loads((tmp_path / "shards" / INDEX).read_text())
+    assert index["metadata"]["total_size"] == sum(sizes.values())
+
+
+def test_shards_and_a_whole_file_replace_each_other(tmp_path):
+    kept = tmp_path / "model-card.safetensors"
+    kept.write_bytes(b"")
+    whole = {"config.json", "model.safetensors", kept.name}
+    pretrained.save(small(), tmp_path)
+    assert {*os.listdir(tmp_path)} == whole
+    for size in (1e-6, 3e-6):
+        model = small(intermediate_dim=20)
+        pretrained.save(model, tmp_path, max_shard_size=size)
+        listed = json.loads((tmp_path / INDEX).read_text())["weight_map"]
+        assert {*os.listdir(tmp_path)} == {
+            "config.json",
+            INDEX,
+            kept.name,
+            *listed.values(),
+        }
+        assert pretrained.load(tmp_path).intermediate_dim == 20
+    pretrained.save(small(), tmp_path)
+    assert {*os.listdir(tmp_path)} == whole
+
+
+def test_failed_write_of_shards_leaves_the_old_files(tmp_path):
+    pretrained.save(small(), tmp_path, max_shard_size=1e-6)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    # Enough for the index, not for a larger shard.
+    room = max(len(content) for content in before.values()) + 500
+    with full_disk(room), pytest.raises(OSError):
+        pretrained.save(small(intermediate_dim=800), tmp_path, max_shard_size=1)
+    after = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert after == before
+
+
+@pytest.mark.parametrize("size", [0, -1, float("nan"), "5GB", None])
+def test_invalid_shard_size_raises(size, tmp_path):
+    with pytest.raises(ValueError, match="`max_shard_size` must"):
+        pretrained.save(small(), tmp_path, max_shard_size=size)
+    assert os.listdir(tmp_path) == []
