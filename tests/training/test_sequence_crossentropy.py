@@ -355,6 +355,7 @@ def test_fit_takes_the_gradient_step_of_the_loss(mask_zero, weighted):
     np.testing.assert_allclose(new_bias, bias - 0.5 * slopes[1], atol=1e-6)
 
 
+@pytest.mark.every_backend
 def test_sample_weights_of_changing_rank_in_compiled_steps():
     """TensorFlow generalizes the step to sample weights of any rank."""
     labels, _ = batch()
