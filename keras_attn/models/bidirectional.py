@@ -19,7 +19,6 @@ class Bidirectional(keras.layers.Layer):
         units: int. Units in each direction.
         name: str. Name of this layer.
         dtype: dtype or dtype policy.
-
     """
 
     def __init__(self, recurrent_layer, units, *, name, dtype=None):

@@ -6,8 +6,8 @@ import os
 from keras_attn.pretrained.json_file import read_json
 from keras_attn.pretrained.tensor_file import TensorFile
 
-_WHOLE = "model.safetensors"
-_INDEX = "model.safetensors.index.json"
+WHOLE = "model.safetensors"
+INDEX = "model.safetensors.index.json"
 # Files of pickled objects, which are not read: unpickling runs code.
 _PICKLED = "pytorch_model.bin", "pytorch_model.bin.index.json"
 
@@ -30,12 +30,12 @@ class Checkpoint:
         self._stack = contextlib.ExitStack()
         self.names = frozenset()
         self._files = {}  # by tensor
-        if (folder / _WHOLE).is_file():
-            self.path = folder / _WHOLE
+        if (folder / WHOLE).is_file():
+            self.path = folder / WHOLE
             paths = [self.path]
             listed = None
-        elif (folder / _INDEX).is_file():
-            self.path = folder / _INDEX
+        elif (folder / INDEX).is_file():
+            self.path = folder / INDEX
             listed = _listed(self.path)
             paths = [folder / name for name in sorted(set(listed.values()))]
         else:
@@ -51,20 +51,20 @@ class Checkpoint:
             self._stack.close()
             raise ValueError(
                 f"{listed[absent[0]]} must hold the tensor `{absent[0]}`, as "
-                f"{_INDEX} says. Received: no such tensor"
+                f"{INDEX} says. Received: no such tensor"
             )
 
     def _add(self, path, listed):
         if not path.is_file():
             raise ValueError(
-                f"{path.name}, which {_INDEX} names, must be a file in the "
+                f"{path.name}, which {INDEX} names, must be a file in the "
                 f"folder. Received: no file {path}"
             )
         file = self._stack.enter_context(TensorFile(path))
         for name in sorted(file.names):
             if listed is not None and listed.get(name) != path.name:
                 raise ValueError(
-                    f"`{name}` must be in the shard that {_INDEX} names, "
+                    f"`{name}` must be in the shard that {INDEX} names, "
                     f"{listed.get(name)}. Received: it is in {path.name}"
                 )
             self._files[name] = file
@@ -117,7 +117,7 @@ def _missing(folder):
     for name in _PICKLED:
         if (folder / name).is_file():
             return ValueError(
-                f"`directory` must hold {_WHOLE}. Received: {folder} with "
+                f"`directory` must hold {WHOLE}. Received: {folder} with "
                 f"{name}, which is not read, because unpickling can run any "
                 "code; convert it with transformers: "
                 f"`AutoModel.from_pretrained({str(folder)!r})"
@@ -125,6 +125,6 @@ def _missing(folder):
                 "`architectures` in config.json in place of `AutoModel`"
             )
     return ValueError(
-        f"`directory` must be a folder with {_WHOLE} in it; nothing is "
+        f"`directory` must be a folder with {WHOLE} in it; nothing is "
         f"downloaded. Received: directory={str(folder)!r}"
     )

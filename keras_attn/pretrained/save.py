@@ -6,12 +6,11 @@ import re
 
 from keras_attn import checks
 from keras_attn.atomic_files import whole_file, writable_folder
+from keras_attn.pretrained.checkpoint import INDEX, WHOLE
 from keras_attn.pretrained.families import FAMILIES
 from keras_attn.pretrained.tensor_file import safetensors, write_tensors
 from keras_attn.pretrained.weights import collect, tensor_bytes
 
-_WHOLE = "model.safetensors"
-_INDEX = "model.safetensors.index.json"
 _SHARD = re.compile(r"model-\d{5}-of-\d{5}\.safetensors")
 
 
@@ -37,8 +36,8 @@ def save(model, directory, max_shard_size=5):
         max_shard_size: int or float > 0. Most GB, of 1e9 bytes, in one file.
             The weights of a larger model are in shards,
             `model-00001-of-00003.safetensors` and so on, listed in
-            `model.safetensors.index.json`. A single larger tensor has a shard
-            of its own. Default 5.
+            `model.safetensors.index.json`. A single larger tensor gets its own
+            shard. Default 5.
 
     Raises:
         ImportError: the extra `pretrained` is not installed.
@@ -78,15 +77,19 @@ def save(model, directory, max_shard_size=5):
         path = files.enter_context(whole_file(folder / "config.json"))
         path.write_text(config + "\n", encoding="utf-8")
         if len(shards) > 1:
-            path = files.enter_context(whole_file(folder / _INDEX))
+            path = files.enter_context(whole_file(folder / INDEX))
             path.write_text(_index(sizes, shards), encoding="utf-8")
         for name, tensors in shards.items():
             path = files.enter_context(whole_file(folder / name))
             write_tensors(path, collect(model, family, tensors))
+    _remove_old(folder, {*shards, INDEX} if len(shards) > 1 else {*shards})
+
+
+def _remove_old(folder, kept):
+    """Removes the weights of another save, which `load` might prefer."""
     for path in folder.glob("model*.safetensors*"):
-        old = path.name in (_WHOLE, _INDEX) or _SHARD.fullmatch(path.name)
-        kept = {*shards, _INDEX} if len(shards) > 1 else shards
-        if old and path.name not in kept:
+        saved = path.name in (WHOLE, INDEX) or _SHARD.fullmatch(path.name)
+        if saved and path.name not in kept:
             path.unlink()
 
 
@@ -100,7 +103,7 @@ def _shards(sizes, most):
         groups[-1].add(tensor)
         size += added
     if len(groups) == 1:
-        return {_WHOLE: groups[0]}
+        return {WHOLE: groups[0]}
     return {
         f"model-{number:05}-of-{len(groups):05}.safetensors": group
         for number, group in enumerate(groups, 1)

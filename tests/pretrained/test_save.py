@@ -206,7 +206,9 @@ def test_failed_write_of_shards_leaves_the_old_files(tmp_path):
     # Enough for the index, not for a larger shard.
     room = max(len(content) for content in before.values()) + 500
     with full_disk(room), pytest.raises(OSError):
-        pretrained.save(small(intermediate_dim=800), tmp_path, max_shard_size=1)
+        pretrained.save(
+            small(intermediate_dim=800), tmp_path, max_shard_size=1e-6
+        )
     after = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert after == before
 

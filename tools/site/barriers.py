@@ -42,7 +42,7 @@ def barriers(tab, contrast=True):
     Args:
         tab: `tools.site.tab.Tab`, in which a page is open.
         contrast: bool. Whether to check the contrast of all texts too, which
-            takes as long as the rest. Default True.
+            takes long. Default True.
 
     Returns:
         List of str: serious or critical violations, with the rule, the number

@@ -18,7 +18,7 @@ def serve(folder, search=True):
         folder: path.
         search: bool. Whether the search of the site finds all pages. Otherwise
             it finds one: every page builds the index when it opens, which takes
-            longer than anything else on it. Default True.
+            long. Default True.
 
     Yields:
         The address, such as `http://127.0.0.1:40123/`.
