@@ -23,7 +23,7 @@ ROOT = pathlib.Path(__file__).parents[1]
 # All of these tests run on every backend: the folder is about what differs.
 EVERYWHERE = "tests/backend"
 # One of so many other tests runs on a second backend.
-SAMPLED = 4
+SAMPLED = 8
 
 # No deadline, because the first example may compile.
 hypothesis.settings.register_profile("local", deadline=None, max_examples=25)

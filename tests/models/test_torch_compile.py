@@ -13,6 +13,7 @@ import keras
 import numpy as np
 import pytest
 from keras import ops, tree
+from keras.src.backend.common.keras_tensor import any_symbolic_tensors
 
 from keras_attn import blocks, layers, models
 from keras_attn.backend import reduce_max, reduce_min
@@ -102,6 +103,27 @@ def whole(function):
     return torch.compile(function, fullgraph=True, backend="eager")
 
 
+def soon_whole(function):
+    """As `whole`, in 60 % of the time.
+
+    Most of it goes into two functions of Keras, which Dynamo traces for each
+    operation. One looks for symbolic tensors among the arguments: here there
+    are none. The other returns the name of a dtype: a constant. The training
+    of Transformer is traced with them.
+    """
+    compiled = whole(function)
+    none = (lambda args=None, kwargs=None: False).__code__
+
+    def call(*args, **kwargs):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(any_symbolic_tensors, "__code__", none)
+            name = keras.backend.standardize_dtype
+            patch.setattr(name, "_dynamo_marked_constant", True, raising=False)
+            return compiled(*args, **kwargs)
+
+    return call
+
+
 def built(name):
     """Returns a layer of `WHOLE` and the tensors it is called with."""
     make, args, kwargs = WHOLE[name]
@@ -129,7 +151,6 @@ def arrays(outputs):
 OF_LENGTHS = (
     "GPT, padded",
     "MultiHeadAttention, window",
-    "SegmentBlock",
     "T5Position",
 )
 # Models that add a head or an input to another one, whose training is traced.
@@ -140,11 +161,13 @@ EXTENDED = (
     "SpeechTransformer, without CTC loss",
     "TokenClassifier",
 )
-# Training covers the other models.
+# Training covers the other models, and models contain the blocks.
 INFERRED = [
     name
     for name, (make, _, _) in WHOLE.items()
-    if not isinstance(make(), keras.Model) and name not in OF_LENGTHS
+    if not isinstance(make(), keras.Model)
+    and name not in OF_LENGTHS
+    and not name.endswith("Block")
 ] + ["TransformerXL", *EXTENDED]
 
 
@@ -157,7 +180,7 @@ def test_inference_is_one_program(name):
         expected = arrays(layer(*args, **kwargs))
         for variable, value in zip(layer.variables, state, strict=True):
             variable.assign(value)
-        compiled = whole(layer)
+        compiled = soon_whole(layer)
         found = arrays(compiled(*args, **kwargs))
         # New tensors of the same shapes need no other program.
         fresh = tree.map_structure(
@@ -186,7 +209,7 @@ def of_length(length, nest):
 @pytest.mark.parametrize("name", OF_LENGTHS)
 def test_one_program_for_all_lengths(name):
     layer, args, kwargs = built(name)
-    compiled = whole(layer)
+    compiled = soon_whole(layer)
     for length in (12, 11, 9):
         cut_args, cut_kwargs = of_length(length, (args, kwargs))
         with torch.no_grad():
@@ -209,7 +232,7 @@ def test_one_program_for_all_lengths(name):
 )
 def test_relative_models_of_other_lengths(make):
     model = make()
-    compiled = whole(model)
+    compiled = soon_whole(model)
     for length in (12, 11):
         ids = torch.from_numpy(np.tile(IDS, 3)[:, :length])
         with torch.no_grad():
@@ -223,7 +246,7 @@ def test_memories_of_other_lengths():
     block = blocks.SegmentBlock(**BLOCK)
     x = torch.from_numpy(X)
     block.build(x.shape)
-    compiled = whole(lambda x, past: block(x, past=past))
+    compiled = soon_whole(lambda x, past: block(x, past=past))
     for length in (3, 2):
         past = x[:, :length] + 1
         with torch.no_grad():
@@ -235,7 +258,9 @@ def test_memories_of_other_lengths():
 
 def test_starts_of_other_lengths():
     model = MORE["GPT, padded"][0]()
-    start = whole(lambda ids: model.start_decoding(ids, 2).hypothesis.keys[0])
+    start = soon_whole(
+        lambda ids: model.start_decoding(ids, 2).hypothesis.keys[0]
+    )
     for length in (8, 7):
         ids = torch.from_numpy(np.tile(IDS, 2)[:, :length])
         with torch.no_grad():
@@ -281,7 +306,8 @@ def test_training_with_dropout_is_one_program(name):
         return [v.path for v in layer.variables if v.value.grad is not None]
 
     expected = loss(layer)
-    assert loss(whole(layer)) == expected
+    compile = whole if name == "Transformer" else soon_whole
+    assert loss(compile(layer)) == expected
     for variable in layer.variables:
         if variable.path in expected:
             assert torch.isfinite(variable.value.grad).all()

@@ -4,7 +4,6 @@ import html.parser
 import importlib
 import pathlib
 import re
-import shutil
 import sys
 import urllib.parse
 
@@ -99,22 +98,24 @@ def test_entry_shows_docstring_sections(api):
 
 def test_strict_build_fails_on_broken_links(tmp_path):
     docs = tmp_path / "docs"
-    shutil.copytree(DOCS, docs)
-    broken = {
+    docs.mkdir()
+    pages = {
+        "index.md": "# Start\n",
         "dead.md": "[page](nowhere.md)\n\n[anchor](index.md#nowhere)\n\n"
         "[file](nowhere.zip)\n",
         "lost.md": "# A page missing from the navigation\n",
     }
-    for name, text in broken.items():
+    for name, text in pages.items():
         (docs / name).write_text(text, encoding="utf-8")
     config = tmp_path / "mkdocs.yml"
     text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     text = text.replace("docs_dir: docs", f"docs_dir: {docs}")
     text = text.replace("[tools/site", f"[{ROOT}/tools/site")
     text = text.replace("paths: [.]", f"paths: [{ROOT}]")
-    config.write_text(
-        text.replace("nav:\n", "nav:\n  - Dead: dead.md\n"), encoding="utf-8"
-    )
+    nav = "nav:\n  - index.md\n  - Dead: dead.md\n"
+    text, changed = re.subn(r"(?ms)^nav:\n.*?(?=^\w)", nav, text)
+    assert changed == 1
+    config.write_text(text, encoding="utf-8")
     result = build_site(tmp_path / "site", config=config)
     assert result.returncode != 0
     for named in ("nowhere.md", "#nowhere", "nowhere.zip", "lost.md"):

@@ -14,8 +14,8 @@ pytestmark = pytest.mark.one_backend
 
 # Every page is checked in a small window, where tables and listings must not be
 # too wide, and in light mode. In other variants only layout and colors differ,
-# so they are checked on one page of each kind, and so is the contrast of text,
-# because all colors are those of the theme.
+# so they are checked on one page of each kind, and so are the navigation around
+# the article and the contrast of text, which the theme makes alike on all pages.
 SOME_OF_EACH = {
     "index.html",
     "api/explain.html",

@@ -15,7 +15,7 @@ Opens every page of a built site in headless Chromium, in a desktop and a phone
 window, light and dark, and reports errors and accessibility problems."""
 
 
-def look(site, browser, variant, pictures=None, pages=None, contrast=None):
+def look(site, browser, variant, pictures=None, pages=None, whole=None):
     """Checks the pages of a site in one variant.
 
     Args:
@@ -24,7 +24,8 @@ def look(site, browser, variant, pictures=None, pages=None, contrast=None):
         variant: `Variant`.
         pictures: path of a folder for screenshots. Default: no screenshots.
         pages: set of str, relative to the site. Default: all.
-        contrast: set of str. The pages whose contrast is checked. Default: all.
+        whole: set of str. The pages that are checked as a whole; of the
+            others, only the article. Default: all.
 
     Returns:
         Dict from page, relative to the site, to list of problems.
@@ -38,22 +39,22 @@ def look(site, browser, variant, pictures=None, pages=None, contrast=None):
             if pages is not None and page not in pages:
                 continue
             try:
-                has_contrast = contrast is None or page in contrast
-                found[page] = [
-                    *check(tab, address + page),
-                    *barriers(tab, contrast=has_contrast),
-                ]
+                found[page] = check(tab, address + page)
+                if pictures:
+                    tab.screenshot(_picture(pictures, page, variant))
+                # It changes the page.
+                found[page] += barriers(tab, whole is None or page in whole)
             except BrowserError as error:
                 raise BrowserError(
                     f"{page}, {variant.name}: {error}"
                 ) from error
-            if pictures:
-                name = page.removesuffix(".html").replace("/", "-")
-                tab.screenshot(
-                    pathlib.Path(pictures) / f"{name}-{variant.name}.png"
-                )
     tab.close()
     return found
+
+
+def _picture(folder, page, variant):
+    name = page.removesuffix(".html").replace("/", "-")
+    return pathlib.Path(folder) / f"{name}-{variant.name}.png"
 
 
 def main(arguments):
