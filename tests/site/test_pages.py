@@ -13,9 +13,9 @@ from tools.site.tab import VARIANTS, Tab
 pytestmark = pytest.mark.one_backend
 
 # Every page is checked in a small window, where tables and listings must not be
-# too wide, and in light mode. In other variants only layout and colors differ,
-# so they are checked on one page of each kind, and so are the navigation around
-# the article and the contrast of text, which the theme makes alike on all pages.
+# too wide, and in light mode. In other variants, only layout and colors differ,
+# so one page of each kind is checked in them; and only there, the navigation
+# and the contrast of text, which the theme makes alike on all pages.
 SOME_OF_EACH = {
     "index.html",
     "api/explain.html",
