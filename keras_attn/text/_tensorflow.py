@@ -6,8 +6,12 @@ import keras
 
 _MISSING = (
     "keras_attn.text needs {name}, which is not installed: "
-    "pip install keras-attn[text]"
+    "pip install keras-attn[{extra}]"
 )
+
+
+def _missing(name, extra="text"):
+    return ImportError(_MISSING.format(name=name, extra=extra))
 
 
 def sentencepiece():
@@ -19,8 +23,21 @@ def sentencepiece():
     try:
         import sentencepiece
     except ImportError as error:
-        raise ImportError(_MISSING.format(name="sentencepiece")) from error
+        raise _missing("sentencepiece") from error
     return sentencepiece
+
+
+def tokenizers():
+    """Returns the module `tokenizers`.
+
+    Raises:
+        ImportError: the package is not installed.
+    """
+    try:
+        import tokenizers
+    except ImportError as error:
+        raise _missing("tokenizers") from error
+    return tokenizers
 
 
 def tensorflow():
@@ -37,7 +54,7 @@ def tensorflow():
     try:
         import tensorflow as tf
     except ImportError as error:
-        raise ImportError(_MISSING.format(name="tensorflow")) from error
+        raise _missing("tensorflow", "text-tensorflow") from error
     others = keras.backend.backend() != "tensorflow"
     if others and tf.config.get_visible_devices("GPU"):
         # RuntimeError: the program has already used TensorFlow's GPUs, so
@@ -57,5 +74,5 @@ def tensorflow_text():
     try:
         import tensorflow_text
     except ImportError as error:
-        raise ImportError(_MISSING.format(name="tensorflow-text")) from error
+        raise _missing("tensorflow-text", "text-tensorflow") from error
     return tensorflow_text

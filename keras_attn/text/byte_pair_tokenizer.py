@@ -1,52 +1,70 @@
 """BytePairTokenizer: the tokenizer of GPT-2."""
 
 import collections
-import functools
 import json
-import re
-from collections.abc import Mapping
 
 from keras_attn import checks
-from keras_attn.atomic_files import whole_file, writable_folder
-from keras_attn.text import arguments
-from keras_attn.text.byte_pairs import (
-    byte_letters,
-    joined,
-    learn_merges,
-    words,
+from keras_attn.text import _tensorflow, arguments
+from keras_attn.text.pretrained_tokenizer import (
+    PretrainedTokenizer,
+    given_settings,
+    model_of,
+    settings_of,
+    template,
 )
-from keras_attn.text.vocabulary_files import (
-    read_json_object,
-    read_text,
-    vocabulary_folder,
+from keras_attn.text.tokenizer_folder import (
+    DEFINITION,
+    check_definition,
+    checked_vocabulary,
+    str_of,
 )
+from keras_attn.text.vocabulary_files import read_json_object, read_text
 
-_FILES = "vocab.json", "merges.txt"
+_VOCABULARY, _MERGES = "vocab.json", "merges.txt"
 _HEADER, _END = "#version: 0.2", "<|endoftext|>"
-_CACHED = 2**16  # words; most words of a text recur
+_SPECIAL = {"unk_token": _END, "bos_token": _END, "eos_token": _END}
+_SPECIAL_OF_ROBERTA = {
+    "bos_token": "<s>",
+    "eos_token": "</s>",
+    "sep_token": "</s>",
+    "cls_token": "<s>",
+    "unk_token": "<unk>",
+    "pad_token": "<pad>",
+    "mask_token": "<mask>",
+}
+_SPACE = "Ġ"  # a space, as the library writes this byte
 
 
-class BytePairTokenizer:
+class BytePairTokenizer(PretrainedTokenizer):
     r"""Byte-level byte-pair encoding (BPE), as in GPT-2.
 
     A text is split into words by a regular expression and each word into its
     UTF-8 bytes; adjacent pieces are merged in the order in which the pairs were
     learned (Sennrich et al. 2016, https://arxiv.org/abs/1508.07909; on bytes:
     Radford et al. 2019, "Language Models are Unsupervised Multitask Learners",
-    sec. 2.2). Any text round-trips, and there is no unknown token.
+    sec. 2.2). Any text round-trips. The package `tokenizers` does the work.
 
-    Load the two files of a published model with `load`, or learn a vocabulary
-    with `train_from_lines`.
+    Load the files of a published model with `load`, or learn a vocabulary with
+    `train_from_lines`. `load` also reads the tokenizer.json of other BPE models
+    (RoBERTa, BART, Llama and others).
 
     Args:
-        vocabulary: {piece: id}, with contiguous ids from 0.
+        vocab: dict {token: id}.
         merges: list of pairs of str, in merge order.
-        end: str. The end-of-text token, also recognized inside texts. Default
-            `"<|endoftext|>"`.
+        unk_token: str. Default `"<|endoftext|>"`. It occurs only if `vocab` has
+            no token for a byte.
+        bos_token: str. The token that starts a row. Default `"<|endoftext|>"`.
+        eos_token: str. The token that ends a row. Default `"<|endoftext|>"`.
+        pad_token: str. The padding token. Default None: none.
+        add_prefix_space: bool. Whether to add a space before the text. Default
+            False.
+        additional_special_tokens: iterable of str. More special tokens; those
+            that are not in `vocab` get the ids after it. Default: none.
 
     Raises:
-        ValueError: ids with gaps, a missing end token or byte, or a merge that
-            is duplicated or whose result is not in the vocabulary.
+        ValueError: a special token that is not in `vocab`, two tokens with one
+            id, or a merge that is duplicated or not in `vocab`.
+        ImportError: the package `tokenizers` is not installed.
 
     Examples:
         >>> from keras_attn.text import BytePairTokenizer
@@ -58,56 +76,121 @@ class BytePairTokenizer:
         'Where is\tthe 猫?'
     """
 
-    pad_id = None
+    _MODEL = "BPE"
+    _CLASSES = "GPT2Tokenizer", "RobertaTokenizer"
 
-    def __init__(self, vocabulary, merges, end=_END):
-        checks.instance("vocabulary", vocabulary, Mapping, "a dict {piece: id}")
-        vocabulary = dict(vocabulary)
-        if not checks.string("end", end):
-            raise ValueError("`end` must not be empty. Received: end=''")
-        _check_vocabulary("`vocabulary`", vocabulary, end)
-        merges = _checked_merges("`merges`", merges, vocabulary)
-        self._vocabulary = vocabulary
-        self._pieces = sorted(vocabulary, key=vocabulary.get)
-        self._merges = merges
-        self._end = end
-        self._bytes = {letter: b for b, letter in enumerate(byte_letters())}
-        ranks = {pair: rank for rank, pair in enumerate(merges)}
-        self._joined = functools.lru_cache(_CACHED)(
-            lambda word: joined(word, ranks)
+    def __init__(
+        self,
+        vocab,
+        merges,
+        unk_token=_END,
+        bos_token=_END,
+        eos_token=_END,
+        pad_token=None,
+        add_prefix_space=False,
+        additional_special_tokens=(),
+    ):
+        checks.boolean("add_prefix_space", add_prefix_space)
+        special = {
+            "bos_token": bos_token,
+            "eos_token": eos_token,
+            "unk_token": unk_token,
+            "pad_token": pad_token,
+        }
+        for key in ("bos_token", "eos_token", "unk_token"):
+            checks.string(key, special[key])
+        settings = given_settings(
+            "GPT2Tokenizer",
+            special,
+            additional_special_tokens,
+            {"add_prefix_space": bool(add_prefix_space)},
         )
-        self._piece_bytes = functools.cache(self._to_bytes)
+        ids = checked_vocabulary("`vocab`", vocab)
+        for key, token in settings.special.items():
+            if token not in ids:
+                raise ValueError(
+                    f"`vocab` must contain the token `{key}`. "
+                    f"Received: no {checks.shown(token)} among {len(ids)}"
+                )
+        merges = _checked_merges("`merges`", merges, ids)
+        self._build(ids, merges, settings)
+
+    def _read(self, folder):
+        name = folder.name or "GPT2Tokenizer"
+        folder.check_class(self._CLASSES)
+        saved = None
+        if folder.definition is None:
+            folder.require(_VOCABULARY, _MERGES)
+            ids = read_json_object(folder.path / _VOCABULARY)
+            merges = _read_merges(folder)
+            names = [f"{n} of `directory`" for n in (_VOCABULARY, _MERGES)]
+        else:
+            model = model_of(folder)
+            ids, merges = model.get("vocab"), model.get("merges") or []
+            names = [
+                f"`{n}` in {DEFINITION} of `directory`"
+                for n in ("vocab", "merges")
+            ]
+            if not isinstance(merges, list):
+                raise ValueError(
+                    f"{names[1]} must be a list of pairs of str. "
+                    f"Received: {checks.shown(merges)}"
+                )
+            merges = [
+                m.split(" ") if isinstance(m, str) else m for m in merges
+            ]
+            saved = _saved_processor(folder.definition)
+        options = {"add_prefix_space": folder.option("add_prefix_space", False)}
+        special = _SPECIAL
+        if name == "RobertaTokenizer":
+            options["trim_offsets"] = folder.option("trim_offsets", True)
+            special = _SPECIAL_OF_ROBERTA
+        settings = settings_of(folder, name, special, [], options)
+        ids = checked_vocabulary(names[0], ids)
+        merges = _checked_merges(names[1], merges, ids)
+        around = {}
+        if folder.definition is None:
+            around = {
+                key: folder.option(f"add_{key}", False)
+                for key in ("bos_token", "eos_token")
+            }
+        self._build(ids, merges, settings, saved, around)
+
+    def _build(self, ids, merges, settings, saved=None, around=None):
+        library = _tensorflow.tokenizers()
+        options = settings.options
+        engine = library.Tokenizer(
+            library.models.BPE(
+                vocab=ids,
+                merges=merges,
+                continuing_subword_prefix="",
+                end_of_word_suffix="",
+                fuse_unk=False,
+            )
+        )
+        space = options["add_prefix_space"]
+        engine.pre_tokenizer = library.pre_tokenizers.ByteLevel(
+            add_prefix_space=space
+        )
+        engine.decoder = library.decoders.ByteLevel()
+        special = {k: str_of(token) for k, token in settings.special.items()}
+
+        def processor(found):
+            if settings.name == "RobertaTokenizer":
+                return library.processors.RobertaProcessing(
+                    (special["sep_token"], found[special["sep_token"]]),
+                    (special["cls_token"], found[special["cls_token"]]),
+                    options["trim_offsets"],
+                    space,
+                )
+            if saved is not None:
+                return saved
+            return _row_template(special, found, around or {})
+
+        self._set_up(engine, settings, processor)
 
     @classmethod
-    def load(cls, directory):
-        """Reads `vocab.json` and `merges.txt`.
-
-        Args:
-            directory: path of a folder in Hugging Face's layout.
-
-        Returns:
-            A BytePairTokenizer.
-
-        Raises:
-            ValueError: a file is missing or corrupt.
-        """
-        folder = vocabulary_folder(directory, _FILES)
-        paths = [folder / name for name in _FILES]
-        vocabulary = read_json_object(paths[0])
-        lines = read_text(paths[1]).replace("\r\n", "\n")
-        merges = [
-            line.split(" ")
-            for line in lines.split("\n")
-            if line and not line.startswith("#version")
-        ]
-        names = [f"{name} of `directory`" for name in _FILES]
-        # The constructor would blame its own arguments.
-        _check_vocabulary(names[0], vocabulary, _END)
-        _checked_merges(names[1], merges, vocabulary)
-        return cls(vocabulary, merges)
-
-    @classmethod
-    def train_from_lines(cls, lines, vocabulary_size):
+    def train_from_lines(cls, lines, vocabulary_size, **kwargs):
         """Learns a vocabulary from texts in memory.
 
         The result is deterministic.
@@ -115,153 +198,121 @@ class BytePairTokenizer:
         Args:
             lines: iterable of str.
             vocabulary_size: int >= 257: 256 bytes, the learned pieces and the
-                end token. With little text the result may be smaller.
+                special tokens. With little text the result may be smaller.
+            **kwargs: other arguments of the constructor.
 
         Returns:
             A BytePairTokenizer.
 
         Raises:
             ValueError: `lines` is a single text or has an item that is not a
-                str, or the size is below 257.
+                str, or the size is below 256 and the special tokens.
+            ImportError: the package `tokenizers` is not installed.
         """
         checks.positive_int("vocabulary_size", vocabulary_size)
+        checks.integer("vocabulary_size", vocabulary_size, most=2**24)
         lines = arguments.text_lines("lines", lines)
-        if vocabulary_size < 257:
+        library = _tensorflow.tokenizers()
+        names = ("unk_token", "bos_token", "eos_token", "pad_token")
+        special = [kwargs.get(name, _SPECIAL.get(name)) for name in names]
+        special += kwargs.get("additional_special_tokens", ())
+        special = list(dict.fromkeys(t for t in special if t is not None))
+        least = 256 + len(special)
+        if vocabulary_size < least:
             raise ValueError(
-                "`vocabulary_size` must be at least 257. "
+                f"`vocabulary_size` must be at least {least}. "
                 f"Received: vocabulary_size={vocabulary_size}"
             )
-        counts = collections.Counter(w for line in lines for w in words(line))
-        merges = learn_merges(counts, vocabulary_size - 257)
-        pieces = [*byte_letters(), *map("".join, merges)]
-        # Two pairs may merge into the same piece.
-        pieces = [*dict.fromkeys(pieces), _END]
-        return cls({piece: i for i, piece in enumerate(pieces)}, merges)
+        engine = library.Tokenizer(library.models.BPE())
+        engine.pre_tokenizer = library.pre_tokenizers.ByteLevel(
+            add_prefix_space=bool(kwargs.get("add_prefix_space", False))
+        )
+        trainer = library.trainers.BpeTrainer(
+            vocab_size=vocabulary_size - len(special),
+            # A pair that occurs once is not merged.
+            min_frequency=2,
+            show_progress=False,
+            initial_alphabet=sorted(
+                library.pre_tokenizers.ByteLevel.alphabet()
+            ),
+        )
+        checked = (
+            arguments.checked_text("lines", line, "an iterable of texts, of str")
+            for line in lines
+        )
+        engine.train_from_iterator(checked, trainer)
+        model = json.loads(engine.to_str())["model"]
+        pieces = sorted(model["vocab"], key=model["vocab"].get)
+        pieces = list(dict.fromkeys([*pieces, *special]))
+        ids = {piece: i for i, piece in enumerate(pieces)}
+        return cls(ids, model["merges"], **kwargs)
 
-    def save(self, directory):
-        """Writes `vocab.json` and `merges.txt` for `load`.
-
-        Args:
-            directory: path of a folder; created if missing. A failed write
-                leaves the old files.
-
-        Raises:
-            OSError: the files cannot be written.
-            ValueError: `directory` is not a folder that can be written to.
-        """
-        checks.path("directory", directory)
-        folder = writable_folder("directory", directory)
-        lines = [_HEADER, *map(" ".join, self._merges)]
-        with (
-            whole_file(folder / _FILES[0]) as vocabulary,
-            whole_file(folder / _FILES[1]) as merges,
+    def _classic_files(self):
+        model = json.loads(self._engine.to_str())["model"]
+        if self._settings.name not in self._CLASSES or any(
+            "\n" in part or " " in part
+            for pair in model["merges"]
+            for part in pair
         ):
-            vocabulary.write_text(
-                json.dumps(self._vocabulary, ensure_ascii=False),
-                encoding="utf-8",
-            )
-            merges.write_text("\n".join(lines) + "\n", encoding="utf-8")
+            return {}
+        lines = [_HEADER, *map(" ".join, model["merges"])]
+        text = json.dumps(model["vocab"], ensure_ascii=False)
+        return {
+            _VOCABULARY: text.encode(),
+            _MERGES: ("\n".join(lines) + "\n").encode(),
+        }
 
     @property
-    def vocabulary_size(self):
-        """Number of ids."""
-        return len(self._pieces)
+    def _input_names(self):
+        if self._settings.name in self._CLASSES:
+            return ("input_ids", "attention_mask")
+        return self._INPUT_NAMES
 
-    @property
-    def end_id(self):
-        """Id of the end-of-text token."""
-        return self._vocabulary[self._end]
-
-    start_id = end_id
-
-    def encode(self, text):
-        """Encodes text as ids.
-
-        Args:
-            text: str, or list of str.
-
-        Returns:
-            List of int; for a list, a list of such lists.
-
-        Raises:
-            ValueError: an input that is not a str.
-        """
-        if isinstance(text, (list, tuple)):
-            return [self._ids(one) for one in text]
-        return self._ids(text)
-
-    def tokens(self, text):
-        """Splits a text into the pieces whose ids `encode` returns.
-
-        Args:
-            text: str.
-
-        Returns:
-            List of str, with one character per byte: `Ġ` is a space.
-
-        Raises:
-            ValueError: an input that is not a str.
-        """
-        if not isinstance(text, str):
-            raise ValueError(
-                "`text` must be a str or a list of str. "
-                f"Received: an item of type {type(text).__name__}"
-            )
-        found = []
-        for part in re.split(f"({re.escape(self._end)})", text):
-            if part == self._end:
-                found.append(part)
-                continue
-            for word in words(part):
-                found += self._joined(word)
-        return found
-
-    def decode(self, ids):
-        """Decodes ids to text.
-
-        Args:
-            ids: list or array of int. Invalid UTF-8, such as the first half of
-                a character, becomes U+FFFD.
-
-        Returns:
-            str.
-
-        Raises:
-            ValueError: no integers, or ids out of range.
-        """
-        ids = arguments.id_list("ids", ids, len(self._pieces))
-        out = b"".join(map(self._piece_bytes, ids))
-        return out.decode("utf-8", errors="replace")
-
-    def _ids(self, text):
-        return [self._vocabulary[piece] for piece in self.tokens(text)]
-
-    def _to_bytes(self, number):
-        piece = self._pieces[number]
-        # Special tokens of published vocabularies may have other letters.
-        if piece == self._end or not self._bytes.keys() >= {*piece}:
-            return piece.encode("utf-8", errors="replace")
-        return bytes(self._bytes[letter] for letter in piece)
+    def _continues_word(self, token):
+        return not token.startswith((_SPACE, "\u2581"))
 
 
-def _check_vocabulary(name, vocabulary, end):
-    """Raises ValueError unless these are pieces with contiguous ids."""
-    ids = vocabulary.values()
-    if not {*map(type, ids)} <= {int} or sorted(ids) != [*range(len(ids))]:
+def _row_template(special, ids, around):
+    """Returns the template of transformers 5 for its `add_bos_token`."""
+    bos, eos = (
+        special.get(key) if around.get(key) else None
+        for key in ("bos_token", "eos_token")
+    )
+    single, pair = ["$A:0"], ["$B:1"]
+    if bos:
+        single, pair = [f"{bos}:0", *single], [f"{bos}:1", *pair]
+    if eos:
+        single, pair = [*single, f"{eos}:0"], [*pair, f"{eos}:1"]
+    used = {token: ids[token] for token in (bos, eos) if token}
+    return template(single, [*single, *pair], used)
+
+
+def _saved_processor(definition):
+    """Returns the post-processor of a tokenizer.json, None without one."""
+    part = definition.get("post_processor")
+    if part is None:
+        return None
+    check_definition(definition)
+    library = _tensorflow.tokenizers()
+    packer = library.Tokenizer(library.models.BPE())
+    minimal = {**json.loads(packer.to_str()), "post_processor": part}
+    try:
+        return library.Tokenizer.from_str(json.dumps(minimal)).post_processor
+    except Exception as error:
         raise ValueError(
-            f"{name} must have contiguous ids from 0. "
-            f"Received: {len(vocabulary)} pieces with other ids"
-        )
-    if not {*map(type, vocabulary)} <= {str}:
-        raise ValueError(
-            f"{name} must have pieces of type str. Received: another type"
-        )
-    missing = [p for p in (end, *byte_letters()) if p not in vocabulary]
-    if missing:
-        raise ValueError(
-            f"{name} must contain the token `end` and a piece for each byte. "
-            f"Received: a vocabulary without {missing[0]!r}"
-        )
+            f"`post_processor` of {DEFINITION} must be one of the package "
+            f"tokenizers. Received: {checks.shown(part)} ({error})"
+        ) from None
+
+
+def _read_merges(folder):
+    """Returns the pairs of merges.txt, as the library reads it."""
+    text = read_text(folder.path / _MERGES).replace("\r\n", "\n")
+    return [
+        line.split(" ")
+        for line in text.split("\n")
+        if line and not line.startswith("#version")
+    ]
 
 
 def _checked_merges(name, merges, vocabulary):
@@ -272,12 +323,12 @@ def _checked_merges(name, merges, vocabulary):
         if (
             not isinstance(pair, tuple)
             or len(pair) != 2
-            or not all(isinstance(part, str) for part in pair)
+            or not all(isinstance(p, str) and p in vocabulary for p in pair)
             or "".join(pair) not in vocabulary
         ):
             raise ValueError(
-                f"{name} must be pairs whose concatenation is in the "
-                f"vocabulary. Received: {checks.shown(pair)}"
+                f"{name} must be pairs of the vocabulary, whose concatenation "
+                f"is in it too. Received: {checks.shown(pair)}"
             )
     counted = collections.Counter(merges)
     if len(counted) < len(merges):

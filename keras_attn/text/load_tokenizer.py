@@ -1,14 +1,14 @@
 """load_tokenizer: the tokenizer of a folder."""
 
-import pathlib
-
-from keras_attn import checks
 from keras_attn.text.byte_pair_tokenizer import BytePairTokenizer
 from keras_attn.text.character_tokenizer import CharacterTokenizer
+from keras_attn.text.pretrained_tokenizer import model_of
 from keras_attn.text.subword_tokenizer import SubwordTokenizer
+from keras_attn.text.tokenizer_folder import DEFINITION, TokenizerFolder
 from keras_attn.text.word_piece_tokenizer import WordPieceTokenizer
 
-# The files that select the class.
+_PRETRAINED = WordPieceTokenizer, BytePairTokenizer
+# The files that select the class if no setting does.
 _FILES = {
     "vocab.txt": WordPieceTokenizer,
     "merges.txt": BytePairTokenizer,
@@ -18,7 +18,11 @@ _FILES = {
 
 
 def load_tokenizer(directory):
-    """Loads the tokenizer of a folder; its files select the class.
+    """Loads the tokenizer of a folder.
+
+    `tokenizer_class` in tokenizer_config.json (or the `model_type` in
+    config.json) selects the class, otherwise the model in tokenizer.json,
+    otherwise the files:
 
     - `vocab.txt`: `WordPieceTokenizer`;
     - `merges.txt` and `vocab.json`: `BytePairTokenizer`;
@@ -32,8 +36,9 @@ def load_tokenizer(directory):
         The tokenizer.
 
     Raises:
-        ValueError: the folder has none of these files, or a corrupt one.
-        ImportError: sentencepiece is needed and not installed.
+        ValueError: the folder has no tokenizer, or a corrupt or unsupported
+            one.
+        ImportError: tokenizers or sentencepiece is needed and not installed.
 
     Examples:
         >>> import tempfile
@@ -45,12 +50,25 @@ def load_tokenizer(directory):
         >>> keras_attn.text.load_tokenizer(directory).tokens("the cat")
         ['▁the', '▁cat']
     """
-    folder = pathlib.Path(checks.path("directory", directory))
+    folder = TokenizerFolder(directory)
+    for tokenizer in _PRETRAINED:
+        if folder.name in tokenizer._CLASSES:
+            return tokenizer.from_folder(folder)
+    if folder.definition is not None:
+        kind = model_of(folder)["type"]
+        models = {tokenizer._MODEL: tokenizer for tokenizer in _PRETRAINED}
+        if kind not in models:
+            raise ValueError(
+                f"`directory` must have a {DEFINITION} with one of these "
+                f"models: {', '.join(models)}. Received: {kind}"
+            )
+        return models[kind].from_folder(folder)
     for name, tokenizer in _FILES.items():
-        if (folder / name).is_file():
-            return tokenizer.load(folder)
+        if folder.has(name):
+            if tokenizer in _PRETRAINED:
+                return tokenizer.from_folder(folder)
+            return tokenizer.load(folder.path)
     raise ValueError(
-        "`directory` must be a folder with one of these files: "
-        f"{', '.join(_FILES)}. "
-        f"Received: directory={str(directory)!r}"
+        f"`directory` must be a folder with {DEFINITION} or one of these "
+        f"files: {', '.join(_FILES)}. Received: directory={str(directory)!r}"
     )

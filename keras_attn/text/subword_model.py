@@ -9,6 +9,7 @@ from keras_attn import checks
 from keras_attn.text import _tensorflow
 from keras_attn.text.arguments import checked_text, is_iterable
 
+_SPACE = "\u2581"
 PAD_ID, START_ID, END_ID, UNKNOWN_ID = 0, 1, 2, 3
 
 # sentencepiece writes a space as U+2581, so a U+2581 in the text would decode
@@ -100,6 +101,72 @@ def learn(lines, vocabulary_size, character_coverage=0.9995, name="lines"):
                 f"Received: vocabulary_size={vocabulary_size}"
             ) from error
     return _without_paths(model.getvalue())
+
+
+def learn_word_pieces(counts, vocabulary_size, special, joiner):
+    """Learns a WordPiece vocabulary from words.
+
+    Args:
+        counts: {word: number of occurrences}.
+        vocabulary_size: int. Maximum number of pieces.
+        special: list of str, the special tokens, which come first.
+        joiner: str. Prefix of the pieces that continue a word.
+
+    Returns:
+        List of str: the special tokens, each character with and without the
+        prefix, and the learned pieces.
+
+    Raises:
+        ValueError: no words, or a size that is too small for the characters.
+    """
+    if not counts:
+        raise ValueError(
+            "`lines` must hold words. Received: nothing to learn from"
+        )
+    characters = sorted({c for word in counts for c in word})
+    single = [*characters, *(joiner + c for c in characters)]
+    needed = len({*special, *single})
+    if vocabulary_size < needed:
+        raise ValueError(
+            f"`vocabulary_size` must be at least {needed} here, for the "
+            "special tokens and each character, at the start of a word and "
+            f"inside one. Received: vocabulary_size={vocabulary_size}"
+        )
+    model = io.BytesIO()
+    trainer = _tensorflow.sentencepiece().SentencePieceTrainer
+    trainer.train(
+        # Sorted, so that the result does not depend on the order of the lines.
+        sentence_iterator=iter(f"{w}\t{n}" for w, n in sorted(counts.items())),
+        model_writer=model,
+        input_format="tsv",
+        model_type="bpe",
+        # A piece may be the same as a character or a special token.
+        vocab_size=vocabulary_size + len(characters) + 2,
+        hard_vocab_limit=False,
+        character_coverage=1.0,
+        normalization_rule_name="identity",
+        split_by_unicode_script=False,
+        split_by_number=False,
+        max_sentence_length=2**30,
+        max_sentencepiece_length=512,
+        unk_id=0,
+        bos_id=-1,
+        eos_id=-1,
+        pad_id=-1,
+        num_threads=1,
+        minloglevel=2,
+    )
+    from sentencepiece import sentencepiece_model_pb2
+
+    proto = sentencepiece_model_pb2.ModelProto.FromString(model.getvalue())
+    pieces = [p.piece for p in proto.pieces if p.type == p.NORMAL]
+    learned = [
+        piece[1:] if piece.startswith(_SPACE) else joiner + piece
+        for piece in pieces
+        if piece != _SPACE
+    ]
+    found = dict.fromkeys([*special, *single, *learned])
+    return list(found)[:vocabulary_size]
 
 
 def read_lines(files):

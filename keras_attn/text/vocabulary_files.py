@@ -32,6 +32,39 @@ def vocabulary_folder(directory, names):
     return folder
 
 
+def read_bytes(path):
+    """Reads a file whose folder is not trusted.
+
+    Args:
+        path: pathlib.Path.
+
+    Returns:
+        bytes.
+
+    Raises:
+        ValueError: the file is too large for a vocabulary, or a link that
+            leaves the folder.
+    """
+    target, folder = path.resolve(), path.parent.resolve()
+    # The cache of Hugging Face has `snapshots/<commit>`, with links to `blobs`.
+    blobs = folder.parent.parent / "blobs"
+    inside = folder in target.parents or (
+        folder.parent.name == "snapshots" and target.parent == blobs
+    )
+    if not inside:
+        raise ValueError(
+            f"`directory` must contain {path.name} itself. "
+            f"Received: {path}, a link to a file outside the folder"
+        )
+    size = target.stat().st_size
+    if size > _MOST_BYTES:
+        raise ValueError(
+            f"`directory` must contain a {path.name} of at most "
+            f"{_MOST_BYTES} bytes. Received: {size} bytes in {path}"
+        )
+    return target.read_bytes()
+
+
 def read_text(path):
     """Reads a UTF-8 file.
 
@@ -44,14 +77,8 @@ def read_text(path):
     Raises:
         ValueError: the file is too large for a vocabulary, or not UTF-8.
     """
-    size = path.stat().st_size
-    if size > _MOST_BYTES:
-        raise ValueError(
-            f"`directory` must contain a {path.name} of at most "
-            f"{_MOST_BYTES} bytes. Received: {size} bytes in {path}"
-        )
     try:
-        return path.read_bytes().decode("utf-8")
+        return read_bytes(path).decode("utf-8")
     except UnicodeDecodeError as error:
         raise ValueError(
             f"`directory` must contain UTF-8 text in {path.name}. "

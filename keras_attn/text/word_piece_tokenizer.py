@@ -1,67 +1,72 @@
 """WordPieceTokenizer: the tokenizer of BERT."""
 
 import collections
-import re
-
-import numpy as np
 
 from keras_attn import checks
-from keras_attn.text import arguments
-from keras_attn.text.learned_word_pieces import learn_word_pieces
-from keras_attn.text.packed_segments import packed
-from keras_attn.text.word_cleaning import cleaned_words
-from keras_attn.text.word_piece_files import (
-    VOCABULARY,
-    read_word_pieces,
-    write_word_pieces,
+from keras_attn.text import _tensorflow, arguments, subword_model
+from keras_attn.text.pretrained_tokenizer import (
+    PretrainedTokenizer,
+    given_settings,
+    model_of,
+    settings_of,
+    template,
 )
-from keras_attn.text.word_pieces import JOINER, cut_word
+from keras_attn.text.tokenizer_folder import (
+    DEFINITION,
+    checked_vocabulary,
+    str_of,
+)
+from keras_attn.text.vocabulary_files import read_text
 
+_FILE, _JOINER = "vocab.txt", "##"
 _SPECIAL = {
-    "pad": "[PAD]",
-    "unknown": "[UNK]",
-    "cls": "[CLS]",
-    "sep": "[SEP]",
-    "mask": "[MASK]",
+    "unk_token": "[UNK]",
+    "sep_token": "[SEP]",
+    "pad_token": "[PAD]",
+    "cls_token": "[CLS]",
+    "mask_token": "[MASK]",
 }
-# The text between two spaces is cached if it is short, as most of it recurs;
-# long strings rarely do, and would fill the memory.
-_CACHED, _SHORT = 2**17, 32
+# White space of Unicode, which the library strips from the end of a line.
+_SPACES = (
+    "\t\n\x0b\x0c\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006"
+    "\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+)
 
 
-class WordPieceTokenizer:
+class WordPieceTokenizer(PretrainedTokenizer):
     """WordPiece tokenizer, as in BERT: *un*, *##like*, *##ly*.
 
     A text is cleaned and split into words and punctuation, and each word into
     pieces: repeatedly the longest prefix that is in the vocabulary; pieces that
-    continue a word start with `##`. A word that cannot be split, or is too
-    long, becomes the unknown token (Devlin et al. 2019,
+    continue a word start with `##`. A word that cannot be split, or has more
+    than 100 characters, becomes the unknown token (Devlin et al. 2019,
     https://arxiv.org/abs/1810.04805; pieces: Wu et al. 2016, sec. 4.1,
     https://arxiv.org/abs/1609.08144). Special tokens such as `[MASK]` are
-    recognized inside texts.
+    recognized inside texts. The package `tokenizers` does the work.
 
     Load the files of a published model with `load`, or learn a vocabulary with
-    `train_from_lines`. Only learning needs tensorflow-text: its tokenizer gives
-    the same ids, is not faster, and would load TensorFlow.
+    `train_from_lines`.
 
     Args:
-        vocabulary: iterable of str, the pieces in the order of their ids.
-        lowercase: bool. Whether to lowercase the text. Default True.
+        vocab: iterable of str, the tokens in the order of their ids; or a dict
+            {token: id}.
+        do_lower_case: bool. Whether to lowercase the text. Default True.
+        unk_token: str. The unknown token. Default `"[UNK]"`.
+        sep_token: str. The token after each segment. Default `"[SEP]"`.
+        pad_token: str. The padding token. Default `"[PAD]"`.
+        cls_token: str. The first token of a row. Default `"[CLS]"`.
+        mask_token: str. The mask token. Default `"[MASK]"`.
+        tokenize_chinese_chars: bool. Whether each Chinese character is a word.
+            Default True.
         strip_accents: bool. Whether to strip accents. Default None: same as
-            `lowercase`.
-        split_chinese: bool. Whether each Chinese character is a word. Default
-            True.
-        pad: str. The padding token. Default `"[PAD]"`.
-        unknown: str. The unknown token. Default `"[UNK]"`.
-        cls: str. The first token of a row. Default `"[CLS]"`.
-        sep: str. The token after each segment. Default `"[SEP]"`.
-        mask: str. The mask token. Default `"[MASK]"`.
-        max_word_length: int. Longer words become the unknown token. Default
-            100, as in BERT and the only value that `transformers` supports.
+            `do_lower_case`.
+        additional_special_tokens: iterable of str. More special tokens; those
+            that are not in `vocab` get the ids after it. Default: none.
 
     Raises:
-        ValueError: a piece that is duplicated or not a str, a special token
-            that is missing, or a length that is not a positive int.
+        ValueError: a token that is duplicated or not a str, or a special token
+            that is missing.
+        ImportError: the package `tokenizers` is not installed.
 
     Examples:
         >>> from keras_attn.text import WordPieceTokenizer
@@ -74,76 +79,122 @@ class WordPieceTokenizer:
         ([[2, 5, 6, 7, 3, 8, 3]], [[0, 0, 0, 0, 0, 1, 1]])
     """
 
+    _START, _END = "cls_token", "sep_token"
+    _MODEL = "WordPiece"
+    _CLASSES = "BertTokenizer", "DistilBertTokenizer"
+
     def __init__(
         self,
-        vocabulary,
-        lowercase=True,
+        vocab,
+        do_lower_case=True,
+        unk_token="[UNK]",
+        sep_token="[SEP]",
+        pad_token="[PAD]",
+        cls_token="[CLS]",
+        mask_token="[MASK]",
+        tokenize_chinese_chars=True,
         strip_accents=None,
-        split_chinese=True,
-        pad="[PAD]",
-        unknown="[UNK]",
-        cls="[CLS]",
-        sep="[SEP]",
-        mask="[MASK]",
-        max_word_length=100,
+        additional_special_tokens=(),
     ):
-        checks.positive_int("max_word_length", max_word_length, most=None)
-        checks.boolean("lowercase", lowercase)
-        checks.boolean("split_chinese", split_chinese)
+        checks.boolean("do_lower_case", do_lower_case)
+        checks.boolean("tokenize_chinese_chars", tokenize_chinese_chars)
         if strip_accents is not None:
             checks.boolean("strip_accents", strip_accents)
-        pieces = arguments.text_list(
-            "vocabulary", vocabulary, "an iterable of pieces, of str"
+        special = {
+            "unk_token": unk_token,
+            "sep_token": sep_token,
+            "pad_token": pad_token,
+            "cls_token": cls_token,
+            "mask_token": mask_token,
+        }
+        for key, token in special.items():
+            checks.string(key, token)
+        options = {
+            "do_lower_case": bool(do_lower_case),
+            "strip_accents": strip_accents,
+            "tokenize_chinese_chars": bool(tokenize_chinese_chars),
+        }
+        settings = given_settings(
+            "BertTokenizer", special, additional_special_tokens, options
         )
-        values = pad, unknown, cls, sep, mask
-        special = dict(zip(_SPECIAL, values, strict=True))
-        for name, piece in special.items():
-            if not checks.string(name, piece):
+        ids = checked_vocabulary("`vocab`", vocab)
+        for key, token in special.items():
+            if token not in ids:
                 raise ValueError(
-                    f"`{name}` must not be empty. Received: {name}=''"
+                    f"`vocab` must contain the token `{key}`. "
+                    f"Received: no {checks.shown(token)} among {len(ids)}"
                 )
-        _check_pieces("`vocabulary`", pieces, special)
-        self.lowercase = lowercase
-        self.strip_accents = strip_accents
-        self.split_chinese = split_chinese
-        self.max_word_length = max_word_length
-        self._pieces = pieces
-        self._ids = {piece: i for i, piece in enumerate(pieces)}
-        self._special = special
-        names = sorted(map(re.escape, special.values()), key=len, reverse=True)
-        self._special_pattern = re.compile(f"({'|'.join(names)})")
-        self._longest = max(map(len, pieces))
-        self._known = {}
+        self._build(ids, settings)
 
-    @classmethod
-    def load(cls, directory):
-        """Reads `vocab.txt` and, if present, `tokenizer_config.json`.
+    def _read(self, folder):
+        name = folder.name or "BertTokenizer"
+        folder.check_class(self._CLASSES)
+        if folder.definition is None:
+            folder.require(_FILE)
+            ids = _read_lines(folder)
+            where = f"{_FILE} of `directory`"
+        else:
+            ids = model_of(folder).get("vocab")
+            where = f"`vocab` in {DEFINITION} of `directory`"
+        options = {
+            "do_lower_case": folder.option("do_lower_case", True),
+            "strip_accents": folder.config.get("strip_accents"),
+            "tokenize_chinese_chars": folder.option(
+                "tokenize_chinese_chars", True
+            ),
+        }
+        settings = settings_of(folder, name, _SPECIAL, [], options)
+        ids = checked_vocabulary(where, ids)
+        for key in ("unk_token", "cls_token", "sep_token"):
+            if key not in settings.special:
+                raise ValueError(
+                    f"`{key}` of tokenizer_config.json must be a token. "
+                    "Received: null"
+                )
+        unknown = str_of(settings.special["unk_token"])
+        if unknown not in ids:
+            raise ValueError(
+                f"{where} must contain the token `unk_token`. "
+                f"Received: no {checks.shown(unknown)} among {len(ids)}"
+            )
+        self._build(ids, settings)
 
-        Args:
-            directory: path of a folder in Hugging Face's layout.
+    def _build(self, ids, settings):
+        library, options = _tensorflow.tokenizers(), settings.options
+        special = {k: str_of(token) for k, token in settings.special.items()}
+        engine = library.Tokenizer(
+            library.models.WordPiece(ids, unk_token=special["unk_token"])
+        )
+        engine.normalizer = library.normalizers.BertNormalizer(
+            clean_text=True,
+            handle_chinese_chars=options["tokenize_chinese_chars"],
+            strip_accents=options["strip_accents"],
+            lowercase=options["do_lower_case"],
+        )
+        engine.pre_tokenizer = library.pre_tokenizers.BertPreTokenizer()
+        engine.decoder = library.decoders.WordPiece(prefix=_JOINER)
+        cls, sep = special["cls_token"], special["sep_token"]
 
-        Returns:
-            A WordPieceTokenizer.
+        def processor(found):
+            return template(
+                [f"{cls}:0", "$A:0", f"{sep}:0"],
+                [f"{cls}:0", "$A:0", f"{sep}:0", "$B:1", f"{sep}:1"],
+                {cls: found[cls], sep: found[sep]},
+            )
 
-        Raises:
-            ValueError: a file or special token is missing, or a file is
-                corrupt.
-        """
-        pieces, options = read_word_pieces(directory)
-        special = {name: options.get(name, _SPECIAL[name]) for name in _SPECIAL}
-        # The constructor would blame its own arguments.
-        _check_pieces(f"{VOCABULARY} of `directory`", pieces, special)
-        return cls(pieces, **options)
+        self._set_up(engine, settings, processor)
 
     @classmethod
     def train_from_lines(cls, lines, vocabulary_size, **kwargs):
         """Learns a vocabulary from texts in memory.
 
-        The result is deterministic. tensorflow-text chooses the pieces.
+        sentencepiece learns byte-pair merges inside the words (Sennrich et al.
+        2016, https://arxiv.org/abs/1508.07909). The result is deterministic,
+        and does not depend on the order of the lines.
 
         Args:
             lines: iterable of str.
-            vocabulary_size: int. Maximum number of pieces.
+            vocabulary_size: int. Maximum number of tokens.
             **kwargs: other arguments of the constructor.
 
         Returns:
@@ -152,7 +203,7 @@ class WordPieceTokenizer:
         Raises:
             ValueError: `lines` is a single text, has no words or an item that
                 is not a str, or the size is too small for the characters.
-            ImportError: tensorflow-text is not installed.
+            ImportError: sentencepiece or tokenizers is not installed.
 
         Examples:
             >>> tokenizer = keras_attn.text.WordPieceTokenizer
@@ -162,263 +213,59 @@ class WordPieceTokenizer:
         """
         checks.positive_int("vocabulary_size", vocabulary_size)
         lines = arguments.text_lines("lines", lines)
-        special = {**_SPECIAL, **kwargs}
-        special = [special[name] for name in _SPECIAL]
+        special = [kwargs.get(key, token) for key, token in _SPECIAL.items()]
+        # BERT's order.
+        special = [special[i] for i in (2, 0, 3, 1, 4)]
+        extra = kwargs.get("additional_special_tokens", ())
+        special = list(dict.fromkeys([*special, *extra]))
         bare = cls(special, **kwargs)
-        counts = collections.Counter(
-            word
-            for line in lines
-            for part in bare._parts(line)[::2]
-            for word in bare._cleaned(part)
+        counts = bare._word_counts(lines)
+        learned = subword_model.learn_word_pieces(
+            counts, vocabulary_size, special, _JOINER
         )
-        pieces = learn_word_pieces(counts, vocabulary_size, special)
-        return cls(pieces, **kwargs)
+        return cls(learned, **kwargs)
 
-    def save(self, directory):
-        """Writes `vocab.txt` and `tokenizer_config.json`.
+    def _word_counts(self, lines):
+        """Counts the words of texts, cleaned, without special tokens."""
+        normalizer = self._engine.normalizer
+        splitter = self._engine.pre_tokenizer
+        special = {*self._ids}
+        counts = collections.Counter()
+        for line in lines:
+            arguments.checked_text("lines", line, "an iterable of texts, of str")
+            for token in special:
+                line = line.replace(token, " ")
+            line = normalizer.normalize_str(line)
+            counts.update(w for w, _ in splitter.pre_tokenize_str(line))
+        return counts
 
-        `load` reads them, and so does `transformers`.
-
-        Args:
-            directory: path of a folder; created if missing. A failed write
-                leaves the old files.
-
-        Raises:
-            OSError: the files cannot be written.
-            ValueError: `directory` is not a folder that can be written to.
-        """
-        options = {
-            "lowercase": self.lowercase,
-            "strip_accents": self.strip_accents,
-            "split_chinese": self.split_chinese,
-            "max_word_length": self.max_word_length,
-            **self._special,
-        }
-        write_word_pieces(directory, self._pieces, options)
-
-    @property
-    def vocabulary(self):
-        """The pieces in the order of their ids, a tuple of str."""
-        return tuple(self._pieces)
+    def _classic_files(self):
+        lines = self._engine.get_vocab(with_added_tokens=False)
+        pieces = sorted(lines, key=lines.get)
+        whole = [*map(lines.get, pieces)] == [*range(len(pieces))]
+        if not whole or any(
+            "\n" in p or "\r" in p or p != p.rstrip(_SPACES) for p in pieces
+        ):
+            return {}
+        return {_FILE: "".join(p + "\n" for p in pieces).encode()}
 
     @property
-    def vocabulary_size(self):
-        """Number of ids."""
-        return len(self._pieces)
+    def _input_names(self):
+        if self._settings.name == "DistilBertTokenizer":
+            return ("input_ids", "attention_mask")
+        return self._INPUT_NAMES
 
-    @property
-    def pad_id(self):
-        """The id of the padding token."""
-        return self._ids[self._special["pad"]]
-
-    @property
-    def unknown_id(self):
-        """The id of the unknown token."""
-        return self._ids[self._special["unknown"]]
-
-    @property
-    def start_id(self):
-        """The id of `[CLS]`."""
-        return self._ids[self._special["cls"]]
-
-    @property
-    def end_id(self):
-        """The id of `[SEP]`."""
-        return self._ids[self._special["sep"]]
-
-    @property
-    def mask_id(self):
-        """The id of `[MASK]`."""
-        return self._ids[self._special["mask"]]
-
-    @property
-    def special_ids(self):
-        """The ids of the special tokens, a tuple; they are never masked."""
-        return tuple(sorted(self._ids[p] for p in self._special.values()))
-
-    @property
-    def continuations(self):
-        """Bool (V,), True for pieces that continue a word."""
-        return np.array([p.startswith(JOINER) for p in self._pieces])
-
-    def encode(self, text):
-        """Encodes text as ids, without `[CLS]` and `[SEP]`.
-
-        Args:
-            text: str, or list of str.
-
-        Returns:
-            List of int; for a list, a list of such lists.
-
-        Raises:
-            ValueError: an input that is not a str.
-        """
-        if isinstance(text, (list, tuple)):
-            return [self._encode(one) for one in text]
-        return self._encode(text)
-
-    def _encode(self, text):
-        ids = []
-        for number, part in enumerate(self._parts(text)):
-            if number % 2:
-                ids.append(self._ids[part])
-                continue
-            for between in part.split(" "):
-                ids += self._between(between)
-        return ids
-
-    def tokens(self, text):
-        """Splits a text into the pieces whose ids `encode` returns.
-
-        Args:
-            text: str.
-
-        Returns:
-            List of str.
-
-        Raises:
-            ValueError: an input that is not a str.
-        """
-        return [self._pieces[i] for i in self._encode(text)]
-
-    def decode(self, ids):
-        """Decodes ids to text, with a space between words.
-
-        Args:
-            ids: list or array of int. Special tokens other than the unknown
-                token are left out.
-
-        Returns:
-            str. The cleaning is not reversible.
-
-        Raises:
-            ValueError: no integers, or ids out of range.
-        """
-        left_out = set(self.special_ids) - {self.unknown_id}
-        words = []
-        for number in arguments.id_list("ids", ids, len(self._pieces)):
-            piece = self._pieces[number]
-            if number in left_out:
-                continue
-            if piece.startswith(JOINER) and words:
-                words[-1] += piece.removeprefix(JOINER)
-            else:
-                words.append(piece)
-        return " ".join(words)
-
-    def pack(self, first, second=None, length=None, pad_to_length=False):
-        """Makes inputs of `Bert` from sentences or sentence pairs.
-
-            [CLS] first [SEP]    or    [CLS] first [SEP] second [SEP]
-
-        Args:
-            first: list of B str, or of B lists of ids.
-            second: list of B of the same. Default None: single sentences.
-            length: int. Maximum ids per row, special ids included. Longer rows
-                are truncated, the longer sentence first, at its end. Default
-                None: no truncation.
-            pad_to_length: bool. Whether to pad all rows to `length`. Default
-                False: to the longest row.
-
-        Returns:
-            Dict of int32 (B, T): `"token_ids"`, padded on the right, and
-            `"segment_ids"`, 0 up to the first `[SEP]`, 1 after it; 0 at
-            padding.
-
-        Raises:
-            ValueError: `first` and `second` differ in length, or `length` is
-                too short for the special ids and one id per sentence.
-        """
-        sides = [self._rows("first", first)]
-        if second is not None:
-            sides.append(self._rows("second", second))
-            if len(sides[1]) != len(sides[0]):
-                raise ValueError(
-                    f"`second` must have as many rows as `first`, "
-                    f"{len(sides[0])}. Received: {len(sides[1])}"
-                )
-        return packed(
-            sides,
-            self.start_id,
-            self.end_id,
-            self.pad_id,
-            length,
-            pad_to_length,
-        )
-
-    def _rows(self, name, rows):
-        if isinstance(rows, str) or not isinstance(rows, (list, tuple)):
-            raise ValueError(
-                f"`{name}` must be a list of texts, or of lists of ids. "
-                f"Received: {name} of type {type(rows).__name__}"
-            )
-        kinds = {isinstance(row, str) for row in rows}
-        if len(kinds) == 2:
-            raise ValueError(
-                f"`{name}` must be a list of texts, or of lists of ids. "
-                "Received: a mixture of both"
-            )
-        if True in kinds:
-            return self.encode(rows)
-        size = len(self._pieces)
-        return [arguments.id_list(name, row, size) for row in rows]
-
-    def _parts(self, text):
-        """Splits a text at special tokens, which get the odd indices."""
-        if not isinstance(text, str):
-            raise ValueError(
-                "`text` must be a str or a list of str. "
-                f"Received: an item of type {type(text).__name__}"
-            )
-        return self._special_pattern.split(text)
-
-    def _cleaned(self, text):
-        """Returns the words of a text without special tokens."""
-        accents = self.strip_accents
-        if accents is None:
-            accents = self.lowercase
-        return cleaned_words(text, self.lowercase, accents, self.split_chinese)
-
-    def _between(self, text):
-        """Returns the ids of the text between two spaces."""
-        ids = self._known.get(text)
-        if ids is None:
-            ids = [
-                i for word in self._cleaned(text) for i in self._word_ids(word)
-            ]
-            if len(text) <= _SHORT:
-                if len(self._known) >= _CACHED:
-                    self._known.clear()
-                self._known[text] = ids
-        return ids
-
-    def _word_ids(self, word):
-        if len(word) > self.max_word_length:
-            return [self.unknown_id]
-        return cut_word(word, self._ids, self.unknown_id, self._longest)
+    def _continues_word(self, token):
+        return token.startswith(_JOINER)
 
 
-def _check_pieces(name, pieces, special):
-    """Raises ValueError unless pieces are unique str with the special ones."""
-    for piece in pieces:
-        if not isinstance(piece, str):
-            raise ValueError(
-                f"{name} must be pieces of str. Received: {checks.shown(piece)}"
-            )
-        if "\n" in piece or "\r" in piece:
-            raise ValueError(
-                f"{name} must have pieces without line breaks. "
-                f"Received: {checks.shown(piece)}"
-            )
-    counted = collections.Counter(pieces)
-    if len(counted) < len(pieces):
-        raise ValueError(
-            f"{name} must not have duplicates. "
-            f"Received: {counted.most_common(1)[0][0]!r} several times"
-        )
-    for argument, piece in special.items():
-        if piece not in counted:
-            raise ValueError(
-                f"{name} must contain the token `{argument}`. "
-                f"Received: no {checks.shown(piece)} among {len(pieces)}"
-            )
+def _read_lines(folder):
+    """Returns {token: id} of vocab.txt, as the library reads it."""
+    lines = read_text(folder.path / _FILE).split("\n")
+    # The final newline does not start another line.
+    lines = lines[:-1] if lines[-1] == "" else lines
+    # A line of white space alone is kept, so that each line has its own id; no
+    # word is equal to it.
+    return [
+        line.rstrip(_SPACES) or line.removesuffix("\r") for line in lines
+    ]
