@@ -24,6 +24,7 @@ from keras_attn.text.token_batches import token_batches
 from keras_attn.text.token_blocks import token_blocks
 from keras_attn.text.token_dataset import TokenDataset
 from keras_attn.text.token_streams import token_streams
+from keras_attn.text.unigram_tokenizer import UnigramTokenizer
 from keras_attn.text.word_piece_tokenizer import WordPieceTokenizer
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "SquadScores",
     "SubwordTokenizer",
     "TokenDataset",
+    "UnigramTokenizer",
     "WordPieceTokenizer",
     "edit_distance",
     "error_rate",

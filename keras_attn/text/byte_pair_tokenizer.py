@@ -262,12 +262,6 @@ class BytePairTokenizer(PretrainedTokenizer):
             _MERGES: ("\n".join(lines) + "\n").encode(),
         }
 
-    @property
-    def _input_names(self):
-        if self._settings.name in self._CLASSES:
-            return ("input_ids", "attention_mask")
-        return self._INPUT_NAMES
-
     def _continues_word(self, token):
         return not token.startswith((_SPACE, "\u2581"))
 

@@ -5,13 +5,16 @@ from keras_attn.text.character_tokenizer import CharacterTokenizer
 from keras_attn.text.pretrained_tokenizer import model_of
 from keras_attn.text.subword_tokenizer import SubwordTokenizer
 from keras_attn.text.tokenizer_folder import DEFINITION, TokenizerFolder
+from keras_attn.text.unigram_tokenizer import UnigramTokenizer
 from keras_attn.text.word_piece_tokenizer import WordPieceTokenizer
 
-_PRETRAINED = WordPieceTokenizer, BytePairTokenizer
+_PRETRAINED = WordPieceTokenizer, BytePairTokenizer, UnigramTokenizer
 # The files that select the class if no setting does.
 _FILES = {
     "vocab.txt": WordPieceTokenizer,
     "merges.txt": BytePairTokenizer,
+    "source.spm": UnigramTokenizer,
+    "spiece.model": UnigramTokenizer,
     "tokenizer.model": SubwordTokenizer,
     "characters.json": CharacterTokenizer,
 }
@@ -26,6 +29,7 @@ def load_tokenizer(directory):
 
     - `vocab.txt`: `WordPieceTokenizer`;
     - `merges.txt` and `vocab.json`: `BytePairTokenizer`;
+    - `source.spm`, `target.spm` and `vocab.json` (Marian): `UnigramTokenizer`;
     - `tokenizer.model`: `SubwordTokenizer`;
     - `characters.json`: `CharacterTokenizer`.
 

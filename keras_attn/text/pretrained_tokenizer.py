@@ -82,11 +82,8 @@ class PretrainedTokenizer(abc.ABC):
 
     # The special tokens that start and end a row.
     _START, _END = "bos_token", "eos_token"
-    # The classes of transformers that a child can build, and the inputs of
-    # their models if they are not the usual three.
+    # The classes of transformers that a child can build.
     _CLASSES = ()
-    _INPUT_NAMES = ("input_ids", "token_type_ids", "attention_mask")
-    _PADDING_SIDE = "right"
 
     @classmethod
     def load(cls, directory):
@@ -550,9 +547,11 @@ class PretrainedTokenizer(abc.ABC):
             return_offsets,
             text_pair is not None,
         )
-        sides = [self._side("text", text, with_offsets)]
+        spans = [self._spans("text", text, with_offsets)]
         if text_pair is not None:
-            sides.append(self._side("text_pair", text_pair, with_offsets))
+            spans.append(self._spans("text_pair", text_pair, with_offsets))
+        sides = [self._of_spans(side) for side in spans]
+        if text_pair is not None:
             if len(sides[0]) != len(sides[1]):
                 raise ValueError(
                     "`text_pair` must have as many rows as `text`, "
@@ -588,7 +587,7 @@ class PretrainedTokenizer(abc.ABC):
             origins,
             max_length if pad_to_max_length else None,
             with_offsets,
-            sides,
+            spans,
         )
 
     def _check_pack(
@@ -635,8 +634,8 @@ class PretrainedTokenizer(abc.ABC):
         packer.post_processor = self._processor
         return packer
 
-    def _side(self, name, rows, offsets):
-        """Returns the encodings of `text` or `text_pair`."""
+    def _spans(self, name, rows, offsets):
+        """Returns what the engine returns for `text` or `text_pair`."""
         expected = "a list of texts, of lists of words, or of lists of ids"
         if isinstance(rows, str) or not isinstance(rows, (list, tuple)):
             raise ValueError(
@@ -679,7 +678,13 @@ class PretrainedTokenizer(abc.ABC):
             add_special_tokens=False,
         )
 
-    def _arrays(self, rows, origins, width, with_offsets, sides):
+    def _of_spans(self, side):
+        """Returns encodings of `tokenizers`, which can be truncated."""
+        if side and not hasattr(side[0], "overflowing"):
+            return self._of_ids([text.ids for text in side])
+        return side
+
+    def _arrays(self, rows, origins, width, with_offsets, spans):
         """Returns the arrays of `pack`, padded."""
         lengths = np.array([len(row) for row in rows], "int64")
         longest = int(lengths.max(initial=0))
@@ -701,8 +706,11 @@ class PretrainedTokenizer(abc.ABC):
             inside = inside[:, ::-1]
         kept = self._settings.kept
         fields = {"token_ids": ("ids", pad)}
-        names = kept.get("model_input_names") or self._input_names
-        if "token_type_ids" in names:
+        names = kept.get("model_input_names")
+        segments = (
+            self._has_segments if names is None else "token_type_ids" in names
+        )
+        if segments:
             fields["segment_ids"] = "type_ids", 0
         if with_offsets:
             fields["offsets"] = "offsets", 0
@@ -712,7 +720,11 @@ class PretrainedTokenizer(abc.ABC):
         for name, (attribute, fill) in fields.items():
             shape = (*inside.shape, 2) if name == "offsets" else inside.shape
             array = np.full(shape, fill, "int32")
-            values = [v for row in rows for v in self._values(row, attribute)]
+            values = [
+                value
+                for row, origin in zip(rows, origins, strict=True)
+                for value in _values(row, attribute, origin, spans)
+            ]
             if values:
                 array[inside] = np.array(values, "int32")
             found[name] = array
@@ -720,20 +732,15 @@ class PretrainedTokenizer(abc.ABC):
             found["rows"] = np.array(origins, "int32")
         return found
 
-    def _values(self, row, attribute):
-        values = getattr(row, attribute)
-        if attribute in ("word_ids", "sequence_ids"):
-            return [-1 if value is None else value for value in values]
-        return values
-
     @property
     def _padding_side(self):
         default = "left" if self._settings.name == "XLNetTokenizer" else "right"
         return self._settings.kept.get("padding_side", default)
 
     @property
-    def _input_names(self):
-        return self._INPUT_NAMES
+    def _has_segments(self):
+        """Whether models of this family have segment ids."""
+        return False
 
 
 def model_of(folder):
@@ -846,6 +853,27 @@ def one_sentence(expected):
             raise
         detail = " ".join(str(error).split())[:200]
         raise ValueError(f"{expected}. Received: {detail}") from None
+
+
+def _values(row, attribute, origin, spans):
+    """Returns an attribute of the tokens of a row of `pack`."""
+    values = getattr(row, attribute)
+    if attribute in ("offsets", "word_ids"):
+        # An engine that returns no encodings has the positions itself.
+        own = [hasattr(side[origin], "words") for side in spans]
+        sides, tokens = row.sequence_ids, row.word_ids
+        if all(own):
+            name = "offsets" if attribute == "offsets" else "words"
+            none = (0, 0) if attribute == "offsets" else -1
+            return [
+                none
+                if side is None
+                else getattr(spans[side][origin], name)[token]
+                for side, token in zip(sides, tokens, strict=True)
+            ]
+    if attribute in ("word_ids", "sequence_ids"):
+        return [-1 if value is None else value for value in values]
+    return values
 
 
 def _json(values):

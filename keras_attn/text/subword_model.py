@@ -1,5 +1,6 @@
 """Training of the sentencepiece model."""
 
+import contextlib
 import io
 import pathlib
 import re
@@ -38,15 +39,7 @@ def learn(lines, vocabulary_size, character_coverage=0.9995, name="lines"):
         ValueError: no text; a line that is not a str or cannot be encoded as
             UTF-8; a vocabulary that is too small for the characters.
     """
-    # sentencepiece parses the size as an int32.
-    checks.positive_int("vocabulary_size", vocabulary_size)
-    checks.integer("vocabulary_size", vocabulary_size, most=2**31 - 1)
-    checks.positive("character_coverage", character_coverage)
-    if not 0.98 <= character_coverage <= 1:
-        raise ValueError(
-            "`character_coverage` must lie in [0.98, 1]. "
-            f"Received: character_coverage={checks.shown(character_coverage)}"
-        )
+    _check_sizes(vocabulary_size, character_coverage)
     trainer = _tensorflow.sentencepiece().SentencePieceTrainer
     expected = "an iterable of texts, of str"
     lines = (checked_text(name, line, expected) for line in lines)
@@ -62,7 +55,7 @@ def learn(lines, vocabulary_size, character_coverage=0.9995, name="lines"):
         escape.write_text(_ESCAPE, encoding="utf-8")
         unescape = pathlib.Path(folder, "unescape.tsv")
         unescape.write_text(_UNESCAPE, encoding="utf-8")
-        try:
+        with _too_small(vocabulary_size):
             trainer.train(
                 sentence_iterator=iter(lines),
                 model_writer=model,
@@ -90,16 +83,6 @@ def learn(lines, vocabulary_size, character_coverage=0.9995, name="lines"):
                 unk_surface="\N{REPLACEMENT CHARACTER}",
                 minloglevel=2,
             )
-        except RuntimeError as error:
-            needed = re.search(r"required_chars\. \d+ vs (\d+)", str(error))
-            if not needed:
-                raise
-            raise ValueError(
-                f"`vocabulary_size` must be at least {needed[1]} here, for the "
-                "256 bytes, the special tokens and the characters of the text "
-                "(or lower `character_coverage`). "
-                f"Received: vocabulary_size={vocabulary_size}"
-            ) from error
     return _without_paths(model.getvalue())
 
 
@@ -169,6 +152,51 @@ def learn_word_pieces(counts, vocabulary_size, special, joiner):
     return list(found)[:vocabulary_size]
 
 
+def learn_unigram(lines, vocabulary_size, character_coverage, special):
+    """Learns a unigram model and returns it as bytes.
+
+    Args:
+        lines: iterable of str.
+        vocabulary_size: int. Maximum number of pieces.
+        character_coverage: float in [0.98, 1]. As for `learn`.
+        special: dict of the trainer's settings of special ids.
+
+    Returns:
+        bytes, a serialized sentencepiece model.
+
+    Raises:
+        ValueError: as for `learn`.
+    """
+    _check_sizes(vocabulary_size, character_coverage)
+    trainer = _tensorflow.sentencepiece().SentencePieceTrainer
+    expected = "an iterable of texts, of str"
+    lines = [
+        line for line in (checked_text("lines", x, expected) for x in lines)
+        if line.strip()
+    ]
+    if not lines:
+        raise ValueError(
+            "`lines` must hold text to learn a vocabulary from. "
+            "Received: no text"
+        )
+    model = io.BytesIO()
+    with _too_small(vocabulary_size):
+        trainer.train(
+            sentence_iterator=iter(lines),
+            model_writer=model,
+            model_type="unigram",
+            vocab_size=max(vocabulary_size, 10),
+            character_coverage=character_coverage,
+            hard_vocab_limit=False,
+            max_sentence_length=2**30,
+            # The sum of the threads' counts would depend on their order.
+            num_threads=1,
+            minloglevel=2,
+            **special,
+        )
+    return model.getvalue()
+
+
 def read_lines(files):
     r"""Returns the lines of text files, without their `\n` or `\r\n`.
 
@@ -186,6 +214,35 @@ def read_lines(files):
     if not is_iterable(files):
         files = [files]
     return _lines_of([checks.path("files", path) for path in files])
+
+
+def _check_sizes(vocabulary_size, character_coverage):
+    # sentencepiece parses the size as an int32.
+    checks.positive_int("vocabulary_size", vocabulary_size)
+    checks.integer("vocabulary_size", vocabulary_size, most=2**31 - 1)
+    checks.positive("character_coverage", character_coverage)
+    if not 0.98 <= character_coverage <= 1:
+        raise ValueError(
+            "`character_coverage` must lie in [0.98, 1]. "
+            f"Received: character_coverage={checks.shown(character_coverage)}"
+        )
+
+
+@contextlib.contextmanager
+def _too_small(vocabulary_size):
+    """Turns the trainer's error about a small vocabulary into ValueError."""
+    try:
+        yield
+    except RuntimeError as error:
+        needed = re.search(r"required_chars\. \d+ vs (\d+)", str(error))
+        if not needed:
+            raise
+        raise ValueError(
+            f"`vocabulary_size` must be at least {needed[1]} here, for the "
+            "special tokens, the bytes if there are any, and the characters of "
+            "the text (or lower `character_coverage`). "
+            f"Received: vocabulary_size={vocabulary_size}"
+        ) from error
 
 
 def _lines_of(paths):

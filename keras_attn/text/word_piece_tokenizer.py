@@ -250,10 +250,8 @@ class WordPieceTokenizer(PretrainedTokenizer):
         return {_FILE: "".join(p + "\n" for p in pieces).encode()}
 
     @property
-    def _input_names(self):
-        if self._settings.name == "DistilBertTokenizer":
-            return ("input_ids", "attention_mask")
-        return self._INPUT_NAMES
+    def _has_segments(self):
+        return self._settings.name != "DistilBertTokenizer"
 
     def _continues_word(self, token):
         return token.startswith(_JOINER)
