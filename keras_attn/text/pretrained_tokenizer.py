@@ -326,6 +326,7 @@ class PretrainedTokenizer(abc.ABC):
             if token.special
         }
         found |= {self._special_id(key) for key in self._settings.special}
+        found |= {self._ids.get(str_of(t)) for t in self._settings.extra}
         return tuple(sorted(found - {None}))
 
     @property
@@ -860,7 +861,7 @@ def _values(row, attribute, origin, spans):
     values = getattr(row, attribute)
     if attribute in ("offsets", "word_ids"):
         # An engine that returns no encodings has the positions itself.
-        own = [hasattr(side[origin], "words") for side in spans]
+        own = [not hasattr(s[origin], "overflowing") for s in spans]
         sides, tokens = row.sequence_ids, row.word_ids
         if all(own):
             name = "offsets" if attribute == "offsets" else "words"

@@ -115,16 +115,31 @@ def learn_word_pieces(counts, vocabulary_size, special, joiner):
             "special tokens and each character, at the start of a word and "
             f"inside one. Received: vocabulary_size={vocabulary_size}"
         )
+    # Sorted, so that the result does not depend on the order of the lines. The
+    # trainer would take its space character for a space.
+    words = [f"{w}\t{n}" for w, n in sorted(counts.items()) if _SPACE not in w]
+    pieces = _byte_pairs(words, vocabulary_size + len(characters) + 2)
+    learned = [
+        piece[1:] if piece.startswith(_SPACE) else joiner + piece
+        for piece in pieces
+        if piece != _SPACE
+    ]
+    found = dict.fromkeys([*special, *single, *learned])
+    return list(found)[:vocabulary_size]
+
+
+def _byte_pairs(words, size):
+    """Returns the pieces that are learned from lines `word, tab, count`."""
+    if not words:
+        return []
     model = io.BytesIO()
     trainer = _tensorflow.sentencepiece().SentencePieceTrainer
     trainer.train(
-        # Sorted, so that the result does not depend on the order of the lines.
-        sentence_iterator=iter(f"{w}\t{n}" for w, n in sorted(counts.items())),
+        sentence_iterator=iter(words),
         model_writer=model,
         input_format="tsv",
         model_type="bpe",
-        # A piece may be the same as a character or a special token.
-        vocab_size=vocabulary_size + len(characters) + 2,
+        vocab_size=size,
         hard_vocab_limit=False,
         character_coverage=1.0,
         normalization_rule_name="identity",
@@ -142,14 +157,7 @@ def learn_word_pieces(counts, vocabulary_size, special, joiner):
     from sentencepiece import sentencepiece_model_pb2
 
     proto = sentencepiece_model_pb2.ModelProto.FromString(model.getvalue())
-    pieces = [p.piece for p in proto.pieces if p.type == p.NORMAL]
-    learned = [
-        piece[1:] if piece.startswith(_SPACE) else joiner + piece
-        for piece in pieces
-        if piece != _SPACE
-    ]
-    found = dict.fromkeys([*special, *single, *learned])
-    return list(found)[:vocabulary_size]
+    return [p.piece for p in proto.pieces if p.type == p.NORMAL]
 
 
 def learn_unigram(lines, vocabulary_size, character_coverage, special):

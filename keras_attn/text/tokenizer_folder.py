@@ -106,6 +106,9 @@ class TokenizerFolder:
         self.definition = self._json(DEFINITION)
         self.name = self._class_name(config)
         _check_config(config, self.name)
+        for key in SPECIAL_TOKENS:
+            if config.get(key) is not None:
+                config[key] = added_token(f"`{key}` of {CONFIG}", config[key])
         additional = config.get("additional_special_tokens")
         if "additional_special_tokens" in config and not config.get(
             "extra_special_tokens"
@@ -246,13 +249,16 @@ class TokenizerFolder:
             elif isinstance(value, dict) and key != "extra_special_tokens":
                 name = f"`{key}` of {_SPECIAL_MAP}"
                 value = added_token(name, {**value, "special": True})
+            if key in SPECIAL_TOKENS and value is not None:
+                value = added_token(f"`{key}` of {_SPECIAL_MAP}", value)
             config[key] = value
         extra = config.get("extra_special_tokens")
         special = {
             str_of(config[key]) for key in SPECIAL_TOKENS if config.get(key)
         }
         if isinstance(extra, list):
-            special |= {str_of(token) for token in extra}
+            name = f"`extra_special_tokens` of {_SPECIAL_MAP}"
+            special |= {str_of(added_token(name, token)) for token in extra}
         for token, number in (self._json(_ADDED) or {}).items():
             flag = token in special
             self.added[_id(_ADDED, number)] = added_token(
