@@ -110,7 +110,7 @@ def load_splits(arguments):
 def make_batch(tokenizer, examples, length=None):
     """Returns the inputs and labels of tuples (image, caption, _)."""
     images, captions, _ = zip(*examples, strict=True)
-    options = {"length": length, "pad_to_length": length is not None}
+    options = {"max_length": length, "pad_to_max_length": length is not None}
     ids = tokenizer.pack(captions, **options)["token_ids"]
     return (np.stack(images), ids[:, :-1]), ids[:, 1:]
 

@@ -40,8 +40,6 @@ PUBLIC_MODULES = [
     if hasattr(imported(name), "__all__")
     and name not in ("keras_attn", "keras_attn.backend")
 ]
-# Its examples use tensorflow-text on every backend.
-READ_BY_TENSORFLOW = {"keras_attn.text.word_piece_tokenizer"}
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
@@ -64,8 +62,6 @@ def test_module_examples_run(name):
     module = imported(name)
     if module is None:
         pytest.skip("needs a backend that is not installed")
-    if name in READ_BY_TENSORFLOW:
-        pytest.importorskip("tensorflow")
     names = {"keras": keras, "keras_attn": keras_attn, "np": np}
     runner = doctest.DocTestRunner(optionflags=OPTIONS)
     report = []

@@ -44,6 +44,7 @@ THIRD_PARTY = {
     "safetensors": {"pretrained"},
     "sentencepiece": {"text"},
     "sklearn": {"datasets"},
+    "tokenizers": {"text"},
 }
 INSIDE_FUNCTIONS = {
     "PIL",
@@ -51,6 +52,7 @@ INSIDE_FUNCTIONS = {
     "safetensors",
     "sentencepiece",
     "sklearn",
+    "tokenizers",
 }
 ASKS_BACKEND = {"backend", "text"}
 

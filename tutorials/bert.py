@@ -91,7 +91,7 @@ def pairs_of(documents):
 
 
 pairs, test_pairs = pairs_of(documents), pairs_of(test_documents)
-row = tokenizer.pack([pairs[0].first], [pairs[0].second], T)
+row = tokenizer.pack([pairs[0].first], [pairs[0].second], max_length=T)
 print(f"{len(pairs):,} pairs; the first, is_next = {pairs[0].is_next}:")
 print(*(tokenizer.vocabulary[i] for i in row["token_ids"][0]))
 print(*row["segment_ids"][0])
@@ -112,7 +112,9 @@ assert 0.4 < following < 0.6
 def make_batch(pairs, length, random):
     """Returns inputs and labels of `BertPretrainer` for a list of pairs."""
     firsts, seconds = zip(*[(p.first, p.second) for p in pairs], strict=True)
-    inputs = tokenizer.pack([*firsts], [*seconds], length, pad_to_length=True)
+    inputs = tokenizer.pack(
+        [*firsts], [*seconds], max_length=length, pad_to_max_length=True
+    )
     masked = mask_tokens(
         inputs["token_ids"],
         V,
@@ -367,7 +369,9 @@ plt.show()
 # %%
 counts = collections.defaultdict(collections.Counter)
 firsts, seconds = zip(*[(p.first, p.second) for p in pairs], strict=True)
-for row in tokenizer.pack([*firsts], [*seconds], T)["token_ids"].tolist():
+for row in tokenizer.pack([*firsts], [*seconds], max_length=T)[
+    "token_ids"
+].tolist():
     for before, token, after in zip(row[:-2], row[1:-1], row[2:], strict=True):
         counts[before, after][token] += 1
 
@@ -418,7 +422,7 @@ def fill(sentence):
         tokenizer.mask_id if word == "[MASK]" else tokenizer.encode(word)[0]
         for word in sentence.split()
     ]
-    inputs = tokenizer.pack([ids], length=T)
+    inputs = tokenizer.pack([ids], max_length=T)
     t = ids.index(tokenizer.mask_id) + 1  # after [CLS]
     inputs["masked_positions"] = np.array([[t]], "int32")
     logits = to_numpy(model(inputs)["token_logits"])[0, 0]

@@ -77,7 +77,9 @@ print(f"{len(documents):,} documents, {len(pairs):,} pairs, V = {V}")
 def make_batch(pairs, length, random):
     """Returns inputs and labels of `BertPretrainer` for a list of pairs."""
     firsts, seconds = zip(*[(p.first, p.second) for p in pairs], strict=True)
-    inputs = tokenizer.pack([*firsts], [*seconds], length, pad_to_length=True)
+    inputs = tokenizer.pack(
+        [*firsts], [*seconds], max_length=length, pad_to_max_length=True
+    )
     special = tokenizer.mask_id, tokenizer.special_ids
     masked = mask_tokens(inputs["token_ids"], V, *special, seed=random)
     inputs["token_ids"] = masked.token_ids

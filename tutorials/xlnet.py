@@ -346,7 +346,9 @@ pairs, test_pairs = (
 def pack(pairs, length):
     """Returns token and segment ids of sentence pairs."""
     firsts, seconds = zip(*[(x.first, x.second) for x in pairs], strict=True)
-    return tokenizer.pack([*firsts], [*seconds], length, pad_to_length=True)
+    return tokenizer.pack(
+        [*firsts], [*seconds], max_length=length, pad_to_max_length=True
+    )
 
 
 def permuted(pairs, length, random):

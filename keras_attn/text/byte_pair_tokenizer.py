@@ -136,9 +136,7 @@ class BytePairTokenizer(PretrainedTokenizer):
                     f"{names[1]} must be a list of pairs of str. "
                     f"Received: {checks.shown(merges)}"
                 )
-            merges = [
-                m.split(" ") if isinstance(m, str) else m for m in merges
-            ]
+            merges = [m.split(" ") if isinstance(m, str) else m for m in merges]
             saved = _saved_processor(folder.definition)
         options = {"add_prefix_space": folder.option("add_prefix_space", False)}
         special = _SPECIAL
@@ -237,7 +235,9 @@ class BytePairTokenizer(PretrainedTokenizer):
             ),
         )
         checked = (
-            arguments.checked_text("lines", line, "an iterable of texts, of str")
+            arguments.checked_text(
+                "lines", line, "an iterable of texts, of str"
+            )
             for line in lines
         )
         engine.train_from_iterator(checked, trainer)

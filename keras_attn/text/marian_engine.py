@@ -166,9 +166,8 @@ class MarianEngine:
         proto = self._processor.encode(text, return_type="proto")
         # The model counts bytes.
         sizes = [len(c.encode()) for c in text]
-        starts = dict(
-            zip(itertools.accumulate(sizes, initial=0), range(len(text) + 1))
-        )
+        ends = itertools.accumulate(sizes, initial=0)
+        starts = {place: index for index, place in enumerate(ends)}
         first = True
         for piece in proto.pieces:
             new = first or piece.piece.startswith(_SPACE)

@@ -21,7 +21,6 @@ from keras_attn.text.tokenizer_folder import (
     check_definition,
     str_of,
 )
-from keras_attn.text.vocabulary_files import vocabulary_folder
 
 # Of a folder without a class that transformers has a constructor for.
 _ANY_CLASS = "PreTrainedTokenizerFast"
@@ -565,7 +564,8 @@ class PretrainedTokenizer(abc.ABC):
             if max_length < least:
                 raise ValueError(
                     f"`max_length` must be at least {least}, for the special "
-                    f"ids and one id per text. Received: max_length={max_length}"
+                    "ids and one id per text. "
+                    f"Received: max_length={max_length}"
                 )
             _check_room(
                 sides, max_length - specials, truncation, stride, max_length
@@ -788,7 +788,11 @@ def settings_of(folder, name, defaults, extra, options):
         folder.extra(extra),
         folder.added,
         options,
-        {k: folder.config[k] for k in _KEPT if folder.config.get(k) is not None},
+        {
+            k: folder.config[k]
+            for k in _KEPT
+            if folder.config.get(k) is not None
+        },
     )
 
 
@@ -901,8 +905,10 @@ def _check_room(sides, room, truncation, stride, max_length):
     for row in zip(*map(_lengths, sides), strict=True):
         if sum(row) <= room:
             continue
-        other = 0 if len(row) == 1 or truncation == "longest_first" else (
-            row[1 - cut]
+        other = (
+            0
+            if len(row) == 1 or truncation == "longest_first"
+            else (row[1 - cut])
         )
         if room - other <= stride:
             raise ValueError(

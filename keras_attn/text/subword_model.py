@@ -179,7 +179,8 @@ def learn_unigram(lines, vocabulary_size, character_coverage, special):
     trainer = _tensorflow.sentencepiece().SentencePieceTrainer
     expected = "an iterable of texts, of str"
     lines = [
-        line for line in (checked_text("lines", x, expected) for x in lines)
+        line
+        for line in (checked_text("lines", x, expected) for x in lines)
         if line.strip()
     ]
     if not lines:

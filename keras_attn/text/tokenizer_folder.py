@@ -230,7 +230,11 @@ class TokenizerFolder:
                 f"`tokenizer_class` of {CONFIG} must be a str. "
                 f"Received: {checks.shown(name)}"
             )
-        return name.removesuffix("Fast") if name.endswith("TokenizerFast") else name
+        return (
+            name.removesuffix("Fast")
+            if name.endswith("TokenizerFast")
+            else name
+        )
 
     def _read_added_decoder(self, decoder):
         name = f"`added_tokens_decoder` of {CONFIG}"
@@ -262,7 +266,8 @@ class TokenizerFolder:
         for token, number in (self._json(_ADDED) or {}).items():
             flag = token in special
             self.added[_id(_ADDED, number)] = added_token(
-                _ADDED, {"content": token, "normalized": not flag, "special": flag}
+                _ADDED,
+                {"content": token, "normalized": not flag, "special": flag},
             )
         definition = self.definition or {}
         for token in definition.get("added_tokens") or []:

@@ -147,7 +147,9 @@ class UnigramTokenizer(PretrainedTokenizer):
             checks.string(key, token)
         special = {key: special[key] for key in _SPECIAL[tokenizer_class]}
         fixed = _UNKNOWN_OF_T5 if tokenizer_class == _T5 else 0
-        unk_id = fixed if unk_id is None else checks.integer("unk_id", unk_id, 0)
+        unk_id = (
+            fixed if unk_id is None else checks.integer("unk_id", unk_id, 0)
+        )
         if tokenizer_class == _T5:
             checks.integer("unk_id", unk_id, fixed, fixed)
             options = {"extra_ids": 0}
@@ -200,9 +202,11 @@ class UnigramTokenizer(PretrainedTokenizer):
             # Those of the model replace the ones of special_tokens_map.json.
             folder.config.pop("additional_special_tokens", None)
         settings = settings_of(folder, name, _SPECIAL[name], extra, options)
-        for key in ("unk_token", "eos_token", *(
-            ("sep_token", "cls_token") if name == _XLNET else ()
-        )):
+        for key in (
+            "unk_token",
+            "eos_token",
+            *(("sep_token", "cls_token") if name == _XLNET else ()),
+        ):
             if key not in settings.special:
                 raise ValueError(
                     f"`{key}` of {CONFIG} must be a token. Received: null"
@@ -404,9 +408,7 @@ class UnigramTokenizer(PretrainedTokenizer):
             if do_lower_case:
                 lines = (line.lower() for line in lines)
             special = {"pad_id": -1, "eos_id": 2, "unk_id": 0, "bos_id": 1}
-            special["control_symbols"] = (
-                "<cls>,<sep>,<pad>,<mask>,<eod>,<eop>"
-            )
+            special["control_symbols"] = "<cls>,<sep>,<pad>,<mask>,<eod>,<eop>"
         model = subword_model.learn_unigram(
             lines, vocabulary_size, character_coverage, special
         )
@@ -471,15 +473,10 @@ def _checked_pieces(name, pieces):
 
 def _model_proto(name, model):
     """Parses a sentencepiece model, or raises ValueError."""
-    from google.protobuf.message import DecodeError
     from sentencepiece import sentencepiece_model_pb2
 
-    kind = sentencepiece_model_pb2.ModelProto
     load_processor(name, model)
-    try:
-        proto = kind.FromString(model)
-    except DecodeError:
-        proto = kind()
+    proto = sentencepiece_model_pb2.ModelProto.FromString(model)
     unigram = sentencepiece_model_pb2.TrainerSpec.UNIGRAM
     if not proto.pieces or proto.trainer_spec.model_type != unigram:
         raise ValueError(

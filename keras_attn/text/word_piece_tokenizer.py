@@ -232,7 +232,9 @@ class WordPieceTokenizer(PretrainedTokenizer):
         special = {*self._ids}
         counts = collections.Counter()
         for line in lines:
-            arguments.checked_text("lines", line, "an iterable of texts, of str")
+            arguments.checked_text(
+                "lines", line, "an iterable of texts, of str"
+            )
             for token in special:
                 line = line.replace(token, " ")
             line = normalizer.normalize_str(line)
@@ -264,6 +266,4 @@ def _read_lines(folder):
     lines = lines[:-1] if lines[-1] == "" else lines
     # A line of white space alone is kept, so that each line has its own id; no
     # word is equal to it.
-    return [
-        line.rstrip(_SPACES) or line.removesuffix("\r") for line in lines
-    ]
+    return [line.rstrip(_SPACES) or line.removesuffix("\r") for line in lines]

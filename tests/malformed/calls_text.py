@@ -27,6 +27,8 @@ from tests.malformed.values import text as text_kind
 LINES = ["low lower lowest", "new newer newest"] * 4
 PIECES = "[PAD] [UNK] [CLS] [SEP] [MASK] un ##like ##ly you".split()
 ROWS = [[2, 7, 8, 9, 3, 0]]
+UNIGRAMS = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), ("▁a", -1.0)]
+UNIGRAMS += [("▁", -2.0), ("a", -3.0)]
 DEEP_JSON = "[" * 10_000 + "]" * 10_000
 
 
@@ -38,6 +40,11 @@ def byte_pair():
 def word_piece():
     """Returns a word-piece tokenizer."""
     return text.WordPieceTokenizer(PIECES)
+
+
+def unigram():
+    """Returns a unigram tokenizer."""
+    return text.UnigramTokenizer(UNIGRAMS)
 
 
 def subword():
@@ -617,7 +624,7 @@ def _byte_pair(folder):
         "text.BytePairTokenizer",
         text.BytePairTokenizer,
         kinds(
-            vocabulary=instance(made._vocabulary)
+            vocab=instance({t: i for i, t in enumerate(made.vocabulary)})
             .without("own_type", "list", "dict")
             .plus(
                 empty_dict={},
@@ -625,8 +632,10 @@ def _byte_pair(folder):
                 text_id={"a": "b"},
                 number_token={5: 0},
                 pairs=[("a", 0)],
+                huge_id={"<|endoftext|>": 2**40},
+                twice={"<|endoftext|>": 0, "a": 0},
             ),
-            merges=instance(made._merges)
+            merges=instance([("l", "o")])
             .without("own_type", "list", "empty", "empty_text")
             .plus(
                 texts=["ab"],
@@ -637,25 +646,16 @@ def _byte_pair(folder):
                 unknown=[("☃", "☃")],
                 nones=[None],
             ),
-            end=title("<|endoftext|>").plus(empty_end="", unknown="<end>"),
+            unk_token=title("<|endoftext|>").plus(empty="", unknown="<u>"),
+            bos_token=title("<|endoftext|>").plus(empty="", unknown="<s>"),
+            eos_token=title("<|endoftext|>").plus(empty="", unknown="</s>"),
+            pad_token=title(None).optional().plus(empty="", unknown="<pad>"),
+            add_prefix_space=flag(True),
+            additional_special_tokens=lines(["<a>"]).plus(empty=[""]),
         ),
     )
     yield from _trained("BytePairTokenizer", text.BytePairTokenizer, 264)
-    yield Call(
-        "text.BytePairTokenizer.encode",
-        made.encode,
-        kinds(text=text_kind("low").plus(nested=[["low"]], deep=DEEP)),
-    )
-    yield Call(
-        "text.BytePairTokenizer.tokens",
-        made.tokens,
-        kinds(text=text_kind("low").plus(listed=["low"])),
-    )
-    yield Call(
-        "text.BytePairTokenizer.decode",
-        made.decode,
-        kinds(ids=_ids(264).plus(rows=[[5]])),
-    )
+    yield from _shared("BytePairTokenizer", made, 264, "low")
     vocabulary = json.dumps({"a": [0]})
     files = {
         "deep vocabulary": _written("vocab.json", DEEP_JSON),
@@ -668,6 +668,7 @@ def _byte_pair(folder):
         "binary merges": _written("merges.txt", b"\xff\xfe"),
         "repeated merges": _written("merges.txt", "l o\nl o\n"),
         "long merges": _written("merges.txt", "l o w\n"),
+        **_configs(),
         "no merges": lambda place: (place / "merges.txt").unlink(),
         "no vocabulary": lambda place: (place / "vocab.json").unlink(),
     }
@@ -691,24 +692,24 @@ def _word_piece(folder):
         "text.WordPieceTokenizer",
         text.WordPieceTokenizer,
         kinds(
-            vocabulary=instance(PIECES)
+            vocab=instance(PIECES)
             .without("own_type", "list")
             .plus(
                 numbers=[5],
                 twice=PIECES * 2,
-                lines=[*PIECES, "a\nb"],
                 nones=[*PIECES, None],
                 empty_dict={},
+                surrogate=[*PIECES, "\ud800"],
             ),
-            lowercase=flag(True),
+            do_lower_case=flag(True),
             strip_accents=flag(None).optional(),
-            split_chinese=flag(True),
-            pad=title("[PAD]").plus(empty="", unknown="<pad>"),
-            unknown=title("[UNK]").plus(empty="", unknown="<unk>"),
-            cls=title("[CLS]").plus(empty="", unknown="<cls>"),
-            sep=title("[SEP]").plus(empty="", unknown="<sep>"),
-            mask=title("[MASK]").plus(empty="", unknown="<mask>"),
-            max_word_length=count(10),
+            tokenize_chinese_chars=flag(True),
+            pad_token=title("[PAD]").plus(empty="", unknown="<pad>"),
+            unk_token=title("[UNK]").plus(empty="", unknown="<unk>"),
+            cls_token=title("[CLS]").plus(empty="", unknown="<cls>"),
+            sep_token=title("[SEP]").plus(empty="", unknown="<sep>"),
+            mask_token=title("[MASK]").plus(empty="", unknown="<mask>"),
+            additional_special_tokens=lines(["<a>"]).plus(empty=[""]),
         ),
     )
     yield Call(
@@ -719,36 +720,7 @@ def _word_piece(folder):
             vocabulary_size=count(40).plus(too_small=6),
         ),
     )
-    yield Call(
-        "text.WordPieceTokenizer.encode",
-        made.encode,
-        kinds(text=text_kind("you").plus(nested=[["you"]], deep=DEEP)),
-    )
-    yield Call(
-        "text.WordPieceTokenizer.tokens",
-        made.tokens,
-        kinds(text=text_kind("you").plus(listed=["you"])),
-    )
-    yield Call(
-        "text.WordPieceTokenizer.decode",
-        made.decode,
-        kinds(ids=_ids(9).plus(rows=[[5]])),
-    )
-    texts = (
-        lines(["you"])
-        .without("nested")
-        .plus(ids=[3], mixed_ids=["you", [5]], fractions=[[1.5]], outside=[[9]])
-    )
-    yield Call(
-        "text.WordPieceTokenizer.pack",
-        made.pack,
-        kinds(
-            first=texts,
-            second=texts.optional().plus(more=["un", "you"]),
-            length=limited(8).optional().plus(too_short=2).without("huge"),
-            pad_to_length=flag(True),
-        ),
-    )
+    yield from _shared("WordPieceTokenizer", made, 9, "you")
     files = {
         "empty vocabulary": _written("vocab.txt", b""),
         "binary vocabulary": _written("vocab.txt", b"\xff\xfe"),
@@ -757,8 +729,153 @@ def _word_piece(folder):
         "list as config": _written("tokenizer_config.json", "[1]"),
         "text as config": _written("tokenizer_config.json", "{"),
         "no vocabulary": lambda place: (place / "vocab.txt").unlink(),
+        **_configs(),
     }
     yield from _files("WordPieceTokenizer", made, folder / "word_piece", files)
+
+
+def _shared(name, made, size, word):
+    """Calls of the methods that all tokenizers of published models have."""
+    yield Call(
+        f"text.{name}.encode",
+        made.encode,
+        kinds(
+            text=text_kind(word).plus(
+                nested=[[word]], surrogate="\ud800", deep=DEEP
+            )
+        ),
+    )
+    yield Call(
+        f"text.{name}.encode_batch",
+        made.encode_batch,
+        kinds(
+            texts=lines([word]).plus(surrogate=["\ud800"], pair=[("a", "b")])
+        ),
+    )
+    yield Call(
+        f"text.{name}.tokens",
+        made.tokens,
+        kinds(text=text_kind(word).plus(listed=[word])),
+    )
+    yield Call(
+        f"text.{name}.decode",
+        made.decode,
+        kinds(
+            ids=_ids(size).plus(holes=[[5], None]),
+            skip_special_tokens=flag(True),
+        ),
+    )
+    texts = (
+        lines([word])
+        .without("nested")
+        .plus(
+            ids=[3], mixed_ids=[word, [5]], fractions=[[1.5]], outside=[[size]]
+        )
+    )
+    yield Call(
+        f"text.{name}.pack",
+        made.pack,
+        kinds(
+            text=texts,
+            text_pair=texts.optional().plus(more=["un", "you"]),
+            max_length=limited(8).optional().plus(zero=0).without("huge"),
+            truncation=choice("longest_first"),
+            stride=count(0, 0).plus(past_int64=2**70),
+            pad_to_max_length=flag(True),
+            return_offsets=flag(False),
+        ),
+    )
+
+
+def _configs():
+    """Damages of a tokenizer_config.json."""
+    special = "[PAD]"
+    values = {
+        "token": {"pad_token": {"content": 5}},
+        "id": {"added_tokens_decoder": {"-1": {"content": special}}},
+        "added": {"added_tokens_decoder": [special]},
+        "extra": {"extra_special_tokens": 3},
+        "side": {"padding_side": "top"},
+        "words": {"never_split": ["a"]},
+        "code": {"auto_map": {"AutoTokenizer": "code.py"}},
+        "class": {"tokenizer_class": ["BertTokenizer"]},
+    }
+    return {
+        f"{name} of the config": _written(
+            "tokenizer_config.json", json.dumps(config)
+        )
+        for name, config in values.items()
+    }
+
+
+def _unigram(folder):
+    made = unigram()
+    special = {
+        f"{name}_token": title(token).plus(empty="")
+        for name, token in (
+            ("bos", "<s>"),
+            ("eos", "</s>"),
+            ("unk", "<unk>"),
+            ("sep", "<sep>"),
+            ("pad", "<pad>"),
+            ("cls", "<cls>"),
+            ("mask", "<mask>"),
+        )
+    }
+    yield Call(
+        "text.UnigramTokenizer",
+        text.UnigramTokenizer,
+        kinds(
+            vocab=instance(UNIGRAMS)
+            .without("own_type", "list")
+            .plus(
+                no_scores=["a"],
+                nan=[*UNIGRAMS, ("b", NAN)],
+                twice=UNIGRAMS * 2,
+                number=[*UNIGRAMS, (5, 1.0)],
+                no_unknown=UNIGRAMS[3:],
+            ),
+            tokenizer_class=choice("T5Tokenizer"),
+            unk_id=count(2).optional().plus(other=1),
+            do_lower_case=flag(False),
+            precompiled_charsmap=instance(None)
+            .optional()
+            .plus(short=b"ab", zeros=bytes(9), text="ab"),
+            **special,
+            additional_special_tokens=lines(["<a>"]).plus(empty=[""]),
+        ),
+    )
+    yield Call(
+        "text.UnigramTokenizer.train_from_lines",
+        text.UnigramTokenizer.train_from_lines,
+        kinds(
+            lines=lines(LINES).plus(
+                empty=[], blank=[" "], surrogate=["\ud800"]
+            ),
+            vocabulary_size=count(40).plus(too_small=3, past_int32=2**31),
+            tokenizer_class=choice("XLNetTokenizer"),
+            character_coverage=number(0.9995, 0, 1).plus(low=0.97),
+            do_lower_case=flag(False),
+        ),
+    )
+    yield from _shared("UnigramTokenizer", made, len(UNIGRAMS), "a a")
+    files = {
+        "no class": _written("tokenizer_config.json", "{}"),
+        "binary json": _written("tokenizer.json", bytes(range(256))),
+        "no model": _written("tokenizer.json", "{}"),
+        "list": _written("tokenizer.json", "[]"),
+        "deep": _written("tokenizer.json", DEEP_JSON),
+        "no vocabulary": _written(
+            "tokenizer.json", '{"model": {"type": "Unigram", "vocab": []}}'
+        ),
+        "table": _written(
+            "tokenizer.json",
+            '{"model": {"type": "Unigram", "vocab": [["a", 0]]}, "normalizer":'
+            ' {"type": "Precompiled", "precompiled_charsmap": "AAAA"}}',
+        ),
+        **_configs(),
+    }
+    yield from _files("UnigramTokenizer", made, folder / "unigram", files)
 
 
 def _subword(folder):
@@ -844,6 +961,7 @@ CALLS = {
     "SquadScores": "a plain tuple that `squad_scores` returns",
     "SubwordTokenizer": _subword,
     "TokenDataset": _dataset,
+    "UnigramTokenizer": _unigram,
     "WordPieceTokenizer": _word_piece,
     "edit_distance": _edit_distance,
     "error_rate": _error_rate,

@@ -6,6 +6,7 @@ from keras_attn.text import (
     BytePairTokenizer,
     CharacterTokenizer,
     SubwordTokenizer,
+    UnigramTokenizer,
     WordPieceTokenizer,
     load_tokenizer,
 )
@@ -22,6 +23,7 @@ LINES = ["the cat sat on the mat", "the dog sat on the cat"]
         (BytePairTokenizer, [280]),
         (SubwordTokenizer, [290]),
         (CharacterTokenizer, []),
+        (UnigramTokenizer, [30]),
     ],
 )
 def test_files_select_the_class(tokenizer, size, tmp_path):
@@ -33,7 +35,7 @@ def test_files_select_the_class(tokenizer, size, tmp_path):
 
 
 def test_folder_without_a_tokenizer_is_refused(tmp_path):
-    message = "`directory` must be a folder with one of these files: vocab.txt"
+    message = "`directory` must be a folder with tokenizer.json or one of these"
     with pytest.raises(ValueError, match=message):
         load_tokenizer(tmp_path)
     with pytest.raises(ValueError, match="`directory` must be a path"):

@@ -12,18 +12,21 @@ OTHERS = keras.backend.backend() != "tensorflow"
 
 
 @pytest.mark.parametrize(
-    "module, name",
+    "module, name, extra",
     [
-        ("sentencepiece", "sentencepiece"),
-        ("tensorflow_text", "tensorflow-text"),
-        ("tensorflow", "tensorflow"),
+        ("sentencepiece", "sentencepiece", "text"),
+        ("tokenizers", "tokenizers", "text"),
+        ("tensorflow_text", "tensorflow-text", "text-tensorflow"),
+        ("tensorflow", "tensorflow", "text-tensorflow"),
     ],
 )
-def test_a_missing_package_raises_a_one_line_error(monkeypatch, module, name):
+def test_a_missing_package_raises_a_one_line_error(
+    monkeypatch, module, name, extra
+):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ImportError, match=f"needs {name}, ") as info:
         getattr(_tensorflow, module)()
-    assert "pip install keras-attn[text]" in str(info.value)
+    assert f"pip install keras-attn[{extra}]" in str(info.value)
     assert "\n" not in str(info.value)
 
 
