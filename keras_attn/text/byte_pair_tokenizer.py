@@ -71,7 +71,7 @@ class BytePairTokenizer(PretrainedTokenizer):
         >>> lines = ["low lower lowest", "new newer newest"] * 4
         >>> tokenizer = BytePairTokenizer.train_from_lines(lines, 264)
         >>> tokenizer.tokens("the lowest")
-        ['t', 'h', 'e', 'Ġlowe', 'st']
+        ['t', 'h', 'e', 'Ġlo', 'we', 'st']
         >>> tokenizer.decode(tokenizer.encode("Where is\tthe 猫?"))
         'Where is\tthe 猫?'
     """
@@ -294,7 +294,8 @@ def _saved_processor(definition):
         return library.Tokenizer.from_str(json.dumps(minimal)).post_processor
     except Exception as error:
         raise ValueError(
-            f"`post_processor` of {DEFINITION} must be one of the package "
+            f"`post_processor` in {DEFINITION} of `directory` must be one of "
+            "the package "
             f"tokenizers. Received: {checks.shown(part)} ({error})"
         ) from None
 

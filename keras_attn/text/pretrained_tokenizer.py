@@ -359,7 +359,8 @@ class PretrainedTokenizer(abc.ABC):
         """
         if isinstance(text, str):
             return self._encoded([text])[0].ids
-        return self.encode_batch(text)
+        texts = self._checked("text", text)
+        return [encoding.ids for encoding in self._encoded(texts)]
 
     def encode_batch(self, texts):
         """Encodes a list of texts, as `encode` does.
@@ -373,8 +374,9 @@ class PretrainedTokenizer(abc.ABC):
         Raises:
             ValueError: as for `encode`.
         """
-        texts = self._checked("text", texts)
-        return [encoding.ids for encoding in self._encoded(texts)]
+        texts = self._checked("texts", texts, "a list of str")
+        found = self._encoded(texts, name="texts", expected="a list of str")
+        return [encoding.ids for encoding in found]
 
     def tokens(self, text):
         """Splits a text into the tokens whose ids `encode` returns.
@@ -439,7 +441,14 @@ class PretrainedTokenizer(abc.ABC):
             return texts
         return [str(arguments.checked_text(name, t, expected)) for t in texts]
 
-    def _encoded(self, texts, offsets=False, name="text", words=False):
+    def _encoded(
+        self,
+        texts,
+        offsets=False,
+        words=False,
+        name="text",
+        expected="a str or a list of str",
+    ):
         """Returns the `tokenizers.Encoding` of each text."""
         engine = self._engine
         method = engine.encode_batch if offsets else engine.encode_batch_fast
@@ -451,7 +460,7 @@ class PretrainedTokenizer(abc.ABC):
         except TypeError:
             for text in texts:
                 for part in text if words else [text]:
-                    arguments.checked_text(name, part, "a str or a list of str")
+                    arguments.checked_text(name, part, expected)
             raise
 
     def pack(
@@ -763,7 +772,8 @@ def model_of(folder):
         )
     if not isinstance(kind, str):
         raise ValueError(
-            f"`model` of {DEFINITION} must have a `type` of str. "
+            f"`model` in {DEFINITION} of `directory` must have a `type` of "
+            "str. "
             f"Received: {checks.shown(kind)}"
         )
     return {**model, "type": kind}

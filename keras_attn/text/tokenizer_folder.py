@@ -48,7 +48,7 @@ _CLASS_OF_MODEL_TYPE = {
 # Keys that would change ids, with the values that do not.
 _REFUSED = {
     "do_basic_tokenize": (True,),
-    "never_split": (None, [], ()),
+    "never_split": ([], None),
     "max_input_chars_per_word": (None, 100),
     "keep_accents": (None, False),
     "remove_space": (None, True),
@@ -108,7 +108,9 @@ class TokenizerFolder:
         _check_config(config, self.name)
         for key in SPECIAL_TOKENS:
             if config.get(key) is not None:
-                config[key] = added_token(f"`{key}` of {CONFIG}", config[key])
+                config[key] = added_token(
+                    f"`{key}` in {CONFIG} of `directory`", config[key]
+                )
         additional = config.get("additional_special_tokens")
         if "additional_special_tokens" in config and not config.get(
             "extra_special_tokens"
@@ -167,7 +169,7 @@ class TokenizerFolder:
             value = self.config.get(key, defaults.get(key))
             if value is None:
                 continue
-            value = added_token(f"`{key}` of {CONFIG}", value)
+            value = added_token(f"`{key}` in {CONFIG} of `directory`", value)
             by_content = {str_of(t): t for t in self.added.values()}
             if key in self.config:
                 value = by_content.get(str_of(value), value)
@@ -175,7 +177,7 @@ class TokenizerFolder:
         named = self.config.get("extra_special_tokens")
         if isinstance(named, dict):
             for key, value in named.items():
-                name = f"`extra_special_tokens` of {CONFIG}"
+                name = f"`extra_special_tokens` in {CONFIG} of `directory`"
                 found.setdefault(key, added_token(name, value))
         return found
 
@@ -200,10 +202,11 @@ class TokenizerFolder:
             return []
         if not isinstance(tokens, (list, tuple)):
             raise ValueError(
-                f"`extra_special_tokens` of {CONFIG} must be a list of str. "
+                f"`extra_special_tokens` in {CONFIG} of `directory` must be "
+                "a list of str. "
                 f"Received: {checks.shown(tokens)}"
             )
-        name = f"`extra_special_tokens` of {CONFIG}"
+        name = f"`extra_special_tokens` in {CONFIG} of `directory`"
         return [added_token(name, token) for token in tokens]
 
     def option(self, name, default):
@@ -227,7 +230,7 @@ class TokenizerFolder:
             return None
         if not isinstance(name, str):
             raise ValueError(
-                f"`tokenizer_class` of {CONFIG} must be a str. "
+                f"`tokenizer_class` in {CONFIG} of `directory` must be a str. "
                 f"Received: {checks.shown(name)}"
             )
         return (
@@ -237,7 +240,7 @@ class TokenizerFolder:
         )
 
     def _read_added_decoder(self, decoder):
-        name = f"`added_tokens_decoder` of {CONFIG}"
+        name = f"`added_tokens_decoder` in {CONFIG} of `directory`"
         if not isinstance(decoder, dict):
             raise ValueError(
                 f"{name} must be an object. Received: {checks.shown(decoder)}"
@@ -251,29 +254,33 @@ class TokenizerFolder:
             if key == "extra_special_tokens" and isinstance(value, list):
                 value = [*(config.get(key) or []), *value]
             elif isinstance(value, dict) and key != "extra_special_tokens":
-                name = f"`{key}` of {_SPECIAL_MAP}"
+                name = f"`{key}` in {_SPECIAL_MAP} of `directory`"
                 value = added_token(name, {**value, "special": True})
             if key in SPECIAL_TOKENS and value is not None:
-                value = added_token(f"`{key}` of {_SPECIAL_MAP}", value)
+                value = added_token(
+                    f"`{key}` in {_SPECIAL_MAP} of `directory`", value
+                )
             config[key] = value
         extra = config.get("extra_special_tokens")
         special = {
             str_of(config[key]) for key in SPECIAL_TOKENS if config.get(key)
         }
         if isinstance(extra, list):
-            name = f"`extra_special_tokens` of {_SPECIAL_MAP}"
+            name = f"`extra_special_tokens` in {_SPECIAL_MAP} of `directory`"
             special |= {str_of(added_token(name, token)) for token in extra}
         for token, number in (self._json(_ADDED) or {}).items():
             flag = token in special
-            self.added[_id(_ADDED, number)] = added_token(
-                _ADDED,
+            self.added[_id(f"{_ADDED} of `directory`", number)] = added_token(
+                f"{_ADDED} of `directory`",
                 {"content": token, "normalized": not flag, "special": flag},
             )
         definition = self.definition or {}
         for token in definition.get("added_tokens") or []:
             if not isinstance(token, dict):
-                raise _not_a_token(f"`added_tokens` of {DEFINITION}", token)
-            name = f"`added_tokens` of {DEFINITION}"
+                raise _not_a_token(
+                    f"`added_tokens` in {DEFINITION} of `directory`", token
+                )
+            name = f"`added_tokens` in {DEFINITION} of `directory`"
             self.added[_id(name, token.get("id"))] = added_token(name, token)
 
     def _check_added(self):
@@ -359,31 +366,35 @@ def _check_config(config, name):
         value = config.get(key)
         if value is not None and type(value) is not kind:
             raise ValueError(
-                f"`{key}` of {CONFIG} must be {kind.__name__}. "
+                f"`{key}` in {CONFIG} of `directory` must be {kind.__name__}. "
                 f"Received: {checks.shown(value)}"
             )
     for key, valid in _SIDES.items():
         if config.get(key, valid[0]) not in valid:
             raise ValueError(
-                f"`{key}` of {CONFIG} must be one of {', '.join(valid)}. "
+                f"`{key}` in {CONFIG} of `directory` must be one of "
+                f"{', '.join(valid)}. "
                 f"Received: {checks.shown(config[key])}"
             )
     for key, valid in _REFUSED.items():
         if key in config and config[key] not in valid:
             raise ValueError(
-                f"`{key}` of {CONFIG} must be {valid[-1]!r}, because other "
+                f"`{key}` in {CONFIG} of `directory` must be {valid[-1]!r}, "
+                "because other "
                 "values change the ids and are not supported. "
                 f"Received: {checks.shown(config[key])}"
             )
     extra = config.get("extra_ids")
     if extra is not None and not 0 <= extra <= _MOST_EXTRA_IDS:
         raise ValueError(
-            f"`extra_ids` of {CONFIG} must lie in [0, {_MOST_EXTRA_IDS}]. "
+            f"`extra_ids` in {CONFIG} of `directory` must lie in [0, "
+            f"{_MOST_EXTRA_IDS}]. "
             f"Received: {checks.shown(extra)}"
         )
     if name == "MarianTokenizer" and config.get("split_special_tokens"):
         raise ValueError(
-            f"`split_special_tokens` of {CONFIG} must be False for a "
+            f"`split_special_tokens` in {CONFIG} of `directory` must be "
+            "False for a "
             "MarianTokenizer. Received: True"
         )
 
@@ -442,12 +453,13 @@ def check_definition(definition):
     model = definition.get("model")
     if not isinstance(model, dict):
         raise ValueError(
-            f"`model` of {DEFINITION} must be an object. "
+            f"`model` in {DEFINITION} of `directory` must be an object. "
             f"Received: {checks.shown(model)}"
         )
     if model.get("dropout") not in (None, 0):
         raise ValueError(
-            f"`dropout` of {DEFINITION} must be null, because it makes the ids "
+            f"`dropout` in {DEFINITION} of `directory` must be null, because "
+            "it makes the ids "
             f"random. Received: {checks.shown(model['dropout'])}"
         )
     for part in ("normalizer", "pre_tokenizer", "post_processor", "decoder"):
@@ -465,13 +477,15 @@ def _check_part(name, part):
             pattern = value.get("Regex")
             if isinstance(pattern, str) and len(pattern) > _LONGEST_PATTERN:
                 raise ValueError(
-                    f"`{name}` of {DEFINITION} must have patterns of at most "
+                    f"`{name}` in {DEFINITION} of `directory` must have "
+                    "patterns of at most "
                     f"{_LONGEST_PATTERN} characters. Received: {len(pattern)}"
                 )
             charsmap = value.get("precompiled_charsmap")
             if charsmap is not None:
                 check_charsmap(
-                    f"`precompiled_charsmap` of {DEFINITION}", charsmap
+                    f"`precompiled_charsmap` in {DEFINITION} of `directory`",
+                    charsmap,
                 )
 
 

@@ -129,11 +129,7 @@ class UnigramTokenizer(PretrainedTokenizer):
         additional_special_tokens=(),
     ):
         checks.boolean("do_lower_case", do_lower_case)
-        if tokenizer_class not in (_T5, _XLNET):
-            raise ValueError(
-                f"`tokenizer_class` must be one of {_T5}, {_XLNET}. "
-                f"Received: tokenizer_class={checks.shown(tokenizer_class)}"
-            )
+        _check_class(tokenizer_class)
         special = {
             "bos_token": bos_token,
             "eos_token": eos_token,
@@ -144,7 +140,10 @@ class UnigramTokenizer(PretrainedTokenizer):
             "mask_token": mask_token,
         }
         for key, token in special.items():
-            checks.string(key, token)
+            if not checks.string(key, token):
+                raise ValueError(
+                    f"`{key}` must not be empty. Received: {key}=''"
+                )
         special = {key: special[key] for key in _SPECIAL[tokenizer_class]}
         fixed = _UNKNOWN_OF_T5 if tokenizer_class == _T5 else 0
         unk_id = (
@@ -209,7 +208,8 @@ class UnigramTokenizer(PretrainedTokenizer):
         ):
             if key not in settings.special:
                 raise ValueError(
-                    f"`{key}` of {CONFIG} must be a token. Received: null"
+                    f"`{key}` in {CONFIG} of `directory` must be a token. "
+                    "Received: null"
                 )
         pieces = _checked_pieces(where, pieces)
         if unk_id >= len(pieces):
@@ -273,7 +273,8 @@ class UnigramTokenizer(PretrainedTokenizer):
             )
         if "eos_token" not in settings.special:
             raise ValueError(
-                f"`eos_token` of {CONFIG} must be a token. Received: null"
+                f"`eos_token` in {CONFIG} of `directory` must be a token. "
+                "Received: null"
             )
         files = {name: folder.read(name) for name in (_SOURCE, _TARGET)}
         source, target = (load_processor(n, files[n]) for n in files)
@@ -393,11 +394,7 @@ class UnigramTokenizer(PretrainedTokenizer):
             ['▁', 'a', '▁cat']
         """
         checks.boolean("do_lower_case", do_lower_case)
-        if tokenizer_class not in (_T5, _XLNET):
-            raise ValueError(
-                f"`tokenizer_class` must be one of {_T5}, {_XLNET}. "
-                f"Received: tokenizer_class={checks.shown(tokenizer_class)}"
-            )
+        _check_class(tokenizer_class)
         lines = arguments.text_lines("lines", lines)
         config = {"tokenizer_class": tokenizer_class}
         if tokenizer_class == _T5:
@@ -435,6 +432,14 @@ class UnigramTokenizer(PretrainedTokenizer):
 
     def _continues_word(self, token):
         return not token.startswith(_SPACE)
+
+
+def _check_class(name):
+    if not isinstance(name, str) or name not in (_T5, _XLNET):
+        raise ValueError(
+            f"`tokenizer_class` must be one of {_T5}, {_XLNET}. "
+            f"Received: tokenizer_class={checks.shown(name)}"
+        )
 
 
 def _checked_pieces(name, pieces):
@@ -498,7 +503,7 @@ def _read_json(folder, name):
         if isinstance(step, dict) and step.get("type") == "Precompiled":
             table = step.get("precompiled_charsmap")
             table = check_charsmap(
-                f"`precompiled_charsmap` of {DEFINITION}", table
+                f"`precompiled_charsmap` in {DEFINITION} of `directory`", table
             )
             break
     extra = folder.config.get("additional_special_tokens")

@@ -148,7 +148,8 @@ class WordPieceTokenizer(PretrainedTokenizer):
         for key in ("unk_token", "cls_token", "sep_token"):
             if key not in settings.special:
                 raise ValueError(
-                    f"`{key}` of tokenizer_config.json must be a token. "
+                    f"`{key}` in tokenizer_config.json of `directory` must "
+                    "be a token. "
                     "Received: null"
                 )
         unknown = str_of(settings.special["unk_token"])

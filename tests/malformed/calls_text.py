@@ -28,13 +28,15 @@ LINES = ["low lower lowest", "new newer newest"] * 4
 PIECES = "[PAD] [UNK] [CLS] [SEP] [MASK] un ##like ##ly you".split()
 ROWS = [[2, 7, 8, 9, 3, 0]]
 UNIGRAMS = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), ("▁a", -1.0)]
-UNIGRAMS += [("▁", -2.0), ("a", -3.0)]
+UNIGRAMS += [("▁", -2.0), ("a", -3.0), ("b", -3.0)]
 DEEP_JSON = "[" * 10_000 + "]" * 10_000
 
 
 def byte_pair():
     """Returns a byte-pair tokenizer."""
-    return text.BytePairTokenizer.train_from_lines(LINES, 264)
+    return text.BytePairTokenizer.train_from_lines(
+        LINES, 264, pad_token="<pad>"
+    )
 
 
 def word_piece():
@@ -581,6 +583,19 @@ def _written(file, content):
     return damage
 
 
+def _classic(file, content):
+    """Returns a function that damages a file of an older version."""
+
+    def damage(folder):
+        (folder / "tokenizer.json").unlink()
+        if content is None:
+            (folder / file).unlink()
+        else:
+            _written(file, content)(folder)
+
+    return damage
+
+
 def _characters(folder):
     made = text.CharacterTokenizer("abc")
     yield Call(
@@ -649,7 +664,7 @@ def _byte_pair(folder):
             unk_token=title("<|endoftext|>").plus(empty="", unknown="<u>"),
             bos_token=title("<|endoftext|>").plus(empty="", unknown="<s>"),
             eos_token=title("<|endoftext|>").plus(empty="", unknown="</s>"),
-            pad_token=title(None).optional().plus(empty="", unknown="<pad>"),
+            pad_token=title(None).optional().plus(empty="", unknown="<none>"),
             add_prefix_space=flag(True),
             additional_special_tokens=lines(["<a>"]).plus(empty=[""]),
         ),
@@ -658,19 +673,19 @@ def _byte_pair(folder):
     yield from _shared("BytePairTokenizer", made, 264, "low")
     vocabulary = json.dumps({"a": [0]})
     files = {
-        "deep vocabulary": _written("vocab.json", DEEP_JSON),
-        "empty vocabulary": _written("vocab.json", b""),
-        "binary vocabulary": _written("vocab.json", bytes(range(256))),
-        "null vocabulary": _written("vocab.json", "null"),
-        "list ids": _written("vocab.json", vocabulary),
-        "long number": _written("vocab.json", '{"a": ' + "9" * 5000 + "}"),
-        "nan": _written("vocab.json", '{"a": NaN}'),
-        "binary merges": _written("merges.txt", b"\xff\xfe"),
-        "repeated merges": _written("merges.txt", "l o\nl o\n"),
-        "long merges": _written("merges.txt", "l o w\n"),
+        "deep vocabulary": _classic("vocab.json", DEEP_JSON),
+        "empty vocabulary": _classic("vocab.json", b""),
+        "binary vocabulary": _classic("vocab.json", bytes(range(256))),
+        "null vocabulary": _classic("vocab.json", "null"),
+        "list ids": _classic("vocab.json", vocabulary),
+        "long number": _classic("vocab.json", '{"a": ' + "9" * 5000 + "}"),
+        "nan": _classic("vocab.json", '{"a": NaN}'),
+        "binary merges": _classic("merges.txt", b"\xff\xfe"),
+        "repeated merges": _classic("merges.txt", "l o\nl o\n"),
+        "long merges": _classic("merges.txt", "l o w\n"),
         **_configs(),
-        "no merges": lambda place: (place / "merges.txt").unlink(),
-        "no vocabulary": lambda place: (place / "vocab.json").unlink(),
+        "no merges": _classic("merges.txt", None),
+        "no vocabulary": _classic("vocab.json", None),
     }
     yield from _files("BytePairTokenizer", made, folder / "byte_pair", files)
 
@@ -722,13 +737,13 @@ def _word_piece(folder):
     )
     yield from _shared("WordPieceTokenizer", made, 9, "you")
     files = {
-        "empty vocabulary": _written("vocab.txt", b""),
-        "binary vocabulary": _written("vocab.txt", b"\xff\xfe"),
-        "repeated pieces": _written("vocab.txt", "\n".join([*PIECES, "you"])),
+        "empty vocabulary": _classic("vocab.txt", b""),
+        "binary vocabulary": _classic("vocab.txt", b"\xff\xfe"),
+        "repeated pieces": _classic("vocab.txt", "\n".join([*PIECES, "you"])),
         "deep config": _written("tokenizer_config.json", DEEP_JSON),
         "list as config": _written("tokenizer_config.json", "[1]"),
         "text as config": _written("tokenizer_config.json", "{"),
-        "no vocabulary": lambda place: (place / "vocab.txt").unlink(),
+        "no vocabulary": _classic("vocab.txt", None),
         **_configs(),
     }
     yield from _files("WordPieceTokenizer", made, folder / "word_piece", files)
@@ -830,7 +845,7 @@ def _unigram(folder):
             .without("own_type", "list")
             .plus(
                 no_scores=["a"],
-                nan=[*UNIGRAMS, ("b", NAN)],
+                nan=[*UNIGRAMS, ("c", NAN)],
                 twice=UNIGRAMS * 2,
                 number=[*UNIGRAMS, (5, 1.0)],
                 no_unknown=UNIGRAMS[3:],
@@ -860,7 +875,6 @@ def _unigram(folder):
     )
     yield from _shared("UnigramTokenizer", made, len(UNIGRAMS), "a a")
     files = {
-        "no class": _written("tokenizer_config.json", "{}"),
         "binary json": _written("tokenizer.json", bytes(range(256))),
         "no model": _written("tokenizer.json", "{}"),
         "list": _written("tokenizer.json", "[]"),

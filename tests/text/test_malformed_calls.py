@@ -47,7 +47,9 @@ class Half(Numbers):
 @pytest.fixture(scope="module")
 def made():
     """A tokenizer of each class, without TensorFlow."""
-    byte_pair = text.BytePairTokenizer.train_from_lines(LINES, 264)
+    byte_pair = text.BytePairTokenizer.train_from_lines(
+        LINES, 264, pad_token="<pad>"
+    )
     word_piece = text.WordPieceTokenizer(PIECES)
     subword = text.SubwordTokenizer.train_from_lines(LINES, 290)
     return {
@@ -98,20 +100,23 @@ def given(made, tmp_path_factory):
         ),
         "byte_pair": (
             text.BytePairTokenizer,
-            {"vocabulary": byte_pair._vocabulary, "merges": byte_pair._merges},
+            {
+                "vocab": {t: i for i, t in enumerate(byte_pair.vocabulary)},
+                "merges": [("l", "o")],
+            },
         ),
         "byte_pair.train": (text.BytePairTokenizer.train_from_lines, train),
         "byte_pair.encode": (byte_pair.encode, {"text": "low"}),
         "byte_pair.tokens": (byte_pair.tokens, {"text": "low"}),
         "byte_pair.decode": (byte_pair.decode, {"ids": [5, 6]}),
-        "word_piece": (text.WordPieceTokenizer, {"vocabulary": PIECES}),
+        "word_piece": (text.WordPieceTokenizer, {"vocab": PIECES}),
         "word_piece.train": (text.WordPieceTokenizer.train_from_lines, train),
         "word_piece.encode": (word_piece.encode, {"text": "you"}),
         "word_piece.tokens": (word_piece.tokens, {"text": "you"}),
         "word_piece.decode": (word_piece.decode, {"ids": [5, 6]}),
         "word_piece.pack": (
             word_piece.pack,
-            {"first": ["you"], "second": ["un"], "length": 8},
+            {"text": ["you"], "text_pair": ["un"], "max_length": 8},
         ),
         "subword": (text.SubwordTokenizer, {"model": subword._model}),
         "subword.train": (
@@ -254,7 +259,7 @@ WRONG = [
     ("token_streams", "pad_id", (*NO_INDEX, 2**31)),
     (
         "byte_pair",
-        "vocabulary",
+        "vocab",
         (None, 3, "abc", [], {}, {"a": 0}, {"a": "b"}, {5: 0}, [("a", 0)]),
     ),
     (
@@ -265,27 +270,26 @@ WRONG = [
             *([("l", "o")] * 2, [("☃", "☃")], [None]),
         ),
     ),
-    ("byte_pair", "end", (None, 3, "", "<end>")),
+    ("byte_pair", "bos_token", (None, 3, "", "<end>")),
     ("byte_pair.train", "lines", NO_LINES),
     ("byte_pair.train", "vocabulary_size", (*NO_COUNT, 256)),
     ("byte_pair.encode", "text", (*NO_TEXT, [["low"]], CYCLE)),
     ("byte_pair.tokens", "text", (*NO_TEXT, ["low"])),
-    ("byte_pair.decode", "ids", (*NO_IDS, [[5]], [264])),
-    ("word_piece", "vocabulary", (None, 3, "abc", [], [5], PIECES * 2, {})),
-    ("word_piece", "vocabulary", ([*PIECES, "a\nb"], [*PIECES, None])),
-    ("word_piece", "lowercase", NO_FLAG),
+    ("byte_pair.decode", "ids", (*NO_IDS, [264])),
+    ("word_piece", "vocab", (None, 3, "abc", [], [5], PIECES * 2, {})),
+    ("word_piece", "vocab", ([*PIECES, "\ud800"], [*PIECES, None])),
+    ("word_piece", "do_lower_case", NO_FLAG),
     ("word_piece", "strip_accents", NO_FLAG[1:]),
-    ("word_piece", "split_chinese", NO_FLAG),
-    ("word_piece", "mask", (None, 3, "", b"[MASK]")),
-    ("word_piece", "max_word_length", NO_COUNT),
+    ("word_piece", "tokenize_chinese_chars", NO_FLAG),
+    ("word_piece", "mask_token", (None, 3, "", b"[MASK]")),
     ("word_piece.train", "lines", (*NO_LINES, [], [" "])),
     ("word_piece.train", "vocabulary_size", (*NO_COUNT, 6)),
     ("word_piece.encode", "text", (*NO_TEXT, [["low"]], CYCLE)),
     ("word_piece.tokens", "text", (*NO_TEXT, ["low"])),
-    ("word_piece.decode", "ids", (*NO_IDS, [[5]], [9])),
+    ("word_piece.decode", "ids", (*NO_IDS, [9])),
     (
         "word_piece.pack",
-        "first",
+        "text",
         (
             None,
             3,
@@ -299,11 +303,11 @@ WRONG = [
     ),
     (
         "word_piece.pack",
-        "second",
-        (3, "you", [3], [[True]], [["you"]], [[9]], ["un", "you"]),
+        "text_pair",
+        (3, "you", [3], [[True]], [[9]], ["un", "you"]),
     ),
-    ("word_piece.pack", "length", (0, -1, 4, 1.5, True, "8", NAN, *HUGE)),
-    ("word_piece.pack", "pad_to_length", NO_FLAG),
+    ("word_piece.pack", "max_length", (0, -1, 4, 1.5, True, "8", NAN, *HUGE)),
+    ("word_piece.pack", "pad_to_max_length", NO_FLAG),
     ("subword", "model", (None, 3, 10**12, "abc", b"", b"abc", [1, 2])),
     ("subword.train", "files", (None, 3, b"x", [None], [3], "")),
     ("subword.train_from_lines", "lines", (*NO_LINES, [], ["\ud800"])),
@@ -379,7 +383,10 @@ def test_large_arguments_that_need_no_memory_are_accepted(made):
     assert text.permute_tokens(
         IDS, prediction_rate=1e-300, max_span_length=2**31, seed=0
     ).labels.shape == (1, 1)
-    assert made["word_piece"].pack(["you"], length=2**20)["token_ids"].size == 3
+    assert (
+        made["word_piece"].pack(["you"], max_length=2**20)["token_ids"].size
+        == 3
+    )
 
 
 def test_ids_of_any_integer_type(made):
@@ -427,6 +434,7 @@ FILES = [
 @pytest.mark.parametrize("name, file, content", FILES)
 def test_damaged_files_raise(name, file, content, made, tmp_path):
     made[name].save(tmp_path)
+    (tmp_path / "tokenizer.json").unlink()
     (tmp_path / file).write_bytes(content)
     with pytest.raises(ValueError) as error:
         type(made[name]).load(tmp_path)
@@ -452,7 +460,7 @@ def test_wrong_values_of_a_config_raise(key, value, made, tmp_path):
     made["word_piece"].save(tmp_path)
     path = tmp_path / "tokenizer_config.json"
     path.write_text(json.dumps({key: value}), encoding="utf-8")
-    with pytest.raises(ValueError, match=f"`{key}` of tokenizer_config.json"):
+    with pytest.raises(ValueError, match=f"`{key}` in tokenizer_config.json"):
         text.WordPieceTokenizer.load(tmp_path)
 
 
@@ -463,17 +471,19 @@ def sparse(path):
 
 
 def test_huge_files_are_not_read(made, tmp_path):
-    for name in ("byte_pair", "word_piece"):
-        made[name].save(tmp_path)
     for name, file in (
         ("byte_pair", "merges.txt"),
         ("byte_pair", "vocab.json"),
+        ("byte_pair", "tokenizer.json"),
         ("word_piece", "tokenizer_config.json"),
         ("word_piece", "vocab.txt"),
     ):
-        sparse(tmp_path / file)
+        folder = tmp_path / f"{name} {file}"
+        made[name].save(folder)
+        (folder / "tokenizer.json").unlink()
+        sparse(folder / file)
         with pytest.raises(ValueError, match=f"`directory` .* {file} of at m"):
-            type(made[name]).load(tmp_path)
+            type(made[name]).load(folder)
     sparse(tmp_path / "model")
     with pytest.raises(ValueError, match=r"`path` must .*1099511627776 bytes"):
         text.SubwordTokenizer.load(tmp_path / "model")
@@ -496,7 +506,10 @@ def test_detokenize_checks_ids_in_graphs(made):
 
 def test_special_tokens_with_any_letters_are_decoded(made):
     tokenizer = made["byte_pair"]
-    pieces = dict(tokenizer._vocabulary)
-    pieces["<| a ☃ |>"] = len(pieces)
-    longer = text.BytePairTokenizer(pieces, tokenizer._merges)
-    assert longer.decode([len(pieces) - 1, 70]).startswith("<| a ☃ |>")
+    pieces = {token: i for i, token in enumerate(tokenizer.vocabulary)}
+    added = ["<| a ☃ |>"]
+    longer = text.BytePairTokenizer(pieces, [], additional_special_tokens=added)
+    ids = [len(pieces), 70]
+    shown = longer.decode(ids, skip_special_tokens=False)
+    assert shown.startswith("<| a ☃ |>")
+    assert longer.decode(ids) == longer.decode([70])

@@ -232,17 +232,20 @@ def test_ids_for_masking(tokenizer):
         (
             "tokenizer_config.json",
             b'{"do_lower_case": "yes"}',
-            "`do_lower_case` of tokenizer_config.json must be bool",
+            "`do_lower_case` in tokenizer_config.json of `directory` must be "
+            "bool",
         ),
         (
             "tokenizer_config.json",
             b'{"mask_token": {"content": ""}}',
-            "`mask_token` of tokenizer_config.json must be a token",
+            "`mask_token` in tokenizer_config.json of `directory` must be a "
+            "token",
         ),
         (
             "tokenizer_config.json",
             b'{"max_input_chars_per_word": 50}',
-            "`max_input_chars_per_word` of tokenizer_config.json must be 100",
+            "`max_input_chars_per_word` in tokenizer_config.json of "
+            "`directory` must be 100",
         ),
         (
             "tokenizer_config.json",
