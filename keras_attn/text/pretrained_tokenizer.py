@@ -730,17 +730,38 @@ class PretrainedTokenizer(abc.ABC):
         for name, (attribute, fill) in fields.items():
             shape = (*inside.shape, 2) if name == "offsets" else inside.shape
             array = np.full(shape, fill, "int32")
-            values = [
-                value
-                for row, origin in zip(rows, origins, strict=True)
-                for value in _values(row, attribute, origin, spans)
-            ]
+            if name == "segment_ids":
+                parts = self._segment_ids(rows, len(spans))
+            else:
+                parts = (
+                    _values(row, attribute, origin, spans)
+                    for row, origin in zip(rows, origins, strict=True)
+                )
+            values = [value for part in parts for value in part]
             if values:
                 array[inside] = np.array(values, "int32")
             found[name] = array
         if with_offsets:
             found["rows"] = np.array(origins, "int32")
         return found
+
+    def _segment_ids(self, rows, sides):
+        """Yields the segment ids of each row.
+
+        The library leaves them 0 in rows after the first one of a text
+        (as of tokenizers 0.23.3), so they are those of a short row.
+        """
+        encodings = self._of_ids([[0]] * sides)
+        short = self._packer().post_process(*_pair(encodings), True)
+        pairs = [*zip(short.sequence_ids, short.type_ids, strict=True)]
+        of_text = {side: kind for side, kind in pairs if side is not None}
+        special = [kind for side, kind in pairs if side is None]
+        for row in rows:
+            around = iter(special)
+            yield [
+                next(around) if side is None else of_text[side]
+                for side in row.sequence_ids
+            ]
 
     @property
     def _padding_side(self):

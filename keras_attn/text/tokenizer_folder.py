@@ -462,8 +462,36 @@ def check_definition(definition):
             "it makes the ids "
             f"random. Received: {checks.shown(model['dropout'])}"
         )
+    _check_model(model)
     for part in ("normalizer", "pre_tokenizer", "post_processor", "decoder"):
         _check_part(part, definition.get(part))
+
+
+def _check_model(model):
+    name, vocab = f"in {DEFINITION} of `directory`", model.get("vocab")
+    if not isinstance(vocab, dict):
+        return
+    checked_vocabulary(f"`vocab` {name}", vocab)
+    unknown = model.get("unk_token")
+    if model.get("type") == "WordPiece" and unknown not in vocab:
+        raise ValueError(
+            f"`vocab` {name} must contain the token `unk_token`. "
+            f"Received: no {checks.shown(unknown)} among {len(vocab)}"
+        )
+    merges = model.get("merges") or []
+    prefix = len(model.get("continuing_subword_prefix") or "")
+    for pair in merges if isinstance(merges, list) else [merges]:
+        parts = pair.split(" ") if isinstance(pair, str) else pair
+        if (
+            not isinstance(parts, list)
+            or len(parts) != 2
+            or not all(isinstance(p, str) and p in vocab for p in parts)
+            or parts[0] + parts[1][prefix:] not in vocab
+        ):
+            raise ValueError(
+                f"`merges` {name} must be pairs of the vocabulary, whose "
+                f"concatenation is in it too. Received: {checks.shown(pair)}"
+            )
 
 
 def _check_part(name, part):
