@@ -86,7 +86,12 @@ def _marian(tokenizer, sentencepiece):
         (folder / "tokenizer_config.json").write_text(config, "utf-8")
         marian = text.load_tokenizer(folder)
     processor = sentencepiece.SentencePieceProcessor(model_proto=model)
-    yield "UnigramTokenizer (Marian)", marian, processor.encode
+
+    def call(texts):
+        # The ids of the model are not those of vocab.json: pieces are needed.
+        return processor.encode(texts, out_type=str)
+
+    yield "UnigramTokenizer (Marian)", marian, call
 
 
 if __name__ == "__main__":

@@ -88,9 +88,10 @@ class MarianEngine:
     ):
         """Returns a MarianText for each text, with ids alone."""
         self._check(texts)
-        # One search in all texts is faster than one in each.
+        # Searches in all texts at once are faster than one in each.
         joined = "\n".join(texts)
-        if ">>" in joined or self._pattern.search(joined):
+        names = (token.content for token in self._added.values())
+        if ">>" in joined or any(name in joined for name in names):
             plain = [
                 i
                 for i, text in enumerate(texts)
@@ -99,12 +100,15 @@ class MarianEngine:
         else:
             plain = range(len(texts))
         found = [None] * len(texts)
-        rows = self._processor.encode([texts[i] for i in plain])
-        unknown, table = self._processor.unk_id(), self._table
+        given = texts
+        if len(plain) < len(texts):
+            given = [texts[i] for i in plain]
+        rows = self._processor.encode(given)
+        unknown, new_id = self._processor.unk_id(), self._table.__getitem__
         for i, row in zip(plain, rows, strict=True):
             # The characters of an unknown piece may be in the vocabulary.
             if unknown not in row:
-                found[i] = MarianText([table[n] for n in row], [], [])
+                found[i] = MarianText([*map(new_id, row)], [], [])
         return [
             self._text(text) if given is None else given
             for text, given in zip(texts, found, strict=True)
