@@ -144,6 +144,14 @@ class BytePairTokenizer(PretrainedTokenizer):
             options["trim_offsets"] = folder.option("trim_offsets", True)
             special = _SPECIAL_OF_ROBERTA
         settings = settings_of(folder, name, special, [], options)
+        for key in special:
+            if key in ("sep_token", "cls_token") and (
+                key not in settings.special
+            ):
+                raise ValueError(
+                    f"`{key}` in tokenizer_config.json of `directory` must be "
+                    "a token. Received: null"
+                )
         ids = checked_vocabulary(names[0], ids)
         merges = _checked_merges(names[1], merges, ids)
         around = {}

@@ -4,7 +4,7 @@ from keras_attn.text.byte_pair_tokenizer import BytePairTokenizer
 from keras_attn.text.character_tokenizer import CharacterTokenizer
 from keras_attn.text.pretrained_tokenizer import model_of
 from keras_attn.text.subword_tokenizer import SubwordTokenizer
-from keras_attn.text.tokenizer_folder import DEFINITION, TokenizerFolder
+from keras_attn.text.tokenizer_folder import CONFIG, DEFINITION, TokenizerFolder
 from keras_attn.text.unigram_tokenizer import UnigramTokenizer
 from keras_attn.text.word_piece_tokenizer import WordPieceTokenizer
 
@@ -15,6 +15,8 @@ _FILES = {
     "merges.txt": BytePairTokenizer,
     "source.spm": UnigramTokenizer,
     "spiece.model": UnigramTokenizer,
+}
+_OWN_FILES = {
     "tokenizer.model": SubwordTokenizer,
     "characters.json": CharacterTokenizer,
 }
@@ -55,6 +57,11 @@ def load_tokenizer(directory):
         ['▁the', '▁cat']
     """
     folder = TokenizerFolder(directory)
+    if folder.definition is None and not folder.has(CONFIG):
+        # The `model_type` in config.json says nothing about these files.
+        for name, tokenizer in _OWN_FILES.items():
+            if folder.has(name):
+                return tokenizer.load(folder.path)
     for tokenizer in _PRETRAINED:
         if folder.name in tokenizer._CLASSES:
             return tokenizer.from_folder(folder)
@@ -69,10 +76,12 @@ def load_tokenizer(directory):
         return models[kind].from_folder(folder)
     for name, tokenizer in _FILES.items():
         if folder.has(name):
-            if tokenizer in _PRETRAINED:
-                return tokenizer.from_folder(folder)
+            return tokenizer.from_folder(folder)
+    for name, tokenizer in _OWN_FILES.items():
+        if folder.has(name):
             return tokenizer.load(folder.path)
     raise ValueError(
         f"`directory` must be a folder with {DEFINITION} or one of these "
-        f"files: {', '.join(_FILES)}. Received: directory={str(directory)!r}"
+        f"files: {', '.join([*_FILES, *_OWN_FILES])}. "
+        f"Received: directory={str(directory)!r}"
     )

@@ -32,6 +32,14 @@ REBUILT = {
     "T5Tokenizer",
     "XLNetTokenizer",
 }
+# Other names of these classes in transformers 5.
+_SAME_CLASS = {
+    "BartTokenizer": "RobertaTokenizer",
+    "ElectraTokenizer": "BertTokenizer",
+    "LayoutLMTokenizer": "BertTokenizer",
+    "LongformerTokenizer": "RobertaTokenizer",
+    "MobileBertTokenizer": "BertTokenizer",
+}
 _CLASS_OF_MODEL_TYPE = {
     "bart": "RobertaTokenizer",
     "bert": "BertTokenizer",
@@ -233,11 +241,9 @@ class TokenizerFolder:
                 f"`tokenizer_class` in {CONFIG} of `directory` must be a str. "
                 f"Received: {checks.shown(name)}"
             )
-        return (
-            name.removesuffix("Fast")
-            if name.endswith("TokenizerFast")
-            else name
-        )
+        if name.endswith("TokenizerFast"):
+            name = name.removesuffix("Fast")
+        return _SAME_CLASS.get(name, name)
 
     def _read_added_decoder(self, decoder):
         name = f"`added_tokens_decoder` in {CONFIG} of `directory`"

@@ -40,3 +40,9 @@ def test_folder_without_a_tokenizer_is_refused(tmp_path):
         load_tokenizer(tmp_path)
     with pytest.raises(ValueError, match="`directory` must be a path"):
         load_tokenizer(3)
+
+
+def test_the_model_type_does_not_hide_a_tokenizer_of_ours(tmp_path):
+    SubwordTokenizer.train_from_lines(LINES, 290).save(tmp_path)
+    (tmp_path / "config.json").write_text('{"model_type": "gpt2"}', "utf-8")
+    assert isinstance(load_tokenizer(tmp_path), SubwordTokenizer)

@@ -191,7 +191,7 @@ def roberta_4(folder, trained):
             "mask_token": mask,
             "pad_token": "<pad>",
         },
-        tokenizer_config__json={"tokenizer_class": "RobertaTokenizer"},
+        tokenizer_config__json={"tokenizer_class": "BartTokenizer"},
     )
 
 
