@@ -507,6 +507,8 @@ def _transformer(folder):
                 tie_word_embeddings=flag(True),
                 output_bias=flag(None).optional(),
                 num_decoder_layers=_layers().optional(),
+                num_decoder_heads=size(2).optional(),
+                decoder_intermediate_dim=size(8).optional(),
             ),
         },
         also={"special ids": ({"end_id": 0}, ("pad_id", "end_id"))},
