@@ -31,6 +31,8 @@ def load(directory, head=None, allow_nonfinite=False):
     - `"gpt2"`: `keras_attn.models.GPT`;
     - `"marian"`, the translation models of Helsinki-NLP:
       `keras_attn.models.Transformer`;
+    - `"roberta"` and `"xlm-roberta"`: `keras_attn.models.Roberta`, or with a
+      head, as for a BERT, but next-sentence prediction;
     - `"xlnet"`: `keras_attn.models.XLNet`, from files with or without the
       language model head.
 
@@ -41,7 +43,7 @@ def load(directory, head=None, allow_nonfinite=False):
         directory: path of a folder with `config.json` and `model.safetensors`,
             or shards with their index `model.safetensors.index.json`; or with
             `model.keras`. Nothing is downloaded or unpickled.
-        head: the head of a BERT, instead of that of `architectures`:
+        head: the head of a BERT or RoBERTa, instead of that of `architectures`:
             `"pretraining"`, `"masked_lm"`, `"next_sentence"`,
             `"sequence_classification"`, `"multiple_choice"`,
             `"token_classification"`, `"question_answering"`, or `"encoder"`,

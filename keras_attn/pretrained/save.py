@@ -14,7 +14,7 @@ from keras_attn.pretrained.weights import collect, tensor_bytes
 _SHARD = re.compile(r"model-\d{5}-of-\d{5}\.safetensors")
 
 
-def save(model, directory, max_shard_size=5):
+def save(model, directory, max_shard_size=5, model_type=None):
     """Saves a model to a folder in the Hugging Face format.
 
     Both `load` and the transformers package read it, with the same logits.
@@ -28,8 +28,11 @@ def save(model, directory, max_shard_size=5):
             `normalize_first` and `position_embedding`; a
             `keras_attn.models.Transformer` (`"marian"`) with
             `position_embedding_layout="halves"`, `output_bias=True` and a
-            `max_sequence_length`; or a `keras_attn.models.XLNet` (`"xlnet"`)
-            with equal `dropout` and `attention_dropout`.
+            `max_sequence_length`; a `keras_attn.models.Roberta` (`"roberta"`,
+            `"xlm-roberta"`), as a `Bert`, without next-sentence prediction and,
+            in a `SequenceClassifier`, without a pooler of its own; or a
+            `keras_attn.models.XLNet` (`"xlnet"`) with equal `dropout` and
+            `attention_dropout`.
         directory: path of a folder; created if missing. `config.json` and
             `model.safetensors` in it are replaced after both are written: a
             failed write leaves the old ones.
@@ -38,11 +41,15 @@ def save(model, directory, max_shard_size=5):
             `model-00001-of-00003.safetensors` and so on, listed in
             `model.safetensors.index.json`. A single larger tensor gets its own
             shard. Default 5.
+        model_type: str. The `model_type` of `config.json`, if the model fits
+            several: `"xlm-roberta"` for a `Roberta`. Default None: the first
+            one named above.
 
     Raises:
         ImportError: the extra `pretrained` is not installed.
         ValueError: the model has no such format; the message gives the reason;
-            or `max_shard_size` is not positive.
+            `max_shard_size` is not positive, or the model is not of the
+            `model_type`.
         OSError: the files cannot be written.
 
     Examples:
@@ -59,15 +66,7 @@ def save(model, directory, max_shard_size=5):
     safetensors()
     directory = checks.path("directory", directory)
     checks.positive("max_shard_size", max_shard_size)
-    for family in FAMILIES:
-        if family.serves(model):
-            break
-    else:
-        known = ", ".join(family.model_type for family in FAMILIES)
-        raise ValueError(
-            f"`model` must be of one of the families {known}. "
-            f"Received: {type(model).__name__}"
-        )
+    family = _family(model, model_type)
     config = json.dumps(family.describe(model), indent=2, sort_keys=True)
     sizes = tensor_bytes(model, family)
     shards = _shards(sizes, max_shard_size * 1e9)
@@ -83,6 +82,20 @@ def save(model, directory, max_shard_size=5):
             path = files.enter_context(whole_file(folder / name))
             write_tensors(path, collect(model, family, tensors))
     _remove_old(folder, {*shards, INDEX} if len(shards) > 1 else {*shards})
+
+
+def _family(model, model_type):
+    families = {f.model_type: f for f in FAMILIES if f.serves(model)}
+    if not families:
+        known = ", ".join(family.model_type for family in FAMILIES)
+        raise ValueError(
+            f"`model` must be of one of the families {known}. "
+            f"Received: {type(model).__name__}"
+        )
+    if model_type is None:
+        return next(iter(families.values()))
+    checks.choice("model_type", model_type, tuple(families))
+    return families[model_type]
 
 
 def _remove_old(folder, kept):

@@ -413,6 +413,14 @@ def _bert(folder):
     )
 
 
+def _roberta(folder):
+    yield Call(
+        "models.Roberta",
+        lambda vocabulary_size: models.Roberta(vocabulary_size, **SIZES),
+        kinds(vocabulary_size=size(V)),
+    )
+
+
 def _with_encoder(name, make, **options):
     def calls(folder):
         model = make()
@@ -875,6 +883,7 @@ CALLS = {
         lambda: models.MultipleChoice(_inner("MultipleChoice")),
     ),
     "RecurrentSeq2Seq": _recurrent,
+    "Roberta": _roberta,
     "SegmentMemory": "a plain tuple of tensors",
     "SequenceClassifier": _with_encoder(
         "SequenceClassifier",

@@ -10,6 +10,7 @@ from tests.malformed.calls_models import SIZES, bert, encoder
 from tests.malformed.values import (
     NAN,
     Kind,
+    choice,
     flag,
     instance,
     path,
@@ -43,6 +44,7 @@ def _families():
             output_bias=True,
             **SIZES,
         ),
+        "roberta": models.Roberta(12, max_sequence_length=8, **SIZES),
         "xlnet": models.XLNet(12, **SIZES),
     }
 
@@ -86,6 +88,7 @@ _UNREAD = {
         "dtype",
         "forced_eos_token_id",
     ),
+    "roberta": ("dtype",),
     "xlnet": ("architectures", "dtype"),
 }
 # Labels of values that are valid for a key.
@@ -154,6 +157,7 @@ def _save(folder):
             ),
             directory=path(folder / "saved"),
             max_shard_size=positive(5.0),
+            model_type=choice("gpt2").optional(),
         ),
     )
 

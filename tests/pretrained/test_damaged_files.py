@@ -30,6 +30,9 @@ MODELS = {
         output_bias=True,
         **SIZES,
     ),
+    "roberta": lambda: models.TokenClassifier(
+        models.Roberta(11, max_sequence_length=6, **SIZES), 3
+    ),
     "xlnet": lambda: models.XLNet(11, **SIZES),
 }
 
@@ -89,6 +92,9 @@ HUGE = 10**9
         ("marian", "decoder_ffn_dim"),
         ("marian", "encoder_layers"),
         ("marian", "decoder_layers"),
+        ("roberta", "vocab_size"),
+        ("roberta", "max_position_embeddings"),
+        ("roberta", "num_hidden_layers"),
         ("xlnet", "vocab_size"),
         ("xlnet", "d_model"),
         ("xlnet", "d_inner"),
@@ -101,7 +107,7 @@ def test_huge_sizes_are_refused_at_once(family, key, folder, monkeypatch):
         values["decoder_vocab_size"] = HUGE
     path = folder(family, **values)
     # No model may be built.
-    for name in ("Bert", "GPT", "Transformer", "XLNet"):
+    for name in ("Bert", "GPT", "Roberta", "Transformer", "XLNet"):
         module = "gpt2" if name == "GPT" else name.lower()
         module = "marian" if name == "Transformer" else module
         monkeypatch.delattr(f"keras_attn.pretrained.{module}.{name}")
