@@ -4,7 +4,7 @@ The family `bert` of Hugging Face's transformers (Devlin et al. 2019,
 https://arxiv.org/abs/1810.04805).
 """
 
-from keras_attn.models import Bert, Roberta
+from keras_attn.models import Bert, ReplacedTokenDetector, Roberta
 from keras_attn.pretrained.bert_encoder import (
     describe_encoder,
     describe_labels,
@@ -79,7 +79,14 @@ def _constants(model):
 
 def _serves(model):
     encoder = encoder_of(model)
-    return encoder is not None and not isinstance(encoder, Roberta)
+    return not (
+        encoder is None
+        or isinstance(encoder, Roberta)
+        or isinstance(model, ReplacedTokenDetector)
+        # A DistilBERT; an ALBERT or ELECTRA.
+        or encoder.num_segments is None
+        or encoder.embedding_dim is not None
+    )
 
 
 BERT = Family(

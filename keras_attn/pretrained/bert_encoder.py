@@ -6,7 +6,7 @@ from keras_attn.pretrained.layouts import SAME
 from keras_attn.pretrained.tensor_names import TensorName, attention, dense
 
 # Fixed for these families: their configs have no keys for these arguments.
-_FIXED = {
+FIXED = {
     **PLAIN_BLOCKS,
     "activation_dropout": 0.0,
     "gated": False,
@@ -16,6 +16,8 @@ _FIXED = {
     "scale_embedding": False,
     "normalize_embedding": True,
     "character_vocabulary_size": None,
+    "embedding_dim": None,
+    "share_blocks": False,
 }
 # Other values are not supported.
 _ONLY = {
@@ -29,12 +31,13 @@ _LABELS = 2  # default if a config does not give the number
 TABLE = "embeddings.word_embeddings.weight"
 
 
-def read_encoder(config, pad_id=0):
+def read_encoder(config, pad_id=0, default_activation="gelu"):
     """Returns arguments of a `Bert` that a config gives.
 
     Args:
         config: `Config`.
         pad_id: int. The family's default of `pad_token_id`.
+        default_activation: str. The family's default of `hidden_act`.
 
     Returns:
         Dict without `pooler`; `max_sequence_length` is the number of rows of
@@ -53,7 +56,9 @@ def read_encoder(config, pad_id=0):
         "attention_dropout": config.fraction(
             "attention_probs_dropout_prob", 0.1
         ),
-        "activation": config.choice("hidden_act", ACTIVATIONS, "gelu"),
+        "activation": config.choice(
+            "hidden_act", ACTIVATIONS, default_activation
+        ),
         "epsilon": config.positive("layer_norm_eps", 1e-12),
         "max_sequence_length": config.size("max_position_embeddings", 512),
         "num_segments": config.size("type_vocab_size", 2),
@@ -82,44 +87,51 @@ def read_num_labels(config):
     return config.count("id2label") or config.size("num_labels", _LABELS)
 
 
-def encoder_shapes(config, prefix, copies):
+def encoder_shapes(
+    config,
+    prefix,
+    copies,
+    embedding_dim=None,
+    inner="encoder.layer.0.intermediate.dense.weight",
+):
     """Returns the tensors that carry the sizes of a config, for `Sizes`.
 
     Args:
         config: `Config`.
         prefix: str, of the encoder's tensors in a model with a head.
         copies: tuple of str. Other names of the embedding table.
+        embedding_dim: int. Features of the embeddings. Default None: those of
+            the blocks.
+        inner: str. The first matrix of the first feed-forward network.
     """
     width = config.size("hidden_size")
+    features = embedding_dim or width
+    segments = config.size("type_vocab_size", 2)
+    positions = config.size("max_position_embeddings", 512)
     shapes = {
-        TABLE: config.size("vocab_size"),
-        "embeddings.position_embeddings.weight": config.size(
-            "max_position_embeddings", 512
-        ),
-        "embeddings.token_type_embeddings.weight": config.size(
-            "type_vocab_size", 2
-        ),
-        "encoder.layer.0.intermediate.dense.weight": config.size(
-            "intermediate_size"
-        ),
+        TABLE: (config.size("vocab_size"), features),
+        "embeddings.position_embeddings.weight": (positions, features),
+        "embeddings.token_type_embeddings.weight": (segments, features),
+        inner: (config.size("intermediate_size"), width),
     }
     return [
-        ((name, prefix + name, *(copies if name == TABLE else ())), (n, width))
-        for name, n in shapes.items()
+        ((name, prefix + name, *(copies if name == TABLE else ())), shape)
+        for name, shape in shapes.items()
     ]
 
 
-def describe_encoder(family, encoder):
+def describe_encoder(family, encoder, **expected):
     """Returns the values of a config for an encoder.
 
     Args:
         family: str. Its name in errors.
         encoder: `Bert`.
+        **expected: required values of attributes that differ from `FIXED`.
 
     Raises:
         ValueError: the encoder does not fit.
     """
-    expect(family, encoder, **_FIXED)
+    expect(family, encoder, **(FIXED | expected))
     return {
         "dtype": "float32",
         "vocab_size": encoder.vocabulary_size,
@@ -148,7 +160,16 @@ def describe_labels(count):
     }
 
 
-def encoder_tensors(encoder, prefix, bare, copies=(), positions=SAME):
+def encoder_tensors(
+    encoder,
+    prefix,
+    bare,
+    copies=(),
+    positions=SAME,
+    projection=None,
+    layer=None,
+    pooler="pooler.dense",
+):
     """Returns the names of an encoder's weights.
 
     Args:
@@ -158,10 +179,15 @@ def encoder_tensors(encoder, prefix, bare, copies=(), positions=SAME):
             the prefix, as in transformers. Both forms are read.
         copies: tuple of str. Other names of the embedding table.
         positions: `Layout` of the position table.
+        projection: str. The dense layer after the embeddings, if there is one.
+        layer: function from the name of a block and its number to the names of
+            its weights. Default None: those of BERT.
+        pooler: str. The dense layer of the pooler, if there is one.
 
     Returns:
         List of `TensorName`s.
     """
+    layer = layer or _layer
     names = [
         TensorName("token_embedding/table/embeddings", TABLE, SAME),
         TensorName(
@@ -176,16 +202,19 @@ def encoder_tensors(encoder, prefix, bare, copies=(), positions=SAME):
         ),
         *norm_with_old_names("embedding_norm", "embeddings.LayerNorm"),
     ]
-    for number in range(encoder.num_layers):
-        names += _layer(f"block_{number}", f"encoder.layer.{number}")
+    if encoder.embedding_dim is not None:
+        names += dense("embedding_projection", projection)
+    for number in range(1 if encoder.share_blocks else encoder.num_layers):
+        names += layer(f"block_{number}", number)
     if encoder.pooler:
-        names += dense("pooler", "pooler.dense")
+        names += dense("pooler", pooler)
     names = [_prefixed(name, prefix, bare) for name in names]
     table = names[0]
     return [table._replace(copies=(*table.copies, *copies)), *names[1:]]
 
 
-def _layer(ours, theirs):
+def _layer(ours, number):
+    theirs = f"encoder.layer.{number}"
     parts = [f"self.{part}" for part in ("query", "key", "value")]
     return [
         *attention(

@@ -22,17 +22,16 @@ def save(model, directory, max_shard_size=5, model_type=None):
 
     Args:
         model: a model of a class that `load` returns: a
-            `keras_attn.models.Bert` (`"bert"`), with or without one of its
-            heads (`SpanExtractor` only with `no_answer="first"`); a
-            `keras_attn.models.GPT` (`"gpt2"`) with the default
-            `normalize_first` and `position_embedding`; a
+            `keras_attn.models.Bert` (`"bert"`; `"albert"`, `"distilbert"` and
+            `"electra"` with the arguments that `load` lists) or a
+            `keras_attn.models.Roberta` (`"roberta"`, `"xlm-roberta"`), with or
+            without a head of the family (`SpanExtractor` only with
+            `no_answer="first"`); a `keras_attn.models.GPT` (`"gpt2"`) with the
+            default `normalize_first` and `position_embedding`; a
             `keras_attn.models.Transformer` (`"marian"`) with
             `position_embedding_layout="halves"`, `output_bias=True` and a
-            `max_sequence_length`; a `keras_attn.models.Roberta` (`"roberta"`,
-            `"xlm-roberta"`), as a `Bert`, without next-sentence prediction and,
-            in a `SequenceClassifier`, without a pooler of its own; or a
-            `keras_attn.models.XLNet` (`"xlnet"`) with equal `dropout` and
-            `attention_dropout`.
+            `max_sequence_length`; or a `keras_attn.models.XLNet` (`"xlnet"`)
+            with equal `dropout` and `attention_dropout`.
         directory: path of a folder; created if missing. `config.json` and
             `model.safetensors` in it are replaced after both are written: a
             failed write leaves the old ones.
@@ -42,8 +41,9 @@ def save(model, directory, max_shard_size=5, model_type=None):
             `model.safetensors.index.json`. A single larger tensor gets its own
             shard. Default 5.
         model_type: str. The `model_type` of `config.json`, if the model fits
-            several: `"xlm-roberta"` for a `Roberta`. Default None: the first
-            one named above.
+            several: `"xlm-roberta"` for a `Roberta`; `"electra"` for a `Bert`
+            without a pooler and `embedding_dim`. Default None: the first one
+            named above that fits.
 
     Raises:
         ImportError: the extra `pretrained` is not installed.
@@ -66,8 +66,8 @@ def save(model, directory, max_shard_size=5, model_type=None):
     safetensors()
     directory = checks.path("directory", directory)
     checks.positive("max_shard_size", max_shard_size)
-    family = _family(model, model_type)
-    config = json.dumps(family.describe(model), indent=2, sort_keys=True)
+    family, values = _described(model, model_type)
+    config = json.dumps(values, indent=2, sort_keys=True)
     sizes = tensor_bytes(model, family)
     shards = _shards(sizes, max_shard_size * 1e9)
     folder = writable_folder("directory", directory)
@@ -84,7 +84,8 @@ def save(model, directory, max_shard_size=5, model_type=None):
     _remove_old(folder, {*shards, INDEX} if len(shards) > 1 else {*shards})
 
 
-def _family(model, model_type):
+def _described(model, model_type):
+    """Returns the family of a model and the values of its config."""
     families = {f.model_type: f for f in FAMILIES if f.serves(model)}
     if not families:
         known = ", ".join(family.model_type for family in FAMILIES)
@@ -92,10 +93,16 @@ def _family(model, model_type):
             f"`model` must be of one of the families {known}. "
             f"Received: {type(model).__name__}"
         )
-    if model_type is None:
-        return next(iter(families.values()))
-    checks.choice("model_type", model_type, tuple(families))
-    return families[model_type]
+    if model_type is not None:
+        checks.choice("model_type", model_type, tuple(families))
+        families = {model_type: families[model_type]}
+    errors = []
+    for family in families.values():
+        try:
+            return family, family.describe(model)
+        except ValueError as error:
+            errors.append(error)
+    raise errors[0]
 
 
 def _remove_old(folder, kept):

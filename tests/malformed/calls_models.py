@@ -330,6 +330,8 @@ def _encoder(folder):
                 num_segments=size(2).optional(),
                 scale_embedding=flag(True),
                 normalize_embedding=flag(False),
+                embedding_dim=size(6).optional(),
+                share_blocks=flag(False),
                 initializer=of_keras(None),
             ),
         },
@@ -883,6 +885,10 @@ CALLS = {
         lambda: models.MultipleChoice(_inner("MultipleChoice")),
     ),
     "RecurrentSeq2Seq": _recurrent,
+    "ReplacedTokenDetector": _with_encoder(
+        "ReplacedTokenDetector",
+        lambda: models.ReplacedTokenDetector(encoder()),
+    ),
     "Roberta": _roberta,
     "SegmentMemory": "a plain tuple of tensors",
     "SequenceClassifier": _with_encoder(
@@ -891,6 +897,7 @@ CALLS = {
         num_classes=size(2),
         dropout=rate(0.1),
         pooled_token=choice("first"),
+        pooler_activation=of_keras("tanh"),
     ),
     "SpanExtractor": _with_encoder(
         "SpanExtractor",

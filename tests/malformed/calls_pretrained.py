@@ -34,8 +34,14 @@ _DEEP = "[" * 10_000 + "]" * 10_000
 
 
 def _families():
+    narrow = {"embedding_dim": 6}
     return {
+        "albert": models.TokenClassifier(bert(share_blocks=True, **narrow), 3),
         "bert": models.TokenClassifier(bert(), 3),
+        "distilbert": models.TokenClassifier(
+            bert(num_segments=None, pooler=False), 3
+        ),
+        "electra": models.TokenClassifier(bert(pooler=False, **narrow), 3),
         "gpt2": models.GPT(12, max_sequence_length=8, **SIZES),
         "marian": models.Transformer(
             12,
@@ -80,7 +86,10 @@ def _config(family, directory):
 
 # Keys that only transformers reads.
 _UNREAD = {
+    "albert": ("dtype", "label2id"),
     "bert": ("dtype", "label2id"),
+    "distilbert": ("dtype", "label2id"),
+    "electra": ("dtype", "label2id"),
     "gpt2": ("architectures", "dtype", "n_ctx"),
     "marian": (
         "architectures",

@@ -126,8 +126,21 @@ TINY = {
     "intermediate_dim": 12,
 }
 FAMILIES = {
+    "albert": lambda: models.Bert(
+        60,
+        share_blocks=True,
+        embedding_dim=6,
+        max_sequence_length=6,
+        **TINY,
+    ),
     "bert": lambda: models.BertPretrainer(
         models.Bert(11, max_sequence_length=6, **TINY)
+    ),
+    "distilbert": lambda: models.Bert(
+        11, num_segments=None, pooler=False, max_sequence_length=6, **TINY
+    ),
+    "electra": lambda: models.Bert(
+        11, embedding_dim=6, pooler=False, max_sequence_length=6, **TINY
     ),
     "gpt2": lambda: models.GPT(11, max_sequence_length=6, **TINY),
     "marian": small,
