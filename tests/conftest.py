@@ -1,5 +1,6 @@
 """Shared configuration of the tests: backend, seed, hypothesis profile."""
 
+import collections
 import gc
 import importlib
 import os
@@ -23,7 +24,7 @@ ROOT = pathlib.Path(__file__).parents[1]
 # All of these tests run on every backend: the folder is about what differs.
 EVERYWHERE = "tests/backend"
 # One of so many other tests runs on a second backend.
-SAMPLED = 8
+SAMPLED = 16
 
 # No deadline, because the first example may compile.
 hypothesis.settings.register_profile("local", deadline=None, max_examples=25)
@@ -83,7 +84,13 @@ def pytest_collection_modifyitems(config, items):
     """
     here = keras.backend.backend()
     backends = os.environ.get("TEST_BACKENDS", here).split()
-    elsewhere = [item for item in items if here not in chosen(item, backends)]
+    cases = collections.Counter()
+    elsewhere = []
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        if here not in chosen(item, backends, cases[test]):
+            elsewhere.append(item)
+        cases[test] += 1
     if elsewhere:
         config.hook.pytest_deselected(items=elsewhere)
         items[:] = [item for item in items if item not in set(elsewhere)]
@@ -95,27 +102,36 @@ def pytest_collection_modifyitems(config, items):
             item.add_marker(pytest.mark.skip(reason=reason))
 
 
-def chosen(item, backends):
+def chosen(item, backends, case=0):
     """Returns the backends that a test runs on.
 
     A test marked `one_backend` runs on the last one, or on the one that the
-    mark names if that is among them. Tests marked `every_backend`, those of the
-    folder `EVERYWHERE`, and those that skip themselves on some backend run on
-    every backend. The others run on the last one, and one in `SAMPLED` on
-    another; a hash of the name chooses.
+    mark names if that is among them. Those of the folder `EVERYWHERE`, and
+    those that skip themselves on some backend, run on every backend; of a test
+    marked `every_backend`, the first case. Its other cases run on the last
+    backend and, in turn, on one of the others. Of all other tests, which run on
+    the last one, one in `SAMPLED` runs on another; a hash of the name chooses.
+
+    Args:
+        item: the collected test.
+        backends: list of str.
+        case: int. Which of the cases of the test it is.
     """
     mark = item.get_closest_marker("one_backend")
     if mark:
         named = [name for name in mark.args if name in backends]
         return (named or backends)[-1:]
+    marked = item.get_closest_marker("every_backend")
     if (
         len(backends) < 3
         or _folder(item) == EVERYWHERE
-        or item.get_closest_marker("every_backend")
         or item.get_closest_marker("skipif")
+        or (marked and not case)
     ):
         return backends
     *others, last = backends
+    if marked:
+        return [others[case % len(others)], last]
     # Not `hash`, which differs between processes.
     number = zlib.crc32(item.nodeid.encode()) % (SAMPLED * len(others))
     return [last, *others[number : number + 1]]

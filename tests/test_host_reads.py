@@ -199,6 +199,12 @@ CASES = {
         ((IDS, IDS),),
         {},
     ),
+    "ReplacedTokenDetector": (
+        lambda: models.ReplacedTokenDetector(models.Encoder(11, **SIZES)),
+        (IDS,),
+        {},
+    ),
+    "Roberta": (lambda: models.Roberta(11, **SIZES), (IDS,), {}),
     "SequenceClassifier": (classifier, (IDS,), {}),
     "SpanExtractor": (
         lambda: models.SpanExtractor(models.Encoder(11, **SIZES)),

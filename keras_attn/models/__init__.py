@@ -12,6 +12,8 @@ from keras_attn.models.gpt import GPT
 from keras_attn.models.image_captioner import ImageCaptioner
 from keras_attn.models.multiple_choice import MultipleChoice
 from keras_attn.models.recurrent_seq2seq import RecurrentSeq2Seq
+from keras_attn.models.replaced_token_detector import ReplacedTokenDetector
+from keras_attn.models.roberta import Roberta
 from keras_attn.models.segment_memory import SegmentMemory
 from keras_attn.models.sequence_classifier import SequenceClassifier
 from keras_attn.models.span_extractor import SpanExtractor
@@ -32,6 +34,8 @@ __all__ = [
     "ImageCaptioner",
     "MultipleChoice",
     "RecurrentSeq2Seq",
+    "ReplacedTokenDetector",
+    "Roberta",
     "SegmentMemory",
     "SequenceClassifier",
     "SpanExtractor",

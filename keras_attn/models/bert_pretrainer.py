@@ -86,20 +86,22 @@ class BertPretrainer(CheckedModel):
         self.encoder = encoder
         self.masked_lm = masked_lm
         self.next_sentence = next_sentence
-        width = (None, None, encoder.hidden_dim)
         dtype = self.dtype_policy
         if masked_lm:
+            # That of the embedding matrix.
+            width = getattr(encoder, "embedding_dim", None)
+            width = width or encoder.hidden_dim
             self._transform_dense = keras.layers.Dense(
-                encoder.hidden_dim,
+                width,
                 activation=encoder.activation,
                 dtype=dtype,
                 name="transform",
             )
-            self._transform_dense.build(width)
+            self._transform_dense.build((None, None, encoder.hidden_dim))
             self._norm = keras.layers.LayerNormalization(
                 epsilon=encoder.epsilon, dtype=dtype, name="norm"
             )
-            self._norm.build(width)
+            self._norm.build((None, None, width))
             self._bias = self.add_weight(
                 (encoder.vocabulary_size,),
                 initializer="zeros",

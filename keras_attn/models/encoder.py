@@ -74,6 +74,11 @@ class Encoder(CheckedModel):
             Default True, as in the paper; BERT does not scale.
         normalize_embedding: bool. Whether to apply a layer norm to the sum of
             embeddings and positions, as in BERT. Default False.
+        embedding_dim: int. Features of the embeddings, of which a dense layer
+            makes D, as in ALBERT and ELECTRA. Default None: D, without a dense
+            layer.
+        share_blocks: bool. Whether one block is applied `num_layers` times, as
+            in ALBERT. Default False.
         initializer: initializer of kernels and embedding tables. Default: the
             layers' own.
         pad_id: int. The id of padding tokens and padding characters.
@@ -129,6 +134,8 @@ class Encoder(CheckedModel):
         num_segments=None,
         scale_embedding=True,
         normalize_embedding=False,
+        embedding_dim=None,
+        share_blocks=False,
         initializer=None,
         pad_id=0,
         **kwargs,
@@ -145,6 +152,9 @@ class Encoder(CheckedModel):
             check_position(attention_position)
         checks.boolean("scale_embedding", scale_embedding)
         checks.boolean("normalize_embedding", normalize_embedding)
+        checks.boolean("share_blocks", share_blocks)
+        if embedding_dim is not None:
+            checks.positive_int("embedding_dim", embedding_dim)
         if max_sequence_length is not None:
             checks.positive_int("max_sequence_length", max_sequence_length)
         if num_segments is not None:
@@ -185,6 +195,8 @@ class Encoder(CheckedModel):
         self.num_segments = num_segments
         self.scale_embedding = scale_embedding
         self.normalize_embedding = normalize_embedding
+        self.embedding_dim = embedding_dim
+        self.share_blocks = share_blocks
         self.initializer = initializer and keras.initializers.get(initializer)
         self.pad_id = pad_id
         self._make_embeddings()
@@ -226,7 +238,10 @@ class Encoder(CheckedModel):
         if self.normalize_embedding:
             x = self._embedding_norm(x)
         x = self._dropout_layer(x, training=training)
-        for block in self._blocks:
+        if self._projection is not None:
+            x = self._projection(x)
+        for i in range(self.num_layers):
+            block = self._blocks[0 if self.share_blocks else i]
             x = block(x, positions=positions, training=training)
         if self.normalize_first:
             x = self._norm(x)
@@ -236,7 +251,7 @@ class Encoder(CheckedModel):
         """Computes logits over the vocabulary with the embedding matrix.
 
         Args:
-            x: float (B, T, D).
+            x: float (B, T, D), or (B, T, `embedding_dim`).
 
         Returns:
             Float (B, T, V).
@@ -320,6 +335,8 @@ class Encoder(CheckedModel):
             "num_segments",
             "scale_embedding",
             "normalize_embedding",
+            "embedding_dim",
+            "share_blocks",
             "pad_id",
         ):
             config[name] = getattr(self, name)
@@ -336,8 +353,12 @@ class Encoder(CheckedModel):
         """Creates the model and its attention position."""
         return super().from_config(with_position(config))
 
+    @property
+    def _embedding_width(self):
+        return self.embedding_dim or self.hidden_dim
+
     def _make_embeddings(self):
-        dtype = self.dtype_policy
+        dtype, width = self.dtype_policy, self._embedding_width
         self._token_embedding = self._table(
             self.vocabulary_size, "token_embedding"
         )
@@ -350,7 +371,7 @@ class Encoder(CheckedModel):
         if self.character_vocabulary_size is not None:
             self._character_embedding = CharacterEmbedding(
                 self.character_vocabulary_size,
-                self.hidden_dim,
+                width,
                 pad_id=self.pad_id,
                 dtype=dtype,
                 name="character_embedding",
@@ -365,15 +386,24 @@ class Encoder(CheckedModel):
                 name="positions",
                 **self._initializers("initializer"),
             )
-            self._position_embedding.build((None, None, self.hidden_dim))
+            self._position_embedding.build((None, None, width))
         if self.normalize_embedding:
-            self._embedding_norm = self._make_norm("embedding_norm")
+            self._embedding_norm = self._make_norm("embedding_norm", width)
         self._dropout_layer = Dropout(self.dropout, dtype=dtype)
+        self._projection = None
+        if self.embedding_dim is not None:
+            self._projection = keras.layers.Dense(
+                self.hidden_dim,
+                dtype=dtype,
+                name="embedding_projection",
+                **self._initializers("kernel_initializer"),
+            )
+            self._projection.build((None, None, width))
 
     def _table(self, size, name):
         layer = TokenEmbedding(
             size,
-            self.hidden_dim,
+            self._embedding_width,
             scale=self.scale_embedding,
             pad_id=None,  # the model passes positions on, not masks
             dtype=self.dtype_policy,
@@ -393,18 +423,18 @@ class Encoder(CheckedModel):
                 **self._initializers("kernel_initializer"),
                 **self._block_config.as_arguments(),
             )
-            for i in range(self.num_layers)
+            for i in range(1 if self.share_blocks else self.num_layers)
         ]
         for block in self._blocks:
             block.build(width)
         if self.normalize_first:
-            self._norm = self._make_norm("norm")
+            self._norm = self._make_norm("norm", self.hidden_dim)
 
-    def _make_norm(self, name):
+    def _make_norm(self, name, width):
         norm = keras.layers.LayerNormalization(
             epsilon=self.epsilon, dtype=self.dtype_policy, name=name
         )
-        norm.build((None, None, self.hidden_dim))
+        norm.build((None, None, width))
         return norm
 
     def _initializers(self, name):

@@ -38,6 +38,8 @@ class SequenceClassifier(CheckedModel):
         dropout: float in [0, 1). On the pooled output. Default 0.1.
         pooled_token: str. `"first"` or `"last"`: which token represents the
             sequence if the encoder has no pooler. Default `"first"`.
+        pooler_activation: name or callable. Activation of the pooler that the
+            classifier adds. Default `"tanh"`; DistilBERT has `"relu"`.
         **kwargs: arguments of `keras.Model`: `name`, `dtype`, ...
 
     Call arguments:
@@ -65,6 +67,7 @@ class SequenceClassifier(CheckedModel):
         num_classes,
         dropout=0.1,
         pooled_token="first",
+        pooler_activation="tanh",
         **kwargs,
     ):
         check_encoder(encoder)
@@ -77,17 +80,24 @@ class SequenceClassifier(CheckedModel):
                 "`pooled_token` must be 'first' if the encoder has a "
                 f"pooler. Received: pooled_token={pooled_token!r}"
             )
+        activation = keras.activations.get(pooler_activation)
+        if has_pooler and activation is not keras.activations.tanh:
+            raise ValueError(
+                "`pooler_activation` must be 'tanh' if the encoder has a "
+                f"pooler. Received: pooler_activation={pooler_activation!r}"
+            )
         super().__init__(**kwargs)
         self.encoder = encoder
         self.num_classes = num_classes
         self.dropout = dropout
         self.pooled_token = pooled_token
+        self.pooler_activation = activation
         width = (None, encoder.hidden_dim)
         self._pooler_dense = None
         if not has_pooler:
             self._pooler_dense = keras.layers.Dense(
                 encoder.hidden_dim,
-                activation="tanh",
+                activation=activation,
                 dtype=self.dtype_policy,
                 name="pooler",
             )
@@ -131,6 +141,9 @@ class SequenceClassifier(CheckedModel):
             "num_classes": self.num_classes,
             "dropout": self.dropout,
             "pooled_token": self.pooled_token,
+            "pooler_activation": keras.activations.serialize(
+                self.pooler_activation
+            ),
         }
 
     @classmethod

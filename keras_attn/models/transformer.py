@@ -1,5 +1,7 @@
 """Encoder-decoder Transformer."""
 
+import dataclasses
+
 import keras
 from keras import ops
 
@@ -74,6 +76,10 @@ class Transformer(GenerativeModel):
         output_bias: bool. Whether the logits have a bias. None: only if
             `tie_word_embeddings` is False.
         num_decoder_layers: int. Blocks in the decoder; None: `num_layers`.
+        num_decoder_heads: int. N of the decoder, dividing `hidden_dim`; None:
+            `num_heads`.
+        decoder_intermediate_dim: int. Width inside the feed-forward networks of
+            the decoder; None: `intermediate_dim`.
         pad_id: int. The id of padding tokens, unlike `end_id`.
         start_id: int. First id of every target.
         end_id: int. Last id of every sequence.
@@ -127,6 +133,8 @@ class Transformer(GenerativeModel):
         tie_word_embeddings=True,
         output_bias=None,
         num_decoder_layers=None,
+        num_decoder_heads=None,
+        decoder_intermediate_dim=None,
         pad_id=0,
         start_id=1,
         end_id=2,
@@ -144,6 +152,12 @@ class Transformer(GenerativeModel):
                 num_decoder_layers,
                 most=checks.MOST_LAYERS,
             )
+        for name, value in (
+            ("num_decoder_heads", num_decoder_heads),
+            ("decoder_intermediate_dim", decoder_intermediate_dim),
+        ):
+            if value is not None:
+                checks.positive_int(name, value)
         checks.positive_int("hidden_dim", hidden_dim)
         checks.choice(
             "position_embedding",
@@ -185,13 +199,20 @@ class Transformer(GenerativeModel):
             epsilon=epsilon,
         )
         config.head_dim(hidden_dim, "`hidden_dim`")
+        if num_decoder_heads is not None:
+            _check_decoder_heads(num_decoder_heads, config, hidden_dim)
+        decoder_config = dataclasses.replace(
+            config,
+            num_heads=num_decoder_heads or num_heads,
+            intermediate_dim=decoder_intermediate_dim or intermediate_dim,
+        )
         if position_embedding == "sinusoidal" and hidden_dim % 2:
             raise ValueError(
                 "`hidden_dim` must be even, for sines and cosines. "
                 f"Received: hidden_dim={hidden_dim}"
             )
         super().__init__(**kwargs)
-        self._block_config = config
+        self._block_config, self._decoder_config = config, decoder_config
         config.set_attributes(self)
         self.source_vocabulary_size = source_vocabulary_size
         self.target_vocabulary_size = target_vocabulary_size
@@ -208,6 +229,8 @@ class Transformer(GenerativeModel):
             not tie_word_embeddings if output_bias is None else output_bias
         )
         self.num_decoder_layers = num_decoder_layers
+        self.num_decoder_heads = num_decoder_heads
+        self.decoder_intermediate_dim = decoder_intermediate_dim
         self.pad_id = pad_id
         self.start_id = start_id
         self.end_id = end_id
@@ -275,14 +298,13 @@ class Transformer(GenerativeModel):
 
     def _make_blocks(self):
         """Creates the two stacks of blocks."""
-        config = self._block_config.as_arguments()
         width = (None, None, self.hidden_dim)
         self._encoder_blocks = [
             EncoderBlock(
                 attention_position=self.encoder_attention_position,
                 dtype=self.dtype_policy,
                 name=f"encoder_block_{i}",
-                **config,
+                **self._block_config.as_arguments(),
             )
             for i in range(self.num_layers)
         ]
@@ -291,7 +313,7 @@ class Transformer(GenerativeModel):
                 attention_position=self.decoder_attention_position,
                 dtype=self.dtype_policy,
                 name=f"decoder_block_{i}",
-                **config,
+                **self._decoder_config.as_arguments(),
             )
             for i in range(self.num_decoder_layers or self.num_layers)
         ]
@@ -433,12 +455,12 @@ class Transformer(GenerativeModel):
         ]
         keys, values = zip(*pairs, strict=True)
         rows = ops.shape(inputs)[0]
-        head_dim = self._block_config.head_dim(self.hidden_dim)
+        head_dim = self._decoder_config.head_dim(self.hidden_dim)
         hypothesis = kv.empty(
             rows,
             max_new_tokens,
             len(self._decoder_blocks),
-            self._block_config.key_value_heads,
+            self._decoder_config.key_value_heads,
             head_dim,
             head_dim,
             self.compute_dtype,
@@ -490,7 +512,7 @@ class Transformer(GenerativeModel):
 
         Returns:
             Float32 (B, t, M, N, L, S): the cross-attention weights of the M
-            decoder blocks, zeros past the end.
+            decoder blocks with N heads, zeros past the end.
         """
         layers = [block.cross_attention for block in self._decoder_blocks]
         return cross_attention_weights(self, layers, inputs, tokens, lengths)
@@ -529,6 +551,8 @@ class Transformer(GenerativeModel):
             "tie_word_embeddings",
             "output_bias",
             "num_decoder_layers",
+            "num_decoder_heads",
+            "decoder_intermediate_dim",
             "pad_id",
             "start_id",
             "end_id",
@@ -542,3 +566,17 @@ class Transformer(GenerativeModel):
     def from_config(cls, config):
         """Creates the model and its attention positions."""
         return super().from_config(with_position(config, *_POSITIONS))
+
+
+def _check_decoder_heads(heads, config, hidden_dim):
+    received = f"Received: num_decoder_heads={heads}"
+    if heads % (config.num_key_value_heads or 1):
+        raise ValueError(
+            "`num_decoder_heads` must be a multiple of `num_key_value_heads`. "
+            f"{received}, num_key_value_heads={config.num_key_value_heads}"
+        )
+    if config.key_dim is None and hidden_dim % heads:
+        raise ValueError(
+            "`num_decoder_heads` must divide `hidden_dim` if `key_dim` is not "
+            f"given. {received} and {hidden_dim} features"
+        )

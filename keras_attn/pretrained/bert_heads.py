@@ -4,6 +4,7 @@ from keras_attn.models import (
     Bert,
     BertPretrainer,
     MultipleChoice,
+    ReplacedTokenDetector,
     SequenceClassifier,
     SpanExtractor,
     TokenClassifier,
@@ -90,7 +91,10 @@ def encoder_of(model):
     """Returns the `Bert` of a model, or None."""
     if isinstance(model, MultipleChoice):
         model = model.classifier
-    heads = BertPretrainer, SequenceClassifier, SpanExtractor, TokenClassifier
+    heads = (
+        *(BertPretrainer, ReplacedTokenDetector, SequenceClassifier),
+        *(SpanExtractor, TokenClassifier),
+    )
     found = model.encoder if isinstance(model, heads) else model
     return found if isinstance(found, Bert) else None
 

@@ -1,8 +1,24 @@
 """The model families that can be loaded and saved."""
 
+from keras_attn.pretrained.albert import ALBERT
 from keras_attn.pretrained.bert import BERT
+from keras_attn.pretrained.distilbert import DISTILBERT
+from keras_attn.pretrained.electra import ELECTRA
 from keras_attn.pretrained.gpt2 import GPT2
 from keras_attn.pretrained.marian import MARIAN
+from keras_attn.pretrained.roberta import ROBERTA, XLM_ROBERTA
 from keras_attn.pretrained.xlnet import XLNET
 
-FAMILIES = BERT, GPT2, MARIAN, XLNET
+# Of several families that fit a model, `save` takes the first: BERT before
+# ELECTRA, which has the same encoder.
+FAMILIES = (
+    ALBERT,
+    BERT,
+    DISTILBERT,
+    ELECTRA,
+    GPT2,
+    MARIAN,
+    ROBERTA,
+    XLM_ROBERTA,
+    XLNET,
+)

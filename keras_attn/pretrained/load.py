@@ -23,14 +23,23 @@ def load(directory, head=None, allow_nonfinite=False):
     In the Hugging Face format, the `model_type` of `config.json` selects the
     class; without it, the names of the tensors do, if only one family has them:
 
+    - `"albert"`: a `keras_attn.models.Bert` with `share_blocks=True` and an
+      `embedding_dim`, or with a head;
     - `"bert"`: `keras_attn.models.Bert`, or with a head, which `head` or else
       `architectures` selects: `BertPretrainer` (masked language modeling, next
       sentence prediction, or both), `SequenceClassifier`, `MultipleChoice`,
       `TokenClassifier` or `SpanExtractor` (question answering). Without both,
       the result is a `Bert`;
+    - `"distilbert"`: a `Bert` with `num_segments=None` and `pooler=False`, or
+      with a head;
+    - `"electra"`, discriminators and generators: a `Bert` with `pooler=False`
+      and, if the widths differ, an `embedding_dim`, or with a head, such as
+      `ReplacedTokenDetector`;
     - `"gpt2"`: `keras_attn.models.GPT`;
     - `"marian"`, the translation models of Helsinki-NLP:
       `keras_attn.models.Transformer`;
+    - `"roberta"` and `"xlm-roberta"`: `keras_attn.models.Roberta`, or with a
+      head;
     - `"xlnet"`: `keras_attn.models.XLNet`, from files with or without the
       language model head.
 
@@ -41,12 +50,14 @@ def load(directory, head=None, allow_nonfinite=False):
         directory: path of a folder with `config.json` and `model.safetensors`,
             or shards with their index `model.safetensors.index.json`; or with
             `model.keras`. Nothing is downloaded or unpickled.
-        head: the head of a BERT, instead of that of `architectures`:
-            `"pretraining"`, `"masked_lm"`, `"next_sentence"`,
-            `"sequence_classification"`, `"multiple_choice"`,
-            `"token_classification"`, `"question_answering"`, or `"encoder"`,
-            which is none of them. The file must hold the weights of the head;
-            those of other heads are skipped, with a warning. Default None.
+        head: the head of a BERT or one of its successors, instead of that of
+            `architectures`: `"masked_lm"`, `"sequence_classification"`,
+            `"multiple_choice"`, `"token_classification"`,
+            `"question_answering"`, or `"encoder"`, which is none of them; for
+            BERT and ALBERT also `"pretraining"`, for BERT `"next_sentence"`,
+            for ELECTRA `"replaced_tokens"`. The file must hold the weights of
+            the head; those of other heads are skipped, with a warning. Default
+            None.
         allow_nonfinite: bool. Whether weights may be NaN or infinite. Default
             False.
 

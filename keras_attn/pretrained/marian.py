@@ -50,9 +50,6 @@ _PROJECTIONS = "q_proj", "k_proj", "v_proj", "out_proj"
 def _make(config, names):
     for key, supported in _ONLY.items():
         config.only(key, supported)
-    for key in ("attention_heads", "ffn_dim"):
-        size = config.size(f"encoder_{key}")
-        config.only(f"decoder_{key}", size)
     vocabulary = config.size("vocab_size")
     target = config.size("decoder_vocab_size", vocabulary)
     tied = config.flag("tie_word_embeddings", True)
@@ -68,6 +65,8 @@ def _make(config, names):
         num_heads=config.heads("encoder_attention_heads", "d_model"),
         hidden_dim=config.size("d_model"),
         intermediate_dim=config.size("encoder_ffn_dim"),
+        num_decoder_heads=config.heads("decoder_attention_heads", "d_model"),
+        decoder_intermediate_dim=config.size("decoder_ffn_dim"),
         dropout=config.fraction("dropout", 0.1),
         attention_dropout=config.fraction("attention_dropout", 0.0),
         activation_dropout=config.fraction("activation_dropout", 0.0),
@@ -100,7 +99,7 @@ def _special_ids(config, source_size, target_size):
 
 
 def _sizes(config):
-    width, inner = config.size("d_model"), config.size("encoder_ffn_dim")
+    width = config.size("d_model")
     vocabulary = config.size("vocab_size")
     shared, source, target = (
         f"model.{part}.weight"
@@ -115,7 +114,10 @@ def _sizes(config):
             ((target, _HEAD), (size, width)),
         ]
     networks = [
-        ((f"model.{side}.layers.0.fc1.weight",), (inner, width))
+        (
+            (f"model.{side}.layers.0.fc1.weight",),
+            (config.size(f"{side}_ffn_dim"), width),
+        )
         for side in ("encoder", "decoder")
     ]
     layers = "encoder_layers", "decoder_layers"
@@ -134,18 +136,21 @@ def _describe(model):
     shared = model.target_vocabulary_size is None
     if shared:
         expect("Marian", model, tie_word_embeddings=True)
-    sides = {}
-    for side, layers in (
-        ("encoder", model.num_layers),
-        ("decoder", model.num_decoder_layers or model.num_layers),
-    ):
-        sides[f"{side}_layers"] = layers
-        sides[f"{side}_layerdrop"] = 0.0
-        sides[f"{side}_attention_heads"] = model.num_heads
-        sides[f"{side}_ffn_dim"] = model.intermediate_dim
+    sizes = {
+        "encoder_layers": model.num_layers,
+        "encoder_attention_heads": model.num_heads,
+        "encoder_ffn_dim": model.intermediate_dim,
+        "encoder_layerdrop": 0.0,
+        "decoder_layers": model.num_decoder_layers or model.num_layers,
+        "decoder_attention_heads": model.num_decoder_heads or model.num_heads,
+        "decoder_ffn_dim": (
+            model.decoder_intermediate_dim or model.intermediate_dim
+        ),
+        "decoder_layerdrop": 0.0,
+    }
     never = sorted({model.pad_id, model.start_id} - {model.end_id})
     return {
-        **sides,
+        **sizes,
         "model_type": "marian",
         "architectures": ["MarianMTModel"],
         "is_encoder_decoder": True,

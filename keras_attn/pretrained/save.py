@@ -14,7 +14,7 @@ from keras_attn.pretrained.weights import collect, tensor_bytes
 _SHARD = re.compile(r"model-\d{5}-of-\d{5}\.safetensors")
 
 
-def save(model, directory, max_shard_size=5):
+def save(model, directory, max_shard_size=5, model_type=None):
     """Saves a model to a folder in the Hugging Face format.
 
     Both `load` and the transformers package read it, with the same logits.
@@ -22,10 +22,12 @@ def save(model, directory, max_shard_size=5):
 
     Args:
         model: a model of a class that `load` returns: a
-            `keras_attn.models.Bert` (`"bert"`), with or without one of its
-            heads (`SpanExtractor` only with `no_answer="first"`); a
-            `keras_attn.models.GPT` (`"gpt2"`) with the default
-            `normalize_first` and `position_embedding`; a
+            `keras_attn.models.Bert` (`"bert"`; `"albert"`, `"distilbert"` and
+            `"electra"` with the arguments that `load` lists) or a
+            `keras_attn.models.Roberta` (`"roberta"`, `"xlm-roberta"`), with or
+            without a head of the family (`SpanExtractor` only with
+            `no_answer="first"`); a `keras_attn.models.GPT` (`"gpt2"`) with the
+            default `normalize_first` and `position_embedding`; a
             `keras_attn.models.Transformer` (`"marian"`) with
             `position_embedding_layout="halves"`, `output_bias=True` and a
             `max_sequence_length`; or a `keras_attn.models.XLNet` (`"xlnet"`)
@@ -38,11 +40,16 @@ def save(model, directory, max_shard_size=5):
             `model-00001-of-00003.safetensors` and so on, listed in
             `model.safetensors.index.json`. A single larger tensor gets its own
             shard. Default 5.
+        model_type: str. The `model_type` of `config.json`, if the model fits
+            several: `"xlm-roberta"` for a `Roberta`; `"electra"` for a `Bert`
+            without a pooler and `embedding_dim`. Default None: the first one
+            named above that fits.
 
     Raises:
         ImportError: the extra `pretrained` is not installed.
         ValueError: the model has no such format; the message gives the reason;
-            or `max_shard_size` is not positive.
+            `max_shard_size` is not positive, or the model is not of the
+            `model_type`.
         OSError: the files cannot be written.
 
     Examples:
@@ -59,16 +66,8 @@ def save(model, directory, max_shard_size=5):
     safetensors()
     directory = checks.path("directory", directory)
     checks.positive("max_shard_size", max_shard_size)
-    for family in FAMILIES:
-        if family.serves(model):
-            break
-    else:
-        known = ", ".join(family.model_type for family in FAMILIES)
-        raise ValueError(
-            f"`model` must be of one of the families {known}. "
-            f"Received: {type(model).__name__}"
-        )
-    config = json.dumps(family.describe(model), indent=2, sort_keys=True)
+    family, values = _described(model, model_type)
+    config = json.dumps(values, indent=2, sort_keys=True)
     sizes = tensor_bytes(model, family)
     shards = _shards(sizes, max_shard_size * 1e9)
     folder = writable_folder("directory", directory)
@@ -83,6 +82,27 @@ def save(model, directory, max_shard_size=5):
             path = files.enter_context(whole_file(folder / name))
             write_tensors(path, collect(model, family, tensors))
     _remove_old(folder, {*shards, INDEX} if len(shards) > 1 else {*shards})
+
+
+def _described(model, model_type):
+    """Returns the family of a model and the values of its config."""
+    families = {f.model_type: f for f in FAMILIES if f.serves(model)}
+    if not families:
+        known = ", ".join(family.model_type for family in FAMILIES)
+        raise ValueError(
+            f"`model` must be of one of the families {known}. "
+            f"Received: {type(model).__name__}"
+        )
+    if model_type is not None:
+        checks.choice("model_type", model_type, tuple(families))
+        families = {model_type: families[model_type]}
+    errors = []
+    for family in families.values():
+        try:
+            return family, family.describe(model)
+        except ValueError as error:
+            errors.append(error)
+    raise errors[0]
 
 
 def _remove_old(folder, kept):

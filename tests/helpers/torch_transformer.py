@@ -116,9 +116,10 @@ class TorchTransformer:
 
     def _added(self, side, token_mask, causal=False):
         position = getattr(self.model, f"{side}_attention_position")
+        blocks = getattr(self.model, f"_{side}_blocks")
         return added_to_scores(
             token_mask,
-            self.model.num_heads,
+            blocks[0].num_heads,
             position,
             self.relative.get(side),
             causal,

@@ -330,6 +330,8 @@ def _encoder(folder):
                 num_segments=size(2).optional(),
                 scale_embedding=flag(True),
                 normalize_embedding=flag(False),
+                embedding_dim=size(6).optional(),
+                share_blocks=flag(False),
                 initializer=of_keras(None),
             ),
         },
@@ -410,6 +412,14 @@ def _bert(folder):
                 ("inputs",),
             )
         ),
+    )
+
+
+def _roberta(folder):
+    yield Call(
+        "models.Roberta",
+        lambda vocabulary_size: models.Roberta(vocabulary_size, **SIZES),
+        kinds(vocabulary_size=size(V)),
     )
 
 
@@ -507,6 +517,8 @@ def _transformer(folder):
                 tie_word_embeddings=flag(True),
                 output_bias=flag(None).optional(),
                 num_decoder_layers=_layers().optional(),
+                num_decoder_heads=size(2).optional(),
+                decoder_intermediate_dim=size(8).optional(),
             ),
         },
         also={"special ids": ({"end_id": 0}, ("pad_id", "end_id"))},
@@ -873,6 +885,11 @@ CALLS = {
         lambda: models.MultipleChoice(_inner("MultipleChoice")),
     ),
     "RecurrentSeq2Seq": _recurrent,
+    "ReplacedTokenDetector": _with_encoder(
+        "ReplacedTokenDetector",
+        lambda: models.ReplacedTokenDetector(encoder()),
+    ),
+    "Roberta": _roberta,
     "SegmentMemory": "a plain tuple of tensors",
     "SequenceClassifier": _with_encoder(
         "SequenceClassifier",
@@ -880,6 +897,7 @@ CALLS = {
         num_classes=size(2),
         dropout=rate(0.1),
         pooled_token=choice("first"),
+        pooler_activation=of_keras("tanh"),
     ),
     "SpanExtractor": _with_encoder(
         "SpanExtractor",

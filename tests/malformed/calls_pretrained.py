@@ -10,6 +10,7 @@ from tests.malformed.calls_models import SIZES, bert, encoder
 from tests.malformed.values import (
     NAN,
     Kind,
+    choice,
     flag,
     instance,
     path,
@@ -33,8 +34,14 @@ _DEEP = "[" * 10_000 + "]" * 10_000
 
 
 def _families():
+    narrow = {"embedding_dim": 6}
     return {
+        "albert": models.TokenClassifier(bert(share_blocks=True, **narrow), 3),
         "bert": models.TokenClassifier(bert(), 3),
+        "distilbert": models.TokenClassifier(
+            bert(num_segments=None, pooler=False), 3
+        ),
+        "electra": models.TokenClassifier(bert(pooler=False, **narrow), 3),
         "gpt2": models.GPT(12, max_sequence_length=8, **SIZES),
         "marian": models.Transformer(
             12,
@@ -43,6 +50,7 @@ def _families():
             output_bias=True,
             **SIZES,
         ),
+        "roberta": models.Roberta(12, max_sequence_length=8, **SIZES),
         "xlnet": models.XLNet(12, **SIZES),
     }
 
@@ -78,7 +86,10 @@ def _config(family, directory):
 
 # Keys that only transformers reads.
 _UNREAD = {
+    "albert": ("dtype", "label2id"),
     "bert": ("dtype", "label2id"),
+    "distilbert": ("dtype", "label2id"),
+    "electra": ("dtype", "label2id"),
     "gpt2": ("architectures", "dtype", "n_ctx"),
     "marian": (
         "architectures",
@@ -86,6 +97,7 @@ _UNREAD = {
         "dtype",
         "forced_eos_token_id",
     ),
+    "roberta": ("dtype",),
     "xlnet": ("architectures", "dtype"),
 }
 # Labels of values that are valid for a key.
@@ -154,6 +166,7 @@ def _save(folder):
             ),
             directory=path(folder / "saved"),
             max_shard_size=positive(5.0),
+            model_type=choice("gpt2").optional(),
         ),
     )
 

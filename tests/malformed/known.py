@@ -7,7 +7,8 @@ no obscure call: both lists shrink together with the number of obscure calls.
 
 # Patterns of call names, as `fnmatch` takes them, to reasons.
 KNOWN = {
-    "*: activation, *": "Keras's own message, which quotes the value",
+    # Not those of `pretrained`, which names the key of the config.
+    "[!p]*: *activation, *": "Keras's own message, which quotes the value",
     "*: *initializer, *": "Keras's own message, which quotes the value",
     "*: *regularizer, *": "Keras's own message, which quotes the value",
     "*: *constraint, *": "Keras's own message, which quotes the value",

@@ -322,6 +322,13 @@ def test_generate_raises_past_the_position_table(model):
             r"`position_embedding_layout` must be one of",
         ),
         ({"num_decoder_layers": 0}, r"`num_decoder_layers`"),
+        ({"num_decoder_heads": 0}, r"`num_decoder_heads`"),
+        ({"num_decoder_heads": 3}, r"`num_decoder_heads` must divide .* 8 f"),
+        (
+            {"num_decoder_heads": 1, "num_key_value_heads": 2},
+            r"`num_decoder_heads` must be a multiple of .*=1, .*=2$",
+        ),
+        ({"decoder_intermediate_dim": 0}, r"`decoder_intermediate_dim`"),
         (
             {"position_embedding": "learned"},
             r"`max_sequence_length` must be given",

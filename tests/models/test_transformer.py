@@ -42,6 +42,8 @@ FORMS = {
         "scale_embedding": False,
         "output_bias": True,
         "num_decoder_layers": 1,
+        "num_decoder_heads": 4,
+        "decoder_intermediate_dim": 20,
     },
     "biased output of two vocabularies": {
         "target_vocabulary_size": 13,

@@ -29,6 +29,8 @@ FORMS = {
         "scale_embedding": False,
         "output_bias": True,
         "num_decoder_layers": 2,
+        "num_decoder_heads": 4,
+        "decoder_intermediate_dim": 20,
     },
     "relative": {"position_embedding": None, "relative": True, "num_layers": 2},
 }
@@ -92,6 +94,8 @@ def test_config_has_every_argument():
         "tie_word_embeddings": False,
         "output_bias": False,
         "num_decoder_layers": 2,
+        "num_decoder_heads": 4,
+        "decoder_intermediate_dim": 20,
         "pad_id": 4,
         "start_id": 5,
         "end_id": 6,

@@ -71,7 +71,7 @@ def marian(seed=0, scale=0.4, **config):
     return model.eval()
 
 
-def talkative(seed, embedding, scale, ending):
+def talkative(seed, embedding, scale, ending, **config):
     """Returns a model whose sequences and their lengths depend on the source.
 
     Args:
@@ -80,8 +80,9 @@ def talkative(seed, embedding, scale, ending):
             confidence of the model.
         scale: float. Standard deviation of the other kernels.
         ending: float. Added to the logit of the end token.
+        **config: values that differ from `CONFIG`.
     """
-    model = marian(seed, scale)
+    model = marian(seed, scale, **config)
     draw = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, tensor in model.state_dict().items():

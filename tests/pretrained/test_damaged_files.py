@@ -19,8 +19,38 @@ SIZES = {
     "intermediate_dim": 12,
 }
 MODELS = {
+    "albert": lambda: models.TokenClassifier(
+        models.Bert(
+            11,
+            share_blocks=True,
+            embedding_dim=6,
+            max_sequence_length=6,
+            **SIZES,
+        ),
+        3,
+    ),
     "bert": lambda: models.TokenClassifier(
         models.Bert(11, max_sequence_length=6, **SIZES), 3
+    ),
+    "distilbert": lambda: models.TokenClassifier(
+        models.Bert(
+            11,
+            num_segments=None,
+            pooler=False,
+            max_sequence_length=6,
+            **SIZES,
+        ),
+        3,
+    ),
+    "electra": lambda: models.TokenClassifier(
+        models.Bert(
+            11,
+            embedding_dim=6,
+            pooler=False,
+            max_sequence_length=6,
+            **SIZES,
+        ),
+        3,
     ),
     "gpt2": lambda: models.GPT(11, max_sequence_length=6, **SIZES),
     "marian": lambda: models.Transformer(
@@ -29,6 +59,9 @@ MODELS = {
         position_embedding_layout="halves",
         output_bias=True,
         **SIZES,
+    ),
+    "roberta": lambda: models.TokenClassifier(
+        models.Roberta(11, max_sequence_length=6, **SIZES), 3
     ),
     "xlnet": lambda: models.XLNet(11, **SIZES),
 }
@@ -72,6 +105,9 @@ HUGE = 10**9
 @pytest.mark.parametrize(
     "family, key",
     [
+        ("albert", "embedding_size"),
+        ("albert", "intermediate_size"),
+        ("albert", "num_hidden_layers"),
         ("bert", "vocab_size"),
         ("bert", "hidden_size"),
         ("bert", "intermediate_size"),
@@ -83,11 +119,21 @@ HUGE = 10**9
         ("gpt2", "n_inner"),
         ("gpt2", "n_positions"),
         ("gpt2", "n_layer"),
+        ("distilbert", "vocab_size"),
+        ("distilbert", "max_position_embeddings"),
+        ("distilbert", "hidden_dim"),
+        ("distilbert", "n_layers"),
+        ("electra", "embedding_size"),
+        ("electra", "num_hidden_layers"),
         ("marian", "vocab_size"),
         ("marian", "d_model"),
         ("marian", "encoder_ffn_dim"),
+        ("marian", "decoder_ffn_dim"),
         ("marian", "encoder_layers"),
         ("marian", "decoder_layers"),
+        ("roberta", "vocab_size"),
+        ("roberta", "max_position_embeddings"),
+        ("roberta", "num_hidden_layers"),
         ("xlnet", "vocab_size"),
         ("xlnet", "d_model"),
         ("xlnet", "d_inner"),
@@ -96,16 +142,15 @@ HUGE = 10**9
 )
 def test_huge_sizes_are_refused_at_once(family, key, folder, monkeypatch):
     values = {key: HUGE}
-    if key == "encoder_ffn_dim":
-        values["decoder_ffn_dim"] = HUGE
     if family == "marian" and key == "vocab_size":
         values["decoder_vocab_size"] = HUGE
     path = folder(family, **values)
     # No model may be built.
-    for name in ("Bert", "GPT", "Transformer", "XLNet"):
-        module = "gpt2" if name == "GPT" else name.lower()
-        module = "marian" if name == "Transformer" else module
-        monkeypatch.delattr(f"keras_attn.pretrained.{module}.{name}")
+    for name in (
+        *("albert.Bert", "bert.Bert", "distilbert.Bert", "electra.Bert"),
+        *("gpt2.GPT", "marian.Transformer", "roberta.Roberta", "xlnet.XLNet"),
+    ):
+        monkeypatch.delattr(f"keras_attn.pretrained.{name}")
     start = time.process_time()
     refused(path, str(HUGE), "config.json")
     assert time.process_time() - start < 1

@@ -159,10 +159,10 @@ def test_config_of_hugging_face_comes_first(load, tmp_path):
             "`activation_function` in .* must be one of .*quick_gelu",
         ),
         (
-            {"decoder_attention_heads": 4},
-            "`decoder_attention_heads` in config.json must be 2 .*4",
+            {"decoder_attention_heads": 3},
+            "`decoder_attention_heads` in config.json must divide .*3",
         ),
-        ({"decoder_ffn_dim": 24}, "`decoder_ffn_dim` .* must be 12 .*24"),
+        ({"decoder_ffn_dim": 0}, "`decoder_ffn_dim` in .* a positive"),
         ({"decoder_vocab_size": 20}, "`decoder_vocab_size` .* must be 17"),
         ({"tie_word_embeddings": False}, "`tie_word_embeddings` .*be true"),
         ({"encoder_layerdrop": 0.1}, "`encoder_layerdrop` .*0.0.*0.1"),

@@ -28,7 +28,12 @@ FORMS = {
         "share_encoder_decoder_embeddings": False,
         "tie_word_embeddings": False,
     },
-    "shallow decoder": {"encoder_layers": 3, "decoder_layers": 1},
+    "unequal stacks": {
+        "encoder_layers": 3,
+        "decoder_layers": 1,
+        "decoder_attention_heads": 1,
+        "decoder_ffn_dim": 20,
+    },
 }
 TOKEN_MASK = np.array([[True] * 4, [True, True, False, False]])
 

@@ -125,20 +125,34 @@ TINY = {
     "hidden_dim": 8,
     "intermediate_dim": 12,
 }
-SHARDED = {
+FAMILIES = {
+    "albert": lambda: models.Bert(
+        60,
+        share_blocks=True,
+        embedding_dim=6,
+        max_sequence_length=6,
+        **TINY,
+    ),
     "bert": lambda: models.BertPretrainer(
         models.Bert(11, max_sequence_length=6, **TINY)
     ),
+    "distilbert": lambda: models.Bert(
+        11, num_segments=None, pooler=False, max_sequence_length=6, **TINY
+    ),
+    "electra": lambda: models.Bert(
+        11, embedding_dim=6, pooler=False, max_sequence_length=6, **TINY
+    ),
     "gpt2": lambda: models.GPT(11, max_sequence_length=6, **TINY),
     "marian": small,
+    "roberta": lambda: models.Roberta(11, max_sequence_length=6, **TINY),
     "xlnet": lambda: models.XLNet(11, **TINY),
 }
 INDEX = "model.safetensors.index.json"
 
 
-@pytest.mark.parametrize("family", SHARDED)
+@pytest.mark.parametrize("family", FAMILIES)
 def test_shards(family, tmp_path):
-    model = randomize(SHARDED[family]())
+    model = randomize(FAMILIES[family]())
     pretrained.save(model, tmp_path, max_shard_size=2e-6)
     index = json.loads((tmp_path / INDEX).read_text())
     listed = set(index["weight_map"].values())
@@ -158,9 +172,33 @@ def test_shards(family, tmp_path):
         )
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_files_in_half_precision(family, dtype, tmp_path):
+    torch = pytest.importorskip("torch")
+    import safetensors.torch
+
+    model = randomize(FAMILIES[family]())
+    pretrained.save(model, tmp_path)
+    path = tmp_path / "model.safetensors"
+    halves = {
+        name: tensor.to(getattr(torch, dtype))
+        for name, tensor in safetensors.torch.load_file(path).items()
+    }
+    safetensors.torch.save_file(halves, path)
+    loaded = pretrained.load(tmp_path)
+    for one, other in zip(loaded.weights, model.weights, strict=True):
+        assert one.dtype == "float32"
+        exact = torch.from_numpy(keras.ops.convert_to_numpy(other))
+        rounded = exact.to(getattr(torch, dtype)).float()
+        np.testing.assert_array_equal(
+            keras.ops.convert_to_numpy(one), rounded.numpy()
+        )
+
+
 def test_transformers_reads_shards(tmp_path):
     transformers = pytest.importorskip("transformers")
-    model = randomize(SHARDED["gpt2"]())
+    model = randomize(FAMILIES["gpt2"]())
     pretrained.save(model, tmp_path / "shards", max_shard_size=2e-6)
     pretrained.save(model, tmp_path / "whole")
     found, expected = (

@@ -13,9 +13,9 @@ from tools.site.tab import VARIANTS, Tab
 pytestmark = pytest.mark.one_backend
 
 # Every page is checked in a small window, where tables and listings must not be
-# too wide, and in light mode. In other variants, only layout and colors differ,
-# so one page of each kind is checked in them; and only there, the navigation
-# and the contrast of text, which the theme makes alike on all pages.
+# too wide, and in light mode. In other variants, only layout and colors differ:
+# one page of each kind is checked there. The theme makes the navigation and the
+# contrast of text alike on all pages: they too are checked on those pages only.
 SOME_OF_EACH = {
     "index.html",
     "api/explain.html",

@@ -94,7 +94,8 @@ def is_assertion(node):
     return isinstance(node, ast.Assert)
 
 
-@pytest.mark.parametrize("name", ["bert", "tagging", "translate"])
+# They take the least time, and have folded code, pictures and outputs.
+@pytest.mark.parametrize("name", ["glimpses", "looking_inside", "sorting"])
 def test_quick_run_builds_a_complete_page(name, tmp_path):
     script = SCRIPTS[name]
     page = build(script, BACKEND, quick=True, pages=tmp_path)

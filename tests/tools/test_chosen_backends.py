@@ -49,10 +49,20 @@ def test_on_every_backend(item):
     assert conftest.chosen(item, ALL) == ALL
 
 
+def test_further_cases_run_on_two_backends_in_turn():
+    item = Item("tests/layers/test_a.py", every_backend=())
+    found = [conftest.chosen(item, ALL, case) for case in range(4)]
+    jax, tensorflow = ["jax", "torch"], ["tensorflow", "torch"]
+    assert found == [ALL, jax, tensorflow, jax]
+    assert conftest.chosen(item, ["jax"], 2) == ["jax"]
+    item = Item("tests/layers/test_a.py", skipif=())
+    assert conftest.chosen(item, ALL, 1) == ALL
+
+
 @pytest.mark.parametrize("folder", ["tests", "tests/layers", "tests/models"])
-def test_on_the_last_backend_and_one_in_four_on_another(folder):
+def test_on_the_last_backend_and_some_on_another(folder):
     others = collections.Counter()
-    for number in range(800):
+    for number in range(200 * conftest.SAMPLED):
         item = Item(f"{folder}/test_a.py", f"test_{number}")
         last, *another = conftest.chosen(item, ALL)
         assert last == "torch" and len(another) < 2
@@ -89,6 +99,12 @@ def test_tests_of_other_backends_are_deselected(monkeypatch):
     ]
     here = items[ALL.index(HERE)]
     others = [item for item in items if item is not here]
+    # The cases of a test are counted.
+    cases = [
+        Item("tests/layers/test_a.py", f"test_b[{n}]", every_backend=())
+        for n in range(3)
+    ]
+    items += cases
     left_out = []
     hook = types.SimpleNamespace(
         pytest_deselected=lambda items: left_out.extend(items)
@@ -96,4 +112,6 @@ def test_tests_of_other_backends_are_deselected(monkeypatch):
     conftest.pytest_collection_modifyitems(
         types.SimpleNamespace(hook=hook), items
     )
-    assert items == [here] and left_out == others
+    gone = {"tensorflow": [cases[1]], "jax": [cases[2]], "torch": []}[HERE]
+    assert items == [here, *(case for case in cases if case not in gone)]
+    assert left_out == others + gone
