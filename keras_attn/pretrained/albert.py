@@ -13,6 +13,7 @@ from keras_attn.pretrained.bert_encoder import (
     encoder_shapes,
     encoder_tensors,
     norm_with_old_names,
+    position_ids,
     read_encoder,
     read_num_labels,
 )
@@ -160,11 +161,6 @@ def _serves(model):
     )
 
 
-def _constants(model):
-    name = "embeddings.position_ids"
-    return dict.fromkeys((name, _PREFIX + name))
-
-
 ALBERT = Family(
     model_type="albert",
     serves=_serves,
@@ -172,7 +168,7 @@ ALBERT = Family(
     describe=_describe,
     tensors=_tensors,
     sizes=_sizes,
-    constants=_constants,
+    constants=lambda model: position_ids(_PREFIX),
     signature=("albert.embeddings.word_embeddings.weight",),
     heads=_HEADS,
     head_prefixes=_HEAD_PREFIXES,

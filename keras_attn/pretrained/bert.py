@@ -11,6 +11,7 @@ from keras_attn.pretrained.bert_encoder import (
     encoder_shapes,
     encoder_tensors,
     norm_with_old_names,
+    position_ids,
     read_architecture,
     read_encoder,
     read_num_labels,
@@ -72,11 +73,6 @@ def _tensors(model):
     return encoder_tensors(encoder, _PREFIX, encoder is model, copies) + head
 
 
-def _constants(model):
-    name = "embeddings.position_ids"
-    return dict.fromkeys((name, _PREFIX + name))
-
-
 def _serves(model):
     encoder = encoder_of(model)
     return not (
@@ -96,7 +92,7 @@ BERT = Family(
     describe=_describe,
     tensors=_tensors,
     sizes=_sizes,
-    constants=_constants,
+    constants=lambda model: position_ids(_PREFIX),
     # Bare names are also those of RoBERTa.
     signature=("bert.embeddings.word_embeddings.weight",),
     heads=HEADS,

@@ -9,6 +9,7 @@ from keras_attn.pretrained.activations import ACTIVATIONS, activation_name
 from keras_attn.pretrained.bert_encoder import (
     FIXED,
     describe_labels,
+    position_ids,
     read_num_labels,
 )
 from keras_attn.pretrained.bert_heads import encoder_of, labels_of
@@ -177,7 +178,7 @@ DISTILBERT = Family(
     describe=_describe,
     tensors=_tensors,
     sizes=_sizes,
-    constants=lambda model: dict.fromkeys(_both("embeddings.position_ids")),
+    constants=lambda model: position_ids(_PREFIX),
     signature=(_PREFIX + _TABLE,),
     heads=_HEADS,
     head_prefixes=_HEAD_PREFIXES,

@@ -12,6 +12,7 @@ from keras_attn.pretrained.bert_encoder import (
     describe_labels,
     encoder_shapes,
     encoder_tensors,
+    position_ids,
     read_encoder,
     read_num_labels,
 )
@@ -148,11 +149,6 @@ def _serves(model):
     )
 
 
-def _constants(model):
-    name = "embeddings.position_ids"
-    return dict.fromkeys((name, _PREFIX + name))
-
-
 ELECTRA = Family(
     model_type="electra",
     serves=_serves,
@@ -160,7 +156,7 @@ ELECTRA = Family(
     describe=_describe,
     tensors=_tensors,
     sizes=_sizes,
-    constants=_constants,
+    constants=lambda model: position_ids(_PREFIX),
     signature=("electra.embeddings.word_embeddings.weight",),
     heads=_HEADS,
     head_prefixes=_HEAD_PREFIXES,

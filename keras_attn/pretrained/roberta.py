@@ -13,6 +13,7 @@ from keras_attn.pretrained.bert_encoder import (
     describe_labels,
     encoder_shapes,
     encoder_tensors,
+    position_ids,
     read_encoder,
     read_num_labels,
 )
@@ -120,7 +121,7 @@ def _family(model_type, name, **options):
         describe=describe,
         tensors=tensors,
         sizes=sizes,
-        constants=_constants,
+        constants=lambda model: position_ids(_PREFIX),
         heads=heads,
         head_prefixes=_HEAD_PREFIXES,
         **options,
@@ -133,11 +134,6 @@ def _after(count):
         lambda table: np.pad(table, ((count, 0), (0, 0))),
         lambda table, shape: table[count:],
     )
-
-
-def _constants(model):
-    name = "embeddings.position_ids"
-    return dict.fromkeys((name, _PREFIX + name))
 
 
 ROBERTA = _family(
