@@ -12,15 +12,16 @@ from keras_attn.pretrained.bert_encoder import (
     position_ids,
     read_num_labels,
 )
-from keras_attn.pretrained.bert_heads import encoder_of, labels_of
 from keras_attn.pretrained.expectations import expect
 from keras_attn.pretrained.family import Family, Sizes
 from keras_attn.pretrained.heads import (
     add_head,
     classifier_tensors,
+    encoder_of,
     head_of,
     heads_of,
     label_shapes,
+    labels_of,
     masked_lm_tensors,
     read_head,
 )

@@ -16,18 +16,16 @@ from keras_attn.pretrained.bert_encoder import (
     read_encoder,
     read_num_labels,
 )
-from keras_attn.pretrained.bert_heads import (
-    encoder_of,
-    head_dropout,
-    labels_of,
-)
 from keras_attn.pretrained.family import Family, Sizes
 from keras_attn.pretrained.heads import (
     add_head,
     classifier_tensors,
+    encoder_of,
+    head_dropout,
     head_of,
     heads_of,
     label_shapes,
+    labels_of,
     masked_lm_tensors,
     read_head,
 )
