@@ -109,8 +109,9 @@ def chosen(item, backends, case=0):
     mark names if that is among them. Those of the folder `EVERYWHERE`, and
     those that skip themselves on some backend, run on every backend; of a test
     marked `every_backend`, the first case. Its other cases run on the last
-    backend and, in turn, on one of the others. Of all other tests, which run on
-    the last one, one in `SAMPLED` runs on another; a hash of the name chooses.
+    backend and alternately on one of the others. Of all other tests, which run
+    on the last one, one in `SAMPLED` runs on another; a hash of the name
+    chooses.
 
     Args:
         item: the collected test.

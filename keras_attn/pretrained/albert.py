@@ -13,21 +13,20 @@ from keras_attn.pretrained.bert_encoder import (
     encoder_shapes,
     encoder_tensors,
     norm_with_old_names,
+    position_ids,
     read_encoder,
     read_num_labels,
-)
-from keras_attn.pretrained.bert_heads import (
-    encoder_of,
-    head_dropout,
-    labels_of,
 )
 from keras_attn.pretrained.family import Family, Sizes
 from keras_attn.pretrained.heads import (
     add_head,
     classifier_tensors,
+    encoder_of,
+    head_dropout,
     head_of,
     heads_of,
     label_shapes,
+    labels_of,
     masked_lm_tensors,
     read_head,
 )
@@ -160,11 +159,6 @@ def _serves(model):
     )
 
 
-def _constants(model):
-    name = "embeddings.position_ids"
-    return dict.fromkeys((name, _PREFIX + name))
-
-
 ALBERT = Family(
     model_type="albert",
     serves=_serves,
@@ -172,7 +166,7 @@ ALBERT = Family(
     describe=_describe,
     tensors=_tensors,
     sizes=_sizes,
-    constants=_constants,
+    constants=lambda model: position_ids(_PREFIX),
     signature=("albert.embeddings.word_embeddings.weight",),
     heads=_HEADS,
     head_prefixes=_HEAD_PREFIXES,

@@ -11,56 +11,69 @@ from keras_attn.pretrained.bert_encoder import (
     encoder_shapes,
     encoder_tensors,
     norm_with_old_names,
-    read_architecture,
+    position_ids,
     read_encoder,
     read_num_labels,
 )
-from keras_attn.pretrained.bert_heads import (
-    ARCHITECTURES,
-    CLASSIFIERS,
-    DECODER,
-    HEAD_PREFIXES,
-    HEADS,
-    architecture_of,
-    encoder_of,
-    has_pooler,
-    head_dropout,
-    head_tensors,
-    labels_of,
-    make_head,
-)
 from keras_attn.pretrained.family import Family, Sizes
+from keras_attn.pretrained.heads import (
+    add_head,
+    classifier_tensors,
+    encoder_of,
+    head_dropout,
+    head_of,
+    heads_of,
+    label_shapes,
+    labels_of,
+    masked_lm_tensors,
+    read_head,
+)
+from keras_attn.pretrained.tensor_names import dense
 
 _PREFIX = "bert."
+_PREDICTIONS = "cls.predictions"
+# A copy of the embedding table, to which it is tied.
+_DECODER = f"{_PREDICTIONS}.decoder.weight"
+_HEADS = heads_of("Bert") | {
+    "pretraining": "BertForPreTraining",
+    "next_sentence": "BertForNextSentencePrediction",
+}
+_POOLER = {"sequence_classification": None, "multiple_choice": None}
+_POOLED = {*_POOLER, "pretraining", "next_sentence"}
+_HEAD_PREFIXES = "classifier.", "cls.", "qa_outputs."
 
 
 def _make(config, names):
-    architecture = read_architecture(config, ARCHITECTURES)
-    options = read_encoder(config)
-    encoder = Bert(**options, pooler=has_pooler(architecture, names))
-    return make_head(
-        architecture,
-        encoder,
+    head, arguments = read_head(config, _HEADS), read_encoder(config)
+    pooler = head in _POOLED or any(
+        name.endswith("pooler.dense.weight") for name in names
+    )
+    return add_head(
+        head,
+        Bert(**arguments, pooler=pooler),
         read_num_labels(config),
-        config.fraction("classifier_dropout", options["dropout"]),
+        config.fraction("classifier_dropout", arguments["dropout"]),
     )
 
 
 def _sizes(config):
-    shapes = encoder_shapes(config, _PREFIX, (DECODER,))
-    if read_architecture(config, ARCHITECTURES) in CLASSIFIERS:
-        shape = read_num_labels(config), config.size("hidden_size")
-        shapes.append((("classifier.weight",), shape))
+    labels = label_shapes(
+        read_head(config, _HEADS),
+        read_num_labels(config),
+        config.size("hidden_size"),
+    )
     return Sizes(
-        shapes, {"num_hidden_layers": config.size("num_hidden_layers")}
+        encoder_shapes(config, _PREFIX, (_DECODER,)) + labels,
+        {"num_hidden_layers": config.size("num_hidden_layers")},
     )
 
 
 def _describe(model):
+    head = head_of("BERT", model, _HEADS, _POOLER)
     return {
         **describe_encoder("BERT", encoder_of(model)),
         "model_type": "bert",
-        "architectures": [architecture_of(model)],
+        "architectures": [_HEADS[head]],
         "classifier_dropout": head_dropout(model),
         **describe_labels(labels_of(model)),
     }
@@ -68,13 +81,23 @@ def _describe(model):
 
 def _tensors(model):
     encoder = encoder_of(model)
-    head, copies = head_tensors(model, norm_with_old_names)
-    return encoder_tensors(encoder, _PREFIX, encoder is model, copies) + head
-
-
-def _constants(model):
-    name = "embeddings.position_ids"
-    return dict.fromkeys((name, _PREFIX + name))
+    head = head_of("BERT", model, _HEADS, _POOLER)
+    predicts = head in ("masked_lm", "pretraining")
+    names = encoder_tensors(
+        encoder, _PREFIX, encoder is model, (_DECODER,) if predicts else ()
+    )
+    if predicts:
+        names += masked_lm_tensors(
+            model,
+            f"{_PREDICTIONS}.transform.dense",
+            f"{_PREDICTIONS}.transform.LayerNorm",
+            f"{_PREDICTIONS}.bias",
+            (f"{_PREDICTIONS}.decoder.bias",),
+            norm_with_old_names,
+        )
+    if head in ("next_sentence", "pretraining"):
+        names += dense("next_sentence", "cls.seq_relationship")
+    return names + classifier_tensors(head)
 
 
 def _serves(model):
@@ -96,9 +119,9 @@ BERT = Family(
     describe=_describe,
     tensors=_tensors,
     sizes=_sizes,
-    constants=_constants,
+    constants=lambda model: position_ids(_PREFIX),
     # Bare names are also those of RoBERTa.
     signature=("bert.embeddings.word_embeddings.weight",),
-    heads=HEADS,
-    head_prefixes=HEAD_PREFIXES,
+    heads=_HEADS,
+    head_prefixes=_HEAD_PREFIXES,
 )

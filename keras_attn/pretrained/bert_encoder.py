@@ -149,6 +149,12 @@ def describe_encoder(family, encoder, **expected):
     }
 
 
+def position_ids(prefix):
+    """Returns the buffers of a file that are skipped, for `Family`."""
+    name = "embeddings.position_ids"
+    return dict.fromkeys((name, prefix + name))
+
+
 def describe_labels(count):
     """Returns the values of a config for a number of classes, or none."""
     if count is None:

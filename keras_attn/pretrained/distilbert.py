@@ -9,17 +9,19 @@ from keras_attn.pretrained.activations import ACTIVATIONS, activation_name
 from keras_attn.pretrained.bert_encoder import (
     FIXED,
     describe_labels,
+    position_ids,
     read_num_labels,
 )
-from keras_attn.pretrained.bert_heads import encoder_of, labels_of
 from keras_attn.pretrained.expectations import expect
 from keras_attn.pretrained.family import Family, Sizes
 from keras_attn.pretrained.heads import (
     add_head,
     classifier_tensors,
+    encoder_of,
     head_of,
     heads_of,
     label_shapes,
+    labels_of,
     masked_lm_tensors,
     read_head,
 )
@@ -177,7 +179,7 @@ DISTILBERT = Family(
     describe=_describe,
     tensors=_tensors,
     sizes=_sizes,
-    constants=lambda model: dict.fromkeys(_both("embeddings.position_ids")),
+    constants=lambda model: position_ids(_PREFIX),
     signature=(_PREFIX + _TABLE,),
     heads=_HEADS,
     head_prefixes=_HEAD_PREFIXES,

@@ -1,6 +1,7 @@
-"""The heads that BERT's successors share."""
+"""The heads of BERT and its successors."""
 
 from keras_attn.models import (
+    Bert,
     BertPretrainer,
     MultipleChoice,
     ReplacedTokenDetector,
@@ -66,6 +67,8 @@ def add_head(head, encoder, num_classes, dropout, pooler_activation="tanh"):
         return BertPretrainer(encoder, next_sentence=False)
     if head == "pretraining":
         return BertPretrainer(encoder)
+    if head == "next_sentence":
+        return BertPretrainer(encoder, masked_lm=False)
     if head == "replaced_tokens":
         return ReplacedTokenDetector(encoder)
     if head == "token_classification":
@@ -80,6 +83,30 @@ def add_head(head, encoder, num_classes, dropout, pooler_activation="tanh"):
         pooler_activation=pooler_activation,
     )
     return MultipleChoice(model) if choice else model
+
+
+def encoder_of(model):
+    """Returns the `Bert` of a model, or None."""
+    if isinstance(model, MultipleChoice):
+        model = model.classifier
+    heads = (
+        *(BertPretrainer, ReplacedTokenDetector, SequenceClassifier),
+        *(SpanExtractor, TokenClassifier),
+    )
+    found = model.encoder if isinstance(model, heads) else model
+    return found if isinstance(found, Bert) else None
+
+
+def labels_of(model):
+    """Returns the number of classes of a classifier, or None."""
+    return getattr(model, "num_classes", None)
+
+
+def head_dropout(model):
+    """Returns the dropout before a head, or None."""
+    if isinstance(model, MultipleChoice):
+        model = model.classifier
+    return None if isinstance(model, Bert) else getattr(model, "dropout", None)
 
 
 def head_of(family, model, heads, pooler_activation):
@@ -109,7 +136,8 @@ def head_of(family, model, heads, pooler_activation):
 
 def _head(family, model):
     if isinstance(model, BertPretrainer):
-        expect(family, model, masked_lm=True)
+        if not model.masked_lm:
+            return "next_sentence"
         return "pretraining" if model.next_sentence else "masked_lm"
     if isinstance(model, SpanExtractor):
         expect(family, model, no_answer="first")
@@ -147,7 +175,7 @@ def label_shapes(head, num_classes, width, name="classifier"):
     return []
 
 
-def masked_lm_tensors(model, transform, norm_name, bias, copies=()):
+def masked_lm_tensors(model, transform, norm_name, bias, copies=(), norm=norm):
     """Returns the names of the weights of masked language modeling.
 
     Args:
@@ -156,6 +184,8 @@ def masked_lm_tensors(model, transform, norm_name, bias, copies=()):
         norm_name: str. Name of the layer norm.
         bias: str. Name of the bias of the logits.
         copies: tuple of str. Other names of the bias.
+        norm: function of our path and their name that returns the names of the
+            weights of a layer norm.
     """
     return [
         *dense("transform", transform),

@@ -13,21 +13,20 @@ from keras_attn.pretrained.bert_encoder import (
     describe_labels,
     encoder_shapes,
     encoder_tensors,
+    position_ids,
     read_encoder,
     read_num_labels,
-)
-from keras_attn.pretrained.bert_heads import (
-    encoder_of,
-    head_dropout,
-    labels_of,
 )
 from keras_attn.pretrained.family import Family, Sizes
 from keras_attn.pretrained.heads import (
     add_head,
     classifier_tensors,
+    encoder_of,
+    head_dropout,
     head_of,
     heads_of,
     label_shapes,
+    labels_of,
     masked_lm_tensors,
     read_head,
 )
@@ -120,7 +119,7 @@ def _family(model_type, name, **options):
         describe=describe,
         tensors=tensors,
         sizes=sizes,
-        constants=_constants,
+        constants=lambda model: position_ids(_PREFIX),
         heads=heads,
         head_prefixes=_HEAD_PREFIXES,
         **options,
@@ -133,11 +132,6 @@ def _after(count):
         lambda table: np.pad(table, ((count, 0), (0, 0))),
         lambda table, shape: table[count:],
     )
-
-
-def _constants(model):
-    name = "embeddings.position_ids"
-    return dict.fromkeys((name, _PREFIX + name))
 
 
 ROBERTA = _family(

@@ -193,7 +193,7 @@ EXTENDED = (
 )
 # Layers that these models, `TransformerXL` and `XLNet` contain.
 INNER = (
-    *("DecoderBlock", "EncoderBlock", "SegmentBlock", "TwoStreamBlock"),
+    *("EncoderBlock", "SegmentBlock"),
     *("Dropout", "FeedForward", "Residual", "TokenEmbedding"),
     *("TransformerXLPosition", "XLNetPosition"),
 )
