@@ -4,7 +4,7 @@ import collections
 import json
 
 from keras_attn import checks
-from keras_attn.text import _tensorflow, arguments
+from keras_attn.text import arguments, packages
 from keras_attn.text.pretrained_tokenizer import (
     PretrainedTokenizer,
     given_settings,
@@ -163,7 +163,7 @@ class BytePairTokenizer(PretrainedTokenizer):
         self._build(ids, merges, settings, saved, around)
 
     def _build(self, ids, merges, settings, saved=None, around=None):
-        library = _tensorflow.tokenizers()
+        library = packages.tokenizers()
         options = settings.options
         engine = library.Tokenizer(
             library.models.BPE(
@@ -218,7 +218,7 @@ class BytePairTokenizer(PretrainedTokenizer):
         checks.positive_int("vocabulary_size", vocabulary_size)
         checks.integer("vocabulary_size", vocabulary_size, most=2**24)
         lines = arguments.text_lines("lines", lines)
-        library = _tensorflow.tokenizers()
+        library = packages.tokenizers()
         names = ("unk_token", "bos_token", "eos_token", "pad_token")
         special = [kwargs.get(name, _SPECIAL.get(name)) for name in names]
         special += kwargs.get("additional_special_tokens", ())
@@ -295,7 +295,7 @@ def _saved_processor(definition):
     if part is None:
         return None
     check_definition(definition)
-    library = _tensorflow.tokenizers()
+    library = packages.tokenizers()
     packer = library.Tokenizer(library.models.BPE())
     minimal = {**json.loads(packer.to_str()), "post_processor": part}
     try:
@@ -303,8 +303,7 @@ def _saved_processor(definition):
     except Exception as error:
         raise ValueError(
             f"`post_processor` in {DEFINITION} of `directory` must be one of "
-            "the package "
-            f"tokenizers. Received: {checks.shown(part)} ({error})"
+            f"the package tokenizers. Received: {checks.shown(part)} ({error})"
         ) from None
 
 

@@ -4,7 +4,7 @@ import itertools
 import re
 from typing import NamedTuple
 
-from keras_attn.text import _tensorflow, arguments
+from keras_attn.text import arguments, packages
 from keras_attn.text.tokenizer_folder import str_of
 
 _SPACE = "\u2581"
@@ -204,7 +204,7 @@ def load_processor(name, model):
     Raises:
         ValueError: not a sentencepiece model.
     """
-    processor = _tensorflow.sentencepiece().SentencePieceProcessor()
+    processor = packages.sentencepiece().SentencePieceProcessor()
     try:
         processor.LoadFromSerializedProto(model)
         valid = bool(model)

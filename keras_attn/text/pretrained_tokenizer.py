@@ -9,7 +9,12 @@ import numpy as np
 
 from keras_attn import checks
 from keras_attn.atomic_files import whole_file, writable_folder
-from keras_attn.text import _tensorflow, arguments
+from keras_attn.text import arguments, packages
+from keras_attn.text.row_packer import (
+    RowPacker,
+    encodings_of_ids,
+    post_processing,
+)
 from keras_attn.text.tokenizer_folder import (
     CONFIG,
     DEFINITION,
@@ -83,6 +88,7 @@ class PretrainedTokenizer(abc.ABC):
     _START, _END = "bos_token", "eos_token"
     # The classes of transformers that a child can build.
     _CLASSES = ()
+    _MODEL = ""  # its type in tokenizer.json
 
     @classmethod
     def load(cls, directory):
@@ -132,7 +138,7 @@ class PretrainedTokenizer(abc.ABC):
         }
         check_definition(definition)
         with one_sentence(f"`directory` must contain a valid {DEFINITION}"):
-            engine = _tensorflow.tokenizers().Tokenizer.from_str(
+            engine = packages.tokenizers().Tokenizer.from_str(
                 json.dumps(definition)
             )
         settings = settings_of(folder, _ANY_CLASS, {}, [], {})
@@ -172,12 +178,11 @@ class PretrainedTokenizer(abc.ABC):
         self._processor = found
         with contextlib.suppress(AttributeError):
             engine.post_processor = None
-        self._pair_packer = None
 
     def _add_tokens(self):
         """Adds tokens to the engine in the order of transformers 5."""
         engine, settings = self._engine, self._settings
-        token_type = _tensorflow.tokenizers().AddedToken
+        token_type = packages.tokenizers().AddedToken
         present = {
             t.content for t in engine.get_added_tokens_decoder().values()
         }
@@ -235,9 +240,8 @@ class PretrainedTokenizer(abc.ABC):
 
     def _definition_file(self):
         definition = json.loads(self._engine.to_str())
-        definition["post_processor"] = json.loads(self._packer().to_str())[
-            "post_processor"
-        ]
+        packing = json.loads(post_processing(self._processor).to_str())
+        definition["post_processor"] = packing["post_processor"]
         return {DEFINITION: _json(definition)}
 
     def _classic_files(self):
@@ -556,48 +560,32 @@ class PretrainedTokenizer(abc.ABC):
             return_offsets,
             text_pair is not None,
         )
-        spans = [self._spans("text", text, with_offsets)]
+        sides = [self._encoded_rows("text", text, with_offsets)]
         if text_pair is not None:
-            spans.append(self._spans("text_pair", text_pair, with_offsets))
-        sides = [self._of_spans(side) for side in spans]
-        if text_pair is not None:
+            sides.append(
+                self._encoded_rows("text_pair", text_pair, with_offsets)
+            )
             if len(sides[0]) != len(sides[1]):
                 raise ValueError(
                     "`text_pair` must have as many rows as `text`, "
                     f"{len(sides[0])}. Received: {len(sides[1])}"
                 )
-        packer = self._packer()
-        specials = packer.num_special_tokens_to_add(len(sides) == 2)
-        if max_length is not None:
-            least = specials + len(sides)
-            if max_length < least:
-                raise ValueError(
-                    f"`max_length` must be at least {least}, for the special "
-                    "ids and one id per text. "
-                    f"Received: max_length={max_length}"
-                )
-            _check_room(
-                sides, max_length - specials, truncation, stride, max_length
-            )
-            packer.enable_truncation(
-                max_length,
-                stride=stride,
-                strategy=truncation,
-                direction=self._settings.kept.get("truncation_side", "right"),
-            )
-        rows, origins = [], []
-        for number, encodings in enumerate(zip(*sides, strict=True)):
-            packed = packer.post_process(*_pair(encodings), True)
-            rows.append(packed)
-            if stride:
-                rows += packed.overflowing
-            origins += [number] * (len(rows) - len(origins))
-        return self._arrays(
-            rows,
-            origins,
-            max_length if pad_to_max_length else None,
+        kept = self._settings.kept
+        names = kept.get("model_input_names")
+        packer = RowPacker(
+            self._processor,
+            self.pad_id,
+            kept.get("padding_side", self._padding_side),
+            kept.get("truncation_side", "right"),
+            self._has_segments if names is None else "token_type_ids" in names,
+        )
+        return packer.pack(
+            sides,
+            max_length,
+            truncation,
+            stride,
+            pad_to_max_length,
             with_offsets,
-            spans,
         )
 
     def _check_pack(
@@ -631,21 +619,8 @@ class PretrainedTokenizer(abc.ABC):
             )
         return bool(return_offsets or stride)
 
-    def _packer(self):
-        """Returns a `tokenizers.Tokenizer` that only post-processes.
-
-        A new one in each call, because it holds the truncation: threads may
-        pack at the same time.
-        """
-        library = _tensorflow.tokenizers()
-        packer = library.Tokenizer(
-            library.models.WordLevel({"?": 0}, unk_token="?")
-        )
-        packer.post_processor = self._processor
-        return packer
-
-    def _spans(self, name, rows, offsets):
-        """Returns what the engine returns for `text` or `text_pair`."""
+    def _encoded_rows(self, name, rows, offsets):
+        """Returns the encodings of `text` or `text_pair`."""
         expected = "a list of texts, of lists of words, or of lists of ids"
         if isinstance(rows, str) or not isinstance(rows, (list, tuple)):
             raise ValueError(
@@ -670,108 +645,17 @@ class PretrainedTokenizer(abc.ABC):
             )
         size = len(self._tokens)
         rows = [arguments.id_list(name, row, size) for row in rows]
-        return self._of_ids(rows)
-
-    def _of_ids(self, rows):
-        """Returns encodings with given ids."""
-        library = _tensorflow.tokenizers()
-        used = sorted({i for row in rows for i in row})
-        # The token of an id is its number: only the ids are read.
-        names = {str(i): i for i in used}
-        names["?"] = len(self._tokens)
-        engine = library.Tokenizer(
-            library.models.WordLevel(names, unk_token="?")
-        )
-        return engine.encode_batch(
-            [[str(i) for i in row] for row in rows],
-            is_pretokenized=True,
-            add_special_tokens=False,
-        )
-
-    def _of_spans(self, side):
-        """Returns encodings of `tokenizers`, which can be truncated."""
-        if side and not hasattr(side[0], "overflowing"):
-            return self._of_ids([text.ids for text in side])
-        return side
-
-    def _arrays(self, rows, origins, width, with_offsets, spans):
-        """Returns the arrays of `pack`, padded."""
-        lengths = np.array([len(row) for row in rows], "int64")
-        longest = int(lengths.max(initial=0))
-        width = longest if width is None else width
-        arguments.batch_shape(max(width, 1), max(len(rows), 1))
-        pad = self.pad_id
-        if pad is None:
-            if (lengths < width).any():
-                raise ValueError(
-                    "`text` must have rows of the same length, because this "
-                    "tokenizer has no padding token; `pack_segments` returns "
-                    f"a mask instead. Received: lengths up to {longest}, "
-                    f"to be padded to {width}"
-                )
-            pad = 0
-        left = self._padding_side == "left"
-        inside = np.arange(width) < lengths[:, None]
-        if left:
-            inside = inside[:, ::-1]
-        kept = self._settings.kept
-        fields = {"token_ids": ("ids", pad)}
-        names = kept.get("model_input_names")
-        segments = (
-            self._has_segments if names is None else "token_type_ids" in names
-        )
-        if segments:
-            fields["segment_ids"] = "type_ids", 0
-        if with_offsets:
-            fields["offsets"] = "offsets", 0
-            fields["word_ids"] = "word_ids", -1
-            fields["sequence_ids"] = "sequence_ids", -1
-        found = {}
-        for name, (attribute, fill) in fields.items():
-            shape = (*inside.shape, 2) if name == "offsets" else inside.shape
-            array = np.full(shape, fill, "int32")
-            if name == "segment_ids":
-                parts = self._segment_ids(rows, len(spans))
-            else:
-                parts = (
-                    _values(row, attribute, origin, spans)
-                    for row, origin in zip(rows, origins, strict=True)
-                )
-            values = [value for part in parts for value in part]
-            if values:
-                array[inside] = np.array(values, "int32")
-            found[name] = array
-        if with_offsets:
-            found["rows"] = np.array(origins, "int32")
-        return found
-
-    def _segment_ids(self, rows, sides):
-        """Yields the segment ids of each row.
-
-        The library leaves them 0 in rows after the first one of a text
-        (as of tokenizers 0.23.3), so they are those of a short row.
-        """
-        encodings = self._of_ids([[0]] * sides)
-        short = self._packer().post_process(*_pair(encodings), True)
-        pairs = [*zip(short.sequence_ids, short.type_ids, strict=True)]
-        of_text = {side: kind for side, kind in pairs if side is not None}
-        special = [kind for side, kind in pairs if side is None]
-        for row in rows:
-            around = iter(special)
-            yield [
-                next(around) if side is None else of_text[side]
-                for side in row.sequence_ids
-            ]
-
-    @property
-    def _padding_side(self):
-        default = "left" if self._settings.name == "XLNetTokenizer" else "right"
-        return self._settings.kept.get("padding_side", default)
+        return encodings_of_ids(rows)
 
     @property
     def _has_segments(self):
         """Whether models of this family have segment ids."""
         return False
+
+    @property
+    def _padding_side(self):
+        """Where models of this family have padding."""
+        return "right"
 
 
 def model_of(folder):
@@ -794,8 +678,7 @@ def model_of(folder):
     if not isinstance(kind, str):
         raise ValueError(
             f"`model` in {DEFINITION} of `directory` must have a `type` of "
-            "str. "
-            f"Received: {checks.shown(kind)}"
+            f"str. Received: {checks.shown(kind)}"
         )
     return {**model, "type": kind}
 
@@ -865,7 +748,7 @@ def template(single, pair, ids):
     Returns:
         `tokenizers.processors.TemplateProcessing`.
     """
-    processors = _tensorflow.tokenizers().processors
+    processors = packages.tokenizers().processors
     return processors.TemplateProcessing(
         single=single, pair=pair, special_tokens=[*ids.items()]
     )
@@ -891,27 +774,6 @@ def one_sentence(expected):
         raise ValueError(f"{expected}. Received: {detail}") from None
 
 
-def _values(row, attribute, origin, spans):
-    """Returns an attribute of the tokens of a row of `pack`."""
-    values = getattr(row, attribute)
-    if attribute in ("offsets", "word_ids"):
-        # An engine that returns no encodings has the positions itself.
-        own = [not hasattr(s[origin], "overflowing") for s in spans]
-        sides, tokens = row.sequence_ids, row.word_ids
-        if all(own):
-            name = "offsets" if attribute == "offsets" else "words"
-            none = (0, 0) if attribute == "offsets" else -1
-            return [
-                none
-                if side is None
-                else getattr(spans[side][origin], name)[token]
-                for side, token in zip(sides, tokens, strict=True)
-            ]
-    if attribute in ("word_ids", "sequence_ids"):
-        return [-1 if value is None else value for value in values]
-    return values
-
-
 def _json(values):
     return (json.dumps(values, indent=2, ensure_ascii=False) + "\n").encode()
 
@@ -924,30 +786,3 @@ def _kind(row):
     if isinstance(row, (list, tuple)) and isinstance(row[0], str):
         return "words"
     return "ids"
-
-
-def _pair(encodings):
-    return encodings if len(encodings) == 2 else (encodings[0], None)
-
-
-def _check_room(sides, room, truncation, stride, max_length):
-    """Raises ValueError if a row has no room for a token after the stride."""
-    cut = 1 if truncation == "only_second" else 0
-    for row in zip(*map(_lengths, sides), strict=True):
-        if sum(row) <= room:
-            continue
-        other = (
-            0
-            if len(row) == 1 or truncation == "longest_first"
-            else (row[1 - cut])
-        )
-        if room - other <= stride:
-            raise ValueError(
-                f"`max_length` must leave room for more than `stride`={stride} "
-                "tokens next to the text that is not truncated, of "
-                f"{other} tokens. Received: max_length={max_length}"
-            )
-
-
-def _lengths(encodings):
-    return [len(encoding) for encoding in encodings]

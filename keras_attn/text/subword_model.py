@@ -7,7 +7,7 @@ import re
 import tempfile
 
 from keras_attn import checks
-from keras_attn.text import _tensorflow
+from keras_attn.text import packages
 from keras_attn.text.arguments import checked_text, is_iterable
 
 _SPACE = "\u2581"
@@ -40,7 +40,7 @@ def learn(lines, vocabulary_size, character_coverage=0.9995, name="lines"):
             UTF-8; a vocabulary that is too small for the characters.
     """
     _check_sizes(vocabulary_size, character_coverage)
-    trainer = _tensorflow.sentencepiece().SentencePieceTrainer
+    trainer = packages.sentencepiece().SentencePieceTrainer
     expected = "an iterable of texts, of str"
     lines = (checked_text(name, line, expected) for line in lines)
     lines = [" " + line for line in lines if line]
@@ -133,7 +133,7 @@ def _byte_pairs(words, size):
     if not words:
         return []
     model = io.BytesIO()
-    trainer = _tensorflow.sentencepiece().SentencePieceTrainer
+    trainer = packages.sentencepiece().SentencePieceTrainer
     trainer.train(
         sentence_iterator=iter(words),
         model_writer=model,
@@ -176,7 +176,7 @@ def learn_unigram(lines, vocabulary_size, character_coverage, special):
         ValueError: as for `learn`.
     """
     _check_sizes(vocabulary_size, character_coverage)
-    trainer = _tensorflow.sentencepiece().SentencePieceTrainer
+    trainer = packages.sentencepiece().SentencePieceTrainer
     expected = "an iterable of texts, of str"
     lines = [
         line

@@ -4,7 +4,7 @@ import pathlib
 
 from keras_attn import checks
 from keras_attn.atomic_files import whole_file
-from keras_attn.text import _tensorflow, arguments, subword_model
+from keras_attn.text import arguments, packages, subword_model
 
 # The largest published models have a few megabytes.
 _MOST_BYTES = 2**28
@@ -61,7 +61,7 @@ class SubwordTokenizer:
     unknown_id = subword_model.UNKNOWN_ID
 
     def __init__(self, model):
-        sentencepiece = _tensorflow.sentencepiece()
+        sentencepiece = packages.sentencepiece()
         checks.instance("model", model, (bytes, bytearray, memoryview), "bytes")
         self._model = bytes(model)
         self._processor = sentencepiece.SentencePieceProcessor()
@@ -269,7 +269,7 @@ class SubwordTokenizer:
         Raises:
             ValueError: `texts` is something else.
         """
-        tf = _tensorflow.tensorflow()
+        tf = packages.tensorflow()
         try:
             texts = tf.convert_to_tensor(texts, tf.string)
         except _NO_TENSOR as error:
@@ -293,7 +293,7 @@ class SubwordTokenizer:
                 [0, vocabulary_size). In a graph, the last is an
                 `InvalidArgumentError` of TensorFlow.
         """
-        tf = _tensorflow.tensorflow()
+        tf = packages.tensorflow()
         ids = self._id_tensor(tf, ids)
         ended = tf.cumsum(tf.cast(ids == self.end_id, tf.int32), axis=-1)
         ids = tf.ragged.boolean_mask(ids, (ended == 0) & (ids != self.pad_id))
@@ -308,7 +308,7 @@ class SubwordTokenizer:
         (as of TensorFlow 2.21.0), and one created in a traced function is lost
         with that function.
         """
-        tf, text = _tensorflow.tensorflow(), _tensorflow.tensorflow_text()
+        tf, text = packages.tensorflow(), packages.tensorflow_text()
         return text.SentencepieceTokenizer(self._model, out_type=tf.int32)
 
     def _id_tensor(self, tf, ids):

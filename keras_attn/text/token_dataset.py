@@ -4,7 +4,7 @@ import keras
 from keras import tree
 
 from keras_attn import checks
-from keras_attn.text import _tensorflow
+from keras_attn.text import packages
 from keras_attn.text.batch_report import BatchReport
 
 
@@ -104,7 +104,7 @@ class TokenDataset(keras.utils.PyDataset):
         Raises:
             ImportError: TensorFlow is not installed.
         """
-        tf = _tensorflow.tensorflow()
+        tf = packages.tensorflow()
         signature = tree.map_structure(
             lambda x: tf.TensorSpec((None,) * x.ndim, x.dtype), self[0]
         )

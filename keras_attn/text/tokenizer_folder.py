@@ -6,7 +6,7 @@ import pathlib
 from collections.abc import Mapping
 
 from keras_attn import checks
-from keras_attn.text import _tensorflow, arguments
+from keras_attn.text import arguments, packages
 from keras_attn.text.vocabulary_files import read_bytes, read_json_object
 
 CONFIG, DEFINITION = "tokenizer_config.json", "tokenizer.json"
@@ -211,8 +211,7 @@ class TokenizerFolder:
         if not isinstance(tokens, (list, tuple)):
             raise ValueError(
                 f"`extra_special_tokens` in {CONFIG} of `directory` must be "
-                "a list of str. "
-                f"Received: {checks.shown(tokens)}"
+                f"a list of str. Received: {checks.shown(tokens)}"
             )
         name = f"`extra_special_tokens` in {CONFIG} of `directory`"
         return [added_token(name, token) for token in tokens]
@@ -379,29 +378,25 @@ def _check_config(config, name):
         if config.get(key, valid[0]) not in valid:
             raise ValueError(
                 f"`{key}` in {CONFIG} of `directory` must be one of "
-                f"{', '.join(valid)}. "
-                f"Received: {checks.shown(config[key])}"
+                f"{', '.join(valid)}. Received: {checks.shown(config[key])}"
             )
     for key, valid in _REFUSED.items():
         if key in config and config[key] not in valid:
             raise ValueError(
                 f"`{key}` in {CONFIG} of `directory` must be {valid[-1]!r}, "
-                "because other "
-                "values change the ids and are not supported. "
+                "because other values change the ids and are not supported. "
                 f"Received: {checks.shown(config[key])}"
             )
     extra = config.get("extra_ids")
     if extra is not None and not 0 <= extra <= _MOST_EXTRA_IDS:
         raise ValueError(
             f"`extra_ids` in {CONFIG} of `directory` must lie in [0, "
-            f"{_MOST_EXTRA_IDS}]. "
-            f"Received: {checks.shown(extra)}"
+            f"{_MOST_EXTRA_IDS}]. Received: {checks.shown(extra)}"
         )
     if name == "MarianTokenizer" and config.get("split_special_tokens"):
         raise ValueError(
             f"`split_special_tokens` in {CONFIG} of `directory` must be "
-            "False for a "
-            "MarianTokenizer. Received: True"
+            "False for a MarianTokenizer. Received: True"
         )
 
 
@@ -423,7 +418,7 @@ def added_token(name, value):
     Raises:
         ValueError: another type, an empty content or an unknown flag.
     """
-    kind = _tensorflow.tokenizers().AddedToken
+    kind = packages.tokenizers().AddedToken
     if isinstance(value, kind):
         return value
     content = value.get("content") if isinstance(value, dict) else value

@@ -7,7 +7,7 @@ import pathlib
 import tempfile
 
 from keras_attn import checks
-from keras_attn.text import _tensorflow, arguments, subword_model
+from keras_attn.text import arguments, packages, subword_model
 from keras_attn.text.marian_engine import MarianEngine, load_processor
 from keras_attn.text.pretrained_tokenizer import (
     PretrainedTokenizer,
@@ -226,7 +226,7 @@ class UnigramTokenizer(PretrainedTokenizer):
         model = folder.read(_MODEL_FILE)
         proto = _model_proto(_MODEL_FILE, model)
         self._model = model
-        token = _tensorflow.tokenizers().AddedToken
+        token = packages.tokenizers().AddedToken
         pieces = [(p.piece, p.score) for p in proto.pieces]
         extra = [
             token(p.piece, normalized=False, special=p.type == p.CONTROL)
@@ -302,7 +302,7 @@ class UnigramTokenizer(PretrainedTokenizer):
         return other
 
     def _build(self, pieces, unk_id, table, settings):
-        library, options = _tensorflow.tokenizers(), settings.options
+        library, options = packages.tokenizers(), settings.options
         normalizers = library.normalizers
         special = {k: str_of(token) for k, token in settings.special.items()}
         with one_sentence("The vocabulary must be one of a unigram model"):
@@ -429,6 +429,10 @@ class UnigramTokenizer(PretrainedTokenizer):
     @property
     def _has_segments(self):
         return self._settings.name == _XLNET
+
+    @property
+    def _padding_side(self):
+        return "left" if self._settings.name == _XLNET else "right"
 
     def _continues_word(self, token):
         return not token.startswith(_SPACE)

@@ -3,7 +3,7 @@
 import collections
 
 from keras_attn import checks
-from keras_attn.text import _tensorflow, arguments, subword_model
+from keras_attn.text import arguments, packages, subword_model
 from keras_attn.text.pretrained_tokenizer import (
     PretrainedTokenizer,
     given_settings,
@@ -149,8 +149,7 @@ class WordPieceTokenizer(PretrainedTokenizer):
             if key not in settings.special:
                 raise ValueError(
                     f"`{key}` in tokenizer_config.json of `directory` must "
-                    "be a token. "
-                    "Received: null"
+                    "be a token. Received: null"
                 )
         unknown = str_of(settings.special["unk_token"])
         if unknown not in ids:
@@ -161,7 +160,7 @@ class WordPieceTokenizer(PretrainedTokenizer):
         self._build(ids, settings)
 
     def _build(self, ids, settings):
-        library, options = _tensorflow.tokenizers(), settings.options
+        library, options = packages.tokenizers(), settings.options
         special = {k: str_of(token) for k, token in settings.special.items()}
         engine = library.Tokenizer(
             library.models.WordPiece(ids, unk_token=special["unk_token"])

@@ -8,7 +8,7 @@ import transformers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_attn.text import WordPieceTokenizer, _tensorflow
+from keras_attn.text import WordPieceTokenizer, packages
 from tests.helpers.full_disk import full_disk
 from tests.text.samples import SCRIPTS, varied_texts
 
@@ -77,8 +77,8 @@ def test_nothing_needs_tensorflow(tokenizer, tmp_path, monkeypatch):
     def missing():
         raise ImportError("keras_attn.text needs tensorflow-text")
 
-    monkeypatch.setattr(_tensorflow, "tensorflow", missing)
-    monkeypatch.setattr(_tensorflow, "tensorflow_text", missing)
+    monkeypatch.setattr(packages, "tensorflow", missing)
+    monkeypatch.setattr(packages, "tensorflow_text", missing)
     tokenizer.save(tmp_path)
     loaded = WordPieceTokenizer.load(tmp_path)
     assert loaded.pack(["walking"])["token_ids"][0, 0] == loaded.start_id

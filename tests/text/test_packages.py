@@ -1,4 +1,4 @@
-"""Lazy imports: missing packages, and TensorFlow's GPUs on other backends."""
+"""Optional packages: missing ones, and TensorFlow's GPUs on other backends."""
 
 import sys
 
@@ -6,7 +6,7 @@ import keras
 import pytest
 import tensorflow as tf
 
-from keras_attn.text import SubwordTokenizer, _tensorflow
+from keras_attn.text import SubwordTokenizer, packages
 
 OTHERS = keras.backend.backend() != "tensorflow"
 
@@ -25,7 +25,7 @@ def test_a_missing_package_raises_a_one_line_error(
 ):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ImportError, match=f"needs {name}, ") as info:
-        getattr(_tensorflow, module)()
+        getattr(packages, module)()
     assert f"pip install keras-attn[{extra}]" in str(info.value)
     assert "\n" not in str(info.value)
 
@@ -36,7 +36,7 @@ def test_only_the_tensorflow_backend_shows_tensorflow_gpus(monkeypatch):
     monkeypatch.setattr(
         tf.config, "set_visible_devices", lambda *args: hidden.append(args)
     )
-    assert _tensorflow.tensorflow() is tf
+    assert packages.tensorflow() is tf
     assert hidden == [([], "GPU")] * OTHERS
 
 
@@ -46,7 +46,7 @@ def test_gpus_in_use_by_tensorflow_stay_visible(monkeypatch):
 
     monkeypatch.setattr(tf.config, "get_visible_devices", lambda kind: [kind])
     monkeypatch.setattr(tf.config, "set_visible_devices", late)
-    assert _tensorflow.tensorflow() is tf
+    assert packages.tensorflow() is tf
 
 
 def test_encoding_in_python_needs_no_tensorflow(monkeypatch):
@@ -58,6 +58,6 @@ def test_encoding_in_python_needs_no_tensorflow(monkeypatch):
 
 @pytest.mark.gpu
 def test_after_use_no_gpu_is_visible_to_tensorflow():
-    _tensorflow.tensorflow()
+    packages.tensorflow()
     seen = tf.config.get_visible_devices("GPU")
     assert bool(seen) == (not OTHERS)

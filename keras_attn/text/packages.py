@@ -1,4 +1,4 @@
-"""Lazy imports of TensorFlow and the text packages."""
+"""Imports of the optional packages for text, at their first use."""
 
 import contextlib
 
