@@ -14,12 +14,12 @@
 # one `fit`, and how a bidirectional model uses the words after a mask.
 #
 # **Prerequisites**: [Encoder and decoder, block by block](
-# ../blocks/index.md). **Time**: about 4 minutes on one CPU core.
+# ../blocks/index.md). **Time**: 4 to 8 minutes on one CPU core.
 #
 # **Published result**: BERT-base (Devlin et al. 2019,
 # <https://arxiv.org/abs/1810.04805>) has 110 million parameters and was trained
 # on 3.3 billion words. The model below has 0.4 million and reads 0.2 million
-# words of generated stories; of other stories, it predicts 42 % of the masked
+# words of generated stories; of other stories, it predicts 45 % of the masked
 # tokens. On 1.8 million words of real text, a model of this library [predicts
 # 46 % of the masked tokens](../../results/text_classification.md).
 
@@ -350,7 +350,7 @@ rotary = make_model(
 curves = {"learned": fit(model), "rotary": fit(rotary)}
 print(f"A uniform prediction has the loss {np.log(V) + np.log(2):.2f}.")
 
-# %% tags=["hide-input"] alt="The sum of both losses falls from more than 6 to about 2.4 nats with both kinds of positions"
+# %% tags=["hide-input"] alt="The sum of both losses falls from more than 6 to about 2.3 nats with both kinds of positions"
 figure, axis = plt.subplots(figsize=(6, 2.8), layout="constrained")
 for name, values in curves.items():
     width = max(1, len(values) // 50)
@@ -403,9 +403,9 @@ if not QUICK:
     assert accuracy["learned"][1] > 0.55
 
 # %% [markdown]
-# Both models predict more tokens correctly than counting does, 42 % and 44 %
-# instead of 27.5 %. In the second task, where a random prediction is right for
-# 50 %, they reach 71 % and 67 %. With one run each, we cannot say which
+# Both models predict more tokens correctly than counting does, 45 % and 48 %
+# instead of 30 %. In the second task, where a random prediction is right for
+# 50 %, they reach 72 % and 67 %. With one run each, we cannot say which
 # positions are better.
 #
 # ## Filling masks
@@ -471,10 +471,10 @@ if not QUICK:
     assert min(effects["book"], effects["soup"]) > 0.3
 
 # %% [markdown]
-# The last noun has the largest effect in both sentences: books are written and
-# read, soup is cooked and eaten. For all sentences of 200 test documents with
-# one of eight verbs, we mask the verb and look at its probability, with the
-# words after it and without them.
+# The last noun has the largest effect in both sentences: books are read and
+# written, soup is bought, cooked and eaten. For all sentences of 200 test
+# documents with one of eight verbs, we mask the verb and look at its
+# probability, with the words after it and without them.
 
 # %%
 verbs = "ate closed cooked drank opened read wore wrote".split()
