@@ -503,7 +503,7 @@ if not QUICK:
 
 # %% [markdown]
 # The means are 89.5 % and 86.5 %, and 82.7 % from scratch. Between seeds, the
-# accuracy differs by up to 6 points, so we cannot say which is better.
+# accuracy differs by up to 6 points, so the gap means little.
 #
 # ## Summary
 #
