@@ -18,6 +18,7 @@ from keras_attn.backend.cache_write import write_rows
 from keras_attn.backend.cached_until_update import cached_until_update
 from keras_attn.backend.captured_step import Capturing
 from keras_attn.backend.compiling import compiled
+from keras_attn.backend.deferred_values import DeferredValues
 from keras_attn.backend.dense import apply_dense
 from keras_attn.backend.dropout import (
     drawn_seed,
@@ -66,6 +67,7 @@ __all__ = [
     "VALUE_SLOTS_AXIS",
     "Blocking",
     "Capturing",
+    "DeferredValues",
     "OwnedPrograms",
     "PythonState",
     "TorchNames",

@@ -6,6 +6,7 @@ import pathlib
 import keras
 
 from keras_attn import checks
+from keras_attn.backend import DeferredValues
 from keras_attn.pretrained.checkpoint import Checkpoint
 from keras_attn.pretrained.config import Config, read_config
 from keras_attn.pretrained.families import FAMILIES
@@ -107,8 +108,9 @@ def load(directory, head=None, allow_nonfinite=False):
         if head is not None:
             config = _with_head(config, family, head)
         check_sizes(family.sizes(config), file)
-        model = family.make(config, file.names)
-        fill(model, family, file, allow_nonfinite)
+        with DeferredValues() as values:
+            model = family.make(config, file.names)
+            fill(model, family, file, values, allow_nonfinite)
     return model
 
 

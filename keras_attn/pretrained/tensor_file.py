@@ -103,10 +103,11 @@ class TensorFile:
         self.check_dtype(name)
         # A value too large for float32 becomes infinite.
         with np.errstate(over="ignore"):
-            array = self._file.get_tensor(name).astype("float32")
+            array = self._file.get_tensor(name).astype("float32", copy=False)
         if not allow_nonfinite:
-            odd = array[~np.isfinite(array)]
-            if odd.size:
+            finite = np.isfinite(array)
+            if not finite.all():
+                odd = array[~finite]
                 raise ValueError(
                     f"`{name}` in {self.path.name} must hold finite float32 "
                     "values; `allow_nonfinite=True` loads it as it is. "

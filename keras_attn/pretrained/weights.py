@@ -16,22 +16,24 @@ _ROUNDED = 2e-3
 _SECONDS = 2.0
 
 
-def fill(model, family, file, allow_nonfinite=False):
-    """Loads the weights of a file into a new model.
+def fill(model, family, file, values, allow_nonfinite=False):
+    """Takes the weights of a new model from a file.
 
-    One tensor at a time is copied. If that takes more than two seconds, a
-    progress bar appears.
+    The weights are read at the end of the scope `values`, one tensor at a time,
+    and a tensor with NaN or infinite values, or that differs from its copy,
+    raises ValueError there. If reading takes more than two seconds, a progress
+    bar appears.
 
     Args:
-        model: the model, of a class of the family.
+        model: the model, of a class of the family, made in the scope.
         family: `Family`.
         file: `Checkpoint`.
+        values: `DeferredValues`.
         allow_nonfinite: bool. Whether weights may be NaN or infinite.
 
     Raises:
-        ValueError: a tensor is missing, has the wrong shape, dtype or values,
-            is unknown to the model, or differs from its copy. Some weights may
-            have been loaded by then.
+        ValueError: a tensor is missing, has the wrong shape or dtype, or is
+            unknown to the model.
     """
     weights = _by_path(model, family)
     found = {name: _found(name, file) for name in family.tensors(model)}
@@ -59,20 +61,17 @@ def fill(model, family, file, allow_nonfinite=False):
         if constants[theirs] is not None:
             _check_constant(theirs, constants[theirs], file)
     progress = _Progress(len(found))
-    for name, (theirs, *copies) in found.items():
-        array = file.read(theirs, allow_nonfinite)
-        for copy in copies:
-            other = file.read(copy, allow_nonfinite)
-            if not np.array_equal(array, other, equal_nan=True):
-                raise ValueError(
-                    f"`{copy}` in {file.file_name(copy)} must equal "
-                    f"`{theirs}`, to which it is tied. Received: other values"
-                )
-        number, count = name.part
-        array = np.split(array, count, axis=-1)[number]
+    for name, theirs in found.items():
         weight = weights[name.ours]
-        weight.assign(name.layout.from_file(array, weight.shape))
-        progress.step()
+
+        def read(name=name, theirs=theirs, shape=weight.shape):
+            array = _read(name, theirs, file, allow_nonfinite)
+            array = name.layout.from_file(array, tuple(shape))
+            progress.step()
+            # A tensor of PyTorch keeps the strides of an array.
+            return np.ascontiguousarray(array)
+
+        values.give(weight, read)
     if skipped:
         warnings.warn(
             f"{file.path.name} holds tensors of heads that a "
@@ -80,6 +79,21 @@ def fill(model, family, file, allow_nonfinite=False):
             f"{some(skipped)}",
             stacklevel=3,
         )
+
+
+def _read(name, theirs, file, allow_nonfinite):
+    """Returns the tensor of a `TensorName`, after a look at its copies."""
+    theirs, *copies = theirs
+    array = file.read(theirs, allow_nonfinite)
+    for copy in copies:
+        other = file.read(copy, allow_nonfinite)
+        if not np.array_equal(array, other, equal_nan=True):
+            raise ValueError(
+                f"`{copy}` in {file.file_name(copy)} must equal "
+                f"`{theirs}`, to which it is tied. Received: other values"
+            )
+    number, count = name.part
+    return np.split(array, count, axis=-1)[number]
 
 
 class _Progress:

@@ -29,6 +29,9 @@ from keras_attn.text.tokenizer_folder import (
 
 # Of a folder without a class that transformers has a constructor for.
 _ANY_CLASS = "PreTrainedTokenizerFast"
+# Their models have segment ids, which transformers 5 leaves out.
+_WITH_SEGMENTS = ("AlbertTokenizer",)
+_SEGMENTS = ["input_ids", "token_type_ids", "attention_mask"]
 # Settings that are saved as they were loaded: they change no ids.
 _KEPT = (
     "chat_template",
@@ -142,6 +145,8 @@ class PretrainedTokenizer(abc.ABC):
                 json.dumps(definition)
             )
         settings = settings_of(folder, _ANY_CLASS, {}, [], {})
+        if folder.name in _WITH_SEGMENTS:
+            settings.kept.setdefault("model_input_names", _SEGMENTS)
         processor = engine.post_processor
         self._set_up(engine, settings, lambda _: processor)
 

@@ -2,6 +2,7 @@
 
 import json
 
+import keras
 import numpy as np
 import pytest
 import safetensors.numpy
@@ -18,6 +19,22 @@ def tiny_encoder():
     return models.Encoder(
         9, num_layers=1, num_heads=1, hidden_dim=4, intermediate_dim=4
     )
+
+
+def test_weights_are_not_drawn_first(tmp_path, monkeypatch):
+    encoder = models.Bert(9, 1, 1, 4, 4, max_sequence_length=8)
+    pretrained.save(encoder, tmp_path)
+
+    def draw(*_, **__):
+        raise AssertionError("drawn")
+
+    for kind in ("GlorotUniform", "RandomNormal", "TruncatedNormal"):
+        monkeypatch.setattr(getattr(keras.initializers, kind), "__call__", draw)
+    loaded = pretrained.load(tmp_path)
+    for ours, theirs in zip(loaded.weights, encoder.weights, strict=True):
+        np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
+        if keras.backend.backend() == "torch":
+            assert ours.value.is_contiguous()
 
 
 @pytest.fixture(scope="module")

@@ -263,6 +263,22 @@ def any_unigram(folder, trained):
     )
 
 
+def unigram_5(name, special):
+    """A folder of a class that has a tokenizer.json alone."""
+
+    def make(folder, trained):
+        path = trained / "xlnet" / "tokenizer.json"
+        vocab = json.loads(path.read_text("utf-8"))["model"]["vocab"]
+        first = [(token, 0.0) for token in special.split()]
+        pieces = first + [(p, x) for p, x in vocab if p not in dict(first)]
+        theirs = getattr(transformers, name)(vocab=pieces)
+        theirs.add_tokens(["<new>"])
+        theirs.save_pretrained(folder)
+        return folder
+
+    return make
+
+
 def t5_4(folder, trained):
     extra = [f"<extra_id_{i}>" for i in range(20)]
     return write(
@@ -360,6 +376,12 @@ FORMATS = {
     "T5Tokenizer of version 5": saved("T5Tokenizer", "t5"),
     "XLNetTokenizer of version 4": xlnet_4,
     "XLNetTokenizer of version 5": saved("XLNetTokenizer", "xlnet"),
+    "AlbertTokenizer of version 5": unigram_5(
+        "AlbertTokenizer", "<pad> <unk> [CLS] [SEP] [MASK]"
+    ),
+    "XLMRobertaTokenizer of version 5": unigram_5(
+        "XLMRobertaTokenizer", "<s> <pad> </s> <unk>"
+    ),
     "MarianTokenizer": marian,
     "tokenizer.json with a BPE model": any_bpe,
     "tokenizer.json with a unigram model": any_unigram,
@@ -368,14 +390,19 @@ FORMATS = {
 
 # Compared on a fifth of the texts, to save time: twelve others have them all.
 SHORTER = {
+    "AlbertTokenizer of version 5",
     "BertTokenizer, vocab.txt",
     "DistilBertTokenizer of version 5",
     "GPT2Tokenizer, vocab.json",
     "T5Tokenizer, spiece.model",
+    "XLMRobertaTokenizer of version 5",
     "XLNetTokenizer of version 5",
 }
 # Those that put a token before a text.
-ROW_STARTS = "Bert", "DistilBert", "Roberta", "tokenizer.json with a BPE"
+ROW_STARTS = (
+    *("Albert", "Bert", "DistilBert", "Roberta", "XLMRoberta"),
+    "tokenizer.json with a BPE",
+)
 
 
 def test_the_texts_have_many_scripts():
@@ -414,6 +441,20 @@ def test_the_same_ids_offsets_and_texts(name, trained, tmp_path):
         mine = ours.decode(part, skip_special_tokens=skip)
         assert mine == theirs.batch_decode(part, skip_special_tokens=skip)
     check_saved(ours, theirs, given[:400], rows[:400], tmp_path / "saved")
+
+
+def test_albert_has_segments(trained, tmp_path):
+    given, saved = tmp_path / "given", tmp_path / "saved"
+    FORMATS["AlbertTokenizer of version 5"](given, trained)
+    load_tokenizer(given).save(saved)
+    for folder in given, saved:
+        rows = load_tokenizer(folder).pack(["a"], ["b"])
+        first = int(rows["segment_ids"].argmax())
+        assert rows["segment_ids"][0, first:].all()
+        assert rows["token_ids"][0, first - 1] == rows["token_ids"][0, -1]
+    theirs = transformers.AutoTokenizer.from_pretrained(saved)
+    expected = theirs("a", "b")["token_type_ids"]
+    assert rows["segment_ids"][0].tolist() == expected
 
 
 def check_saved(ours, theirs, given, rows, folder):

@@ -1,0 +1,23 @@
+"""The benchmark of loading, with a tiny model."""
+
+import pytest
+
+from benchmarks import checkpoint_loading
+
+pytestmark = pytest.mark.one_backend
+
+
+def test_a_table(capsys):
+    sizes = ["--layers", "1", "--width", "64", "--rounds", "1"]
+    checkpoint_loading.main([*sizes, "--only", "torch"])
+    *_, row = capsys.readouterr().out.splitlines()
+    _, name, seconds, peak, _ = row.split("|")
+    assert name.strip() == "keras_attn on torch"
+    assert float(seconds) > 0 and float(peak) > 0
+
+
+@pytest.mark.parametrize("name", ["torch", "transformers"])
+def test_a_measurement(name, tmp_path):
+    assert checkpoint_loading.write(tmp_path, 1, 64) > 1e6
+    seconds, peak = checkpoint_loading.measure(tmp_path, name)
+    assert seconds > 0 and peak >= 0
