@@ -297,8 +297,11 @@ class UnigramTokenizer(PretrainedTokenizer):
         if self._marian is None:
             return self
         other = copy.copy(self)
-        other._engine = self._target_engine
-        other._target_engine = self._engine
+        engines = {
+            "_engine": self._target_engine,
+            "_target_engine": self._engine,
+        }
+        vars(other).update(engines)
         return other
 
     def _build(self, pieces, unk_id, table, settings):

@@ -365,29 +365,26 @@ def test_fit_carries_the_memory_and_learns(tmp_path):
         if position % 2:
             text[position] = text[position - back]
     data = token_streams(text, 4, 8, seed=1)
-    found = {}
-    for memory in (0, 8):
-        model = TransformerXL(
-            size,
-            2,
-            2,
-            16,
-            memory_length=memory,
-            stateful_batch_size=8,
-            dropout=0.0,
-            attention_dropout=0.0,
-        )
-        randomize(model, 0.1)
-        for variable in model.weights:
-            if variable.path.endswith("gamma"):
-                variable.assign(np.ones(variable.shape))
-        model.compile(
-            keras.optimizers.Adam(0.01), SequenceCrossentropy(pad_id=-1)
-        )
-        data.set_epoch(0)
-        history = model.fit(data, epochs=6, shuffle=False, verbose=0).history
-        found[memory] = history["loss"][-1]
-    assert found[8] < found[0] - 0.2, found
+    model = TransformerXL(
+        size,
+        2,
+        2,
+        16,
+        memory_length=8,
+        stateful_batch_size=8,
+        dropout=0.0,
+        attention_dropout=0.0,
+    )
+    randomize(model, 0.1)
+    for variable in model.weights:
+        if variable.path.endswith("gamma"):
+            variable.assign(np.ones(variable.shape))
+    model.compile(keras.optimizers.Adam(0.01), SequenceCrossentropy(pad_id=-1))
+    data.set_epoch(0)
+    history = model.fit(data, epochs=6, shuffle=False, verbose=0).history
+    # No model without memory can be better than log(5) on average: within a
+    # segment, the five symbols are independent.
+    assert history["loss"][-1] < np.log(size - 3) - 0.2
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
     assert_close(values(loaded(IDS % size)), values(model(IDS % size)))
