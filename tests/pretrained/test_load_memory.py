@@ -20,12 +20,13 @@ def test_one_tensor_at_a_time_is_copied(tmp_path):
     )
     pretrained.save(model, tmp_path)
     pretrained.load(tmp_path)
-    # NumPy reports its arrays to tracemalloc; PyTorch's weights do not count.
+    # NumPy reports its arrays to tracemalloc. The weights are among them: PyTorch
+    # uses their memory.
     tracemalloc.start()
     pretrained.load(tmp_path)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak < 0.6 * 4 * model.count_params()
+    assert peak < 1.3 * 4 * model.count_params()
 
 
 @pytest.mark.parametrize("seconds", [0.0, 60.0])
