@@ -20,8 +20,8 @@ def test_one_tensor_at_a_time_is_copied(tmp_path):
     )
     pretrained.save(model, tmp_path)
     pretrained.load(tmp_path)
-    # NumPy reports its arrays to tracemalloc. The weights are among them: PyTorch
-    # uses their memory.
+    # NumPy reports its arrays to tracemalloc, also the weights: PyTorch uses
+    # their memory.
     tracemalloc.start()
     pretrained.load(tmp_path)
     _, peak = tracemalloc.get_traced_memory()
