@@ -27,10 +27,11 @@ from tools.forked_pytest import fork_pytest, warm_up
 ROOT = pathlib.Path(__file__).parents[1]
 # Size of the files that run in one process, in bytes. Compiled programs stay in
 # memory until the process ends.
-PART_BYTES = 45_000
-# Folders that take long for their size: the browser opens every page of the
-# site. They start first, so that no worker waits for them at the end.
-FIRST = ("tests/site",)
+PART_BYTES = 80_000
+# Folders that take long for their size: programs train models, and the browser
+# opens every page of the site. They start first, so that no worker waits for
+# them at the end.
+FIRST = ("tests/examples", "tests/site")
 # pytest's status if no test was selected: all of them run on another backend.
 NO_TESTS = 5
 COVERAGE = (
