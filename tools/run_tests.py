@@ -72,7 +72,7 @@ def main(arguments):
             pathlib.Path(folder),
             given.coverage and given.coverage.resolve(),
         )
-        failed = run.all_of(parts_of(files))
+        failed = run.all_of(parts_of(files, given.workers))
     print(summary(run.ended, time.monotonic() - started))
     if failed:
         print(f"Stopped, tests failed on {failed}.", file=sys.stderr)
@@ -105,13 +105,15 @@ def find_tests(words):
     return sorted(found)
 
 
-def parts_of(files):
+def parts_of(files, workers=1):
     """Splits tests into parts, each of one folder, in the order of their start.
 
-    The folders `FIRST` start first, then the largest parts.
+    The folders `FIRST` start first, then the largest parts. A few files make
+    small parts, so that all workers have two.
 
     Args:
         files: list of str, from `find_tests`.
+        workers: int. Parts that run in parallel. Default 1.
 
     Returns:
         List of pairs of a name and a list of files.
@@ -119,10 +121,11 @@ def parts_of(files):
     folders = collections.defaultdict(list)
     for file in files:
         folders[os.path.dirname(file.partition("::")[0])].append(file)
+    part_bytes = min(PART_BYTES, sum(map(_bytes, files)) / (2 * workers))
     parts = []
     for folder, inside in folders.items():
         sizes = [_bytes(file) for file in inside]
-        number = max(1, round(sum(sizes) / PART_BYTES))
+        number = max(1, round(sum(sizes) / part_bytes))
         share, done, split = sum(sizes) / number, 0, [[] for _ in range(number)]
         for file, size in zip(inside, sizes, strict=True):
             split[min(int(done / share), number - 1)].append(file)

@@ -126,6 +126,14 @@ def test_parts_contain_every_file_once():
         assert len({os.path.dirname(file) for file in some}) == 1
 
 
+def test_few_files_are_spread_over_the_workers():
+    files = run_tests.find_tests(["tests/test_*.py"])
+    parts = run_tests.parts_of(files, workers=2)
+    assert len(parts) == 4
+    assert sorted(file for _, some in parts for file in some) == files
+    assert run_tests.parts_of(files[:1], workers=2) == [("tests", files[:1])]
+
+
 def test_folders_files_patterns_and_single_tests_are_found():
     here = "tests/tools/test_run_tests.py"
     assert run_tests.find_tests([here, "tests/tools/"]).count(here) == 1
