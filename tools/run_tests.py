@@ -125,7 +125,8 @@ def parts_of(files, workers=1):
     parts = []
     for folder, inside in folders.items():
         sizes = [_bytes(file) for file in inside]
-        number = max(1, round(sum(sizes) / part_bytes))
+        number = round(sum(sizes) / part_bytes)
+        number = min(max(1, number), len(inside))
         share, done, split = sum(sizes) / number, 0, [[] for _ in range(number)]
         for file, size in zip(inside, sizes, strict=True):
             split[min(int(done / share), number - 1)].append(file)
