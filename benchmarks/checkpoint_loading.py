@@ -3,7 +3,7 @@
     python -m benchmarks.checkpoint_loading [--only NAME ...]
 
 A folder with random weights is written first, so that the files are in the disk
-cache. Each loading is a process of its own, and the contestants take turns; the
+cache. Each load runs in its own process, and the contestants take turns; the
 table has medians. Memory is anonymous memory (RssAnon, Linux only): its peak
 while loading minus its value before, divided by the size of the weights.
 """

@@ -51,10 +51,12 @@ class DeferredValues(keras.StatelessScope):
         # Keras has no public way to replace it (as of Keras 3.15.1).
         variable._initializer = value
 
-    def __exit__(self, *error):
+    def __exit__(self, kind=None, error=None, traceback=None):
         """Gives all variables their values."""
-        super().__exit__(*error)
-        if self._error is not None and error[:1] in ((), (None,)):
+        # After an error in the scope, no given value is computed.
+        self._error = error
+        super().__exit__(kind, error, traceback)
+        if error is None and self._error is not None:
             raise self._error
 
 

@@ -78,11 +78,13 @@ class RowPacker:
             segments = self._segment_ids(rows, len(sides))
             found["segment_ids"] = padded(segments, 0)
         if with_offsets:
-            places = [
-                _places(row, [side[origin] for side in sides])
+            positions = [
+                _positions(row, [side[origin] for side in sides])
                 for row, origin in zip(rows, origins, strict=True)
             ]
-            offsets, words = zip(*places, strict=True) if places else ((), ())
+            offsets, words = (
+                zip(*positions, strict=True) if positions else ((), ())
+            )
             found["offsets"] = padded(offsets, 0, (2,))
             found["word_ids"] = padded(words, -1)
             numbers = (map(_or_minus_one, row.sequence_ids) for row in rows)
@@ -170,7 +172,7 @@ def encodings_of(side):
     return side
 
 
-def _places(row, texts):
+def _positions(row, texts):
     """Returns the offsets and the word indices of the tokens of a row.
 
     Args:
