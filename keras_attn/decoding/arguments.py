@@ -9,7 +9,7 @@ from keras_attn import checks
 from keras_attn.decoding.beam_search import BeamSearch
 from keras_attn.decoding.greedy_search import GreedySearch
 from keras_attn.decoding.prefix import forced_prefix
-from keras_attn.decoding.protocol import fill_id
+from keras_attn.decoding.protocol import end_ids, fill_id
 from keras_attn.decoding.sampling import Sampling
 from keras_attn.decoding.single_sequence_strategy import (
     SingleSequenceStrategy,
@@ -93,13 +93,14 @@ def _check_model(model):
                 f"Received: {type(model).__name__} without `{name}`"
             )
     for name in _IDS:
-        number = getattr(model, name)
-        if number is not None and (
-            not whole(number) or not 0 <= number < 2**31
+        given = getattr(model, name)
+        numbers = end_ids(given) if name == "end_id" else (given,)
+        if given is not None and not all(
+            whole(number) and 0 <= number < 2**31 for number in numbers
         ):
             raise ValueError(
                 f"`{name}` of the model must be a token id, an integer >= 0, "
-                f"or None. Received: {name}={checks.shown(number)}"
+                f"or None. Received: {name}={checks.shown(given)}"
             )
 
 

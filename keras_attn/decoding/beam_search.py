@@ -16,7 +16,12 @@ from keras_attn.decoding.finished_hypotheses import (
 )
 from keras_attn.decoding.length_penalty import PENALTIES, divisors
 from keras_attn.decoding.loop import Choice
-from keras_attn.decoding.sequences import decoded, lengthened, put
+from keras_attn.decoding.sequences import (
+    decoded,
+    is_any_of,
+    lengthened,
+    put,
+)
 from keras_attn.decoding.strategy import (
     ActiveHypotheses,
     Strategy,
@@ -174,10 +179,10 @@ class BeamSearch(Strategy):
         best_penalties = np.maximum.accumulate(penalties[::-1])[::-1]
         best_penalties = np.append(best_penalties[1:], penalties[-1:])
         tokens, scores, chosen, parents = _candidates(
-            search_state, step, log_probs
+            search_state, step, log_probs, len(spec.end_ids)
         )
         last = ops.equal(step + 1, length)
-        ended = ops.logical_or(ops.equal(chosen, spec.end_id), last)
+        ended = ops.logical_or(is_any_of(chosen, spec.end_ids), last)
         normalized = scores / _at(penalties, step)
         finished = merged(
             search_state.finished,
@@ -229,19 +234,22 @@ class BeamSearch(Strategy):
         return best_attainable_score <= worst
 
 
-def _candidates(beams, step, log_probs):
-    """Returns the 2k most likely continuations of each source, best first.
+def _candidates(beams, step, log_probs, ends):
+    """Returns the most likely continuations of each source, best first.
+
+    There are n = (1 + e) k of them, with e end tokens, at least one.
 
     Returns:
-        Tokens, int32 (B, 2k, L); scores, float32 (B, 2k); the new tokens and
-        the indices of the hypotheses that they extend, int32 (B, 2k).
+        Tokens, int32 (B, n, L); scores, float32 (B, n); the new tokens and
+        the indices of the hypotheses that they extend, int32 (B, n).
     """
     sources, width, size = log_probs.shape
     totals = beams.scores[..., None] + log_probs
     totals = ops.reshape(totals, (sources, width * size))
-    # A hypothesis can end in one way only, so at least k of the 2k do not end,
-    # if that many exist.
-    scores, indices = top_k(totals, min(2 * width, width * size))
+    # A hypothesis can end in e ways, so at least k of these do not end, if that
+    # many exist.
+    count = (1 + max(1, ends)) * width
+    scores, indices = top_k(totals, min(count, width * size))
     parents, chosen = indices // size, indices % size
     tokens = put(picked(beams.tokens, parents), step, chosen)
     return tokens, scores, chosen, parents

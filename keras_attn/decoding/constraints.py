@@ -9,7 +9,7 @@ from keras import ops
 class Constraints(NamedTuple):
     """Constraints on the tokens of each step.
 
-    Pad, start and suppressed tokens are never generated, and the end token not
+    Pad, start and suppressed tokens are never generated, and an end token not
     before `min_new_tokens`. At the positions of a forced prefix only its token
     is allowed, even if another rule forbids it. An end token that is also the
     pad or the start token can be generated.
@@ -17,7 +17,7 @@ class Constraints(NamedTuple):
     Args:
         pad_id: int.
         start_id: int.
-        end_id: int.
+        end_ids: tuple of int.
         suppress_tokens: tuple of int. Never generated.
         min_new_tokens: int. Minimum number of generated tokens, end included.
         prefix: int32 (B, L), the tokens that each sequence begins with, and
@@ -26,7 +26,7 @@ class Constraints(NamedTuple):
 
     pad_id: int
     start_id: int
-    end_id: int
+    end_ids: tuple
     suppress_tokens: tuple = ()
     min_new_tokens: int = 0
     prefix: Any = None
@@ -54,7 +54,7 @@ class Constraints(NamedTuple):
             self._check_early(ids)
             early = ops.less(step + 1, self.min_new_tokens)
             forbidden = forbidden | (
-                ops.convert_to_tensor(ids == self.end_id) & early
+                ops.convert_to_tensor(np.isin(ids, self.end_ids)) & early
             )
         forbidden = forbidden[None, None]
         if self.prefix is not None:
@@ -77,7 +77,7 @@ class Constraints(NamedTuple):
                 f"`suppress_tokens` must lie in [0, {len(ids)}). "
                 f"Received: {outside}"
             )
-        never = {self.pad_id, self.start_id} - {self.end_id}
+        never = {self.pad_id, self.start_id} - {*self.end_ids}
         forbidden = np.isin(ids, [*never, *self.suppress_tokens])
         if forbidden.all():
             raise ValueError(
@@ -87,7 +87,7 @@ class Constraints(NamedTuple):
         return forbidden
 
     def _check_early(self, ids):
-        if (self._never(ids) | (ids == self.end_id)).all():
+        if (self._never(ids) | np.isin(ids, self.end_ids)).all():
             raise ValueError(
                 "`suppress_tokens` must leave a token besides the end token if "
                 "`min_new_tokens` is above 1. Received: "

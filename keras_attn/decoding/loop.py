@@ -12,7 +12,7 @@ from keras_attn.backend import (
     programs_of,
     while_loop,
 )
-from keras_attn.decoding.protocol import fill_id, id_or_none
+from keras_attn.decoding.protocol import end_ids, fill_id, id_or_none
 
 FIRST_LENGTH = 64
 # The `torch_steps` of a model that does not set it: see `DecodingState`.
@@ -27,17 +27,17 @@ class SearchSpec(NamedTuple):
             included.
         pad_id: int.
         start_id: int. -1 if there is none.
-        end_id: int. -1 if there is none.
+        end_ids: tuple of int, the tokens that end a sequence.
 
     Examples:
-        >>> keras_attn.decoding.SearchSpec(8, 0, 1, 2).end_id
-        2
+        >>> keras_attn.decoding.SearchSpec(8, 0, 1, (2,)).end_ids
+        (2,)
     """
 
     max_new_tokens: int
     pad_id: int
     start_id: int
-    end_id: int
+    end_ids: tuple
 
 
 class Choice(NamedTuple):
@@ -120,7 +120,7 @@ class Search:
             max_new_tokens,
             fill_id(model),
             id_or_none(model.start_id),
-            id_or_none(model.end_id),
+            end_ids(model.end_id),
         )
 
     def lengths(self):

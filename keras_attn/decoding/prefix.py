@@ -4,7 +4,7 @@ import keras
 import numpy as np
 
 from keras_attn import checks
-from keras_attn.decoding.protocol import fill_id
+from keras_attn.decoding.protocol import end_ids, fill_id
 from keras_attn.decoding.token_rows import check_form
 
 
@@ -96,7 +96,7 @@ def _check(tokens, max_new_tokens, model, vocabulary_size):
         raise ValueError(
             f"`prefix` must lie in [0{limit}). Received: {outside.tolist()}"
         )
-    special = {fill_id(model), model.start_id, model.end_id}
+    special = {fill_id(model), model.start_id, *end_ids(model.end_id)}
     wrong = sorted(special.intersection(tokens.tolist()))
     if wrong:
         raise ValueError(

@@ -24,8 +24,9 @@ class DecodingState(NamedTuple):
     `keras_attn.cache.beam_mask`, as `MultiHeadAttention.decode_step` does.
 
     The model also has `variables`, like every Keras model, and `pad_id`,
-    `start_id` and `end_id`, ints or None. If `pad_id` is None, no id is
-    padding, and `end_id` fills finished sequences. If `end_id` is None,
+    `start_id` and `end_id`, ints or None; `end_id` may also be a tuple of ints,
+    each of which ends a sequence. If `pad_id` is None, no id is padding, and
+    `end_id` (the first one) fills finished sequences. If `end_id` is None,
     sequences have the maximum length.
 
     On PyTorch the steps are captured once, as a graph, and replayed. As in any
@@ -109,9 +110,23 @@ def fill_id(model):
         model: object that implements the decoding protocol.
 
     Returns:
-        Its `pad_id`; its `end_id` if `pad_id` is None; -1 if both are None.
+        Its `pad_id`; its first `end_id` if `pad_id` is None; -1 if both are
+        None.
     """
-    return id_or_none(model.end_id if model.pad_id is None else model.pad_id)
+    if model.pad_id is not None:
+        return model.pad_id
+    return next(iter(end_ids(model.end_id)), -1)
+
+
+def end_ids(end_id):
+    """Returns the `end_id` of a model as a tuple of ints, which may be empty.
+
+    Args:
+        end_id: int, a list or tuple of int, or None.
+    """
+    if end_id is None:
+        return ()
+    return tuple(end_id) if isinstance(end_id, (list, tuple)) else (end_id,)
 
 
 def id_or_none(number):

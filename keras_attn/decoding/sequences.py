@@ -35,7 +35,7 @@ def begin(sources, width, max_new_tokens, pad_id):
     )
 
 
-def grow(sequences, step, log_probs, chosen, pad_id, end_id):
+def grow(sequences, step, log_probs, chosen, pad_id, end_ids):
     """Appends one token to each sequence that has not ended.
 
     Args:
@@ -44,7 +44,7 @@ def grow(sequences, step, log_probs, chosen, pad_id, end_id):
         log_probs: float32 (B, k, V), -inf where a token is not allowed.
         chosen: int32 (B, k). A token with -inf means that none is allowed.
         pad_id: int. Next token of the others.
-        end_id: int. Token that ends a sequence.
+        end_ids: tuple of int. Tokens that end a sequence.
 
     Returns:
         `Sequences`, and int32 (B, k), the tokens of the next step.
@@ -57,8 +57,21 @@ def grow(sequences, step, log_probs, chosen, pad_id, end_id):
         put(sequences.tokens, step, chosen),
         sequences.scores + ops.where(growing, gained, 0.0),
         sequences.lengths + ops.cast(possible, "int32"),
-        ops.logical_and(possible, chosen != end_id),
+        ops.logical_and(possible, ops.logical_not(is_any_of(chosen, end_ids))),
     ), chosen
+
+
+def is_any_of(tokens, ids):
+    """Returns whether tokens are among some ids, bool of their shape.
+
+    Args:
+        tokens: int32 tensor.
+        ids: tuple of int.
+    """
+    found = ops.zeros_like(tokens, dtype="bool")
+    for number in ids:
+        found = ops.logical_or(found, ops.equal(tokens, number))
+    return found
 
 
 def put(tokens, step, chosen):

@@ -71,7 +71,7 @@ class SingleSequenceStrategy(Strategy):
         picked = self.get_next_token(log_probs, step, uniforms)
         return Choice(
             *grow(
-                search_state, step, log_probs, picked, spec.pad_id, spec.end_id
+                search_state, step, log_probs, picked, spec.pad_id, spec.end_ids
             )
         )
 

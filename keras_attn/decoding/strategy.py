@@ -197,7 +197,7 @@ class Strategy:
         return Constraints(
             spec.pad_id,
             spec.start_id,
-            spec.end_id,
+            spec.end_ids,
             self.suppress_tokens,
             self.min_new_tokens,
             prefix,

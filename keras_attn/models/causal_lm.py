@@ -40,7 +40,7 @@ class CausalLM(GenerativeModel):
         embedding_dropout: float in [0, 1), or None: that of `block_config`.
         pad_id: int, or None.
         start_id: int, or None.
-        end_id: int, or None.
+        end_id: int, a list or tuple of int, or None.
         **kwargs: arguments of `keras.Model`: `name`, `dtype`, ...
     """
 
@@ -88,10 +88,12 @@ class CausalLM(GenerativeModel):
         self.output_bias = output_bias
         self.pad_id = pad_id
         self.start_id = start_id
-        self.end_id = end_id
+        several = isinstance(end_id, (list, tuple))
+        self.end_id = tuple(end_id) if several else end_id
         self._check_special_ids(
             optional=("pad_id", "start_id", "end_id"),
             never_padding=("start_id", "end_id"),
+            several=("end_id",) if several else (),
         )
         dtype = self.dtype_policy
         width = (None, None, hidden_dim)
@@ -350,5 +352,6 @@ class CausalLM(GenerativeModel):
             "start_id",
             "end_id",
         ):
-            config[name] = getattr(self, name)
+            value = getattr(self, name)
+            config[name] = list(value) if isinstance(value, tuple) else value
         return config

@@ -7,6 +7,7 @@ from keras_attn import checks
 from keras_attn.decoding import DecodingState, generate, stream
 from keras_attn.decoding.arguments import check_length
 from keras_attn.decoding.prefix import forced_prefix
+from keras_attn.decoding.protocol import end_ids
 from keras_attn.decoding.row_batches import fitted
 from keras_attn.decoding.token_rows import check_form, token_rows
 from keras_attn.models.input_checks import CheckedModel, check_ids
@@ -203,7 +204,9 @@ class GenerativeModel(CheckedModel):
         target = getattr(self, "target_vocabulary_size", None)
         return source, source if target is None else target
 
-    def _check_special_ids(self, optional=(), never_padding=("end_id",)):
+    def _check_special_ids(
+        self, optional=(), never_padding=("end_id",), several=()
+    ):
         """Checks the special ids.
 
         Both sides have padding, only the target has start and end tokens.
@@ -213,6 +216,7 @@ class GenerativeModel(CheckedModel):
             never_padding: tuple of str. Ids that may not equal `pad_id`. A
                 target may start with it, as in Marian, because the model knows
                 where targets start; it does not know this of prompts.
+            several: tuple of str. Ids that may be tuples of ids.
         """
         source, target = self._sizes
         for name, size in (
@@ -223,18 +227,24 @@ class GenerativeModel(CheckedModel):
             value = getattr(self, name)
             if value is None and name in optional:
                 continue
-            checks.token_id(name, value)
-            if value not in range(size):
+            numbers = value if name in several else (value,)
+            if not numbers:
                 raise ValueError(
-                    f"`{name}` must lie in [0, {size}). "
+                    f"`{name}` must be None or have an id. "
                     f"Received: {name}={value!r}"
                 )
+            for number in numbers:
+                checks.token_id(name, number)
+                if number not in range(size):
+                    raise ValueError(
+                        f"`{name}` must lie in [0, {size}). "
+                        f"Received: {name}={value!r}"
+                    )
         for name in never_padding:
-            value = getattr(self, name)
-            if value is not None and value == self.pad_id:
+            if self.pad_id in end_ids(getattr(self, name)):
                 raise ValueError(
                     f"`pad_id` must differ from `{name}`, which would count as "
-                    f"padding. Received: {value} for both"
+                    f"padding. Received: {self.pad_id} for both"
                 )
 
     def _sources_and_prefix(self, inputs, max_new_tokens, prefix):

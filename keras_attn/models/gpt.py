@@ -66,8 +66,10 @@ class GPT(CausalLM):
             in GPT-2, and finished sequences are padded with `end_id`. It
             differs from `start_id` and `end_id`.
         start_id: int. Never generated. None: there is none.
-        end_id: int. Ends a sequence. None: sequences never end, for example
-            when tokens are the characters of one long text.
+        end_id: int, or a list of int, each of which ends a sequence; the first
+            one fills finished sequences if `pad_id` is None. None: sequences
+            never end, for example when tokens are the characters of one long
+            text.
         **kwargs: other options of `DecoderBlock` (`key_dim`,
             `num_key_value_heads`, `use_bias`, `sliding_window`) and arguments
             of `keras.Model` (`name`, `dtype`, ...).

@@ -81,7 +81,8 @@ class XLNet(CausalLM):
         pad_id: int. The id of padding tokens, unlike `start_id` and `end_id`.
             None: there is none.
         start_id: int. Never generated. None: there is none.
-        end_id: int. Ends a sequence. None: sequences never end.
+        end_id: int, or a list of int, each of which ends a sequence. None:
+            sequences never end.
         **kwargs: other options of `TwoStreamBlock` (`key_dim`,
             `num_key_value_heads`, `use_bias`, `sliding_window`) and arguments
             of `keras.Model` (`name`, `dtype`, ...).

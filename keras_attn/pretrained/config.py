@@ -70,6 +70,17 @@ class Config:
             self._refuse(key, f"must lie in [0, {vocabulary_size})", value)
         return value
 
+    def token_ids(self, key, default=_NEEDED, vocabulary_size=None):
+        """Returns one id as `token_id` does, or a list of different ids."""
+        value = self._value(key, default)
+        if not isinstance(value, list):
+            return self.token_id(key, default, vocabulary_size)
+        for number in value:
+            Config({key: number}).token_id(key, default, vocabulary_size)
+        if not value or len(set(value)) < len(value):
+            self._refuse(key, "must hold different ids", value)
+        return value[0] if len(value) == 1 else value
+
     def fraction(self, key, default):
         """Returns a number in [0, 1)."""
         value = self._value(key, default)

@@ -1,5 +1,7 @@
 """The special ids of a decoder-only model."""
 
+from keras_attn.decoding.protocol import end_ids
+
 
 def special_ids(config, vocabulary_size, pad, start, end):
     """Reads the special ids of a config.
@@ -20,8 +22,9 @@ def special_ids(config, vocabulary_size, pad, start, end):
         end: int. That of `eos_token_id`.
 
     Returns:
-        Dict: `pad_id`, None if it is also the start or end id; `start_id` and
-        `end_id`. Null in the config is None here, and so is an absent id.
+        Dict: `pad_id`, None if it is also the start id or an end id; `start_id`
+        and `end_id`, which may be a list. Null in the config is None here, and
+        so is an absent id.
 
     Raises:
         ValueError: another id outside the vocabulary, or not an integer.
@@ -33,13 +36,19 @@ def special_ids(config, vocabulary_size, pad, start, end):
         {'pad_id': None, 'start_id': 1, 'end_id': 9}
     """
 
-    def read(key, default):
+    def read(key, default, read_value=config.token_id):
         value = config.values.get(key, default)
         if value is None or value == default >= vocabulary_size:
             return None
-        return config.token_id(key, default, vocabulary_size)
+        return read_value(key, default, vocabulary_size)
 
-    pad = read("pad_token_id", pad)
-    start, end = read("bos_token_id", start), read("eos_token_id", end)
-    pad = None if pad in (start, end) else pad
+    pad, start = read("pad_token_id", pad), read("bos_token_id", start)
+    end = read("eos_token_id", end, config.token_ids)
+    pad = None if pad in (start, *end_ids(end)) else pad
     return {"pad_id": pad, "start_id": start, "end_id": end}
+
+
+def written_end_id(model):
+    """Returns the `eos_token_id` of a model's config: int, list or None."""
+    several = isinstance(model.end_id, tuple)
+    return list(model.end_id) if several else model.end_id

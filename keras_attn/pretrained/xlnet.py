@@ -10,7 +10,7 @@ from keras_attn.pretrained.activations import ACTIVATIONS, activation_name
 from keras_attn.pretrained.expectations import PLAIN_BLOCKS, expect
 from keras_attn.pretrained.family import Family, Sizes
 from keras_attn.pretrained.layouts import HEADS_LAST, ONE, SAME, linear
-from keras_attn.pretrained.special_ids import special_ids
+from keras_attn.pretrained.special_ids import special_ids, written_end_id
 from keras_attn.pretrained.tensor_names import TensorName
 
 # Fixed for this family: its config has no keys for these arguments.
@@ -105,7 +105,7 @@ def _describe(model):
         "tie_word_embeddings": model.tie_word_embeddings,
         "pad_token_id": model.pad_id,
         "bos_token_id": model.start_id,
-        "eos_token_id": model.end_id,
+        "eos_token_id": written_end_id(model),
         **_ONLY,
     }
 

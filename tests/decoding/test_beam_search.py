@@ -193,6 +193,40 @@ def test_any_search_equals_the_reference(
     assert_equals(decoded, expected)
 
 
+@pytest.mark.every_backend
+@pytest.mark.parametrize("width, top", [(6**4, 3), (1, 1), (2, 2), (5, 3)])
+def test_several_end_tokens(width, top):
+    ends = 2, 4
+    model = Tree.random(60, size=6, length=4, scale=1.5, end_id=ends)
+    strategy = BeamSearch(width, top, min_new_tokens=2)
+    decoded = generate(model, sources(60), 4, strategy)
+    args = () if width > 5 else (width, top)
+    search = reference.beam_search if args else reference.everything
+    penalty = functools.partial(gnmt, alpha=0.6)
+    allowed = may_follow(model, min_new_tokens=2)
+    expected = of_every_row(
+        search, model, 60, 4, ends, *args, penalty, allowed=allowed
+    )
+    assert_equals(decoded, expected)
+    last = decoded.tokens[decoded.lengths == 3][:, 2]
+    assert {*last.tolist()} == {*ends}
+    if width == 1:
+        greedy = generate(model, sources(60), 4, GreedySearch(min_new_tokens=2))
+        np.testing.assert_array_equal(greedy.tokens, decoded.tokens)
+
+
+def test_the_first_end_token_is_the_padding():
+    model = Tree.random(20, size=5, length=3, pad_id=None, end_id=(3, 2))
+    decoded = generate(model, sources(20), 3, "greedy")
+    for tokens, length in zip(
+        decoded.tokens[:, 0], decoded.lengths[:, 0], strict=True
+    ):
+        assert (tokens[length:] == 3).all()
+    assert (decoded.lengths < 3).any()
+    with pytest.raises(ValueError, match="`prefix` must hold no end token"):
+        generate(model, sources(20), 3, "greedy", prefix=[2])
+
+
 def test_end_token_equal_to_start_token_can_be_generated():
     model = Tree.random(20, size=5, length=3, start_id=1, end_id=1)
     decoded = generate(model, sources(20), 3, BeamSearch(125, 4))

@@ -16,6 +16,11 @@ def power(length, alpha):
     return length**alpha
 
 
+def several(end_id):
+    """Returns one or several end tokens as a tuple."""
+    return end_id if isinstance(end_id, tuple) else (end_id,)
+
+
 def may_follow(model, banned=(), min_new_tokens=0, prefix=()):
     """Returns `allowed` for a model and constraints."""
 
@@ -24,9 +29,9 @@ def may_follow(model, banned=(), min_new_tokens=0, prefix=()):
         if len(tokens) < len(prefix):
             return [prefix[len(tokens)]]
         ids = set(range(size)) - {model.pad_id, model.start_id}
-        ids.add(model.end_id)
+        ids.update(several(model.end_id))
         if len(tokens) + 1 < min_new_tokens:
-            ids.discard(model.end_id)
+            ids.difference_update(several(model.end_id))
         return sorted(ids - set(banned))
 
     return allowed
@@ -44,7 +49,8 @@ def everything(
             longer = score + following[token], [*tokens, token]
             if longer[0] == -np.inf:
                 continue
-            if token == end_id or len(longer[1]) == max_new_tokens:
+            over = len(longer[1]) == max_new_tokens
+            if over or token in several(end_id):
                 found.append((longer[0] / penalty(len(longer[1])), longer[1]))
             else:
                 growing.append(longer)
@@ -72,10 +78,10 @@ def beam_search(
         candidates = [pair for pair in candidates if pair[0] > -np.inf]
         # Stable: ties go to the more likely prefix, then to the lower id.
         candidates.sort(key=lambda pair: -pair[0])
-        candidates = candidates[: 2 * width]
+        candidates = candidates[: (1 + len(several(end_id))) * width]
         live = []
         for rank, (score, tokens) in enumerate(candidates):
-            if tokens[-1] == end_id or length == max_new_tokens:
+            if length == max_new_tokens or tokens[-1] in several(end_id):
                 if rank < width:
                     finished.append((score / penalty(length), tokens))
             elif len(live) < width:

@@ -346,6 +346,36 @@ def test_invalid_arguments_raise(arguments, message):
         )
 
 
+def test_several_end_ids(tmp_path):
+    model = GPT(11, 1, 2, 8, 12, end_id=[3, 5])
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert model.get_config()["end_id"] == [3, 5]
+    assert loaded.end_id == model.end_id == (3, 5)
+    prompts = np.arange(6, 11)[:, None]
+    found = loaded.generate(prompts, 12, strategy=Sampling(seed=1))
+    ended = found.lengths[:, 0] < 12
+    last = found.tokens[np.arange(5), 0, found.lengths[:, 0] - 1]
+    assert ended.any() and np.isin(last[ended], [3, 5]).all()
+    before = found.tokens[:, 0, :] * (np.arange(12) < found.lengths - 1)
+    assert not np.isin(before, [3, 5]).any()
+
+
+@pytest.mark.parametrize(
+    "ids, message",
+    [
+        ({"end_id": [3, 11]}, r"`end_id` must lie in \[0, 11\)"),
+        ({"end_id": []}, "`end_id` must be None or have an id"),
+        ({"end_id": (3, 0)}, "`pad_id` must differ from `end_id`.* 0 for both"),
+        ({"end_id": [3, "4"]}, "`end_id` must be an integer"),
+        ({"start_id": [1, 3]}, "`start_id` must be an integer"),
+    ],
+)
+def test_invalid_special_ids_raise(ids, message):
+    with pytest.raises(ValueError, match=message):
+        GPT(11, 1, 2, 8, 12, **ids)
+
+
 @pytest.mark.parametrize(
     "inputs, message",
     [

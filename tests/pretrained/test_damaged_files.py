@@ -186,7 +186,7 @@ def test_sizes_of_the_wrong_type(family, key, value, folder):
         ("bert", {"layer_norm_eps": float("inf")}),
         ("bert", {"pad_token_id": 11}),
         ("gpt2", {"tie_word_embeddings": 1}),
-        ("gpt2", {"eos_token_id": [1, 2]}),
+        ("gpt2", {"eos_token_id": [1, "2"]}),
         ("gpt2", {"scale_attn_weights": 1}),
         ("gpt2", {"bos_token_id": 11}),
         ("xlnet", {"mem_len": "x"}),

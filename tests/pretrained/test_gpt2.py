@@ -1,5 +1,6 @@
 """GPT-2 models against transformers: logits, generation and round trips."""
 
+import copy
 import json
 
 import keras
@@ -321,6 +322,35 @@ def test_beam_search_equals_theirs(talkative):
         np.testing.assert_array_equal(found.tokens, expected)
 
 
+@pytest.mark.every_backend
+@pytest.mark.parametrize("beams", [1, 3])
+def test_several_end_ids(talkative, beams, tmp_path):
+    _, ((theirs, _), *_) = talkative
+    theirs, ends = copy.deepcopy(theirs), [END, 3]
+    with torch.no_grad():
+        # Makes the other one as likely.
+        matrix = theirs.transformer.wte.weight
+        matrix[3] = matrix[END] + 0.1 * matrix[3]
+    theirs.config.eos_token_id = ends
+    theirs.save_pretrained(tmp_path / "theirs")
+    ours = pretrained.load(tmp_path / "theirs")
+    assert ours.end_id == tuple(ends)
+    strategy = BeamSearch(beams, length_penalty=0.0)
+    found = ours.generate(PROMPTS, max_new_tokens=8, strategy=strategy)
+    expected = continued(
+        theirs,
+        num_beams=beams,
+        length_penalty=0.0,
+        early_stopping="never" if beams > 1 else False,
+        eos_token_id=ends,
+    )
+    np.testing.assert_array_equal(found.tokens, expected)
+    pretrained.save(ours, tmp_path / "ours")
+    config = json.loads((tmp_path / "ours" / "config.json").read_text())
+    assert config["eos_token_id"] == ends
+    assert pretrained.load(tmp_path / "ours").end_id == tuple(ends)
+
+
 @pytest.mark.parametrize(
     "values, message",
     [
@@ -353,6 +383,12 @@ def test_beam_search_equals_theirs(talkative):
             {"eos_token_id": SIZE},
             r"`eos_token_id` in .* lie in \[0, 17\)",
         ),
+        (
+            {"eos_token_id": [3, SIZE]},
+            r"`eos_token_id` in .* lie in \[0, 17\)",
+        ),
+        ({"eos_token_id": [3, 3]}, "`eos_token_id` .*different ids"),
+        ({"eos_token_id": []}, "`eos_token_id` .*different ids"),
     ],
 )
 def test_invalid_config_raises(values, message, tmp_path):
