@@ -87,6 +87,19 @@ answers["loaded"] = sorted(loaded & BLOCKED)
 print(json.dumps(answers))
 """
 
+# Trains a program's model with the packages of its extras, without the other
+# backends.
+TRAINING = """
+import runpy, sys
+
+from tools.hidden_packages import BACKENDS, hide
+
+needed, program, *arguments = sys.argv[1:]
+hide(set(BACKENDS) - set(needed.split(",")))
+sys.argv = [program, *arguments]
+runpy.run_path(program, run_name="__main__")
+"""
+
 
 @pytest.fixture(scope="module")
 def bare():
@@ -128,3 +141,19 @@ def test_data_sets_need_no_extra(bare):
 
 def test_blocked_packages_cannot_be_imported(bare):
     assert bare["absent"] == sorted(EXTRAS - NEEDED[BACKEND])
+
+
+def test_the_translator_trains_without_other_backends(tmp_path):
+    needed = ",".join(NEEDED[BACKEND])
+    options = "train --quick --preset tiny --epochs 1 --out".split()
+    command = [ROOT / "examples" / "translate.py", *options]
+    result = subprocess.run(
+        [sys.executable, "-c", TRAINING, needed, *command, tmp_path],
+        cwd=ROOT,
+        env=os.environ | {"KERAS_BACKEND": BACKEND},
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 0, result.stderr[-3000:]
+    assert "BLEU" in result.stdout
+    assert (tmp_path / "attention.png").exists()

@@ -1,5 +1,6 @@
 """The line of the README that installs the library works."""
 
+import importlib.metadata
 import os
 import pathlib
 import re
@@ -11,6 +12,8 @@ import sys
 import sysconfig
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from tests.helpers.examples import blocks
 
@@ -70,3 +73,38 @@ def test_the_install_line_installs_the_checkout(tmp_path):
         text=True,
     ).stdout.strip()
     assert re.match(re.escape(str(venv)), found.splitlines()[-1])
+
+
+def required(package, extras=()):
+    """Names of all packages that pip installs with these extras."""
+    names, todo, seen = (
+        set(),
+        [(package, extra) for extra in ("", *extras)],
+        set(),
+    )
+    while todo:
+        package, extra = todo.pop()
+        if (package, extra) in seen:
+            continue
+        seen.add((package, extra))
+        names.add(package)
+        for line in importlib.metadata.requires(package) or ():
+            needed = Requirement(line)
+            if needed.marker and not needed.marker.evaluate({"extra": extra}):
+                continue
+            name = canonicalize_name(needed.name)
+            todo += [(name, extra) for extra in ("", *needed.extras)]
+    return names
+
+
+@pytest.mark.parametrize("backend", ["jax", "torch"])
+def test_text_and_examples_need_no_other_backend(backend):
+    found = required("keras-attn", (backend, "text", "examples"))
+    assert {"keras", "tokenizers", "sentencepiece", backend} <= found
+    others = {"jax", "tensorflow", "tensorflow-text", "torch"} - {backend}
+    assert not found & others
+
+
+def test_tensorflow_text_is_an_extra_of_its_own():
+    found = required("keras-attn", ("text-tensorflow",))
+    assert {"tensorflow", "tensorflow-text", "sentencepiece"} <= found

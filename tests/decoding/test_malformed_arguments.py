@@ -144,7 +144,7 @@ def test_models_without_the_protocol(model):
 
 
 @pytest.mark.parametrize("name", ["pad_id", "start_id", "end_id"])
-@pytest.mark.parametrize("value", ["a", 1.5, True, -1, [2]])
+@pytest.mark.parametrize("value", ["a", 1.5, True, -1, ["a"], [2, -1]])
 def test_special_ids_of_a_model(name, value):
     tree = Tree.random(1, 6, 3)
     setattr(tree, name, value)

@@ -138,6 +138,10 @@ def _causal_options():
         **_stack(),
         **_dropouts(),
         **{name: kind.optional() for name, kind in _special().items()},
+        "end_id": token_id(2, V)
+        .optional()
+        .accepts("several end ids", "list")
+        .plus(no_id=[], list_of_text=["a"], list_outside=[2, V]),
         "intermediate_dim": size(12).optional(),
         "vocabulary_size": size(V),
         "tie_word_embeddings": flag(True),

@@ -78,6 +78,8 @@ def _config(family, directory):
         labels = _ACCEPTED.get(key, ())
         if isinstance(value, bool):
             labels = (*labels, "bool")
+        if key == "eos_token_id" and family in _SEVERAL_END_IDS:
+            labels = (*labels, "list")
         # A size that differs from the weights is reported with both files.
         kind = kind.named("config.json", "model.safetensors")
         arguments[key] = kind.accepts("a value of this key", *labels)
@@ -100,6 +102,7 @@ _UNREAD = {
     "roberta": ("dtype",),
     "xlnet": ("architectures", "dtype"),
 }
+_SEVERAL_END_IDS = "gpt2", "xlnet"
 # Labels of values that are valid for a key.
 _NUMBER = "fraction", "huge", "giant", "past_int64"
 _ACCEPTED = {
