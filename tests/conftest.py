@@ -109,9 +109,10 @@ def chosen(item, backends, case=0):
     mark names if that is among them. Those of the folder `EVERYWHERE`, and
     those that skip themselves on some backend, run on every backend; of a test
     marked `every_backend`, the first case. Its other cases run on the last
-    backend and alternately on one of the others. Of all other tests, which run
-    on the last one, one in `SAMPLED` runs on another; a hash of the name
-    chooses.
+    backend and alternately on one of the others. A test marked `trains` runs on
+    the last backend and on one of the others, which a hash of its name chooses.
+    Of all other tests, which run on the last one, one in `SAMPLED` runs on
+    another, chosen in the same way.
 
     Args:
         item: the collected test.
@@ -134,7 +135,10 @@ def chosen(item, backends, case=0):
     if marked:
         return [others[case % len(others)], last]
     # Not `hash`, which differs between processes.
-    number = zlib.crc32(item.nodeid.encode()) % (SAMPLED * len(others))
+    number = zlib.crc32(item.nodeid.encode())
+    if item.get_closest_marker("trains"):
+        return [others[number % len(others)], last]
+    number %= SAMPLED * len(others)
     return [last, *others[number : number + 1]]
 
 
