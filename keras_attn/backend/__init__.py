@@ -37,6 +37,7 @@ from keras_attn.backend.inspection import (
     is_torch_program,
     known_size,
 )
+from keras_attn.backend.linear_nll import LinearNLL, linear_nll
 from keras_attn.backend.masking import (
     bool_mask,
     is_statically_false,
@@ -68,6 +69,7 @@ __all__ = [
     "Blocking",
     "Capturing",
     "DeferredValues",
+    "LinearNLL",
     "OwnedPrograms",
     "PythonState",
     "TorchNames",
@@ -102,6 +104,7 @@ __all__ = [
     "keys_by_slot",
     "known_shape",
     "known_size",
+    "linear_nll",
     "nan_where",
     "no_gradients",
     "no_keys",

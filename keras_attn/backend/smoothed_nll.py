@@ -46,7 +46,9 @@ def smoothed_nll(logits, labels, visible, smoothing=0.0, class_weights=None):
     )
 
 
-def _smoothed(scores, log_total, labels, visible, smoothing, class_weights):
+def smoothed_losses(
+    scores, log_total, labels, visible, smoothing, class_weights
+):
     """Computes losses from scores, shifted or not, and their log-sum-exp."""
     target = _picked(scores, labels)
     if class_weights is not None:
@@ -64,7 +66,7 @@ def _smoothed(scores, log_total, labels, visible, smoothing, class_weights):
     return ops.where(visible, losses, 0.0)
 
 
-def _target_weights(labels, size, smoothing, class_weights):
+def target_weights(labels, size, smoothing, class_weights):
     """Returns the parts of t: of the label, of every class, and the sum."""
     if class_weights is None:
         return 1 - smoothing, smoothing / size, 1.0
@@ -144,7 +146,7 @@ if keras.backend.backend() == "jax":
         z = logits.astype("float32")
         shifted = z - jax.lax.stop_gradient(jax.numpy.max(z, -1, keepdims=True))
         log_total = jax.numpy.log(jax.numpy.sum(jax.numpy.exp(shifted), -1))
-        losses = _smoothed(
+        losses = smoothed_losses(
             shifted, log_total, labels, visible, smoothing, class_weights
         )
         return losses, (logits, labels, visible, class_weights)
@@ -153,7 +155,7 @@ if keras.backend.backend() == "jax":
         logits, labels, visible, class_weights = kept
         p = jax.nn.softmax(logits.astype("float32"))
         size = logits.shape[-1]
-        label, every, total = _target_weights(
+        label, every, total = target_weights(
             labels, size, smoothing, class_weights
         )
         classes = jax.numpy.arange(size, dtype=labels.dtype)
@@ -172,7 +174,7 @@ if keras.backend.backend() == "torch":
             ctx.save_for_backward(logits, labels, visible, class_weights)
             ctx.smoothing = smoothing
             log_p = torch.log_softmax(logits, -1, dtype=torch.float32)
-            return _smoothed(
+            return smoothed_losses(
                 log_p, 0.0, labels, visible, smoothing, class_weights
             )
 
@@ -180,7 +182,7 @@ if keras.backend.backend() == "torch":
         def backward(ctx, upstream):
             logits, labels, visible, class_weights = ctx.saved_tensors
             upstream = torch.where(visible, upstream, 0.0)[:, None]
-            label, every, total = _target_weights(
+            label, every, total = target_weights(
                 labels, logits.shape[-1], ctx.smoothing, class_weights
             )
             full = torch.softmax(logits, -1, dtype=torch.float32)
@@ -202,7 +204,7 @@ if keras.backend.backend() == "tensorflow":
         highest = tf.reduce_max(z, axis=-1, keepdims=True)
         shifted = z - highest
         log_total = tf.math.log(tf.reduce_sum(tf.exp(shifted), axis=-1))
-        losses = _smoothed(
+        losses = smoothed_losses(
             shifted, log_total, labels, visible, smoothing, class_weights
         )
         return losses, highest, log_total[:, None]
@@ -245,7 +247,7 @@ if keras.backend.backend() == "tensorflow":
         # positions in a row.
         size = tf.shape(logits)[-1]
         classes = tf.range(tf.cast(size, labels.dtype))
-        label, every, total = _target_weights(
+        label, every, total = target_weights(
             labels, tf.cast(size, tf.float32), smoothing, class_weights
         )
         hit = tf.where(classes == labels[:, None], label, 0.0)

@@ -155,6 +155,16 @@ class TokenEmbedding(
             logits = logits + ops.cast(self._bias, logits.dtype)
         return logits
 
+    @property
+    def is_quantized(self):
+        """Whether E is quantized."""
+        return self._table.quantization_mode is not None
+
+    def logits_weights(self):
+        """Returns E (V, D) and b (V,) or None, the weights of `logits`."""
+        # The property, not the variable, because it includes LoRA weights.
+        return ops.convert_to_tensor(self._table.embeddings), self._bias
+
     def _quantized_logits(self, hidden):
         """Returns the logits of a quantized E, with a gradient.
 

@@ -10,6 +10,7 @@ from keras_attn.backend import bool_mask, known_size, reduce_max
 from keras_attn.decoding import DecodingState
 from keras_attn.decoding.token_rows import check_form
 from keras_attn.layers import Dropout, PositionalEmbedding, TokenEmbedding
+from keras_attn.models.chunked_loss import ChunkedLoss
 from keras_attn.models.decoding_weights import DecodingWeights
 from keras_attn.models.generative_model import GenerativeModel
 from keras_attn.models.input_checks import check_ids, check_mask, ids_spec
@@ -18,7 +19,7 @@ from keras_attn.models.prompts import prompt_rows
 _INITIAL_STDDEV = 0.02  # as published
 
 
-class CausalLM(GenerativeModel):
+class CausalLM(ChunkedLoss, GenerativeModel):
     """Base class of `GPT`, `TransformerXL` and `XLNet`.
 
         logits = LayerNorm(Blocks(E[x])) E^T
@@ -325,7 +326,12 @@ class CausalLM(GenerativeModel):
     def _normalized(self, x):
         return self._norm(x) if self.normalize_first else x
 
+    def _output_parts(self):
+        return self._output_dense, self._token_embedding
+
     def _logits(self, x, output_matrix=()):
+        if self._returns_hidden:
+            return x
         if self._output_dense is not None:
             return self._output_dense(x)
         return self._token_embedding.logits(x, output_matrix)

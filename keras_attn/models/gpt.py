@@ -99,6 +99,8 @@ class GPT(CausalLM):
         (2, 1, 4)
     """
 
+    _chunks_loss = True
+
     def __init__(
         self,
         vocabulary_size,

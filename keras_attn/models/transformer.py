@@ -18,6 +18,7 @@ from keras_attn.layers.attention_position import (
     with_position,
 )
 from keras_attn.models.alignment import cross_attention_weights
+from keras_attn.models.chunked_loss import ChunkedLoss
 from keras_attn.models.decoding_weights import DecodingWeights
 from keras_attn.models.generative_model import GenerativeModel
 from keras_attn.models.input_checks import check_pair, ids_spec
@@ -27,7 +28,7 @@ _POSITIONS = "encoder_attention_position", "decoder_attention_position"
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
-class Transformer(GenerativeModel):
+class Transformer(ChunkedLoss, GenerativeModel):
     """Encoder-decoder Transformer.
 
         memory = Encoder(E[x] sqrt(D) + PE)
@@ -108,6 +109,8 @@ class Transformer(GenerativeModel):
         >>> tuple(model((source, target)).shape)
         (1, 3, 100)
     """
+
+    _chunks_loss = True
 
     def __init__(
         self,
@@ -529,9 +532,14 @@ class Transformer(GenerativeModel):
         """Returns the shape of the logits."""
         return (*inputs_shape[1], self._sizes[1])
 
+    def _output_parts(self):
+        return self._output_dense, self._target_embedding
+
     def _logits(self, x, output_matrix=()):
         if self.normalize_first:
             x = self._decoder_norm(x)
+        if self._returns_hidden:
+            return x
         if self._output_dense is not None:
             return self._output_dense(x)
         return self._target_embedding.logits(x, output_matrix)

@@ -104,6 +104,8 @@ class TransformerXL(CausalLM):
         ((1, 3, 100), (1, 4))
     """
 
+    _chunks_loss = True
+
     def __init__(
         self,
         vocabulary_size,

@@ -130,6 +130,8 @@ class XLNet(CausalLM):
         (1, 2, 100)
     """
 
+    _chunks_loss = True
+
     def __init__(
         self,
         vocabulary_size,

@@ -55,9 +55,21 @@ class Perplexity(keras.metrics.Metric):
     def update_state(self, y_true, y_pred, sample_weight=None):
         """Adds a batch to the totals."""
         labels, logits = token_loss.read(y_true, y_pred)
-        weights = token_loss.weights(labels, self.pad_id, sample_weight)
         visible = ops.not_equal(labels, self.pad_id)
         nats = token_loss.negative_log_likelihood(labels, logits, visible)
+        self._add(labels, nats, sample_weight)
+
+    def update_from_scores(self, scores, sample_weight=None):
+        """Adds a batch whose log-probabilities the loss has computed.
+
+        Args:
+            scores: `token_loss.TokenScores`.
+            sample_weight: float (B,) or (B, T).
+        """
+        self._add(scores.labels, scores.nats, sample_weight)
+
+    def _add(self, labels, nats, sample_weight):
+        weights = token_loss.weights(labels, self.pad_id, sample_weight)
         # A loss with weight 0 may be infinite; 0 * inf is NaN.
         nats = ops.where(ops.equal(weights, 0), 0.0, nats * weights)
         self.nats.assign_add(ops.cast(ops.sum(nats), self.dtype))

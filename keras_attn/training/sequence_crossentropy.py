@@ -112,17 +112,70 @@ class SequenceCrossentropy(keras.losses.Loss):
         losses = ops.where(ops.equal(weights, 0), 0.0, losses * weights)
         if self.reduction in (None, "none"):
             return losses
-        total = ops.sum(losses)
+        return self._reduced(
+            ops.sum(losses), labels, weights, self._class_weights(logits)
+        )
+
+    def of_hidden_states(
+        self, y_true, hidden, layer, sample_weight=None, training=True
+    ):
+        """Returns the loss of an output layer, without all logits at once.
+
+        The result is that of the loss of h E^T + b, and so is its gradient,
+        which is computed together with it, for a few tokens at a time. There is
+        no second derivative. Models call it in `fit` and `evaluate` if their
+        vocabulary is large.
+
+        Args:
+            y_true: int (B, T). Labels.
+            hidden: float (B, T, D). h.
+            layer: `token_loss.OutputLayer` with E and b.
+            sample_weight: float (B,) or (B, T).
+            training: bool. Whether to compute the gradient. Default True.
+
+        Returns:
+            Float32 scalar, and `token_loss.TokenScores` for the metrics.
+
+        Raises:
+            ValueError: a loss without reduction, or what a call raises.
+        """
+        if self.reduction in (None, "none"):
+            raise ValueError(
+                "`reduction` must not be None for a loss of hidden states. "
+                f"Received: reduction={self.reduction!r}"
+            )
+        labels, hidden = token_loss.read(y_true, hidden)
+        weights = token_loss.weights(labels, self.pad_id, sample_weight)
+        classes = token_loss.class_weights(self.class_weight, layer.size)
+        total, scores = token_loss.linear_loss(
+            labels,
+            hidden,
+            layer,
+            ops.not_equal(labels, self.pad_id),
+            weights,
+            self.label_smoothing,
+            classes,
+            training,
+        )
+        return self._reduced(total, labels, weights, classes), scores
+
+    def _reduced(self, total, labels, weights, class_weights):
+        """Divides the sum of the losses by the number of tokens, or not."""
         if self.reduction == "sum":
             return divide_over_replicas(total)
         if self.reduction != "mean_with_sample_weight":
             weights = token_loss.weights(labels, self.pad_id)
-        if self.class_weight is not None:
-            table = token_loss.class_weights(self.class_weight, logits)
+        if class_weights is not None:
             # Padding has weight 0; any other label outside [0, V) gives NaN.
-            index = ops.clip(labels, 0, ops.shape(logits)[-1] - 1)
-            weights = weights * ops.take(table, index)
+            most = ops.shape(class_weights)[0] - 1
+            index = ops.clip(labels, 0, most)
+            weights = weights * ops.take(class_weights, index)
         return divide_over_replicas(total, ops.sum(weights))
+
+    def _class_weights(self, logits):
+        return token_loss.class_weights(
+            self.class_weight, logits.shape[-1], ops.shape(logits)[-1]
+        )
 
     def call(self, y_true, y_pred):
         """Returns the loss of each token, float32 (B, T), 0 at padding."""
@@ -133,7 +186,7 @@ class SequenceCrossentropy(keras.losses.Loss):
             y_pred,
             visible,
             self.label_smoothing,
-            token_loss.class_weights(self.class_weight, y_pred),
+            self._class_weights(y_pred),
         )
 
     def get_config(self):

@@ -52,9 +52,21 @@ class TokenAccuracy(keras.metrics.Metric):
     def update_state(self, y_true, y_pred, sample_weight=None):
         """Adds a batch to the totals."""
         labels, logits = token_loss.read(y_true, y_pred)
+        hits = ops.equal(ops.cast(ops.argmax(logits, -1), "int32"), labels)
+        self._add(labels, hits, sample_weight)
+
+    def update_from_scores(self, scores, sample_weight=None):
+        """Adds a batch whose best tokens the loss has found.
+
+        Args:
+            scores: `token_loss.TokenScores`.
+            sample_weight: float (B,) or (B, T).
+        """
+        self._add(scores.labels, scores.hits, sample_weight)
+
+    def _add(self, labels, hits, sample_weight):
         weights = token_loss.weights(labels, self.pad_id, sample_weight)
-        hit = ops.equal(ops.cast(ops.argmax(logits, -1), "int32"), labels)
-        correct = ops.sum(ops.where(hit, weights, 0.0))
+        correct = ops.sum(ops.where(hits, weights, 0.0))
         self.correct.assign_add(ops.cast(correct, self.dtype))
         self.total.assign_add(ops.cast(ops.sum(weights), self.dtype))
 

@@ -1,6 +1,7 @@
 """Labels, weights and log-likelihoods for the loss and the metrics."""
 
 import math
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
@@ -11,6 +12,7 @@ from keras_attn.backend import (
     broadcast_from_left,
     is_replica_mean,
     known_shape,
+    linear_nll,
     nan_where,
     smoothed_nll,
 )
@@ -83,12 +85,14 @@ def check_class_weight(class_weight):
     return [float(weight) for weight in class_weight]
 
 
-def class_weights(class_weight, logits):
+def class_weights(class_weight, size, dynamic_size=None):
     """Returns the weight of every class.
 
     Args:
         class_weight: what `check_class_weight` returns.
-        logits: float (..., V). V can be dynamic if `class_weight` is a dict.
+        size: int, V; or None if it is known only when a program runs, which
+            needs a dict as `class_weight`.
+        dynamic_size: int32 scalar. V if `size` is None.
 
     Returns:
         Float32 (V,), or None if `class_weight` is None.
@@ -98,7 +102,6 @@ def class_weights(class_weight, logits):
     """
     if class_weight is None:
         return None
-    size = logits.shape[-1]
     if not isinstance(class_weight, dict):
         if size != len(class_weight):
             raise ValueError(
@@ -118,9 +121,42 @@ def class_weights(class_weight, logits):
     table = ops.convert_to_tensor(table)
     if size is not None:
         return table
-    classes = ops.arange(ops.shape(logits)[-1])
+    classes = ops.arange(dynamic_size)
     listed = ops.take(table, ops.minimum(classes, highest))
     return ops.where(classes <= highest, listed, 1.0)
+
+
+class TokenScores(NamedTuple):
+    """What the metrics of a batch are computed from.
+
+    Args:
+        labels: int32 (B, T).
+        nats: float32 (B, T). -log p(label), without smoothing.
+        hits: bool (B, T). Whether the label has the highest logit.
+    """
+
+    labels: Any
+    nats: Any
+    hits: Any
+
+
+class OutputLayer(NamedTuple):
+    """The weights of the layer that computes logits h E^T + b.
+
+    Args:
+        matrix: float (V, D), E, or (D, V) if `transposed`.
+        bias: float (V,), or None.
+        transposed: bool. Whether `matrix` is E^T.
+    """
+
+    matrix: Any
+    bias: Any
+    transposed: bool
+
+    @property
+    def size(self):
+        """V, int."""
+        return self.matrix.shape[1 if self.transposed else 0]
 
 
 def read(y_true, y_pred):
@@ -264,3 +300,60 @@ def negative_log_likelihood(
     )
     unknown = ops.logical_and(visible, ops.logical_not(known))
     return nan_where(unknown, ops.reshape(nll, ops.shape(labels)))
+
+
+def linear_loss(
+    labels,
+    hidden,
+    layer,
+    visible,
+    weights,
+    label_smoothing,
+    class_weights,
+    gradient,
+):
+    """Returns the sum of the losses of an output layer, without all logits.
+
+    As `negative_log_likelihood` of the logits, summed with weights.
+
+    Args:
+        labels: int32 (B, T).
+        hidden: float (B, T, D). The input of the output layer.
+        layer: `OutputLayer`.
+        visible: bool (B, T). False at padding.
+        weights: float32 (B, T), 0 at padding.
+        label_smoothing: float in [0, 1).
+        class_weights: float32 (V,), or None: 1.
+        gradient: bool. Whether to compute the gradient.
+
+    Returns:
+        Float32 scalar, and `TokenScores`.
+    """
+    known = ops.logical_and(labels >= 0, labels < layer.size)
+    computed = ops.logical_and(visible, known)
+    index = ops.where(computed, labels, 0)
+    # NaN at padding would reach the gradient of the matrix: 0 * NaN is NaN.
+    hidden = ops.where(visible[..., None], hidden, 0)
+    if class_weights is not None and not label_smoothing:
+        # A loss with weight 0 may be infinite; 0 * inf is NaN.
+        ignored = ops.equal(ops.take(class_weights, index), 0)
+        computed = ops.logical_and(computed, ops.logical_not(ignored))
+    bias = layer.bias
+    found = linear_nll(
+        ops.reshape(hidden, (-1, hidden.shape[-1])),
+        ops.cast(layer.matrix, hidden.dtype),
+        None if bias is None else ops.convert_to_tensor(bias),
+        ops.reshape(index, (-1,)),
+        ops.reshape(computed, (-1,)),
+        ops.reshape(weights, (-1,)),
+        label_smoothing,
+        class_weights,
+        layer.transposed,
+        gradient,
+    )
+    unknown = ops.logical_and(visible, ops.logical_not(known))
+    counted = ops.logical_and(unknown, ops.not_equal(weights, 0))
+    nats, hits = (ops.reshape(x, ops.shape(labels)) for x in found[1:])
+    hits = ops.logical_and(hits, known)
+    scores = TokenScores(labels, nan_where(unknown, nats), hits)
+    return nan_where(ops.any(counted), found.total), scores
