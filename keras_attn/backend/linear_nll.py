@@ -25,8 +25,8 @@ elif keras.backend.backend() == "tensorflow":
     import tensorflow as tf
 
 # Tokens whose logits exist at the same time. Each chunk takes one pass over the
-# gradient of the matrix.
-CHUNK = 256
+# gradient of the matrix. PyTorch needs one array of a chunk, XLA several.
+CHUNK = 256 if keras.backend.backend() == "torch" else 128
 
 
 class LinearNLL(NamedTuple):

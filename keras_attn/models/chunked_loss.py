@@ -138,6 +138,8 @@ class ChunkedLoss:
             metric.update_from_scores(scores)
         for metric in self._metrics_of_chunks.weighted:
             metric.update_from_scores(scores, sample_weight)
+        # Of regularizers and `add_loss`, as Keras adds them: divided by the
+        # number of replicas on TensorFlow (as of Keras 3.15.1).
         added = [self._aggregate_additional_loss(one) for one in self.losses]
         return ops.sum([loss, *added]) if added else loss
 

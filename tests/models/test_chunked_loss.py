@@ -30,10 +30,16 @@ def gpt(**options):
     return models.GPT(SIZE, max_sequence_length=8, **SIZES, **options)
 
 
+def regularized():
+    model = gpt(tie_word_embeddings=False)
+    model._output_dense._kernel.regularizer = keras.regularizers.L2(0.1)
+    return model
+
+
 # Name: model, inputs.
 MODELS = {
     "GPT": (gpt, IDS),
-    "GPT, untied": (lambda: gpt(tie_word_embeddings=False), IDS),
+    "GPT, untied": (regularized, IDS),
     "Transformer": (
         lambda: models.Transformer(SIZE, output_bias=True, **SIZES),
         (IDS, IDS),
