@@ -106,6 +106,10 @@ assert 0.4 < following < 0.6
 # `[MASK]`, 10 % become a random token, and 10 % are unchanged. Texts of later
 # tasks contain no `[MASK]`, so the model must also represent other tokens well.
 # Other tokens are chosen every time a pair is used.
+#
+# ![A chosen token becomes the mask token in 80 %, a random token in 10 %, and
+# stays in 10 % of the cases; BERT predicts
+# it](../../diagrams/masked_tokens.svg)
 
 
 # %%
@@ -166,11 +170,17 @@ plt.show()
 #
 # $$h_t = \mathrm{LN}(E[x_t] + \mathrm{PE}[t] + G[g_t])$$
 #
+# ![For each of seven tokens, a token, a position and a segment embedding are
+# added and normalized](../../diagrams/bert_inputs.svg)
+#
 # $$h \leftarrow \mathrm{LN}(h + \mathrm{Attention}(h)), \qquad
 # h \leftarrow \mathrm{LN}(h + \mathrm{gelu}(h W_1 + b_1)\, W_2 + b_2)$$
 #
 # Two output heads predict the tokens at the masked positions t and, from the
 # vector of `[CLS]`, whether the second part follows:
+#
+# ![One head predicts the masked tokens from their vectors, another one from CLS
+# whether the second sentence follows](../../diagrams/bert_tasks.svg)
 #
 # $$\mathrm{logits}_t = \mathrm{LN}(\mathrm{gelu}(h_t W + b))\, E^\top + b''',
 # \qquad \mathrm{follows} = \tanh(h_0 W' + b')\, W'' + b''$$

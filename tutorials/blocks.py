@@ -88,8 +88,6 @@ for x, text in (0, "source (S, D)"), (4.5, "target (T, D)"):
 plt.show()
 
 # %% [markdown]
-# An encoder block has two sublayers, and a decoder block has three. Every
-# sublayer has a residual connection and layer normalization ("add and norm").
 # To compare our functions with layers of the library, we read their weights.
 
 
@@ -112,7 +110,10 @@ def part(w, name):
 # ## Feed-forward network
 #
 # Attention mixes the tokens. The feed-forward network then transforms each
-# token, at each position separately, with the same weights:
+# token separately, with the same weights:
+#
+# ![Three tokens pass the same two matrices, each
+# alone](../../diagrams/feed_forward.svg)
 #
 # $$\mathrm{FFN}(x) = \max(0,\, x W_1 + b_1)\, W_2 + b_2$$
 #
@@ -170,6 +171,9 @@ for name, f in ACTIVATIONS.items():
 # The paper normalizes after the residual connection (*post-norm*). Most later
 # models normalize the input of the sublayer (*pre-norm*):
 #
+# ![Post-norm: LN is on the stream. Pre-norm: LN is in the
+# branch](../../diagrams/residual_stream.svg)
+#
 # $$\text{post-norm:}\quad y = \mathrm{LN}(x + f(x)) \qquad\qquad
 # \text{pre-norm:}\quad y = x + f(\mathrm{LN}(x))$$
 
@@ -199,11 +203,11 @@ np.testing.assert_allclose(y, normalized, atol=1e-3)
 # %% [markdown]
 # ## Encoder block
 #
-# The two sublayers are self-attention, in which queries, keys and values come
-# from the same tokens, and the feed-forward network. `attend` is multi-head
-# attention, as built on [its page](../multi_head/index.md): N heads of H = D/N
-# features, here with separate arguments for the queries' tokens x and the keys'
-# and values' tokens m.
+# ![Self-attention and feed-forward, each with add and
+# norm](../../diagrams/encoder_block.svg)
+#
+# `attend` is multi-head attention, as on [its page](../multi_head/index.md),
+# with the tokens x of the queries and the tokens m of keys and values.
 
 
 # %%
@@ -239,15 +243,15 @@ def encoder_block(x, w, kind):
 #
 # The first sublayer is *masked* self-attention: a causal mask hides later
 # target tokens, which do not exist yet when the model generates. The second is
-# *cross-attention* (encoder-decoder attention): its keys and values come from
-# the memory. The third is the feed-forward network. The Transformer therefore
-# uses multi-head attention in three ways:
+# *cross-attention* (encoder-decoder attention):
 #
-# | attention | queries from | keys and values from | mask | weights |
-# | --- | --- | --- | --- | --- |
-# | encoder self-attention | source | source | padding | (N, S, S) |
-# | masked decoder self-attention | target | target | causal | (N, T, T) |
-# | cross-attention | target | memory | padding | (N, T, S) |
+# ![Causal self-attention, cross-attention to the memory, and feed-forward, each
+# with add and norm](../../diagrams/decoder_block.svg)
+#
+# The Transformer therefore uses multi-head attention in three ways:
+#
+# ![What queries, keys, values and masks of the three kinds of attention
+# are](../../diagrams/attention_inputs.svg)
 #
 # The encoder organizes the source into keys and values, and the decoder
 # searches them with its queries. Keys and values of the memory do not depend on
@@ -269,9 +273,8 @@ def decoder_block(x, memory, w, kind):
 
 
 # %% [markdown]
-# Both blocks equal those of the library. No output depends on a later token:
-# without the tokens from position 3, the outputs at positions 0 to 2 are the
-# same.
+# Both blocks equal those of the library. Without the tokens from position 3,
+# the outputs at positions 0 to 2 are the same.
 
 # %%
 KINDS, S = ("post-norm", "pre-norm"), 7
@@ -395,8 +398,7 @@ for name in "feed_forward/inner/kernel", "self_attention/query/kernel":
     assert np.abs(first[name] - second[name]).max() > 0.01  # not shared
 
 # %% [markdown]
-# The model has one embedding table. Its blocks have equal shapes and different
-# weights.
+# There is one embedding table; blocks have equal shapes and different weights.
 #
 # ## Post-norm, pre-norm and warmup
 #
@@ -549,8 +551,7 @@ plt.show()
 # <details markdown>
 # <summary>Answer</summary>
 #
-# (a) bottom (lowest), (b) residual, (c) cross, (d) masked, (e) input (source),
-# (f) vocabulary.
+# (a) bottom, (b) residual, (c) cross, (d) masked, (e) input, (f) vocabulary.
 #
 # </details>
 #
@@ -576,9 +577,8 @@ plt.show()
 # <details markdown>
 # <summary>Answer</summary>
 #
-# 1.00, and about 0.6 with pre-norm. Attention averages the tokens; without
-# residual connections they become equal (Dong et al. 2021,
-# <https://arxiv.org/abs/2103.03404>).
+# 1.00, and about 0.6 with pre-norm. Attention averages the tokens, which become
+# equal without residual connections (<https://arxiv.org/abs/2103.03404>).
 #
 # ```python
 # for residual in 0, 1:

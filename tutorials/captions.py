@@ -116,6 +116,9 @@ assert datasets.check_caption(scene, wrong) == (True, True, False)
 # ImageNet; ours is small and trained with the decoder. A learned vector of its
 # position is added to each $a_s$.
 #
+# ![Convolutions make a grid; the LSTM state weights its cells; their sum and
+# the state predict the next word](../../diagrams/show_attend_tell.svg)
+#
 # The decoder is the one of [recurrent translation](../recurrent/index.md). It
 # starts from the mean of the grid. The grid vectors are its keys and values,
 # with the additive score. Its state $q_t$ after reading the word $y_t$ is the

@@ -109,6 +109,11 @@ assert best_words(FRENCH)[0] == "the poor don't have any money"
 #
 # Trying all sequences takes time exponential in their length. Beam search keeps
 # the most probable prefixes, called hypotheses or **beams**, and drops all others.
+# Here greedy search, which starts with *the*, misses the best sentence:
+#
+# ![Beam search with two beams over three steps: the two most probable prefixes
+# are kept, the others are dropped](../../diagrams/beam_search_tree.svg)
+#
 # The next picture is a known example from Stanford's course CS224n, with two
 # beams. The numbers are the log-probabilities of the whole prefixes.
 
@@ -414,6 +419,9 @@ if not QUICK:
 # - **top-p** (Holtzman et al. 2019, <https://arxiv.org/abs/1904.09751>): only
 #   the smallest set of most probable tokens whose total probability reaches a
 #   threshold.
+#
+# ![Probabilities of six tokens: unchanged, with temperature 0.5, with the best
+# three only, and with the best two](../../diagrams/sampling.svg)
 
 
 # %%

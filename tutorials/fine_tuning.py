@@ -262,6 +262,9 @@ for name, (inputs, labels) in train.items():
 # p^{\mathrm{end}}_t = \frac{e^{h_t \cdot u_2 + b_2}}
 # {\sum_s e^{h_s \cdot u_2 + b_2}}$$
 #
+# ![Heads for a sentence and a pair read CLS; a span has a start and an end;
+# tags are predicted for each token](../../diagrams/fine_tuning_heads.svg)
+#
 # The loss is the mean of $-\log p(y)$ over all labels y: one for a sentence or
 # a pair, two for a question, one for each tagged word.
 
@@ -425,6 +428,9 @@ if not QUICK:
 # and train the product of two low-rank matrices:
 #
 # $$y = x\,(W + A A'), \qquad A: (D, r), \quad A': (r, F)$$
+#
+# ![The input passes the frozen matrix W, and beside it the two small matrices A
+# and A'; both results are added](../../diagrams/lora.svg)
 #
 # A' starts from zeros, so the model is unchanged at first. The update A A' has at
 # most rank r and $r (D + F)$ weights. (The paper writes $y = Wx + BAx$, so our A'

@@ -71,6 +71,10 @@ print(f"Keras {keras.__version__} on {keras.backend.backend()}")
 # c_t = \sum_s w_{ts} h_s, \qquad
 # \mathrm{logits}_t = \tanh([c_t; q_t]\, W_c)\, W_o + b_o$$
 #
+# ![One decoder step: the query has a score with each encoder state; the softmax
+# and a weighted sum make the context
+# vector](../../diagrams/seq2seq_attention.svg)
+#
 # The scores z become weights w by a softmax, and the *context vector* c is the
 # weighted sum. (The papers write $s_t$ or $h_t$ for the decoder state $q_t$,
 # $\bar h_s$ for $h_s$, $\alpha$ or $a$ for w.) Later papers name three roles:
@@ -266,6 +270,10 @@ draw(["additive"])
 # | location | $(q W)_s$ | Luong et al. 2015 |
 # | cosine | $\kappa\; q \cdot k / (\lVert q \rVert \lVert k \rVert)$, $\kappa = \ln(1 + e^{q \cdot u + b})$ | [Graves et al. 2014](https://arxiv.org/abs/1410.5401) |
 #
+# ![The dot product multiplies query and key; the additive score projects and
+# adds them, then applies tanh and a learned
+# vector](../../diagrams/score_functions.svg)
+#
 # The additive score is also written $u \cdot \tanh([q; k]\, W)$, with q and k
 # concatenated. (Papers write v for our u, and Graves et al. $\beta$ for
 # $\kappa$.) For q of shape (T, D) and k (S, D):
@@ -358,6 +366,10 @@ draw(trained)
 # $$\hat s_t = S\, \sigma(u_1 \cdot \tanh(q_t W_1)), \qquad
 # w_{ts} = \mathrm{softmax}_s(z_{ts})\, e^{-2 (s - \hat s_t)^2 / r^2}
 # \quad \text{for} \quad |s - \hat s_t| \le r$$
+#
+# ![Weights of one query for nine keys: all with global attention, five around
+# the query with local-m, four around a predicted center with
+# local-p](../../diagrams/global_local.svg)
 
 # %%
 r = 2

@@ -154,6 +154,10 @@ plt.show()
 # $$\mu_{t+1} = l_t + \tanh([h_t; \rho(l_t)]\, W_\mu), \qquad
 # l_{t+1} \sim \mathcal{N}(\mu_{t+1}, \sigma^2)$$
 #
+# ![Three patches around a location make a glimpse vector, which changes the GRU
+# state, which predicts the class and the next
+# location](../../diagrams/glimpses.svg)
+#
 # (Biases are not written.) The first location $l_0$ is the center. In training,
 # the next location is sampled around its mean $\mu$; in inference, it is the
 # mean. It is limited to the canvas. There are three differences from the paper:

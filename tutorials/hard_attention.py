@@ -66,6 +66,9 @@ print(f"Keras {keras.__version__} on {keras.backend.backend()}")
 #
 # $$\mathbb{E}_{j \sim w}[v_j] = \sum_j w_j v_j = c$$
 #
+# ![Soft attention adds five values times their weights; hard attention returns
+# one of them, sampled with the weights](../../diagrams/soft_hard.svg)
+#
 # We compare one query with five keys, and sample 20,000 times. Here,
 # `hard="gumbel"` only samples; the next section explains its gradient.
 

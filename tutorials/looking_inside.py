@@ -255,6 +255,10 @@ assert abs(by_hand - explain.head_entropy(maps[0])[0, 0]) < 1e-4
 #
 # $$\mathrm{RISE}_s = \frac{1}{n\, \mathbb{E}[a]} \sum_i f(x \odot a_i)\, a_{is}$$
 #
+# ![Four random masks of five words and the score of the model for each; a word
+# gets the mean score of the masks that show
+# it](../../diagrams/saliency_by_masks.svg)
+#
 # **Random** numbers, for comparison.
 
 # %%

@@ -57,6 +57,10 @@ print(f"Keras {keras.__version__} on {keras.backend.backend()}")
 # -\infty & \text{otherwise} \end{cases} \qquad w_{ts} =
 # \frac{e^{z_{ts}}}{\sum_j e^{z_{tj}}}$$
 #
+# ![Five queries and five keys: the allowed cells are a lower triangle, and
+# equal scores make the weights 1, 1/2, 1/3, 1/4 and
+# 1/5](../../diagrams/causal_mask.svg)
+#
 # In every mask of this library, True means that attention is allowed. In
 # PyTorch's `key_padding_mask`, True means the opposite.
 
@@ -112,6 +116,9 @@ plt.show()
 # & \text{slot } t \text{ has a token} \\ -1 & \text{it is padding.} \end{cases}$$
 #
 # `ops.packed_positions` computes it from segments and a token mask.
+#
+# ![Two sentences in a batch, one with two padding tokens, whose columns and
+# rows are masked](../../diagrams/padding_mask.svg)
 
 # %%
 lines = ["the cat sat", "dogs bark", "we saw an old red barn", "so it goes"]
@@ -153,6 +160,9 @@ for name, segments in layouts.items():
 # & g_t = g_s & & \text{packed: same sentence} \\
 # & A_{ts} & & \text{any other attention mask}
 # \end{aligned}$$
+#
+# ![Segments and positions of a packed row with padding, and the causal mask
+# that follows from them](../../diagrams/visibility.svg)
 #
 # `ops.Visibility` stores these integers and options, a few numbers per token. A
 # kernel expands them to T x S only where it needs the table. In the picture,

@@ -61,9 +61,11 @@ print(f"Keras {keras.__version__} on {keras.backend.backend()}")
 # | key $k_s$ of token s | H | "I have it" |
 # | value $v_s$ of token s | H' | "here it is" |
 #
-# A query and a key are compared by their dot product, the score. The softmax
-# turns the scores of a query into weights that sum to 1, and the output is the
-# weighted sum of the values:
+# The score of a query and a key is their dot product. The softmax turns the
+# scores of a query into weights, and the output is the weighted sum of values:
+#
+# ![Queries times keys are scores, which are scaled and masked; their softmax
+# times the values is the output](../../diagrams/scaled_dot_product.svg)
 #
 # $$z_{ts} = \frac{q_t \cdot k_s}{\sqrt H}, \qquad
 # w_{ts} = \frac{e^{z_{ts}}}{\sum_j e^{z_{tj}}}, \qquad
@@ -72,9 +74,7 @@ print(f"Keras {keras.__version__} on {keras.backend.backend()}")
 # The paper's $d_k$, $d_v$, $d_{model}$ and h are H, H', D and N here
 # ([Notation](../notation.md)). In *self-attention*, all three vectors are
 # linear functions of the same token vectors x of D features: $q = x W^Q$,
-# $k = x W^K$, $v = x W^V$. The three matrices are learned. In a recurrent model
-# with attention, the query is the decoder's state, and the encoder's states are
-# both keys and values.
+# $k = x W^K$, $v = x W^V$. The three matrices are learned.
 #
 # ## Self-attention by hand
 #
@@ -274,15 +274,16 @@ plt.show()
 # %% [markdown]
 # Without the division, scores grow with H, and from H = 16 on, gradients become
 # smaller. With it, both the variance and the gradient hardly depend on H.
-# Features are independent only before training; a trained model may still learn
-# large scores.
+# This holds before training; a trained model may still learn large scores.
 #
 # ## Heads
 #
 # A *head* has its own three matrices $W^Q_n$, $W^K_n$ and $W^V_n$. N heads
 # read the same tokens, but can attend to different positions and compare
-# different features (the paper calls these representation subspaces).
-# Their outputs are concatenated and multiplied by the output matrix $W^O$:
+# different features (the paper calls these representation subspaces):
+#
+# ![N heads with their own projections; their outputs are concatenated and
+# multiplied by the matrix of the output](../../diagrams/multi_head.svg)
 #
 # $$\mathrm{head}_n = \mathrm{Attention}(x W^Q_n,\, x W^K_n,\, x W^V_n), \qquad
 # \mathrm{MultiHead}(x) = [\mathrm{head}_0; \ldots; \mathrm{head}_{N-1}]\, W^O$$
@@ -496,11 +497,11 @@ for name, seed in attended:
 # blockwise kernels](../../guides/kernels.md) do not store them.
 #
 # A decoder that generates text stores the keys and values of all previous
-# tokens, 2 N H numbers per token and layer. With K key and value heads, each
-# shared by N / K query heads, it stores 2 K H. K = 1 is multi-query attention
-# (Shazeer 2019, <https://arxiv.org/abs/1911.02150>), and 1 < K < N is
-# grouped-query attention (Ainslie et al. 2023,
-# <https://arxiv.org/abs/2305.13245>).
+# tokens, 2 K H numbers per token and layer. K < N saves memory (multi-query:
+# <https://arxiv.org/abs/1911.02150>, grouped: <https://arxiv.org/abs/2305.13245>):
+#
+# ![Four query heads with four, two and one head of keys and
+# values](../../diagrams/shared_heads.svg)
 
 # %%
 D, N, H = 512, 8, 64
@@ -563,8 +564,7 @@ for K in 8, 2, 1:
 # <details markdown>
 # <summary>Answer</summary>
 #
-# For queries and scores, which are linear in x, but not for weights and
-# outputs, because the softmax is not linear.
+# For queries and scores, but not after the softmax, which is not linear.
 #
 # ```python
 # for rows in q, q @ k.T, weights, outputs:

@@ -57,6 +57,9 @@ print(f"Keras {keras.__version__} on {keras.backend.backend()}")
 # `attend` is the attention of [Masks](../masks/index.md), after linear
 # projections of x to q, k and v, and `add_positions` adds the sinusoidal encoding
 # of the next section.
+#
+# ![Dog bites man and man bites dog: without positions, each word has the same
+# vector in both](../../diagrams/order_is_lost.svg)
 
 # %%
 D = 32
@@ -85,10 +88,17 @@ for name, layer, add in (
 # $$\mathrm{PE}_{\mathrm{pos},2i} = \sin(\mathrm{pos} / 10000^{2i/D}), \qquad
 # \mathrm{PE}_{\mathrm{pos},2i+1} = \cos(\mathrm{pos} / 10000^{2i/D})$$
 #
+# ![The positional encoding of three positions is added to the embeddings of
+# three tokens](../../diagrams/adding_positions.svg)
+#
 # Learned positions (Gehring et al. 2017, <https://arxiv.org/abs/1705.03122>)
 # are a table of weights with a row for each position. Inputs cannot be longer
 # than this table. The picture shows sinusoids for 20 positions (rows) in 512
 # dimensions (columns).
+#
+# ![Three rows of clocks for the positions 0 to 5: the hands of the first row
+# turn by 1 radian per position, the others more
+# slowly](../../diagrams/sinusoids_as_clocks.svg)
 
 # %%
 width = 512
@@ -124,6 +134,9 @@ plt.show()
 # $$\mathrm{rot}_{\mathrm{pos}_t}(q_t) \cdot \mathrm{rot}_{\mathrm{pos}_s}(k_s) =
 # q_t \cdot \mathrm{rot}_{\mathrm{pos}_s - \mathrm{pos}_t}(k_s), \qquad
 # \mathrm{angle}_i = \mathrm{pos} \cdot 10000^{-2i/H}$$
+#
+# ![Query and key are rotated by their positions; at equal distance, the angle
+# between them is the same](../../diagrams/rotary.svg)
 
 
 # %%
@@ -158,6 +171,9 @@ np.testing.assert_allclose(rotary[0], rotary[1000], atol=1e-9)
 #
 # T5 (Raffel et al. 2020, <https://arxiv.org/abs/1910.10683>) learns what to add
 # instead, one number for each range of distances: `layers.T5Position`.
+#
+# ![A table of the distances of five queries and five keys; each diagonal has
+# one distance](../../diagrams/relative_positions.svg)
 
 # %%
 slopes = 2.0 ** -np.arange(1, 9)  # N = 8

@@ -351,6 +351,9 @@ explain.plot_attention(np.array(weights), written, names)
 # a state that never occurred in training. This difference between training and
 # generation is called **exposure bias**.
 #
+# ![After a wrong prediction, the decoder still reads the correct token in
+# training, but its own in generation](../../diagrams/teacher_forcing.svg)
+#
 # The model without attention makes errors, so we can measure this with it. We
 # take the longest test sequences, and compare the accuracy at each position
 # after the correct tokens with that after its own tokens.

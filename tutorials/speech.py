@@ -213,6 +213,9 @@ print(f"{len(batches)} batches; frames {frames.shape}, labels {labels.shape}")
 # Each convolution is followed by a ReLU. The vectors h, with sinusoidal and
 # relative positions ([Spelling correction](../spelling/index.md#model)), are
 # the input of an encoder-decoder Transformer.
+#
+# ![Frames pass two convolutions and the encoder to the memory, which a CTC head
+# and a decoder read; both have a loss](../../diagrams/speech_model.svg)
 
 # %%
 D, N = 128, 4
@@ -274,6 +277,9 @@ print(f"{F} frames become {S} vectors; NumPy agrees")
 # <https://www.cs.toronto.edu/~graves/icml_2006.pdf>) trains the encoder
 # directly: every vector predicts one character or the blank –. Such a *path* is
 # read by merging repeated characters, then removing blanks.
+#
+# ![The path s, s, blank, o, o, blank, s, blank is merged to s, blank, o, blank,
+# s, blank, and read as s, o, s](../../diagrams/ctc_paths.svg)
 
 
 # %%

@@ -97,6 +97,9 @@ print(text[:200])
 # $$h \leftarrow \mathrm{Block}\big(\text{queries from } h,\;
 # \text{keys and values from } [m; h]\big)$$
 #
+# ![Three segments of three tokens and two blocks: through the memory, the last
+# vector depends on all nine tokens](../../diagrams/segment_memory.svg)
+#
 # No gradient flows into the memory. So the cost of a training step grows with
 # M, but not with the length of the text. (The paper writes L for the length of
 # a segment and N for the number of blocks; here these are T and n.)
@@ -251,6 +254,9 @@ print("NumPy and the library agree; two segments equal one long segment.")
 # vectors of all distances, from the largest to 0. The result is ordered by
 # distance, not by key. To order it by key, row t moves to the left by T - 1 - t
 # (appendix B of the paper).
+#
+# ![Rows of distances 4 to 0: row t moves to the left by 2 - t, and columns
+# become keys](../../diagrams/relative_shift.svg)
 
 # %% tags=["hide-input"] alt="Two tables of 4 queries: on the left each row contains the distances 6 to 0; on the right the rows are shifted so that the diagonal of the segment has distance 0"
 rows, keys = 4, 7  # a segment of 4 and a memory of 3

@@ -150,6 +150,10 @@ plt.show()
 # width of the paper's base model. Unlike the paper, we normalize before each
 # sublayer (`normalize_first=True`), which is less sensitive to the warmup, [as
 # shown earlier](../blocks/index.md).
+#
+# ![The Transformer: encoder and decoder blocks, and the memory that
+# cross-attention reads; the boxes lead to their
+# pages](../../diagrams/transformer.svg)
 
 # %%
 D = 128

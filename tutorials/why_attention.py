@@ -82,6 +82,9 @@ assert words == "este gato es muy grande".split()
 # of a recurrent encoder, of the same size for 5 words and for 50. [Recurrent
 # seq2seq](../recurrent/index.md) measures the effect on long sentences.
 #
+# ![The encoder reads three words; its last state, one vector, is all that the
+# decoder starts from](../../diagrams/seq2seq.svg)
+#
 # ## What attention is
 #
 # In biology, attention is selective concentration: the brain has limited
@@ -94,6 +97,9 @@ assert words == "este gato es muy grande".split()
 #
 # $$c = \sum_{s=0}^{S-1} w_s v_s, \qquad
 # w = \mathrm{softmax}(z)$$
+#
+# ![A query is compared with three keys; the softmax of the scores weights three
+# values, whose sum is the output](../../diagrams/weighted_sum.svg)
 #
 # The sum is differentiable, so scores and values are trained jointly with the
 # rest of the model. The main steps were:
@@ -151,6 +157,10 @@ assert words == "este gato es muy grande".split()
 # ends in the last output. The path length between two tokens is the length of
 # the *shortest* chain that connects them: the number of computations that
 # information and gradients must pass.
+#
+# ![Paths from the first of eight tokens to the last output: eight steps in a
+# recurrent layer, three with convolutions, one in
+# self-attention](../../diagrams/path_lengths.svg)
 
 
 # %%

@@ -65,6 +65,10 @@ print(f"Keras {keras.__version__} on {keras.backend.backend()}")
 # | predictions depend on each other | yes | no | yes |
 # | input has `[MASK]` | no | yes | no |
 #
+# ![Tables of what predictions see: GPT earlier tokens, BERT all that are not
+# masked, XLNet those earlier in a random
+# order](../../diagrams/three_objectives.svg)
+#
 # To see which tokens a model uses, we change one token of a sentence at a time,
 # and record which outputs of a small untrained model change. In XLNet, $o_t$ is
 # the step at which token t is predicted; the library calls it `order`. (The z
@@ -148,6 +152,9 @@ plt.show()
 #
 # $$g_t \leftarrow \mathrm{Block}(q = g_t,\; kv = h_{s:\, o_s < o_t}), \qquad
 # h_t \leftarrow \mathrm{Block}(q = h_t,\; kv = h_{s:\, o_s \le o_t})$$
+#
+# ![The content stream of token 1 sees the tokens 0, 1 and 2, its query stream
+# only 0 and 2](../../diagrams/two_streams.svg)
 #
 # h starts as the embedding of the token, g as one learned vector that is the
 # same for all positions. The logits come from g. The first token of an order

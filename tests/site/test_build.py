@@ -110,7 +110,7 @@ def test_strict_build_fails_on_broken_links(tmp_path):
     config = tmp_path / "mkdocs.yml"
     text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     text = text.replace("docs_dir: docs", f"docs_dir: {docs}")
-    text = text.replace("[tools/site", f"[{ROOT}/tools/site")
+    text = text.replace("tools/site/", f"{ROOT}/tools/site/")
     text = text.replace("paths: [.]", f"paths: [{ROOT}]")
     nav = "nav:\n  - index.md\n  - Dead: dead.md\n"
     text, changed = re.subn(r"(?ms)^nav:\n.*?(?=^\w)", nav, text)

@@ -1,12 +1,13 @@
 """The committed page of every tutorial comes from a full run."""
 
 import base64
+import html
 import re
 
 import nbformat
 import pytest
 
-from tools.site.downloads import downloads
+from tools.site.downloads import DIAGRAM, downloads
 from tools.tutorials import stamp as stamps
 from tools.tutorials.build import PAGES, files
 from tools.tutorials.outputs import with_outputs
@@ -59,7 +60,25 @@ def test_downloads(script):
     nbformat.validate(notebook)
     sources = [cell.source for cell in notebook.cells]
     attached = [source.replace("](attachment:", "](") for source in sources]
-    assert attached == [cell.source for cell in notebook_of(script).cells]
+    # Diagrams are embedded as data.
+    texts = [cell.source for cell in notebook_of(script).cells]
+    assert [re.sub(r"<img [^>]*>", "", source) for source in attached] == [
+        DIAGRAM.sub("", text) for text in texts
+    ]
+    assert not any(".svg)" in source for source in sources)
+    embedded = [
+        (html.unescape(alt), base64.b64decode(data))
+        for source in sources
+        for alt, data in re.findall(
+            r'<img alt="([^"]+)" src="data:image/svg\+xml;base64,([^"]+)">',
+            source,
+        )
+    ]
+    assert embedded == [
+        (" ".join(alt.split()), (folder / path).read_bytes())
+        for text in texts
+        for alt, path in DIAGRAM.findall(text)
+    ]
     images = [
         output["data"]["image/png"]
         for cell in notebook.cells

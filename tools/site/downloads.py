@@ -5,6 +5,7 @@ with each run.
 """
 
 import base64
+import html
 import pathlib
 import re
 import sys
@@ -15,6 +16,8 @@ from mkdocs.structure.files import File
 ROOT = pathlib.Path(__file__).parents[2]
 # MkDocs loads a hook by its path.
 sys.path.insert(0, str(ROOT))
+# A diagram in the text of a tutorial: its alt text and its path.
+DIAGRAM = re.compile(r"!\[([^\]]*)\]\(([./]*diagrams/\w+\.svg)\)")
 
 from tools.tutorials.outputs import with_outputs  # noqa: E402
 from tools.tutorials.scripts import discover  # noqa: E402
@@ -41,7 +44,8 @@ def downloads(script, folder):
     Returns:
         Dict from file name to bytes: the notebook with the outputs of the run,
         and the script. Figures shown in the text of the notebook are attached
-        to its cells.
+        to its cells; diagrams are embedded, because JupyterLab does not show
+        attached SVG files.
     """
     name = script.stem
     notebook = with_outputs(script, folder)
@@ -63,6 +67,13 @@ def _attach(cell, folder):
         attached[file] = {"image/png": image}
         return f"](attachment:{file})"
 
+    def embed(match):
+        svg = (folder / match[2]).read_bytes()
+        data = base64.b64encode(svg).decode("ascii")
+        alt = html.escape(" ".join(match[1].split()))
+        return f'<img alt="{alt}" src="data:image/svg+xml;base64,{data}">'
+
     cell.source = re.sub(r"\]\(([\w-]+\.png)\)", rename, cell.source)
+    cell.source = DIAGRAM.sub(embed, cell.source)
     if attached:
         cell.attachments = nbformat.from_dict(attached)

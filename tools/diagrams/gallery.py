@@ -1,0 +1,76 @@
+"""The page that shows all diagrams."""
+
+import re
+
+from tools.diagrams import ROOT, discover, words
+
+PAGE = ROOT / "docs" / "diagrams.md"
+_SUBJECTS = {
+    "recurrent": "Recurrent models and paths",
+    "attention": "Attention",
+    "masks": "Masks",
+    "positions": "Positions",
+    "transformer": "The Transformer and its blocks",
+    "decoding": "Decoding",
+    "pretraining": "Pre-training and fine-tuning",
+    "segments": "Transformer-XL and XLNet",
+    "perception": "Images, speech, explanations",
+    "library": "The library",
+}
+_START = """\
+# Diagrams
+
+All diagrams of the site, by subject, with links to the pages that explain them.
+[Notation](tutorials/notation.md) lists the letters of shapes. A color always
+means the same: blue are queries, orange keys, green values, purple attention
+and its weights, gray what is masked or frozen, yellow normalization, lime
+positions, brown other learned layers, pink memory and cache, red predictions
+and losses, and teal the residual stream. The boxes of [the
+Transformer](#the-transformer) are links. The programs in `tools/diagrams` draw
+them.
+"""
+_IMAGE = re.compile(r"!\[([^\]]+)\]\(([./]*diagrams/(\w+)\.svg)\)")
+
+
+def uses():
+    """Finds the pages that show diagrams.
+
+    Returns:
+        Dict from a diagram's name to a list of (page, alt text). A page is a
+        path relative to the folder `docs`.
+    """
+    docs = ROOT / "docs"
+    found = {name: [] for name in discover()}
+    for path in sorted(docs.rglob("*.md")):
+        if path != PAGE:
+            for alt, _, name in _IMAGE.findall(path.read_text("utf-8")):
+                page = path.relative_to(docs).as_posix()
+                found[name].append((page, " ".join(alt.split())))
+    return found
+
+
+def gallery():
+    """Returns the page, Markdown."""
+    parts, pages = [_START], uses()
+    subject = None
+    for name, function in discover().items():
+        module = function.__module__.rpartition(".")[2]
+        if module != subject:
+            subject = module
+            parts.append(f"## {_SUBJECTS[subject]}\n")
+        title, _ = words(function)
+        links = ", ".join(
+            f"[{_title(page)}]({page})" for page, _ in pages[name]
+        )
+        alt = pages[name][0][1] if pages[name] else title
+        parts.append(
+            f"### {title}\n\n![{alt}](diagrams/{name}.svg)\n\nFrom: {links}\n"
+        )
+    return "\n".join(parts)
+
+
+def _title(page):
+    text = (ROOT / "docs" / page).read_text("utf-8")
+    found = re.search(r"^# (.+)$", text, re.MULTILINE)
+    # The page of the architecture includes a file with its title.
+    return found[1] if found else "Architecture"
