@@ -165,8 +165,8 @@ for name, segments in layouts.items():
 # that follows from them](../../diagrams/visibility.svg)
 #
 # `ops.Visibility` stores these integers and options, a few numbers per token. A
-# kernel expands them to T x S only where it needs the table. In the picture,
-# allowed pairs are dark.
+# kernel expands them to T x S only where it needs the table. In the next
+# picture, allowed pairs are dark.
 
 
 # %%

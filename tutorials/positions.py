@@ -88,17 +88,17 @@ for name, layer, add in (
 # $$\mathrm{PE}_{\mathrm{pos},2i} = \sin(\mathrm{pos} / 10000^{2i/D}), \qquad
 # \mathrm{PE}_{\mathrm{pos},2i+1} = \cos(\mathrm{pos} / 10000^{2i/D})$$
 #
+# ![Three rows of clocks for the positions 0 to 5: the hands of the first row
+# turn by 1 radian per position, the others more
+# slowly](../../diagrams/sinusoids_as_clocks.svg)
+#
 # ![The positional encoding of three positions is added to the embeddings of
 # three tokens](../../diagrams/adding_positions.svg)
 #
 # Learned positions (Gehring et al. 2017, <https://arxiv.org/abs/1705.03122>)
 # are a table of weights with a row for each position. Inputs cannot be longer
-# than this table. The picture shows sinusoids for 20 positions (rows) in 512
+# than this table. The next picture shows sinusoids for 20 positions (rows) in 512
 # dimensions (columns).
-#
-# ![Three rows of clocks for the positions 0 to 5: the hands of the first row
-# turn by 1 radian per position, the others more
-# slowly](../../diagrams/sinusoids_as_clocks.svg)
 
 # %%
 width = 512

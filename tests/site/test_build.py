@@ -183,6 +183,18 @@ def test_hyperlinks_and_local_files_are_allowed():
     assert loaded_elsewhere(page, ".html") == []
 
 
+def test_pages_are_small(site):
+    pages = {path: path.stat().st_size for path in site.rglob("*.html")}
+    assert max(pages.values()) < 3_000_000
+    home = site / "index.html"
+    reader = Loads()
+    reader.feed(home.read_text("utf-8"))
+    files = {site / url.partition("#")[0] for url in filter(None, reader.found)}
+    sizes = [path.stat().st_size for path in files if path.is_file()]
+    # Without the index of the search.
+    assert len(sizes) > 8 and sum(sizes) + pages[home] < 600_000
+
+
 def test_downloads_of_the_tutorials_are_generated(site):
     pages = sorted((site / "tutorials").glob("*/index.html"))
     assert len(pages) >= 20

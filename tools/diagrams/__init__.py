@@ -20,6 +20,7 @@ MODULES = (
     "segments",
     "perception",
     "library",
+    "home",
 )
 
 

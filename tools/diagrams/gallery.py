@@ -16,6 +16,7 @@ _SUBJECTS = {
     "segments": "Transformer-XL and XLNet",
     "perception": "Images, speech, explanations",
     "library": "The library",
+    "home": "The home page",
 }
 _START = """\
 # Diagrams

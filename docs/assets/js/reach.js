@@ -2,7 +2,8 @@
 document$.subscribe(() => {
   document.querySelector(".md-search")?.setAttribute("aria-label", "Search");
   // What is wider than its box is scrolled by the arrow keys. How wide a formula
-  // is shows when its fonts have come.
+  // is shows when it is rendered, before the page counts as loaded, and its
+  // fonts have come.
   const scrolls =
     "pre > code, .arithmatex, .katex-display, .md-typeset__scrollwrap";
   const mark = () => {
@@ -11,5 +12,5 @@ document$.subscribe(() => {
     }
   };
   mark();
-  document.fonts.ready.then(mark);
+  addEventListener("load", () => document.fonts.ready.then(mark));
 });
