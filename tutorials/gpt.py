@@ -281,8 +281,13 @@ plt.show()
 #
 # A batch has B blocks of T characters, drawn at random from the text. The
 # labels are the same characters shifted by one, so each block trains T
-# predictions at once, with contexts of 1 to T characters. We use AdamW with
-# warmup and cosine decay, and train one model with each kind of positions.
+# predictions at once, with contexts of 1 to T characters:
+#
+# ![GPT predicts each of six characters from those before it; the labels are the
+# input shifted by one](../../diagrams/next_token_labels.svg)
+#
+# We use AdamW with warmup and cosine decay, and train one model with each kind
+# of positions.
 
 # %%
 B, epochs = 16, 1 if QUICK else 3

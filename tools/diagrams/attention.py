@@ -264,3 +264,50 @@ def shared_heads():
             d.box(middle - 23, top + 124, 44, 32, f"k_{k}", "key")
             d.box(middle + 23, top + 124, 44, 32, f"v_{k}", "value")
     return d
+
+
+def blockwise_attention():
+    """Blockwise attention.
+
+    The scores of all queries and keys, as four rows and four columns of blocks.
+    The kernel computes one block at a time, here the last one of the last row,
+    and keeps the largest score so far, the sum and the output of these queries.
+    Blocks above the diagonal are masked and skipped. No table of all weights is
+    stored.
+    """
+    d = Drawing(520, 380)
+    cell, left, top = 62, 70, 46
+    d.text(left + 2 * cell, 20, "keys, in blocks", muted=True, size=SMALL)
+    for t in range(4):
+        d.text(
+            left - 12,
+            top + cell * (t + 0.5),
+            f"q_{t}",
+            anchor="end",
+            muted=True,
+        )
+        for s in range(4):
+            x, y = left + cell * (s + 0.5), top + cell * (t + 0.5)
+            now = (t, s) == (3, 3)
+            text = "now" if now else "" if s <= t else "skip"
+            shade = (0.9 if now else 0.4) if s <= t else None
+            d.box(
+                x,
+                y,
+                cell,
+                cell,
+                text,
+                "masked",
+                size=SMALL,
+                round_=0,
+                shade=shade,
+                bold=now,
+            )
+    state = d.box(
+        430, 263, 150, 84, "running\nmaximum, sum\nand output", "memory"
+    )
+    d.arrow((left + 4 * cell, 263), state.left(), role="memory", width=2.6)
+    d.text(430, 202, "of the queries q_3", muted=True, size=SMALL)
+    d.text(260, 330, "scores of one block at a time:", size=SMALL)
+    d.text(260, 354, "memory grows with T + S, not with T × S", size=SMALL)
+    return d

@@ -308,7 +308,7 @@ class Drawing:
         if not text:
             return ""
         lines = text.split("\n")
-        step = 1.2 * size
+        step = 1.25 * size
         first = y - step * (len(lines) - 1) / 2 + 0.35 * size
         style = f' class="{kind}"' if kind else ""
         style += ' font-weight="bold"' if bold else ""

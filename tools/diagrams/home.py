@@ -18,7 +18,7 @@ def layer_in_a_model():
     of the same shape leave it.
     """
     d = Drawing(240, 170)
-    layer = d.box(120, 85, 190, 50, "MultiHeadAttention", "weight", bold=True)
+    layer = d.box(120, 85, 208, 50, "MultiHeadAttention", "weight", bold=True)
     entry = d.box(120, 150, 110, 34, "(B, T, D)", "residual")
     out = d.box(120, 20, 110, 34, "(B, T, D)", "residual")
     d.arrow(entry.top(), layer.bottom(), role="residual")
@@ -85,13 +85,13 @@ def decoding_speed():
     for row, name in enumerate(order):
         y = 20 + 30 * row
         ours = name.startswith("keras_attn")
-        width = 210 * speeds[name] / max(speeds.values())
+        width = 200 * speeds[name] / max(speeds.values())
         label = name.replace("_", "~")
-        d.text(222, y, label, anchor="end", size=SMALL, bold=ours)
+        d.text(238, y, label, anchor="end", size=SMALL, bold=ours)
         role = "weight" if ours else "token"
-        d.box(230 + width / 2, y, width, 22, "", role, round_=2)
+        d.box(246 + width / 2, y, width, 22, "", role, round_=2)
         d.text(
-            238 + width, y, f"{speeds[name]:,.0f}", anchor="start", size=SMALL
+            254 + width, y, f"{speeds[name]:,.0f}", anchor="start", size=SMALL
         )
     d.text(260, d.height - 14, "tokens per second", size=SMALL, muted=True)
     return d

@@ -38,7 +38,7 @@ def training_step():
     logits = d.box(right, 284, 190, 44, "logits (B, T, V)", "layer")
     d.arrow((right, 357), logits.bottom(), role="residual")
     loss = d.box(
-        right, 182, 210, 48, "SequenceCrossentropy", "output", bold=True
+        right, 182, 240, 48, "SequenceCrossentropy", "output", bold=True
     )
     d.arrow(logits.top(), loss.bottom())
     labels = d.box(left, 182, 190, 44, "labels (B, T)")

@@ -165,3 +165,36 @@ def three_objectives():
         lines = words.count("\n")
         d.text(284, y + 42 + 10 * lines, words, anchor="start")
     return d
+
+
+def padding_leak():
+    """A padding leak.
+
+    The same sentence, the cat, twice, with two padded positions. Their contents
+    are 0 and 0 in the first row, and 7 and 3 in the second. If the outputs at
+    the two tokens are equal, the layer respects the mask; if they differ, it
+    leaks.
+    """
+    d = Drawing(520, 420)
+    for row, padding in enumerate(("0 0", "7 3")):
+        left = 262 * row
+        layer = d.box(left + 129, 210, 236, 46, "layer", "weight", bold=True)
+        words = ("the", "cat", *padding.split())
+        for i, word in enumerate(words):
+            x = left + 42 + 58 * i
+            token = i < 2
+            entry = d.box(x, 300, 50, 38, word, "token" if token else "masked")
+            d.arrow(entry.top(), (x, layer.bottom()[1]))
+            if token:
+                out = d.box(x, 120, 50, 38, f"h_{i}", "residual")
+                d.arrow((x, layer.top()[1]), out.bottom())
+        d.text(
+            left + 158, 344, "padding", muted=True, size=SMALL, anchor="start"
+        )
+    verdict = d.box(
+        260, 40, 330, 46, "equal: no leak; different: a leak", "output"
+    )
+    d.arrow((71, 101), (71, 40), verdict.left())
+    d.arrow((333, 101), (333, 63))
+    d.text(260, 394, "only the contents of the padding differ", size=SMALL)
+    return d

@@ -180,3 +180,27 @@ def lora():
     out = d.box(250, 26, 110, 38, "y (F)", "token")
     d.arrow(plus.top(), out.bottom())
     return d
+
+
+def next_token_labels():
+    """Labels of a language model.
+
+    The input is the text t, h, e, space, c, a, and the labels are the same text
+    shifted by one: h, e, space, c, a, t. At each position, GPT predicts the
+    next token from the tokens up to this position, so one row trains six
+    predictions.
+    """
+    d = Drawing(520, 300)
+    model = d.box(
+        270, 150, 470, 46, "GPT, causal self-attention", "weight", bold=True
+    )
+    text = "the cat"
+    for t in range(6):
+        x = 75 + 78 * t
+        entry = d.box(x, 236, 60, 38, text[t].replace(" ", "␣"))
+        out = d.box(x, 64, 60, 38, text[t + 1].replace(" ", "␣"), "output")
+        d.arrow(entry.top(), (x, model.bottom()[1]))
+        d.arrow((x, model.top()[1]), out.bottom())
+    d.text(270, 280, "input: tokens 0 to T − 1", muted=True, size=SMALL)
+    d.text(270, 24, "labels: tokens 1 to T", muted=True, size=SMALL)
+    return d
