@@ -3,14 +3,17 @@
 import html
 import posixpath
 import re
+import types
 from urllib.parse import urlsplit
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from mkdocs.exceptions import PluginError
 
 from tools.diagrams import (
     FOLDER,
+    ROOT,
     STYLE,
     discover,
     draw,
@@ -18,6 +21,7 @@ from tools.diagrams import (
     palette,
     words,
 )
+from tools.site.diagrams import on_post_page
 from tools.site.tab import VARIANTS, Tab
 
 pytestmark = pytest.mark.one_backend
@@ -57,6 +61,11 @@ def test_file_is_described_and_large_enough(name):
         f"{width:g}",
         f"{height:g}",
     )
+    shown = "\n".join(
+        "".join(text.itertext()) for text in root.iter(f"{SVG}text")
+    )
+    for number in re.findall(r"\d+\.\d+", description):
+        assert number.lstrip("0") in shown, f"{number} is not drawn"
     sizes = [float(text.get("font-size")) for text in root.iter(f"{SVG}text")]
     assert all(size * min(1, PHONE / width) >= LEAST - 0.01 for size in sizes)
 
@@ -202,6 +211,18 @@ def test_pages_of_the_site_contain_the_diagrams(site):
             text = path.read_text("utf-8")
             assert f'id="{name}-title"' in text
             assert f"{name}.svg" not in text
+
+
+def test_page_may_not_show_a_diagram_twice():
+    page = types.SimpleNamespace(url="guides/masks.html")
+    config = types.SimpleNamespace(docs_dir=ROOT / "docs")
+    image = '<img alt="" src="../diagrams/causal_mask.svg" />'
+    once = on_post_page(f"<p>{image}</p>", page, config)
+    assert once.startswith("<p><svg ") and once.rstrip().endswith(
+        "</svg>\n</p>"
+    )
+    with pytest.raises(PluginError, match="causal_mask"):
+        on_post_page(2 * image, page, config)
 
 
 def test_links_in_diagrams_have_a_target(site):

@@ -67,7 +67,7 @@ def rotary():
 
     Two panels, each with a query and a key as hands on a circle. On the left,
     the query has position 3 and the key position 1; on the right, 5 and 3. Each
-    hand is turned by 0.5 radians per position. The distance is 2 in both
+    hand is turned by half a radian per position. The distance is 2 in both
     panels, so the angle between query and key is the same, and so is their
     score.
     """
