@@ -149,7 +149,7 @@ plt.show()
 # each of the V tokens. We use two blocks per side and D = 128, a quarter of the
 # width of the paper's base model. Unlike the paper, we normalize before each
 # sublayer (`normalize_first=True`), which is less sensitive to the warmup, [as
-# shown earlier](../blocks/index.md).
+# shown earlier](../blocks/index.md). The paper's model, with links:
 #
 # ![The Transformer: encoder and decoder blocks, and the memory that
 # cross-attention reads; the boxes lead to their

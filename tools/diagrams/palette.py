@@ -116,7 +116,7 @@ def rules():
         ".diagram .head{fill:var(--d-line)}",
         ".diagram .shade{fill:var(--d-shade)}",
         ".diagram .grid{fill:none;stroke:var(--d-line)}",
-        ".diagram a{text-decoration:none}",
+        ".diagram a{fill:var(--d-text)}",
         ".diagram a:hover text,.diagram a:focus text{"
         "text-decoration:underline}",
     ]
