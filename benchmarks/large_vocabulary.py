@@ -5,11 +5,13 @@
 A GPT takes steps of `train_on_batch` with SGD. The contestants are our loss of
 hidden states, which never holds all logits; our loss of logits; and Keras's
 `SparseCategoricalCrossentropy`. Each runs in its own process, and they take
-turns; the table has medians. Memory is anonymous memory (RssAnon, Linux only):
-its peak during the steps minus its value between them, minus the gradients.
+turns; the table has medians. Memory is anonymous memory (RssAnon, Linux with
+glibc): its peak during the steps minus its value between them, minus the
+gradients.
 """
 
 import argparse
+import ctypes
 import json
 import os
 import statistics
@@ -123,6 +125,8 @@ def measure(options):
     step()
     if keras.backend.backend() == "torch":
         model.zero_grad()
+    # What the first step freed would hide what the others take.
+    ctypes.CDLL("libc.so.6").malloc_trim(0)
     before = peak = anonymous()
     done = threading.Event()
 
