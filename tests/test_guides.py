@@ -67,8 +67,9 @@ def test_a_different_report_is_detected():
     assert reports_in(page) != printed_by("## Here\n\nmoved < 0.01 % a\n\n")
 
 
-# These need models of the reader or of a tutorial, or published weights.
-NOT_RUN = {"doctor.md", "pretrained.md"}
+# These need models of the reader or of a tutorial, or published weights. A test
+# of distribution runs the page that needs eight devices.
+NOT_RUN = {"distributed.md", "doctor.md", "pretrained.md"}
 PAGES = {
     path.name: path.read_text(encoding="utf-8")
     for path in sorted(GUIDES.glob("*.md"))

@@ -7,6 +7,7 @@ from keras_attn.backend.blockwise.online_softmax import Blocking
 from keras_attn.backend.cache_layout import (
     KEY_SLOTS_AXIS,
     VALUE_SLOTS_AXIS,
+    cached_heads,
     keys_by_head,
     keys_by_slot,
     no_keys,
@@ -56,6 +57,12 @@ from keras_attn.backend.replicas import (
     is_replica_mean,
 )
 from keras_attn.backend.scan import scan
+from keras_attn.backend.sharding import (
+    CACHE_PATH,
+    row_divisor,
+    row_shards,
+    shard_rows,
+)
 from keras_attn.backend.smoothed_nll import smoothed_nll
 from keras_attn.backend.step_skipping import skip_steps, stop_skipping
 from keras_attn.backend.top_k import argmax_first, top_k
@@ -64,6 +71,7 @@ from keras_attn.backend.unknown_rank import broadcast_from_left, known_shape
 from keras_attn.backend.while_loop import while_loop
 
 __all__ = [
+    "CACHE_PATH",
     "KEY_SLOTS_AXIS",
     "VALUE_SLOTS_AXIS",
     "Blocking",
@@ -83,6 +91,7 @@ __all__ = [
     "blockwise_pays",
     "bool_mask",
     "broadcast_from_left",
+    "cached_heads",
     "cached_until_update",
     "compiled",
     "concrete",
@@ -115,9 +124,12 @@ __all__ = [
     "random_state",
     "reduce_max",
     "reduce_min",
+    "row_divisor",
+    "row_shards",
     "scan",
     "seeded_dropout",
     "set_random_state",
+    "shard_rows",
     "skip_steps",
     "smoothed_nll",
     "stop_skipping",

@@ -4,29 +4,35 @@ The first axis merges rows and heads, row by row: one matrix per head of a row.
 With two separate axes, XLA would keep the buffer of a loop in two layouts, that
 of the loop and that of the product, and copy all of it at each step
 (as of JAX 0.10.2 and TensorFlow 2.21.0).
+
+Under `keras.distribution` rows and heads are two axes: they are split over
+different devices, and a merged axis cannot be.
 """
 
 import keras
 from keras import ops
+
+from keras_attn.backend.sharding import active_distribution, shard_cache
 
 # PyTorch's fused kernel needs the features of a key to be contiguous
 # (as of PyTorch 2.13.0). XLA multiplies matrices in row-major order and would
 # transpose the keys first (as of JAX 0.10.2 and TensorFlow 2.21.0).
 _FEATURES_LAST = keras.backend.backend() == "torch"
 
-KEY_SLOTS_AXIS = 1 if _FEATURES_LAST else 2
-VALUE_SLOTS_AXIS = 1
+# Counted from the end, because there may be one or two axes before it.
+KEY_SLOTS_AXIS = -2 if _FEATURES_LAST else -1
+VALUE_SLOTS_AXIS = -2
 
 
 def no_keys(rows, heads, slots, width, dtype):
     """Returns zeros for a cache, in the layout of `keys_by_head`."""
     head = (slots, width) if _FEATURES_LAST else (width, slots)
-    return ops.zeros((rows * heads, *head), dtype)
+    return _zeros(rows, heads, head, dtype)
 
 
 def no_values(rows, heads, slots, width, dtype):
     """Returns zeros for a cache, in the layout of `values_by_head`."""
-    return ops.zeros((rows * heads, slots, width), dtype)
+    return _zeros(rows, heads, (slots, width), dtype)
 
 
 def keys_by_head(keys):
@@ -67,9 +73,35 @@ def values_by_slot(values, heads):
     return ops.transpose(_split_heads(values, heads), (0, 2, 1, 3))
 
 
+def cached_heads(tensor, rows):
+    """Returns the number of heads of cached keys or values.
+
+    Args:
+        tensor: as returned by `keys_by_head` or `values_by_head`.
+        rows: int. B; or None if it is not known.
+
+    Returns:
+        Int, or None if it is not known.
+    """
+    if len(tensor.shape) == 4:
+        return tensor.shape[1]
+    merged = tensor.shape[0]
+    return merged // rows if rows and merged is not None else None
+
+
+def _zeros(rows, heads, matrix, dtype):
+    if active_distribution() is None:
+        return ops.zeros((rows * heads, *matrix), dtype)
+    return shard_cache(ops.zeros((rows, heads, *matrix), dtype))
+
+
 def _merge_heads(tensor):
+    if active_distribution() is not None:
+        return shard_cache(tensor)
     return ops.reshape(tensor, (-1, *ops.shape(tensor)[2:]))
 
 
 def _split_heads(tensor, heads):
+    if len(tensor.shape) == 4:
+        return tensor
     return ops.reshape(tensor, (-1, heads, *ops.shape(tensor)[1:]))

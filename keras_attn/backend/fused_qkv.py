@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_attn.backend.dense import is_plain, product, weights_of
+from keras_attn.backend.sharding import splits_weights
 
 
 def fused_qkv(layers):
@@ -21,8 +22,11 @@ def fused_qkv(layers):
     Returns:
         Float (D, F), and float (F,) or None, in the compute dtype, for the F
         features of all layers; or (), if a layer does more than multiply and
-        add.
+        add, or if its weights may be split over devices.
     """
+    # Concatenation would gather the heads of all devices.
+    if splits_weights():
+        return ()
     dtype = layers[0].compute_dtype
     if not all(is_plain(x, dtype) and _linear(x) for x in layers):
         return ()

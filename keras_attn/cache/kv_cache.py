@@ -9,6 +9,7 @@ from keras_attn.backend import (
     KEY_SLOTS_AXIS,
     VALUE_SLOTS_AXIS,
     bool_mask,
+    cached_heads,
     full,
     keys_by_head,
     keys_by_slot,
@@ -40,7 +41,9 @@ class KVCache(NamedTuple):
     hypotheses of a source are queries to all of its k L slots.
 
     Each head of a row is stored as a matrix, as products need it: otherwise XLA
-    would copy or transpose the whole cache at every step.
+    would copy or transpose the whole cache at every step. Under
+    `keras.distribution` on JAX, B K is two axes, each split over the devices of
+    one mesh axis.
 
     Args:
         keys: tuple of float (B K, H, k L), one per layer; on PyTorch
@@ -253,8 +256,9 @@ def append(cache, layer, keys, values):
     width = hypotheses(cache)
 
     def written(buffers, fresh, axis):
-        start = cache.cursor * width
-        buffer = write_rows(buffers[layer], fresh, start, axis)
+        start, buffer = cache.cursor * width, buffers[layer]
+        axis = axis % len(buffer.shape)
+        buffer = write_rows(buffer, fresh, start, axis)
         return (*buffers[:layer], buffer, *buffers[layer + 1 :])
 
     keys, values = (_interleave_beams(fresh, width) for fresh in (keys, values))
@@ -311,6 +315,8 @@ def read(cache, layer, heads):
     check_layer(layer, len(cache.keys))
     checks.positive_int("heads", heads)
     rows = cache.keys[layer].shape[0]
+    if len(cache.keys[layer].shape) == 4:
+        rows = cache.keys[layer].shape[1]
     if rows is not None and rows % heads:
         raise ValueError(
             f"`heads` must divide the {rows} rows and heads of the cache. "
@@ -388,12 +394,10 @@ def _check_features(cache, layer, keys, values):
         ("keys", keys, cache.keys[layer], KEY_SLOTS_AXIS),
         ("values", values, cache.values[layer], VALUE_SLOTS_AXIS),
     ):
-        # The axes of a buffer are the rows and heads, slots and features.
-        features = buffer.shape[3 - slots_axis]
+        # The last axes of a buffer are the slots and features.
+        features = buffer.shape[-3 - slots_axis]
         rows = cache.positions.shape[0]
-        heads = None
-        if rows and buffer.shape[0] is not None:
-            heads = buffer.shape[0] // rows
+        heads = cached_heads(buffer, rows)
         check_features(name, fresh, (rows, None, heads, features))
 
 

@@ -52,6 +52,7 @@ def expand_beams(hypothesis, width):
             return tensor
         # Not `ops.repeat`: on PyTorch it may return a view with stride 0
         # (as of Keras 3.15.1), and a cache is written in place.
+        axis = axis % len(tensor.shape)
         count = ops.shape(tensor)[axis] * width
         indices = ops.arange(count, dtype="int32") // width
         return ops.take(tensor, indices, axis=axis)
@@ -164,6 +165,8 @@ def _reordered(cache, taken):
     rows = sources(cache)
 
     def heads_taken(tensor):
+        if len(tensor.shape) == 4:
+            return taken(tensor)
         ends = ops.shape(tensor)[1:]
         # The heads of a row are adjacent.
         by_row = taken(ops.reshape(tensor, (rows, -1, *ends)))

@@ -5,7 +5,7 @@ import weakref
 import keras
 
 from keras_attn import checks
-from keras_attn.backend import compiled, programs_of
+from keras_attn.backend import compiled, programs_of, row_shards
 from keras_attn.decoding.arguments import check_length, search_arguments
 from keras_attn.decoding.loop import Search, check_numbers, run
 from keras_attn.decoding.prepared_weights import prepared_weights
@@ -95,7 +95,8 @@ def generate(
     )
     leaves = keras.tree.flatten(arguments[0])
     count = len(leaves[0])
-    size = min(batch_size, count)
+    shards = row_shards()
+    size = -(-min(batch_size, count) // shards) * shards
     batches = row_batches(arguments[0], size)
     # Once: Keras collects them layer by layer, which takes as long as a step
     # (as of Keras 3.15.1).

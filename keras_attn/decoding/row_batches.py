@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 
+from keras_attn.backend import shard_rows
 from keras_attn.decoding.token_rows import padded
 
 
@@ -34,7 +35,7 @@ def row_batches(inputs, size):
 
 
 def taken(inputs, chosen, pad_id, limit=None):
-    """Gathers rows of a nest as tensors.
+    """Gathers rows of a nest as tensors, split over the devices of a mesh.
 
     Args:
         inputs: nest of arrays, as for `row_batches`, or None.
@@ -53,7 +54,7 @@ def taken(inputs, chosen, pad_id, limit=None):
         rows = array[chosen]
         if rows.dtype == object:
             rows = padded(rows, pad_id, limit)
-        return keras.ops.convert_to_tensor(rows)
+        return shard_rows(keras.ops.convert_to_tensor(rows))
 
     return keras.tree.map_structure(take, inputs)
 

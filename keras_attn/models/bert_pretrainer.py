@@ -11,6 +11,7 @@ from keras_attn.models.encoder_parts import (
     with_encoder,
 )
 from keras_attn.models.input_checks import CheckedModel, check_ids
+from keras_attn.models.layout import PRETRAINER, check_rules, layout_map_method
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -68,6 +69,8 @@ class BertPretrainer(CheckedModel):
         (1, 2, 100)
     """
 
+    get_layout_map = layout_map_method(PRETRAINER)
+
     def __init__(self, encoder, masked_lm=True, next_sentence=True, **kwargs):
         check_encoder(encoder)
         checks.boolean("masked_lm", masked_lm)
@@ -113,6 +116,7 @@ class BertPretrainer(CheckedModel):
             )
             self._next_dense.build((None, encoder.hidden_dim))
         self.built = True
+        check_rules(self)
 
     @property
     def token_bias(self):

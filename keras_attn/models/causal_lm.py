@@ -14,6 +14,13 @@ from keras_attn.models.chunked_loss import ChunkedLoss
 from keras_attn.models.decoding_weights import DecodingWeights
 from keras_attn.models.generative_model import GenerativeModel
 from keras_attn.models.input_checks import check_ids, check_mask, ids_spec
+from keras_attn.models.layout import (
+    CAUSAL_LM,
+    VOCABULARY,
+    block_sizes,
+    check_sizes,
+    layout_map_method,
+)
 from keras_attn.models.prompts import prompt_rows
 
 _INITIAL_STDDEV = 0.02  # as published
@@ -44,6 +51,8 @@ class CausalLM(ChunkedLoss, GenerativeModel):
         end_id: int, a list or tuple of int, or None.
         **kwargs: arguments of `keras.Model`: `name`, `dtype`, ...
     """
+
+    get_layout_map = layout_map_method(CAUSAL_LM)
 
     def __init__(
         self,
@@ -77,6 +86,10 @@ class CausalLM(ChunkedLoss, GenerativeModel):
         if embedding_dropout is not None:
             checks.fraction("embedding_dropout", embedding_dropout)
         block_config.head_dim(hidden_dim, "`hidden_dim`")
+        check_sizes(
+            *block_sizes("block_0", block_config),
+            ("vocabulary_size", vocabulary_size, VOCABULARY, 0),
+        )
         super().__init__(**kwargs)
         self._block_config = block_config
         block_config.set_attributes(self)

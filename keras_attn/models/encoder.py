@@ -24,6 +24,14 @@ from keras_attn.models.input_checks import (
     check_mask,
     ids_spec,
 )
+from keras_attn.models.layout import (
+    ENCODER,
+    VOCABULARY,
+    block_sizes,
+    check_rules,
+    check_sizes,
+    layout_map_method,
+)
 from keras_attn.ops import positions_from_mask
 
 _ONE_FOR_EACH_TOKEN = {
@@ -113,6 +121,8 @@ class Encoder(CheckedModel):
     # Inputs that have a default.
     _may_be_missing = frozenset()
 
+    get_layout_map = layout_map_method(ENCODER)
+
     def __init__(
         self,
         vocabulary_size,
@@ -182,6 +192,10 @@ class Encoder(CheckedModel):
             epsilon=epsilon,
         )
         config.head_dim(hidden_dim, "`hidden_dim`")
+        check_sizes(
+            *block_sizes("block_0", config),
+            ("vocabulary_size", vocabulary_size, VOCABULARY, 0),
+        )
         super().__init__(**kwargs)
         self._block_config = config
         config.set_attributes(self)
@@ -202,6 +216,7 @@ class Encoder(CheckedModel):
         self._make_embeddings()
         self._make_blocks()
         self.built = True
+        check_rules(self)
 
     def call(self, inputs, training=None):
         """Applies the model; the class docstring lists the arguments."""

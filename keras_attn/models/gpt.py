@@ -12,6 +12,7 @@ from keras_attn.layers.attention_position import (
 )
 from keras_attn.layers.gelu_tanh import gelu_tanh
 from keras_attn.models.causal_lm import CausalLM
+from keras_attn.models.layout import check_rules
 from keras_attn.ops import positions_from_mask
 
 _SIZES = {
@@ -171,6 +172,7 @@ class GPT(CausalLM):
         for block in self._blocks:
             block.build((None, None, hidden_dim))
         self.built = True
+        check_rules(self)
 
     @classmethod
     def gpt(cls, vocabulary_size=40478, **kwargs):

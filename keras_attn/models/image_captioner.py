@@ -6,6 +6,7 @@ from keras import ops
 from keras_attn import checks
 from keras_attn.models.image_encoder import ImageEncoder
 from keras_attn.models.input_checks import check_source_and_target, ids_spec
+from keras_attn.models.layout import CAPTIONER, check_rules, layout_map_method
 from keras_attn.models.recurrent_seq2seq import RecurrentSeq2Seq
 from keras_attn.ops import positions_from_mask
 
@@ -86,6 +87,8 @@ class ImageCaptioner(RecurrentSeq2Seq):
         ((2, 1, 5), (2, 1, 1, 1, 5, 12))
     """
 
+    get_layout_map = layout_map_method(CAPTIONER)
+
     def __init__(
         self,
         vocabulary_size,
@@ -144,6 +147,7 @@ class ImageCaptioner(RecurrentSeq2Seq):
             )
             layer.build((None, hidden_dim))
             self._state_layers.append(layer)
+        check_rules(self)
 
     @property
     def grid_size(self):

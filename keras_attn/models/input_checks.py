@@ -13,6 +13,7 @@ from keras_attn.backend import (
     export_options,
     first_replica,
     known_size,
+    row_divisor,
 )
 from keras_attn.layers.id_range import check_id_range
 from keras_attn.layers.quantized_parts import QuantizedModelParts
@@ -205,8 +206,12 @@ class CheckedModel(QuantizedModelParts, TorchNames, keras.Model):
     def fit(self, x=None, *args, **kwargs):
         """Checks arrays, then calls `keras.Model.fit`."""
         _check_class_weight(self, super().fit, x, *args, **kwargs)
+        _check_rows(super().fit, x, *args, **kwargs)
         validation = kwargs.get("validation_data")
         if isinstance(validation, tuple):
+            size = kwargs.get("validation_batch_size")
+            size = size or kwargs.get("batch_size")
+            _check_rows(super().evaluate, validation[0], batch_size=size)
             x_validation = self._checked(validation[0])
             kwargs["validation_data"] = (x_validation, *validation[1:])
         x = self._checked(x)
@@ -217,17 +222,20 @@ class CheckedModel(QuantizedModelParts, TorchNames, keras.Model):
         """Checks arrays, then calls `keras.Model.evaluate`."""
         if "class_weight" in kwargs:
             raise ValueError(_no_class_weight("no argument of `evaluate`"))
+        _check_rows(super().evaluate, x, *args, **kwargs)
         with self._weights_restored():
             return super().evaluate(self._checked(x), *args, **kwargs)
 
     def predict(self, x, *args, **kwargs):
         """Checks arrays, then calls `keras.Model.predict`."""
+        _check_rows(super().predict, x, *args, **kwargs)
         with self._weights_restored():
             return super().predict(self._checked(x), *args, **kwargs)
 
     def train_on_batch(self, x, *args, **kwargs):
         """Checks arrays, then calls `keras.Model.train_on_batch`."""
         _check_class_weight(self, super().train_on_batch, x, *args, **kwargs)
+        _check_rows(super().train_on_batch, x, *args, **kwargs)
         with self._weights_restored():
             return super().train_on_batch(self._checked(x), *args, **kwargs)
 
@@ -235,11 +243,13 @@ class CheckedModel(QuantizedModelParts, TorchNames, keras.Model):
         """Checks arrays, then calls `keras.Model.test_on_batch`."""
         if "class_weight" in kwargs:
             raise ValueError(_no_class_weight("no argument of `test_on_batch`"))
+        _check_rows(super().test_on_batch, x, *args, **kwargs)
         with self._weights_restored():
             return super().test_on_batch(self._checked(x), *args, **kwargs)
 
     def predict_on_batch(self, x):
         """Checks arrays, then calls `keras.Model.predict_on_batch`."""
+        _check_rows(super().predict_on_batch, x)
         with self._weights_restored():
             return super().predict_on_batch(self._checked(x))
 
@@ -343,6 +353,9 @@ class CheckedModel(QuantizedModelParts, TorchNames, keras.Model):
         return self.check_inputs(x) if arrays else x
 
 
+# The default of Keras's `batch_size`.
+_KERAS_BATCH_SIZE = 32
+
 # Losses of one-hot labels, for which Keras computes the right class weights.
 _ONE_HOT_LOSSES = (
     keras.losses.CategoricalCrossentropy,
@@ -392,3 +405,34 @@ def _no_class_weight(received):
         "labels per token, compile with "
         f"`SequenceCrossentropy(class_weight=...)`. Received: {received}"
     )
+
+
+def _check_rows(method, x, *args, **kwargs):
+    """Raises ValueError if devices cannot share the rows of each batch.
+
+    Args:
+        method: of `keras.Model`.
+        x: its inputs. Those that are not arrays are not checked.
+        *args: its other arguments.
+        **kwargs: its keyword arguments.
+    """
+    divisor = row_divisor()
+    leaves = keras.tree.flatten(x)
+    if divisor == 1 or not leaves or not getattr(leaves[0], "shape", ()):
+        return
+    # Unknown arguments raise a TypeError in the method itself.
+    signature = inspect.signature(method)
+    given = signature.bind_partial(x, *args, **kwargs).arguments
+    if given.get("validation_split"):
+        return  # Keras does not say how many rows remain.
+    rows = size = leaves[0].shape[0]
+    if "batch_size" in signature.parameters:
+        size = given.get("batch_size") or _KERAS_BATCH_SIZE
+    sizes = [min(size, rows), rows % size] if rows else []
+    if any(count % divisor for count in sizes):
+        raise ValueError(
+            f"Every batch must have a multiple of {divisor} rows, the number "
+            "of devices that share them; pad with rows of weight zero, as "
+            f"`token_batches(rows_multiple_of={divisor})` does. Received: "
+            f"{rows} rows in batches of {min(size, rows)}"
+        )

@@ -6,6 +6,7 @@ from keras import ops, tree
 
 from keras_attn import checks
 from keras_attn.models.input_checks import CheckedModel
+from keras_attn.models.layout import CLASSIFIER, check_rules, layout_map_method
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -44,6 +45,8 @@ class MultipleChoice(CheckedModel):
         (1, 2)
     """
 
+    get_layout_map = layout_map_method(CLASSIFIER)
+
     def __init__(self, classifier, **kwargs):
         if getattr(classifier, "num_classes", None) != 1:
             raise ValueError(
@@ -53,6 +56,7 @@ class MultipleChoice(CheckedModel):
         super().__init__(**kwargs)
         self.classifier = classifier
         self.built = True
+        check_rules(self)
 
     def call(self, inputs, training=None):
         """Applies the model; the class docstring lists the arguments."""

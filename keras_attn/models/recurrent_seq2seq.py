@@ -16,6 +16,12 @@ from keras_attn.models.alignment import (
 from keras_attn.models.bidirectional import Bidirectional
 from keras_attn.models.generative_model import GenerativeModel
 from keras_attn.models.input_checks import check_pair, ids_spec
+from keras_attn.models.layout import (
+    RECURRENT,
+    check_rules,
+    check_sizes,
+    layout_map_method,
+)
 from keras_attn.models.recurrent_checks import check_together
 from keras_attn.models.recurrent_decoder import (
     CELLS,
@@ -97,6 +103,8 @@ class RecurrentSeq2Seq(GenerativeModel):
         (1, 3, 100)
     """
 
+    get_layout_map = layout_map_method(RECURRENT)
+
     def __init__(
         self,
         source_vocabulary_size,
@@ -138,6 +146,24 @@ class RecurrentSeq2Seq(GenerativeModel):
         check_together(
             attention, input_feeding, scheduled_sampling, max_sequence_length
         )
+        check_sizes(
+            *(
+                (name, size, f"{layer}/table/embeddings", 0)
+                for name, size, layer in (
+                    (
+                        "source_vocabulary_size",
+                        source_vocabulary_size,
+                        "source_embedding",
+                    ),
+                    (
+                        "target_vocabulary_size",
+                        target_vocabulary_size,
+                        "decoder/token",
+                    ),
+                )
+                if size is not None
+            )
+        )
         super().__init__(**kwargs)
         self.source_vocabulary_size = source_vocabulary_size
         self.target_vocabulary_size = target_vocabulary_size
@@ -168,6 +194,7 @@ class RecurrentSeq2Seq(GenerativeModel):
             )
             self._draws = DropoutSeeds()
         self.built = True
+        check_rules(self)
 
     def call(self, inputs, training=None):
         """Applies the model; the class docstring lists the arguments."""

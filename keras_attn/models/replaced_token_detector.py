@@ -10,6 +10,7 @@ from keras_attn.models.encoder_parts import (
     with_encoder,
 )
 from keras_attn.models.input_checks import CheckedModel
+from keras_attn.models.layout import CLASSIFIER, check_rules, layout_map_method
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -46,6 +47,8 @@ class ReplacedTokenDetector(CheckedModel):
         (1, 4)
     """
 
+    get_layout_map = layout_map_method(CLASSIFIER)
+
     def __init__(self, encoder, **kwargs):
         check_encoder(encoder)
         super().__init__(**kwargs)
@@ -63,6 +66,7 @@ class ReplacedTokenDetector(CheckedModel):
         )
         self._output_dense.build(width)
         self.built = True
+        check_rules(self)
 
     def call(self, inputs, training=None):
         """Applies the model; the class docstring lists the arguments."""

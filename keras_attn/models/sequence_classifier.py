@@ -13,6 +13,7 @@ from keras_attn.models.encoder_parts import (
     with_encoder,
 )
 from keras_attn.models.input_checks import CheckedModel
+from keras_attn.models.layout import CLASSIFIER, check_rules, layout_map_method
 
 _TOKENS = {"first": first_tokens, "last": last_tokens}
 
@@ -61,6 +62,8 @@ class SequenceClassifier(CheckedModel):
         (1, 3)
     """
 
+    get_layout_map = layout_map_method(CLASSIFIER)
+
     def __init__(
         self,
         encoder,
@@ -108,6 +111,7 @@ class SequenceClassifier(CheckedModel):
         )
         self._output_dense.build(width)
         self.built = True
+        check_rules(self)
 
     def call(self, inputs, training=None):
         """Applies the model; the class docstring lists the arguments."""

@@ -15,6 +15,7 @@ from keras_attn.models.encoder_parts import (
     with_encoder,
 )
 from keras_attn.models.input_checks import CheckedModel
+from keras_attn.models.layout import CLASSIFIER, check_rules, layout_map_method
 from keras_attn.ops.scores import widened
 
 _MASKED_LOGIT = -1e9
@@ -67,6 +68,8 @@ class SpanExtractor(CheckedModel):
         (1, 2, 5)
     """
 
+    get_layout_map = layout_map_method(CLASSIFIER)
+
     def __init__(self, encoder, dropout=0.1, no_answer="mean", **kwargs):
         check_encoder(encoder)
         checks.choice("no_answer", no_answer, ("mean", "first"))
@@ -87,6 +90,7 @@ class SpanExtractor(CheckedModel):
             )
             self._none_dense.build((None, encoder.hidden_dim))
         self.built = True
+        check_rules(self)
 
     def call(self, inputs, training=None):
         """Applies the model; the class docstring lists the arguments."""

@@ -8,6 +8,7 @@ from keras_attn import checks
 from keras_attn.backend import known_size, pad
 from keras_attn.decoding import BeamSearch, Decoded
 from keras_attn.models.input_checks import check_source_and_target, ids_spec
+from keras_attn.models.layout import SPEECH, check_rules, layout_map_method
 from keras_attn.models.speech_front_end import SpeechFrontEnd
 from keras_attn.models.transformer import Transformer
 from keras_attn.ops import positions_from_mask
@@ -98,6 +99,8 @@ class SpeechTransformer(Transformer):
         (2, 1, 5)
     """
 
+    get_layout_map = layout_map_method(SPEECH)
+
     def __init__(
         self,
         vocabulary_size,
@@ -154,6 +157,7 @@ class SpeechTransformer(Transformer):
             vocabulary_size, dtype=self.dtype_policy, name="ctc_output"
         )
         self._ctc_dense.build((None, None, hidden_dim))
+        check_rules(self)
 
     @classmethod
     def base(cls, vocabulary_size, **kwargs):

@@ -11,6 +11,7 @@ from keras_attn.models.encoder_parts import (
     with_encoder,
 )
 from keras_attn.models.input_checks import CheckedModel
+from keras_attn.models.layout import CLASSIFIER, check_rules, layout_map_method
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -51,6 +52,8 @@ class TokenClassifier(CheckedModel):
         (1, 4, 5)
     """
 
+    get_layout_map = layout_map_method(CLASSIFIER)
+
     def __init__(self, encoder, num_classes, dropout=0.1, **kwargs):
         check_encoder(encoder)
         checks.positive_int("num_classes", num_classes)
@@ -65,6 +68,7 @@ class TokenClassifier(CheckedModel):
         )
         self._output_dense.build((None, None, encoder.hidden_dim))
         self.built = True
+        check_rules(self)
 
     def call(self, inputs, training=None):
         """Applies the model; the class docstring lists the arguments."""

@@ -22,6 +22,13 @@ from keras_attn.models.chunked_loss import ChunkedLoss
 from keras_attn.models.decoding_weights import DecodingWeights
 from keras_attn.models.generative_model import GenerativeModel
 from keras_attn.models.input_checks import check_pair, ids_spec
+from keras_attn.models.layout import (
+    TRANSFORMER,
+    block_sizes,
+    check_rules,
+    check_sizes,
+    layout_map_method,
+)
 from keras_attn.ops import positions_from_mask
 
 _POSITIONS = "encoder_attention_position", "decoder_attention_position"
@@ -111,6 +118,7 @@ class Transformer(ChunkedLoss, GenerativeModel):
     """
 
     _chunks_loss = True
+    get_layout_map = layout_map_method(TRANSFORMER)
 
     def __init__(
         self,
@@ -214,6 +222,11 @@ class Transformer(ChunkedLoss, GenerativeModel):
                 "`hidden_dim` must be even, for sines and cosines. "
                 f"Received: hidden_dim={hidden_dim}"
             )
+        check_sizes(
+            *block_sizes("encoder_block_0", config),
+            *block_sizes("decoder_block_0", decoder_config),
+            *_vocabularies(source_vocabulary_size, target_vocabulary_size),
+        )
         super().__init__(**kwargs)
         self._block_config, self._decoder_config = config, decoder_config
         config.set_attributes(self)
@@ -243,6 +256,7 @@ class Transformer(ChunkedLoss, GenerativeModel):
         # All weights exist from here on. A model built by its first call would
         # reload without the weights of other entry points (as of Keras 3.15.1).
         self.built = True
+        check_rules(self)
 
     def _make_embeddings_and_output(self):
         """Creates embeddings, positions and output."""
@@ -588,3 +602,14 @@ def _check_decoder_heads(heads, config, hidden_dim):
             "`num_decoder_heads` must divide `hidden_dim` if `key_dim` is not "
             f"given. {received} and {hidden_dim} features"
         )
+
+
+def _vocabularies(source, target):
+    """Returns what the embeddings split, for `check_sizes`."""
+    path = "{}_embedding/table/embeddings"
+    if target is None:
+        return [("source_vocabulary_size", source, path.format("token"), 0)]
+    return [
+        ("source_vocabulary_size", source, path.format("source"), 0),
+        ("target_vocabulary_size", target, path.format("target"), 0),
+    ]

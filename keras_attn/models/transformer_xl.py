@@ -8,6 +8,7 @@ from keras_attn.blocks import SegmentBlock
 from keras_attn.blocks.block_config import BlockConfig
 from keras_attn.layers import TransformerXLPosition
 from keras_attn.models.causal_lm import CausalLM
+from keras_attn.models.layout import check_rules
 from keras_attn.models.segment_recurrence import (
     as_tensors,
     check_memory_arguments,
@@ -179,6 +180,7 @@ class TransformerXL(CausalLM):
             block.build((None, None, hidden_dim))
         self._carried = make_carried_memory(self)
         self.built = True
+        check_rules(self)
 
     def call(self, inputs, training=None):
         """Applies the model; the class docstring lists the arguments."""

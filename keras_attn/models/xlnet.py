@@ -11,6 +11,7 @@ from keras_attn.layers import XLNetPosition
 from keras_attn.models.causal_lm import CausalLM
 from keras_attn.models.decoding_weights import DecodingWeights
 from keras_attn.models.input_checks import check_ids, check_mask
+from keras_attn.models.layout import check_rules
 from keras_attn.models.permutation_order import content_and_query_visibility
 from keras_attn.models.segment_recurrence import (
     as_tensors,
@@ -215,6 +216,7 @@ class XLNet(CausalLM):
             name="query_vector",
         )
         self.built = True
+        check_rules(self)
 
     def call(self, inputs, training=None):
         """Applies the model; the class docstring lists the arguments."""

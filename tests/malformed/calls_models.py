@@ -299,6 +299,25 @@ def _gpt(folder):
             ),
             valid=False,
         )
+    mesh = keras.distribution.DeviceMesh(
+        (1, 2), ("batch", "model"), ["cpu:0", "cpu:1"]
+    )
+    yield Call(
+        "models.GPT.get_layout_map",
+        models.GPT.get_layout_map,
+        kinds(
+            device_mesh=instance(mesh),
+            model_parallel_dim_name=choice("model"),
+            data_parallel_dim_name=choice("batch"),
+            num_heads=count(4).optional(),
+            num_key_value_heads=count(2).optional(),
+            vocabulary_size=count(V).optional(),
+        ),
+        also={
+            "heads": ({"num_heads": 3}, ("num_heads",)),
+            "axis": ({"data_parallel_dim_name": "model"}, ("data_parallel",)),
+        },
+    )
     yield _call("GPT", made, _token_ids())
     yield Call(
         "models.GPT.call, a dict",

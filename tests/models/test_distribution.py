@@ -1,0 +1,179 @@
+"""Training and generation on eight virtual devices equal those on one."""
+
+import pathlib
+import pickle
+import re
+import runpy
+import types
+
+import keras
+import numpy as np
+import pytest
+
+from tests.helpers.processes import Process
+from tests.models import mesh_runs
+
+ROOT = pathlib.Path(__file__).parents[2]
+PROGRAM = ROOT / "docs" / "guides" / "distributed_memory.py"
+pytestmark = [
+    pytest.mark.one_backend("jax"),
+    pytest.mark.skipif(
+        keras.backend.backend() != "jax", reason="only JAX shards tensors"
+    ),
+]
+
+
+def results_of(tmp_path_factory, *functions):
+    path = tmp_path_factory.mktemp("runs") / "results.pickle"
+    status, printed = Process(mesh_runs.write, path, *functions).wait()
+    assert status == 0, printed
+    return pickle.loads(path.read_bytes())
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    names = "errors", "sgd_runs", "other_runs", "decoding_runs"
+    found = results_of(tmp_path_factory, *names)
+    return {name: found[name] for name in names}
+
+
+def assert_close(found, expected, atol=1e-5):
+    """Compares losses, and weights or logits, with those of one device."""
+    np.testing.assert_allclose(found[0], expected[0], atol=atol)
+    found, expected = (
+        value[1] if isinstance(value[1], list) else [value[1]]
+        for value in (found, expected)
+    )
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, atol=atol)
+
+
+@pytest.mark.parametrize("mesh", mesh_runs.MESHES)
+def test_training_with_sgd(runs, mesh):
+    found = runs["sgd_runs"]
+    assert found[mesh][0][1] < found[mesh][0][0]
+    assert_close(found[mesh], found[None])
+
+
+def test_training_with_adam_and_accumulated_gradients(runs):
+    found = runs["other_runs"]
+    assert_close(found["adam", (2, 4)], found["adam", None])
+
+
+def test_training_with_rematerialization(runs):
+    """Dropout is on: it is the same in both runs on one mesh."""
+    plain, remat = (runs["other_runs"]["remat", on] for on in (False, True))
+    assert_close(remat[:2], plain[:2])
+    assert remat[2] < 0.9 * plain[2]
+
+
+@pytest.mark.parametrize("mesh", [(2, 4), "data"])
+@pytest.mark.parametrize("name", mesh_runs.STRATEGIES)
+def test_generation(runs, mesh, name):
+    found = runs["decoding_runs"]
+    tokens, scores = found["transformer", mesh][name]
+    expected = found["transformer", None][name]
+    np.testing.assert_array_equal(tokens, expected[0])
+    np.testing.assert_allclose(scores, expected[1], atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["greedy", "beam"])
+def test_generation_with_replicated_key_value_heads(runs, name):
+    found = runs["decoding_runs"]
+    tokens, scores = found["gpt", (1, 8)][name]
+    expected = found["gpt", None][name]
+    np.testing.assert_array_equal(tokens, expected[0])
+    np.testing.assert_allclose(scores, expected[1], atol=1e-5)
+
+
+SIZES = {
+    name: mesh_runs.TRANSFORMER[name]
+    for name in ("num_heads", "hidden_dim", "intermediate_dim")
+} | {"vocabulary_size": mesh_runs.VOCABULARY}
+
+
+@pytest.fixture(scope="module")
+def guide():
+    """The functions of the guide's program, and two models' sizes."""
+    guide = types.SimpleNamespace(**runpy.run_path(str(PROGRAM)))
+    guide.transformer = guide.Sizes(
+        **SIZES, num_layers=1, num_decoder_layers=1, vocabulary_uses=3
+    )
+    guide.gpt = guide.Sizes(**SIZES, num_layers=2, num_key_value_heads=2)
+    return guide
+
+
+@pytest.mark.parametrize("mesh", mesh_runs.MESHES)
+def test_bytes_of_the_guide_are_those_of_a_device(runs, guide, mesh):
+    found = guide.training_bytes(guide.transformer, mesh[1], moments=1)
+    weights, momentum = runs["sgd_runs"][mesh, "bytes"]
+    assert (found["weights"], found["optimizer"]) == (weights, momentum)
+
+
+def test_bytes_of_adam(runs, guide):
+    """Two moments, and a sum of gradients."""
+    found = guide.training_bytes(guide.transformer, 4, moments=3)
+    expected = found["weights"], found["optimizer"]
+    assert runs["other_runs"]["adam", "bytes"] == expected
+
+
+def test_bytes_of_caches(runs, guide):
+    found = runs["decoding_runs"]
+    for mesh, parts in (((2, 4), (2, 4)), ("data", (8, 1))):
+        # The cache of the decoder has 4 beams, that of 16 sources has none.
+        slots = 4 * mesh_runs.NEW_TOKENS
+        expected = sum(
+            guide.cache_bytes(guide.transformer, 16, length, *parts, number=4)
+            for length in (slots, 16)
+        )
+        assert found["cache", mesh] == expected
+    slots = 16 + mesh_runs.NEW_TOKENS - 1
+    assert found["gpt cache"] == guide.cache_bytes(
+        guide.gpt, 5, slots, 1, 8, number=4
+    )
+
+
+def test_sums_of_the_guide_are_those_of_the_program(runs, guide):
+    """Of activations, over the 4 devices of a group, and of gradients."""
+    program = runs["sgd_runs"]["program"]
+    tokens, width = 16 * 5 // 2, SIZES["hidden_dim"]
+    found = mesh_runs.all_reduced(program, 4)
+    expected = guide.sums(guide.transformer) * tokens * width
+    # The softmax over a split vocabulary sums some numbers per token.
+    assert expected <= found < expected + 6 * tokens
+    found = mesh_runs.all_reduced(program, 2)
+    expected = guide.summed_gradients(guide.transformer, 4)
+    assert expected <= found < expected + 10
+
+
+def test_the_code_of_the_guide():
+    page = PROGRAM.with_name("distributed.md")
+    status, printed = Process(mesh_runs.run_guide, page).wait()
+    assert status == 0, printed
+
+
+def test_the_guide_has_the_table_of_its_program(guide):
+    page = PROGRAM.with_name("distributed.md").read_text("utf-8")
+    assert "\n".join(guide.table()) in page
+
+
+def test_errors_come_before_the_first_step(runs):
+    messages = runs["errors"]
+    assert messages.pop("iterations") == 0
+    assert "must have a rule for 'encoder_block_0/" in messages["other model"]
+    assert "must have a rule for" in messages["no rule"]
+    for name in ("last batch", "batch size", "predict", "one batch"):
+        assert "a multiple of 4 rows" in messages[name], name
+    assert "10 rows in batches of 8" in messages["last batch"]
+    assert "10 rows in batches of 8" in messages["validation"]
+    assert "10 rows in batches of 5" in messages["batch size"]
+    assert "10 rows in batches of 10" in messages["one batch"]
+
+
+def test_activations_are_only_summed(runs):
+    """No device gathers the rows, heads or features of others."""
+    program = runs["sgd_runs"]["program"]
+    moved = re.findall(
+        r" (all-[a-z]+|collective-permute)(?:-start)?\(", program
+    )
+    assert set(moved) == {"all-reduce"}
