@@ -417,8 +417,8 @@ def _check_rows(method, x, *args, **kwargs):
         **kwargs: its keyword arguments.
     """
     divisor = row_divisor()
-    leaves = keras.tree.flatten(x)
-    if divisor == 1 or not leaves or not getattr(leaves[0], "shape", ()):
+    leaves = keras.tree.flatten(x) if divisor > 1 else []
+    if not leaves or not getattr(leaves[0], "shape", ()):
         return
     # Unknown arguments raise a TypeError in the method itself.
     signature = inspect.signature(method)

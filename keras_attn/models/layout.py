@@ -356,7 +356,7 @@ def _key_value_split(heads, devices, split):
 
 
 def _vocabulary_split(sizes, devices, split):
-    sizes = sizes if isinstance(sizes, (tuple, list)) else (sizes,)
+    sizes = sizes if isinstance(sizes, tuple) else (sizes,)
     for size in sizes:
         if size is not None:
             checks.positive_int("vocabulary_size", size)

@@ -315,7 +315,10 @@ def _gpt(folder):
         ),
         also={
             "heads": ({"num_heads": 3}, ("num_heads",)),
-            "axis": ({"data_parallel_dim_name": "model"}, ("data_parallel",)),
+            "axis": (
+                {"data_parallel_dim_name": "model"},
+                ("data_parallel_dim_name",),
+            ),
         },
     )
     yield _call("GPT", made, _token_ids())

@@ -3,13 +3,15 @@
 import contextlib
 import io
 import os
+import pathlib
 import pickle
 import re
+import tempfile
 
 import keras
 import numpy as np
 
-from keras_attn import decoding, models, training
+from keras_attn import decoding, models, pretrained, training
 from keras_attn.backend import programs_of
 from keras_attn.decoding import loop
 from tests.helpers import examples
@@ -28,6 +30,8 @@ GPT = {
     "num_key_value_heads": 2,
     "max_sequence_length": 96,
 }
+# Sizes that the checkpoints of Hugging Face have.
+CHECKPOINT = {**TRANSFORMER, "max_sequence_length": 8, "pad_id": None}
 STRATEGIES = {
     "greedy": decoding.GreedySearch(),
     "beam": decoding.BeamSearch(num_beams=4),
@@ -84,18 +88,21 @@ class Batches(keras.utils.PyDataset):
         return self.batches[i]
 
 
-def transformer(dropout=0.0):
+def transformer():
     """Returns a model with the same weights on every mesh."""
     keras.utils.set_random_seed(0)
-    return models.Transformer(VOCABULARY, dropout=dropout, **TRANSFORMER)
+    return models.Transformer(VOCABULARY, dropout=0.0, **TRANSFORMER)
 
 
-def trained(optimizer, dropout=0.0, shapes=2):
+def trained(optimizer, shapes=2, backup=None):
     """Trains a model for 20 steps; returns it and the losses of two epochs."""
-    model = transformer(dropout)
+    model = transformer()
     model.compile(optimizer, training.SequenceCrossentropy())
     batches = Batches(shapes)
-    history = model.fit(batches, epochs=2, shuffle=False, verbose=0)
+    callbacks = [] if backup is None else [backup]
+    history = model.fit(
+        batches, epochs=2, shuffle=False, callbacks=callbacks, verbose=0
+    )
     return model, history.history["loss"]
 
 
@@ -225,6 +232,42 @@ def sgd_runs():
     return found
 
 
+def file_runs():
+    """Writes files on one mesh, and reads them on others."""
+    found = {}
+    folder = pathlib.Path(tempfile.mkdtemp())
+    with scope(distribution_of(models.Transformer, (2, 4))):
+        backup = training.TrainingBackup(folder / "backup")
+        model, _ = trained(sgd(), backup=backup)
+        model.save(folder / "model.keras")
+        found["written"] = arrays(model.weights)
+    _, last = sorted(
+        (folder / "backup").glob("after-*"),
+        key=lambda path: path.stat().st_mtime_ns,
+    )
+    last.unlink()
+    with scope(distribution_of(models.Transformer, (4, 2))):
+        backup = training.TrainingBackup(folder / "backup")
+        model, losses = trained(sgd(), backup=backup)
+        found["resumed"] = losses, arrays(model.weights)
+        found["resumed", "bytes"] = state_bytes(model)
+    for mesh in None, (1, 8):
+        with scope(distribution_of(models.Transformer, mesh)):
+            model = keras.models.load_model(folder / "model.keras")
+            found["loaded", mesh] = arrays(model.weights)
+            if mesh:
+                found["loaded", "bytes"] = device_bytes(model.weights)
+    with scope(distribution_of(models.GPT, (2, 4))):
+        model = models.GPT(VOCABULARY, **CHECKPOINT)
+        found["gpt"] = arrays(model.weights)
+        pretrained.save(model, folder / "gpt")
+    for mesh in None, (4, 2):
+        with scope(distribution_of(models.GPT, mesh)):
+            model = pretrained.load(folder / "gpt")
+            found["gpt", mesh] = arrays(model.weights)
+    return found
+
+
 def other_runs():
     """Trains with Adam, accumulated gradients, and rematerialization."""
     found = {}
@@ -236,10 +279,11 @@ def other_runs():
             if mesh is not None:
                 found["adam", "bytes"] = state_bytes(model)
     with scope(distribution_of(models.GPT, (2, 4))):
-        for names in (), ("block_0", "block_1", "block_2"):
+        for names in (), [f"block_{i}" for i in range(4)]:
             with keras.RematScope("list_of_layers", layer_names=names):
                 keras.utils.set_random_seed(0)
-                sizes = {**TRANSFORMER, "num_layers": 3}
+                sizes = {**TRANSFORMER, "hidden_dim": 64, "num_layers": 4}
+                sizes["intermediate_dim"] = 256
                 model = models.GPT(VOCABULARY, **sizes, dropout=0.2)
             model.compile(sgd(), training.SequenceCrossentropy())
             model.optimizer.build(model.trainable_variables)

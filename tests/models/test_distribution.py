@@ -32,7 +32,7 @@ def results_of(tmp_path_factory, *functions):
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    names = "errors", "sgd_runs", "other_runs", "decoding_runs"
+    names = "errors", "sgd_runs", "file_runs", "other_runs", "decoding_runs"
     found = results_of(tmp_path_factory, *names)
     return {name: found[name] for name in names}
 
@@ -53,6 +53,24 @@ def test_training_with_sgd(runs, mesh):
     found = runs["sgd_runs"]
     assert found[mesh][0][1] < found[mesh][0][0]
     assert_close(found[mesh], found[None])
+
+
+def test_a_backup_of_another_mesh(runs):
+    """The second epoch runs on 4 x 2 after the first one on 2 x 4."""
+    found = runs["file_runs"]
+    assert_close(found["resumed"], runs["sgd_runs"][None])
+    assert found["resumed", "bytes"] == runs["sgd_runs"][(4, 2), "bytes"]
+
+
+@pytest.mark.parametrize("name", ["loaded", "gpt"])
+def test_files_of_another_mesh(runs, name):
+    found = runs["file_runs"]
+    expected = found["gpt" if name == "gpt" else "written"]
+    for mesh in None, (4, 2) if name == "gpt" else (1, 8):
+        for one, other in zip(found[name, mesh], expected, strict=True):
+            np.testing.assert_array_equal(one, other)
+    weights, _ = runs["sgd_runs"][(1, 8), "bytes"]
+    assert found["loaded", "bytes"] == weights
 
 
 def test_training_with_adam_and_accumulated_gradients(runs):
