@@ -23,18 +23,20 @@ pytestmark = [
 ]
 
 
-def results_of(tmp_path_factory, *functions):
-    path = tmp_path_factory.mktemp("runs") / "results.pickle"
-    status, printed = Process(mesh_runs.write, path, *functions).wait()
-    assert status == 0, printed
-    return pickle.loads(path.read_bytes())
-
-
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    names = "errors", "sgd_runs", "file_runs", "other_runs", "decoding_runs"
-    found = results_of(tmp_path_factory, *names)
-    return {name: found[name] for name in names}
+    """The results of each function of `mesh_runs`, all started at once."""
+    folder = tmp_path_factory.mktemp("runs")
+    names = "sgd_runs", "file_runs", "other_runs", "decoding_runs", "errors"
+    started = [
+        (name, Process(mesh_runs.write, folder / name, name)) for name in names
+    ]
+    found = {}
+    for name, process in started:
+        status, printed = process.wait()
+        assert status == 0, printed
+        found |= pickle.loads((folder / name).read_bytes())
+    return found
 
 
 def assert_close(found, expected, atol=1e-5):
