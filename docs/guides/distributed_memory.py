@@ -1,7 +1,7 @@
 """Computes memory and communication of a training step per device.
 
 The weights are split as by `get_layout_map`, over `model` devices; `data`
-groups of these devices share the rows of a batch. Prints the table of the guide
+groups of these devices share the rows of a batch. Prints the tables of the guide
 on many devices:
 
     python docs/guides/distributed_memory.py
@@ -95,9 +95,7 @@ def training_bytes(sizes, model=1, moments=2):
     }
 
 
-def cache_bytes(
-    sizes, rows, length, data=1, model=1, number=HALF, source_length=0
-):
+def cache_bytes(sizes, rows, length, data=1, model=1, number=HALF):
     """Returns the bytes of cached keys and values on each device.
 
     Args:
@@ -107,14 +105,12 @@ def cache_bytes(
         data: int. Groups of devices that share the rows.
         model: int. Devices in each group.
         number: int. Bytes per number.
-        source_length: int. Positions of a source for cross-attention.
     """
     heads = sizes.num_key_value_heads or sizes.num_heads
     heads = heads // model if heads >= model else heads
     head = sizes.hidden_dim // sizes.num_heads
     layers = sizes.num_decoder_layers or sizes.num_layers
-    slots = length + source_length
-    return rows // data * slots * 2 * layers * heads * head * number
+    return rows // data * length * 2 * layers * heads * head * number
 
 
 def sums(sizes):
@@ -205,6 +201,9 @@ MODELS = {
 }
 MESHES = (1, 1), (8, 1), (4, 2), (2, 4), (1, 8), (8, 8)
 TOKENS = 8 * 8 * 1024
+# A batch of 32 sources with 4 beams.
+BEAMS = 4
+ROWS, SLOTS = 32 * BEAMS, 1024
 
 
 def table():
@@ -225,5 +224,25 @@ def table():
     return lines
 
 
+def cache_table():
+    """Returns the lines of a Markdown table of caches."""
+    meshes = [f"{data} x {model}" for data, model in MESHES]
+    lines = [
+        f"| model | {' | '.join(meshes)} |",
+        f"| --- |{' --- |' * len(meshes)}",
+    ]
+    for name, sizes in MODELS.items():
+        cells = []
+        for data, model in MESHES:
+            number = cache_bytes(sizes, ROWS, SLOTS, data, model)
+            if sizes.num_decoder_layers:
+                # The projected source, once for all beams.
+                rows = ROWS // BEAMS
+                number += cache_bytes(sizes, rows, SLOTS, data, model)
+            cells.append(f"{number / 1e9:.2f}")
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return lines
+
+
 if __name__ == "__main__":
-    print(*table(), sep="\n")
+    print(*table(), "", *cache_table(), sep="\n")

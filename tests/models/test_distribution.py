@@ -172,9 +172,10 @@ def test_the_code_of_the_guide():
     assert status == 0, printed
 
 
-def test_the_guide_has_the_table_of_its_program(guide):
+def test_the_guide_has_the_tables_of_its_program(guide):
     page = PROGRAM.with_name("distributed.md").read_text("utf-8")
-    assert "\n".join(guide.table()) in page
+    for table in guide.table(), guide.cache_table():
+        assert "\n".join(table) in page
 
 
 def test_errors_come_before_the_first_step(runs):
