@@ -9,9 +9,8 @@ from keras_attn.text import arguments
 from keras_attn.text.batch_report import BatchReport
 from keras_attn.text.id_rows import IdRows
 from keras_attn.text.length_buckets import best_buckets
+from keras_attn.text.shards import MOST_ROWS, check_shard, rows_of
 from keras_attn.text.token_dataset import TokenDataset, check_epochs
-
-_MOST_ROWS = 2**16
 
 
 def token_batches(
@@ -27,6 +26,7 @@ def token_batches(
     seed=0,
     initial_epoch=0,
     labels=True,
+    shard=(0, 1),
 ):
     """Batches pairs of texts by their number of tokens, for `model.fit`.
 
@@ -59,7 +59,7 @@ def token_batches(
         buckets: int. Maximum number of shapes.
         rows_multiple_of: int. The rows of every batch are a multiple of it, and
             at least as many, even if the batch then exceeds `tokens_per_batch`.
-            Training on N devices needs a multiple of N. Default 1.
+            Training on N devices of a process needs a multiple of N. Default 1.
         shuffle: bool. Whether to shuffle pairs and batches in each epoch. If
             False, pairs keep their order within a bucket (and so overall with
             `buckets=1`), and short buckets come first, except that the second
@@ -71,6 +71,13 @@ def token_batches(
         initial_epoch: int. The number of the first epoch.
         labels: bool. If False, batches are `((source, target),)`, for
             `model.predict`.
+        shard: tuple (index, count). The part that this dataset reads, for
+            training in several processes: each passes its index and the same
+            other arguments. All have equally many batches, of the same shapes
+            in the same order. Together, in the order of the index, their rows
+            are the batches of one process with
+            `rows_multiple_of=count * rows_multiple_of`; `tokens_per_batch` and
+            the report are those of the whole batches. Default (0, 1): all.
 
     Returns:
         A `TokenDataset` of `((source, target), labels)`, int32 (B, S), (B, T)
@@ -79,7 +86,8 @@ def token_batches(
 
     Raises:
         ValueError: no pairs; sides of different length; no pair within
-            `max_length`; tokenizers with different padding ids.
+            `max_length`; tokenizers with different padding ids; `shard` without
+            0 <= index < count.
 
     Examples:
         >>> from keras_attn.text import SubwordTokenizer, token_batches
@@ -97,7 +105,10 @@ def token_batches(
     checks.integer("tokens_per_batch", tokens_per_batch, 1, arguments.MOST_IDS)
     checks.positive_int("max_length", max_length, most=None)
     checks.positive_int("buckets", buckets, most=None)
-    checks.integer("rows_multiple_of", rows_multiple_of, 1, _MOST_ROWS)
+    shard = check_shard(shard)
+    checks.integer(
+        "rows_multiple_of", rows_multiple_of, 1, MOST_ROWS // shard[1]
+    )
     checks.boolean("shuffle", shuffle)
     checks.boolean("labels", labels)
     check_epochs(seed, initial_epoch)
@@ -115,7 +126,9 @@ def token_batches(
             f"{max_length}, shortest pair of length {lengths.max(0).min()}"
         )
     lengths = lengths[:, kept]
-    found = best_buckets(*lengths, tokens_per_batch, buckets, rows_multiple_of)
+    found = best_buckets(
+        *lengths, tokens_per_batch, buckets, rows_multiple_of * shard[1]
+    )
     found = _with_varying_axes(found)
 
     def arrays(bucket):
@@ -145,7 +158,7 @@ def token_batches(
         padding_fraction=1 - (source_tokens + target_tokens) / slots,
         shapes=tuple(bucket[1:] for bucket in found),
     )
-    draw = functools.partial(_drawn, found, sides, shuffle, seed)
+    draw = functools.partial(_drawn, found, sides, shuffle, seed, shard)
     return TokenDataset(draw, count, initial_epoch, report)
 
 
@@ -163,14 +176,15 @@ def _with_varying_axes(buckets):
     return buckets
 
 
-def _drawn(buckets, sides, shuffle, seed, epoch):
+def _drawn(buckets, sides, shuffle, seed, shard, epoch):
     """Returns a function of a batch number in an epoch, for `TokenDataset`."""
     order = batch_order(buckets, shuffle, seed, epoch)
-    return functools.partial(_batch, sides, order)
+    return functools.partial(_batch, sides, order, shard)
 
 
-def _batch(sides, order, index):
+def _batch(sides, order, shard, index):
     number, rows = order[index]
+    rows = rows_of(shard, rows)
     ids = tuple(side[rows] for side in sides[number])
     return (ids[:2], *ids[2:])
 

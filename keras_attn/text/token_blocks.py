@@ -6,6 +6,7 @@ import numpy as np
 
 from keras_attn import checks
 from keras_attn.text import arguments
+from keras_attn.text.shards import check_batch_size, check_shard, rows_of
 from keras_attn.text.token_dataset import TokenDataset, check_epochs
 
 _NONE = -1
@@ -20,6 +21,7 @@ def token_blocks(
     seed=0,
     initial_epoch=0,
     pad_id=0,
+    shard=(0, 1),
 ):
     """Splits a token stream into blocks, for training a language model.
 
@@ -45,13 +47,19 @@ def token_blocks(
         pad_id: int. With `shuffle=False`, pads the last block and the last
             batch; labels there are -1, which `SequenceCrossentropy(pad_id=-1)`
             ignores. Default 0.
+        shard: tuple (index, count). The rows of each batch that this dataset
+            reads, for training in several processes: each passes its index and
+            the same other arguments. All have equally many batches, of
+            `batch_size // count` rows. Default (0, 1): all rows.
 
     Returns:
         A `TokenDataset` of `(inputs, labels)`, both int32 (B, T), all of one
         shape. Use `model.fit(dataset, shuffle=False)`.
 
     Raises:
-        ValueError: token ids that are not integers of rank 1, or too few.
+        ValueError: token ids that are not integers of rank 1, or too few;
+            `shard` without 0 <= index < count, or whose count does not divide
+            `batch_size`.
 
     Examples:
         >>> dataset = keras_attn.text.token_blocks(
@@ -62,6 +70,8 @@ def token_blocks(
         [[8, 0, 0, 0], [0, 0, 0, 0]] [[9, -1, -1, -1], [-1, -1, -1, -1]]
     """
     arguments.batch_shape(length, batch_size)
+    shard = check_shard(shard)
+    check_batch_size(batch_size, shard)
     checks.boolean("shuffle", shuffle)
     check_epochs(seed, initial_epoch)
     arguments.one_id("pad_id", pad_id)
@@ -74,10 +84,14 @@ def token_blocks(
         )
     if shuffle:
         count = (len(ids) - 1) // length // batch_size
-        draw = functools.partial(_shuffled, ids, length, batch_size, seed)
+        draw = functools.partial(
+            _shuffled, ids, length, batch_size, seed, shard
+        )
     else:
         count = -(-(len(ids) - 1) // (length * batch_size))
-        read = functools.partial(_in_order, ids, length, batch_size, pad_id)
+        read = functools.partial(
+            _in_order, ids, length, batch_size, pad_id, shard
+        )
         draw = functools.partial(_every_epoch, read)
     return TokenDataset(draw, count, initial_epoch)
 
@@ -86,7 +100,7 @@ def _every_epoch(read, epoch):
     return read
 
 
-def _shuffled(ids, length, batch_size, seed, epoch):
+def _shuffled(ids, length, batch_size, seed, shard, epoch):
     blocks = (len(ids) - 1) // length
     count = blocks // batch_size
     # Tokens that the blocks leave over, plus one block if the batches leave
@@ -99,19 +113,20 @@ def _shuffled(ids, length, batch_size, seed, epoch):
     first = random.integers(min(spare, length - 1) + 1)
     order = random.permutation(blocks)[: count * batch_size]
     starts = first + length * order.reshape(count, batch_size)
-    return functools.partial(_blocks, ids, length, starts)
+    return functools.partial(_blocks, ids, length, starts, shard)
 
 
-def _blocks(ids, length, starts, index):
-    indices = starts[index][:, None] + np.arange(length)
+def _blocks(ids, length, starts, shard, index):
+    indices = rows_of(shard, starts[index])[:, None] + np.arange(length)
     return ids[indices].astype("int32"), ids[indices + 1].astype("int32")
 
 
-def _in_order(ids, length, batch_size, pad_id, index):
-    shape = batch_size, length
-    begin = index * batch_size * length
-    found = ids[begin : begin + batch_size * length + 1]
-    inputs = np.full(batch_size * length, pad_id, "int32")
-    labels = np.full(batch_size * length, _NONE, "int32")
-    inputs[: len(found) - 1], labels[: len(found) - 1] = found[:-1], found[1:]
+def _in_order(ids, length, batch_size, pad_id, shard, index):
+    rows = rows_of(shard, range(index * batch_size, (index + 1) * batch_size))
+    shape = len(rows), length
+    found = ids[rows.start * length : rows.stop * length + 1]
+    size = max(len(found) - 1, 0)
+    inputs = np.full(shape[0] * length, pad_id, "int32")
+    labels = np.full(shape[0] * length, _NONE, "int32")
+    inputs[:size], labels[:size] = found[:size], found[1:]
     return inputs.reshape(shape), labels.reshape(shape)

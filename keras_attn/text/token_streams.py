@@ -6,6 +6,7 @@ import numpy as np
 
 from keras_attn import checks
 from keras_attn.text import arguments
+from keras_attn.text.shards import check_batch_size, check_shard, rows_of
 from keras_attn.text.token_dataset import TokenDataset, check_epochs
 
 _NONE = -1
@@ -20,6 +21,7 @@ def token_streams(
     seed=0,
     initial_epoch=0,
     pad_id=0,
+    shard=(0, 1),
 ):
     """Splits documents into segments, for models with segment recurrence.
 
@@ -44,6 +46,10 @@ def token_streams(
         initial_epoch: int. The number of the first epoch.
         pad_id: int. With `shuffle=False`, pads the rows; labels there are -1.
             Default 0.
+        shard: tuple (index, count). The rows of each batch that this dataset
+            reads, for training in several processes: each passes its index and
+            the same other arguments. All have equally many batches, of
+            `batch_size // count` rows. Default (0, 1): all rows.
 
     Returns:
         A `TokenDataset` of `(inputs, labels)`, `inputs` a dict of
@@ -53,7 +59,9 @@ def token_streams(
         `model.fit(dataset, shuffle=False)`.
 
     Raises:
-        ValueError: documents that are not integers, or too few tokens.
+        ValueError: documents that are not integers, or too few tokens;
+            `shard` without 0 <= index < count, or whose count does not divide
+            `batch_size`.
 
     Examples:
         >>> dataset = keras_attn.text.token_streams(
@@ -65,6 +73,8 @@ def token_streams(
         [[3, 4], [7, 0]] [[0, 0], [0, 0]] [[4, -1], [-1, -1]]
     """
     arguments.batch_shape(length, batch_size)
+    shard = check_shard(shard)
+    check_batch_size(batch_size, shard)
     checks.boolean("shuffle", shuffle)
     check_epochs(seed, initial_epoch)
     arguments.one_id("pad_id", pad_id)
@@ -81,13 +91,14 @@ def token_streams(
     else:
         count = -(-total // (length * batch_size))
 
+    rows = rows_of(shard, count * length * np.arange(batch_size))
     draw = functools.partial(
-        _drawn, documents, length, batch_size, count, pad_id, shuffle, seed
+        _drawn, documents, length, rows, pad_id, shuffle, seed
     )
     return TokenDataset(draw, count, initial_epoch)
 
 
-def _drawn(documents, length, batch_size, count, pad_id, shuffle, seed, epoch):
+def _drawn(documents, length, rows, pad_id, shuffle, seed, epoch):
     """Returns a function of a batch number in an epoch, for `TokenDataset`."""
     first = 0
     if shuffle:
@@ -95,11 +106,10 @@ def _drawn(documents, length, batch_size, count, pad_id, shuffle, seed, epoch):
         documents = [documents[i] for i in random.permutation(len(documents))]
         first = int(random.integers(sum(map(len, documents))))
     begins = np.cumsum([0, *map(len, documents)])
-    rows = first + count * length * np.arange(batch_size)
     segment = functools.partial(
         _segment, documents, begins, length, pad_id, shuffle
     )
-    return functools.partial(_batch, segment, rows, length)
+    return functools.partial(_batch, segment, first + rows, length)
 
 
 def _batch(segment, rows, length, index):

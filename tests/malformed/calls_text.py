@@ -411,6 +411,28 @@ def _epochs():
         shuffle=flag(True),
         seed=_seed().plus(none=None),
         initial_epoch=count(0, 0),
+        shard=Kind(
+            (1, 2),
+            {
+                "none": None,
+                "number": 1,
+                "text": "01",
+                "one_number": (1,),
+                "three_numbers": (0, 1, 2),
+                "empty": (),
+                "index_is_count": (2, 2),
+                "negative": (-1, 2),
+                "no_shards": (0, 0),
+                "floats": (0.0, 2.0),
+                "nan": (NAN, 2),
+                "bools": (False, True),
+                "giant": (0, 2**70),
+                "array": np.array([0, 2]),
+                "dict": {0: 1, 1: 2},
+                "object": object(),
+                "endless": ENDLESS,
+            },
+        ),
     )
 
 
