@@ -337,7 +337,10 @@ class CheckedModel(QuantizedModelParts, TorchNames, keras.Model):
         # variables, such as those of the optimizer (as of TensorFlow 2.21.0).
         optimizer = getattr(self, "optimizer", None)
         if self.built and optimizer is not None and not optimizer.built:
-            optimizer.build(self.trainable_variables)
+            # Only on TensorFlow; its variables must be those of the strategy.
+            strategy = getattr(self, "distribute_strategy", None)
+            with strategy.scope() if strategy else contextlib.nullcontext():
+                optimizer.build(self.trainable_variables)
 
     def get_compile_config(self):
         """Returns a compile config that every backend can load."""
