@@ -48,6 +48,12 @@ from keras_attn.backend.no_gradients import no_gradients
 from keras_attn.backend.numeric_checks import nan_where
 from keras_attn.backend.owned_programs import OwnedPrograms, programs_of
 from keras_attn.backend.pretransposed import pretransposed
+from keras_attn.backend.processes import (
+    gather_texts,
+    process_count,
+    process_index,
+    to_numpy,
+)
 from keras_attn.backend.program_ops import pad, reduce_max, reduce_min
 from keras_attn.backend.python_state import PythonState
 from keras_attn.backend.randomness import random_state, set_random_state
@@ -105,6 +111,7 @@ __all__ = [
     "fused_obstacle",
     "fused_qkv",
     "gather_rows",
+    "gather_texts",
     "is_replica_mean",
     "is_statically_false",
     "is_torch_program",
@@ -120,6 +127,8 @@ __all__ = [
     "no_values",
     "pad",
     "pretransposed",
+    "process_count",
+    "process_index",
     "programs_of",
     "random_state",
     "reduce_max",
@@ -134,6 +143,7 @@ __all__ = [
     "smoothed_nll",
     "stop_skipping",
     "take_along_axis",
+    "to_numpy",
     "top_k",
     "uniform",
     "values_by_head",

@@ -9,6 +9,7 @@ from keras_attn.training.layerwise_lr_multipliers import (
 )
 from keras_attn.training.lora import enable_lora
 from keras_attn.training.perplexity import Perplexity
+from keras_attn.training.process_agreement import check_processes_agree
 from keras_attn.training.sequence_crossentropy import SequenceCrossentropy
 from keras_attn.training.token_accuracy import TokenAccuracy
 from keras_attn.training.training_backup import TrainingBackup
@@ -25,6 +26,7 @@ __all__ = [
     "TrainingBackup",
     "TrainingProgress",
     "WarmupSchedule",
+    "check_processes_agree",
     "enable_lora",
     "freeze",
     "layerwise_lr_multipliers",

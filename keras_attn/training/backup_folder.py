@@ -20,13 +20,16 @@ class BackupFolder:
 
     Args:
         path: path of the folder; created if missing.
+        writes: bool. False in all but one of the processes that use the folder:
+            `open`, `write` and `remove` then change nothing.
 
     Raises:
         ValueError: the folder is not writable.
     """
 
-    def __init__(self, path):
+    def __init__(self, path, writes=True):
         self.path = pathlib.Path(path)
+        self._writes = writes
         self._good = []
         self.open()
 
@@ -36,6 +39,8 @@ class BackupFolder:
         Raises:
             ValueError: it is not.
         """
+        if not self._writes:
+            return
         writable_folder("directory", self.path)
         clear_partial(self.path, _PATTERN)
 
@@ -84,6 +89,8 @@ class BackupFolder:
         Raises:
             OSError: it cannot be written. The existing ones are kept.
         """
+        if not self._writes:
+            return
         # Zero-padded, so that the newest comes last by name.
         name = f"after-{epochs:06d}-epochs-{batches:09d}-batches.npz"
         path = self.path / name
@@ -100,9 +107,11 @@ class BackupFolder:
 
     def remove(self):
         """Removes the checkpoints, and the folder if it is then empty."""
+        self._good = []
+        if not self._writes:
+            return
         for path in self.path.glob(_PATTERN):
             path.unlink(missing_ok=True)
         clear_partial(self.path, _PATTERN)
-        self._good = []
         if self.path.is_dir() and not any(self.path.iterdir()):
             self.path.rmdir()

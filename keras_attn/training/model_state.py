@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from keras_attn import backend
+
 
 def model_state(model):
     """Returns weights, random seeds, optimizer and metrics as arrays.
@@ -15,7 +17,7 @@ def model_state(model):
     """
     return {
         name: [
-            {"path": v.path, "value": ops.convert_to_numpy(v.value)}
+            {"path": v.path, "value": backend.to_numpy(v.value)}
             for v in variables
         ]
         for name, variables in _groups(model).items()

@@ -23,6 +23,10 @@ from keras_attn.training.model_state import (
     model_state,
     set_model_state,
 )
+from keras_attn.training.process_agreement import (
+    check_processes_agree,
+    compare_processes,
+)
 
 
 class TrainingBackup(keras.callbacks.Callback):
@@ -71,11 +75,18 @@ class TrainingBackup(keras.callbacks.Callback):
     as `CheckpointAverage` does. Keras's `EarlyStopping`, `ReduceLROnPlateau`
     and `ModelCheckpoint` are supported.
 
+    With several processes (`jax.distributed`, `torch.distributed`), all of them
+    use this callback, with the same `directory`, in a folder that they share.
+    The first process writes a checkpoint while the others wait, and all resume
+    from it, with the random state of the first. If a process dies, also while
+    it writes, the last complete checkpoint is kept.
+
     Within `interruptible()`, Ctrl-C writes a checkpoint before it stops `fit`.
 
     Args:
         directory: str or path. Folder of the checkpoints; created if missing.
-            No other run may use it at the same time.
+            No other run may use it at the same time, but all processes of this
+            run do.
         callbacks: list of `keras.callbacks.Callback`, the other callbacks of
             this `fit`. Default: none.
         save_freq: "epoch", or int >= 1: batches between checkpoints. Default
@@ -92,7 +103,8 @@ class TrainingBackup(keras.callbacks.Callback):
         ValueError: arguments out of range; `directory` is not writable, or
             contains a backup with other `settings` or only unreadable ones. By
             `fit`: the backup is of another model, of other callbacks, or of
-            data with more batches; the model is not built.
+            data with more batches; the model is not built; two processes have
+            different settings, models or checkpoints.
 
     Examples:
         >>> import tempfile
@@ -144,11 +156,13 @@ class TrainingBackup(keras.callbacks.Callback):
         self.async_safe = save_freq == "epoch" and all(
             map(_idle_in_steps, self._group.callbacks)
         )
-        self._folder = BackupFolder(directory)
+        is_first = backend.process_index() == 0
+        self._folder = BackupFolder(directory, writes=is_first)
         if not resume:
             self.remove()
             self._folder.open()
-        self._found = self._newest()
+        # The first process may not have removed them yet.
+        self._found = self._newest() if resume else (None, None)
         self._skipping = self._interrupted = False
 
     @contextlib.contextmanager
@@ -157,7 +171,9 @@ class TrainingBackup(keras.callbacks.Callback):
 
         The running batch, or validation, ends; a checkpoint is written, and
         `fit` raises KeyboardInterrupt. A second Ctrl-C raises it immediately.
-        The context must be entered in the main thread.
+        The context must be entered in the main thread. With several processes,
+        Ctrl-C raises KeyboardInterrupt without a checkpoint: they need not be
+        at the same batch.
 
         Examples:
             >>> import tempfile
@@ -172,7 +188,7 @@ class TrainingBackup(keras.callbacks.Callback):
         """
 
         def interrupt(number, frame):
-            if self._interrupted:
+            if self._interrupted or backend.process_count() > 1:
                 raise KeyboardInterrupt
             self._interrupted = True
 
@@ -227,6 +243,7 @@ class TrainingBackup(keras.callbacks.Callback):
         self._folder.open()
         path, state = self._found or self._newest()
         self._found = None
+        self._compare_processes(state)
         self._failed = False
         self._history = {"epoch": [], "logs": {}}
         self._passed = self._unsaved = 0
@@ -351,6 +368,20 @@ class TrainingBackup(keras.callbacks.Callback):
             check_settings(path, state["settings"], self.settings)
         return path, state
 
+    def _compare_processes(self, state):
+        """Raises in all processes unless they are in the same state."""
+        if backend.process_count() == 1:
+            return
+        place = state and [state["epoch"], state["batch"]]
+        facts = {f"settings[{k!r}]": v for k, v in self.settings.items()}
+        facts["`save_freq`"] = self.save_freq
+        facts["the number of batches of the data of `fit`"] = self.params[
+            "steps"
+        ]
+        facts["[epochs, batches] of the checkpoint in `directory`"] = place
+        compare_processes(facts)
+        check_processes_agree(self._fitted)
+
     def _save(self, epoch, batch, logs, stopped=False):
         # On JAX, this first copies the state of the running loop back.
         model = self.model
@@ -381,6 +412,9 @@ class TrainingBackup(keras.callbacks.Callback):
                     stacklevel=2,
                 )
             self._failed = True
+        if backend.process_count() > 1:
+            # The others wait until the checkpoint is written.
+            backend.gather_texts("")
 
     def _restore_metrics(self, state):
         """Restores the running metrics; returns False if they are not built."""

@@ -174,6 +174,20 @@ def _lora(folder):
     )
 
 
+def _agreement(folder):
+    yield Call(
+        "training.check_processes_agree",
+        training.check_processes_agree,
+        kinds(
+            model=instance(encoder()).optional(),
+            data=instance(None).without("none", "own_type"),
+            settings=instance({})
+            .without("own_type", "list", "dict")
+            .optional(),
+        ),
+    )
+
+
 def _multipliers(folder):
     yield Call(
         "training.layerwise_lr_multipliers",
@@ -321,6 +335,7 @@ CALLS = {
     "TrainingBackup": _backup,
     "TrainingProgress": _progress,
     "WarmupSchedule": _warmup,
+    "check_processes_agree": _agreement,
     "enable_lora": _lora,
     "freeze": _freezing("freeze"),
     "layerwise_lr_multipliers": _multipliers,
