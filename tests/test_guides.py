@@ -13,6 +13,7 @@ import pytest
 
 from tests.helpers.cases import spread
 from tests.helpers.examples import blocks, run, said
+from tests.helpers.processes import Process
 
 ROOT = pathlib.Path(__file__).parents[1]
 GUIDES = ROOT / "docs" / "guides"
@@ -44,6 +45,12 @@ def printed_by(output):
     ]
 
 
+def run_program(path, environment):
+    """Runs a program, in a process of its own."""
+    os.environ.update(environment)
+    runpy.run_path(str(path), run_name="__main__")
+
+
 @pytest.mark.one_backend
 def test_the_doctor_on_a_tutorial():
     result = subprocess.run(
@@ -57,6 +64,36 @@ def test_the_doctor_on_a_tutorial():
     assert len(printed) == 3
     page = (GUIDES / "doctor.md").read_text(encoding="utf-8")
     assert reports_in(page) == printed
+
+
+# What a program of `distributed_processes` prints, and its backend.
+PROCESSES = [
+    pytest.param(name, marks=pytest.mark.one_backend(needed))
+    for name, needed in (("fsdp", "torch"), ("worker_fit", "tensorflow"))
+    if BACKEND == needed
+]
+
+
+@pytest.mark.parametrize("name", PROCESSES)
+def test_the_page_shows_what_a_program_of_processes_prints(name):
+    program = f"distributed_processes/{name}.py"
+    page = (GUIDES / "distributed_processes.md").read_text(encoding="utf-8")
+    shown = page.partition(f"]({program})")[2]
+    environments = [{}]
+    if name == "worker_fit":
+        load = runpy.run_path(str(GUIDES / program))
+        environments = load["environments"]()
+    processes = [
+        Process(run_program, GUIDES / program, environment)
+        for environment in environments
+    ]
+    for process in processes:
+        status, output = process.wait()
+        assert status == 0, output
+        lines = [line for line in output.splitlines() if " " in line]
+        expected = blocks("text", shown)[0].splitlines()
+        found = [line for line in lines if line in expected]
+        assert found == expected, output
 
 
 def test_a_different_report_is_detected():

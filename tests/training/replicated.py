@@ -61,7 +61,9 @@ def trained(strategy, make, loss, rows, batch_size=BATCH, padding=True):
         keras.utils.set_random_seed(0)
         model = make()
         model.compile(
-            keras.optimizers.SGD(0.5),
+            keras.optimizers.Adam(0.01)
+            if make is gpt
+            else keras.optimizers.SGD(0.5),
             loss,
             metrics=[TokenAccuracy()],
             weighted_metrics=[Perplexity()] if padding else None,
@@ -70,7 +72,8 @@ def trained(strategy, make, loss, rows, batch_size=BATCH, padding=True):
     arguments = {"batch_size": batch_size, "verbose": 0}
     if padding:
         arguments["sample_weight"] = weights
-    history = model.fit(x, labels, epochs=2, shuffle=False, **arguments)
+    epochs = 8 if make is gpt else 2
+    history = model.fit(x, labels, epochs=epochs, shuffle=False, **arguments)
     results = model.evaluate(x, labels, return_dict=True, **arguments)
     return {
         "history": history.history,
