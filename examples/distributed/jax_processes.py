@@ -25,7 +25,7 @@ def environments(count):
 def train(arguments):
     """Trains in one of the processes."""
     os.environ["KERAS_BACKEND"] = "jax"
-    # On CPUs; on GPUs, NCCL ends with the process that the service below ends.
+    # The time limit of an exchange between CPUs.
     limit = f"--xla_cpu_collective_timeout_seconds={arguments.timeout}"
     os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {limit}"
     import jax
