@@ -9,6 +9,8 @@ import sys
 import keras
 import pytest
 
+import keras_attn
+
 ROOT = pathlib.Path(__file__).parents[1]
 BACKEND = keras.backend.backend()
 
@@ -100,6 +102,25 @@ sys.argv = [program, *arguments]
 runpy.run_path(program, run_name="__main__")
 """
 
+# Nothing is hidden: what an import of the library adds to that of Keras.
+ADDED = """
+import json, sys
+
+import keras
+import numpy
+
+before = set(sys.modules)
+import keras_attn
+
+added = sorted(sys.modules.keys() - before)
+lazy = {"datasets", "doctor", "explain", "pretrained", "text"}
+listed = sorted(lazy & set(dir(keras_attn)))
+used = [callable(keras_attn.doctor), keras_attn.text.__name__]
+print(json.dumps([added, listed, used]))
+"""
+# Of about 200. An import takes half a millisecond for each.
+MOST_MODULES = 230
+
 
 @pytest.fixture(scope="module")
 def bare():
@@ -141,6 +162,33 @@ def test_data_sets_need_no_extra(bare):
 
 def test_blocked_packages_cannot_be_imported(bare):
     assert bare["absent"] == sorted(EXTRAS - NEEDED[BACKEND])
+
+
+@pytest.mark.every_backend
+def test_an_import_adds_only_the_modules_that_files_need():
+    result = subprocess.run(
+        [sys.executable, "-c", ADDED],
+        cwd=ROOT,
+        env=os.environ | {"KERAS_BACKEND": BACKEND},
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 0, result.stderr[-3000:]
+    added, listed, used = json.loads(result.stdout.splitlines()[-1])
+    assert 100 < len(added) < MOST_MODULES
+    others = {name.partition(".")[0] for name in added} - {"keras_attn"}
+    assert others <= sys.stdlib_module_names
+    packages = {name.split(".")[1] for name in added if "." in name}
+    assert {"layers", "models", "training"} <= packages
+    # They are imported when they are first used.
+    assert packages.isdisjoint({"datasets", "explain", "pretrained", "text"})
+    assert listed == ["datasets", "doctor", "explain", "pretrained", "text"]
+    assert used == [True, "keras_attn.text"]
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="'tea'"):
+        _ = keras_attn.tea
 
 
 def test_the_translator_trains_without_other_backends(tmp_path):

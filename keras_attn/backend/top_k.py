@@ -127,4 +127,6 @@ if keras.backend.backend() == "torch":
     torch.library.impl(
         "keras_attn::top_k", "CompositeExplicitAutograd", of_torch
     )
-    torch.library.register_fake("keras_attn::top_k", _shapes)
+    # Not `register_fake`, which searches all loaded modules for its caller and
+    # takes as long as the rest of this package (as of PyTorch 2.13.0).
+    torch.library.impl("keras_attn::top_k", "Meta", _shapes)
