@@ -14,6 +14,9 @@ LAYERS = {
     "atomic_files": 0,
     "backend": 0,
     "checks": 0,
+    "deprecation": 0,
+    "version": 0,
+    "info": 1,
     "ops": 1,
     "cache": 2,
     "decoding": 3,
@@ -54,7 +57,8 @@ INSIDE_FUNCTIONS = {
     "sklearn",
     "tokenizers",
 }
-ASKS_BACKEND = {"backend", "text"}
+# `info` prints its name.
+ASKS_BACKEND = {"backend", "info", "text"}
 
 
 def violations(root, package="keras_attn"):

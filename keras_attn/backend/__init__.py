@@ -21,6 +21,7 @@ from keras_attn.backend.captured_step import Capturing
 from keras_attn.backend.compiling import compiled
 from keras_attn.backend.deferred_values import DeferredValues
 from keras_attn.backend.dense import apply_dense
+from keras_attn.backend.devices import device_names
 from keras_attn.backend.dropout import (
     drawn_seed,
     dropout,
@@ -101,6 +102,7 @@ __all__ = [
     "cached_until_update",
     "compiled",
     "concrete",
+    "device_names",
     "divide_over_replicas",
     "drawn_seed",
     "dropout",
