@@ -12,6 +12,8 @@ WORKERS ?= 2
 CHECK ?= tests/backend tests/blocks tests/layers tests/ops tests/test_cache.py \
 	tests/test_architecture.py tests/test_docstrings.py tests/test_promises.py
 CHECK_BACKEND ?= torch
+# A part of the tests, 2/4: the second quarter.
+SHARD ?= 1/1
 # Number of mutants that `make mutants` draws.
 N ?= 100
 TABLE ?= training_step
@@ -26,7 +28,7 @@ PYTHON ?= python3.11 python3.12 python3.13 python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 STAMP := $(VENV)/made
-EXTRAS := docs,examples,jax,mutants,tensorflow,test,torch
+EXTRAS := docs,examples,jax,mutants,release,tensorflow,test,torch
 
 # make itself exports variables set on its command line: DATA, MINUTES, ...
 export KERAS_BACKEND
@@ -48,24 +50,41 @@ QUICK_TO_COMPILE := --xla_backend_optimization_level=0 \
 	--xla_cpu_parallel_codegen_split_count=1
 
 .PHONY: help translate test check test-gpu mutants benchmarks docs tutorials \
-	lint format clean
+	lint format dist clean
 
+# Lists the targets under the headings, lines that start with `##@`.
 help: ## Show this help
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' \
+	@awk -F ':.*## ' '/^##@ / { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' \
 		$(MAKEFILE_LIST)
+
+##@ Try it
 
 translate: $(STAMP) ## Train a Transformer, translate, score and plot
 	$(RUN) examples/translate.py train --preset tiny --minutes 3.7
 
-test: export XLA_FLAGS ?= $(QUICK_TO_COMPILE)
-test: lint ## Lint and run all tests on each backend
-	@$(RUN) -m tools.run_tests --backends $(BACKENDS) \
-		--workers $(WORKERS) --tests "$(TESTS)"
-	@echo "make test: lint passed, tests passed on: $(BACKENDS)."
+##@ While you edit
+
+format: $(STAMP) ## Format all code and apply ruff's automatic fixes
+	$(RUN) -m ruff check --fix .
+	$(RUN) -m ruff format .
+
+lint: $(STAMP) ## Check formatting, style and the pre-commit config
+	$(RUN) -m ruff format --check .
+	$(RUN) -m ruff check .
+	$(RUN) -m pre_commit validate-config .pre-commit-config.yaml
 
 check: lint ## Lint and run the fastest tests on one backend
 	@$(RUN) -m tools.run_tests --backends $(CHECK_BACKEND) \
 		--workers $(WORKERS) --tests "$(CHECK)"
+
+##@ Before a pull request
+
+test: export XLA_FLAGS ?= $(QUICK_TO_COMPILE)
+test: lint ## Lint and run all tests on each backend
+	@$(RUN) -m tools.run_tests --backends $(BACKENDS) \
+		--workers $(WORKERS) --shard $(SHARD) --tests "$(TESTS)"
+	@echo "make test: lint passed, tests passed on: $(BACKENDS)."
 
 mutants: $(STAMP) ## Run mutation tests on N=100 random changes to the code
 	KERAS_BACKEND=torch $(RUN) -m tools.mutants --number $(N)
@@ -82,11 +101,7 @@ test-gpu: $(STAMP) ## Run the GPU tests on each backend that sees a GPU
 		}; \
 	done
 
-benchmarks: $(STAMP) ## Run one benchmark: TABLE=training_step
-	@$(RUN) -c "from importlib.util import find_spec as f; \
-		exit(not (f('ctranslate2') and f('keras_hub')))" \
-		|| $(RUN) -m pip install -q -c constraints.txt -e ".[benchmarks]"
-	$(RUN) -m benchmarks $(TABLE)
+##@ Pages
 
 docs: $(STAMP) ## Build the site into site/ from the committed pages
 	@[ "$(DOCS_EXECUTE)" = off ] || $(RUN) -m tools.tutorials build
@@ -104,14 +119,22 @@ else
 	$(RUN) -m tools.tutorials build $(TUTORIALS)
 endif
 
-lint: $(STAMP) ## Check formatting, style and the pre-commit config
-	$(RUN) -m ruff format --check .
-	$(RUN) -m ruff check .
-	$(RUN) -m pre_commit validate-config .pre-commit-config.yaml
+benchmarks: $(STAMP) ## Run one benchmark: TABLE=training_step
+	@$(RUN) -c "from importlib.util import find_spec as f; \
+		exit(not (f('ctranslate2') and f('keras_hub')))" \
+		|| $(RUN) -m pip install -q -c constraints.txt -e ".[benchmarks]"
+	$(RUN) -m benchmarks $(TABLE)
 
-format: $(STAMP) ## Format all code and apply ruff's automatic fixes
-	$(RUN) -m ruff check --fix .
-	$(RUN) -m ruff format .
+##@ Release
+
+dist: $(STAMP) ## Build wheel and source archive, twice, and check them
+	rm -rf build dist
+	$(RUN) -m build --no-isolation --outdir dist
+	$(RUN) -m build --no-isolation --outdir build/again
+	@for file in dist/*; do cmp $$file build/again/$${file#dist/} || exit 1; done
+	$(RUN) -m twine check --strict dist/*
+
+##@ Other
 
 clean: ## Delete caches and build outputs; keep .venv and runs
 	rm -rf build dist site *.egg-info .hypothesis .pytest_cache .ruff_cache

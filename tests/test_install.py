@@ -37,11 +37,12 @@ def test_the_install_line_installs_the_checkout(tmp_path):
     (line,) = install_lines()
     # A copy, since a build writes beside the sources.
     checkout = tmp_path / "checkout"
-    shutil.copytree(
-        ROOT / "keras_attn",
-        checkout / "keras_attn",
-        ignore=shutil.ignore_patterns("__pycache__"),
-    )
+    for folder in ("keras_attn", "tools/build_backend"):
+        shutil.copytree(
+            ROOT / folder,
+            checkout / folder,
+            ignore=shutil.ignore_patterns("__pycache__"),
+        )
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, checkout / name)
     venv = tmp_path / "venv"
