@@ -16,6 +16,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import re
 import select
 import signal
 import sys
@@ -55,6 +56,12 @@ def main(arguments):
         help="folders and files (patterns too), and options of pytest",
     )
     parser.add_argument(
+        "--shard",
+        type=shard,
+        default=(1, 1),
+        help="2/4: the second quarter of the parts",
+    )
+    parser.add_argument(
         "--coverage",
         type=pathlib.Path,
         help="folder: record there which test runs which line",
@@ -72,12 +79,29 @@ def main(arguments):
             pathlib.Path(folder),
             given.coverage and given.coverage.resolve(),
         )
-        failed = run.all_of(parts_of(files, given.workers))
+        number, count = given.shard
+        parts = parts_of(files, given.workers)[number - 1 :: count]
+        failed = run.all_of(parts)
     print(summary(run.ended, time.monotonic() - started))
     if failed:
         print(f"Stopped, tests failed on {failed}.", file=sys.stderr)
         return 1
     return 0
+
+
+def shard(text):
+    """Returns the number and the count of a shard, `"2/4"`.
+
+    Raises:
+        argparse.ArgumentTypeError: the text names no shard.
+    """
+    found = re.fullmatch(r"([1-9]\d*)/([1-9]\d*)", text)
+    number, count = map(int, found.groups()) if found else (1, 0)
+    if number > count:
+        raise argparse.ArgumentTypeError(
+            f"SHARD must be NUMBER/COUNT, such as 2/4. Received: {text}"
+        )
+    return number, count
 
 
 def find_tests(words):

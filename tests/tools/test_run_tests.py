@@ -1,5 +1,6 @@
 """The runner of `make test` runs every test once and reports failures."""
 
+import argparse
 import importlib.util
 import json
 import os
@@ -41,12 +42,12 @@ def test_others():
 """
 
 
-def run(folder, *options, backend=BACKEND, **environment):
+def run(folder, *options, backend=BACKEND, shard="1/1", **environment):
     """Runs a folder of tests as `make test` would."""
     return subprocess.run(
         [
             *(sys.executable, "-m", "tools.run_tests"),
-            *("--backends", backend, "--tests"),
+            *("--backends", backend, "--shard", shard, "--tests"),
             " ".join([os.path.relpath(folder, ROOT), *options]),
         ],
         cwd=ROOT,
@@ -160,3 +161,26 @@ def test_summary_has_totals_and_slowest_files():
     slowest = lines[first : first + 20]
     assert [line.split()[0] for line in slowest[:3]] == ["29.0", "29.0", "28.0"]
     assert not lines[first + 20]
+
+
+def test_shards_have_every_part_once(tmp_path):
+    files = run_tests.find_tests(["tests/layers", "tests/ops", "tests/text"])
+    parts = run_tests.parts_of(files, 2)
+    shards = [parts[number::3] for number in range(3)]
+    assert sorted(part for some in shards for part in some) == sorted(parts)
+    assert run_tests.shard("2/4") == (2, 4)
+
+
+@pytest.mark.parametrize("text", ["0/4", "5/4", "1", "a/b", "1/0", "-1/2"])
+def test_a_wrong_shard_is_refused(text):
+    with pytest.raises(argparse.ArgumentTypeError, match="SHARD must be"):
+        run_tests.shard(text)
+
+
+def test_a_shard_runs_its_parts_only(folder):
+    for name in ("a", "b"):
+        (folder / name).mkdir()
+        (folder / name / "test_it.py").write_text(GOOD)
+    result = run(folder, shard="2/2")
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "1 passed, 0 failed" in result.stdout
