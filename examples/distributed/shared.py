@@ -138,6 +138,7 @@ def finish(model, losses, arguments):
     path = arguments.out / "model.keras"
     model.save(path)
     print(f"The model is in {path}. Next, on one device and any backend:")
+    print("  import keras, keras_attn.models")
     call = "generate([[4, 5, 6, 2]])"
     print(f"  keras.saving.load_model({str(path)!r}, compile=False).{call}")
 
