@@ -1,7 +1,5 @@
 """Losses over large vocabularies in `fit` and `evaluate`."""
 
-import dataclasses
-
 import keras
 from keras import ops, tree
 
@@ -10,14 +8,6 @@ from keras_attn.training.token_loss import OutputLayer
 
 # With a smaller vocabulary, all logits at once are faster.
 LEAST_VOCABULARY = 16_384
-
-
-@dataclasses.dataclass(frozen=True)
-class _Metrics:
-    """The metrics of `compile`, hidden from Keras, which has them already."""
-
-    plain: tuple
-    weighted: tuple
 
 
 class ChunkedLoss:
@@ -41,7 +31,6 @@ class ChunkedLoss:
     """
 
     _chunks_loss = False
-    _metrics_of_chunks = None
     # A counter, because the steps of replicas in `tf.distribute` overlap.
     _chunked_steps = 0
 
@@ -52,39 +41,6 @@ class ChunkedLoss:
     @property
     def _returns_hidden(self):
         return self._chunked_steps > 0
-
-    def compile(
-        self,
-        optimizer="rmsprop",
-        loss=None,
-        loss_weights=None,
-        metrics=None,
-        weighted_metrics=None,
-        **kwargs,
-    ):
-        """Compiles the model, as `keras.Model.compile`."""
-        super().compile(
-            optimizer, loss, loss_weights, metrics, weighted_metrics, **kwargs
-        )
-        self._metrics_of_chunks = None
-        if (
-            type(loss) is not SequenceCrossentropy
-            or loss.reduction in (None, "none")
-            or loss_weights is not None
-        ):
-            return
-        found = _Metrics(
-            *(
-                tuple(x for x in tree.flatten(group) if x is not None)
-                for group in (metrics, weighted_metrics)
-            )
-        )
-        if all(
-            type(metric) in (Perplexity, TokenAccuracy)
-            and metric.pad_id == loss.pad_id
-            for metric in found.plain + found.weighted
-        ):
-            self._metrics_of_chunks = found
 
     def train_step(self, *args):
         """Trains on a batch, as `keras.Model.train_step`."""
@@ -98,10 +54,10 @@ class ChunkedLoss:
         cls = type(self)
         if not (
             vars(cls).get("_chunks_loss")
+            and self._sizes[1] >= LEAST_VOCABULARY
             and cls.compute_loss is ChunkedLoss.compute_loss
             and cls.compute_metrics is ChunkedLoss.compute_metrics
-            and self._metrics_of_chunks is not None
-            and self._sizes[1] >= LEAST_VOCABULARY
+            and self._needs_no_logits()
             and not _is_quantized(*self._output_parts())
         ):
             return step(*args)
@@ -110,6 +66,31 @@ class ChunkedLoss:
             return step(*args)
         finally:
             self._chunked_steps -= 1
+
+    def _needs_no_logits(self):
+        """Returns whether loss and metrics can do without logits."""
+        loss, (plain, weighted) = self.loss, self._metric_groups()
+        return (
+            type(loss) is SequenceCrossentropy
+            and loss.reduction not in (None, "none")
+            # Nothing public has these weights (as of Keras 3.15.1).
+            and self._compile_loss._user_loss_weights is None
+            and all(
+                type(metric) in (Perplexity, TokenAccuracy)
+                and metric.pad_id == loss.pad_id
+                for metric in plain + weighted
+            )
+        )
+
+    def _metric_groups(self):
+        """Returns the metrics of `compile`, and those with sample weights."""
+        # Nothing public has these lists (as of Keras 3.15.1).
+        given = self._compile_metrics
+        groups = given and (given._user_metrics, given._user_weighted_metrics)
+        return [
+            [metric for metric in tree.flatten(group) if metric is not None]
+            for group in groups or ([], [])
+        ]
 
     def compute_loss(
         self,
@@ -134,9 +115,10 @@ class ChunkedLoss:
             training,
         )
         self._build_metrics(y, y_pred)
-        for metric in self._metrics_of_chunks.plain:
+        plain, weighted = self._metric_groups()
+        for metric in plain:
             metric.update_from_scores(scores)
-        for metric in self._metrics_of_chunks.weighted:
+        for metric in weighted:
             metric.update_from_scores(scores, sample_weight)
         # Of regularizers and `add_loss`, as Keras adds them: divided by the
         # number of replicas on TensorFlow (as of Keras 3.15.1).

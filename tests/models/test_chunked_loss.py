@@ -211,6 +211,21 @@ def test_quantized_and_adapted_output_layers(chunks, monkeypatch):
     assert not chunks
 
 
+def test_a_loaded_model_is_compiled(chunks, monkeypatch, tmp_path):
+    monkeypatch.setattr(chunked_loss, "LEAST_VOCABULARY", SIZE)
+    model = gpt()
+    model.compile("adam", SequenceCrossentropy(), metrics=[Perplexity()])
+    model.fit(IDS, LABELS, verbose=0)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    chunks.clear()
+    found, expected = (
+        one.evaluate(IDS, LABELS, verbose=0) for one in (loaded, model)
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    assert len(chunks) >= 1
+
+
 def test_a_loss_without_reduction_has_no_sum():
     with pytest.raises(ValueError, match="`reduction` must not be None"):
         SequenceCrossentropy(reduction=None).of_hidden_states(
