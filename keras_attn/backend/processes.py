@@ -7,9 +7,6 @@ import numpy as np
 
 if keras.backend.backend() == "jax":
     import jax
-
-    # Experimental, as of JAX 0.10.2.
-    from jax.experimental import multihost_utils
 elif keras.backend.backend() == "tensorflow":
     import tensorflow as tf
 elif keras.backend.backend() == "torch":
@@ -81,7 +78,7 @@ def to_numpy(tensor):
         and not tensor.is_fully_addressable
         and not tensor.is_fully_replicated
     ):
-        return np.asarray(multihost_utils.process_allgather(tensor, tiled=True))
+        return _gather_on_jax(tensor, tiled=True)
     if keras.backend.backend() == "tensorflow" and isinstance(
         tensor, tf.distribute.DistributedValues
     ):
@@ -120,7 +117,7 @@ def _place_in_cluster():
 def _gather(row):
     """Returns the int32 rows of all processes, stacked."""
     if keras.backend.backend() == "jax":
-        return np.asarray(multihost_utils.process_allgather(row))
+        return _gather_on_jax(row)
     # In a cluster of TensorFlow, all processes have equally many replicas.
     strategy, (index, count) = tf.distribute.get_strategy(), _place()
     replicas = strategy.num_replicas_in_sync // count
@@ -135,3 +132,10 @@ def _gather(row):
 def _of_replica(table, replicas, context):
     first = context.replica_id_in_sync_group % replicas == 0
     return tf.constant(table if first else np.zeros_like(table))
+
+
+def _gather_on_jax(array, tiled=False):
+    # Here, because it takes long to import. Experimental, as of JAX 0.10.2.
+    from jax.experimental import multihost_utils
+
+    return np.asarray(multihost_utils.process_allgather(array, tiled=tiled))
