@@ -5,6 +5,7 @@
 
 import ast
 import os
+import pathlib
 import re
 import runpy
 import shutil
@@ -24,6 +25,7 @@ from tools.tutorials.scripts import discover
 
 pytestmark = pytest.mark.one_backend
 
+ROOT = pathlib.Path(__file__).parents[2]
 SCRIPTS = discover()
 # The others run on PyTorch, which needs no compilation. `make tutorials` with
 # BACKENDS runs all of them on each.
@@ -98,7 +100,11 @@ def is_assertion(node):
 @pytest.mark.parametrize("name", ["glimpses", "looking_inside", "sorting"])
 def test_quick_run_builds_a_complete_page(name, tmp_path):
     script = SCRIPTS[name]
-    page = build(script, BACKEND, quick=True, pages=tmp_path)
+    # As in docs: a page shows diagrams of a neighboring folder.
+    (tmp_path / "diagrams").symlink_to(ROOT / "docs" / "diagrams")
+    pages = tmp_path / "tutorials"
+    pages.mkdir()
+    page = build(script, BACKEND, quick=True, pages=pages)
     text, folder = page.read_text(encoding="utf-8"), page.parent
     stamp = stamps.read(folder)
     assert stamp["quick"] and stamp["backend"] == BACKEND
