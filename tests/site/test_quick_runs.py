@@ -33,18 +33,14 @@ NOT_ON_TORCH = {
     "tensorflow": ("hard_attention", "multi_head", "why_attention"),
     "jax": ("masks", "positions", "word_senses"),
 }
-# On PyTorch, the others decode with plain steps, which take less time.
-CAPTURES = ("decoding",)
 BACKEND = keras.backend.backend()
 
 
 def marked(name):
-    """Returns a tutorial's name, with the marks of its run."""
+    """Returns a tutorial's name, with the mark of its backend."""
     backends = [b for b, names in NOT_ON_TORCH.items() if name in names]
-    marks = [pytest.mark.one_backend(*(backends or ["torch"]))]
-    if name in CAPTURES:
-        marks.append(pytest.mark.captured_steps)
-    return pytest.param(name, marks=marks)
+    mark = pytest.mark.one_backend(*(backends or ["torch"]))
+    return pytest.param(name, marks=mark)
 
 
 @pytest.mark.parametrize("name", [marked(name) for name in SCRIPTS])
