@@ -6,7 +6,7 @@ from keras import ops, tree
 from keras_attn.training import Perplexity, SequenceCrossentropy, TokenAccuracy
 from keras_attn.training.token_loss import OutputLayer
 
-# With a smaller vocabulary, all logits at once are faster.
+# Smaller vocabularies were not measured: docs/guides/memory.md.
 LEAST_VOCABULARY = 16_384
 
 
