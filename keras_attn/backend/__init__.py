@@ -39,7 +39,7 @@ from keras_attn.backend.inspection import (
     is_torch_program,
     known_size,
 )
-from keras_attn.backend.linear_nll import LinearNLL, linear_nll
+from keras_attn.backend.linear_nll import linear_nll
 from keras_attn.backend.masking import (
     bool_mask,
     is_statically_false,
@@ -84,7 +84,6 @@ __all__ = [
     "Blocking",
     "Capturing",
     "DeferredValues",
-    "LinearNLL",
     "OwnedPrograms",
     "PythonState",
     "TorchNames",

@@ -7,8 +7,6 @@ logits are computed twice, as in Liger Kernel (Hsu et al. 2024,
 https://arxiv.org/abs/2410.10989).
 """
 
-from typing import Any, NamedTuple
-
 import keras
 from keras import ops
 
@@ -27,21 +25,6 @@ elif keras.backend.backend() == "tensorflow":
 # Tokens whose logits exist at the same time. Each chunk takes one pass over the
 # gradient of the matrix. PyTorch needs one array of a chunk, XLA several.
 CHUNK = 256 if keras.backend.backend() == "torch" else 128
-
-
-class LinearNLL(NamedTuple):
-    """What `linear_nll` returns.
-
-    Args:
-        total: float32 scalar. The weighted sum of the losses.
-        nats: float32 (n,). -log p(y) of each token, without smoothing and class
-            weights. Has no gradient.
-        hits: bool (n,). Whether the label has the highest logit.
-    """
-
-    total: Any
-    nats: Any
-    hits: Any
 
 
 def linear_nll(
@@ -78,20 +61,20 @@ def linear_nll(
             it, the result is a constant.
 
     Returns:
-        `LinearNLL`.
+        Float32 scalar, the weighted sum of the losses; and, without a gradient,
+        float32 (n,), -log p(y) of each token without smoothing and class
+        weights, and bool (n,), whether the label has the highest logit.
     """
     visible = ops.logical_and(visible, ops.not_equal(weights, 0))
-    return LinearNLL(
-        *_IMPLEMENTATIONS[keras.backend.backend()](
-            (smoothing, transposed, gradient),
-            hidden,
-            matrix,
-            bias,
-            labels,
-            visible,
-            weights,
-            class_weights,
-        )
+    return _implementation(
+        (smoothing, transposed, gradient),
+        hidden,
+        matrix,
+        bias,
+        labels,
+        visible,
+        weights,
+        class_weights,
     )
 
 
@@ -156,9 +139,6 @@ def _padded(tensors, more):
 
 
 if keras.backend.backend() == "jax":
-
-    def _jax(options, *args):
-        return _jax_nll(options, *args)
 
     @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
     def _jax_nll(options, *args):
@@ -225,7 +205,7 @@ if keras.backend.backend() == "jax":
         return found, (slopes, sums[0].astype(matrix.dtype), to_bias)
 
     _jax_nll.defvjp(_jax_forward, _jax_backward)
-    _IMPLEMENTATIONS = {"jax": _jax}
+    _implementation = _jax_nll
 
 elif keras.backend.backend() == "torch":
 
@@ -351,7 +331,7 @@ elif keras.backend.backend() == "torch":
             z.masked_fill_(~visible[:, None], 0.0)
         return z, losses, nats, hits
 
-    _IMPLEMENTATIONS = {"torch": _torch}
+    _implementation = _torch
 
 elif keras.backend.backend() == "tensorflow":
 
@@ -431,4 +411,4 @@ elif keras.backend.backend() == "tensorflow":
         sums[1:] = [tf.cast(x, hidden.dtype) for x in sums[1:]]
         return sums[0], nats, hits, slope, *sums[1:]
 
-    _IMPLEMENTATIONS = {"tensorflow": _tensorflow}
+    _implementation = _tensorflow

@@ -339,7 +339,7 @@ def linear_loss(
         ignored = ops.equal(ops.take(class_weights, index), 0)
         computed = ops.logical_and(computed, ops.logical_not(ignored))
     bias = layer.bias
-    found = linear_nll(
+    total, *scores = linear_nll(
         ops.reshape(hidden, (-1, hidden.shape[-1])),
         ops.cast(layer.matrix, hidden.dtype),
         None if bias is None else ops.convert_to_tensor(bias),
@@ -353,7 +353,8 @@ def linear_loss(
     )
     unknown = ops.logical_and(visible, ops.logical_not(known))
     counted = ops.logical_and(unknown, ops.not_equal(weights, 0))
-    nats, hits = (ops.reshape(x, ops.shape(labels)) for x in found[1:])
+    nats, hits = (ops.reshape(x, ops.shape(labels)) for x in scores)
     hits = ops.logical_and(hits, known)
-    scores = TokenScores(labels, nan_where(unknown, nats), hits)
-    return nan_where(ops.any(counted), found.total), scores
+    return nan_where(ops.any(counted), total), TokenScores(
+        labels, nan_where(unknown, nats), hits
+    )
