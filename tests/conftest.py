@@ -24,7 +24,7 @@ ROOT = pathlib.Path(__file__).parents[1]
 # All of these tests run on every backend: the folder is about what differs.
 EVERYWHERE = "tests/backend"
 # One of so many other tests runs on a second backend.
-SAMPLED = 16
+SAMPLED = 32
 
 # No deadline, because the first example may compile.
 hypothesis.settings.register_profile("local", deadline=None, max_examples=25)
@@ -109,7 +109,8 @@ def chosen(item, backends, case=0):
     mark names if that is among them. Those of the folder `EVERYWHERE`, and
     those that skip themselves on some backend, run on every backend; of a test
     marked `every_backend`, the first case. Its other cases run on the last
-    backend and alternately on one of the others. A test marked `trains` runs on
+    backend, and every third one alternately on one of the others. A test marked
+    `trains` runs on
     the last backend and on one of the others, which a hash of its name chooses.
     Of all other tests, which run on the last one, one in `SAMPLED` runs on
     another, chosen in the same way.
@@ -133,7 +134,8 @@ def chosen(item, backends, case=0):
         return backends
     *others, last = backends
     if marked:
-        return [others[case % len(others)], last]
+        turn, rest = divmod(case, 3)
+        return [last] if rest else [others[turn % len(others)], last]
     # Not `hash`, which differs between processes.
     number = zlib.crc32(item.nodeid.encode())
     if item.get_closest_marker("trains"):

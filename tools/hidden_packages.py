@@ -42,7 +42,12 @@ def hide(packages):
     ]
 
 
+def alone():
+    """Returns whether ALONE is set: each backend is the only one."""
+    return os.environ.get("ALONE", "0") not in ("", "0")
+
+
 def hide_other_backends():
     """Hides the backends other than KERAS_BACKEND where ALONE is set."""
-    if os.environ.get("ALONE", "0") not in ("", "0"):
+    if alone():
         hide(set(BACKENDS) - _NEEDED[os.environ["KERAS_BACKEND"]])

@@ -24,6 +24,7 @@ import tempfile
 import time
 
 from tools.forked_pytest import fork_pytest, warm_up
+from tools.hidden_packages import alone
 
 ROOT = pathlib.Path(__file__).parents[1]
 # Size of the files that run in one process, in bytes. Compiled programs stay in
@@ -301,7 +302,8 @@ class Run:
         signal.signal(signal.SIGTERM, stop)
         signal.signal(signal.SIGINT, stop)
         os.environ["KERAS_BACKEND"] = backend
-        os.environ["TEST_BACKENDS"] = " ".join(self._backends)
+        backends = [backend] if alone() else self._backends
+        os.environ["TEST_BACKENDS"] = " ".join(backends)
         if len(parts) > 1:
             warm_up()
         waiting, told = list(enumerate(parts)), False

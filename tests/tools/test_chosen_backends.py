@@ -49,11 +49,12 @@ def test_on_every_backend(item):
     assert conftest.chosen(item, ALL) == ALL
 
 
-def test_further_cases_run_on_two_backends_in_turn():
+def test_every_third_case_runs_on_another_backend_in_turn():
     item = Item("tests/layers/test_a.py", every_backend=())
-    found = [conftest.chosen(item, ALL, case) for case in range(4)]
-    jax, tensorflow = ["jax", "torch"], ["tensorflow", "torch"]
-    assert found == [ALL, jax, tensorflow, jax]
+    found = [conftest.chosen(item, ALL, case) for case in range(10)]
+    jax, tensorflow, torch = ["jax", "torch"], ["tensorflow", "torch"], ["torch"]
+    assert found[:4] == [ALL, torch, torch, jax]
+    assert found[4:] == [torch, torch, tensorflow, torch, torch, jax]
     assert conftest.chosen(item, ["jax"], 2) == ["jax"]
     item = Item("tests/layers/test_a.py", skipif=())
     assert conftest.chosen(item, ALL, 1) == ALL

@@ -47,7 +47,7 @@ def run(folder, *options, backend=BACKEND, shard="1/1", **environment):
     return subprocess.run(
         [
             *(sys.executable, "-m", "tools.run_tests"),
-            *("--backends", backend, "--shard", shard, "--tests"),
+            *("--backends", *backend.split(), "--shard", shard, "--tests"),
             " ".join([os.path.relpath(folder, ROOT), *options]),
         ],
         cwd=ROOT,
@@ -90,6 +90,19 @@ def test_failures_are_shown_and_set_the_exit_status(folder):
     assert result.stdout.splitlines()[-1] == "2 passed, 1 failed, 0 skipped"
     installed = [name for name in OTHERS if importlib.util.find_spec(name)]
     assert json.loads((folder / "found.json").read_text()) == installed
+
+
+def test_backends_that_run_alone_know_of_no_others(folder):
+    (folder / "test_one.py").write_text(
+        "import os\n\ndef test_alone():\n"
+        "    assert os.environ['TEST_BACKENDS'] == os.environ['KERAS_BACKEND']\n"
+    )
+    backends = f"{OTHERS[0]} {BACKEND}"
+    result = run(folder, backend=backends, ALONE="1")
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert result.stdout.splitlines()[-1] == "2 passed, 0 failed, 0 skipped"
+    result = run(folder, backend=backends, ALONE="0")
+    assert f"'{backends}'" in result.stdout
 
 
 def test_a_process_that_dies_fails_the_run(folder):
