@@ -164,6 +164,8 @@ for name, segments in layouts.items():
 # ![Segments and positions of a packed row with padding, and the causal mask
 # that follows from them](../../diagrams/visibility.svg)
 #
+# <!-- figure: mask_builder -->
+#
 # `ops.Visibility` stores these integers and options, a few numbers per token. A
 # kernel expands them to T x S only where it needs the table. In the next
 # picture, allowed pairs are dark.

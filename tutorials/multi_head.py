@@ -67,6 +67,8 @@ print(f"Keras {keras.__version__} on {keras.backend.backend()}")
 # ![Queries times keys are scores, which are scaled and masked; their softmax
 # times the values is the output](../../diagrams/scaled_dot_product.svg)
 #
+# <!-- figure: attention_steps -->
+#
 # $$z_{ts} = \frac{q_t \cdot k_s}{\sqrt H}, \qquad
 # w_{ts} = \frac{e^{z_{ts}}}{\sum_j e^{z_{tj}}}, \qquad
 # c_t = \sum_s w_{ts} v_s$$

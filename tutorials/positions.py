@@ -194,6 +194,8 @@ figure.supxlabel("distance")
 plt.show()
 
 # %% [markdown]
+# <!-- figure: score_distance -->
+#
 # ## Which models know order, shift and position?
 #
 # We ask three questions about each encoding, without and with a causal mask:

@@ -154,6 +154,8 @@ plt.show()
 # ![The Transformer: encoder and decoder blocks, and the memory that
 # cross-attention reads; the boxes lead to their
 # pages](../../diagrams/transformer.svg)
+#
+# <!-- figure: transformer_shapes -->
 
 # %%
 D = 128
@@ -231,6 +233,8 @@ print(f"before training: {by_hand:.2f} nats; ln V = {np.log(V):.2f}")
 #
 # Its maximum is $a / \sqrt{D \cdot \mathrm{warmup}}$, at step = warmup. We choose
 # a so that this is 0.002.
+#
+# <!-- figure: warmup -->
 
 # %% alt="The learning rate rises to 0.002 at step 500, then falls slowly"
 warmup, highest = 500, 2e-3

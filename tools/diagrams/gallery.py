@@ -1,4 +1,4 @@
-"""The page that shows all diagrams."""
+"""The page that shows all diagrams and interactive figures."""
 
 import re
 
@@ -18,10 +18,18 @@ _SUBJECTS = {
     "library": "The library",
     "home": "The home page",
 }
+FIGURES = {
+    "attention_steps": "Attention, step by step",
+    "mask_builder": "Build a mask",
+    "score_distance": "Scores by distance",
+    "transformer_shapes": "The Transformer in numbers",
+    "warmup": "Warmup",
+}
 _START = """\
 # Diagrams
 
-All diagrams of the site, by subject, with links to the pages that explain them.
+All diagrams and interactive figures of the site, by subject, with links to the
+pages that explain them.
 [Notation](tutorials/notation.md) lists the letters of shapes. A color always
 means the same: blue are queries, orange keys, green values, purple attention
 and its weights, gray what is masked or frozen, yellow normalization, lime
@@ -31,6 +39,7 @@ Transformer](#the-transformer) are links. The programs in `tools/diagrams` draw
 them.
 """
 _IMAGE = re.compile(r"!\[([^\]]+)\]\(([./]*diagrams/(\w+)\.svg)\)")
+_FIGURE = re.compile(r"<!-- figure: (\w+) -->")
 
 
 def uses():
@@ -50,9 +59,29 @@ def uses():
     return found
 
 
+def figure_uses():
+    """Finds the pages that have interactive figures.
+
+    Returns:
+        Dict from a figure's name to a list of pages, relative to `docs`.
+    """
+    docs = ROOT / "docs"
+    found = {name: [] for name in FIGURES}
+    for path in sorted(docs.rglob("*.md")):
+        if path != PAGE:
+            for name in _FIGURE.findall(path.read_text("utf-8")):
+                found[name].append(path.relative_to(docs).as_posix())
+    return found
+
+
 def gallery():
     """Returns the page, Markdown."""
     parts, pages = [_START], uses()
+    parts.append("## Interactive figures\n")
+    for name, places in figure_uses().items():
+        links = ", ".join(f"[{_title(page)}]({page})" for page in places)
+        parts.append(f"### {FIGURES[name]}\n")
+        parts.append(f"<!-- figure: {name} -->\n\nFrom: {links}\n")
     subject = None
     for name, function in discover().items():
         module = function.__module__.rpartition(".")[2]
