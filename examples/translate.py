@@ -127,7 +127,7 @@ class Translator:
 
     def translate(self, sentences):
         """Returns the translations of a list of sentences."""
-        ids = self._generate(self._rows(sentences)).tokens[:, 0]
+        ids = self.generate(self.encode(sentences)).tokens[:, 0]
         texts = self.tokenizer.decode(ids.tolist())
         # The end token alone is not a translation of an empty line.
         return [
@@ -139,17 +139,18 @@ class Translator:
         """Draws where the last decoder layer looks as it translates."""
         from keras_attn.explain import attention_maps, plot_attention
 
-        rows = self._rows([sentence])
+        rows = self.encode([sentence])
         maps = attention_maps(
             self.model,
             rows,
             layers="cross",
             tokens=self.tokenizer.pieces,
-            decoded=self._generate(rows),
+            decoded=self.generate(rows),
         )
         plot_attention(maps[-1]).savefig(path, dpi=150)
 
-    def _rows(self, sentences):
+    def encode(self, sentences):
+        """Returns the ids of sentences, lists that end with the end token."""
         # A model that was trained without capital letters reads small ones.
         if len(self.capitals) <= 1:
             sentences = [
@@ -159,7 +160,8 @@ class Translator:
         encoded = self.tokenizer.encode(sentences)
         return [[*ids, self.tokenizer.end_id] for ids in encoded]
 
-    def _generate(self, rows):
+    def generate(self, rows):
+        """Translates lists of ids; returns `Decoded`."""
         most = 2 * max(map(len, rows)) + 10
         return self.model.generate(rows, most, self.strategy, batch_size=64)
 

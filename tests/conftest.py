@@ -109,7 +109,7 @@ def chosen(item, backends, case=0):
     mark names if that is among them. Those of the folder `EVERYWHERE`, and
     those that skip themselves on some backend, run on every backend; of a test
     marked `every_backend`, the first case. Its other cases run on the last
-    backend, and every third one alternately on one of the others. A test marked
+    backend, and every third one also on one of the others. A test marked
     `trains` runs on
     the last backend and on one of the others, which a hash of its name chooses.
     Of all other tests, which run on the last one, one in `SAMPLED` runs on

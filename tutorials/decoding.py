@@ -114,6 +114,8 @@ assert best_words(FRENCH)[0] == "the poor don't have any money"
 # ![Beam search with two beams over three steps: the two most probable prefixes
 # are kept, the others are dropped](../../diagrams/beam_search_tree.svg)
 #
+# <!-- figure: beam_search -->
+#
 # The next picture is a known example from Stanford's course CS224n, with two
 # beams. The numbers are the log-probabilities of the whole prefixes.
 
@@ -422,6 +424,8 @@ if not QUICK:
 #
 # ![Probabilities of six tokens: unchanged, with temperature 0.5, with the best
 # three only, and with the best two](../../diagrams/sampling.svg)
+#
+# <!-- figure: sampling -->
 
 
 # %%

@@ -367,6 +367,8 @@ explain.plot_attention(maps[-1])
 # model used a token. [Looking inside](../looking_inside/index.md) compares
 # attention with measurements of influence.
 #
+# <!-- figure: attention_heads -->
+#
 # ## Saving
 #
 # The model is one `.keras` file, which loads on every backend.

@@ -1,5 +1,6 @@
 """The interactive figures compute what the library does, with any controls."""
 
+import json
 import types
 
 import keras
@@ -8,7 +9,8 @@ import pytest
 from mkdocs.exceptions import PluginError
 
 import keras_attn
-from keras_attn import layers, models, ops, training
+from keras_attn import decoding, explain, layers, models, ops, training
+from tools import figure_data
 from tools.diagrams import ROOT, gallery
 from tools.site.barriers import barriers
 from tools.site.check import heard
@@ -186,20 +188,172 @@ def test_transformer_shapes(values):
     assert found["flops"] == counter.get_total_flops()
 
 
-def press(tab, key, code=None):
+def data_of(name):
+    """Returns the data of a figure."""
+    path = SCRIPTS / "figures" / "data" / f"{name}.js"
+    text = path.read_text("utf-8").partition(" = ")[2]
+    return json.loads(text.strip().removesuffix(";"))
+
+
+@pytest.mark.parametrize("kind", figure_data.KINDS)
+def test_attention_heads(values, kind):
+    """The weights are those in the file, which are distributions."""
+    changes = {"sentence": 1, "attention": kind, "layer": 0, "head": 1}
+    found = values("attention_heads", **changes)
+    stored = data_of("attention_heads")[1]["weights"][kind]
+    weights = np.array(found["weights"])
+    np.testing.assert_allclose(weights, np.array(stored)[0, 1] / 1e4)
+    assert weights.shape == (len(found["queries"]), len(found["keys"]))
+    np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-2)
+    if kind == "decoder":
+        assert not np.triu(weights, 1).any()
+
+
+def table_search(data, width, penalty):
+    """Runs the library's beam search over stored probabilities."""
+    size = max(map(int, data["names"])) + 1
+    spec = types.SimpleNamespace(
+        pad_id=0, end_ids=(data["end"],), max_new_tokens=data["length"]
+    )
+
+    def after(prefixes):
+        rows = np.full((len(prefixes), size), -np.inf, "float32")
+        for row, prefix in zip(rows, prefixes, strict=True):
+            node = data["nodes"].get(" ".join(map(str, prefix)), [])
+            for token, log_prob in node:
+                row[token] = log_prob
+        return rows
+
+    strategy = decoding.BeamSearch(width, length_penalty=penalty)
+    return figure_data.search(strategy, spec, after)
+
+
+@pytest.mark.parametrize("penalty", [0, 0.6, 2])
+@pytest.mark.parametrize("width", [1, 2, 5])
+def test_beam_search(values, width, penalty):
+    for number, data in enumerate(data_of("beam_search")):
+        changes = {"sentence": number, "beams": width, "length": penalty}
+        found = values("beam_search", **changes)
+        assert (found["beams"], found["penalty"]) == (width, penalty)
+        extended, expected = table_search(data, width, penalty)
+        length = int(to_numpy(expected.lengths)[0, 0])
+        tokens = to_numpy(expected.tokens)[0, 0, :length]
+        np.testing.assert_array_equal(found["tokens"], tokens)
+        score = float(to_numpy(expected.scores)[0, 0])
+        assert found["score"] == pytest.approx(score, abs=1e-4)
+        assert found["steps"] == max(map(len, extended)) + 1
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"temperature": 0.5, "top-k": 41, "top-p": 1},
+        {"temperature": 2, "top-k": 3, "top-p": 1},
+        {"temperature": 1.5, "top-k": 41, "top-p": 0.6},
+        {"temperature": 1, "top-k": 8, "top-p": 0.5},
+    ],
+    ids=str,
+)
+def test_sampling(values, changes):
+    found = values("sampling", **changes)
+    assert found["topP"] == changes["top-p"]
+    strategy = decoding.Sampling(
+        temperature=found["temperature"],
+        top_k=found["topK"] if found["topK"] < 41 else None,
+        top_p=found["topP"],
+    )
+    count = 4000
+    uniforms = (np.arange(count, dtype="float32")[None, :, None] + 0.5) / count
+    log_probs = np.array(found["logProbs"], "float32")
+    tiled = np.broadcast_to(log_probs, (1, count, len(log_probs)))
+    drawn = strategy.get_next_token(
+        keras.ops.convert_to_tensor(tiled),
+        keras.ops.convert_to_tensor(0, "int32"),
+        keras.ops.convert_to_tensor(uniforms),
+    )
+    expected = np.bincount(to_numpy(drawn)[0], minlength=len(log_probs)) / count
+    shown = np.zeros_like(expected)
+    shown[found["order"]] = found["sampled"]
+    # The share of even numbers is off by one at either end.
+    np.testing.assert_allclose(shown, expected, atol=1.01 / count)
+    assert set(np.flatnonzero(expected)) <= set(np.flatnonzero(shown))
+
+
+def test_tokens_are_drawn(tab, values):
+    assert values("sampling", **{"top-k": 1})["drawn"] is None
+    tab.evaluate(
+        "[...document.querySelectorAll('[data-figure=sampling] button')]"
+        ".forEach((button) => button.click())"
+    )
+    assert values("sampling")["drawn"] == 100
+
+
+def test_data_of_a_translator(monkeypatch):
+    """Of a small one with random weights."""
+    for name, value in {
+        "LENGTH": 5,
+        "BEAMS": (1, 4),
+        "PENALTIES": (2.0,),
+    }.items():
+        monkeypatch.setattr(figure_data, name, value)
+    monkeypatch.setattr(figure_data, "SEARCHED", figure_data.SEARCHED[:1])
+    model = models.Transformer(
+        13, num_layers=2, num_heads=2, hidden_dim=8, intermediate_dim=16
+    )
+    tokenizer = types.SimpleNamespace(
+        vocabulary_size=13,
+        end_id=2,
+        pieces=lambda ids: [f"▁{i}" for i in ids],
+    )
+    rows = [[5, 6, 7, 2]]
+    translator = types.SimpleNamespace(
+        model=model,
+        tokenizer=tokenizer,
+        encode=lambda sentences: rows,
+        generate=lambda rows: model.generate(
+            rows, 5, decoding.BeamSearch(4, length_penalty=0.6)
+        ),
+    )
+    found = figure_data.data_of(translator)
+    heads = found["attention_heads"][0]
+    (expected,) = explain.attention_maps(
+        model,
+        rows,
+        layers="decoder_block_1/cross",
+        decoded=translator.generate(rows),
+    )
+    weights = np.array(heads["weights"]["cross"])[1] / 1e4
+    np.testing.assert_allclose(weights, expected.weights[0], atol=1e-4)
+    assert len(heads["target"]) == weights.shape[1]
+    searched = found["beam_search"][0]
+    for width in (1, 4):
+        strategy = decoding.BeamSearch(width, length_penalty=2.0)
+        decoded = model.generate(rows, searched["length"], strategy)
+        _, result = table_search(searched, width, 2.0)
+        np.testing.assert_array_equal(to_numpy(result.tokens), decoded.tokens)
+        np.testing.assert_allclose(
+            to_numpy(result.scores), decoded.scores, atol=1e-4
+        )
+    assert len(found["sampling"]["contexts"]) == len(figure_data.SAMPLED)
+
+
+KEYS = {"Tab": 9, " ": 32, "ArrowRight": 39, "ArrowDown": 40}
+
+
+def press(tab, key):
     for kind in ("keyDown", "keyUp"):
+        text = {"text": " "} if (key, kind) == (" ", "keyDown") else {}
         tab.call(
             "Input.dispatchKeyEvent",
             type=kind,
             key=key,
-            code=code or key,
-            windowsVirtualKeyCode={"Tab": 9, "ArrowRight": 39, " ": 32}[key],
-            **({"text": " "} if (key, kind) == (" ", "keyDown") else {}),
+            windowsVirtualKeyCode=KEYS[key],
+            **text,
         )
 
 
 def test_a_keyboard_is_enough(tab, values):
-    """Tab reaches each control in turn; arrows and the space bar change it."""
+    """Tab reaches each control; arrows and the space bar change it."""
     focused = "document.activeElement.closest('.figure')?.dataset.figure"
     for name in gallery.FIGURES:
         before = values(name)
@@ -218,7 +372,9 @@ def test_a_keyboard_is_enough(tab, values):
             )
             if kind == "rangeINPUT":
                 press(tab, "ArrowRight")
-            elif kind in ("submitBUTTON", "buttonBUTTON"):
+            elif kind == "select-oneSELECT":
+                press(tab, "ArrowDown")
+            elif kind == "buttonBUTTON":
                 press(tab, " ")
             if number < controls - 1:
                 press(tab, "Tab")
@@ -246,10 +402,12 @@ def test_figures_have_no_problems(tab, browser, gallery_page):
 
 def test_each_figure_is_small_and_used():
     shared = (SCRIPTS / "figures.js").stat().st_size
+    data = {p.stem: p.stat().st_size for p in SCRIPTS.glob("*/data/*.js")}
+    assert data.keys() < gallery.FIGURES.keys()
     files = {path.stem: path for path in (SCRIPTS / "figures").glob("*.js")}
     assert files.keys() == gallery.FIGURES.keys()
     for name, path in files.items():
-        assert path.stat().st_size + shared < 60_000
+        assert path.stat().st_size + data.get(name, 0) + shared < 60_000
         assert gallery.figure_uses()[name], f"{name} is on no page"
 
 

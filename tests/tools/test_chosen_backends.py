@@ -52,7 +52,11 @@ def test_on_every_backend(item):
 def test_every_third_case_runs_on_another_backend_in_turn():
     item = Item("tests/layers/test_a.py", every_backend=())
     found = [conftest.chosen(item, ALL, case) for case in range(10)]
-    jax, tensorflow, torch = ["jax", "torch"], ["tensorflow", "torch"], ["torch"]
+    jax, tensorflow, torch = (
+        ["jax", "torch"],
+        ["tensorflow", "torch"],
+        ["torch"],
+    )
     assert found[:4] == [ALL, torch, torch, jax]
     assert found[4:] == [torch, torch, tensorflow, torch, torch, jax]
     assert conftest.chosen(item, ["jax"], 2) == ["jax"]

@@ -20,7 +20,10 @@ _SUBJECTS = {
 }
 FIGURES = {
     "attention_steps": "Attention, step by step",
+    "attention_heads": "Heads of a trained translator",
+    "beam_search": "Beam search, step by step",
     "mask_builder": "Build a mask",
+    "sampling": "Sampling the next token",
     "score_distance": "Scores by distance",
     "transformer_shapes": "The Transformer in numbers",
     "warmup": "Warmup",

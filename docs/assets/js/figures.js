@@ -4,17 +4,30 @@
 //
 // A program calls `figures.add(name, draw)`. `draw(box)` fills the box with
 // controls and results, and returns `values`, a function without arguments that
-// returns all numbers shown: the tests compare them with those of the library.
+// returns all numbers shown: the tests compare them with those of the library. A
+// figure with data, `figures.add(name, draw, true)`, finds it in `figures.data`.
 const figures = {
   folder: new URL("figures/", document.currentScript.src),
   waiting: {},
+  data: {},
 
-  add(name, draw) {
-    for (const box of figures.waiting[name] ?? []) {
-      box.replaceChildren();
-      box.figureValues = draw(box);
-      box.dataset.state = "ready";
-    }
+  add(name, draw, hasData = false) {
+    const start = () => {
+      for (const box of figures.waiting[name] ?? []) {
+        box.replaceChildren();
+        box.figureValues = draw(box);
+        box.dataset.state = "ready";
+      }
+    };
+    if (hasData) figures.run(`data/${name}.js`, start);
+    else start();
+  },
+
+  run(path, then = null) {
+    const script = document.createElement("script");
+    script.src = new URL(path, figures.folder);
+    script.onload = then;
+    document.head.append(script);
   },
 
   load(box) {
@@ -23,9 +36,7 @@ const figures = {
     figures.waiting[name] = document.querySelectorAll(
       `.figure[data-figure=${name}]`,
     );
-    const script = document.createElement("script");
-    script.src = new URL(`${name}.js`, figures.folder);
-    document.head.append(script);
+    figures.run(`${name}.js`);
   },
 
   // An element of HTML. Children are nodes and strings.
@@ -171,6 +182,9 @@ const figures = {
     }
     box.replaceChildren(picture);
   },
+
+  // Pieces of subwords as text.
+  words: (pieces) => pieces.join("").replaceAll("▁", " ").trim(),
 
   // At most three digits, for the ticks of a chart.
   short(value) {
