@@ -58,10 +58,12 @@ class AttentionView:
 def view_attention(maps, row=0, title="Attention"):
     """Creates an interactive view: select a layer, a head and a token.
 
-    For a query, it shows the weight of every key; for a key, its weight in
-    every query. It works with mouse, touch or keyboard, in light and dark
-    themes, and offline. Weights are rounded to 1/255. Each token has its own
-    text direction, so right-to-left tokens do not reorder their neighbors.
+    All heads of all layers are small pictures, with queries as rows and keys as
+    columns; a picture selects its layer and head. For a query, the view shows
+    the weight of every key; for a key, its weight in every query. It works with
+    mouse, touch or keyboard, in light and dark themes, and offline. Weights are
+    rounded to 1/255. Each token has its own text direction, so right-to-left
+    tokens do not reorder their neighbors.
 
     Args:
         maps: list of `AttentionMap`, as `attention_maps` returns them. Without

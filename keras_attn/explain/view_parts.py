@@ -40,10 +40,20 @@ STYLE = """<style>
 #NAME button[aria-pressed=true] { border: 2px solid rgb(var(--ink));
   font-weight: bold }
 #NAME .say { min-height: 3em; margin: .4rem 0 0 }
+#NAME .all { display: grid; grid-template-columns: max-content 1fr;
+  gap: .3rem .6rem; align-items: center; margin: .6rem 0; font-size: .85em;
+  max-height: 24rem; overflow: auto; padding: 3px }
+#NAME .all div { display: flex; flex-wrap: wrap; gap: .25rem }
+#NAME .all button { padding: 1px; line-height: 0 }
+#NAME .all canvas { width: 2.6rem; height: 2.6rem;
+  image-rendering: pixelated }
+#NAME .all button[aria-current=true] { outline: 2px solid rgb(var(--ink)) }
+@media (max-width: 30rem) { #NAME .all { grid-template-columns: 1fr } }
 </style>"""
 
 BODY = """<div id="{name}" role="group" aria-label="{title}">
 <p><strong><bdi>{title}</bdi></strong></p>
+<div class="all" role="group" aria-label="All layers and heads"></div>
 <div><label>Layer <select class="layer"></select></label>
 <label>Head <select class="head"></select></label></div>
 <div class="sides">
@@ -88,7 +98,51 @@ SCRIPT = """<script>
     made.dir = "auto";
     select.append(made);
   }
+  // Every head as a small picture: queries are rows, keys are columns.
+  function picture(n, i) {
+    const width = maps[n].keys.length, height = maps[n].queries.length;
+    const canvas = document.createElement("canvas");
+    canvas.width = width;
+    canvas.height = height;
+    const pixels = new ImageData(width, height);
+    const size = width * height;
+    for (let p = 0; p < size; p++) {
+      // Between the colors of the two themes.
+      pixels.data.set([101, 119, 218, bytes[n][i * size + p]], 4 * p);
+    }
+    canvas.getContext("2d").putImageData(pixels, 0, 0);
+    return canvas;
+  }
+  const all = find(".all");
+  function fillAll() {
+    maps.forEach((map, n) => {
+      if (!map.queries.length || !map.keys.length) return;
+      const row = document.createElement("div");
+      map.heads.forEach((number, i) => {
+        const button = document.createElement("button");
+        button.type = "button";
+        button.title = `${map.name}, head ${number}`;
+        button.setAttribute("aria-label", button.title);
+        button.dataset.place = `${n} ${i}`;
+        button.append(picture(n, i));
+        button.addEventListener("click", () => {
+          layer.value = n;
+          fill();
+          head.value = i;
+          show();
+        });
+        row.append(button);
+      });
+      all.append(isolated(map.name), row);
+    });
+    // One head has nothing to be compared with.
+    if (all.querySelectorAll("button").length < 2) all.remove();
+  }
   function show() {
+    for (const button of all.querySelectorAll("button")) {
+      button.setAttribute("aria-current",
+        String(button.dataset.place === `${layer.value} ${head.value}`));
+    }
     const [side, place] = chosen, other = 1 - side;
     const found = [...sides[other].children].map((button, i) => {
       const w = side ? weight(i, place) : weight(place, i);
@@ -152,6 +206,7 @@ SCRIPT = """<script>
   maps.forEach((map, i) => option(layer, i, map.name));
   layer.addEventListener("change", fill);
   head.addEventListener("change", show);
+  fillAll();
   fill();
 })();
 </script>"""

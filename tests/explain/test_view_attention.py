@@ -115,6 +115,35 @@ def test_selecting_layers_heads_and_tokens(tab):
     np.testing.assert_allclose(shown, cross.weights[1, 2, 1], atol=0.01)
 
 
+def test_pictures_of_all_heads_select_one(tab):
+    encoder, cross = maps()
+    names = tab.evaluate(
+        "[...document.querySelectorAll('.all button')].map((b) => b.title)"
+    )
+    assert names[1:3] == ["encoder, head 1", "cross, head 1"]
+    assert len(names) == 5
+    pixels = tab.evaluate(
+        """[...document.querySelectorAll(".all canvas")].map((c) =>
+          [c.height, c.width, ...c.getContext("2d").getImageData(
+            0, 0, c.width, c.height).data.filter((_, i) => i % 4 === 3)])"""
+    )
+    heads = [*encoder.weights[1], *cross.weights[1]]
+    for (height, width, *found), weights in zip(pixels, heads, strict=True):
+        expected = np.round(255 * weights)
+        np.testing.assert_array_equal(
+            np.reshape(found, (height, width)), expected
+        )
+    tab.evaluate("document.querySelectorAll('.all button')[4].click()")
+    current = "document.querySelector('.all [aria-current=true]').title"
+    assert tab.evaluate(current) == "cross, head 5"
+    shown = weights_shown(tab, "keys")
+    np.testing.assert_allclose(shown, cross.weights[1, 2, 0], atol=0.01)
+    turn(tab, ".head", "0")
+    assert tab.evaluate(current) == "cross, head 1"
+    turn(tab, ".head", "mean")
+    assert tab.evaluate(f"{current.removesuffix('.title')} === null")
+
+
 def test_mouse_and_touch(tab):
     tab.evaluate(
         "document.querySelectorAll('.queries button')[1]"
