@@ -9,7 +9,7 @@ from keras_attn import blocks, cache, decoding, models, ops, training
 from keras_attn.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from keras_attn import datasets, explain, pretrained, text
+    from keras_attn import datasets, explain, pretrained, testing, text
     from keras_attn.explain import doctor
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "models",
     "ops",
     "pretrained",
+    "testing",
     "text",
     "training",
 ]
@@ -34,6 +35,7 @@ _LAZY = {
     "doctor": "keras_attn.explain",
     "explain": "keras_attn.explain",
     "pretrained": "keras_attn.pretrained",
+    "testing": "keras_attn.testing",
     "text": "keras_attn.text",
 }
 

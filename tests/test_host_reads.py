@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 from keras import ops, tree
 
+import keras_attn
 from keras_attn import blocks, layers, models
 from keras_attn.backend import hashed_bits, inspection
 from keras_attn.ops import Visibility, WeightDropout, attend
 from keras_attn.ops.positions import positions_from_mask
+from keras_attn.testing import host_reads
 from keras_attn.training import Perplexity, SequenceCrossentropy, TokenAccuracy
 from tests.helpers.cases import once
-from tests.helpers.host_reads import host_reads
 from tests.helpers.weight_gradients import layer_gradients
 
 X = np.random.default_rng(0).normal(size=(2, 4, 8)).astype("float32")
@@ -289,7 +290,7 @@ def test_calls_read_nothing(name, monkeypatch):
     if not layer.built:
         layer(*args, **kwargs)
     for mode in modes:
-        with host_reads(monkeypatch) as found:
+        with host_reads(keras_attn.__path__) as found:
             layer(*args, **kwargs, **mode)
         assert not found, mode
 
@@ -319,7 +320,7 @@ def test_calls_transfer_nothing_from_a_gpu(name):
 def test_decode_steps_read_nothing(make, monkeypatch):
     model = make()
     ids = ops.convert_to_tensor(IDS)
-    with host_reads(monkeypatch) as found:
+    with host_reads(keras_attn.__path__) as found:
         state = model.start_decoding(ids, 3)
         for _ in range(2):
             logits, state = model.decode_step(state.tokens, state)
@@ -333,7 +334,7 @@ def test_decode_steps_read_nothing(make, monkeypatch):
 def test_losses_and_metrics_read_nothing(make, monkeypatch):
     measure = make()
     labels, logits = tensors((IDS % 8, X))
-    with host_reads(monkeypatch) as found:
+    with host_reads(keras_attn.__path__) as found:
         if isinstance(measure, keras.losses.Loss):
             measure(labels, logits)
         else:
@@ -351,7 +352,7 @@ def test_gradients_read_nothing(name, monkeypatch):
     def loss():
         return ops.mean(ops.square(layer(*args, training=True, **kwargs)))
 
-    with host_reads(monkeypatch) as found:
+    with host_reads(keras_attn.__path__) as found:
         _, gradients = layer_gradients(layer, loss)
     # The conversion of the gradients to NumPy is not below the library.
     assert len(gradients) == len(layer.trainable_weights)
@@ -380,7 +381,7 @@ def test_blockwise_attention_reads_nothing(name, padded, monkeypatch):
     monkeypatch.setattr("keras_attn.ops.blockwise.BLOCK", 1)
     monkeypatch.setattr("keras_attn.ops.blockwise._SMALLEST", 1)
     drop = WeightDropout(0.5, ops.convert_to_tensor(np.int32([3, 4])))
-    with host_reads(monkeypatch) as found:
+    with host_reads(keras_attn.__path__) as found:
         output = attend(x, x, x, see, kernel="blockwise")
         attend(x, x, x, see, dropout=drop, kernel="blockwise")
     assert not found
@@ -439,6 +440,6 @@ def test_random_numbers_without_reading_the_seed(monkeypatch):
 def test_reads_are_found(monkeypatch):
     """A check that reads a value is listed, with its line."""
     ids = ops.convert_to_tensor(IDS)
-    with host_reads(monkeypatch) as found:
+    with host_reads(keras_attn.__path__) as found:
         inspection.concrete(ids, anywhere=True)
     assert found and "backend/inspection.py" in found[0]

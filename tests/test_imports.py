@@ -83,6 +83,9 @@ answers = {
     "pictures": refused(lambda: keras_attn.datasets.read_captions("nowhere")),
     "digits": refused(keras_attn.datasets.load_handwritten_digits),
     "pairs": len(keras_attn.datasets.make_translation_pairs(3)),
+    "checks": keras_attn.testing.check_attention_layer(
+        layer, only=["causality"]
+    ),
 }
 loaded = {name.partition(".")[0] for name in sys.modules}
 answers["loaded"] = sorted(loaded & BLOCKED)
@@ -113,7 +116,7 @@ before = set(sys.modules)
 import keras_attn
 
 added = sorted(sys.modules.keys() - before)
-lazy = {"datasets", "doctor", "explain", "pretrained", "text"}
+lazy = {"datasets", "doctor", "explain", "pretrained", "testing", "text"}
 listed = sorted(lazy & set(dir(keras_attn)))
 used = [callable(keras_attn.doctor), keras_attn.text.__name__]
 print(json.dumps([added, listed, used]))
@@ -156,8 +159,9 @@ def test_data_sets_name_the_missing_extra(bare, data):
     assert 'pip install "keras-attn[examples]"' in bare[data]
 
 
-def test_data_sets_need_no_extra(bare):
+def test_data_sets_and_checks_need_no_extra(bare):
     assert bare["pairs"] == 3
+    assert bare["checks"] == ["causality"]
 
 
 def test_blocked_packages_cannot_be_imported(bare):
@@ -181,8 +185,9 @@ def test_an_import_adds_only_the_modules_that_files_need():
     packages = {name.split(".")[1] for name in added if "." in name}
     assert {"layers", "models", "training"} <= packages
     # They are imported when they are first used.
-    assert packages.isdisjoint({"datasets", "explain", "pretrained", "text"})
-    assert listed == ["datasets", "doctor", "explain", "pretrained", "text"]
+    names = ["datasets", "doctor", "explain", "pretrained", "testing", "text"]
+    assert packages.isdisjoint(names)
+    assert listed == names
     assert used == [True, "keras_attn.text"]
 
 

@@ -26,6 +26,7 @@ LAYERS = {
     "models": 5,
     "explain": 6,
     "pretrained": 6,
+    "testing": 6,
 }
 
 # Independent packages import layer 0 only, and no other package imports them.

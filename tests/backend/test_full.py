@@ -5,15 +5,15 @@ import numpy as np
 import pytest
 
 from keras_attn.backend import full
-from tests.helpers.host_reads import host_reads
+from keras_attn.testing import host_reads
 
 
 @pytest.mark.parametrize(
     "value, dtype",
     [(-1, "int32"), (-np.inf, "float32"), (True, "bool"), (0.5, "bfloat16")],
 )
-def test_full(value, dtype, monkeypatch):
-    with host_reads(monkeypatch) as found:
+def test_full(value, dtype):
+    with host_reads() as found:
         x = full((2, 3), value, dtype)
     assert not found
     assert keras.backend.standardize_dtype(x.dtype) == dtype

@@ -12,6 +12,7 @@ from tests.malformed import (
     calls_models,
     calls_ops,
     calls_pretrained,
+    calls_testing,
     calls_text,
     calls_training,
 )
@@ -30,6 +31,7 @@ REGISTRY = {
         calls_models,
         calls_ops,
         calls_pretrained,
+        calls_testing,
         calls_text,
         calls_training,
     )

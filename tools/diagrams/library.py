@@ -56,7 +56,8 @@ def import_layers():
     Seven rows from bottom to top; a package imports from rows below it only.
     Row 0: backend, checks, atomic_files. Row 1: ops. Row 2: cache. Row 3:
     layers, decoding and training. Row 4: blocks. Row 5: models. Row 6:
-    pretrained and explain. The packages text and datasets import row 0 only.
+    pretrained, explain and testing. The packages text and datasets import row
+    0 only.
     """
     d = Drawing(520, 500)
     rows = (
@@ -66,7 +67,7 @@ def import_layers():
         ("layers", "decoding", "training"),
         ("blocks",),
         ("models",),
-        ("pretrained", "explain"),
+        ("pretrained", "explain", "testing"),
     )
     width = 336
     for level, names in enumerate(rows):

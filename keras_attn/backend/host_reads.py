@@ -1,12 +1,12 @@
 """Lists reads of tensors on the host, as if all were on an accelerator."""
 
 import contextlib
-import sys
+import inspect
+import os
 
 import keras
 import numpy as np
 
-import keras_attn
 from keras_attn.backend import inspection
 
 # Functions that read numbers which are on the CPU anyway: the counter of a loop
@@ -22,7 +22,7 @@ _ON_CPU = (
     ("keras/src/backend/tensorflow/numpy.py", "max"),
     ("keras/src/backend/tensorflow/numpy.py", "min"),
 )
-_LIBRARY = f"{keras_attn.__path__[0]}/"
+_BACKENDS = ("jax", "tensorflow", "torch")
 _METHODS = (
     "__array__",
     "__bool__",
@@ -50,57 +50,79 @@ _OPERATORS = (
 
 
 @contextlib.contextmanager
-def host_reads(monkeypatch):
+def list_host_reads(folders=None):
     """Lists the reads of tensors on the host while this scope is open.
 
-    In it, no tensor counts as being on the host. Only reads below a frame of
-    the library are listed, in Keras's code too.
+    In it, no tensor counts as being on the host. Each entry is a str: the kind
+    of the read and the innermost lines of the chosen folders.
 
     Args:
-        monkeypatch: the pytest fixture.
+        folders: list of paths. Only reads below a line of one of them are
+            listed, in code of the backend and of Keras too. Default None: all
+            reads, with the lines that called the backend.
 
     Yields:
-        List of str: for each read its kind and the innermost lines of the
-        library.
+        List of str, which grows with each read.
     """
     found = []
+    top = None
+    if folders is not None:
+        top = [f"{os.path.abspath(folder)}/" for folder in folders]
 
     def read(kind):
-        frames, frame = [], sys._getframe(1)
-        while _is_of_backend(frame.f_code.co_filename):
+        lines, frame = [], inspect.currentframe()
+        while frame is not None and _is_of_backend(frame):
             frame = frame.f_back
+        if frame is None:
+            return
         for file, name in _ON_CPU:
             code = frame.f_code
             if code.co_filename.endswith(file) and name in ("", code.co_name):
                 return
         while frame is not None:
             file = frame.f_code.co_filename
-            if file.startswith(_LIBRARY):
-                line = f"{file.removeprefix(_LIBRARY)}:{frame.f_lineno}"
-                frames.append(line)
+            if top is None:
+                lines.append(f"{_short(file)}:{frame.f_lineno}")
+            else:
+                lines += [
+                    f"{file.removeprefix(folder)}:{frame.f_lineno}"
+                    for folder in top
+                    if file.startswith(folder)
+                ]
             frame = frame.f_back
-        if frames:
-            found.append(f"{kind} in {' < '.join(frames[:3])}")
+        if lines:
+            found.append(f"{kind} in {' < '.join(lines[:3])}")
 
-    with monkeypatch.context() as patch:
-        patch.setattr(inspection, "is_on_host", lambda tensor: False)
+    with contextlib.ExitStack() as scope:
+        _replace(scope, inspection, "is_on_host", lambda tensor: False)
         if keras.backend.backend() == "torch":
-            with _torch_modes(read):
-                yield found
+            _enter_torch_modes(scope, read)
         else:
-            _patch_methods(patch, read)
-            yield found
+            _patch_methods(scope, read)
+        yield found
 
 
-def _is_of_backend(file):
-    """Returns whether a file is this one or one of the backend."""
-    backend = any(f"/{name}/" in file for name in ("torch", "tensorflow"))
-    return file == __file__ or (backend and "/keras/" not in file)
+def _replace(scope, owner, name, value):
+    """Sets an attribute until a scope is closed."""
+    scope.callback(setattr, owner, name, vars(owner)[name])
+    setattr(owner, name, value)
 
 
-def _torch_modes(read):
+def _short(file):
+    return "/".join(file.split(os.sep)[-2:])
+
+
+def _is_of_backend(frame):
+    """Returns whether a frame is of this file or of the backend."""
+    name = frame.f_globals.get("__name__", "")
+    return name == __name__ or name.partition(".")[0] in _BACKENDS
+
+
+def _enter_torch_modes(scope, read):
     from torch.overrides import TorchFunctionMode
-    from torch.utils._python_dispatch import TorchDispatchMode
+    from torch.utils._python_dispatch import (  # as of PyTorch 2.13.0
+        TorchDispatchMode,
+    )
 
     class Methods(TorchFunctionMode):
         def __torch_function__(self, function, types, args=(), kwargs=None):
@@ -116,32 +138,32 @@ def _torch_modes(read):
                 read(name)
             return function(*args, **(kwargs or {}))
 
-    stack = contextlib.ExitStack()
-    stack.enter_context(Methods())
-    stack.enter_context(Operators())
-    return stack
+    scope.enter_context(Methods())
+    scope.enter_context(Operators())
 
 
 def _is_meta(args):
     return any(getattr(arg, "is_meta", False) for arg in args)
 
 
-def _patch_methods(patch, read):
+def _patch_methods(scope, read):
     if keras.backend.backend() == "jax":
+        # Private, as of JAX 0.10.2, like that of TensorFlow.
         from jax._src.array import ArrayImpl as Tensor
     else:
+        # Private, as of TensorFlow 2.21.0.
         from tensorflow.python.framework.ops import (
             _EagerTensorBase as Tensor,
         )
     for name in _METHODS:
         method = vars(Tensor).get(name)
         if isinstance(method, property):
-            patch.setattr(Tensor, name, property(_noted(method.fget, read)))
+            _replace(scope, Tensor, name, property(_noted(method.fget, read)))
         elif method is not None:
-            patch.setattr(Tensor, name, _noted(method, read))
+            _replace(scope, Tensor, name, _noted(method, read))
     for name in ("array", "asarray"):
         # NumPy reads an array of JAX on a CPU without calling a method.
-        patch.setattr(np, name, _noted(getattr(np, name), read, Tensor))
+        _replace(scope, np, name, _noted(getattr(np, name), read, Tensor))
 
 
 def _noted(function, read, kind=object):
