@@ -112,9 +112,10 @@ def _fully_masked_rows(subject, size):
             )
 
 
-_CHECKS = {}
-for _name, _check in COMMON.items():
-    if _name == "causality":
-        _CHECKS["fully_masked_rows"] = Check(_fully_masked_rows)
-    _CHECKS[_name] = _check
+_FIRST = ("batch_invariance", "serialization", "padding_invariance")
+_CHECKS = {
+    **{name: COMMON[name] for name in _FIRST},
+    "fully_masked_rows": Check(_fully_masked_rows),
+    **{name: check for name, check in COMMON.items() if name not in _FIRST},
+}
 BLOCK_CHECKS = tuple(_CHECKS)

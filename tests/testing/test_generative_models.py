@@ -11,6 +11,7 @@ from keras_attn.testing import (
     CheckFailure,
     check_generative_model,
 )
+from tests.helpers.cases import once
 from tests.test_host_reads import FRAMES, IMAGES, SIZES
 
 NOT_IDS = ("padding_invariance", "fully_masked_rows")
@@ -24,7 +25,7 @@ def left_to_right(model, inputs, tokens):
     """A full pass of `XLNet` whose order is that of the text."""
     before = inputs.shape[1] - 1
     ids = ops.concatenate([inputs[:, :before], tokens], axis=1)
-    # Nothing sees the last of these tokens, whose place is predicted.
+    # The last position is predicted, and no other sees its token.
     ids = ops.pad(ids, ((0, 0), (0, 1)), constant_values=5)
     order = ops.zeros_like(ids) + ops.arange(ids.shape[1], dtype="int32")
     parts = {
@@ -66,15 +67,11 @@ MODELS = {
         NOT_IDS,
     ),
 }
-# On JAX and TensorFlow the search of each model would compile a program.
-ONCE = [
-    name if name == "GPT" else pytest.param(name, marks=pytest.mark.one_backend)
-    for name in MODELS
-]
+first, *others = MODELS
 
 
 @pytest.mark.every_backend
-@pytest.mark.parametrize("name", ONCE)
+@pytest.mark.parametrize("name", [first, *once(others)])
 def test_our_models_pass(name):
     make, arguments, without = MODELS[name]
     ran = check_generative_model(make(), **arguments)
