@@ -17,6 +17,7 @@ import keras
 import pytest
 
 from keras_attn.decoding import loop
+from tests.helpers import jax_cache
 from tools.gpu import gpu_seen
 from tools.site.browser import Browser, find_browser
 
@@ -35,35 +36,10 @@ hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
 def pytest_configure(config):
-    """Sets up a compilation cache for JAX that all test processes share.
-
-    Much of the time goes into compiling single operations, the same ones in
-    every file. `pytest --cache-clear` empties the cache.
-    """
+    """Sets up the cache of JAX, which `pytest --cache-clear` empties."""
     if keras.backend.backend() != "jax" or not hasattr(config, "cache"):
         return
-    import jax
-    from jax._src.interpreters import mlir
-    from jax._src.lru_cache import LRUCache
-
-    folder = config.cache.mkdir("jax")
-    jax.config.update("jax_compilation_cache_dir", str(folder))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
-    # JAX 0.10.2 writes into files that others may be reading, unless the cache
-    # size is limited, and then it lists the whole folder for each program.
-    LRUCache.put = _put_whole
-    # JAX 0.10.2 loads all MLIR dialects again for each program, a quarter of
-    # the compile time of a single operation. A context can be shared.
-    context = mlir.make_ir_context()
-    mlir.make_ir_context = lambda: context
-
-
-def _put_whole(cache, key, value):
-    path = cache.path / f"{key}-cache"
-    partial = cache.path / f"{key}-{os.getpid()}"
-    partial.write_bytes(value)
-    partial.replace(path)
+    jax_cache.share(config.cache.mkdir("jax"))
 
 
 def pytest_report_header():

@@ -6,18 +6,23 @@ import pathlib
 import tempfile
 import time
 
-# Forks new processes from one that has imported these, which takes ten seconds.
+import keras
+
+from tests.helpers import jax_cache
+
+# Forks new processes from one that has imported these, which takes seconds. The
+# first one hides the other backends: Keras imports TensorFlow to set a random
+# seed on any backend, and that takes longer than most of the tests.
 _PROCESSES = multiprocessing.get_context("forkserver")
 _PROCESSES.set_forkserver_preload(
     [
+        "tests.helpers.one_backend",
         __name__,
         "keras",
         "keras_attn.models",
         "keras_attn.text",
         "keras_attn.training",
         "matplotlib.figure",
-        "tensorflow",
-        "torch",
     ]
 )
 # Seconds after which a process counts as hanging.
@@ -74,4 +79,6 @@ def _run_with_log(log, function, arguments):
     file = os.open(log, os.O_WRONLY | os.O_APPEND)
     os.dup2(file, 1)
     os.dup2(file, 2)
+    if keras.backend.backend() == "jax":
+        jax_cache.share()
     function(*arguments)
