@@ -66,6 +66,7 @@ from keras_attn.backend.replicas import (
 from keras_attn.backend.scan import scan
 from keras_attn.backend.sharding import (
     CACHE_PATH,
+    processes_share_rows,
     row_divisor,
     row_shards,
     shard_rows,
@@ -130,6 +131,7 @@ __all__ = [
     "pretransposed",
     "process_count",
     "process_index",
+    "processes_share_rows",
     "programs_of",
     "random_state",
     "reduce_max",

@@ -40,6 +40,12 @@ def row_divisor():
     return max(row_shards() // distribution.num_processes, 1)
 
 
+def processes_share_rows():
+    """Returns whether all processes compute the rows of a batch together."""
+    distribution = active_distribution()
+    return distribution is not None and distribution.num_processes > 1
+
+
 def shard_rows(tensor):
     """Splits the first axis of a tensor over the devices that split batches.
 

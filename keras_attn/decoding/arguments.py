@@ -1,11 +1,13 @@
 """Checks of the arguments of `generate` and `stream`."""
 
 import copy
+import json
 
 import keras
 import numpy as np
 
 from keras_attn import checks
+from keras_attn.backend import gather_texts, processes_share_rows
 from keras_attn.decoding.beam_search import BeamSearch
 from keras_attn.decoding.greedy_search import GreedySearch
 from keras_attn.decoding.prefix import forced_prefix
@@ -73,8 +75,36 @@ def search_arguments(
     _check_size(strategy, rows, max_new_tokens)
     prefix = forced_prefix(prefix, count, max_new_tokens, model)
     uniforms = strategy.draw_uniforms(inputs, max_new_tokens, fill_id(model))
+    arrays = inputs, prefix, uniforms
+    if processes_share_rows():
+        _check_processes(strategy, arrays, (max_new_tokens, rows))
     # A copy: programs keep it, and are compiled for further shapes later.
-    return copy.copy(strategy), (inputs, prefix, uniforms)
+    return copy.copy(strategy), arrays
+
+
+def _check_processes(strategy, arrays, sizes):
+    """Raises ValueError in all processes unless all have the same arguments."""
+    # Ragged rows are objects, and so are tuples of ids.
+    rows = [
+        [np.asarray(row).tolist() for row in leaf]
+        for leaf in keras.tree.flatten(arrays)
+        if leaf is not None
+    ]
+    options = {
+        name: value
+        for name, value in strategy.get_config().items()
+        if isinstance(value, (int, float, str, type(None)))
+    }
+    facts = type(strategy).__name__, options, sizes, rows
+    texts = gather_texts(json.dumps(facts))
+    for index, text in enumerate(texts):
+        if text != texts[0]:
+            raise ValueError(
+                "`inputs`, `prefix`, `max_new_tokens` and `strategy` with its "
+                "seed must be equal in all processes, which decode the rows "
+                "together. Received: other arguments in process "
+                f"{index} than in process 0"
+            )
 
 
 def _check_model(model):

@@ -5,7 +5,7 @@ import weakref
 import keras
 
 from keras_attn import checks
-from keras_attn.backend import compiled, programs_of, row_shards
+from keras_attn.backend import compiled, programs_of, row_shards, to_numpy
 from keras_attn.decoding.arguments import check_length, search_arguments
 from keras_attn.decoding.loop import Search, check_numbers, run
 from keras_attn.decoding.prepared_weights import prepared_weights
@@ -113,8 +113,8 @@ def generate(
         *decoded, failed_step = search(*batch, weights)
         if return_weights:
             decoded.append(align(batch[0], *decoded))
-        parts.append([keras.ops.convert_to_numpy(x) for x in decoded])
-        check_numbers(keras.ops.convert_to_numpy(failed_step))
+        parts.append([to_numpy(x) for x in decoded])
+        check_numbers(to_numpy(failed_step))
         show(min(len(parts) * size, count))
     decoded = Decoded(*in_order(parts, batches, count))
     ragged = [leaf for leaf in leaves if leaf.dtype == object]

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import keras
 import numpy as np
 
-from keras_attn.backend import compiled, programs_of
+from keras_attn.backend import compiled, programs_of, to_numpy
 from keras_attn.decoding.arguments import search_arguments
 from keras_attn.decoding.loop import LoopConstants, Search, check_numbers
 from keras_attn.decoding.prepared_weights import prepared_weights
@@ -130,4 +130,4 @@ def _steps(model, programs, search, start, step_fn, inputs, prefix, uniforms):
 
 def _array(tensor):
     # A copy: on PyTorch the array would share the tensor's memory.
-    return np.array(keras.ops.convert_to_numpy(tensor))
+    return np.array(to_numpy(tensor))

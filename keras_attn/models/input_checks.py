@@ -214,6 +214,8 @@ class CheckedModel(QuantizedModelParts, TorchNames, keras.Model):
             _check_rows(super().evaluate, validation[0], batch_size=size)
             x_validation = self._checked(validation[0])
             kwargs["validation_data"] = (x_validation, *validation[1:])
+        elif validation is not None:
+            _check_rows(super().evaluate, validation)
         x = self._checked(x)
         self._build_optimizer()
         return super().fit(x, *args, **kwargs)
@@ -415,11 +417,14 @@ def _check_rows(method, x, *args, **kwargs):
 
     Args:
         method: of `keras.Model`.
-        x: its inputs. Those that are not arrays are not checked.
+        x: its inputs. Of a `keras.utils.PyDataset`, the first and last batch
+            are checked; generators and other data sets are not.
         *args: its other arguments.
         **kwargs: its keyword arguments.
     """
     divisor = row_divisor()
+    if divisor > 1 and isinstance(x, keras.utils.PyDataset):
+        _check_batches(x, divisor)
     leaves = keras.tree.flatten(x) if divisor > 1 else []
     if not leaves or not getattr(leaves[0], "shape", ()):
         return
@@ -433,9 +438,26 @@ def _check_rows(method, x, *args, **kwargs):
         size = given.get("batch_size") or _KERAS_BATCH_SIZE
     sizes = [min(size, rows), rows % size] if rows else []
     if any(count % divisor for count in sizes):
-        raise ValueError(
-            f"Every batch must have a multiple of {divisor} rows, the number "
-            "of devices that share them; pad with rows of weight zero, as "
-            f"`token_batches(rows_multiple_of={divisor})` does. Received: "
-            f"{rows} rows in batches of {min(size, rows)}"
-        )
+        size = min(size, rows)
+        raise _indivisible(divisor, f"{rows} rows in batches of {size}")
+
+
+def _check_batches(data, divisor):
+    # `num_batches` is None if it is infinite. A data set that is empty, or has
+    # no batches that Keras can read, raises there.
+    for index in sorted({0, (data.num_batches or 1) - 1}):
+        batch = keras.utils.unpack_x_y_sample_weight(data[index])
+        for leaf in keras.tree.flatten(batch):
+            rows = (getattr(leaf, "shape", ()) or (0,))[0]
+            if rows % divisor:
+                received = f"{rows} rows in batch {index} of the data set"
+                raise _indivisible(divisor, received)
+
+
+def _indivisible(divisor, received):
+    return ValueError(
+        f"Every batch must have a multiple of {divisor} rows, the number of "
+        "devices that share them; pad with rows of weight zero, as "
+        f"`token_batches(rows_multiple_of={divisor})` does. Received: "
+        f"{received}"
+    )

@@ -6,7 +6,9 @@ import os
 import pathlib
 import pickle
 import re
+import signal
 import tempfile
+from unittest import mock
 
 import keras
 import numpy as np
@@ -14,6 +16,7 @@ import numpy as np
 from keras_attn import decoding, models, pretrained, training
 from keras_attn.backend import programs_of
 from keras_attn.decoding import loop
+from keras_attn.models import chunked_loss
 from tests.helpers import examples
 
 MESHES = (8, 1), (4, 2), (2, 4), (1, 8)
@@ -25,7 +28,6 @@ TRANSFORMER = {
     "intermediate_dim": 32,
 }
 GPT = {
-    **TRANSFORMER,
     "num_layers": 2,
     "num_key_value_heads": 2,
     "max_sequence_length": 96,
@@ -63,13 +65,13 @@ def distribution_of(model_class, mesh, **kwargs):
 class Batches(keras.utils.PyDataset):
     """Ten batches of pairs, with padding and rows of padding only."""
 
-    def __init__(self, shapes=2):
+    def __init__(self):
         super().__init__()
-        self.batches = [self._batch(i, shapes) for i in range(10)]
+        self.batches = [self._batch(i) for i in range(10)]
 
-    def _batch(self, i, shapes):
+    def _batch(self, i):
         random = np.random.default_rng(i)
-        rows, length = ((16, 5), (8, 9))[i % shapes]
+        rows, length = ((16, 5), (8, 9))[i % 2]
         source, target = random.integers(
             3, VOCABULARY, (2, rows, length), dtype="int32"
         )
@@ -88,30 +90,43 @@ class Batches(keras.utils.PyDataset):
         return self.batches[i]
 
 
+class LastBatch(Batches):
+    """The last batch has fewer rows."""
+
+    def __getitem__(self, i):
+        batch = self.batches[i]
+        return keras.tree.map_structure(lambda x: x[:7] if i == 9 else x, batch)
+
+
 def transformer():
     """Returns a model with the same weights on every mesh."""
     keras.utils.set_random_seed(0)
     return models.Transformer(VOCABULARY, dropout=0.0, **TRANSFORMER)
 
 
-def trained(optimizer, shapes=2, backup=None):
-    """Trains a model for 20 steps; returns it and the losses of two epochs."""
+def gpt(**sizes):
+    """Returns a model with the same weights on every mesh."""
+    keras.utils.set_random_seed(0)
+    return models.GPT(VOCABULARY, **{**TRANSFORMER, **sizes})
+
+
+def fitted(model, batches, *callbacks, epochs=2):
+    """Trains for ten steps an epoch; returns the loss of each epoch."""
+    history = model.fit(
+        batches, epochs=epochs, shuffle=False, callbacks=callbacks, verbose=0
+    )
+    return history.history["loss"]
+
+
+def trained(optimizer, *callbacks):
+    """Trains a Transformer; returns it and the losses of two epochs."""
     model = transformer()
     model.compile(optimizer, training.SequenceCrossentropy())
-    batches = Batches(shapes)
-    callbacks = [] if backup is None else [backup]
-    history = model.fit(
-        batches, epochs=2, shuffle=False, callbacks=callbacks, verbose=0
-    )
-    return model, history.history["loss"]
+    return model, fitted(model, Batches(), *callbacks)
 
 
 def sgd(**kwargs):
     return keras.optimizers.SGD(0.1, momentum=0.9, **kwargs)
-
-
-def logits_of(model):
-    return model.predict(Batches()[0][0], batch_size=16, verbose=0)
 
 
 def arrays(variables):
@@ -232,25 +247,47 @@ def sgd_runs():
     return found
 
 
-def file_runs():
-    """Writes files on one mesh, and reads them on others."""
+class Recorder(keras.callbacks.Callback):
+    """Records the batches of the last epoch, and may kill its process."""
+
+    def __init__(self, kill_after=None):
+        super().__init__()
+        self.kill_after, self.epoch, self.batches = kill_after, None, None
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.epoch, self.batches = epoch, []
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.batches.append(batch)
+        if self.kill_after == (self.epoch, batch):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def resumable(folder, recorder):
+    """Trains with a backup."""
+    return trained(
+        sgd(), training.TrainingBackup(folder, [recorder], save_freq=7)
+    )
+
+
+def killed_run(folder):
+    """Trains on 2 x 4 devices, and is killed after batch 5 of epoch 1."""
+    use_eight_devices()
+    with scope(distribution_of(models.Transformer, (2, 4))):
+        resumable(folder, Recorder(kill_after=(1, 5)))
+
+
+def file_runs(backup):
+    """Resumes on another mesh; writes files and reads them on others."""
     found = {}
     folder = pathlib.Path(tempfile.mkdtemp())
-    with scope(distribution_of(models.Transformer, (2, 4))):
-        backup = training.TrainingBackup(folder / "backup")
-        model, _ = trained(sgd(), backup=backup)
-        model.save(folder / "model.keras")
-        found["written"] = arrays(model.weights)
-    _, last = sorted(
-        (folder / "backup").glob("after-*"),
-        key=lambda path: path.stat().st_mtime_ns,
-    )
-    last.unlink()
     with scope(distribution_of(models.Transformer, (4, 2))):
-        backup = training.TrainingBackup(folder / "backup")
-        model, losses = trained(sgd(), backup=backup)
+        recorder = Recorder()
+        model, losses = resumable(backup, recorder)
         found["resumed"] = losses, arrays(model.weights)
+        found["batches"] = recorder.batches
         found["resumed", "bytes"] = state_bytes(model)
+        model.save(folder / "model.keras")
     for mesh in None, (1, 8):
         with scope(distribution_of(models.Transformer, mesh)):
             model = keras.models.load_model(folder / "model.keras")
@@ -268,23 +305,73 @@ def file_runs():
     return found
 
 
-def other_runs():
-    """Trains with Adam, accumulated gradients, and rematerialization."""
+class Rows(keras.utils.PyDataset):
+    """Ten batches for a GPT, with padding."""
+
+    def __len__(self):
+        return 10
+
+    def __getitem__(self, i):
+        random = np.random.default_rng(i)
+        ids = random.integers(3, VOCABULARY, (17, 6), dtype="int32")
+        ids[::3, 4:] = 0
+        return ids[1:], ids[:-1]
+
+
+def adam_runs():
+    """Trains with Adam and dropout: on one device once, on each mesh twice."""
     found = {}
+    for mesh in (None, *MESHES):
+        with scope(distribution_of(models.GPT, mesh)):
+            model = gpt(dropout=0.2)
+            model.compile(
+                keras.optimizers.Adam(1e-3), training.SequenceCrossentropy()
+            )
+            model.optimizer.build(model.trainable_variables)
+            # With the state of the seeds of dropout.
+            variables = model.variables + model.optimizer.variables
+            start = arrays(variables)
+            for run in range(2 if mesh else 1):
+                for variable, value in zip(variables, start, strict=True):
+                    variable.assign(value)
+                losses = fitted(model, Rows())
+                found[mesh, run] = losses, arrays(model.weights)
+            logits = model.predict(Rows()[0][0], batch_size=16, verbose=0)
+            found[mesh, "logits"] = losses, logits
+    return found
+
+
+def chunked_runs():
+    """Trains with a loss that never holds all logits, and accumulates."""
+    found = {}
+    loss, name = training.SequenceCrossentropy, "of_hidden_states"
+    chunked = mock.patch.object(
+        loss, name, autospec=True, side_effect=getattr(loss, name)
+    )
     for mesh in None, (2, 4):
-        with scope(distribution_of(models.Transformer, mesh)):
-            adam = keras.optimizers.Adam(1e-3, gradient_accumulation_steps=2)
-            model, losses = trained(adam, shapes=1)
-            found["adam", mesh] = losses, logits_of(model)
-            if mesh is not None:
-                found["adam", "bytes"] = state_bytes(model)
+        chunked_loss.LEAST_VOCABULARY = 1 if mesh else VOCABULARY + 1
+        with scope(distribution_of(models.GPT, mesh)), chunked as calls:
+            model = gpt()
+            optimizer = sgd(gradient_accumulation_steps=2)
+            model.compile(optimizer, loss(0.1))
+            found[mesh] = fitted(model, Rows()), arrays(model.weights)
+            found[mesh, "is chunked"] = calls.called
+    found["bytes"] = state_bytes(model)
+    return found
+
+
+def remat_runs():
+    """Takes a step without rematerialization, and with it."""
+    found = {}
     with scope(distribution_of(models.GPT, (2, 4))):
-        for names in (), [f"block_{i}" for i in range(4)]:
+        for names in (), ["block_0", "block_1"]:
             with keras.RematScope("list_of_layers", layer_names=names):
-                keras.utils.set_random_seed(0)
-                sizes = {**TRANSFORMER, "hidden_dim": 64, "num_layers": 4}
-                sizes["intermediate_dim"] = 256
-                model = models.GPT(VOCABULARY, **sizes, dropout=0.2)
+                model = gpt(
+                    num_layers=2,
+                    hidden_dim=64,
+                    intermediate_dim=256,
+                    dropout=0.2,
+                )
             model.compile(sgd(), training.SequenceCrossentropy())
             model.optimizer.build(model.trainable_variables)
             ids = np.random.default_rng(0).integers(3, 64, (33, 64), "int32")
@@ -305,22 +392,51 @@ def decoding_runs():
     for mesh in None, (2, 4), "data":
         with scope(distribution_of(models.Transformer, mesh)):
             model = transformer()
-            found["transformer", mesh] = generated(model, sources, STRATEGIES)
+            names = ["beam"] if mesh == "data" else STRATEGIES
+            found["transformer", mesh] = generated(model, sources, names)
             if mesh:
                 rows = np.repeat(sources[:4], 4, axis=0)
                 found["cache", mesh] = cache_bytes(
                     model, rows, STRATEGIES["beam"]
                 )
+    model = gpt(dropout=0.0, max_sequence_length=32)
+    found["two processes"] = model.generate(sources, NEW_TOKENS, "beam")[:2]
     for mesh in None, (1, 8):
         kwargs = {"num_key_value_heads": 2} if mesh else {}
         with scope(distribution_of(models.GPT, mesh, **kwargs)):
-            keras.utils.set_random_seed(1)
-            model = models.GPT(VOCABULARY, **GPT)
-            found["gpt", mesh] = generated(model, sources, ["greedy", "beam"])
+            model = gpt(**GPT)
+            found["gpt", mesh] = generated(model, sources, ["greedy"])
             if mesh:
                 found["gpt cache"] = cache_bytes(
                     model, sources, STRATEGIES["greedy"]
                 )
+    return found
+
+
+def two_process_runs(address, index):
+    """Generates in one of two processes, which share the rows.
+
+    Args:
+        address: str. Host and port of the first process.
+        index: int. Of this process.
+    """
+    import jax
+
+    limit = "--xla_cpu_collective_timeout_seconds=100"
+    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {limit}"
+    # Nothing waits longer than this.
+    limits = ("initialization_timeout", "heartbeat_timeout_seconds")
+    jax.distributed.initialize(address, 2, index, **dict.fromkeys(limits, 100))
+    sources = Batches().batches[1][0][0][:5]
+    found = {}
+    with keras.distribution.DataParallel(auto_shard_dataset=False).scope():
+        model = gpt(dropout=0.0, max_sequence_length=32)
+        found["tokens"] = model.generate(sources, NEW_TOKENS, "beam")[:2]
+        try:
+            model.generate(sources + index, NEW_TOKENS)
+        except ValueError as error:
+            found["error"] = str(error)
+    jax.distributed.shutdown()
     return found
 
 
@@ -353,6 +469,8 @@ def errors():
             batch_size=8,
             validation_data=(pair, labels[:10]),
         )
+        message("data set", model.fit, LastBatch())
+        message("later", model.fit, Batches(), validation_data=LastBatch())
         messages["iterations"] = int(model.optimizer.iterations)
     layout_map = keras.distribution.LayoutMap(mesh_of(4, 2))
     layout_map["dense/kernel"] = (None, "model")
@@ -384,12 +502,13 @@ def use_eight_devices():
     )
 
 
-def write(path, *functions):
-    """Writes what functions of this module return, by name."""
-    use_eight_devices()
-    results = {name: globals()[name]() for name in functions}
+def write(path, function, *arguments):
+    """Writes what a function of this module returns."""
+    # Two processes have a device each.
+    if function is not two_process_runs:
+        use_eight_devices()
     with open(path, "wb") as file:
-        pickle.dump(results, file)
+        pickle.dump(function(*arguments), file)
 
 
 def run_guide(path):

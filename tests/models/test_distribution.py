@@ -4,6 +4,8 @@ import pathlib
 import pickle
 import re
 import runpy
+import signal
+import socket
 import types
 
 import keras
@@ -27,15 +29,42 @@ pytestmark = [
 def runs(tmp_path_factory):
     """The results of each function of `mesh_runs`, all started at once."""
     folder = tmp_path_factory.mktemp("runs")
-    names = "sgd_runs", "file_runs", "other_runs", "decoding_runs", "errors"
-    started = [
-        (name, Process(mesh_runs.write, folder / name, name)) for name in names
-    ]
+    backup = folder / "backup"
+    killed = Process(mesh_runs.killed_run, backup)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+    functions = {
+        mesh_runs.sgd_runs: (),
+        mesh_runs.adam_runs: (),
+        mesh_runs.chunked_runs: (),
+        mesh_runs.remat_runs: (),
+        mesh_runs.decoding_runs: (),
+        mesh_runs.errors: (),
+        mesh_runs.file_runs: (backup,),
+    }
+    started = {}
+    for index in range(2):
+        name = f"process {index}"
+        started[name] = Process(
+            mesh_runs.write,
+            folder / name,
+            mesh_runs.two_process_runs,
+            address,
+            index,
+        )
+    for function, arguments in functions.items():
+        name = function.__name__
+        if backup in arguments:
+            status, printed = killed.wait()
+            assert status == -signal.SIGKILL, printed
+        started[name] = Process(
+            mesh_runs.write, folder / name, function, *arguments
+        )
     found = {}
-    for name, process in started:
+    for name, process in started.items():
         status, printed = process.wait()
         assert status == 0, printed
-        found |= pickle.loads((folder / name).read_bytes())
+        found[name] = pickle.loads((folder / name).read_bytes())
     return found
 
 
@@ -57,9 +86,10 @@ def test_training_with_sgd(runs, mesh):
     assert_close(found[mesh], found[None])
 
 
-def test_a_backup_of_another_mesh(runs):
-    """The second epoch runs on 4 x 2 after the first one on 2 x 4."""
+def test_a_killed_training_resumes_on_another_mesh(runs):
+    """It was killed on 2 x 4 after 16 steps, and a checkpoint of 14 steps."""
     found = runs["file_runs"]
+    assert found["batches"] == [4, 5, 6, 7, 8, 9]
     assert_close(found["resumed"], runs["sgd_runs"][None])
     assert found["resumed", "bytes"] == runs["sgd_runs"][(4, 2), "bytes"]
 
@@ -67,7 +97,7 @@ def test_a_backup_of_another_mesh(runs):
 @pytest.mark.parametrize("name", ["loaded", "gpt"])
 def test_files_of_another_mesh(runs, name):
     found = runs["file_runs"]
-    expected = found["gpt" if name == "gpt" else "written"]
+    expected = found["gpt"] if name == "gpt" else found["resumed"][1]
     for mesh in None, (4, 2) if name == "gpt" else (1, 8):
         for one, other in zip(found[name, mesh], expected, strict=True):
             np.testing.assert_array_equal(one, other)
@@ -75,35 +105,64 @@ def test_files_of_another_mesh(runs, name):
     assert found["loaded", "bytes"] == weights
 
 
-def test_training_with_adam_and_accumulated_gradients(runs):
-    found = runs["other_runs"]
-    assert_close(found["adam", (2, 4)], found["adam", None])
+@pytest.mark.parametrize("mesh", mesh_runs.MESHES)
+def test_training_with_adam_and_dropout(runs, mesh):
+    """Dropout is the same on every mesh, and losses and logits are, too."""
+    found = runs["adam_runs"]
+    assert_close(found[mesh, "logits"], found[None, "logits"])
+
+
+@pytest.mark.parametrize("mesh", mesh_runs.MESHES)
+def test_training_with_dropout_is_deterministic(runs, mesh):
+    found = runs["adam_runs"]
+    assert_close(found[mesh, 1], found[mesh, 0], atol=0)
+
+
+def test_a_loss_without_logits_and_accumulated_gradients(runs):
+    """The vocabulary is split; one device computes all logits."""
+    found = runs["chunked_runs"]
+    assert found[(2, 4), "is chunked"] and not found[None, "is chunked"]
+    assert_close(found[2, 4], found[None])
 
 
 def test_training_with_rematerialization(runs):
     """Dropout is on: it is the same in both runs on one mesh."""
-    plain, remat = (runs["other_runs"]["remat", on] for on in (False, True))
+    plain, remat = (runs["remat_runs"]["remat", on] for on in (False, True))
     assert_close(remat[:2], plain[:2])
     assert remat[2] < 0.9 * plain[2]
 
 
-@pytest.mark.parametrize("mesh", [(2, 4), "data"])
-@pytest.mark.parametrize("name", mesh_runs.STRATEGIES)
+def assert_same_generation(found, expected):
+    np.testing.assert_array_equal(found[0], expected[0])
+    np.testing.assert_allclose(found[1], expected[1], atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("mesh", "name"),
+    [*(((2, 4), name) for name in mesh_runs.STRATEGIES), ("data", "beam")],
+)
 def test_generation(runs, mesh, name):
     found = runs["decoding_runs"]
-    tokens, scores = found["transformer", mesh][name]
-    expected = found["transformer", None][name]
-    np.testing.assert_array_equal(tokens, expected[0])
-    np.testing.assert_allclose(scores, expected[1], atol=1e-5)
+    assert_same_generation(
+        found["transformer", mesh][name], found["transformer", None][name]
+    )
 
 
-@pytest.mark.parametrize("name", ["greedy", "beam"])
-def test_generation_with_replicated_key_value_heads(runs, name):
+def test_generation_with_replicated_key_value_heads(runs):
     found = runs["decoding_runs"]
-    tokens, scores = found["gpt", (1, 8)][name]
-    expected = found["gpt", None][name]
-    np.testing.assert_array_equal(tokens, expected[0])
-    np.testing.assert_allclose(scores, expected[1], atol=1e-5)
+    assert_same_generation(
+        found["gpt", (1, 8)]["greedy"], found["gpt", None]["greedy"]
+    )
+
+
+def test_generation_by_two_processes(runs):
+    """Each has one device, passes all rows, and gets all results."""
+    for index in range(2):
+        found = runs[f"process {index}"]
+        expected = runs["decoding_runs"]["two processes"]
+        assert_same_generation(found["tokens"], expected)
+        assert "`inputs`, `prefix`, `max_new_tokens`" in found["error"]
+        assert "other arguments in process 1 than in" in found["error"]
 
 
 SIZES = {
@@ -130,11 +189,12 @@ def test_bytes_of_the_guide_are_those_of_a_device(runs, guide, mesh):
     assert (found["weights"], found["optimizer"]) == (weights, momentum)
 
 
-def test_bytes_of_adam(runs, guide):
-    """Two moments, and a sum of gradients."""
-    found = guide.training_bytes(guide.transformer, 4, moments=3)
+def test_bytes_of_accumulated_gradients(runs, guide):
+    """Momentum, and a sum of gradients."""
+    sizes = guide.Sizes(**SIZES, num_layers=1, positions=1024, final_norms=1)
+    found = guide.training_bytes(sizes, 4, moments=2)
     expected = found["weights"], found["optimizer"]
-    assert runs["other_runs"]["adam", "bytes"] == expected
+    assert runs["chunked_runs"]["bytes"] == expected
 
 
 def test_bytes_of_caches(runs, guide):
@@ -186,6 +246,8 @@ def test_errors_come_before_the_first_step(runs):
     for name in ("last batch", "batch size", "predict", "one batch"):
         assert "a multiple of 4 rows" in messages[name], name
     assert "10 rows in batches of 8" in messages["last batch"]
+    assert "7 rows in batch 9 of the data set" in messages["data set"]
+    assert "7 rows in batch 9 of the data set" in messages["later"]
     assert "10 rows in batches of 8" in messages["validation"]
     assert "10 rows in batches of 5" in messages["batch size"]
     assert "10 rows in batches of 10" in messages["one batch"]
