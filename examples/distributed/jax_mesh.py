@@ -149,7 +149,12 @@ def main():
     )
     # The devices of a group share the vocabulary; the last ids are unused.
     vocabulary_size = -(-tokenizer.vocabulary_size // split) * split
-    with keras.RematScope(mode="full" if arguments.remat else None):
+    blocks = [
+        f"{side}_block_{i}"
+        for side in ("encoder", "decoder")
+        for i in range(arguments.layers if arguments.remat else 0)
+    ]
+    with keras.RematScope("list_of_layers", layer_names=blocks):
         try:
             model = Transformer(
                 vocabulary_size,

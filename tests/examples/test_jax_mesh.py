@@ -19,7 +19,7 @@ SMALL = "--pairs", 40, "--width", 16, "--layers", 1, "--tokens", 800
 
 def test_train_on_a_mesh(tmp_path):
     file = tmp_path / "model.keras"
-    options = "--mesh", "2x4", "--steps", 6, "--out", file
+    options = "--mesh", "2x4", "--steps", 6, "--remat", "--out", file
     status, printed = run_process(PROGRAM, *SMALL, *options)
     assert status == 0, printed
     assert "2 x 4 devices: cpu:0 ... cpu:7" in printed

@@ -263,6 +263,35 @@ def test_fit_under_a_remat_scope():
     assert losses[-1] < 0.7 * losses[0]
 
 
+class ReadsTraining(keras.Model):
+    """A model of Keras alone, whose `call` depends on `training`."""
+
+    def __init__(self):
+        super().__init__()
+        self.dense = keras.layers.Dense(1)
+
+    def call(self, inputs, training=False):
+        return self.dense(inputs) if training else inputs[..., :1]
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() == "torch", reason="it works on PyTorch"
+)
+def test_why_models_are_not_rematerialized():
+    """Mode "full" makes `training` a tensor on JAX; TensorFlow refuses it.
+
+    If this fails, Keras does better than docs/guides/memory.md says.
+    """
+    with keras.RematScope("full"):
+        model = ReadsTraining()
+    model.dense.build((None, 2))
+    model.built = True
+    model.compile("sgd", "mse")
+    failure = "_error_repr|supports keywords arguments only"
+    with pytest.raises((ValueError, RuntimeError), match=failure):
+        model.fit(np.ones((2, 2)), np.ones((2, 1)), verbose=0)
+
+
 def test_seed_scope_sets_and_restores_seeds():
     layer = Dropout(0.5, seed=3)
     x = np.ones((4, 50), "float32")

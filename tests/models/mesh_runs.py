@@ -432,6 +432,9 @@ def two_process_runs(address, index):
     with keras.distribution.DataParallel(auto_shard_dataset=False).scope():
         model = gpt(dropout=0.0, max_sequence_length=32)
         found["tokens"] = model.generate(sources, NEW_TOKENS, "beam")[:2]
+        # The devices cannot share one row.
+        *_, last = model.stream(sources[:1], NEW_TOKENS, "beam")
+        found["streamed"] = last.tokens
         try:
             model.generate(sources + index, NEW_TOKENS)
         except ValueError as error:

@@ -161,6 +161,7 @@ def test_generation_by_two_processes(runs):
         found = runs[f"process {index}"]
         expected = runs["decoding_runs"]["two processes"]
         assert_same_generation(found["tokens"], expected)
+        np.testing.assert_array_equal(found["streamed"], expected[0][:1])
         assert "`inputs`, `prefix`, `max_new_tokens`" in found["error"]
         assert "other arguments in process 1 than in" in found["error"]
 
