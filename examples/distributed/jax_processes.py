@@ -42,11 +42,7 @@ def train(arguments):
     )
     import keras
 
-    from keras_attn.training import (
-        SequenceCrossentropy,
-        TrainingBackup,
-        check_processes_agree,
-    )
+    from keras_attn.training import SequenceCrossentropy, check_processes_agree
 
     index = jax.process_index()
     shard = index, jax.process_count()
@@ -62,36 +58,15 @@ def train(arguments):
         shared.make_optimizer(arguments),
         SequenceCrossentropy(pad_id=shared.pad_id(arguments)),
     )
-    # It also checks that the models agree.
-    backup = TrainingBackup(
-        arguments.out / "backup",
-        save_freq=10,
-        data=data,
-        settings=shared.settings(arguments),
-    )
-    history = model.fit(
-        data,
-        epochs=arguments.epochs,
-        shuffle=False,  # `data` shuffles itself.
-        callbacks=[backup],
-        verbose=0 if index else 2,
-    )
+    losses, backup = shared.fit(model, data, arguments, 0 if index else 2)
     # With it, Keras creates variables on all processes when it saves.
     keras.distribution.set_distribution(None)
     if index == 0:
-        shared.finish(model, history.history["loss"], arguments)
+        shared.finish(model, losses, arguments)
     backup.remove()
     jax.distributed.shutdown()
 
 
-def main():
-    """Starts the processes, or is one of them."""
-    arguments = shared.parse_arguments(__doc__, processes=2)
-    if "JAX_PROCESS_ID" in os.environ:
-        train(arguments)
-    else:
-        shared.start_processes(environments(arguments.processes))
-
-
 if __name__ == "__main__":
-    main()
+    arguments = shared.parse_arguments(__doc__, processes=2)
+    shared.run(train, environments, "JAX_PROCESS_ID", arguments)

@@ -125,6 +125,38 @@ def settings(arguments):
     }
 
 
+def fit(model, data, arguments, verbose=2):
+    """Trains a compiled model with `fit`, or resumes its training.
+
+    Args:
+        model: compiled `keras.Model`.
+        data: of `make_data`.
+        arguments: of the command line.
+        verbose: int, as in `fit`.
+
+    Returns:
+        The mean loss of each epoch, and the `TrainingBackup` to remove once
+        the model is saved.
+    """
+    from keras_attn.training import TrainingBackup
+
+    # It also checks that the processes agree.
+    backup = TrainingBackup(
+        arguments.out / "backup",
+        save_freq=10,
+        data=data,
+        settings=settings(arguments),
+    )
+    history = model.fit(
+        data,
+        epochs=arguments.epochs,
+        shuffle=False,  # `data` shuffles itself.
+        callbacks=[backup],
+        verbose=verbose,
+    )
+    return history.history["loss"], backup
+
+
 def finish(model, losses, arguments):
     """Prints the losses, saves the model, and prints the next step.
 
@@ -141,6 +173,22 @@ def finish(model, losses, arguments):
     print("  import keras, keras_attn.models")
     call = "generate([[4, 5, 6, 2]])"
     print(f"  keras.saving.load_model({str(path)!r}, compile=False).{call}")
+
+
+def run(train, environments, variable, arguments):
+    """Starts the processes of a program, or is one of them.
+
+    Args:
+        train: function that trains in one of the processes, with `arguments`.
+        environments: function that returns the environment variables of a
+            number of processes on this machine.
+        variable: str. The environment variable that each process has.
+        arguments: of the command line, with the number of `processes`.
+    """
+    if variable in os.environ:
+        train(arguments)
+    else:
+        start_processes(environments(arguments.processes))
 
 
 def start_processes(environments):

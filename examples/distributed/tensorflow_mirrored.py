@@ -28,7 +28,7 @@ def make_strategy(count):
 def train(arguments):
     """Trains on all devices."""
     os.environ["KERAS_BACKEND"] = "tensorflow"
-    from keras_attn.training import SequenceCrossentropy, TrainingBackup
+    from keras_attn.training import SequenceCrossentropy
 
     strategy = make_strategy(arguments.devices)
     count = strategy.num_replicas_in_sync
@@ -40,20 +40,8 @@ def train(arguments):
             shared.make_optimizer(arguments),
             SequenceCrossentropy(pad_id=shared.pad_id(arguments)),
         )
-    backup = TrainingBackup(
-        arguments.out / "backup",
-        save_freq=10,
-        data=data,
-        settings=shared.settings(arguments),
-    )
-    history = model.fit(
-        data,
-        epochs=arguments.epochs,
-        shuffle=False,  # `data` shuffles itself.
-        callbacks=[backup],
-        verbose=2,
-    )
-    shared.finish(model, history.history["loss"], arguments)
+    losses, backup = shared.fit(model, data, arguments)
+    shared.finish(model, losses, arguments)
     backup.remove()
 
 

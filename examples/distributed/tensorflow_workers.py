@@ -120,6 +120,7 @@ def train(arguments):
             model = shared.make_model(arguments)
             model.compile(shared.make_optimizer(arguments), loss)
         else:
+            print(f"resuming after {first_epoch} epochs ({path})", flush=True)
             model = keras.saving.load_model(path)
         model.optimizer.build(model.trainable_weights)
         check_processes_agree(model)
@@ -148,14 +149,6 @@ def train(arguments):
         check_processes_agree(model)
 
 
-def main():
-    """Starts the processes, or is one of them."""
-    arguments = shared.parse_arguments(__doc__, processes=2)
-    if "TF_CONFIG" in os.environ:
-        train(arguments)
-    else:
-        shared.start_processes(environments(arguments.processes))
-
-
 if __name__ == "__main__":
-    main()
+    arguments = shared.parse_arguments(__doc__, processes=2)
+    shared.run(train, environments, "TF_CONFIG", arguments)

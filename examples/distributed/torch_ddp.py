@@ -86,7 +86,7 @@ def train_with_fit(model, data, arguments):
     import keras
     import torch
 
-    from keras_attn.training import SequenceCrossentropy, TrainingBackup
+    from keras_attn.training import SequenceCrossentropy
 
     pad_id = shared.pad_id(arguments)
     # Not an attribute of the Keras model, which would then count, and update,
@@ -114,21 +114,10 @@ def train_with_fit(model, data, arguments):
         SequenceCrossentropy(pad_id=pad_id, reduction="sum"),
         jit_compile=False,
     )
-    backup = TrainingBackup(
-        arguments.out / "backup",
-        save_freq=10,
-        data=data,
-        settings=shared.settings(arguments),
-    )
-    history = parallel.fit(
-        data,
-        epochs=arguments.epochs,
-        shuffle=False,  # `data` shuffles itself.
-        callbacks=[backup],
-        verbose=2 if torch.distributed.get_rank() == 0 else 0,
-    )
+    verbose = 2 if torch.distributed.get_rank() == 0 else 0
+    losses, backup = shared.fit(parallel, data, arguments, verbose)
     backup.remove()
-    return history.history["loss"]
+    return losses
 
 
 def train(arguments):
@@ -157,14 +146,6 @@ def train(arguments):
         group.destroy_process_group()
 
 
-def main():
-    """Starts the processes, or is one of them."""
-    arguments = shared.parse_arguments(__doc__, processes=2, fit=0, zero=0)
-    if "RANK" in os.environ:
-        train(arguments)
-    else:
-        shared.start_processes(environments(arguments.processes))
-
-
 if __name__ == "__main__":
-    main()
+    arguments = shared.parse_arguments(__doc__, processes=2, fit=0, zero=0)
+    shared.run(train, environments, "RANK", arguments)

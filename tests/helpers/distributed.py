@@ -15,7 +15,7 @@ from tests.helpers.programs import ROOT
 
 FOLDER = ROOT / "examples" / "distributed"
 # Seconds after which a process that waits for others must end.
-TIMEOUT = 120
+TIMEOUT = 240
 
 
 class Trained(NamedTuple):
