@@ -72,7 +72,7 @@ def trained(strategy, make, loss, rows, batch_size=BATCH, padding=True):
     arguments = {"batch_size": batch_size, "verbose": 0}
     if padding:
         arguments["sample_weight"] = weights
-    epochs = 8 if make is gpt else 2
+    epochs = 3 if make is gpt else 2
     history = model.fit(x, labels, epochs=epochs, shuffle=False, **arguments)
     results = model.evaluate(x, labels, return_dict=True, **arguments)
     return {
