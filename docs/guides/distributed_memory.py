@@ -184,15 +184,12 @@ GPT_1B = Sizes(
     final_norms=1,
     vocabulary_uses=2,
 )
-GPT_7B = Sizes(
+GPT_7B = dataclasses.replace(
+    GPT_1B,
     num_heads=32,
     hidden_dim=4096,
     intermediate_dim=16_384,
-    vocabulary_size=50_304,
     num_layers=32,
-    positions=2048,
-    final_norms=1,
-    vocabulary_uses=2,
 )
 MODELS = {
     "Transformer big": TRANSFORMER_BIG,
