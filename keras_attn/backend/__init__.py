@@ -2,7 +2,11 @@
 
 from keras_attn.backend.add_and_norm import add_and_norm
 from keras_attn.backend.batched_matmul import batched_matmul
-from keras_attn.backend.blockwise import blockwise_attention, blockwise_pays
+from keras_attn.backend.blockwise import (
+    blockwise_attention,
+    blockwise_pays,
+    ring_attention,
+)
 from keras_attn.backend.blockwise.online_softmax import Blocking
 from keras_attn.backend.cache_layout import (
     KEY_SLOTS_AXIS,
@@ -66,10 +70,14 @@ from keras_attn.backend.replicas import (
 from keras_attn.backend.scan import scan
 from keras_attn.backend.sharding import (
     CACHE_PATH,
+    QUERY_PATH,
+    merge_tokens,
     processes_share_rows,
     row_divisor,
     row_shards,
+    sequence_split,
     shard_rows,
+    split_tokens,
 )
 from keras_attn.backend.smoothed_nll import smoothed_nll
 from keras_attn.backend.step_skipping import skip_steps, stop_skipping
@@ -81,6 +89,7 @@ from keras_attn.backend.while_loop import while_loop
 __all__ = [
     "CACHE_PATH",
     "KEY_SLOTS_AXIS",
+    "QUERY_PATH",
     "VALUE_SLOTS_AXIS",
     "Blocking",
     "Capturing",
@@ -123,6 +132,7 @@ __all__ = [
     "known_shape",
     "known_size",
     "linear_nll",
+    "merge_tokens",
     "nan_where",
     "no_gradients",
     "no_keys",
@@ -136,14 +146,17 @@ __all__ = [
     "random_state",
     "reduce_max",
     "reduce_min",
+    "ring_attention",
     "row_divisor",
     "row_shards",
     "scan",
     "seeded_dropout",
+    "sequence_split",
     "set_random_state",
     "shard_rows",
     "skip_steps",
     "smoothed_nll",
+    "split_tokens",
     "stop_skipping",
     "take_along_axis",
     "to_numpy",

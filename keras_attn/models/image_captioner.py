@@ -87,7 +87,7 @@ class ImageCaptioner(RecurrentSeq2Seq):
         ((2, 1, 5), (2, 1, 1, 1, 5, 12))
     """
 
-    get_layout_map = layout_map_method(CAPTIONER)
+    get_layout_map = layout_map_method(CAPTIONER, splits_sequences=False)
 
     def __init__(
         self,

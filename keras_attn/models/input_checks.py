@@ -14,6 +14,7 @@ from keras_attn.backend import (
     first_replica,
     known_size,
     row_divisor,
+    sequence_split,
 )
 from keras_attn.layers.id_range import check_id_range
 from keras_attn.layers.quantized_parts import QuantizedModelParts
@@ -413,7 +414,7 @@ def _no_class_weight(received):
 
 
 def _check_rows(method, x, *args, **kwargs):
-    """Raises ValueError if devices cannot share the rows of each batch.
+    """Raises ValueError if devices cannot share rows, or tokens of a row.
 
     Args:
         method: of `keras.Model`.
@@ -422,6 +423,7 @@ def _check_rows(method, x, *args, **kwargs):
         *args: its other arguments.
         **kwargs: its keyword arguments.
     """
+    _check_lengths(x)
     divisor = row_divisor()
     if divisor > 1 and isinstance(x, keras.utils.PyDataset):
         _check_batches(x, divisor)
@@ -461,3 +463,20 @@ def _indivisible(divisor, received):
         f"`token_batches(rows_multiple_of={divisor})` does. Received: "
         f"{received}"
     )
+
+
+def _check_lengths(x):
+    """Raises ValueError if devices cannot share the tokens of each row."""
+    split = sequence_split()
+    if split is None:
+        return
+    if isinstance(x, dict):
+        x = {k: v for k, v in x.items() if k not in _OTHER_LENGTHS}
+    for leaf in keras.tree.flatten(x):
+        shape = tuple(getattr(leaf, "shape", ()))
+        if len(shape) == 2 and shape[1] % split.devices:
+            raise ValueError(
+                f"Every row must have a multiple of {split.devices} tokens, "
+                f"the number of devices of the mesh axis {split.context!r} "
+                f"that share them; pad the rows. Received: {shape[1]} tokens"
+            )

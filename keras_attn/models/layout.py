@@ -17,7 +17,7 @@ import re
 import keras
 
 from keras_attn import checks
-from keras_attn.backend import CACHE_PATH
+from keras_attn.backend import CACHE_PATH, QUERY_PATH
 
 # Placeholders in rules, for names of mesh axes.
 _SPLIT, _KEY_VALUE_SPLIT, _VOCABULARY_SPLIT, _ROWS = "NKVB"
@@ -137,11 +137,13 @@ RECURRENT = (
 CAPTIONER = RECURRENT | replicated("image_encoder", r"initial_state_\d+")
 
 
-def layout_map_method(rules):
+def layout_map_method(rules, splits_sequences=True):
     """Returns the method `get_layout_map` of a model.
 
     Args:
         rules: dict of str to tuples, as from `block_rules`.
+        splits_sequences: bool. Whether devices can share a sequence. A
+            recurrent model reads it token by token.
 
     Returns:
         A static method.
@@ -155,6 +157,7 @@ def layout_map_method(rules):
         num_heads=None,
         num_key_value_heads=None,
         vocabulary_size=None,
+        context_parallel_dim_name=None,
     ):
         """Returns a layout of the weights for `keras.distribution`.
 
@@ -175,13 +178,17 @@ def layout_map_method(rules):
             vocabulary_size: int, or a tuple of them. V. If the number of
                 devices does not divide it, the matrices of the vocabulary are
                 replicated. Default None: they are split.
+            context_parallel_dim_name: str. The mesh axis that splits sequences,
+                whose lengths its number of devices must divide. All weights are
+                replicated over it. Default None: no sequence is split.
 
         Returns:
             `keras.distribution.LayoutMap`.
 
         Raises:
-            ValueError: the mesh has no such axis, or its number of devices does
-                not divide the heads.
+            ValueError: the mesh has no such axis, two names are the same axis,
+                the number of devices does not divide the heads, or sequences of
+                a recurrent model are to be split.
 
         Examples:
             >>> mesh = keras.distribution.DeviceMesh(
@@ -191,8 +198,17 @@ def layout_map_method(rules):
             (None, 'model', None)
         """
         devices = _devices(
-            device_mesh, model_parallel_dim_name, data_parallel_dim_name
+            device_mesh,
+            model_parallel_dim_name,
+            data_parallel_dim_name,
+            context_parallel_dim_name,
         )
+        if context_parallel_dim_name is not None and not splits_sequences:
+            raise ValueError(
+                "`context_parallel_dim_name` must be None for a recurrent "
+                "model, which reads a sequence token by token. Received: "
+                f"{context_parallel_dim_name!r}"
+            )
         split = model_parallel_dim_name
         if num_heads is not None:
             checks.positive_int("num_heads", num_heads)
@@ -217,6 +233,13 @@ def layout_map_method(rules):
             None,
             None,
         )
+        if context_parallel_dim_name is not None:
+            layout_map[QUERY_PATH] = (
+                data_parallel_dim_name,
+                context_parallel_dim_name,
+                split,
+                None,
+            )
         return layout_map
 
     return staticmethod(get_layout_map)
@@ -319,7 +342,7 @@ def _count(weight):
     return count
 
 
-def _devices(device_mesh, split, rows):
+def _devices(device_mesh, split, rows, context):
     """Returns the number of devices that weights are split over."""
     checks.instance(
         "device_mesh",
@@ -331,12 +354,20 @@ def _devices(device_mesh, split, rows):
     for name, value in (
         ("model_parallel_dim_name", split),
         ("data_parallel_dim_name", rows),
+        ("context_parallel_dim_name", context),
     ):
-        checks.choice(name, value, axes)
+        if value is not None or name != "context_parallel_dim_name":
+            checks.choice(name, value, axes)
     if split == rows:
         raise ValueError(
             "`model_parallel_dim_name` and `data_parallel_dim_name` must be "
             f"two axes of the mesh. Received: {split!r} for both"
+        )
+    if context in (split, rows):
+        raise ValueError(
+            "`context_parallel_dim_name` must be another axis of the mesh than "
+            "`model_parallel_dim_name` and `data_parallel_dim_name`. Received: "
+            f"{context!r}"
         )
     return _size(device_mesh, split)
 

@@ -103,7 +103,7 @@ class RecurrentSeq2Seq(GenerativeModel):
         (1, 3, 100)
     """
 
-    get_layout_map = layout_map_method(RECURRENT)
+    get_layout_map = layout_map_method(RECURRENT, splits_sequences=False)
 
     def __init__(
         self,

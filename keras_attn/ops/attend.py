@@ -15,6 +15,7 @@ from keras_attn.ops.blockwise import attend_blockwise
 from keras_attn.ops.plan import check_bias_and_dropout, choose_kernel
 from keras_attn.ops.position_bias import PositionBias, as_tensors, four_axes
 from keras_attn.ops.positions import default_positions
+from keras_attn.ops.ring import attend_ring
 from keras_attn.ops.score_softmax import hidden, softmax
 from keras_attn.ops.scores import head_scores
 from keras_attn.ops.visibility import (
@@ -42,9 +43,11 @@ def attend(
     with scale = 1 / sqrt(H) by default (Vaswani et al. 2017, sec. 3.2.1, eq. 1,
     https://arxiv.org/abs/1706.03762). The softmax is over the visible keys, in
     float32. The plain kernel, `_plain` below, follows the equation line by
-    line; the other kernels are tested against it. Masked queries, keys and
+    line; the other kernels are tested against it. The ring kernel runs where
+    the active `keras.distribution` splits sequences. Masked queries, keys and
     values, NaN included, affect neither a visible row nor a gradient. The
-    blockwise kernel has only a first derivative, in reverse mode on JAX.
+    blockwise and the ring kernel have only a first derivative, in reverse mode
+    on JAX.
 
     Args:
         query: float (B, T, N, H).
@@ -57,8 +60,8 @@ def attend(
         dropout: `WeightDropout`, or any callable (B, N, T, S) -> (B, N, T, S),
             applied to the weights.
         return_weights: bool. Whether to return the weights too.
-        kernel: `"fused"`, `"blockwise"` or `"plain"` to force a kernel;
-            default None: the choice of `attention_plan`.
+        kernel: `"fused"`, `"blockwise"`, `"plain"` or `"ring"` to force a
+            kernel; default None: the choice of `attention_plan`.
 
     Returns:
         Float (B, T, N, W) in the dtype of `query`, zero in fully masked rows;
@@ -67,7 +70,8 @@ def attend(
 
     Raises:
         ValueError: if a rank is not 4, if lengths, widths or numbers of heads
-            do not match, or if a forced kernel cannot run the call.
+            do not match, if a forced kernel cannot run the call, or if the
+            devices that split sequences do not divide their length.
 
     Examples:
         >>> x = keras.random.normal((1, 3, 2, 4), seed=0)
@@ -193,10 +197,9 @@ def attend_sanitized(
     )
     scale = query.shape[-1] ** -0.5 if scale is None else scale
     lengths = ops.shape(query)[1], ops.shape(key)[1]
-    if plan.kernel == "blockwise":
-        output = attend_blockwise(
-            query, key, value, visibility, bias, scale, dropout
-        )
+    if plan.kernel in ("blockwise", "ring"):
+        in_blocks = attend_ring if plan.kernel == "ring" else attend_blockwise
+        output = in_blocks(query, key, value, visibility, bias, scale, dropout)
         sees_key = None
         if return_sees_key:
             sees_key = has_visible_key(visibility, *lengths)

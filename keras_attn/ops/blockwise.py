@@ -39,21 +39,14 @@ def attend_blockwise(query, key, value, visibility, bias, scale, dropout):
         ValueError: if the function of a `PositionBias` is not hashable.
     """
     length = query.shape[1]
-    most = BLOCK
-    if visibility.window is not None:
-        most = min(BLOCK, max(_SMALLEST, visibility.window))
-    query_block, query_pad = _blocks(length, most)
-    key_block, key_pad = _blocks(key.shape[1], most)
+    query_block, query_pad = block_and_pad(length, visibility.window)
+    key_block, key_pad = block_and_pad(key.shape[1], visibility.window)
     metadata = block_metadata(
         visibility, length, key.shape[1], query_pad, key_pad
     )
-    kind = None
-    if isinstance(bias, PositionBias):
-        kind = _OfPositions(_hashable(bias.function))
-        bias = bias.parameters
-    elif bias is not None:
-        kind = "tensor"
-        bias = _padded(four_axes(bias), (2, query_pad), (3, key_pad))
+    kind, bias = kind_of_bias(bias)
+    if kind == "tensor":
+        bias = _padded(bias, (2, query_pad), (3, key_pad))
     blocking = Blocking(
         query_block,
         key_block,
@@ -97,8 +90,39 @@ def _hashable(function):
     return function
 
 
-def _blocks(length, most):
-    """Returns the block size and the padding that fills the last block."""
+def kind_of_bias(bias):
+    """Splits a bias into that of a `Blocking` and that of its operands.
+
+    Args:
+        bias: float broadcastable to (B, N, T, S), a `PositionBias`, or None.
+
+    Returns:
+        `"tensor"`, a hashable callable on metadata, or None; and float, rank 4,
+        the parameters of the callable, or None.
+
+    Raises:
+        ValueError: if the function of a `PositionBias` is not hashable.
+    """
+    if bias is None:
+        return None, None
+    if isinstance(bias, PositionBias):
+        return _OfPositions(_hashable(bias.function)), bias.parameters
+    return "tensor", four_axes(bias)
+
+
+def block_and_pad(length, window=None):
+    """Chooses the size of a block.
+
+    Args:
+        length: int. Number of queries or keys.
+        window: int, or None. The window of the visibility.
+
+    Returns:
+        Int, the size, and int, the padding that fills the last block.
+    """
+    most = BLOCK
+    if window is not None:
+        most = min(BLOCK, max(_SMALLEST, window))
     count = -(-length // most)
     size = -(-length // count)
     return size, count * size - length

@@ -10,18 +10,19 @@ from keras_attn.backend import (
     fused_obstacle,
     is_torch_program,
     known_size,
+    sequence_split,
 )
 from keras_attn.ops.position_bias import PositionBias
 from keras_attn.ops.visibility import Visibility
 
-KERNELS = ("fused", "blockwise", "plain")
+KERNELS = ("ring", "fused", "blockwise", "plain")
 
 
 class AttentionPlan(NamedTuple):
     """The kernel chosen for a call, and why faster ones were rejected.
 
     Args:
-        kernel: `"fused"`, `"blockwise"` or `"plain"`.
+        kernel: `"fused"`, `"blockwise"`, `"plain"` or `"ring"`.
         reason: str. Why this kernel was chosen.
         causal_only: bool. Whether keys are masked only by the causal order and
             possibly a window, which the fused kernel supports without a mask.
@@ -64,8 +65,8 @@ def attention_plan(
         bias: float broadcastable to (B, N, T, S), a `PositionBias`, or None.
         dropout: `WeightDropout`, any callable on the weights, or None.
         return_weights: bool. Whether the weights are returned.
-        kernel: `"fused"`, `"blockwise"` or `"plain"` to force a kernel; default
-            None: choose one.
+        kernel: `"fused"`, `"blockwise"`, `"plain"` or `"ring"` to force a
+            kernel; default None: choose one.
         value: float (B, S, K, W), or anything with that `shape`; default `key`.
 
     Returns:
@@ -73,7 +74,8 @@ def attention_plan(
 
     Raises:
         ValueError: if the forced kernel cannot run the call, with the reason,
-            or if `visibility` is not a `Visibility`.
+            if the devices that split sequences do not divide their length, or
+            if `visibility` is not a `Visibility`.
 
     Examples:
         >>> x = keras.ops.ones((1, 2, 1, 4))
@@ -159,6 +161,10 @@ def choose_kernel(
         "blockwise": _blockwise_obstacle(lengths, return_weights, dropout),
         "plain": None,
     }
+    split = sequence_split()
+    obstacles["ring"] = _ring_obstacle(
+        split, lengths, obstacles["blockwise"], kernel
+    )
     if kernel is not None:
         if obstacles[kernel]:
             raise ValueError(
@@ -187,12 +193,13 @@ def choose_kernel(
             f"{_size(lengths)} scores per head are few: it would be slower"
         )
     reasons = {
+        "ring": "the sequence is split over devices",
         "fused": "the backend has one",
         "blockwise": f"{_size(lengths)} scores a head need not be held",
         "plain": "no other kernel serves",
     }
     rejected = []
-    for choice in KERNELS:
+    for choice in KERNELS if split else KERNELS[1:]:
         if not obstacles[choice]:
             break
         rejected.append((choice, obstacles[choice]))
@@ -212,6 +219,33 @@ def _blockwise_obstacle(lengths, weights, dropout):
     if None in lengths:
         return "the lengths are not known at compile time"
     return None
+
+
+def _ring_obstacle(split, lengths, blockwise_obstacle, kernel):
+    """Returns why sequences cannot stay split over devices, or None.
+
+    Raises:
+        ValueError: queries and keys of one sequence whose length the devices do
+            not divide.
+    """
+    if split is None:
+        return "no layout of the active distribution splits sequences"
+    if blockwise_obstacle:
+        return blockwise_obstacle
+    devices = split.devices
+    if not any(length % devices for length in lengths):
+        return None
+    query_length, key_length = lengths
+    if kernel is None and query_length == key_length > 1:
+        raise ValueError(
+            f"`query` must have a length that is a multiple of {devices}, the "
+            f"number of devices of the mesh axis {split.context!r} that splits "
+            f"sequences; pad the sequences. Received: {query_length} tokens"
+        )
+    return (
+        f"the {devices} devices that split sequences do not divide the lengths "
+        f"{query_length} and {key_length}"
+    )
 
 
 def _causal_only(v, lengths):

@@ -13,8 +13,10 @@ from keras_attn.backend import (
     is_replica_mean,
     known_shape,
     linear_nll,
+    merge_tokens,
     nan_where,
     smoothed_nll,
+    split_tokens,
 )
 
 _INT32 = np.iinfo("int32")
@@ -291,15 +293,14 @@ def negative_log_likelihood(
         # A loss with weight 0 may be infinite; 0 * inf is NaN.
         ignored = ops.equal(ops.take(class_weights, index), 0)
         computed = ops.logical_and(computed, ops.logical_not(ignored))
+    axes = len(labels.shape)
     nll = smoothed_nll(
-        ops.reshape(logits, (-1, size)),
-        ops.reshape(index, (-1,)),
-        ops.reshape(computed, (-1,)),
+        *(merge_tokens(x, axes) for x in (logits, index, computed)),
         label_smoothing,
         class_weights,
     )
     unknown = ops.logical_and(visible, ops.logical_not(known))
-    return nan_where(unknown, ops.reshape(nll, ops.shape(labels)))
+    return nan_where(unknown, split_tokens(nll, ops.shape(labels)))
 
 
 def linear_loss(

@@ -300,7 +300,7 @@ def _gpt(folder):
             valid=False,
         )
     mesh = keras.distribution.DeviceMesh(
-        (1, 2), ("batch", "model"), ["cpu:0", "cpu:1"]
+        (1, 2, 1), ("batch", "model", "context"), ["cpu:0", "cpu:1"]
     )
     yield Call(
         "models.GPT.get_layout_map",
@@ -312,12 +312,17 @@ def _gpt(folder):
             num_heads=count(4).optional(),
             num_key_value_heads=count(2).optional(),
             vocabulary_size=count(V).optional(),
+            context_parallel_dim_name=choice("context").optional(),
         ),
         also={
             "heads": ({"num_heads": 3}, ("num_heads",)),
             "axis": (
                 {"data_parallel_dim_name": "model"},
                 ("data_parallel_dim_name",),
+            ),
+            "context": (
+                {"context_parallel_dim_name": "model"},
+                ("context_parallel_dim_name",),
             ),
         },
     )

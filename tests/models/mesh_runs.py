@@ -485,6 +485,63 @@ def errors():
     return messages
 
 
+def context_runs():
+    """Trains and generates with sequences split over devices, and without."""
+    found = {}
+    ids = np.random.default_rng(0).integers(3, VOCABULARY, (4, 18), "int32")
+    ids[0, 12:], ids[1, :4] = 0, 0
+    devices = keras.distribution.list_devices()
+    mesh = keras.distribution.DeviceMesh(
+        (2, 2, 2), ("batch", "context", "model"), devices
+    )
+    layout_map = models.GPT.get_layout_map(
+        mesh, num_key_value_heads=2, context_parallel_dim_name="context"
+    )
+    split = keras.distribution.ModelParallel(layout_map=layout_map)
+    for name, make in (("gpt", windowed_gpt), ("encoder", tagger)):
+        for distribution in (None, split):
+            with scope(distribution):
+                keras.utils.set_random_seed(0)
+                model = make()
+                model.compile(sgd(), training.SequenceCrossentropy())
+                history = model.fit(
+                    ids[:, :16], ids[:, 1:17], epochs=2, verbose=0
+                )
+                key = name, distribution is not None
+                found[key] = history.history["loss"], arrays(model.weights)
+                if name == "gpt":
+                    # 3 tokens, and one at a time: not split.
+                    found["tokens", key[1]] = generated(
+                        model, ids[2:, :3], ["greedy"]
+                    )["greedy"]
+                if key == ("gpt", True):
+                    before = int(model.optimizer.iterations)
+                    try:
+                        model.fit(ids[:, :17], ids[:, 1:], verbose=0)
+                    except ValueError as error:
+                        found["error"] = str(error)
+                    found["steps"] = int(model.optimizer.iterations) - before
+                    found["after"] = arrays(model.weights)
+    return found
+
+
+def windowed_gpt():
+    return models.GPT(
+        VOCABULARY,
+        **GPT | {"num_layers": 1},
+        dropout=0.0,
+        attention_dropout=0.0,
+        sliding_window=5,
+    )
+
+
+def tagger():
+    inputs = keras.Input((None,), dtype="int32")
+    encoder = models.Encoder(VOCABULARY, dropout=0.0, **TRANSFORMER)
+    outputs = keras.layers.Dense(VOCABULARY)(encoder(inputs))
+    return keras.Model(inputs, outputs)
+
+
 def scope(distribution):
     """Returns a context with a distribution, or without one."""
     return distribution.scope() if distribution else contextlib.nullcontext()

@@ -39,6 +39,7 @@ def runs(tmp_path_factory):
         mesh_runs.chunked_runs: (),
         mesh_runs.remat_runs: (),
         mesh_runs.decoding_runs: (),
+        mesh_runs.context_runs: (),
         mesh_runs.errors: (),
         mesh_runs.file_runs: (backup,),
     }
@@ -252,6 +253,29 @@ def test_errors_come_before_the_first_step(runs):
     assert "10 rows in batches of 8" in messages["validation"]
     assert "10 rows in batches of 5" in messages["batch size"]
     assert "10 rows in batches of 10" in messages["one batch"]
+
+
+@pytest.mark.parametrize("name", ["gpt", "encoder"])
+def test_training_with_split_sequences(runs, name):
+    """Padding is on both sides; the GPT is causal and has a window."""
+    found = runs["context_runs"]
+    assert_close(found[name, True], found[name, False])
+
+
+def test_generation_with_split_sequences(runs):
+    tokens, scores = runs["context_runs"]["tokens", True]
+    expected = runs["context_runs"]["tokens", False]
+    np.testing.assert_array_equal(tokens, expected[0])
+    np.testing.assert_allclose(scores, expected[1], atol=1e-5)
+
+
+def test_a_length_that_devices_do_not_divide(runs):
+    found = runs["context_runs"]
+    assert "a multiple of 2 tokens, the number of devices" in found["error"]
+    assert "Received: 17 tokens" in found["error"]
+    assert found["steps"] == 0
+    for one, other in zip(found["after"], found["gpt", True][1], strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_activations_are_only_summed(runs):

@@ -6,7 +6,8 @@ if keras.backend.backend() == "torch":
     from keras_attn.backend.blockwise.by_queries import by_queries as _kernel
 else:
     from keras_attn.backend.blockwise.loops import by_loops as _kernel
-
+if keras.backend.backend() == "jax":
+    from keras_attn.backend.blockwise.ring import by_ring
 
 # Number of scores per head, T * S, from which this kernel pays.
 _PAYS_FROM = 1024 * 1024
@@ -76,6 +77,56 @@ def blockwise_attention(
         Float (B, T, N, W), zero in fully masked rows.
     """
     return _kernel(
+        blocking,
+        query,
+        key,
+        value,
+        bias=bias,
+        query_metadata=query_metadata,
+        key_metadata=key_metadata,
+        spans=spans,
+        mask=mask,
+        seed=seed,
+    )
+
+
+def ring_attention(
+    split,
+    blocking,
+    query,
+    key,
+    value,
+    *,
+    bias,
+    query_metadata,
+    key_metadata,
+    spans,
+    mask,
+    seed,
+):
+    """Computes `blockwise_attention` of sequences split over devices, on JAX.
+
+    Args:
+        split: `SequenceSplit`, from `sequence_split`.
+        blocking: `Blocking`, with the heads of all devices.
+        query: float (B, T, N, H). The part of each device is a multiple of the
+            block size.
+        key: float (B, S, K, H), likewise.
+        value: float (B, S, K, W).
+        bias: as for `blockwise_attention`.
+        query_metadata: as for `blockwise_attention`.
+        key_metadata: as for `blockwise_attention`.
+        spans: hashable function that takes a `Blocking` and the metadata of
+            queries and keys of one device; returns the spans of
+            `blockwise_attention`.
+        mask: as for `blockwise_attention`.
+        seed: as for `blockwise_attention`.
+
+    Returns:
+        Float (B, T, N, W), zero in fully masked rows.
+    """
+    return by_ring(
+        split,
         blocking,
         query,
         key,

@@ -32,9 +32,9 @@ def _forward(blocking, operands):
 def _backward(blocking, kept, upstream):
     operands, output, log_sum = kept
     query, key, value, bias = backward(
-        blocking, operands, output, log_sum, upstream, _pull_back
+        blocking, operands, output, log_sum, upstream, pull_back
     )
-    slopes = jax.tree.map(_no_slope, operands)
+    slopes = jax.tree.map(no_slope, operands)
     return (
         slopes._replace(
             query=query,
@@ -45,13 +45,15 @@ def _backward(blocking, kept, upstream):
     )
 
 
-def _no_slope(tensor):
+def no_slope(tensor):
+    """Returns the gradient of a tensor that has none."""
     if jax.numpy.issubdtype(tensor.dtype, jax.numpy.floating):
         return jax.numpy.zeros_like(tensor)
     return np.zeros(tensor.shape, jax.dtypes.float0)
 
 
-def _pull_back(function, tensor, upstream):
+def pull_back(function, tensor, upstream):
+    """Returns the gradient of a function of one tensor."""
     return jax.vjp(function, tensor)[1](upstream)[0]
 
 

@@ -20,9 +20,10 @@ from keras import ops
 from keras_attn.backend.dropout import seeded_dropout
 from keras_attn.backend.program_ops import reduce_max
 
-_MASKED = -1e30
-# Above masked scores: exp(_MASKED - _LOWEST) is 0 in fully masked rows.
-_LOWEST = -1e29
+# The score of a masked key.
+MASKED = -1e30
+# Above masked scores: exp(MASKED - LOWEST) is 0 in fully masked rows.
+LOWEST = -1e29
 
 
 class Blocking(NamedTuple):
@@ -99,7 +100,7 @@ def forward(blocking, operands):
     """
     blocks, merged, rows, _ = ops.shape(operands.query)
     width = operands.value.shape[-1]
-    dtype = _compute_dtype(operands.query)
+    dtype = compute_dtype(operands.query)
     batch = merged // blocking.key_heads
     row = (batch, blocking.heads, blocking.query_block, 1)
 
@@ -121,7 +122,7 @@ def forward(blocking, operands):
 
         first, last = operands.query_spans[i, 0], operands.query_spans[i, 1]
         start = (
-            ops.full(row, _LOWEST, dtype),
+            ops.full(row, LOWEST, dtype),
             ops.zeros(row, dtype),
             ops.zeros((merged, rows, width), dtype),
         )
@@ -130,7 +131,7 @@ def forward(blocking, operands):
         total = ops.where(empty, 1, total)
         mixed = mixed / ops.reshape(total, (merged, rows, 1))
         output = _put(output, i, ops.cast(mixed, output.dtype))
-        log_total = ops.where(empty, -_MASKED, highest + ops.log(total))
+        log_total = ops.where(empty, -MASKED, highest + ops.log(total))
         return output, _put(log_sum, i, log_total)
 
     results = (
@@ -156,7 +157,7 @@ def backward(blocking, operands, output, log_sum, upstream, pull_back):
     Returns:
         Gradients with respect to query, key, value and bias (or None).
     """
-    dtype = _compute_dtype(operands.query)
+    dtype = compute_dtype(operands.query)
     merged = ops.shape(operands.query)[1]
     shape = ops.shape(log_sum)
     center = ops.sum(
@@ -241,7 +242,7 @@ def backward(blocking, operands, output, log_sum, upstream, pull_back):
 
 
 def _scores(blocking, operands, i, j):
-    dtype = _compute_dtype(operands.query)
+    dtype = compute_dtype(operands.query)
     query = ops.cast(operands.query[i], dtype) * blocking.scale
     key = ops.cast(operands.key[j], dtype)
     scores = ops.einsum("xth,xsh->xts", query, key)
@@ -265,7 +266,7 @@ def _scores(blocking, operands, i, j):
     mask = operands.mask
     if mask is not None:
         mask, _ = _block(mask, blocking, i, j)
-    return ops.where(blocking.rule(*metadata, mask), scores, _MASKED)
+    return ops.where(blocking.rule(*metadata, mask), scores, MASKED)
 
 
 def _drop(blocking, operands, weights, i, j):
@@ -322,5 +323,6 @@ def _merge(weights, merged):
     return ops.reshape(weights, (merged, rows, keys))
 
 
-def _compute_dtype(tensor):
+def compute_dtype(tensor):
+    """Returns the dtype of scores and sums."""
     return "float64" if tensor.dtype == "float64" else "float32"
