@@ -10,6 +10,7 @@ https://arxiv.org/abs/2410.10989).
 import keras
 from keras import ops
 
+from keras_attn.backend.sharding import sequence_split
 from keras_attn.backend.smoothed_nll import smoothed_losses, target_weights
 from keras_attn.backend.xla_compiled import xla_compiled
 
@@ -157,7 +158,37 @@ if keras.backend.backend() == "jax":
             *others,
         )
 
-    def _jax_scan(
+    def _jax_scan(options, *args):
+        split = sequence_split()
+        axes = split and split.axes_of_tokens(args[0].shape[0])
+        if not axes:
+            return _device_scan(options, *args)
+        # Each device scans its own tokens: a loop over chunks of tokens of all
+        # devices would sum the gradient of the matrix in each step.
+        tokens = jax.sharding.PartitionSpec(axes)
+        whole = jax.sharding.PartitionSpec()
+
+        def scan(*args):
+            (total, *scores), gradients = _device_scan(options, *args)
+            slopes = sums = None
+            if gradients is not None:
+                slopes, *sums = gradients
+            total, sums = jax.lax.psum((total, sums), axes)
+            return total, scores, slopes, sums
+
+        kinds = tokens, whole, whole, tokens, tokens, tokens, whole
+        total, scores, slopes, sums = jax.shard_map(
+            scan,
+            mesh=split.mesh,
+            in_specs=kinds,
+            out_specs=(whole, tokens, tokens, whole),
+            axis_names=set(axes),
+            check_vma=False,
+        )(*args)
+        found = total, *scores
+        return found, None if sums is None else (slopes, *sums)
+
+    def _device_scan(
         options, hidden, matrix, bias, labels, visible, weights, classes
     ):
         _, transposed, gradient = options

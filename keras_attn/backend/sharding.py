@@ -47,6 +47,12 @@ class SequenceSplit(NamedTuple):
         """Returns the number of devices along an axis, 1 for None."""
         return 1 if axis is None else self.mesh.shape[axis]
 
+    def axes_of_tokens(self, count):
+        """Returns the axes that split tokens, () if they do not divide them."""
+        axes = tuple(x for x in (self.rows, self.context) if x is not None)
+        parts = self.size(self.rows) * self.devices
+        return () if count % parts else axes
+
     def axis_that_divides(self, axis, count):
         """Returns the axis, or None if it does not divide a number."""
         return None if count % self.size(axis) else axis

@@ -3,7 +3,6 @@
 import keras
 from keras import ops, tree
 
-from keras_attn.backend import sequence_split
 from keras_attn.training import Perplexity, SequenceCrossentropy, TokenAccuracy
 from keras_attn.training.token_loss import OutputLayer
 
@@ -23,9 +22,7 @@ class ChunkedLoss:
     This happens if the vocabulary has at least `LEAST_VOCABULARY` tokens, the
     loss is a `SequenceCrossentropy` with a reduction and without
     `loss_weights`, and each metric is a `TokenAccuracy` or a `Perplexity` with
-    the same `pad_id`: other losses and metrics need logits; and if no sequence
-    is split over devices, each of which then has the logits of its own tokens
-    only. A class takes part
+    the same `pad_id`: other losses and metrics need logits. A class takes part
     if `_chunks_loss` is True in its own body, not in that of a base class,
     because the `call` of a subclass may do something with the logits.
 
@@ -60,7 +57,6 @@ class ChunkedLoss:
             and self._sizes[1] >= LEAST_VOCABULARY
             and cls.compute_loss is ChunkedLoss.compute_loss
             and cls.compute_metrics is ChunkedLoss.compute_metrics
-            and sequence_split() is None
             and self._needs_no_logits()
             and not _is_quantized(*self._output_parts())
         ):

@@ -341,12 +341,12 @@ def linear_loss(
         computed = ops.logical_and(computed, ops.logical_not(ignored))
     bias = layer.bias
     total, *scores = linear_nll(
-        ops.reshape(hidden, (-1, hidden.shape[-1])),
+        merge_tokens(hidden),
         ops.cast(layer.matrix, hidden.dtype),
         None if bias is None else ops.convert_to_tensor(bias),
-        ops.reshape(index, (-1,)),
-        ops.reshape(computed, (-1,)),
-        ops.reshape(weights, (-1,)),
+        merge_tokens(index),
+        merge_tokens(computed),
+        merge_tokens(weights),
         label_smoothing,
         class_weights,
         layer.transposed,
@@ -354,7 +354,7 @@ def linear_loss(
     )
     unknown = ops.logical_and(visible, ops.logical_not(known))
     counted = ops.logical_and(unknown, ops.not_equal(weights, 0))
-    nats, hits = (ops.reshape(x, ops.shape(labels)) for x in scores)
+    nats, hits = (split_tokens(x, ops.shape(labels)) for x in scores)
     hits = ops.logical_and(hits, known)
     return nan_where(ops.any(counted), total), TokenScores(
         labels, nan_where(unknown, nats), hits

@@ -3,12 +3,11 @@
 import os
 import pickle
 
-import jax
 import keras
 import numpy as np
 
 from benchmarks import context_parallel
-from keras_attn import layers, models
+from keras_attn import layers, models, training
 from keras_attn.ops import (
     PositionBias,
     Visibility,
@@ -17,6 +16,7 @@ from keras_attn.ops import (
     attention_plan,
     positions_from_mask,
 )
+from keras_attn.training.token_loss import OutputLayer
 
 AXES = "batch", "context", "model"
 ROWS, LENGTH, WIDTH = 2, 1024, 64
@@ -107,6 +107,8 @@ def distribution(mesh):
 
 def gradients(tensors, visibility, bias):
     """Returns the output, and the gradients of tensors and bias."""
+    import jax
+
     of_positions = isinstance(bias, PositionBias)
     parameters = bias.parameters if of_positions else bias
     upstream = Numbers(1).normal(*tensors[0].shape)
@@ -129,6 +131,8 @@ def gradients(tensors, visibility, bias):
 
 def values():
     """Returns outputs and gradients of each case on many devices and on one."""
+    import jax
+
     found = {}
     for name, (mesh, tensors, visibility, bias) in cases().items():
         runs = []
@@ -143,11 +147,35 @@ def values():
 
 def dropped():
     """Returns the fraction of weights that dropout keeps, for each query."""
+    import jax
+
     keras.distribution.set_distribution(distribution((2, 2, 2)))
     dropout = WeightDropout(0.5, np.array([1, 2], "uint32"))
     x = np.zeros((2, 32, 4, 4), "float32")
     program = jax.jit(lambda x, value: attend(x, x, value, dropout=dropout))
     return np.asarray(program(x, np.ones_like(x)))[..., 0] / 2
+
+
+def losses():
+    """Returns the loss of hidden states and gradients, on many and on one."""
+    import jax
+
+    numbers = Numbers(0)
+    hidden, matrix = numbers.normal(4, 40, 8), numbers.normal(24, 8)
+    labels = np.random.default_rng(0).integers(0, 24, (4, 40), "int32")
+    loss = training.SequenceCrossentropy(pad_id=0)
+
+    def total(hidden, matrix):
+        layer = OutputLayer(matrix, None, False)
+        value, scores = loss.of_hidden_states(labels, hidden, layer)
+        return value, (scores.nats, scores.hits)
+
+    runs = []
+    for scope in (distribution((2, 2, 2)), None):
+        keras.distribution.set_distribution(scope)
+        program = jax.jit(jax.value_and_grad(total, (0, 1), has_aux=True))
+        runs.append(jax.tree.leaves(jax.device_get(program(hidden, matrix))))
+    return runs
 
 
 def errors():
@@ -180,6 +208,6 @@ def write(path):
     """Writes what the functions of this module return."""
     given = os.environ.get("XLA_FLAGS", "")
     os.environ["XLA_FLAGS"] = " ".join((given, *context_parallel.FLAGS))
-    functions = values, dropped, errors, memory
+    functions = values, losses, dropped, errors, memory
     found = {function.__name__: function() for function in functions}
     path.write_bytes(pickle.dumps(found))

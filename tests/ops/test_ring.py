@@ -36,6 +36,13 @@ def test_outputs_and_gradients_are_those_of_one_device(runs, name):
         np.testing.assert_allclose(one, other, atol=1e-5)
 
 
+def test_losses_of_hidden_states_are_those_of_one_device(runs):
+    found, expected = runs["losses"]
+    assert len(found) == 5
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-5)
+
+
 def test_memory_per_device_falls_linearly(runs):
     memory = {devices: found for devices, (found, _) in runs["memory"].items()}
     assert memory[8] <= 1.25 * memory[1] / 8
