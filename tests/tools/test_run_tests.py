@@ -94,8 +94,8 @@ def test_failures_are_shown_and_set_the_exit_status(folder):
 
 def test_backends_that_run_alone_know_of_no_others(folder):
     (folder / "test_one.py").write_text(
-        "import os\n\ndef test_alone():\n"
-        "    assert os.environ['TEST_BACKENDS'] == os.environ['KERAS_BACKEND']\n"
+        "from os import environ\n\ndef test_alone():\n"
+        "    assert environ['TEST_BACKENDS'] == environ['KERAS_BACKEND']\n"
     )
     backends = f"{OTHERS[0]} {BACKEND}"
     result = run(folder, backend=backends, ALONE="1")
