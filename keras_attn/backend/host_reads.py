@@ -79,17 +79,16 @@ def list_host_reads(folders=None):
             code = frame.f_code
             if code.co_filename.endswith(file) and name in ("", code.co_name):
                 return
-        while frame is not None:
-            file = frame.f_code.co_filename
+        for caller in _callers(frame):
+            file = caller.f_code.co_filename
             if top is None:
-                lines.append(f"{_short(file)}:{frame.f_lineno}")
+                lines.append(f"{_short(file)}:{caller.f_lineno}")
             else:
                 lines += [
-                    f"{file.removeprefix(folder)}:{frame.f_lineno}"
+                    f"{file.removeprefix(folder)}:{caller.f_lineno}"
                     for folder in top
                     if file.startswith(folder)
                 ]
-            frame = frame.f_back
         if lines:
             found.append(f"{kind} in {' < '.join(lines[:3])}")
 
@@ -106,6 +105,14 @@ def _replace(scope, owner, name, value):
     """Sets an attribute until a scope is closed."""
     scope.callback(setattr, owner, name, vars(owner)[name])
     setattr(owner, name, value)
+
+
+def _callers(frame):
+    """Yields a frame and those that called it, without those of this file."""
+    while frame is not None:
+        if frame.f_code.co_filename != __file__:
+            yield frame
+        frame = frame.f_back
 
 
 def _short(file):
