@@ -6,8 +6,9 @@
 BACKENDS ?= tensorflow jax torch
 # Folders, files, patterns and pytest options.
 TESTS ?= tests
-# How many parts of `make test` run in parallel. Three are not faster on two cores.
-WORKERS ?= 2
+# How many parts of `make test` run in parallel. On two cores, three take 14 % less
+# time than two: some wait for the processes that they start.
+WORKERS ?= 3
 # The tests and the backend of `make check`.
 CHECK ?= tests/backend tests/blocks tests/layers tests/ops tests/test_cache.py \
 	tests/test_architecture.py tests/test_docstrings.py tests/test_promises.py

@@ -26,7 +26,7 @@ _PROCESSES.set_forkserver_preload(
     ]
 )
 # Seconds after which a process counts as hanging.
-_TIMEOUT = 300
+_TIMEOUT = 600
 
 
 class Process:
