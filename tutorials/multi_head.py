@@ -20,9 +20,8 @@
 # **Published result**: table 3 (A) of the paper varies the number of heads at
 # equal cost. On English to German, 1 head reaches 24.9 BLEU, and 8 or 16 heads
 # reach 25.8. Our models have one attention layer and 6,176 parameters. One head
-# answers about 57 % of the questions of a synthetic task, and two heads answer
-# all of them. The difference is so large because the task requires information
-# from two positions at once.
+# answers about 57 % of the questions of a synthetic task, which require
+# information from two positions at once, and two heads answer all of them.
 
 # %% [markdown]
 # ## Setup
@@ -52,8 +51,7 @@ print(f"Keras {keras.__version__} on {keras.backend.backend()}")
 # %% [markdown]
 # ## Query, key and value
 #
-# In attention, each token compares its query with the keys of all tokens, and
-# receives their values:
+# Each token compares its query with the keys of all, and receives their values:
 #
 # | vector | features | in words |
 # | --- | --- | --- |

@@ -197,18 +197,18 @@ def layout_map_method(rules, splits_sequences=True):
             >>> layout_map["block_0/self_attention/query/kernel"].axes
             (None, 'model', None)
         """
-        devices = _devices(
-            device_mesh,
-            model_parallel_dim_name,
-            data_parallel_dim_name,
-            context_parallel_dim_name,
-        )
         if context_parallel_dim_name is not None and not splits_sequences:
             raise ValueError(
                 "`context_parallel_dim_name` must be None for a recurrent "
                 "model, which reads a sequence token by token. Received: "
                 f"{context_parallel_dim_name!r}"
             )
+        devices = _devices(
+            device_mesh,
+            model_parallel_dim_name,
+            data_parallel_dim_name,
+            context_parallel_dim_name,
+        )
         split = model_parallel_dim_name
         if num_heads is not None:
             checks.positive_int("num_heads", num_heads)

@@ -286,3 +286,4 @@ _CHECKS = {
     "implicit_masks": COMMON["implicit_masks"],
 }
 ATTENTION_LAYER_CHECKS = tuple(_CHECKS)
+"""The names of the checks of `check_attention_layer`, in their order."""

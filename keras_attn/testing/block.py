@@ -119,3 +119,4 @@ _CHECKS = {
     **{name: check for name, check in COMMON.items() if name not in _FIRST},
 }
 BLOCK_CHECKS = tuple(_CHECKS)
+"""The names of the checks of `check_block`, in their order."""

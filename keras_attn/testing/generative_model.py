@@ -596,3 +596,4 @@ _CHECKS = {
     "greedy_search": Check(_greedy_search, least_too=False),
 }
 GENERATIVE_MODEL_CHECKS = tuple(_CHECKS)
+"""The names of the checks of `check_generative_model`, in their order."""
