@@ -20,8 +20,8 @@
 # **Published result**: table 3 (A) of the paper varies the number of heads at
 # equal cost. On English to German, 1 head reaches 24.9 BLEU, and 8 or 16 heads
 # reach 25.8. Our models have one attention layer and 6,176 parameters. One head
-# answers about 57 % of the questions of a synthetic task, which require
-# information from two positions at once, and two heads answer all of them.
+# answers about 57 % of the questions of a synthetic task that needs information
+# from two positions at once; two heads answer all of them.
 
 # %% [markdown]
 # ## Setup
@@ -51,7 +51,7 @@ print(f"Keras {keras.__version__} on {keras.backend.backend()}")
 # %% [markdown]
 # ## Query, key and value
 #
-# Each token compares its query with the keys of all, and receives their values:
+# Each token compares its query with every key, and receives a mix of the values:
 #
 # | vector | features | in words |
 # | --- | --- | --- |

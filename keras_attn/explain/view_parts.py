@@ -123,7 +123,7 @@ SCRIPT = """<script>
         button.type = "button";
         button.title = `${map.name}, head ${number}`;
         button.setAttribute("aria-label", button.title);
-        button.dataset.place = `${n} ${i}`;
+        button.dataset.head = `${n} ${i}`;
         button.append(picture(n, i));
         button.addEventListener("click", () => {
           layer.value = n;
@@ -141,7 +141,7 @@ SCRIPT = """<script>
   function show() {
     for (const button of all.querySelectorAll("button")) {
       button.setAttribute("aria-current",
-        String(button.dataset.place === `${layer.value} ${head.value}`));
+        String(button.dataset.head === `${layer.value} ${head.value}`));
     }
     const [side, place] = chosen, other = 1 - side;
     const found = [...sides[other].children].map((button, i) => {

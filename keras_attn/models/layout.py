@@ -351,13 +351,10 @@ def _devices(device_mesh, split, rows, context):
         "a `keras.distribution.DeviceMesh`",
     )
     axes = tuple(device_mesh.axis_names)
-    for name, value in (
-        ("model_parallel_dim_name", split),
-        ("data_parallel_dim_name", rows),
-        ("context_parallel_dim_name", context),
-    ):
-        if value is not None or name != "context_parallel_dim_name":
-            checks.choice(name, value, axes)
+    checks.choice("model_parallel_dim_name", split, axes)
+    checks.choice("data_parallel_dim_name", rows, axes)
+    if context is not None:
+        checks.choice("context_parallel_dim_name", context, axes)
     if split == rows:
         raise ValueError(
             "`model_parallel_dim_name` and `data_parallel_dim_name` must be "

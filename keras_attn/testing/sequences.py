@@ -327,7 +327,7 @@ def compare_specs(symbolic, real, when):
 
 
 def _zero_length_axes(subject, size):
-    """Each axis in turn has length 0."""
+    """One axis at a time has length 0."""
     width = subject.output(subject.draw(size)).shape[-1]
     for axis in range(len(size)):
         empty = tuple(0 if i == axis else n for i, n in enumerate(size))

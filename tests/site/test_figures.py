@@ -409,6 +409,7 @@ def test_each_figure_is_small_and_used():
     for name, path in files.items():
         assert path.stat().st_size + data.get(name, 0) + shared < 60_000
         assert gallery.figure_uses()[name], f"{name} is on no page"
+        assert f'"{gallery.FIGURES[name]}"' in path.read_text("utf-8")
 
 
 def test_unknown_figures_are_errors():

@@ -81,8 +81,8 @@ def gallery():
     """Returns the page, Markdown."""
     parts, pages = [_START], uses()
     parts.append("## Interactive figures\n")
-    for name, places in figure_uses().items():
-        links = ", ".join(f"[{_title(page)}]({page})" for page in places)
+    for name, pages_of_it in figure_uses().items():
+        links = ", ".join(f"[{_title(page)}]({page})" for page in pages_of_it)
         parts.append(f"### {FIGURES[name]}\n")
         parts.append(f"<!-- figure: {name} -->\n\nFrom: {links}\n")
     subject = None

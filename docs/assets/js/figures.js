@@ -79,8 +79,6 @@ const figures = {
     };
     figures.control(box, text, input, () => (show(), change()), shown);
     show();
-    // For programs that change the range or the value.
-    input.show = show;
     return input;
   },
 

@@ -90,20 +90,7 @@ def blockwise_attention(
     )
 
 
-def ring_attention(
-    split,
-    blocking,
-    query,
-    key,
-    value,
-    *,
-    bias,
-    query_metadata,
-    key_metadata,
-    spans,
-    mask,
-    seed,
-):
+def ring_attention(split, blocking, query, key, value, **operands):
     """Computes `blockwise_attention` of sequences split over devices, on JAX.
 
     Args:
@@ -111,30 +98,13 @@ def ring_attention(
         blocking: `Blocking`, with the heads of all devices.
         query: float (B, T, N, H). The part of each device is a multiple of the
             block size.
-        key: float (B, S, K, H), likewise.
+        key: float (B, S, K, H). Its parts too are multiples of the block size.
         value: float (B, S, K, W).
-        bias: as for `blockwise_attention`.
-        query_metadata: as for `blockwise_attention`.
-        key_metadata: as for `blockwise_attention`.
-        spans: hashable function that takes a `Blocking` and the metadata of
-            queries and keys of one device; returns the spans of
-            `blockwise_attention`.
-        mask: as for `blockwise_attention`.
-        seed: as for `blockwise_attention`.
+        **operands: the keyword arguments of `blockwise_attention`, with `spans`
+            as a hashable function that takes a `Blocking` and the metadata of
+            queries and keys of one device, and returns their spans.
 
     Returns:
         Float (B, T, N, W), zero in fully masked rows.
     """
-    return by_ring(
-        split,
-        blocking,
-        query,
-        key,
-        value,
-        bias=bias,
-        query_metadata=query_metadata,
-        key_metadata=key_metadata,
-        spans=spans,
-        mask=mask,
-        seed=seed,
-    )
+    return by_ring(split, blocking, query, key, value, **operands)

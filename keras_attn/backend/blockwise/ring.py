@@ -345,7 +345,7 @@ def _operands(ring, tensors, query, part, number):
     seed = tensors.seed
     if seed is not None:
         seed = seed.astype("uint32")
-        seed = seed.at[0].add(_place(ring, source) * np.uint32(GOLDEN))
+        seed = seed.at[0].add(_stream(ring, source) * np.uint32(GOLDEN))
     return Operands(
         query,
         part.key,
@@ -359,12 +359,12 @@ def _operands(ring, tensors, query, part, number):
     )
 
 
-def _place(ring, source):
-    """Returns another number for each device and each part of the keys."""
-    split, place = ring.split, source
+def _stream(ring, source):
+    """Returns a different number for each device and each part of the keys."""
+    split, number = ring.split, source
     for axis in split.axes:
-        place = place * split.size(axis) + jax.lax.axis_index(axis)
-    return place.astype("uint32")
+        number = number * split.size(axis) + jax.lax.axis_index(axis)
+    return number.astype("uint32")
 
 
 def _columns(ring, tensor, source):

@@ -30,18 +30,18 @@ figures.add("score_distance", (box) => {
     const longest = 10 ** wave.valueAsNumber;
     const rates = Array.from({length: D / 2}, (_, i) => longest ** ((-2 * i) / D));
     const distance = Array.from({length: reach.valueAsNumber + 1}, (_, i) => i);
-    const sum = (angles) => angles.reduce((total, a) => total + Math.cos(a), 0);
+    // The product of two rows of the table.
+    const sinusoidal = distance.map((d) =>
+      rates.reduce((total, rate) => total + Math.cos(d * rate), 0),
+    );
     return {
       width: D,
       longest,
       head: head.valueAsNumber,
       distance,
-      // Of two rows of the table.
-      sinusoidal: distance.map((d) => sum(rates.map((rate) => d * rate))),
+      sinusoidal,
       // Of a query and a key of ones, divided by the root of the width.
-      rotary: distance.map(
-        (d) => (2 * sum(rates.map((rate) => d * rate))) / Math.sqrt(D),
-      ),
+      rotary: sinusoidal.map((product) => (2 * product) / Math.sqrt(D)),
       alibi: distance.map((d) => -d * 2 ** -head.valueAsNumber),
     };
   }

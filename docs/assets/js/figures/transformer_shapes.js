@@ -92,9 +92,9 @@ figures.add("transformer_shapes", (box) => {
   }
 
   function short(value, unit) {
-    const sizes_ = [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""]];
-    const [size_, letter] = sizes_.find(([least]) => value >= least) ?? [1, ""];
-    return `${Number((value / size_).toPrecision(3))} ${letter}${unit}`;
+    const units = [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""]];
+    const [scale, letter] = units.find(([least]) => value >= least) ?? [1, ""];
+    return `${Number((value / scale).toPrecision(3))} ${letter}${unit}`;
   }
 
   function drawn(title, parts, L) {
