@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 
 import pytest
 
@@ -14,6 +12,7 @@ from keras_attn.atomic_files import (
     writable_folder,
 )
 from tests.helpers.full_disk import full_disk
+from tests.helpers.processes import Process
 
 
 def write(path, content):
@@ -75,20 +74,18 @@ def test_a_full_disk_leaves_the_old_file(tmp_path):
     assert os.listdir(tmp_path) == ["a"]
 
 
-KILLED = """
-import os, signal, sys
-from keras_attn.atomic_files import whole_file
-with whole_file(sys.argv[1]) as partial:
-    partial.write_bytes(b"half")
-    os.kill(os.getpid(), signal.SIGKILL)
-"""
+def write_half(path):
+    """Kills its process while it writes a file."""
+    with whole_file(path) as partial:
+        partial.write_bytes(b"half")
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_a_kill_leaves_the_old_file_and_a_partial_one(tmp_path):
     path = tmp_path / "step-1.npz"
     write(path, b"old")
-    killed = subprocess.run([sys.executable, "-c", KILLED, str(path)])
-    assert killed.returncode == -signal.SIGKILL
+    status, printed = Process(write_half, path).wait()
+    assert status == -signal.SIGKILL, printed
     assert path.read_bytes() == b"old"
     (part,) = tmp_path.glob(".partial-*")
     clear_partial(tmp_path, "other-*.npz")

@@ -5,8 +5,6 @@ import os
 import pathlib
 import re
 import runpy
-import subprocess
-import sys
 
 import keras
 import pytest
@@ -53,14 +51,10 @@ def run_program(path, environment):
 
 @pytest.mark.one_backend
 def test_the_doctor_on_a_tutorial():
-    result = subprocess.run(
-        [sys.executable, str(GUIDES / "doctor_on_a_tutorial.py")],
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-    )
-    assert result.returncode == 0, result.stderr[-3000:]
-    printed = printed_by(result.stdout)
+    program = GUIDES / "doctor_on_a_tutorial.py"
+    status, output = Process(run_program, program, {}).wait()
+    assert status == 0, output[-3000:]
+    printed = printed_by(output)
     assert len(printed) == 3
     page = (GUIDES / "doctor.md").read_text(encoding="utf-8")
     assert reports_in(page) == printed

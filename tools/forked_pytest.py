@@ -9,8 +9,10 @@ import gc
 import importlib
 import os
 import signal
+import socket
 import sys
 import traceback
+from multiprocessing import connection, forkserver
 
 from tools.hidden_packages import hide_other_backends
 
@@ -98,6 +100,7 @@ def fork_pytest(arguments, log, tree=None, plugins=(), environment=None):
         os.environ.update(environment or {})
         _write_to(log)
         _work_in(tree or os.getcwd())
+        _start_fork_server()
         import pytest
 
         status = int(
@@ -110,6 +113,34 @@ def fork_pytest(arguments, log, tree=None, plugins=(), environment=None):
         sys.stderr.flush()
         # Without the exit handlers of the parent.
         os._exit(status)
+
+
+def _start_fork_server():
+    """Starts the server that forks the processes of `multiprocessing`, now.
+
+    Once a test has computed something, this process must not be forked, and a
+    server that `multiprocessing` starts has to import the backend again.
+    """
+    # As `ForkServer.ensure_running` does, except that it spawns a program (as
+    # of Python 3.13).
+    server = forkserver._forkserver
+    address = connection.arbitrary_address("AF_UNIX")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(address)
+        listener.listen()
+        # The server ends when this process closes the other end.
+        ended, alive = os.pipe()
+        process = os.fork()
+        if not process:
+            try:
+                os.close(alive)
+                forkserver.main(listener.fileno(), ended, [])
+            finally:
+                os._exit(0)
+        os.close(ended)
+    server._forkserver_address = address
+    server._forkserver_alive_fd = alive
+    server._forkserver_pid = process
 
 
 def _write_to(log):

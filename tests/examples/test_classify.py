@@ -14,6 +14,7 @@ from keras_attn.text import (
     WordPieceTokenizer,
     load_tokenizer,
 )
+from tests.examples.test_programs import PROGRAMS
 from tests.helpers.programs import ROOT, results, run
 
 pytestmark = pytest.mark.one_backend
@@ -23,11 +24,9 @@ LINES = [text for pair in PAIRS for text in pair[:2]]
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory):
+def trained(train_once):
     """The folder of a quick training on synthetic sentences, and its output."""
-    out = tmp_path_factory.mktemp("classify")
-    options = ("--quick", "--layers", 1, "--width", 64, "--out", out)
-    return out, run("classify", "train", *options)
+    return train_once("classify", *PROGRAMS["classify"].options)
 
 
 @pytest.fixture(scope="module")

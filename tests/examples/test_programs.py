@@ -80,12 +80,10 @@ PROGRAMS = {
 
 
 @pytest.fixture(scope="module", params=PROGRAMS)
-def trained(request, tmp_path_factory):
+def trained(request, train_once):
     """The name of a program, its folder, and what its training printed."""
     name = request.param
-    out = tmp_path_factory.mktemp(name)
-    options = ("--quick", *PROGRAMS[name].options, "--out", out)
-    return name, out, run(name, "train", *options)
+    return name, *train_once(name, *PROGRAMS[name].options)
 
 
 def test_quick_training_writes_its_files_and_prints_the_next_command(trained):

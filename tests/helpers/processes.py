@@ -10,9 +10,10 @@ import keras
 
 from tests.helpers import jax_cache
 
-# Forks new processes from one that has imported these, which takes seconds. The
-# first one hides the other backends: Keras imports TensorFlow to set a random
-# seed on any backend, and that takes longer than most of the tests.
+# `make test` has started the server that forks new processes. In other runs, it
+# imports these once, which takes seconds. The first one hides the other
+# backends: Keras imports TensorFlow to set a random seed on any backend, and
+# that takes longer than most of the tests.
 _PROCESSES = multiprocessing.get_context("forkserver")
 _PROCESSES.set_forkserver_preload(
     [

@@ -22,19 +22,20 @@ def results():
 
 
 @pytest.mark.one_backend("tensorflow")
-@pytest.mark.parametrize(
-    "case", ["mean", "sum", "mean_with_sample_weight", "model", "keras"]
-)
+@pytest.mark.parametrize("case", ["losses", "model", "keras"])
 def test_two_replicas_train_like_one_device(results, case):
     """The case "keras" compares two losses on two replicas."""
     expected, found = results[case]
     for name in ("history", "results"):
         assert found[name].keys() == expected[name].keys()
-        assert "loss" in found[name] and "token_accuracy" in found[name]
+        assert "loss" in found[name]
+        assert any("token_accuracy" in key for key in found[name])
         for key, value in expected[name].items():
             np.testing.assert_allclose(
                 found[name][key], value, rtol=1e-5, err_msg=key
             )
+    if case == "losses":
+        assert {"sum_loss", "mean_perplexity"} <= found["history"].keys()
     if case == "model":
         # Adam amplifies rounding errors of weights without a true gradient.
         return

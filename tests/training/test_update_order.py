@@ -9,14 +9,14 @@ guide on backends.
 
 import pathlib
 import re
-import subprocess
-import sys
+import runpy
 
 import keras
 import numpy as np
 import pytest
 
 from keras_attn.training import SequenceCrossentropy, freeze
+from tests.helpers.processes import Process
 from tests.helpers.tiny_models import LABELS, SOURCE, TARGET, tiny_transformer
 
 pytestmark = pytest.mark.skipif(
@@ -130,16 +130,14 @@ def test_linear_loss_with_one_trainable_weight_is_ordered():
 def test_script_of_the_backends_guide():
     """Only the count of the linear loss as a graph depends on timing."""
     guides = pathlib.Path(__file__).parents[2] / "docs" / "guides"
-    result = subprocess.run(
-        [sys.executable, str(guides / "linear_loss.py")],
-        capture_output=True,
-        text=True,
-    )
-    assert result.returncode == 0, result.stderr[-3000:]
+    status, output = Process(
+        runpy.run_path, str(guides / "linear_loss.py")
+    ).wait()
+    assert status == 0, output[-3000:]
     page = (guides / "backends.md").read_text(encoding="utf-8")
     counts = r"^(\S.*?) +(\d+) of 60 steps wrong$"
     printed, told = (
-        dict(re.findall(counts, text, re.M)) for text in (result.stdout, page)
+        dict(re.findall(counts, text, re.M)) for text in (output, page)
     )
     assert printed.keys() == told.keys()
     for name in printed.keys() - {"linear, as a graph"}:
