@@ -8,7 +8,15 @@ from keras import ops
 
 from keras_attn.backend import advance_seed, is_torch_program
 
-_state = threading.local()
+
+class _State(threading.local):
+    """The open scope of a thread, or None."""
+
+    def __init__(self):
+        self.scope = None
+
+
+_state = _State()
 # Odd, with well-spread bits, so that the seeds of layers are unrelated.
 _STRIDE = 0x61C88647
 _PERIOD = 1 << 31
@@ -61,7 +69,7 @@ def dropout_seed(seed, depth=1):
         (2, 5, 8)
     """
     # Needed while `keras.remat` draws seeds twice, as of Keras 3.15.1.
-    outer = getattr(_state, "scope", None)
+    outer = _state.scope
     # The count restarts in every run of a rematerialized function.
     _state.scope = _Scope(seed, depth)
     try:
@@ -72,7 +80,7 @@ def dropout_seed(seed, depth=1):
 
 def dropout_depth():
     """Returns the depth of the open `dropout_seed` scope, or 0."""
-    scope = getattr(_state, "scope", None)
+    scope = _state.scope
     return 0 if scope is None else scope.depth
 
 
@@ -81,7 +89,7 @@ class DropoutSeeds(keras.random.SeedGenerator):
 
     def next(self, ordered=True):
         """Returns the next seed, from the scope if one is open."""
-        scope = getattr(_state, "scope", None)
+        scope = _state.scope
         if scope is None and is_torch_program():
             return advance_seed(self.state)
         if scope is None:

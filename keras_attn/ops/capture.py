@@ -6,7 +6,17 @@ import threading
 
 from keras_attn import checks
 
-_state = threading.local()
+
+class _State(threading.local):
+    """The open scopes of a thread."""
+
+    def __init__(self):
+        # Not created by the first call: `torch.compile` would then trace
+        # models again.
+        self.scopes = []
+
+
+_state = _State()
 
 
 @contextlib.contextmanager
@@ -40,7 +50,7 @@ def capture_weights(layers=None):
         >>> [(path, tuple(w.shape)) for (path, _), w in captured.items()]
         [('look', (1, 2, 3, 3))]
     """
-    scopes = _scopes()
+    scopes = _state.scopes
     if layers is not None:
         if isinstance(layers, (str, re.Pattern)):
             layers = [layers]
@@ -94,7 +104,7 @@ def capturing(path=None):
         ...     keras_attn.ops.capture.capturing("block_0/self_attention")
         False
     """
-    return any(scope.wants(path) for scope in _scopes())
+    return any(scope.wants(path) for scope in _state.scopes)
 
 
 def record(path, weights):
@@ -111,7 +121,7 @@ def record(path, weights):
         >>> list(captured)
         [('mine', 0)]
     """
-    for scope in _scopes():
+    for scope in _state.scopes:
         if scope.wants(path):
             number = sum(1 for known, _ in scope.found if known == path)
             scope.found[path, number] = weights
@@ -151,7 +161,7 @@ def forbid_capture(what):
         ...     keras_attn.ops.capture.capturing()
         False
     """
-    scopes = list(_scopes())
+    scopes = list(_state.scopes)
     before = [scope.barred for scope in scopes]
     for scope in scopes:
         scope.barred = what
@@ -160,9 +170,3 @@ def forbid_capture(what):
     finally:
         for scope, barred in zip(scopes, before, strict=True):
             scope.barred = barred
-
-
-def _scopes():
-    if not hasattr(_state, "scopes"):
-        _state.scopes = []
-    return _state.scopes

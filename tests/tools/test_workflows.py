@@ -43,22 +43,23 @@ def test_actionlint_passes():
     assert f"{len(WORKFLOWS)} workflows, 0 errors" in result.stdout
 
 
-@pytest.mark.parametrize(
-    "old, new, expected",
-    [
+def test_actionlint_finds_errors(tmp_path):
+    text = (GITHUB / "workflows" / "tests.yml").read_text("utf-8")
+    errors = [
         ("runs-on: ubuntu-latest", "runs-at: ubuntu-latest", "runs-at"),
         ("matrix.backend }}", "matrix.bakend }}", "bakend"),
         ("needs: tests", "needs: test", "does not exist"),
-    ],
-)
-def test_actionlint_finds_an_error(tmp_path, old, new, expected):
-    text = (GITHUB / "workflows" / "tests.yml").read_text("utf-8")
-    assert old in text
-    file = tmp_path / "tests.yml"
-    file.write_text(text.replace(old, new), encoding="utf-8")
-    result = actionlint(file)
+    ]
+    files = []
+    for number, (old, new, _) in enumerate(errors):
+        assert old in text
+        files.append(tmp_path / f"{number}.yml")
+        files[-1].write_text(text.replace(old, new), encoding="utf-8")
+    result = actionlint(*files)
     assert result.returncode == 1
-    assert expected in result.stdout
+    for file, (*_, expected) in zip(files, errors, strict=True):
+        lines = [x for x in result.stdout.splitlines() if str(file) in x]
+        assert any(expected in line for line in lines), result.stdout
 
 
 def test_there_is_a_workflow_for_each_purpose():
