@@ -24,8 +24,6 @@ class TranslationPair(NamedTuple):
     target: str
 
 
-# For demonstrations: in no split, and each has a combination of a noun and an
-# adjective that is in no training sentence.
 SHOWCASE_PAIRS = (
     TranslationPair("this cat is very large", "este gato es muy grande"),
     TranslationPair(
@@ -56,6 +54,11 @@ SHOWCASE_PAIRS = (
         "nuestro profesor va a visitar el museo moderno mañana",
     ),
 )
+"""Pairs for demonstrations, in no split.
+
+Each has a combination of a noun and an adjective that is in no training
+sentence.
+"""
 _SHOWCASE = frozenset(pair.source for pair in SHOWCASE_PAIRS)
 
 

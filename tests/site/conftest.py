@@ -2,8 +2,10 @@
 
 import os
 import pathlib
+import posixpath
 import subprocess
 import sys
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -22,6 +24,20 @@ def build_site(folder, *, config="mkdocs.yml"):
         capture_output=True,
         text=True,
     )
+
+
+def check_link(site, path, href):
+    """Fails if a link of a page has no target on the site.
+
+    The strict build does not see links in diagrams, nor anchors in docstrings.
+    """
+    url = urlsplit(href)
+    folder = path.relative_to(site).parent.as_posix()
+    target = site / posixpath.normpath(posixpath.join(folder, url.path))
+    target = target if url.path else path
+    assert target.is_file(), f"{path}: {href}"
+    text = target.read_text("utf-8")
+    assert not url.fragment or f'id="{url.fragment}"' in text, href
 
 
 @pytest.fixture(scope="session")

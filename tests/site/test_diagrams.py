@@ -1,16 +1,15 @@
 """The diagrams are up to date, legible, described and used."""
 
 import html
-import posixpath
 import re
 import types
-from urllib.parse import urlsplit
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from mkdocs.exceptions import PluginError
 
+from tests.site.conftest import check_link
 from tools.diagrams import (
     FOLDER,
     ROOT,
@@ -232,13 +231,6 @@ def test_links_in_diagrams_have_a_target(site):
             r'<svg [^>]*class="diagram".*?</svg>', path.read_text("utf-8"), re.S
         ):
             for href in re.findall(r'<a href="([^"]*)"', svg):
-                url = urlsplit(html.unescape(href))
-                folder = path.relative_to(site).parent.as_posix()
-                target = site / posixpath.normpath(
-                    posixpath.join(folder, url.path)
-                )
-                assert target.is_file(), f"{path}: {href}"
-                text = target.read_text("utf-8")
-                assert not url.fragment or f'id="{url.fragment}"' in text, href
+                check_link(site, path, html.unescape(href))
                 checked += 1
     assert checked > 20
