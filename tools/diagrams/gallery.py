@@ -106,4 +106,6 @@ def _title(page):
     text = (ROOT / "docs" / page).read_text("utf-8")
     found = re.search(r"^# (.+)$", text, re.MULTILINE)
     # The page of the architecture includes a file with its title.
-    return found[1] if found else "Architecture"
+    title = found[1] if found else "Architecture"
+    # A guide and a tutorial may have the same title.
+    return f"{title} (guide)" if page.startswith("guides/") else title
