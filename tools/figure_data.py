@@ -5,7 +5,7 @@
     .venv/bin/python -m tools.figure_data --gpt
 
 The first command writes those of a trained translator. The second trains a GPT
-over characters, in about eight minutes on one CPU core.
+over characters; on one CPU core, which it shared, that took 19 minutes.
 
 The files are in `docs/assets/js/figures/data`, one per figure. They are
 scripts, because a page that was opened from disk cannot read other files.

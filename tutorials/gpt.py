@@ -474,6 +474,19 @@ if not QUICK:
 # character is enough. Top-p removes such characters: few remain where
 # the model is certain, and many where it is not.
 #
+# ### Try it
+#
+# Below, a GPT with two layers of four heads runs in the page. It was trained on
+# the text of this site, and its weights are int8 numbers with one scale per
+# output channel. The table has the distribution of the next character, and each
+# small picture the weights of a head: queries are rows, keys are columns. Which
+# heads look at the previous character, and which at the start of the word?
+#
+# ![Weights of one head for five tokens: each row is a distribution over the
+# keys up to its own position](../../diagrams/weights_of_a_head.svg)
+#
+# <!-- figure: character_gpt -->
+#
 # ## Summary
 #
 # - A language model predicts the next token; the loss is in nats per token.

@@ -10,7 +10,7 @@ from mkdocs.exceptions import PluginError
 
 import keras_attn
 from keras_attn import decoding, explain, layers, models, ops, training
-from tools import figure_data
+from tools import character_gpt, figure_data
 from tools.diagrams import ROOT, gallery
 from tools.site.barriers import barriers
 from tools.site.check import heard
@@ -337,6 +337,92 @@ def test_data_of_a_translator(monkeypatch):
     assert len(found["sampling"]["contexts"]) == len(figure_data.SAMPLED)
 
 
+@pytest.fixture(scope="module")
+def gpt():
+    """The model whose int8 weights the page has."""
+    return character_gpt.load(data_of("character_gpt"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "The queries of a ", "naïve ↵ The", "a mask hides the padding " * 9],
+    ids=["empty", "short", "unknown character", "long"],
+)
+def test_character_gpt(values, gpt, text):
+    found = values("character_gpt", text=text)
+    read = found["read"]
+    # Of a long text, only the end is read.
+    whole = f"\n{text}".replace("ï", "").replace("↵", "\n")
+    assert whole.endswith(read)
+    assert min(len(whole), 97) <= len(read) <= character_gpt.LENGTH
+    ids = character_gpt.encode(read)[None]
+    logits = gpt(ids)[0, -1]
+    np.testing.assert_allclose(
+        found["probabilities"], to_numpy(keras.ops.softmax(logits)), atol=1e-3
+    )
+    maps = explain.attention_maps(gpt, ids)
+    assert len(maps) == len(found["weights"]) == 2
+    for expected, layer in zip(maps, found["weights"], strict=True):
+        weights = np.zeros_like(expected.weights[0])
+        for t in range(len(read)):
+            weights[:, t, : t + 1] = [head[t] for head in layer]
+        np.testing.assert_allclose(weights, expected.weights[0], atol=1e-3)
+
+
+def test_controls_of_the_character_gpt(tab, values):
+    press = (
+        "(label) => [...document.querySelectorAll('[data-figure=character_gpt] "
+        "button')].find((b) => [b.textContent, b.ariaLabel].includes(label))"
+        ".click()"
+    )
+    before = values("character_gpt", text="The weigh")
+    assert before["query"] == len(before["read"]) == 10
+    likely = character_gpt.CHARACTERS[np.argmax(before["probabilities"])]
+    tab.evaluate(f"({press})('Append the most likely')")
+    assert values("character_gpt")["text"] == f"The weigh{likely}"
+    tab.evaluate(f"({press})('Append a sample')")
+    tab.evaluate(f"({press})('Append 20 samples')")
+    assert len(values("character_gpt")["text"]) == 31
+    tab.evaluate(f"({press})('layer 2, head 3')")
+    found = values("character_gpt", query=3)
+    assert (found["layer"], found["head"], found["query"]) == (1, 2, 3)
+    shown = tab.evaluate(
+        "document.querySelector('[data-figure=character_gpt] [role=status]')"
+        ".textContent"
+    )
+    assert "In layer 2, head 3, “h” looks most at" in shown
+
+
+def test_data_of_a_character_gpt():
+    """Of a small one, on a little text."""
+    text = character_gpt.prose()
+    assert len(text) > 2e5 and set(text) <= set(character_gpt.CHARACTERS)
+    sizes = {"num_layers": 1, "num_heads": 2, "hidden_dim": 8}
+    data = character_gpt.train(text[:5000], epochs=1, **sizes)
+    data = json.loads(json.dumps(data))
+    losses = data["training"]
+    assert losses["int8TestLoss"] == pytest.approx(losses["testLoss"], abs=0.01)
+    model = character_gpt.load(data)
+    again = character_gpt.quantize(model)
+    for path, array in character_gpt.dequantize(data["weights"]).items():
+        same = character_gpt.dequantize(again)[path]
+        np.testing.assert_allclose(same, array, rtol=1e-5)
+
+
+def test_quantization_rounds_to_the_nearest():
+    model = character_gpt.make_model(character_gpt.SIZES)
+    found = character_gpt.dequantize(character_gpt.quantize(model))
+    for weight in model.weights:
+        array = to_numpy(weight).reshape(found[weight.path].shape)
+        axis = int(weight.path.endswith("embeddings"))
+        error = np.abs(array - found[weight.path])
+        if array.ndim == 1:
+            assert not error.any()
+        else:
+            limit = np.abs(array).max(axis, keepdims=True) / 127 / 2
+            assert (error <= 1.001 * limit).all(), weight.path
+
+
 KEYS = {"Tab": 9, " ": 32, "ArrowRight": 39, "ArrowDown": 40}
 
 
@@ -376,6 +462,8 @@ def test_a_keyboard_is_enough(tab, values):
                 press(tab, "ArrowDown")
             elif kind == "buttonBUTTON":
                 press(tab, " ")
+            elif kind == "textINPUT":
+                tab.call("Input.insertText", text="a")
             if number < controls - 1:
                 press(tab, "Tab")
         assert values(name) != before, name
@@ -407,7 +495,8 @@ def test_each_figure_is_small_and_used():
     files = {path.stem: path for path in (SCRIPTS / "figures").glob("*.js")}
     assert files.keys() == gallery.FIGURES.keys()
     for name, path in files.items():
-        assert path.stat().st_size + data.get(name, 0) + shared < 60_000
+        limit = 400_000 if name == "character_gpt" else 60_000
+        assert path.stat().st_size + data.get(name, 0) + shared < limit
         assert gallery.figure_uses()[name], f"{name} is on no page"
         assert f'"{gallery.FIGURES[name]}"' in path.read_text("utf-8")
 

@@ -22,6 +22,7 @@ FIGURES = {
     "attention_steps": "Attention, step by step",
     "attention_heads": "Heads of a trained translator",
     "beam_search": "Beam search, step by step",
+    "character_gpt": "A GPT that runs in this page",
     "mask_builder": "Build a mask",
     "sampling": "Sampling the next token",
     "score_distance": "Scores by distance",
