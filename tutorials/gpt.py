@@ -477,10 +477,12 @@ if not QUICK:
 # ### Try it
 #
 # Below, a GPT with two layers of four heads runs in the page. It was trained on
-# the text of this site, and its weights are int8 numbers with one scale per
-# output channel. The table has the distribution of the next character, and each
-# small picture the weights of a head: queries are rows, keys are columns. Which
-# heads look at the previous character, and which at the start of the word?
+# the text of this project; its loss is 1.30 nats per character of paragraphs
+# that were held out. Its weights are int8 numbers with one scale per output
+# channel. The table has the distribution of the next character, and each small
+# picture the weights of a head: queries are rows, keys are columns. The heads
+# of the first layer look at the last few characters, those of the second
+# further back.
 #
 # ![Weights of one head for five tokens: each row is a distribution over the
 # keys up to its own position](../../diagrams/weights_of_a_head.svg)

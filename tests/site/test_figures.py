@@ -369,6 +369,19 @@ def test_character_gpt(values, gpt, text):
         np.testing.assert_allclose(weights, expected.weights[0], atol=1e-3)
 
 
+def test_what_the_tutorial_says_of_the_character_gpt(gpt):
+    text = (ROOT / "tutorials" / "gpt.py").read_text("utf-8")
+    loss = data_of("character_gpt")["training"]["int8TestLoss"]
+    assert f"{loss:.2f} nats per character of paragraphs" in text
+    read = "\nA query is compared with all keys; the output is the mean of the"
+    maps = explain.attention_maps(gpt, character_gpt.encode(read)[None])
+    positions = np.arange(len(read))
+    back = positions[:, None] - positions
+    # By layer and head, the mean distance of what is looked at.
+    first, second = ((m.weights[0] * back).sum(-1).mean(-1) for m in maps)
+    assert first.max() < second.min()
+
+
 def test_controls_of_the_character_gpt(tab, values):
     press = (
         "(label) => [...document.querySelectorAll('[data-figure=character_gpt] "
