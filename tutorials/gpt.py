@@ -477,7 +477,7 @@ if not QUICK:
 # ### Try it
 #
 # Below, a GPT with two layers of four heads runs in the page. It was trained on
-# the text of this project; its loss is 1.30 nats per character of paragraphs
+# the text of this project; its loss is 1.295 nats per character of paragraphs
 # that were held out. Its weights are int8 numbers with one scale per output
 # channel. The table has the distribution of the next character, and each small
 # picture the weights of a head: queries are rows, keys are columns. The heads

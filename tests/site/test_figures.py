@@ -372,7 +372,7 @@ def test_character_gpt(values, gpt, text):
 def test_what_the_tutorial_says_of_the_character_gpt(gpt):
     text = (ROOT / "tutorials" / "gpt.py").read_text("utf-8")
     loss = data_of("character_gpt")["training"]["int8TestLoss"]
-    assert f"{loss:.2f} nats per character of paragraphs" in text
+    assert f"{loss} nats per character of paragraphs" in text
     read = "\nA query is compared with all keys; the output is the mean of the"
     maps = explain.attention_maps(gpt, character_gpt.encode(read)[None])
     positions = np.arange(len(read))
@@ -383,22 +383,30 @@ def test_what_the_tutorial_says_of_the_character_gpt(gpt):
 
 
 def test_controls_of_the_character_gpt(tab, values):
-    press = (
+    button = (
         "(label) => [...document.querySelectorAll('[data-figure=character_gpt] "
         "button')].find((b) => [b.textContent, b.ariaLabel].includes(label))"
-        ".click()"
     )
     before = values("character_gpt", text="The weigh")
     assert before["query"] == len(before["read"]) == 10
     likely = character_gpt.CHARACTERS[np.argmax(before["probabilities"])]
-    tab.evaluate(f"({press})('Append the most likely')")
+    tab.evaluate(f"({button})('Append the most likely').click()")
     assert values("character_gpt")["text"] == f"The weigh{likely}"
-    tab.evaluate(f"({press})('Append a sample')")
-    tab.evaluate(f"({press})('Append 20 samples')")
+    tab.evaluate(f"({button})('Append a sample').click()")
+    tab.evaluate(f"({button})('Append 20 samples').click()")
     assert len(values("character_gpt")["text"]) == 31
-    tab.evaluate(f"({press})('layer 2, head 3')")
+    # With the keyboard alone.
+    tab.evaluate(
+        "document.querySelector('[data-figure=character_gpt] input').select()"
+    )
+    tab.call("Input.insertText", text="The mask")
+    tab.evaluate(f"({button})('layer 2, head 3').focus()")
+    press(tab, " ")
     found = values("character_gpt", query=3)
+    assert found["read"] == "\nThe mask"
     assert (found["layer"], found["head"], found["query"]) == (1, 2, 3)
+    pressed = f"({button})('layer 2, head 3').ariaPressed"
+    assert tab.evaluate(pressed) == "true"
     shown = tab.evaluate(
         "document.querySelector('[data-figure=character_gpt] [role=status]')"
         ".textContent"
