@@ -49,8 +49,13 @@ def pytest_report_header():
 
 
 def pytest_collection_finish():
-    """Exempts the imported modules from garbage collection."""
+    """Exempts the imported modules from garbage collection.
+
+    The rest is collected less often than by default, which takes up to a fifth
+    of the time of tests.
+    """
     gc.freeze()
+    gc.set_threshold(20_000, 20, 100)
 
 
 def pytest_collection_modifyitems(config, items):
