@@ -1,5 +1,6 @@
 """`import keras_attn` needs Keras, one backend and nothing else."""
 
+import importlib.metadata
 import json
 import os
 import pathlib
@@ -42,7 +43,7 @@ NEEDED = {
 
 # One process for all checks, because starting it takes seconds.
 PROGRAM = """
-import importlib, json, sys
+import contextlib, importlib, importlib.metadata, io, json, runpy, sys
 
 from tools.hidden_packages import hide
 
@@ -67,6 +68,22 @@ def refused(call):
         return str(error)
     return "was not refused"
 
+def printed_information():
+    # Hidden packages have no metadata either.
+    kept = {"keras", "numpy", keras.backend.backend()}
+    version = importlib.metadata.version
+
+    def only_kept(name):
+        if name not in kept:
+            raise importlib.metadata.PackageNotFoundError(name)
+        return version(name)
+
+    importlib.metadata.version = only_kept
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        runpy.run_module("keras_attn.info", run_name="__main__")
+    return output.getvalue()
+
 layer = keras_attn.layers.MultiHeadAttention(num_heads=2, key_dim=4)
 x = np.ones((1, 3, 8), "float32")
 answers = {
@@ -86,6 +103,7 @@ answers = {
     "checks": keras_attn.testing.check_attention_layer(
         layer, only=["causality"]
     ),
+    "info": printed_information(),
 }
 loaded = {name.partition(".")[0] for name in sys.modules}
 answers["loaded"] = sorted(loaded & BLOCKED)
@@ -145,6 +163,19 @@ def test_a_layer_runs_with_keras_and_one_backend(bare):
     assert bare["backend"] == BACKEND
     assert bare["shape"] == [1, 3, 8]
     assert bare["loaded"] == []
+
+
+@pytest.mark.every_backend
+def test_the_program_info_prints_versions_and_devices_without_the_extras(bare):
+    lines = dict(line.split(": ", 1) for line in bare["info"].splitlines())
+    assert lines["keras-attn"] == keras_attn.__version__
+    assert lines["keras"] == keras.__version__
+    assert lines["backend"] == BACKEND
+    assert lines["dtype policy"] == "float32"
+    assert ".".join(map(str, sys.version_info[:3])) in lines["python"]
+    assert lines[BACKEND] == importlib.metadata.version(BACKEND)
+    assert "cpu" in lines["devices"]
+    assert lines["matplotlib"] == lines["transformers"] == "not installed"
 
 
 @pytest.mark.parametrize("extra", ["text", "explain", "pretrained"])

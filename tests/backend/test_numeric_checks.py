@@ -56,18 +56,11 @@ def tiny_gpt():
 
 
 @tensorflow_only
-@pytest.mark.parametrize(
-    "make, inputs, prompts",
-    [
-        (tiny_transformer, (SOURCE, TARGET), SOURCE),
-        (tiny_gpt, TARGET, TARGET[:, :2]),
-    ],
-)
-def test_fit_and_generate_pass_the_check(make, inputs, prompts):
+def test_fit_and_generate_pass_the_check():
     tf = pytest.importorskip("tensorflow")
     results = []
     for enable in (False, True):
-        model = make()
+        model = tiny_transformer()
         model.compile(
             keras.optimizers.SGD(0.1),
             SequenceCrossentropy(0.1),
@@ -76,8 +69,10 @@ def test_fit_and_generate_pass_the_check(make, inputs, prompts):
         if enable:
             tf.debugging.enable_check_numerics()
         try:
-            history = model.fit(inputs, LABELS, epochs=2, verbose=0).history
-            decoded = model.generate(prompts, max_new_tokens=3, strategy="beam")
+            history = model.fit(
+                (SOURCE, TARGET), LABELS, epochs=2, verbose=0
+            ).history
+            decoded = model.generate(SOURCE, max_new_tokens=3, strategy="beam")
         finally:
             tf.debugging.disable_check_numerics()
         results.append((history["loss"], history["perplexity"], decoded))

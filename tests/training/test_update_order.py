@@ -95,10 +95,9 @@ def linear(y_true, y_pred):
     return keras.ops.sum(y_true * y_pred, axis=-1)
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-def test_transformer_training_is_ordered(optimizer):
+def test_transformer_training_is_ordered():
     model = tiny_transformer(dropout=0.1)
-    model.compile(optimizer, SequenceCrossentropy(), **AS_A_GRAPH)
+    model.compile("adam", SequenceCrossentropy(), **AS_A_GRAPH)
     before, after = graphs_of_a_step(model, (SOURCE, TARGET), LABELS)
     assert not found_in(before) and not found_in(after)
 
