@@ -11,8 +11,8 @@ class _State(threading.local):
     """The open scopes of a thread."""
 
     def __init__(self):
-        # Not created by the first call: `torch.compile` would then trace
-        # models again.
+        # If the first call created it, `torch.compile` would trace models
+        # again.
         self.scopes = []
 
 
