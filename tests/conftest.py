@@ -24,7 +24,9 @@ from tools.site.browser import Browser, find_browser
 ROOT = pathlib.Path(__file__).parents[1]
 # All of these tests run on every backend: the folder is about what differs.
 EVERYWHERE = "tests/backend"
-# One of so many other tests runs on a second backend.
+# One of so many further cases of a test runs on a second backend,
+THINNED = 6
+# and one of so many other tests.
 SAMPLED = 32
 
 # No deadline, because the first example may compile.
@@ -90,9 +92,9 @@ def chosen(item, backends, case=0):
     mark names if that is among them. Those of the folder `EVERYWHERE`, and
     those that skip themselves on some backend, run on every backend; of a test
     marked `every_backend`, the first case. Its other cases run on the last
-    backend, and every third one also on one of the others. A test marked
-    `trains` runs on
-    the last backend and on one of the others, which a hash of its name chooses.
+    backend, and one of `THINNED` also on one of the others. A test marked
+    `trains` runs on the last backend and on one of the others, which a hash of
+    its name chooses.
     Of all other tests, which run on the last one, one in `SAMPLED` runs on
     another, chosen in the same way.
 
@@ -115,8 +117,10 @@ def chosen(item, backends, case=0):
         return backends
     *others, last = backends
     if marked:
-        turn, rest = divmod(case, 3)
-        return [last] if rest else [others[turn % len(others)], last]
+        turn, rest = divmod(case, THINNED)
+        if rest != THINNED // 2:
+            return [last]
+        return [others[turn % len(others)], last]
     # Not `hash`, which differs between processes.
     number = zlib.crc32(item.nodeid.encode())
     if item.get_closest_marker("trains"):

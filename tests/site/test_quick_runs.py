@@ -94,7 +94,7 @@ def is_assertion(node):
 
 def test_quick_run_builds_a_complete_page(tmp_path):
     """Of a tutorial with folded code, a diagram, pictures and outputs."""
-    name = "glimpses"
+    name = "hard_attention"
     script = SCRIPTS[name]
     # As in docs: a page shows diagrams of a neighboring folder.
     (tmp_path / "diagrams").symlink_to(ROOT / "docs" / "diagrams")

@@ -49,16 +49,17 @@ def test_on_every_backend(item):
     assert conftest.chosen(item, ALL) == ALL
 
 
-def test_every_third_case_runs_on_another_backend_in_turn():
+def test_some_cases_run_on_another_backend_in_turn():
     item = Item("tests/layers/test_a.py", every_backend=())
-    found = [conftest.chosen(item, ALL, case) for case in range(10)]
+    found = [conftest.chosen(item, ALL, case) for case in range(16)]
     jax, tensorflow, torch = (
         ["jax", "torch"],
         ["tensorflow", "torch"],
         ["torch"],
     )
-    assert found[:4] == [ALL, torch, torch, jax]
-    assert found[4:] == [torch, torch, tensorflow, torch, torch, jax]
+    assert found[:4] == [ALL, torch, torch, tensorflow]
+    assert found[9] == jax and found[15] == tensorflow
+    assert found.count(torch) == 12
     assert conftest.chosen(item, ["jax"], 2) == ["jax"]
     item = Item("tests/layers/test_a.py", skipif=())
     assert conftest.chosen(item, ALL, 1) == ALL
