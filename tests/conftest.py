@@ -92,11 +92,9 @@ def chosen(item, backends, case=0):
     mark names if that is among them. Those of the folder `EVERYWHERE`, and
     those that skip themselves on some backend, run on every backend; of a test
     marked `every_backend`, the first case. Its other cases run on the last
-    backend, and one of `THINNED` also on one of the others. A test marked
-    `trains` runs on the last backend and on one of the others, which a hash of
-    its name chooses.
+    backend, and one of `THINNED` also on one of the others.
     Of all other tests, which run on the last one, one in `SAMPLED` runs on
-    another, chosen in the same way.
+    another, which a hash of its name chooses.
 
     Args:
         item: the collected test.
@@ -122,10 +120,7 @@ def chosen(item, backends, case=0):
             return [last]
         return [others[turn % len(others)], last]
     # Not `hash`, which differs between processes.
-    number = zlib.crc32(item.nodeid.encode())
-    if item.get_closest_marker("trains"):
-        return [others[number % len(others)], last]
-    number %= SAMPLED * len(others)
+    number = zlib.crc32(item.nodeid.encode()) % (SAMPLED * len(others))
     return [last, *others[number : number + 1]]
 
 

@@ -158,7 +158,7 @@ def test_logits_only_at_masked_positions():
     assert_close(found["token_logits"], everywhere[rows, positions])
 
 
-@pytest.mark.trains
+@pytest.mark.one_backend("jax")
 def test_learns_both_pretraining_tasks():
     """Each token is the previous one plus one; odd rows are not pairs."""
     model = untrained(BertPretrainer(bert(hidden_dim=16, num_layers=1)))
@@ -201,7 +201,7 @@ def test_learns_both_pretraining_tasks():
     assert (found["next_sentence_logits"].argmax(-1) == follows).all()
 
 
-@pytest.mark.trains
+@pytest.mark.one_backend("jax")
 @pytest.mark.parametrize("make", [bert, *once([encoder])])
 def test_sequence_classifier_learns(make):
     """The class is whether the sequence contains a 7."""

@@ -258,7 +258,7 @@ def test_published_sizes():
     assert (large.pad_id, large.start_id, large.end_id) == (None, 50256, 50256)
 
 
-@pytest.mark.trains
+@pytest.mark.one_backend("tensorflow")
 def test_learns_to_count_and_file_round_trip(tmp_path):
     model = GPT(
         SIZE,

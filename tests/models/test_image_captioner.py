@@ -148,7 +148,7 @@ def test_hard_attention_reads_one_cell_per_word():
     np.testing.assert_array_equal(weights.sum(-1), 1)
 
 
-@pytest.mark.trains
+@pytest.mark.one_backend("torch")
 @pytest.mark.parametrize("hard", [None, *once(["gumbel"])])
 def test_fit_learns_colors(hard):
     """Each caption names the colors of the left and the right half."""

@@ -370,7 +370,7 @@ def test_doctor_finds_no_leak():
     assert doctor(tiny_recurrent(**FORMS["feeding"]), (SOURCE, TARGET))
 
 
-@pytest.mark.trains
+@pytest.mark.one_backend("tensorflow")
 @pytest.mark.parametrize("form", ["feeding", "sampling"])
 def test_fit_learns_to_reverse_a_sequence(form):
     rng = np.random.default_rng(0)

@@ -273,7 +273,7 @@ def test_generates_with_attention_weights():
     np.testing.assert_array_equal(last.tokens, found.tokens)
 
 
-@pytest.mark.trains
+@pytest.mark.one_backend("torch")
 def test_fit_learns_tones():
     """Eight frames of noise with a tone in one of three bands per token."""
     texts = RNG.integers(3, V, (192, 3))

@@ -43,7 +43,7 @@ def copier():
     return model, pair, history.history
 
 
-@pytest.mark.trains
+@pytest.mark.one_backend("torch")
 def test_learns_to_copy(copier):
     model, pair, history = copier
     assert history["loss"][0] > 1.5

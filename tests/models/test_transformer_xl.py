@@ -355,7 +355,7 @@ def test_evaluate_carries_the_memory(jit):
     assert abs(without_memory.evaluate(data, verbose=0) - found) > 1e-3
 
 
-@pytest.mark.trains
+@pytest.mark.one_backend("jax")
 def test_fit_carries_the_memory_and_learns(tmp_path):
     """The target is six tokens back, outside of any segment of four."""
     size, back = 8, 6

@@ -323,7 +323,7 @@ def test_generate_equals_full_passes(strategy):
         assert abs(total - scores[0]) < 1e-3
 
 
-@pytest.mark.trains
+@pytest.mark.one_backend("tensorflow")
 def test_learns_dependencies_between_targets():
     """Two targets are always equal; BERT would predict them independently."""
     rng = np.random.default_rng(0)
@@ -347,7 +347,7 @@ def test_learns_dependencies_between_targets():
     )
 
 
-@pytest.mark.trains
+@pytest.mark.one_backend("torch")
 def test_pretraining_and_fine_tuning(tmp_path):
     """The second half of every text repeats the first."""
     rng = np.random.default_rng(0)

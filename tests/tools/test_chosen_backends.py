@@ -65,18 +65,6 @@ def test_some_cases_run_on_another_backend_in_turn():
     assert conftest.chosen(item, ALL, 1) == ALL
 
 
-def test_trainings_run_on_two_backends():
-    others = collections.Counter()
-    for number in range(200):
-        item = Item("tests/models/test_a.py", f"test_{number}", trains=())
-        other, last = conftest.chosen(item, ALL)
-        assert last == "torch"
-        others[other] += 1
-        assert conftest.chosen(item, ["jax"]) == ["jax"]
-    assert others.keys() == {"tensorflow", "jax"}
-    assert all(80 < count < 120 for count in others.values())
-
-
 @pytest.mark.parametrize("folder", ["tests", "tests/layers", "tests/models"])
 def test_on_the_last_backend_and_some_on_another(folder):
     others = collections.Counter()
