@@ -20,6 +20,10 @@ class AttentionMap(NamedTuple):
         weights: float32 (B, N, T, S).
         query_tokens: list of B lists of at most T str, or None.
         key_tokens: list of B lists of at most S str, or None.
+        queries: float32 (B, N, T, H), or None: the vectors whose scaled dot
+            products are the scores, apart from the bias of a position.
+        keys: float32 (B, N, S, H), or None. Heads that share keys have the
+            same ones.
 
     Examples:
         >>> found = keras_attn.explain.AttentionMap(
@@ -36,6 +40,8 @@ class AttentionMap(NamedTuple):
     weights: Any
     query_tokens: Any = None
     key_tokens: Any = None
+    queries: Any = None
+    keys: Any = None
 
     def of(self, row):
         """Returns one row, for `plot_attention`.
@@ -76,7 +82,8 @@ def checked_map(name, one):
 
     Raises:
         ValueError: weights of another rank, negative or not finite; another
-            number of heads; or tokens that do not fit the weights.
+            number of heads; or tokens, queries or keys that do not fit the
+            weights.
     """
     weights = attention_weights(name, one)
     rows, heads, queries, keys = weights.shape
@@ -93,6 +100,7 @@ def checked_map(name, one):
         weights,
         _tokens("query_tokens", one.query_tokens, rows, queries),
         _tokens("key_tokens", one.key_tokens, rows, keys),
+        *_vectors(one, rows, heads, queries, keys),
     )
 
 
@@ -153,6 +161,38 @@ def token_text(token):
         token = token.decode("utf-8", "replace")
     # A lone surrogate has no encoding.
     return str(token).encode("utf-8", "replace").decode("utf-8")
+
+
+def _vectors(one, rows, heads, queries, keys):
+    if one.queries is None and one.keys is None:
+        return None, None
+    found = []
+    for name, length in (("queries", queries), ("keys", keys)):
+        value = getattr(one, name)
+        if value is None:
+            raise ValueError(
+                "`queries` and `keys` must both be given, or neither. "
+                f"Received: {name}=None"
+            )
+        vectors = number_array(name, value, "vectors of shape (B, N, L, H)")
+        fits = vectors.ndim == 4 and vectors.shape[3] > 0
+        if not fits or vectors.shape[:3] != (rows, heads, length):
+            raise ValueError(
+                f"`{name}` must be vectors of shape "
+                f"({rows}, {heads}, {length}, H), to fit the weights. "
+                f"Received: shape {vectors.shape}"
+            )
+        if not np.isfinite(vectors).all():
+            raise ValueError(
+                f"`{name}` must be finite. Received: {name} with NaN or inf"
+            )
+        found.append(vectors)
+    if found[0].shape[3] != found[1].shape[3]:
+        raise ValueError(
+            "`keys` must have the width of `queries`. "
+            f"Received: widths {found[1].shape[3]} and {found[0].shape[3]}"
+        )
+    return found
 
 
 def _tokens(name, tokens, rows, length):

@@ -16,7 +16,13 @@ from keras_attn.ops import capture_weights
 
 
 def attention_maps(
-    model, inputs, layers=None, heads=None, tokens=None, decoded=None
+    model,
+    inputs,
+    layers=None,
+    heads=None,
+    tokens=None,
+    decoded=None,
+    vectors=False,
 ):
     """Returns the attention weights of a model's layers.
 
@@ -45,13 +51,17 @@ def attention_maps(
         decoded: `keras_attn.decoding.Decoded` that `generate` returned for
             these inputs. The maps then have a row for each of the t sequences
             of each source, B t in all, those of a source adjacent.
+        vectors: bool. Whether the maps of `MultiHeadAttention` also have the
+            queries and the keys, which `view_attention` then shows. Default
+            False.
 
     Returns:
         List of `AttentionMap`, in the order of the calls.
 
     Raises:
         ValueError: no layer matches; a head that a layer does not have; tokens
-            that do not fit; or `decoded` with a model that cannot generate.
+            that do not fit; `decoded` with a model that cannot generate; or
+            `vectors` that is no bool.
 
     Examples:
         >>> model = keras_attn.models.GPT(
@@ -65,6 +75,7 @@ def attention_maps(
     """
     checks.instance("model", model, keras.layers.Layer, "a Keras model")
     _check_patterns(layers)
+    multiplied = {} if checks.boolean("vectors", vectors) else None
     if inputs is None:
         raise ValueError(
             "`inputs` must be the inputs of the model. Received: inputs=None"
@@ -78,7 +89,7 @@ def attention_maps(
             # Do not change the model's state.
             around.enter_context(keras.StatelessScope())
         around.enter_context(no_gradients())
-        captured = around.enter_context(capture_weights(layers))
+        captured = around.enter_context(capture_weights(layers, multiplied))
         model(inputs, training=False)
     if not captured:
         called = f"{type(model).__name__} {model.name!r}"
@@ -96,6 +107,7 @@ def attention_maps(
     for (path, call), weights in captured.items():
         weights = keras.ops.convert_to_numpy(weights).astype("float32")
         chosen = _heads(heads, path, weights.shape[1])
+        pair = multiplied.get((path, call)) if vectors else None
         found.append(
             AttentionMap(
                 path,
@@ -103,6 +115,7 @@ def attention_maps(
                 chosen,
                 weights[:, list(chosen)],
                 *names.of(path, call, weights.shape),
+                *([] if pair is None else _of_heads(pair, chosen)),
             )
         )
     return found
@@ -120,6 +133,14 @@ def _heads(heads, path, count):
         )
     what = f"those of {path}"
     return tuple(index("heads", head, count, what) for head in heads)
+
+
+def _of_heads(pair, chosen):
+    """Returns queries and keys of some heads, (B, N, T, H) and (B, N, S, H)."""
+    query, key = (keras.ops.convert_to_numpy(x).astype("float32") for x in pair)
+    shared_by = query.shape[2] // key.shape[2]
+    key = key.repeat(shared_by, axis=2)
+    return [x[:, :, list(chosen)].transpose(0, 2, 1, 3) for x in (query, key)]
 
 
 def _check_patterns(layers):

@@ -60,10 +60,16 @@ def view_attention(maps, row=0, title="Attention"):
 
     All heads of all layers are small pictures, with queries as rows and keys as
     columns; a picture selects its layer and head. For a query, the view shows
-    the weight of every key; for a key, its weight in every query. It works with
-    mouse, touch or keyboard, in light and dark themes, and offline. Weights are
-    rounded to 1/255. Each token has its own text direction, so right-to-left
-    tokens do not reorder their neighbors.
+    the weight of every key; for a key, its weight in every query. Maps with
+    queries and keys also have a table that can be opened: for the selected
+    token and each of the others, the vector, its product with that of the
+    selected token, number by number, the scaled sum, and the weight. The sum is
+    the score, without the bias of an attention position and without the mask.
+
+    The view works with mouse, touch or keyboard, in light and dark themes, and
+    offline. Weights are rounded to 1/255, numbers of vectors to 1/127 of the
+    largest one. Each token has its own text direction, so right-to-left tokens
+    do not reorder their neighbors.
 
     Args:
         maps: list of `AttentionMap`, as `attention_maps` returns them. Without
@@ -78,7 +84,8 @@ def view_attention(maps, row=0, title="Attention"):
 
     Raises:
         ValueError: no maps or something else; weights that are NaN or not in
-            [0, 1]; heads or tokens that do not fit them; or `row` out of range.
+            [0, 1]; heads, tokens or vectors that do not fit them; or `row` out
+            of range.
 
     Examples:
         >>> maps = [keras_attn.explain.AttentionMap(
@@ -113,12 +120,27 @@ def _packed(one, row):
     _, num_queries, num_keys = weights.shape
     name = one.layer if not one.call else f"{one.layer}, call {one.call}"
     rounded = np.clip(np.round(255 * weights), 0, 255).astype("uint8")
-    return {
+    packed = {
         "name": token_text(name),
         "heads": list(one.heads),
         "queries": _names(queries, num_queries),
         "keys": _names(keys, num_keys),
         "weights": base64.b64encode(rounded.tobytes()).decode(),
+    }
+    if one.queries is None:
+        return packed
+    pair = (one.queries[row, :, :num_queries], one.keys[row, :, :num_keys])
+    return packed | {"vectors": [_rounded(vectors) for vectors in pair]}
+
+
+def _rounded(vectors):
+    """Returns vectors as int8 in base64, with the value of a step."""
+    step = float(np.abs(vectors).max(initial=0)) / 127 or 1.0
+    rounded = np.round(vectors / step).astype("int8")
+    return {
+        "size": vectors.shape[2],
+        "step": step,
+        "values": base64.b64encode(rounded.tobytes()).decode(),
     }
 
 

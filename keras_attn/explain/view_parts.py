@@ -49,6 +49,17 @@ STYLE = """<style>
   image-rendering: pixelated }
 #NAME .all button[aria-current=true] { outline: 2px solid rgb(var(--ink)) }
 @media (max-width: 30rem) { #NAME .all { grid-template-columns: 1fr } }
+#NAME .vectors { margin: .6rem 0 }
+#NAME .vectors summary { cursor: pointer }
+#NAME .vectors > div { overflow: auto; max-height: 30rem }
+#NAME .vectors table { border-collapse: collapse; font-size: .85em;
+  width: 100% }
+#NAME .vectors th, #NAME .vectors td { padding: .15rem .4rem;
+  text-align: left; font-weight: normal }
+#NAME .vectors thead th { font-weight: bold }
+#NAME .vectors .number { text-align: right; font-variant-numeric: tabular-nums }
+#NAME .vectors canvas { width: 100%; min-width: 6rem; height: 1.1rem;
+  display: block; border: 1px solid var(--line); image-rendering: pixelated }
 </style>"""
 
 BODY = """<div id="{name}" role="group" aria-label="{title}">
@@ -61,6 +72,8 @@ BODY = """<div id="{name}" role="group" aria-label="{title}">
 <div class="side"><div>Is looked at</div><div class="tokens keys"></div></div>
 </div>
 <p class="say" aria-live="polite"></p>
+<details class="vectors"><summary>Queries and keys</summary>
+<div tabindex="0" role="group" aria-label="Queries and keys"></div></details>
 </div>"""
 
 SCRIPT = """<script>
@@ -138,7 +151,76 @@ SCRIPT = """<script>
     // One head has nothing to be compared with.
     if (all.querySelectorAll("button").length < 2) all.remove();
   }
+  // The queries and keys of a layer, in this order, as side 0 and side 1.
+  const vectors = maps.map((map) => map.vectors?.map((one) => ({...one,
+    values: Int8Array.from(atob(one.values), (c) => c.charCodeAt(0))})));
+  const drawer = find(".vectors");
+  function vector(side, place) {
+    const one = vectors[layer.value][side];
+    const start = one.size * (
+      Number(head.value) * tokensOf(side).length + place);
+    return [...one.values.subarray(start, start + one.size)]
+      .map((value) => value * one.step);
+  }
+  // One pixel per number: blue above 0, orange below.
+  function strip(values, most) {
+    const canvas = document.createElement("canvas");
+    canvas.width = values.length;
+    canvas.height = 1;
+    const pixels = new ImageData(values.length, 1);
+    values.forEach((value, i) => pixels.data.set([
+      ...(value > 0 ? [80, 110, 230] : [225, 105, 20]),
+      Math.round(255 * Math.abs(value) / (most || 1))], 4 * i));
+    canvas.getContext("2d").putImageData(pixels, 0, 0);
+    return canvas;
+  }
+  function cell(row, content, scope) {
+    const made = document.createElement(scope ? "th" : "td");
+    if (scope) made.scope = scope;
+    made.append(content);
+    row.append(made);
+    return made;
+  }
+  function multiply() {
+    drawer.hidden = !vectors[layer.value] || head.value === "mean";
+    if (drawer.hidden || !drawer.open) return;
+    const [side, place] = chosen, other = 1 - side;
+    const fixed = vector(side, place);
+    const rows = tokensOf(other).map((token, i) => {
+      const values = vector(other, i);
+      const product = values.map((value, j) => value * fixed[j]);
+      const sum = product.reduce((a, b) => a + b, 0);
+      return {token, values, product, score: sum / Math.sqrt(fixed.length),
+        weight: side ? weight(i, place) : weight(place, i)};
+    });
+    const largest = (all) => Math.max(0, ...all.flat().map(Math.abs));
+    const most = largest(rows.map((row) => row.values));
+    const mostOf = largest(rows.map((row) => row.product));
+    const table = document.createElement("table");
+    const names = ["query", "key"];
+    const top = table.createTHead().insertRow();
+    for (const name of ["", names[other], "product", "sum / √H", "weight"]) {
+      cell(top, name, "col");
+    }
+    const body = table.createTBody();
+    const first = body.insertRow();
+    cell(first, isolated(tokensOf(side)[place]), "row");
+    cell(first, strip(fixed, largest(fixed))).title = names[side];
+    cell(first, `the selected ${names[side]}`).colSpan = 3;
+    for (const {token, values, product, score, weight} of rows) {
+      const row = body.insertRow();
+      cell(row, isolated(token), "row");
+      cell(row, strip(values, most));
+      cell(row, strip(product, mostOf));
+      cell(row, score.toFixed(2)).className = "number";
+      cell(row, weight.toFixed(2)).className = "number";
+    }
+    drawer.querySelector("div").replaceChildren(table);
+  }
+  drawer.addEventListener("toggle", multiply);
+  if (!vectors.some(Boolean)) drawer.remove();
   function show() {
+    multiply();
     for (const button of all.querySelectorAll("button")) {
       button.setAttribute("aria-current",
         String(button.dataset.head === `${layer.value} ${head.value}`));

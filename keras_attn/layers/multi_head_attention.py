@@ -413,7 +413,7 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
             return_sees_key=True,
         )
         if captured:
-            record(self.path, attended.weights)
+            record(self.path, attended.weights, (query, key))
         output = attended.output  # (B, T, N, W)
         if self.use_gate:
             output = output * apply_dense(self._gate_dense, inputs)

@@ -20,7 +20,7 @@ _state = _State()
 
 
 @contextlib.contextmanager
-def capture_weights(layers=None):
+def capture_weights(layers=None, vectors=None):
     """Captures the attention weights of layers called inside the scope.
 
     Captured layers use the plain kernel, the only one that materializes the
@@ -31,12 +31,18 @@ def capture_weights(layers=None):
     Args:
         layers: str or list of str. Regular expressions; a layer is captured if
             one of them is found in its path. Default None: all layers.
+        vectors: dict that is filled as well, for the layers whose scores are
+            dot products: (layer path, call number) -> the queries, float
+            (B, T, N, H), and the keys, float (B, S, K, H), as they are
+            multiplied: after an attention position has rotated them. Default
+            None: they are not captured.
 
     Yields:
         A dict that is filled as layers run: (layer path, call number) -> float
         (B, N, T, S) weights. Call numbers count from 0 per layer.
 
     Raises:
+        ValueError: `vectors` is no dict.
         RuntimeError: if decoding runs inside the scope, because the weights of
             a loop's steps cannot leave the loop (to explain a generated
             sequence, capture one teacher-forced pass), or if a captured layer
@@ -51,6 +57,8 @@ def capture_weights(layers=None):
         [('look', (1, 2, 3, 3))]
     """
     scopes = _state.scopes
+    if vectors is not None:
+        checks.instance("vectors", vectors, dict, "a dict")
     if layers is not None:
         if isinstance(layers, (str, re.Pattern)):
             layers = [layers]
@@ -61,7 +69,7 @@ def capture_weights(layers=None):
             "a pattern or a list of patterns",
         )
         layers = [checks.pattern("layers", pattern) for pattern in layers]
-    scope = _Scope(layers)
+    scope = _Scope(layers, vectors)
     scopes.append(scope)
     try:
         yield scope.found
@@ -72,8 +80,9 @@ def capture_weights(layers=None):
 class _Scope:
     """Captured weights of one scope, and the patterns of its layers."""
 
-    def __init__(self, patterns):
+    def __init__(self, patterns, vectors):
         self.patterns = patterns
+        self.vectors = vectors
         self.found = {}
         self.barred = None  # name of the enclosing code that forbids capture
 
@@ -107,12 +116,14 @@ def capturing(path=None):
     return any(scope.wants(path) for scope in _state.scopes)
 
 
-def record(path, weights):
+def record(path, weights, vectors=None):
     """Records one call's weights in every open scope that captures the layer.
 
     Args:
         path: str. Path of the layer.
         weights: float (B, N, T, S).
+        vectors: pair of queries, float (B, T, N, H), and keys, float
+            (B, S, K, H). Default None: the scores are no dot products.
 
     Examples:
         >>> with keras_attn.ops.capture_weights() as captured:
@@ -125,6 +136,8 @@ def record(path, weights):
         if scope.wants(path):
             number = sum(1 for known, _ in scope.found if known == path)
             scope.found[path, number] = weights
+            if vectors is not None and scope.vectors is not None:
+                scope.vectors[path, number] = vectors
 
 
 def refuse_capture(what):

@@ -7,6 +7,11 @@ import pytest
 from keras_attn.decoding import BeamSearch
 from keras_attn.decoding.protocol import Decoded
 from keras_attn.explain import attention_maps, padding_attention
+from keras_attn.layers import (
+    MultiHeadAttention,
+    RotaryPosition,
+    ScoredAttention,
+)
 from keras_attn.models import (
     GPT,
     Bert,
@@ -68,9 +73,12 @@ def test_maps_of_a_transformer():
 
 def test_weights_are_those_of_the_layer():
     model = gpt()
-    (one,) = attention_maps(model, SOURCES, layers="block_0/", heads=1)
+    (one,) = attention_maps(
+        model, SOURCES, layers="block_0/", heads=1, vectors=True
+    )
     assert one.heads == (1,) and one.weights.shape == (2, 1, 4, 4)
     both = attention_maps(model, SOURCES)
+    assert both[0].queries is None and both[0].keys is None
     np.testing.assert_array_equal(one.weights[:, 0], both[0].weights[:, 1])
     # By hand: pre-norm, so the first block reads normalized embeddings.
     by_path = {w.path: values(w) for w in model.weights}
@@ -90,12 +98,34 @@ def test_weights_are_those_of_the_layer():
     )
     scores = np.einsum("bth,bsh->bts", query, key) / 2
     token_mask = SOURCES != 0
+    for found, expected in ((one.queries, query), (one.keys, key)):
+        np.testing.assert_allclose(
+            found[:, 0][token_mask], expected[token_mask], atol=1e-5
+        )
     visible = np.tri(4, dtype=bool) & token_mask[:, None]
     powers = np.where(visible, np.exp(scores), 0)
     expected = powers / powers.sum(-1, keepdims=True)
     np.testing.assert_allclose(
         one.weights[:, 0][token_mask], expected[token_mask], atol=1e-5
     )
+
+
+def test_vectors_of_rotated_heads_that_share_keys():
+    x = keras.Input((None, 8))
+    outputs = MultiHeadAttention(
+        4, 2, num_key_value_heads=2, attention_position=RotaryPosition()
+    )(x, x)
+    outputs = ScoredAttention(name="scored")(outputs, outputs)
+    inputs = np.random.default_rng(0).normal(size=(2, 5, 8)).astype("float32")
+    one, scored = attention_maps(
+        keras.Model(x, outputs), inputs, heads=None, vectors=True
+    )
+    assert one.queries.shape == one.keys.shape == (2, 4, 5, 2)
+    scores = one.queries @ one.keys.swapaxes(2, 3) / np.sqrt(2)
+    powers = np.exp(scores)
+    expected = powers / powers.sum(-1, keepdims=True)
+    np.testing.assert_allclose(one.weights, expected, atol=1e-6)
+    assert scored.queries is None and scored.keys is None
 
 
 def test_only_the_selected_layers_return_weights(monkeypatch):

@@ -115,6 +115,52 @@ def test_selecting_layers_heads_and_tokens(tab):
     np.testing.assert_allclose(shown, cross.weights[1, 2, 1], atol=0.01)
 
 
+def test_products_of_queries_and_keys(browser, tmp_path):
+    encoder, cross = maps()
+    draw = np.random.default_rng(1)
+    queries, keys = draw.normal(size=(2, 2, 2, 4, 6))
+    encoder = encoder._replace(queries=queries, keys=keys)
+    view_attention([encoder, cross], row=1).save(tmp_path / "view.html")
+    tab = Tab(browser, VARIANTS[0])
+    tab.open((tmp_path / "view.html").as_uri())
+    hidden = "document.querySelector('.vectors').hidden"
+    # Opened by the keyboard or the mouse, which click the summary.
+    tab.evaluate("document.querySelector('.vectors summary').click()")
+    tab.evaluate("new Promise((done) => setTimeout(done, 50))")
+    scores = queries[1] @ keys[1].swapaxes(1, 2) / np.sqrt(6)
+
+    def shown():
+        return np.array(
+            tab.evaluate(
+                """[...document.querySelectorAll(".vectors tbody tr")].slice(1)
+                .map((row) => [...row.querySelectorAll(".number")]
+                  .map((cell) => Number(cell.textContent)))"""
+            )
+        )
+
+    turn(tab, ".head", "1")
+    tab.evaluate("document.querySelectorAll('.queries button')[3].focus()")
+    expected = scores[1, 3], encoder.weights[1, 1, 3]
+    np.testing.assert_allclose(shown().T, expected, atol=0.05)
+    # Of a key with every query.
+    tab.evaluate("document.querySelectorAll('.keys button')[2].focus()")
+    expected = scores[1, :, 2], encoder.weights[1, 1, :, 2]
+    np.testing.assert_allclose(shown().T, expected, atol=0.05)
+    sizes = tab.evaluate(
+        "[...document.querySelectorAll('.vectors canvas')].map((c) => c.width)"
+    )
+    assert sizes == [6] * 9
+    assert tab.evaluate(hidden) is False
+    # A mean has no vectors, nor has the other layer.
+    turn(tab, ".head", "mean")
+    assert tab.evaluate(hidden) is True
+    turn(tab, ".head", "0")
+    assert tab.evaluate(hidden) is False
+    turn(tab, ".layer", "1")
+    assert tab.evaluate(hidden) is True
+    tab.close()
+
+
 def test_pictures_of_all_heads_select_one(tab):
     encoder, cross = maps()
     names = tab.evaluate(
@@ -201,6 +247,19 @@ def test_contrast_in_light_and_dark_themes(browser, tmp_path, variant):
         background = luminance(share * ink + (1 - share) * page)
         light, deep = sorted([background, luminance(text)], reverse=True)
         assert (light + 0.05) / (deep + 0.05) > 4.5
+
+
+def test_vectors_that_do_not_fit_raise():
+    encoder, _ = maps()
+    vectors = np.ones((2, 2, 4, 3))
+    for changed, message in (
+        ({"queries": vectors}, "`queries` and `keys` must both be given"),
+        ({"queries": vectors[:, :1], "keys": vectors}, "`queries` must be"),
+        ({"queries": vectors, "keys": vectors[..., :2]}, "the width of"),
+        ({"queries": vectors, "keys": vectors * np.nan}, "must be finite"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            view_attention([encoder._replace(**changed)])
 
 
 def test_no_external_resources():

@@ -12,6 +12,7 @@ from tests.malformed.values import (
     Kind,
     choice,
     count,
+    flag,
     floats,
     function,
     ids,
@@ -82,6 +83,7 @@ def _maps(folder):
             ),
             tokens=_names().plus(function=lambda token_ids: None),
             decoded=instance(None).without("own_type", "none", "function"),
+            vectors=flag(False),
         ),
     )
 

@@ -7,6 +7,7 @@ from keras_attn import ops
 from tests.malformed.calls import Call, kinds
 from tests.malformed.calls_layers import MASK, POSITIONS, SEGMENTS
 from tests.malformed.values import (
+    Kind,
     choice,
     count,
     flag,
@@ -175,8 +176,8 @@ def _bias_of_positions(folder):
 
 
 def _capture(folder):
-    def capture(layers):
-        with ops.capture_weights(layers) as captured:
+    def capture(layers, vectors):
+        with ops.capture_weights(layers, vectors) as captured:
             return captured
 
     kind = choice("x").without("text", "list")
@@ -191,7 +192,8 @@ def _capture(folder):
                 patterns=["a", "*"],
                 list_of_none=[None],
                 list_of_bytes=[b"a"],
-            )
+            ),
+            vectors=Kind(None, {"list": [], "text": "a", "bool": True}),
         ),
     )
 

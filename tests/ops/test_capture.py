@@ -34,6 +34,15 @@ def test_calls_are_numbered_per_layer():
     assert captured == {("a", 0): 1, ("b", 0): 2, ("a", 1): 3}
 
 
+def test_vectors_are_captured_where_a_dict_is_given():
+    vectors = {}
+    with capture_weights(vectors=vectors), capture_weights() as captured:
+        record("a", 1, (2, 3))
+        record("b", 4)
+    assert vectors == {("a", 0): (2, 3)}
+    assert captured == {("a", 0): 1, ("b", 0): 4}
+
+
 def test_scopes_nest():
     with capture_weights() as outer:
         with capture_weights() as inner:

@@ -24,14 +24,17 @@ TAUGHT_IN = {
     "blocks.TwoStreamBlock": "tutorials/xlnet/index.md#two-streams",
     "cache": "guides/decoding.md#custom-models",
     "datasets.SHOWCASE_PAIRS": "tutorials/translate/index.md#data",
-    "decoding.SingleSequenceStrategy": "guides/decoding.md#strategies",
-    "decoding.Strategy": "guides/decoding.md#strategies",
+    "decoding.Choice": "guides/decoding.md#custom-strategies",
+    "decoding.SearchSpec": "guides/decoding.md#custom-strategies",
+    "decoding.SingleSequenceStrategy": "guides/decoding.md#custom-strategies",
+    "decoding.Strategy": "guides/decoding.md#custom-strategies",
     "decoding.stream": "guides/decoding.md#streaming",
     "explain.AttentionMap": "tutorials/looking_inside/index.md#where-it-looks",
     "explain.Report": "guides/doctor.md#reading-a-report",
     "explain.attention_maps": "tutorials/looking_inside/index.md"
     "#where-it-looks",
     "explain.plot_attention": "tutorials/translate/index.md#attention",
+    "layers.Dropout": "guides/backends.md#torchcompile",
     "layers.AttentionPosition": "tutorials/positions/index.md"
     "#relative-positions-rotary-and-alibi",
     "layers.MultiHeadAttention": "tutorials/multi_head/index.md"
@@ -54,6 +57,7 @@ TAUGHT_IN = {
     "ops.attend": "tutorials/multi_head/index.md#self-attention-by-hand",
     "ops.sinusoid": "tutorials/positions/index.md"
     "#absolute-positions-sinusoidal-and-learned",
+    "text.BatchReport": "guides/text.md#sentence-pairs-for-translation",
     "text.BytePairTokenizer": "guides/text.md#tokenizers",
     "text.TokenDataset": "tutorials/translate/index.md#batches",
     "text.UnigramTokenizer": "guides/text.md#tokenizers",
