@@ -58,7 +58,7 @@ STYLE = """<style>
   text-align: left; font-weight: normal }
 #NAME .vectors thead th { font-weight: bold }
 #NAME .vectors .number { text-align: right; font-variant-numeric: tabular-nums }
-#NAME .vectors canvas { width: 100%; min-width: 6rem; height: 1.1rem;
+#NAME .vectors canvas { width: 100%; min-width: 4rem; height: 1.1rem;
   display: block; border: 1px solid var(--line); image-rendering: pixelated }
 </style>"""
 
