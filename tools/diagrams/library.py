@@ -87,3 +87,76 @@ def import_layers():
     d.line((450, 263), (450, 287))
     d.text(212, 482, "gray: private", muted=True, size=SMALL)
     return d
+
+
+def device_mesh():
+    """A mesh of devices.
+
+    Eight devices as two rows and four columns. Each row of devices gets half of
+    the rows of a batch, each column two of the eight heads. The four devices of
+    a row sum the outputs of a block; the two devices of a column sum the
+    gradients.
+    """
+    d = Drawing(520, 350)
+    width, height, left, top = 98, 74, 120, 72
+    columns = [left + width * (m + 0.5) for m in range(4)]
+    d.text(left + 2 * width, 20, "model axis", bold=True)
+    for m, x in enumerate(columns):
+        d.text(x, 50, f"heads {2 * m}, {2 * m + 1}", size=SMALL)
+    d.text(8, 50, "batch axis", anchor="start", bold=True)
+    for b in range(2):
+        y = top + (height + 48) * b + height / 2
+        d.text(8, y, f"rows {8 * b} to {8 * b + 7}", anchor="start", size=SMALL)
+        for m, x in enumerate(columns):
+            d.box(x, y, width - 10, height, f"device\n{4 * b + m}", "layer")
+        under = y + height / 2 + 12
+        d.line((columns[0], under), (columns[3], under), role="residual")
+        d.text(
+            left + 2 * width,
+            under + 16,
+            "each block: sum of outputs",
+            size=SMALL,
+        )
+    bottom = top + 2 * height + 48 + 48
+    d.text(
+        left + 2 * width,
+        bottom + 12,
+        "each step: sum of gradients over a column",
+        size=SMALL,
+    )
+    return d
+
+
+def length_buckets():
+    """Batches of similar lengths.
+
+    Six rows with 2, 7, 3, 8, 2 and 6 tokens. One batch of all of them has the
+    length of the longest row, so 20 of its 48 places are padding. In two
+    buckets, the short rows have three places and the long ones eight: 5 of 33
+    places are padding.
+    """
+    d = Drawing(520, 260)
+    cell = 26
+
+    def batch(left, top, lengths):
+        for r, length in enumerate(lengths):
+            for i in range(max(lengths)):
+                d.box(
+                    left + cell * (i + 0.5),
+                    top + cell * (r + 0.5),
+                    cell - 4,
+                    cell - 4,
+                    "",
+                    "token" if i < length else "masked",
+                    round_=3,
+                    dashed=i >= length,
+                )
+
+    d.text(20, 22, "one batch", anchor="start", bold=True)
+    batch(20, 44, (2, 7, 3, 8, 2, 6))
+    d.text(20, 226, "20 of 48 are padding", anchor="start", size=SMALL)
+    d.text(290, 22, "two buckets", anchor="start", bold=True)
+    batch(290, 44, (2, 3, 2))
+    batch(290, 134, (7, 8, 6))
+    d.text(290, 240, "5 of 33 are padding", anchor="start", size=SMALL)
+    return d
