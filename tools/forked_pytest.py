@@ -5,9 +5,11 @@ than most test files. When a fork ends, the memory of its compiled programs is
 freed.
 """
 
+import contextlib
 import gc
 import importlib
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -100,12 +102,12 @@ def fork_pytest(arguments, log, tree=None, plugins=(), environment=None):
         os.environ.update(environment or {})
         _write_to(log)
         _work_in(tree or os.getcwd())
-        _start_fork_server()
-        import pytest
+        with _fork_server():
+            import pytest
 
-        status = int(
-            pytest.main([*_OPTIONS, *arguments], plugins=list(plugins))
-        )
+            status = int(
+                pytest.main([*_OPTIONS, *arguments], plugins=list(plugins))
+            )
     except BaseException:
         traceback.print_exc()
     finally:
@@ -115,7 +117,8 @@ def fork_pytest(arguments, log, tree=None, plugins=(), environment=None):
         os._exit(status)
 
 
-def _start_fork_server():
+@contextlib.contextmanager
+def _fork_server():
     """Starts the server that forks the processes of `multiprocessing`, now.
 
     Once a test has computed something, this process must not be forked, and a
@@ -141,6 +144,11 @@ def _start_fork_server():
     server._forkserver_address = address
     server._forkserver_alive_fd = alive
     server._forkserver_pid = process
+    try:
+        yield
+    finally:
+        # This process ends without the exit handlers that remove it.
+        shutil.rmtree(os.path.dirname(address), ignore_errors=True)
 
 
 def _write_to(log):
