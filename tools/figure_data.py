@@ -226,8 +226,8 @@ def main():
     options = parser.parse_args()
     if options.gpt:
         data = character_gpt.train(character_gpt.prose())
-        backend = f"with {keras.backend.backend()} on one CPU core"
-        write("character_gpt", data, ("--gpt", backend))
+        backend = keras.backend.backend()
+        write("character_gpt", data, ("--gpt", f"with {backend}"))
         return
     translator = Translator.load(options.run, num_beams=4)
     for name, data in data_of(translator).items():

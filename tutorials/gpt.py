@@ -479,8 +479,8 @@ if not QUICK:
 # Below, a GPT with two layers of four heads runs in the page. It was trained on
 # the text of this project; its loss is 1.295 nats per character of paragraphs
 # that were held out. Its weights are int8 numbers with one scale per output
-# channel. The table has the distribution of the next character, and each small
-# picture the weights of a head: queries are rows, keys are columns. The heads
+# channel. The table shows the distribution of the next character, and each small
+# picture the weights of one head: queries are rows, keys are columns. The heads
 # of the first layer look at the last few characters, those of the second
 # further back.
 #

@@ -17,8 +17,9 @@ from keras.src.backend.common.keras_tensor import any_symbolic_tensors
 
 from keras_attn import blocks, layers, models
 from keras_attn.backend import reduce_max, reduce_min
+from keras_attn.layers import dropout_seed
 from keras_attn.models.speech_front_end import SpeechFrontEnd
-from keras_attn.ops import attend, positions_from_mask, sinusoid
+from keras_attn.ops import attend, capture, positions_from_mask, sinusoid
 from keras_attn.ops.visibility import Visibility
 from keras_attn.training import SequenceCrossentropy
 from tests.test_host_reads import (
@@ -138,8 +139,8 @@ def soon_whole(function):
 
     Most of it goes into two functions of Keras, which Dynamo traces for each
     operation. One looks for symbolic tensors among the arguments: here there
-    are none. The other returns the name of a dtype: a constant. The inference
-    of SpeechFrontEnd and of MultipleChoice is traced with them.
+    are none. The other returns the name of a dtype: a constant. The layers
+    and models in `AS_USERS` are traced with them.
     """
     compiled = whole(function)
     none = (lambda args=None, kwargs=None: False).__code__
@@ -304,6 +305,19 @@ def test_starts_of_other_lengths():
             np.testing.assert_allclose(
                 *arrays([start(ids), expected]), rtol=1e-4, atol=1e-5
             )
+
+
+def test_the_first_scope_of_a_thread_traces_nothing_again(monkeypatch):
+    layer, args, kwargs = built("MultiHeadAttention, grouped")
+    for module in capture, dropout_seed:
+        # As in a new thread.
+        monkeypatch.setattr(module, "_state", type(module._state)())
+    compiled = soon_whole(layer)
+    for _ in range(2):
+        compiled(*args, training=True, **kwargs)
+        with capture.capture_weights(), dropout_seed.dropout_seed(1):
+            pass
+    assert programs() == 1
 
 
 @pytest.mark.parametrize("reduce", [reduce_max, reduce_min])

@@ -31,7 +31,7 @@ def data(rows):
 
 
 def lookups(names):
-    """A model with an output of its own weights for each loss."""
+    """A model with an output for each loss, which share no weights."""
     ids = keras.Input((LENGTH,), dtype="int32")
     start = keras.initializers.RandomUniform(seed=0)
     return keras.Model(

@@ -131,9 +131,9 @@ def length_buckets():
     """Batches of similar lengths.
 
     Six rows with 2, 7, 3, 8, 2 and 6 tokens. One batch of all of them has the
-    length of the longest row, so 20 of its 48 places are padding. In two
-    buckets, the short rows have three places and the long ones eight: 5 of 33
-    places are padding.
+    length of the longest row, so 20 of its 48 tokens are padding. In two
+    buckets, the short rows are padded to three tokens and the long ones to
+    eight: 5 of 33 tokens are padding.
     """
     d = Drawing(520, 260)
     cell = 26
