@@ -63,15 +63,19 @@ def pytest_collection_finish():
 def pytest_collection_modifyitems(config, items):
     """Deselects tests that run on another backend, and skips GPU tests.
 
-    `make test` lists its backends in TEST_BACKENDS.
+    `make test` lists its backends in TEST_BACKENDS, and in ALONE_SHARE the
+    share of the tests that a backend runs alone.
     """
     here = keras.backend.backend()
     backends = os.environ.get("TEST_BACKENDS", here).split()
+    share = os.environ.get("ALONE_SHARE", "1/1")
     cases = collections.Counter()
     elsewhere = []
     for item in items:
         test = item.nodeid.partition("[")[0]
-        if here not in chosen(item, backends, cases[test]):
+        if here not in chosen(item, backends, cases[test]) or not shared(
+            item, share, cases[test]
+        ):
             elsewhere.append(item)
         cases[test] += 1
     if elsewhere:
@@ -122,6 +126,24 @@ def chosen(item, backends, case=0):
     # Not `hash`, which differs between processes.
     number = zlib.crc32(item.nodeid.encode()) % (SAMPLED * len(others))
     return [last, *others[number : number + 1]]
+
+
+def shared(item, share, case=0):
+    """Returns whether a backend that is alone runs a test.
+
+    Each backend alone runs the first case of a test marked `every_backend`.
+    The other tests are divided among them by a hash of their names.
+
+    Args:
+        item: the collected test.
+        share: str, such as "2/3": the second of three backends.
+        case: int. Which of the cases of the test it is.
+    """
+    number, count = map(int, share.split("/"))
+    if item.get_closest_marker("every_backend") and not case:
+        return True
+    # Not `hash`, which differs between processes.
+    return zlib.crc32(item.nodeid.encode()) % count == number - 1
 
 
 def _folder(item):

@@ -302,8 +302,12 @@ class Run:
         signal.signal(signal.SIGTERM, stop)
         signal.signal(signal.SIGINT, stop)
         os.environ["KERAS_BACKEND"] = backend
-        backends = [backend] if alone() else self._backends
+        backends, share = self._backends, "1/1"
+        if alone():
+            share = f"{backends.index(backend) + 1}/{len(backends)}"
+            backends = [backend]
         os.environ["TEST_BACKENDS"] = " ".join(backends)
+        os.environ["ALONE_SHARE"] = share
         if len(parts) > 1:
             warm_up()
         waiting, told = list(enumerate(parts)), False

@@ -4,7 +4,6 @@ import signal
 
 import pytest
 
-from keras_attn.decoding import loop
 from tests.examples.test_programs import PROGRAMS
 from tests.helpers.programs import results, run, stop_after_checkpoint
 
@@ -29,18 +28,13 @@ def pairs(tmp_path_factory):
     return path
 
 
-@pytest.mark.captured_steps
-def test_prediction_from_a_file_and_from_standard_input(
-    train_once, tmp_path, monkeypatch
-):
-    """The first one captures its steps on PyTorch, as users do."""
+def test_prediction_from_a_file_and_from_standard_input(train_once, tmp_path):
     out, _ = train_once("translate", *PROGRAMS["translate"].options)
     lines = tmp_path / "lines.txt"
     lines.write_text("this cat is large\n\nthe dog eats\n", "utf-8")
     from_file = run("translate", "predict", "--out", out, "--input", lines)
     translations = from_file.stdout.split("\n")[:-1]
     assert len(translations) == 3 and translations[1] == ""
-    monkeypatch.setattr(loop, "TORCH_STEPS", "plain")
     # The model knows no capital letters.
     typed = "This CAT is large\n\nthe dog eats\n"
     typed = run("translate", "predict", "--out", out, stdin=typed)

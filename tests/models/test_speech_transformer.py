@@ -230,6 +230,7 @@ def test_padding_does_not_change_the_results():
         )
 
 
+@pytest.mark.one_backend
 @pytest.mark.parametrize("training", [False, True])
 def test_results_without_frames_or_without_vectors_are_finite(training):
     """A row of zeros, a text too long for its frames, and one without text."""

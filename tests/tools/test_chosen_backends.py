@@ -100,6 +100,7 @@ def test_on_one_backend(folder, named, backends, expected):
 
 def test_tests_of_other_backends_are_deselected(monkeypatch):
     monkeypatch.setenv("TEST_BACKENDS", " ".join(ALL))
+    monkeypatch.delenv("ALONE_SHARE", raising=False)
     items = [
         Item("tests/layers/test_a.py", one_backend=(name,)) for name in ALL
     ]
@@ -122,3 +123,35 @@ def test_tests_of_other_backends_are_deselected(monkeypatch):
     gone = {"tensorflow": cases[1:3], "jax": cases[1:], "torch": []}[HERE]
     assert items == [here, *(case for case in cases if case not in gone)]
     assert left_out == others + gone
+
+
+def test_backends_that_are_alone_divide_the_tests():
+    """Of a test marked `every_backend`, each runs the first case."""
+    shares = "1/3", "2/3", "3/3"
+    counts = collections.Counter()
+    for number in range(300):
+        item = Item("tests/test_a.py", f"test_{number}", one_backend=("jax",))
+        (share,) = [s for s in shares if conftest.shared(item, s)]
+        assert conftest.shared(item, "1/1")
+        counts[share] += 1
+    assert all(counts[share] > 80 for share in shares)
+    item = Item("tests/test_a.py", every_backend=())
+    assert all(conftest.shared(item, share) for share in shares)
+    assert sum(conftest.shared(item, share, 1) for share in shares) == 1
+
+
+def test_a_share_is_deselected(monkeypatch):
+    monkeypatch.setenv("TEST_BACKENDS", HERE)
+    items = [Item("tests/test_a.py", f"test_{n}") for n in range(40)]
+    hook = types.SimpleNamespace(pytest_deselected=lambda items: None)
+    kept = []
+    for share in "1/2", "2/2":
+        monkeypatch.setenv("ALONE_SHARE", share)
+        part = list(items)
+        conftest.pytest_collection_modifyitems(
+            types.SimpleNamespace(hook=hook), part
+        )
+        assert 0 < len(part) < 40
+        kept += part
+    assert {item.nodeid for item in kept} == {item.nodeid for item in items}
+    assert len(kept) == 40

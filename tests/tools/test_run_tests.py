@@ -100,6 +100,7 @@ def test_backends_that_run_alone_know_of_no_others(folder):
     (folder / "test_one.py").write_text(
         "from os import environ\n\ndef test_alone():\n"
         "    assert environ['TEST_BACKENDS'] == environ['KERAS_BACKEND']\n"
+        "    assert environ['ALONE_SHARE'] in ('1/2', '2/2')\n"
     )
     backends = f"{OTHERS[0]} {BACKEND}"
     result = run(folder, backend=backends, ALONE="1")
