@@ -1,10 +1,12 @@
-"""A tiny training to be killed.
+"""A tiny training to be killed: `python -m tools.endurance.training`.
 
 A Transformer with dropout on batches of text, with a backup in `folder`. Prints
 `step` after each step and finally writes its weights to `result`, an `.npz`.
 """
 
 import os
+import pathlib
+import sys
 import time
 
 import keras
@@ -31,6 +33,7 @@ class Digits:
     pad_id, start_id, end_id, vocabulary_size = 0, 1, 2, 13
 
     def encode(self, texts):
+        """Returns the ids of texts."""
         return [[int(digit) + 3 for digit in text] for text in texts]
 
 
@@ -44,18 +47,32 @@ class Steps(keras.callbacks.Callback):
         self.pause = pause
 
     def on_train_batch_end(self, batch, logs=None):
+        """Records a step."""
         self.losses.append(float(logs["loss"]))
         time.sleep(self.pause)
         print("step", len(self.losses), flush=True)
 
     def get_state(self):
+        """Returns what a checkpoint has to contain."""
         return {"losses": self.losses, "ballast": self.ballast}
 
     def set_state(self, state):
+        """Takes the state of a checkpoint."""
         self.losses = list(state["losses"])
 
 
 def train(folder, result, ballast=BALLAST, pause=0.02):
+    """Trains, or resumes a training.
+
+    Args:
+        folder: `pathlib.Path` of the backup.
+        result: `pathlib.Path` of the result.
+        ballast: int. Bytes that enlarge each checkpoint.
+        pause: float. Seconds between two steps.
+
+    Returns:
+        The `TrainingBackup`.
+    """
     keras.utils.set_random_seed(1)
     random = np.random.default_rng(0)
     source = ["".join(map(str, random.integers(0, 10, 5))) for _ in range(96)]
@@ -99,8 +116,14 @@ def train(folder, result, ballast=BALLAST, pause=0.02):
 
 
 def weights(model):
+    """Returns copies of all variables, as a dict of arrays."""
     return {
         # Not by path: Keras numbers the layers of a process.
         f"{i} {v.name}": keras.ops.convert_to_numpy(v.value).copy()
         for i, v in enumerate(model.variables)
     }
+
+
+if __name__ == "__main__":
+    folder, result, *numbers = sys.argv[1:]
+    train(pathlib.Path(folder), pathlib.Path(result), *map(int, numbers))

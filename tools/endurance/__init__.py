@@ -1,0 +1,1 @@
+"""Long runs before a release: a soak test, and trainings that are killed."""
