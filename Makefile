@@ -51,7 +51,7 @@ QUICK_TO_COMPILE := --xla_backend_optimization_level=0 \
 	--xla_cpu_parallel_codegen_split_count=1
 
 .PHONY: help translate test check test-gpu mutants benchmarks docs tutorials \
-	lint format soak kills dist clean
+	lint format matrix soak kills dist clean
 
 # Lists the targets under the headings, lines that start with `##@`.
 help: ## Show this help
@@ -136,6 +136,9 @@ soak: $(STAMP) ## Generate, train and predict for MINUTES=30 on each backend
 kills: $(STAMP) ## Kill trainings 40 times on each backend, and compare results
 	@for backend in $(BACKENDS); do \
 		KERAS_BACKEND=$$backend $(RUN) -m tools.endurance kills || exit 1; done
+
+matrix: $(STAMP) ## Install each extra with each backend in a new environment
+	$(RUN) -m tools.matrix
 
 dist: $(STAMP) ## Build wheel and source archive, twice, and check them
 	rm -rf build dist

@@ -1,0 +1,1 @@
+"""Fresh environments: every extra with every backend."""
