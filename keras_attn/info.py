@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import platform
+from typing import Any
 
 import keras
 
@@ -24,7 +25,7 @@ _PACKAGES = (
 )
 
 
-def information():
+def information() -> dict[str, Any]:
     """Collects the versions of the library and of everything it depends on.
 
     Returns:

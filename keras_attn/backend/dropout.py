@@ -18,6 +18,7 @@ from keras_attn.backend.hashed_bits import (
 )
 from keras_attn.backend.inspection import is_concrete, is_torch_program
 from keras_attn.backend.xla_compiled import xla_compiled
+from keras_attn.typing import TensorLike
 
 _LEVELS = 1 << 16
 
@@ -25,7 +26,12 @@ if keras.backend.backend() == "torch":
     import torch
 
 
-def dropout(x, rate, seed_generator, seeded):
+def dropout(
+    x: TensorLike,
+    rate: float,
+    seed_generator: keras.random.SeedGenerator,
+    seeded: bool,
+) -> float:
     """Sets elements to zero at random and scales up the others.
 
     Args:
@@ -42,7 +48,9 @@ def dropout(x, rate, seed_generator, seeded):
     return seeded_dropout(x, rate, drawn_seed(seed_generator, seeded))
 
 
-def drawn_seed(seed_generator, seeded):
+def drawn_seed(
+    seed_generator: keras.random.SeedGenerator, seeded: bool
+) -> int | None:
     """Draws a seed, or returns None to use PyTorch's own generator.
 
     Args:
@@ -57,7 +65,7 @@ def drawn_seed(seed_generator, seeded):
     return seed_generator.next()
 
 
-def kept_seed(seed):
+def kept_seed(seed: int | None) -> int:
     """Returns a reproducible seed, newly drawn if None is given.
 
     Args:
@@ -69,7 +77,9 @@ def kept_seed(seed):
     return torch.randint(1 << 31, (2,)) if seed is None else seed
 
 
-def seeded_dropout(x, rate, seed, block=0):
+def seeded_dropout(
+    x: TensorLike, rate: float, seed: int | None, block: int | TensorLike = 0
+) -> float:
     """Applies dropout, deterministically for a given seed.
 
     Args:
@@ -99,7 +109,7 @@ def seeded_dropout(x, rate, seed, block=0):
     return _dropped(x, rate, seed)
 
 
-def hashed_dropout(x, rate, seed):
+def hashed_dropout(x: TensorLike, rate: float, seed: int) -> float:
     """Drops by a hash of the element's index, which fuses into other passes.
 
     On a CPU, Threefry and Philox take ten times as long as a pass over `x`

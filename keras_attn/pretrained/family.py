@@ -1,7 +1,10 @@
 """Description of a family of published models."""
 
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from keras_attn.pretrained.checkpoint import Checkpoint
 
 
 class Family(NamedTuple):
@@ -66,7 +69,7 @@ class Sizes(NamedTuple):
     layers: dict
 
 
-def check_sizes(sizes, file):
+def check_sizes(sizes: Sizes, file: "Checkpoint") -> None:
     """Checks the sizes of a config against the headers of the files.
 
     Weights of absurd sizes are then refused before they are created.
@@ -100,7 +103,7 @@ def check_sizes(sizes, file):
             )
 
 
-def some(names, count=3):
+def some(names: Any, count: int = 3) -> str:
     """Returns the first of many names and the number of the others, str."""
     if not names:
         return "none"

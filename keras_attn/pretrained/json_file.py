@@ -1,9 +1,12 @@
 """Reading of JSON objects that may be damaged or hostile."""
 
 import json
+from typing import Any
+
+from keras_attn.typing import PathLike
 
 
-def read_json(path):
+def read_json(path: PathLike) -> dict[str, Any]:
     """Reads a JSON object from a file.
 
     Args:
@@ -19,7 +22,7 @@ def read_json(path):
     return parse_json(path.read_bytes(), path)
 
 
-def parse_json(content, path):
+def parse_json(content: bytes, path: PathLike) -> dict[str, Any]:
     """Parses a JSON object.
 
     Args:

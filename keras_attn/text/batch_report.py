@@ -34,7 +34,7 @@ class BatchReport(NamedTuple):
     padding_fraction: float
     shapes: tuple
 
-    def __str__(self):
+    def __str__(self) -> str:
         dropped = f" ({self.dropped:,} too long, dropped)" * bool(self.dropped)
         shapes = ", ".join(f"{n} x ({s}, {t})" for n, s, t in self.shapes)
         return (

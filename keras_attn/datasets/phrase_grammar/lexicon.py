@@ -1,6 +1,6 @@
 """Words of the phrase grammar, in their dictionary forms."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Noun(NamedTuple):
@@ -329,7 +329,7 @@ MANNER_VERBS = frozenset(
 AGREEMENTS = ("m", "f", "mp", "fp")
 
 
-def kinds(names):
+def kinds(names: Any) -> Any:
     """Returns the classes in a string of names of classes and groups."""
     return frozenset(
         " ".join(_GROUPS.get(name, name) for name in names.split()).split()
