@@ -4,13 +4,13 @@ import math
 import os
 import re
 import reprlib
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import keras
 import numpy as np
 
-from keras_attn.typing import Nest, PathLike, Tensor
+from keras_attn.typing import Nest, Tensor
 
 
 class _ShortRepr(reprlib.Repr):
@@ -41,7 +41,7 @@ _MOST = 2**31 - 1
 MOST_LAYERS = 10_000
 
 
-def positive_int(name: str, value: Any, most: float = _MOST) -> Any:
+def positive_int(name: str, value: Any, most: float | None = _MOST) -> Any:
     """Returns `value` if it is an int in [1, most], else raises ValueError.
 
     `most=None` is for numbers for which nothing is allocated.
@@ -57,7 +57,7 @@ def positive_int(name: str, value: Any, most: float = _MOST) -> Any:
 def integer(
     name: str,
     value: Any,
-    least: int | None = None,
+    least: float | None = None,
     most: float | None = None,
 ) -> Any:
     """Returns `value` if it is an int in [least, most], else raises."""
@@ -80,7 +80,7 @@ def integer(
 def token_id(
     name: str,
     value: Any,
-    least: int | None = None,
+    least: float | None = None,
     most: float | None = None,
 ) -> Any:
     """Checks a token id as `integer` does; it may come from a NumPy array."""
@@ -89,7 +89,9 @@ def token_id(
     return value
 
 
-def count(name: str, value: Any, least: int = 1, most: float = _MOST) -> Any:
+def count(
+    name: str, value: Any, least: float | None = 1, most: float | None = _MOST
+) -> Any:
     """Returns a size in [least, most], else raises ValueError.
 
     A scalar integer tensor and the symbol of an unknown size are taken too, but
@@ -148,7 +150,7 @@ def pattern(name: str, value: Any) -> Any:
         ) from error
 
 
-def path(name: str, value: Any) -> PathLike:
+def path(name: str, value: Any) -> str:
     """Returns a path as a str if `value` is one, else raises ValueError."""
     if isinstance(value, os.PathLike):
         value = os.fspath(value)
@@ -349,7 +351,7 @@ def real(name: str, value: Any) -> Any:
     return value
 
 
-def between(name: str, value: Any, least: int, most: float) -> Any:
+def between(name: str, value: Any, least: float, most: float | None) -> Any:
     """Returns `value` if it is a number in [least, most], else raises."""
     number = _is_number(value)
     if not number or not least <= value <= most:
@@ -360,7 +362,7 @@ def between(name: str, value: Any, least: int, most: float) -> Any:
     return value
 
 
-def choice(name: str, value: Any, options: dict[Any, Any]) -> Any:
+def choice(name: str, value: Any, options: Collection[Any]) -> Any:
     """Returns `value` if it is one of `options`, else raises ValueError."""
     # An array would be compared item by item.
     if hasattr(value, "shape") or value not in options:
@@ -371,7 +373,7 @@ def choice(name: str, value: Any, options: dict[Any, Any]) -> Any:
     return value
 
 
-def rank(name: str, tensor: Any, expected: str) -> Any:
+def rank(name: str, tensor: Any, expected: int) -> Any:
     """Returns `tensor` if its rank is `expected`, else raises ValueError."""
     if len(tensor.shape) != expected:
         raise ValueError(
@@ -381,7 +383,7 @@ def rank(name: str, tensor: Any, expected: str) -> Any:
     return tensor
 
 
-def width(name: str, shape: tuple[int, ...], expected: str) -> Any:
+def width(name: str, shape: Any, expected: int | None) -> Any:
     """Returns `shape` if its last axis is `expected` or None, else raises."""
     if getattr(shape, "rank", 0) is None:
         return shape
@@ -394,7 +396,7 @@ def width(name: str, shape: tuple[int, ...], expected: str) -> Any:
     return shape
 
 
-def per_token(name: str, given: Any, rows: Any, length: int) -> Any:
+def per_token(name: str, given: Any, rows: Any, length: Any) -> Any:
     """Checks that there is one value per token; a batch axis may be 1."""
     shape = tuple(given.shape)
     if not fits(shape, (rows, length)) and not fits(shape, (1, length)):
@@ -405,7 +407,7 @@ def per_token(name: str, given: Any, rows: Any, length: int) -> Any:
     return given
 
 
-def fits(shape: tuple[int, ...], expected: str) -> bool:
+def fits(shape: Sequence[Any], expected: Sequence[Any]) -> bool:
     """Whether two shapes agree wherever both are known.
 
     Sizes that are symbols, as in an exported program, count as unknown.
@@ -417,7 +419,7 @@ def fits(shape: tuple[int, ...], expected: str) -> bool:
     )
 
 
-def batch(name: str, shape: tuple[int, ...], expected: str) -> Any:
+def batch(name: str, shape: Any, expected: Any) -> Any:
     """Returns `shape` if its first axis is `expected` or None, else raises."""
     if not fits(tuple(shape[:1]), (expected,)):
         raise ValueError(

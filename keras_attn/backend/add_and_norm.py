@@ -18,7 +18,7 @@ def add_and_norm(
     x: TensorLike,
     output: TensorLike,
     norm: Callable[..., Any],
-    dropout: float | None = None,
+    dropout: Any = None,
 ) -> Tensor:
     """Computes LayerNorm(x + Dropout(output)).
 

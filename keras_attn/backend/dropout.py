@@ -6,6 +6,8 @@ are drawn: the rate is off by at most 2^-17, and the scale is that of the actual
 rate.
 """
 
+from typing import Any
+
 import keras
 import numpy as np
 from keras import ops
@@ -18,7 +20,7 @@ from keras_attn.backend.hashed_bits import (
 )
 from keras_attn.backend.inspection import is_concrete, is_torch_program
 from keras_attn.backend.xla_compiled import xla_compiled
-from keras_attn.typing import TensorLike
+from keras_attn.typing import Tensor, TensorLike
 
 _LEVELS = 1 << 16
 
@@ -31,7 +33,7 @@ def dropout(
     rate: float,
     seed_generator: keras.random.SeedGenerator,
     seeded: bool,
-) -> float:
+) -> Tensor:
     """Sets elements to zero at random and scales up the others.
 
     Args:
@@ -65,7 +67,7 @@ def drawn_seed(
     return seed_generator.next()
 
 
-def kept_seed(seed: int | None) -> int:
+def kept_seed(seed: Any) -> Any:
     """Returns a reproducible seed, newly drawn if None is given.
 
     Args:
@@ -78,8 +80,8 @@ def kept_seed(seed: int | None) -> int:
 
 
 def seeded_dropout(
-    x: TensorLike, rate: float, seed: int | None, block: int | TensorLike = 0
-) -> float:
+    x: TensorLike, rate: float, seed: Any, block: int | TensorLike = 0
+) -> Tensor:
     """Applies dropout, deterministically for a given seed.
 
     Args:
@@ -109,7 +111,7 @@ def seeded_dropout(
     return _dropped(x, rate, seed)
 
 
-def hashed_dropout(x: TensorLike, rate: float, seed: int) -> float:
+def hashed_dropout(x: TensorLike, rate: float, seed: Any) -> Tensor:
     """Drops by a hash of the element's index, which fuses into other passes.
 
     On a CPU, Threefry and Philox take ten times as long as a pass over `x`

@@ -47,7 +47,9 @@ class DataFileError(ValueError):
         pairs.tsv, line 17: expected a tab, received 'Go.'
     """
 
-    def __init__(self, path: str, reason: str, line: int | None = None) -> None:
+    def __init__(
+        self, path: PathLike, reason: str, line: int | None = None
+    ) -> None:
         super().__init__(path, reason, line)
         self.path, self.reason, self.line = path, reason, line
 
@@ -77,7 +79,7 @@ class BadLine(NamedTuple):
         line 2: expected `source<tab>target`, received 'Stop.'
     """
 
-    path: str
+    path: PathLike
     line: int
     reason: str
 
@@ -160,12 +162,12 @@ def require(path: PathLike, records: Any, what: str) -> Any:
 
 
 def read_bytes(
-    path: str, members: tuple[str, ...] = (), marker: bytes = b""
+    path: PathLike, members: tuple[str, ...] = (), marker: bytes = b""
 ) -> bytes:
     """Reads a file, plain, `.gz` or in a `.zip`.
 
     Args:
-        path: str.
+        path: PathLike.
         members: tuple of str. Suffixes of a file in a `.zip`, of which there
             must be one. Empty: a `.zip` raises.
         marker: bytes. What that file must contain.
@@ -214,12 +216,12 @@ def read_json(path: PathLike) -> Any:
 
 
 def parse_record(
-    path: str, where: str, parse: Callable[..., Any], *arguments: Any
+    path: PathLike, where: str, parse: Callable[..., Any], *arguments: Any
 ) -> Any:
     """Calls a function on a part of a JSON file.
 
     Args:
-        path: str.
+        path: PathLike.
         where: str. The part, for error messages.
         parse: callable. It raises ValueError, or KeyError, TypeError or
             AttributeError where a list, object or text is another of them.

@@ -1,6 +1,7 @@
 """Random numbers that are the same on every platform and version."""
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ class StableRandom:
         return low + (high - low) * self.random()
 
     def choice(
-        self, options: dict[str, Any], weights: TensorLike | None = None
+        self, options: Sequence[Any], weights: TensorLike | None = None
     ) -> Any:
         """Returns one item of a sequence; `weights` need not sum to 1."""
         if weights is None:
@@ -52,7 +53,7 @@ class StableRandom:
                 return option
         return options[-1]
 
-    def sample(self, options: dict[str, Any], count: int) -> list[Any]:
+    def sample(self, options: Sequence[Any], count: int) -> list[Any]:
         """Returns a list of `count` different items of a sequence."""
         items = list(options)
         for place in range(count):
@@ -64,16 +65,16 @@ class StableRandom:
         """Shuffles a list in place."""
         items[:] = self.sample(items, len(items))
 
-    def integers(self, stop: Any, size: int, start: int = 0) -> Tensor:
+    def integers(self, stop: Any, size: Any, start: int = 0) -> Tensor:
         """Returns an int64 array of integers in [start, stop)."""
         return self._generator.integers(start, stop, size)
 
-    def uniform(self, size: int, low: float = 0.0, high: float = 1.0) -> Tensor:
+    def uniform(self, size: Any, low: float = 0.0, high: float = 1.0) -> Tensor:
         """Returns a float64 array of numbers in [low, high)."""
         bits = self._generator.integers(0, 2**53, size)
         return low + (high - low) * (bits / 2**53)
 
-    def normal(self, size: int) -> Tensor:
+    def normal(self, size: Any) -> Tensor:
         """Returns a float64 array with mean 0 and standard deviation 1.
 
         Each number is a sum of twelve uniform ones, exact on every platform,

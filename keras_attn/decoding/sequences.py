@@ -45,7 +45,7 @@ def grow(
     chosen: TensorLike,
     pad_id: int,
     end_ids: tuple[int, ...],
-) -> Sequences:
+) -> tuple[Sequences, Tensor]:
     """Appends one token to each sequence that has not ended.
 
     Args:

@@ -9,7 +9,7 @@ from keras_attn.decoding.constraints import Constraints
 from keras_attn.typing import Nest, Tensor, TensorLike
 
 if TYPE_CHECKING:
-    from keras_attn.decoding.loop import SearchSpec
+    from keras_attn.decoding.loop import Choice, SearchSpec
     from keras_attn.decoding.protocol import Decoded
 
 
@@ -159,7 +159,7 @@ class Strategy:
         log_probs: TensorLike,
         uniforms: TensorLike,
         spec: "SearchSpec",
-    ) -> None:
+    ) -> "Choice":
         """Chooses the next token of every hypothesis.
 
         Args:
@@ -182,7 +182,7 @@ class Strategy:
 
     def active_hypotheses(
         self, search_state: Nest, step: TensorLike, spec: "SearchSpec"
-    ) -> None:
+    ) -> "ActiveHypotheses":
         """Returns the hypotheses that are still extended.
 
         Args:

@@ -61,7 +61,7 @@ class Bidirectional(keras.layers.Layer):
         self,
         x: TensorLike,
         mask: TensorLike | None = None,
-        training: bool = False,
+        training: bool | None = False,
     ) -> Tensor:
         """Reads a batch of sequences.
 

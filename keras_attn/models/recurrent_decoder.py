@@ -113,7 +113,7 @@ class RecurrentDecoder(keras.layers.Layer):
         ids: TensorLike,
         hypothesis: Hypothesis,
         memory: TensorLike,
-        training: bool = False,
+        training: bool | None = False,
         sampling: SamplingDraws | None = None,
     ) -> "tuple[Tensor, Tensor, Hypothesis]":
         """Reads tokens in sequence.

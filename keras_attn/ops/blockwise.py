@@ -1,7 +1,7 @@
 """Blockwise attention, in memory linear in the sequence length."""
 
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from keras_attn.backend import (
     Blocking,
@@ -105,7 +105,7 @@ def _hashable(function):
     return function
 
 
-def kind_of_bias(bias: TensorLike | None) -> str | None:
+def kind_of_bias(bias: TensorLike | None) -> tuple[Any, Any]:
     """Splits a bias into that of a `Blocking` and that of its operands.
 
     Args:
@@ -125,7 +125,7 @@ def kind_of_bias(bias: TensorLike | None) -> str | None:
     return "tensor", four_axes(bias)
 
 
-def block_and_pad(length: int, window: int | None = None) -> int:
+def block_and_pad(length: int, window: int | None = None) -> tuple[int, int]:
     """Chooses the size of a block.
 
     Args:

@@ -2,11 +2,12 @@
 
 import contextlib
 import os
+import pathlib
 from typing import Any, Self
 
 from keras_attn.pretrained.json_file import read_json
 from keras_attn.pretrained.tensor_file import TensorFile
-from keras_attn.typing import PathLike, Tensor
+from keras_attn.typing import Tensor
 
 WHOLE = "model.safetensors"
 INDEX = "model.safetensors.index.json"
@@ -28,7 +29,7 @@ class Checkpoint:
             agree with its shards.
     """
 
-    def __init__(self, folder: PathLike) -> None:
+    def __init__(self, folder: pathlib.Path) -> None:
         self._stack = contextlib.ExitStack()
         self.names = frozenset()
         self._files = {}  # by tensor

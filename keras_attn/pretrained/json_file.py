@@ -1,12 +1,11 @@
 """Reading of JSON objects that may be damaged or hostile."""
 
 import json
+import pathlib
 from typing import Any
 
-from keras_attn.typing import PathLike
 
-
-def read_json(path: PathLike) -> dict[str, Any]:
+def read_json(path: pathlib.Path) -> dict[str, Any]:
     """Reads a JSON object from a file.
 
     Args:
@@ -22,7 +21,7 @@ def read_json(path: PathLike) -> dict[str, Any]:
     return parse_json(path.read_bytes(), path)
 
 
-def parse_json(content: bytes, path: PathLike) -> dict[str, Any]:
+def parse_json(content: bytes, path: pathlib.Path) -> dict[str, Any]:
     """Parses a JSON object.
 
     Args:

@@ -39,7 +39,7 @@ def chosen_names(
     table: dict[str, Any],
     only: tuple[str, ...] | None,
     except_for: tuple[str, ...],
-) -> list[Any]:
+) -> tuple[list[str], bool]:
     """Returns the names of the checks to run.
 
     Args:

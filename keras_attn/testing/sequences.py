@@ -61,14 +61,14 @@ class Sequences:
         self.most = (2, 3, 4)[: 1 + len(names)]
         self.call(self.draw(self.most))
 
-    def shapes(self, size: int) -> dict[str, Any]:
+    def shapes(self, size: Any) -> dict[str, Any]:
         """Dict of the names of the sequences to their shapes."""
         return {
             name: (size[0], length, self.width)
             for name, length in zip(self.names, size[1:], strict=True)
         }
 
-    def draw(self, size: int, seed: int = 0) -> list[Any]:
+    def draw(self, size: Any, seed: int = 0) -> list[Any]:
         """Returns random float32 arrays of a size."""
         random = np.random.default_rng(seed)
         return [

@@ -346,7 +346,7 @@ def rate(name: str, value: Any) -> float:
 
 
 def random_generator(
-    name: str, seed: int | Sequence[int] | None
+    name: str, seed: int | Sequence[int] | np.random.Generator | None
 ) -> np.random.Generator:
     """Creates a random generator.
 

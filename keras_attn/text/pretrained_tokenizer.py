@@ -283,7 +283,7 @@ class PretrainedTokenizer(abc.ABC):
         }
 
     @property
-    def vocabulary(self) -> str:
+    def vocabulary(self) -> tuple[str, ...]:
         """The tokens in the order of their ids, a tuple of str."""
         return tuple(self._tokens)
 
@@ -340,7 +340,7 @@ class PretrainedTokenizer(abc.ABC):
         return tuple(sorted(found - {None}))
 
     @property
-    def continuations(self) -> bool:
+    def continuations(self) -> np.ndarray:
         """Bool (V,), True for tokens that continue a word."""
         special = {*self.special_ids}
         return np.array(

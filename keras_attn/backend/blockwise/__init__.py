@@ -66,7 +66,7 @@ def blockwise_attention(
     key_metadata: TensorLike,
     spans: Callable[..., Any],
     mask: TensorLike | None,
-    seed: int | None,
+    seed: Any,
 ) -> Tensor:
     """Computes softmax(scale Q K^T + bias) V in memory linear in T + S.
 

@@ -32,7 +32,7 @@ def by_queries(
     key_metadata: TensorLike,
     spans: Callable[..., Any],
     mask: TensorLike,
-    seed: int,
+    seed: Any,
 ) -> Any:
     """Computes attention one block of queries at a time.
 

@@ -35,7 +35,7 @@ def by_loops(
     key_metadata: TensorLike,
     spans: Callable[..., Any],
     mask: TensorLike,
-    seed: int,
+    seed: Any,
 ) -> Any:
     """Splits the tensors into blocks and runs the compiled program.
 

@@ -84,7 +84,7 @@ def by_ring(
     key_metadata: TensorLike,
     spans: Callable[..., Any],
     mask: TensorLike,
-    seed: int,
+    seed: Any,
 ) -> Any:
     """Computes attention; arguments as for `ring_attention`."""
     heads, key_heads = blocking.heads, blocking.key_heads

@@ -25,7 +25,7 @@ _FUNCTIONS = (
 _METHODS = ("expand index_copy_ permute reshape squeeze view").split()
 
 
-def lower(node: Any) -> Callable[..., Any]:
+def lower(node: Any) -> tuple[Callable[..., Any], Any, dict[str, Any]]:
     """Returns the fastest Python function that computes a node.
 
     Args:
