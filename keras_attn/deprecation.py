@@ -34,7 +34,7 @@ class Deprecation(NamedTuple):
 
 
 # All names that the imported modules deprecate, for the check of a release.
-DEPRECATIONS = []
+DEPRECATIONS: list[Deprecation] = []
 _warned = set()
 
 

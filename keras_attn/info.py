@@ -59,5 +59,4 @@ def _version(name):
 
 
 if __name__ == "__main__":
-    for name, value in information().items():
-        print(f"{name}: {value}")
+    print(*(f"{k}: {v}" for k, v in information().items()), sep="\n")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from keras_attn.backend.owned_programs import OwnedPrograms
 
 
-name = keras.backend.backend()
+name: Any = keras.backend.backend()
 if name == "torch":
     import torch
 elif name == "jax":

@@ -47,8 +47,10 @@ class OwnedPrograms:
     """
 
     def __init__(self, owner: Any = None) -> None:
-        self.owner = (lambda: None) if owner is None else weakref.ref(owner)
-        self.variables = []
+        self.owner: Any = (
+            (lambda: None) if owner is None else weakref.ref(owner)
+        )
+        self.variables: list[Any] = []
         self._signature = self._state = None
         self._kept = {}
 

@@ -47,6 +47,10 @@ class DataFileError(ValueError):
         pairs.tsv, line 17: expected a tab, received 'Go.'
     """
 
+    path: PathLike
+    reason: str
+    line: int | None
+
     def __init__(
         self, path: PathLike, reason: str, line: int | None = None
     ) -> None:
@@ -102,6 +106,9 @@ class TextFile:
         name: str. Name of the argument `path`, for error messages.
     """
 
+    lines: list[str]
+    undecodable: dict[int, str]
+
     def __init__(
         self,
         path: PathLike,
@@ -110,7 +117,7 @@ class TextFile:
         marker: bytes = b"",
         name: str = "path",
     ) -> None:
-        self.path = checks.path(name, path)
+        self.path: str = checks.path(name, path)
         self._on_bad_lines = check_on_bad_lines(on_bad_lines)
         content = read_bytes(self.path, members, marker)
         # Undecodable bytes are replaced in these.

@@ -1,7 +1,7 @@
 """Random numbers that are the same on every platform and version."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ class StableRandom:
         sequence = np.random.SeedSequence([seed, *keys])
         bits, number = sequence.spawn(2)
         state = "".join(f"{word:08x}" for word in number.generate_state(8))
-        self.random = random.Random(int(state, 16)).random
+        self.random: Callable[[], float] = random.Random(int(state, 16)).random
         self._generator = np.random.Generator(np.random.PCG64(bits))
 
     def happens(self, probability: float) -> Any:

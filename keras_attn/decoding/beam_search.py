@@ -133,9 +133,9 @@ class BeamSearch(Strategy):
         checks.choice("early_stopping", early_stopping, (False, True))
         self.num_beams = num_beams
         self.num_return_sequences = num_return_sequences
-        self.length_penalty = float(length_penalty)
+        self.length_penalty: float = float(length_penalty)
         self.length_penalty_type = length_penalty_type
-        self.early_stopping = bool(early_stopping)
+        self.early_stopping: bool = bool(early_stopping)
 
     @property
     def num_hypotheses(self) -> int:

@@ -28,8 +28,8 @@ class Constraints(NamedTuple):
 
     pad_id: int
     start_id: int
-    end_ids: tuple
-    suppress_tokens: tuple = ()
+    end_ids: tuple[int, ...]
+    suppress_tokens: tuple[int, ...] = ()
     min_new_tokens: int = 0
     prefix: Any = None
 

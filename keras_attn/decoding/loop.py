@@ -43,7 +43,7 @@ class SearchSpec(NamedTuple):
     max_new_tokens: int
     pad_id: int
     start_id: int
-    end_ids: tuple
+    end_ids: tuple[int, ...]
 
 
 class Choice(NamedTuple):
@@ -128,7 +128,7 @@ class Search:
         self.strategy = strategy
         self.model = model
         self.programs = programs
-        self.spec = SearchSpec(
+        self.spec: SearchSpec = SearchSpec(
             max_new_tokens,
             fill_id(model),
             id_or_none(model.start_id),

@@ -93,10 +93,10 @@ class Sampling(SingleSequenceStrategy):
                 f"Received: seed={checks.shown(seed)}"
             )
         check_width("num_return_sequences", num_return_sequences)
-        self.temperature = float(temperature)
+        self.temperature: float = float(temperature)
         self.top_k = top_k
-        self.top_p = None if top_p in (None, 1) else float(top_p)
-        self.seed = None if seed is None else int(seed)
+        self.top_p: float | None = None if top_p in (None, 1) else float(top_p)
+        self.seed: int | None = None if seed is None else int(seed)
         self.num_return_sequences = num_return_sequences
 
     def draw_uniforms(

@@ -115,8 +115,10 @@ class Strategy:
                 "`min_new_tokens` must be an integer >= 0. "
                 f"Received: min_new_tokens={min_new_tokens!r}"
             )
-        self.suppress_tokens = tuple(int(token) for token in suppress_tokens)
-        self.min_new_tokens = int(min_new_tokens)
+        self.suppress_tokens: tuple[int, ...] = tuple(
+            int(token) for token in suppress_tokens
+        )
+        self.min_new_tokens: int = int(min_new_tokens)
 
     def init_state(
         self, batch_size: int, length: int, spec: "SearchSpec"

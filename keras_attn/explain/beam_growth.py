@@ -24,7 +24,7 @@ class Hypothesis(NamedTuple):
         place: int. Its rank among the results, from 1; 0 if it is not one.
     """
 
-    tokens: tuple
+    tokens: tuple[Any, ...]
     score: float
     fate: str
     place: int = 0

@@ -36,7 +36,7 @@ class Watcher:
     """
 
     def __init__(self) -> None:
-        self.stack = []
+        self.stack: list[Any] = []
         self._calls = {}
 
     def entered(

@@ -31,9 +31,9 @@ class Call:
     """
 
     order: int
-    inputs: list
-    outputs: list | None = None
-    unmasked_since: tuple = ()
+    inputs: list[Any]
+    outputs: list[Any] | None = None
+    unmasked_since: tuple[Any, ...] = ()
 
 
 class Recorder(Watcher):
@@ -41,7 +41,7 @@ class Recorder(Watcher):
 
     def __init__(self) -> None:
         super().__init__()
-        self.calls = {}
+        self.calls: dict[Any, Any] = {}
         # The source of the last mask of each shape (B, T).
         self._mask_sources = {}
 
@@ -244,7 +244,7 @@ class Judge(Watcher):
         rows: slice = slice(None),
     ) -> None:
         super().__init__()
-        self.leaks = []
+        self.leaks: list[Any] = []
         self._scale = scale
         self._tolerance = tolerance
         self._rows = rows
@@ -317,7 +317,7 @@ class PadNoise(Watcher):
         random: np.random.Generator,
     ) -> None:
         super().__init__()
-        self.done = 0
+        self.done: int = 0
         self._watcher = watcher
         self._ids = ids
         self._real = real

@@ -57,9 +57,9 @@ class Sequences:
 
     name: str
     real: np.ndarray
-    ids: list = dataclasses.field(default_factory=list)
-    contents: list = dataclasses.field(default_factory=list)
-    masks: list = dataclasses.field(default_factory=list)
+    ids: list[Any] = dataclasses.field(default_factory=list)
+    contents: list[Any] = dataclasses.field(default_factory=list)
+    masks: list[Any] = dataclasses.field(default_factory=list)
 
     @property
     def length(self) -> int:
@@ -86,7 +86,7 @@ class PaddedBatch:
     ) -> None:
         self.structure = inputs
         self.pad_id = pad_id
-        self.leaves = []
+        self.leaves: list[Any] = []
         _check_depth("inputs", inputs)
         _check_depth("mask", mask)
         _visit(inputs, "inputs", lambda name, x: self._add(name, x))
@@ -96,7 +96,7 @@ class PaddedBatch:
                 f"{[leaf.array.shape for leaf in self.leaves]}"
             )
         self._attach(mask)
-        self.sequences = _sequences(self.leaves, pad_id)
+        self.sequences: list[Any] = _sequences(self.leaves, pad_id)
         if all(sequence.real.all() for sequence in self.sequences):
             raise ValueError(
                 "`inputs` must have padding in at least one row, or there is "

@@ -57,7 +57,9 @@ class PatchMasks:
         for cells in grid:
             checks.positive_int("grid", cells)
         self.grid = grid
-        self.probability = checked_probability("probability", probability)
+        self.probability: float = checked_probability(
+            "probability", probability
+        )
         if isinstance(baseline, bool):
             raise ValueError(
                 "`baseline` must be a float or an array. "
@@ -75,7 +77,7 @@ class PatchMasks:
                 f"Received: an array of shape {array.shape}"
             )
         # A float, unlike an array, does not change the dtype of the input.
-        self.baseline = array if array.ndim else array.item()
+        self.baseline: Any = array if array.ndim else array.item()
 
     def draw(
         self, random: np.random.Generator, shape: tuple[int, ...], count: int
@@ -172,9 +174,11 @@ class TokenMasks:
         probability: float = 0.5,
         keep_ids: Iterable[int] = (0,),
     ) -> None:
-        self.mask_id = index("mask_id", mask_id, 2**31, "the int32 ids")
-        self.probability = checked_probability("probability", probability)
-        self.keep_ids = _ids("keep_ids", keep_ids)
+        self.mask_id: int = index("mask_id", mask_id, 2**31, "the int32 ids")
+        self.probability: float = checked_probability(
+            "probability", probability
+        )
+        self.keep_ids: tuple[int, ...] = _ids("keep_ids", keep_ids)
 
     def draw(self, random: Any, shape: tuple[int, ...], count: int) -> Tensor:
         """Draws masks; see `PatchMasks.draw`."""

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Probe:
 
     change: str
     max_change: float
-    leaks: tuple = ()
+    leaks: tuple[Any, ...] = ()
 
 
 class Report:
@@ -79,8 +80,8 @@ class Report:
     def __init__(
         self, probes: Sequence[Probe], refused: Sequence[str], tolerance: float
     ) -> None:
-        self.probes = list(probes)
-        self.refused = list(refused)
+        self.probes: list[Probe] = list(probes)
+        self.refused: list[str] = list(refused)
         self.tolerance = tolerance
 
     @property

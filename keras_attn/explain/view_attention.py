@@ -42,8 +42,8 @@ class AttentionView:
     """
 
     def __init__(self, html: str, title: str) -> None:
-        self.html = token_text(checks.string("html", html))
-        self.title = checks.string("title", title)
+        self.html: str = token_text(checks.string("html", html))
+        self.title: str = checks.string("title", title)
 
     def _repr_html_(self):
         return self.html

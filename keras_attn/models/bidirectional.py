@@ -35,6 +35,8 @@ class Bidirectional(keras.layers.Layer):
     ) -> None:
         super().__init__(name=name, dtype=dtype)
         self.supports_masking = True
+        self.forward_layer: Any
+        self.backward_layer: Any
         self.forward_layer, self.backward_layer = (
             recurrent_layer(
                 units,

@@ -9,7 +9,10 @@ from keras_attn.backend import scan
 from keras_attn.layers import Dropout, TokenEmbedding
 from keras_attn.typing import Tensor, TensorLike
 
-CELLS = {"lstm": keras.layers.LSTMCell, "gru": keras.layers.GRUCell}
+CELLS: dict[str, Any] = {
+    "lstm": keras.layers.LSTMCell,
+    "gru": keras.layers.GRUCell,
+}
 
 
 class Hypothesis(NamedTuple):

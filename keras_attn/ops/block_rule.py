@@ -28,7 +28,7 @@ class BlockRule(NamedTuple):
     """
 
     visibility: Visibility
-    metadata: tuple
+    metadata: tuple[Any, ...]
 
     def __call__(
         self,

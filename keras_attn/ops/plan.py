@@ -44,7 +44,7 @@ class AttentionPlan(NamedTuple):
     kernel: str
     reason: str
     causal_only: bool = False
-    rejected: tuple = ()
+    rejected: tuple[Any, ...] = ()
 
     def __str__(self) -> str:
         lines = [f"{self.kernel}: {self.reason}"]

@@ -31,10 +31,10 @@ class Checkpoint:
 
     def __init__(self, folder: pathlib.Path) -> None:
         self._stack = contextlib.ExitStack()
-        self.names = frozenset()
+        self.names: frozenset[str] = frozenset()
         self._files = {}  # by tensor
         if (folder / WHOLE).is_file():
-            self.path = folder / WHOLE
+            self.path: pathlib.Path = folder / WHOLE
             paths = [self.path]
             listed = None
         elif (folder / INDEX).is_file():

@@ -38,9 +38,9 @@ class Family(NamedTuple):
     tensors: Any
     sizes: Any
     constants: Any
-    signature: tuple = ()
-    heads: MappingProxyType = MappingProxyType({})
-    head_prefixes: tuple = ()
+    signature: tuple[Any, ...] = ()
+    heads: MappingProxyType[Any, Any] = MappingProxyType({})
+    head_prefixes: tuple[Any, ...] = ()
 
 
 class Constant(NamedTuple):
@@ -51,7 +51,7 @@ class Constant(NamedTuple):
         values: function that returns the array.
     """
 
-    shape: tuple
+    shape: tuple[Any, ...]
     values: Any
 
 
@@ -65,8 +65,8 @@ class Sizes(NamedTuple):
             tensors.
     """
 
-    shapes: list
-    layers: dict
+    shapes: list[Any]
+    layers: dict[Any, Any]
 
 
 def check_sizes(sizes: Sizes, file: "Checkpoint") -> None:

@@ -63,14 +63,14 @@ class TensorFile:
     """
 
     def __init__(self, path: PathLike) -> None:
-        self.path = pathlib.Path(path)
+        self.path: pathlib.Path = pathlib.Path(path)
         self._entries = _read_header(self.path)
         package = safetensors()
         try:
             self._file = package.safe_open(self.path, framework="np")
         except package.SafetensorError as error:
             raise _incomplete(self.path, error) from error
-        self.names = frozenset(self._entries)
+        self.names: frozenset[str] = frozenset(self._entries)
 
     def __enter__(self) -> Self:
         self._file.__enter__()

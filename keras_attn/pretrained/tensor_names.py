@@ -26,8 +26,8 @@ class TensorName(NamedTuple):
     ours: str
     theirs: str
     layout: Layout
-    copies: tuple = ()
-    part: tuple = (0, 1)
+    copies: tuple[Any, ...] = ()
+    part: tuple[Any, ...] = (0, 1)
 
 
 def dense(ours: str, theirs: str, input_axes: int = 1) -> list[Any]:

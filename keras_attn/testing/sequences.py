@@ -57,8 +57,8 @@ class Sequences:
         self.tolerance = tolerance
         self.causal = causal
         self.decode = decode
-        self.least = (1,) * (1 + len(names))
-        self.most = (2, 3, 4)[: 1 + len(names)]
+        self.least: tuple[int, ...] = (1,) * (1 + len(names))
+        self.most: tuple[int, ...] = (2, 3, 4)[: 1 + len(names)]
         self.call(self.draw(self.most))
 
     def shapes(self, size: Any) -> dict[str, Any]:

@@ -48,6 +48,10 @@ class CharacterTokenizer:
         'bot'
     """
 
+    pad_id: int
+    start_id: int
+    end_id: int
+    unknown_id: int
     pad_id, start_id, end_id, unknown_id = range(len(_SPECIAL))
 
     def __init__(self, characters: str | Iterable[str]) -> None:

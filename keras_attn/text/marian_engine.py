@@ -20,9 +20,9 @@ class MarianText(NamedTuple):
         words: list of int, the index of each piece's word.
     """
 
-    ids: list
-    offsets: list
-    words: list
+    ids: list[int]
+    offsets: list[tuple[int, int]]
+    words: list[int | None]
 
 
 class MarianEngine:

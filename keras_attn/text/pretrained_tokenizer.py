@@ -75,11 +75,11 @@ class Settings(NamedTuple):
     """
 
     name: str
-    special: dict
-    extra: list
-    added: dict
-    options: dict
-    kept: dict
+    special: dict[Any, Any]
+    extra: list[str]
+    added: dict[Any, Any]
+    options: dict[Any, Any]
+    kept: dict[Any, Any]
 
 
 class PretrainedTokenizer(abc.ABC):

@@ -72,7 +72,7 @@ class TokenDataset(keras.utils.PyDataset):
         Args:
             epoch: int >= 0.
         """
-        self.epoch = checks.integer("epoch", epoch, 0)
+        self.epoch: int = checks.integer("epoch", epoch, 0)
         self._is_read = False
 
     def on_epoch_end(self) -> None:

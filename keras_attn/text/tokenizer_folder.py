@@ -111,10 +111,12 @@ class TokenizerFolder:
     """
 
     def __init__(self, directory: PathLike) -> None:
-        self.path = pathlib.Path(checks.path("directory", directory))
+        self.path: pathlib.Path = pathlib.Path(
+            checks.path("directory", directory)
+        )
         config = self._json(CONFIG) or {}
-        self.definition = self._json(DEFINITION)
-        self.name = self._class_name(config)
+        self.definition: dict[str, Any] | None = self._json(DEFINITION)
+        self.name: str | None = self._class_name(config)
         _check_config(config, self.name)
         for key in SPECIAL_TOKENS:
             if config.get(key) is not None:
@@ -127,7 +129,7 @@ class TokenizerFolder:
         ):
             del config["additional_special_tokens"]
             config["extra_special_tokens"] = additional
-        self.added = {}
+        self.added: dict[str, Any] = {}
         decoder = config.pop("added_tokens_decoder", None)
         if decoder is not None:
             self._read_added_decoder(decoder)

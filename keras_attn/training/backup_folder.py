@@ -30,7 +30,7 @@ class BackupFolder:
     """
 
     def __init__(self, path: PathLike, writes: bool = True) -> None:
-        self.path = pathlib.Path(path)
+        self.path: pathlib.Path = pathlib.Path(path)
         self._writes = writes
         self._good = []
         self.open()

@@ -75,11 +75,11 @@ class BucketedDataset(keras.utils.PyDataset):
         curriculum_epochs: int = 0,
     ) -> None:
         super().__init__()
-        self.batch_size = checks.positive_int("batch_size", batch_size)
-        self.num_buckets = checks.positive_int("num_buckets", num_buckets)
-        self.shuffle = checks.boolean("shuffle", shuffle)
-        self.seed = checks.integer("seed", seed, 0)
-        self.curriculum_epochs = checks.integer(
+        self.batch_size: int = checks.positive_int("batch_size", batch_size)
+        self.num_buckets: int = checks.positive_int("num_buckets", num_buckets)
+        self.shuffle: bool = checks.boolean("shuffle", shuffle)
+        self.seed: int = checks.integer("seed", seed, 0)
+        self.curriculum_epochs: int = checks.integer(
             "curriculum_epochs", curriculum_epochs, 0
         )
         if curriculum_epochs and not shuffle:

@@ -48,7 +48,7 @@ class CallbackGroup(keras.callbacks.Callback):
                 "`callbacks` must be a list of `keras.callbacks.Callback`. "
                 f"Received: callbacks={checks.shown(callbacks)}"
             )
-        self.callbacks = list(callbacks)
+        self.callbacks: list[keras.callbacks.Callback] = list(callbacks)
 
     def get_states(self) -> list[Any]:
         """Returns the class and the state, or None, of each callback."""

@@ -94,7 +94,7 @@ class CheckpointAverage(keras.callbacks.Callback):
         validate: bool = False,
     ) -> None:
         super().__init__()
-        self.num_checkpoints = checks.positive_int(
+        self.num_checkpoints: int = checks.positive_int(
             "num_checkpoints", num_checkpoints
         )
         check_save_freq(save_freq)
@@ -102,7 +102,7 @@ class CheckpointAverage(keras.callbacks.Callback):
         if directory is not None:
             directory = checks.path("directory", directory)
         self.directory = directory
-        self.validate = checks.boolean("validate", validate)
+        self.validate: bool = checks.boolean("validate", validate)
         if validate and directory is not None:
             raise ValueError(
                 "`validate` needs checkpoints in memory. Received: "
@@ -110,7 +110,7 @@ class CheckpointAverage(keras.callbacks.Callback):
             )
         # Keras need not wait for each batch: with "epoch" the batch hook does
         # nothing. (Not documented as of Keras 3.15.1.)
-        self.async_safe = save_freq == "epoch"
+        self.async_safe: bool = save_freq == "epoch"
         self._kept = collections.deque()
         self._trained = None
         self._seen = self._epoch_start = 0

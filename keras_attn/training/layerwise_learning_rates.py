@@ -94,7 +94,7 @@ class LayerwiseLearningRates(keras.optimizers.Optimizer):
             checks.string("name", name)
         super().__init__(learning_rate=0.0, name=name)
         self.optimizer = optimizer
-        self.multipliers = {
+        self.multipliers: dict[str, float] = {
             p: float(multiplier) for p, multiplier in multipliers.items()
         }
 

@@ -59,9 +59,11 @@ class Perplexity(keras.metrics.Metric):
     ) -> None:
         token_loss.check_metric(name, dtype)
         super().__init__(name=name, dtype=dtype)
-        self.pad_id = token_loss.check_pad_id(pad_id)
-        self.nats = self.add_variable((), "zeros", name="nats")
-        self.total = self.add_variable((), "zeros", name="total")
+        self.pad_id: int = token_loss.check_pad_id(pad_id)
+        self.nats: keras.Variable = self.add_variable((), "zeros", name="nats")
+        self.total: keras.Variable = self.add_variable(
+            (), "zeros", name="total"
+        )
 
     def update_state(
         self,

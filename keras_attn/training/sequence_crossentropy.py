@@ -104,11 +104,11 @@ class SequenceCrossentropy(keras.losses.Loss):
             checks.string("name", name)
         checks.choice("reduction", reduction, _REDUCTIONS)
         super().__init__(name=name, reduction=reduction, dtype="float32")
-        self.label_smoothing = checks.fraction(
+        self.label_smoothing: float = checks.fraction(
             "label_smoothing", label_smoothing
         )
-        self.pad_id = token_loss.check_pad_id(pad_id)
-        self.class_weight = token_loss.check_class_weight(class_weight)
+        self.pad_id: int = token_loss.check_pad_id(pad_id)
+        self.class_weight: Any = token_loss.check_class_weight(class_weight)
 
     def __call__(
         self,

@@ -56,9 +56,13 @@ class TokenAccuracy(keras.metrics.Metric):
     ) -> None:
         token_loss.check_metric(name, dtype)
         super().__init__(name=name, dtype=dtype)
-        self.pad_id = token_loss.check_pad_id(pad_id)
-        self.correct = self.add_variable((), "zeros", name="correct")
-        self.total = self.add_variable((), "zeros", name="total")
+        self.pad_id: int = token_loss.check_pad_id(pad_id)
+        self.correct: keras.Variable = self.add_variable(
+            (), "zeros", name="correct"
+        )
+        self.total: keras.Variable = self.add_variable(
+            (), "zeros", name="total"
+        )
 
     def update_state(
         self,

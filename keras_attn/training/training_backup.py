@@ -153,10 +153,10 @@ class TrainingBackup(keras.callbacks.Callback):
             )
         self.save_freq = save_freq
         self.data = data
-        self.settings = plain_settings(settings)
+        self.settings: dict[str, Any] = plain_settings(settings)
         # Keras need not wait for each batch if no batch hook does anything.
         # (Not documented as of Keras 3.15.1.)
-        self.async_safe = save_freq == "epoch" and all(
+        self.async_safe: bool = save_freq == "epoch" and all(
             map(_idle_in_steps, self._group.callbacks)
         )
         is_first = backend.process_index() == 0

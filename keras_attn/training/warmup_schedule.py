@@ -45,11 +45,13 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
         self, hidden_dim: int, warmup_steps: int = 4000, scale: float = 1.0
     ) -> None:
         super().__init__()
-        self.hidden_dim = checks.integer("hidden_dim", hidden_dim, 1, _MOST)
-        self.warmup_steps = checks.integer(
+        self.hidden_dim: int = checks.integer(
+            "hidden_dim", hidden_dim, 1, _MOST
+        )
+        self.warmup_steps: int = checks.integer(
             "warmup_steps", warmup_steps, 1, _MOST
         )
-        self.scale = checks.positive("scale", scale)
+        self.scale: float = checks.positive("scale", scale)
 
     def __call__(self, step: TensorLike) -> Any:
         """Returns the rate of the update after `step` updates.

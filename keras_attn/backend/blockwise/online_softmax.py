@@ -55,7 +55,7 @@ class Blocking(NamedTuple):
     rule: Callable | None = None
     bias: Any = None
     rate: float = 0.0
-    spans: tuple = ()
+    spans: tuple[Any, ...] = ()
 
 
 class Operands(NamedTuple):

@@ -43,8 +43,8 @@ class AliasAnalysis:
     """
 
     def __init__(self, graph: Any) -> None:
-        self.written = set()
-        self.returned = set()
+        self.written: set[Any] = set()
+        self.returned: set[Any] = set()
         for node in graph.nodes:
             for target in overwritten(node):
                 self.written |= storages(target)

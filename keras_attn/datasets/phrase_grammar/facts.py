@@ -43,7 +43,7 @@ class Fact(NamedTuple):
     verb: str
     object: Entity = None
     predicate: str = None
-    location: tuple = None
+    location: tuple[Any, ...] = None
 
     @property
     def is_held_out(self) -> bool:

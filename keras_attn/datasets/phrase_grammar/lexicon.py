@@ -19,7 +19,7 @@ class Adjective(NamedTuple):
     copula: str
     is_gradable: bool
     is_attributive: bool
-    kinds: frozenset
+    kinds: frozenset[Any]
 
 
 class Verb(NamedTuple):
@@ -29,14 +29,14 @@ class Verb(NamedTuple):
     particle: str
     spanish: str
     spanish_particle: str
-    subjects: frozenset
-    objects: frozenset
+    subjects: frozenset[Any]
+    objects: frozenset[Any]
 
 
 class Determiner(NamedTuple):
     """A determiner: its Spanish form per gender and number."""
 
-    forms: dict
+    forms: dict[Any, Any]
     is_definite: bool
 
 
@@ -44,7 +44,7 @@ class Preposition(NamedTuple):
     """A preposition of location, with the classes of nouns it takes."""
 
     spanish: str
-    kinds: frozenset
+    kinds: frozenset[Any]
 
 
 class Auxiliary(NamedTuple):
@@ -347,23 +347,23 @@ NOUNS = {
         entry.split("|") for entry in entries.split()
     )
 }
-ADJECTIVES = {
+ADJECTIVES: dict[str, Adjective] = {
     english: Adjective(
         spanish, copula, "g" in flags, "a" in flags, kinds(names)
     )
     for english, spanish, copula, flags, names in _rows(_ADJECTIVES)
 }
-VERBS = {
+VERBS: dict[str, Verb] = {
     english: Verb(*forms, kinds(subjects), kinds(objects))
     for english, *forms, subjects, objects in _rows(_VERBS)
 }
-DETERMINERS = {
+DETERMINERS: dict[str, Determiner] = {
     english: Determiner(
         dict(zip(AGREEMENTS, forms, strict=True)), bool(definite)
     )
     for english, *forms, definite in _rows(_DETERMINERS)
 }
-PREPOSITIONS = {
+PREPOSITIONS: dict[str, Preposition] = {
     english: Preposition(spanish, kinds(names))
     for english, spanish, names in _rows(_PREPOSITIONS)
 }
