@@ -118,6 +118,30 @@ CASES = {
         (X, X),
         {"query_positions": POSITIONS, "key_positions": POSITIONS},
     ),
+    **{
+        f"RotaryPosition, {scaling['rope_type']}": (
+            lambda scaling=scaling: attention(
+                attention_position=layers.RotaryPosition(scaling=scaling)
+            ),
+            (X, X),
+            {"query_positions": POSITIONS, "key_positions": POSITIONS},
+        )
+        for scaling in (
+            {"rope_type": "linear", "factor": 2.0},
+            {
+                "rope_type": "dynamic",
+                "factor": 2.0,
+                "original_max_position_embeddings": 2,
+            },
+            {
+                "rope_type": "longrope",
+                "attention_factor": 1.5,
+                "original_max_position_embeddings": 2,
+                "short_factor": [1.0, 2.0],
+                "long_factor": [2.0, 4.0],
+            },
+        )
+    },
     "ScoredAttention": (
         lambda: layers.ScoredAttention(hard="gumbel", seed=1),
         (X, X),

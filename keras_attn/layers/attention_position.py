@@ -37,6 +37,15 @@ class AttentionPosition(TorchNames, keras.layers.Layer):
         # constructor, before a file is loaded.
         self.built = True
 
+    @property
+    def depends_on_length(self):
+        """Whether `rotate` takes the lengths of sequences. Default: False.
+
+        The attention layer then passes int32 (B, T), size-1 axes allowed, as
+        `lengths`: for each token, the number of tokens of its sequence.
+        """
+        return False
+
     def check(self, num_heads, key_dim):
         """Raises ValueError if the position does not fit an attention layer.
 

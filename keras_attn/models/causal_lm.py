@@ -255,7 +255,12 @@ class CausalLM(ChunkedLoss, GenerativeModel):
         if length > 1:
             # The first step reads the last token.
             before = ops.logical_and(token_mask, indices < last)[:, :-1]
-            _, cache = self._decode_tokens(token_ids[:, :-1], cache, (), before)
+            lengths = ops.sum(
+                ops.cast(token_mask, "int32"), axis=1, keepdims=True
+            )
+            _, cache = self._decode_tokens(
+                token_ids[:, :-1], cache, (), before, lengths
+            )
         return DecodingState((), cache, tokens)
 
     def prepare_weights(self):
@@ -283,12 +288,14 @@ class CausalLM(ChunkedLoss, GenerativeModel):
         logits = self._logits(self._normalized(x), weights.output_matrix)
         return logits, state._replace(hypothesis=cache)
 
-    def _decode_tokens(self, tokens, cache, weights, token_mask=None):
+    def _decode_tokens(
+        self, tokens, cache, weights, token_mask=None, lengths=()
+    ):
         """Returns the last block's output for new tokens, and the cache."""
         count = tokens.shape[1]
         positions, cache = kv.open_slots(cache, count, token_mask)
         checks.batch("tokens", tokens.shape, positions.shape[0])
-        step = kv.DecodingStep(positions, weights=weights)
+        step = kv.DecodingStep(positions, weights=weights, lengths=lengths)
         x = self._token_embedding(tokens)
         if self._position_embedding is not None:
             x = self._position_embedding.decode_step(

@@ -475,6 +475,15 @@ def _rotary(folder):
             max_wavelength=positive(100.0),
             rotary_dim=count(4).optional().plus(odd=3),
             layout=choice("halves"),
+            scaling=instance({"rope_type": "linear", "factor": 2.0})
+            .optional()
+            .plus(
+                unknown={"rope_type": "rope"},
+                missing={"rope_type": "linear"},
+                no_type={"factor": 2.0},
+                extra={"rope_type": "default", "factor": 2.0},
+                text={"rope_type": "linear", "factor": "2"},
+            ),
         ),
     )
     yield _check("RotaryPosition", layers.RotaryPosition(rotary_dim=4), 2, 4)
