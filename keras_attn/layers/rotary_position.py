@@ -1,5 +1,7 @@
 """Rotary position embeddings (RoPE)."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -12,6 +14,7 @@ from keras_attn.ops.sinusoids import (
     sine_and_cosine_of,
     sine_and_cosine_of_growing,
 )
+from keras_attn.typing import Tensor, TensorLike
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -90,12 +93,12 @@ class RotaryPosition(AttentionPosition):
 
     def __init__(
         self,
-        max_wavelength=10000.0,
-        rotary_dim=None,
-        layout="halves",
-        scaling=None,
-        **kwargs,
-    ):
+        max_wavelength: float = 10000.0,
+        rotary_dim: int | None = None,
+        layout: str = "halves",
+        scaling: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
         number = isinstance(max_wavelength, (int, float)) and not isinstance(
             max_wavelength, bool
         )
@@ -119,16 +122,16 @@ class RotaryPosition(AttentionPosition):
         self._scaling = scaling
 
     @property
-    def scaling(self):
+    def scaling(self) -> dict[str, Any] | None:
         """The scaling, a dict, or None."""
         return None if self._scaling is None else self._scaling.as_dict()
 
     @property
-    def depends_on_length(self):
+    def depends_on_length(self) -> bool:
         """Whether a rotation depends on the length of the sequence."""
         return self._scaling is not None and self._scaling.by_length
 
-    def check(self, num_heads, key_dim):
+    def check(self, num_heads: int, key_dim: int) -> None:
         """Raises ValueError if the heads are too narrow or of odd width."""
         if self.rotary_dim is None:
             _check_even("key_dim", key_dim)
@@ -140,7 +143,12 @@ class RotaryPosition(AttentionPosition):
         if self._scaling is not None and self.rotary_dim is None:
             self._scaling.check_width(key_dim)
 
-    def rotate(self, x, positions, lengths=None):
+    def rotate(
+        self,
+        x: TensorLike,
+        positions: TensorLike,
+        lengths: TensorLike | None = None,
+    ) -> Tensor:
         """Rotates queries or keys (B, T, N, H) at `positions` (B, T).
 
         Args:
@@ -197,7 +205,7 @@ class RotaryPosition(AttentionPosition):
         factor = scaling.attention_factor
         return waves if factor == 1 else [factor * wave for wave in waves]
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         return {
             **super().get_config(),
