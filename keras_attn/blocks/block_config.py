@@ -6,6 +6,8 @@ from typing import Any, Self
 import keras
 
 from keras_attn import checks
+from keras_attn.layers.multi_head_attention import QK_NORMS
+from keras_attn.layers.normalization import check_normalization
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -31,7 +33,20 @@ class BlockConfig:
         epsilon: float. Added to the variance in the layer norms.
         use_bias: bool. Biases in projections and dense layers. Default True.
         sliding_window: int >= 1. The self-attention masks keys at this distance
-            or further. Default None: no window.
+            or further. Default None: no window. A tuple has one value for each
+            layer of a model.
+        normalization: `"layer_norm"` or `"rms_norm"`. Default `"layer_norm"`.
+        normalize_output: bool. Normalize the output of each sublayer before it
+            is added: with `normalize_first` as in Gemma 2, without as in
+            OLMo 2. Default False.
+        use_parallel_residual: bool. The feed-forward network reads the inputs
+            of the block, not the attention's output, as in GPT-NeoX; requires
+            `normalize_first`. Default False.
+        qk_norm: `"head"` or `"all_heads"`. RMS norm of queries and keys, as in
+            `MultiHeadAttention`. Default None.
+        attention_soft_cap: float > 0. Bound of the attention scores, as in
+            Gemma 2. Default None.
+        use_sinks: bool. Attention sinks, as in gpt-oss. Default False.
 
     Raises:
         ValueError: an argument is out of range.
@@ -55,14 +70,27 @@ class BlockConfig:
     normalize_first: bool = False
     epsilon: float = 1e-5
     use_bias: bool = True
-    sliding_window: int | None = None
+    sliding_window: int | tuple[int | None, ...] | None = None
+    normalization: str = "layer_norm"
+    normalize_output: bool = False
+    use_parallel_residual: bool = False
+    qk_norm: str | None = None
+    attention_soft_cap: float | None = None
+    use_sinks: bool = False
 
     def __post_init__(self) -> None:
         for name in ("num_heads", "intermediate_dim"):
             checks.positive_int(name, getattr(self, name))
-        for name in ("key_dim", "num_key_value_heads", "sliding_window"):
+        for name in ("key_dim", "num_key_value_heads"):
             if getattr(self, name) is not None:
                 checks.positive_int(name, getattr(self, name))
+        if isinstance(self.sliding_window, list):
+            object.__setattr__(
+                self, "sliding_window", tuple(self.sliding_window)
+            )
+        for window in self._windows:
+            if window is not None:
+                checks.positive_int("sliding_window", window)
         if self.num_heads % self.key_value_heads:
             raise ValueError(
                 "`num_heads` must be a multiple of `num_key_value_heads`. "
@@ -72,8 +100,24 @@ class BlockConfig:
         for name in ("dropout", "attention_dropout", "activation_dropout"):
             checks.fraction(name, getattr(self, name))
         checks.positive("epsilon", self.epsilon)
-        for name in ("gated", "normalize_first", "use_bias"):
+        for name in (
+            "gated",
+            "normalize_first",
+            "use_bias",
+            "normalize_output",
+            "use_parallel_residual",
+            "use_sinks",
+        ):
             checks.boolean(name, getattr(self, name))
+        check_normalization(self.normalization)
+        checks.choice("qk_norm", self.qk_norm, (None, *QK_NORMS))
+        if self.attention_soft_cap is not None:
+            checks.positive("attention_soft_cap", self.attention_soft_cap)
+        if self.use_parallel_residual and not self.normalize_first:
+            raise ValueError(
+                "`use_parallel_residual` requires `normalize_first`. "
+                "Received: use_parallel_residual=True, normalize_first=False"
+            )
         activation = keras.activations.get(self.activation)
         object.__setattr__(self, "activation", activation)
 
@@ -88,6 +132,31 @@ class BlockConfig:
         names = {field.name for field in dataclasses.fields(cls)} - set(fields)
         options = {name: kwargs.pop(name) for name in names & kwargs.keys()}
         return cls(**fields, **options)
+
+    @property
+    def _windows(self):
+        several = isinstance(self.sliding_window, tuple)
+        return self.sliding_window if several else (self.sliding_window,)
+
+    @property
+    def needs_final_norm(self) -> bool:
+        """Whether a stack of such blocks needs a norm after the last one."""
+        return self.normalize_first or self.normalize_output
+
+    def check_layers(self, num_layers: int) -> None:
+        """Raises ValueError if the windows are not those of `num_layers`."""
+        windows = self.sliding_window
+        if isinstance(windows, tuple) and len(windows) != num_layers:
+            raise ValueError(
+                "`sliding_window` must have one value for each of the "
+                f"{num_layers} layers. Received: {len(windows)} values"
+            )
+
+    def of_layer(self, index: int) -> dict[str, Any]:
+        """Returns the keyword arguments of a block, the layer `index`."""
+        windows = self._windows
+        window = windows[index] if len(windows) > 1 else windows[0]
+        return self.as_arguments() | {"sliding_window": window}
 
     @property
     def key_value_heads(self) -> int:
@@ -131,4 +200,10 @@ class BlockConfig:
     def get_config(self) -> dict[str, Any]:
         """Returns the serializable fields."""
         activation = keras.activations.serialize(self.activation)
-        return self.as_arguments() | {"activation": activation}
+        windows = self.sliding_window
+        if isinstance(windows, tuple):
+            windows = list(windows)
+        return self.as_arguments() | {
+            "activation": activation,
+            "sliding_window": windows,
+        }

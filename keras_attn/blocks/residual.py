@@ -7,6 +7,7 @@ import keras
 from keras_attn import checks
 from keras_attn.backend import TorchNames, add_and_norm
 from keras_attn.layers.dropout import Dropout
+from keras_attn.layers.normalization import check_normalization, make_norm
 from keras_attn.typing import Shape, Tensor, TensorLike
 
 
@@ -23,13 +24,23 @@ class Residual(TorchNames, keras.layers.Layer):
 
     Pre-norm (Xiong et al. 2020, https://arxiv.org/abs/2002.04745).
 
+        y = x + Dropout(Norm(f(x)))               OLMo 2
+        y = x + Dropout(Norm(f(Norm(x))))         Gemma 2
+
+    With `normalize_output`, without and with pre-norm (OLMo team 2024,
+    https://arxiv.org/abs/2501.00656; Gemma team 2024,
+    https://arxiv.org/abs/2408.00118).
+
     The sublayer itself belongs to the block: call `pre` on x, the sublayer on
     the result, and `post` on x and the sublayer's output.
 
     Args:
         dropout: float in [0, 1). Probability that a feature is dropped.
         normalize_first: bool. Pre-norm. Default False.
-        epsilon: float. Added to the variance in the layer norm.
+        epsilon: float. Added to the variance in the norms.
+        normalization: `"layer_norm"` or `"rms_norm"`. Default `"layer_norm"`.
+        normalize_output: bool. Normalize the sublayer's output instead of the
+            sum. Default False.
         **kwargs: arguments of `keras.layers.Layer`: `name`, `dtype`, ...
 
     Examples:
@@ -45,24 +56,34 @@ class Residual(TorchNames, keras.layers.Layer):
         dropout: float = 0.0,
         normalize_first: bool = False,
         epsilon: float = 1e-5,
+        normalization: str = "layer_norm",
+        normalize_output: bool = False,
         **kwargs: Any,
     ) -> None:
         checks.fraction("dropout", dropout)
         checks.boolean("normalize_first", normalize_first)
         checks.positive("epsilon", epsilon)
+        check_normalization(normalization)
+        checks.boolean("normalize_output", normalize_output)
         super().__init__(**kwargs)
         self.dropout = dropout
         self.normalize_first = normalize_first
         self.epsilon = epsilon
-        self._norm = keras.layers.LayerNormalization(
-            epsilon=epsilon, dtype=self.dtype_policy, name="norm"
-        )
+        self.normalization = normalization
+        self.normalize_output = normalize_output
+        self._norm = self._output_norm = None
+        if normalize_first or not normalize_output:
+            self._norm = self._make_norm("norm")
+        if normalize_output:
+            self._output_norm = self._make_norm("output_norm")
         self._dropout_layer = Dropout(dropout, dtype=self.dtype_policy)
 
     def build(self, inputs_shape: Shape) -> None:
-        """Creates the layer norm."""
+        """Creates the weights of the norms."""
         self._width = inputs_shape[-1]
-        self._norm.build(inputs_shape)
+        for norm in (self._norm, self._output_norm):
+            if norm is not None:
+                norm.build(inputs_shape)
         self.built = True
 
     def pre(self, x: TensorLike) -> Tensor:
@@ -82,11 +103,23 @@ class Residual(TorchNames, keras.layers.Layer):
                 f"Received: {tuple(x.shape)} and {tuple(output.shape)}"
             )
         dropout = self._dropout_layer if self.dropout and training else None
-        if not self.normalize_first:
+        if self._output_norm is not None:
+            output = self._output_norm(output)
+        elif not self.normalize_first and self.normalization == "layer_norm":
             return add_and_norm(x, output, self._norm, dropout)
         if dropout is not None:
             output = dropout(output, training=True)
-        return x + output
+        if self.normalize_first or self.normalize_output:
+            return x + output
+        return self._norm(x + output)
+
+    def _make_norm(self, name):
+        return make_norm(
+            self.normalization,
+            self.epsilon,
+            dtype=self.dtype_policy,
+            name=name,
+        )
 
     def _check(self, name, tensor):
         checks.floats(name, checks.tensor(name, tensor))
@@ -100,5 +133,7 @@ class Residual(TorchNames, keras.layers.Layer):
             dropout=self.dropout,
             normalize_first=self.normalize_first,
             epsilon=self.epsilon,
+            normalization=self.normalization,
+            normalize_output=self.normalize_output,
         )
         return config

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from keras_attn.cache.kv_cache import KVCache
     from keras_attn.layers.attention_position import AttentionPosition
 
+QK_NORMS = "head", "all_heads"
+
 
 @keras.saving.register_keras_serializable(package="keras_attn")
 class MultiHeadAttention(QuantizedParts, Rematerialized):
@@ -194,7 +196,7 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
             ("use_sinks", use_sinks),
         ):
             checks.boolean(name, value)
-        checks.choice("qk_norm", qk_norm, (None, "head", "all_heads"))
+        checks.choice("qk_norm", qk_norm, (None, *QK_NORMS))
         checks.positive("qk_norm_epsilon", qk_norm_epsilon)
         if soft_cap is not None:
             checks.positive("soft_cap", soft_cap)
