@@ -178,6 +178,20 @@ CASES = {
         {},
     ),
     "DecoderBlock": (lambda: blocks.DecoderBlock(**BLOCK), (X, X), {}),
+    "EncoderBlock, options": (
+        lambda: blocks.EncoderBlock(
+            **BLOCK,
+            normalization="rms_norm",
+            normalize_first=True,
+            normalize_output=True,
+            use_parallel_residual=True,
+            qk_norm="all_heads",
+            attention_soft_cap=5.0,
+            use_sinks=True,
+        ),
+        (X,),
+        {"mask": MASK},
+    ),
     "EncoderBlock": (
         lambda: blocks.EncoderBlock(**BLOCK),
         (X,),

@@ -72,9 +72,9 @@ def sine_and_cosine_of(positions, frequencies, choice=None):
 
     Examples:
         >>> sine, cosine = keras_attn.ops.sinusoids.sine_and_cosine_of(
-        ...     keras.ops.convert_to_tensor([[0, 1]]), ((1.0, 0.5),))
-        >>> keras.ops.convert_to_numpy(sine)[0, 1].round(4).tolist()
-        [0.8414999842643738, 0.4794000089168549]
+        ...     keras.ops.convert_to_tensor([[0, 1]]), ((1.0,),))
+        >>> keras.ops.convert_to_numpy(sine)[0, :, 0].round(4).tolist()
+        [0.0, 0.8414999842643738]
     """
     _check_positions(positions)
     positions, known = _known(positions)

@@ -102,6 +102,10 @@ def _attention(folder):
             num_key_value_heads=count(1).optional().plus(no_divisor=3),
             causal=flag(False),
             attention_position=instance(layers.RotaryPosition()).optional(),
+            qk_norm=choice("head").optional(),
+            qk_norm_epsilon=positive(1e-6),
+            soft_cap=positive(5.0).optional(),
+            use_sinks=flag(False),
         ),
         also={
             "heads of the position": (
