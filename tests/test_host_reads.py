@@ -188,6 +188,8 @@ CASES = {
             qk_norm="all_heads",
             attention_soft_cap=5.0,
             use_sinks=True,
+            layer_scale=0.1,
+            stochastic_depth=0.5,
         ),
         (X,),
         {"mask": MASK},

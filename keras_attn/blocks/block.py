@@ -82,6 +82,8 @@ class Block(QuantizedParts, Rematerialized):
         qk_norm: str | None = None,
         attention_soft_cap: float | None = None,
         use_sinks: bool = False,
+        layer_scale: float | None = None,
+        stochastic_depth: float = 0.0,
         kernel_initializer: Initializer = "glorot_uniform",
         bias_initializer: Initializer = "zeros",
         attention_position: "AttentionPosition | None" = None,
@@ -109,6 +111,8 @@ class Block(QuantizedParts, Rematerialized):
             qk_norm=qk_norm,
             attention_soft_cap=attention_soft_cap,
             use_sinks=use_sinks,
+            layer_scale=layer_scale,
+            stochastic_depth=stochastic_depth,
         )
         if attention_position is not None:
             check_position(attention_position)
@@ -180,6 +184,8 @@ class Block(QuantizedParts, Rematerialized):
             epsilon=self.epsilon,
             normalization=self.normalization,
             normalize_output=self.normalize_output,
+            layer_scale=self.layer_scale,
+            stochastic_depth=self.stochastic_depth,
             dtype=self.dtype_policy,
             name=name,
         )

@@ -47,6 +47,13 @@ class BlockConfig:
         attention_soft_cap: float > 0. Bound of the attention scores, as in
             Gemma 2. Default None.
         use_sinks: bool. Attention sinks, as in gpt-oss. Default False.
+        layer_scale: float > 0. Initial value of a learned factor per feature of
+            each sublayer's output (Touvron et al. 2021,
+            https://arxiv.org/abs/2103.17239), as in DINOv2. Default None: no
+            factor.
+        stochastic_depth: float in [0, 1). Probability that a row skips a
+            sublayer in training (Huang et al. 2016,
+            https://arxiv.org/abs/1603.09382). Default 0.0.
 
     Raises:
         ValueError: an argument is out of range.
@@ -77,6 +84,8 @@ class BlockConfig:
     qk_norm: str | None = None
     attention_soft_cap: float | None = None
     use_sinks: bool = False
+    layer_scale: float | None = None
+    stochastic_depth: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("num_heads", "intermediate_dim"):
@@ -97,8 +106,15 @@ class BlockConfig:
                 f"Received: num_heads={self.num_heads}, "
                 f"num_key_value_heads={self.num_key_value_heads}"
             )
-        for name in ("dropout", "attention_dropout", "activation_dropout"):
+        for name in (
+            "dropout",
+            "attention_dropout",
+            "activation_dropout",
+            "stochastic_depth",
+        ):
             checks.fraction(name, getattr(self, name))
+        if self.layer_scale is not None:
+            checks.positive("layer_scale", self.layer_scale)
         checks.positive("epsilon", self.epsilon)
         for name in (
             "gated",

@@ -49,6 +49,13 @@ class EncoderBlock(Block):
         attention_soft_cap: float > 0. Bound of the attention scores, as in
             Gemma 2. Default None.
         use_sinks: bool. Attention sinks, as in gpt-oss. Default False.
+        layer_scale: float > 0. Initial value of a learned factor per feature of
+            each sublayer's output (Touvron et al. 2021,
+            https://arxiv.org/abs/2103.17239), as in DINOv2. Default None: no
+            factor.
+        stochastic_depth: float in [0, 1). Probability that a row skips a
+            sublayer in training (Huang et al. 2016,
+            https://arxiv.org/abs/1603.09382). Default 0.0.
         kernel_initializer: initializer of the kernels.
         bias_initializer: initializer of the biases.
         attention_position: `AttentionPosition`, such as `RotaryPosition`, of

@@ -3,6 +3,7 @@
 from typing import Any
 
 import keras
+from keras import ops
 
 from keras_attn import checks
 from keras_attn.backend import TorchNames, add_and_norm
@@ -41,6 +42,12 @@ class Residual(TorchNames, keras.layers.Layer):
         normalization: `"layer_norm"` or `"rms_norm"`. Default `"layer_norm"`.
         normalize_output: bool. Normalize the sublayer's output instead of the
             sum. Default False.
+        layer_scale: float > 0. Initial value of a learned factor per feature of
+            the sublayer's output (Touvron et al. 2021,
+            https://arxiv.org/abs/2103.17239). Default None: no factor.
+        stochastic_depth: float in [0, 1). Probability p that a row drops the
+            sublayer's output in training; others are divided by 1 - p (Huang
+            et al. 2016, https://arxiv.org/abs/1603.09382). Default 0.0.
         **kwargs: arguments of `keras.layers.Layer`: `name`, `dtype`, ...
 
     Examples:
@@ -58,6 +65,8 @@ class Residual(TorchNames, keras.layers.Layer):
         epsilon: float = 1e-5,
         normalization: str = "layer_norm",
         normalize_output: bool = False,
+        layer_scale: float | None = None,
+        stochastic_depth: float = 0.0,
         **kwargs: Any,
     ) -> None:
         checks.fraction("dropout", dropout)
@@ -65,18 +74,28 @@ class Residual(TorchNames, keras.layers.Layer):
         checks.positive("epsilon", epsilon)
         check_normalization(normalization)
         checks.boolean("normalize_output", normalize_output)
+        if layer_scale is not None:
+            checks.positive("layer_scale", layer_scale)
+        checks.fraction("stochastic_depth", stochastic_depth)
         super().__init__(**kwargs)
         self.dropout = dropout
         self.normalize_first = normalize_first
         self.epsilon = epsilon
         self.normalization = normalization
         self.normalize_output = normalize_output
+        self.layer_scale = layer_scale
+        self.stochastic_depth = stochastic_depth
         self._norm = self._output_norm = None
         if normalize_first or not normalize_output:
             self._norm = self._make_norm("norm")
         if normalize_output:
             self._output_norm = self._make_norm("output_norm")
         self._dropout_layer = Dropout(dropout, dtype=self.dtype_policy)
+        self._row_dropout = self._scale = None
+        if stochastic_depth:
+            self._row_dropout = Dropout(
+                stochastic_depth, dtype=self.dtype_policy
+            )
 
     def build(self, inputs_shape: Shape) -> None:
         """Creates the weights of the norms."""
@@ -84,6 +103,12 @@ class Residual(TorchNames, keras.layers.Layer):
         for norm in (self._norm, self._output_norm):
             if norm is not None:
                 norm.build(inputs_shape)
+        if self.layer_scale is not None:
+            self._scale = self.add_weight(
+                name="layer_scale",
+                shape=(self._width,),
+                initializer=keras.initializers.Constant(self.layer_scale),
+            )
         self.built = True
 
     def pre(self, x: TensorLike) -> Tensor:
@@ -105,13 +130,33 @@ class Residual(TorchNames, keras.layers.Layer):
         dropout = self._dropout_layer if self.dropout and training else None
         if self._output_norm is not None:
             output = self._output_norm(output)
-        elif not self.normalize_first and self.normalization == "layer_norm":
+        if self._scale is not None or (self._row_dropout and training):
+            if dropout is not None:
+                output, dropout = dropout(output, training=True), None
+            output = self._scaled(output, training)
+        if (
+            self._output_norm is None
+            and not self.normalize_first
+            and self.normalization == "layer_norm"
+        ):
             return add_and_norm(x, output, self._norm, dropout)
         if dropout is not None:
             output = dropout(output, training=True)
         if self.normalize_first or self.normalize_output:
             return x + output
         return self._norm(x + output)
+
+    def _scaled(self, output, training):
+        """Applies layer scale and stochastic depth."""
+        if self._scale is not None:
+            # Cast explicitly: only `__call__` autocasts weights
+            # (as of Keras 3.15.1).
+            output = output * ops.cast(self._scale, output.dtype)
+        if self._row_dropout and training:
+            rows = (ops.shape(output)[0], *[1] * (len(output.shape) - 1))
+            kept = ops.ones(rows, dtype=output.dtype)
+            output = output * self._row_dropout(kept, training=True)
+        return output
 
     def _make_norm(self, name):
         return make_norm(
@@ -135,5 +180,7 @@ class Residual(TorchNames, keras.layers.Layer):
             epsilon=self.epsilon,
             normalization=self.normalization,
             normalize_output=self.normalize_output,
+            layer_scale=self.layer_scale,
+            stochastic_depth=self.stochastic_depth,
         )
         return config

@@ -57,6 +57,7 @@ def block_rules(name: str) -> dict[str, Any]:
         f"{attention}/(query|key)_norm/scale": _REPLICATED,
         f"{attention}/sinks": (_SPLIT,),
         rf"{name}/around_\w+/(output_)?norm/(gamma|beta|scale)": _REPLICATED,
+        rf"{name}/around_\w+/layer_scale": _REPLICATED,
         # Of relative positions, where the block has its own.
         f"{name}_position/kernel": (None, _SPLIT, None),
         f"{name}_position/(content|distance|segment)_bias": (_SPLIT, None),

@@ -12,6 +12,8 @@ PLAIN_BLOCKS = {
     "qk_norm": None,
     "attention_soft_cap": None,
     "use_sinks": False,
+    "layer_scale": None,
+    "stochastic_depth": 0.0,
 }
 
 

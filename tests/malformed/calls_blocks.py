@@ -52,6 +52,8 @@ def block_options():
         qk_norm=choice("head").optional(),
         attention_soft_cap=positive(5.0).optional(),
         use_sinks=flag(False),
+        layer_scale=positive(0.1).optional(),
+        stochastic_depth=rate(0.0),
         kernel_initializer=of_keras("glorot_uniform"),
         bias_initializer=of_keras("zeros"),
         attention_position=instance(layers.RotaryPosition()).optional(),
@@ -163,6 +165,8 @@ def _residual(folder):
             epsilon=positive(1e-5),
             normalization=choice("layer_norm"),
             normalize_output=flag(False),
+            layer_scale=positive(0.1).optional(),
+            stochastic_depth=rate(0.0),
         ),
     )
     first = blocks.Residual(normalize_first=True)

@@ -138,6 +138,8 @@ def _block_options():
         qk_norm=choice("head").optional(),
         attention_soft_cap=positive(5.0).optional(),
         use_sinks=flag(False),
+        layer_scale=positive(0.1).optional(),
+        stochastic_depth=rate(0.0),
     )
 
 

@@ -32,6 +32,8 @@ OPTIONS = {
     "qk_norm": "head",
     "attention_soft_cap": 2.0,
     "use_sinks": True,
+    "layer_scale": 0.5,
+    "stochastic_depth": 0.25,
 }
 SIZES = {
     "num_layers": 2,

@@ -419,6 +419,8 @@ def test_layers_that_share_a_position_share_it_after_loading():
             "sliding_window": st.sampled_from([None, 2, [None, 3]]),
             "num_key_value_heads": st.sampled_from([None, 1, 2]),
             "gated": st.booleans(),
+            "layer_scale": st.sampled_from([None, 0.5]),
+            "stochastic_depth": st.sampled_from([0.0, 0.5]),
         }
     ).filter(lambda o: o["normalize_first"] or not o["use_parallel_residual"])
 )
