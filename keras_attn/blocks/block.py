@@ -84,6 +84,7 @@ class Block(QuantizedParts, Rematerialized):
         use_sinks: bool = False,
         layer_scale: float | None = None,
         stochastic_depth: float = 0.0,
+        gate_limit: float | None = None,
         kernel_initializer: Initializer = "glorot_uniform",
         bias_initializer: Initializer = "zeros",
         attention_position: "AttentionPosition | None" = None,
@@ -113,6 +114,7 @@ class Block(QuantizedParts, Rematerialized):
             use_sinks=use_sinks,
             layer_scale=layer_scale,
             stochastic_depth=stochastic_depth,
+            gate_limit=gate_limit,
         )
         if attention_position is not None:
             check_position(attention_position)
@@ -167,6 +169,7 @@ class Block(QuantizedParts, Rematerialized):
             self.intermediate_dim,
             activation=self.activation,
             gated=self.gated,
+            gate_limit=self.gate_limit,
             dropout=self.activation_dropout,
             use_bias=self.use_bias,
             kernel_initializer=self.kernel_initializer.clone(),

@@ -6,6 +6,7 @@ from typing import Any, Self
 import keras
 
 from keras_attn import checks
+from keras_attn.layers.feed_forward import check_gate_limit
 from keras_attn.layers.multi_head_attention import QK_NORMS
 from keras_attn.layers.normalization import check_normalization
 
@@ -29,6 +30,8 @@ class BlockConfig:
         activation_dropout: float in [0, 1). Inside the feed-forward network.
         activation: name or callable. Default `"relu"`.
         gated: bool. Gated feed-forward network. Default False.
+        gate_limit: float > 0. Limit of the gated network, as in `FeedForward`.
+            Default None.
         normalize_first: bool. Pre-norm instead of post-norm. Default False.
         epsilon: float. Added to the variance in the layer norms.
         use_bias: bool. Biases in projections and dense layers. Default True.
@@ -86,6 +89,7 @@ class BlockConfig:
     use_sinks: bool = False
     layer_scale: float | None = None
     stochastic_depth: float = 0.0
+    gate_limit: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("num_heads", "intermediate_dim"):
@@ -126,6 +130,7 @@ class BlockConfig:
         ):
             checks.boolean(name, getattr(self, name))
         check_normalization(self.normalization)
+        check_gate_limit(self.gate_limit, self.gated)
         checks.choice("qk_norm", self.qk_norm, (None, *QK_NORMS))
         if self.attention_soft_cap is not None:
             checks.positive("attention_soft_cap", self.attention_soft_cap)

@@ -42,6 +42,8 @@ class DecoderBlock(Block):
         activation_dropout: float in [0, 1). Inside the feed-forward network.
         activation: name or callable. Default `"relu"`.
         gated: bool. Gated feed-forward network. Default False.
+        gate_limit: float > 0. Limit of the gated network, as in `FeedForward`.
+            Default None.
         normalize_first: bool. Pre-norm instead of post-norm. Default False.
         epsilon: float. Added to the variance in the layer norms.
         use_bias: bool. Biases in projections and dense layers. Default True.

@@ -14,6 +14,7 @@ PLAIN_BLOCKS = {
     "use_sinks": False,
     "layer_scale": None,
     "stochastic_depth": 0.0,
+    "gate_limit": None,
 }
 
 

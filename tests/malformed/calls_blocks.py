@@ -54,6 +54,7 @@ def block_options():
         use_sinks=flag(False),
         layer_scale=positive(0.1).optional(),
         stochastic_depth=rate(0.0),
+        gate_limit=positive(None).optional(),
         kernel_initializer=of_keras("glorot_uniform"),
         bias_initializer=of_keras("zeros"),
         attention_position=instance(layers.RotaryPosition()).optional(),

@@ -239,7 +239,14 @@ def _feed_forward(folder):
             use_bias=flag(True),
             kernel_initializer=of_keras("glorot_uniform"),
             bias_initializer=of_keras("zeros"),
+            gate_limit=positive(None).optional(),
         ),
+        also={
+            "limit without gate": (
+                {"gated": False, "gate_limit": 1.0},
+                ("gate_limit", "gated"),
+            ),
+        },
     )
     yield Call(
         "layers.FeedForward.call",

@@ -140,6 +140,7 @@ def _block_options():
         use_sinks=flag(False),
         layer_scale=positive(0.1).optional(),
         stochastic_depth=rate(0.0),
+        gate_limit=positive(None).optional(),
     )
 
 

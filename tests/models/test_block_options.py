@@ -34,6 +34,8 @@ OPTIONS = {
     "use_sinks": True,
     "layer_scale": 0.5,
     "stochastic_depth": 0.25,
+    "gated": True,
+    "gate_limit": 2.0,
 }
 SIZES = {
     "num_layers": 2,
@@ -117,6 +119,8 @@ def test_beams_of_grouped_heads_equal_separate_searches():
 @pytest.mark.parametrize("option", sorted(OPTIONS.keys() - {"num_heads"}))
 def test_a_published_format_has_no_such_option(option, tmp_path):
     options = {"num_heads": 4, option: OPTIONS[option]}
+    if option == "gate_limit":
+        options["gated"] = True
     sizes = SIZES | {"dropout": 0.1, "attention_dropout": 0.1}
     model = GPT(11, **sizes, **options, pad_id=None, max_sequence_length=16)
     with pytest.raises(ValueError, match=f"GPT-2 .*{option}="):
