@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from keras import ops
 
+from keras_attn.decoding import BeamSearch
 from keras_attn.layers import RotaryPosition
 from keras_attn.layers.gelu_tanh import gelu_tanh
 from keras_attn.models import GPT
@@ -177,6 +178,34 @@ LLAMA3 = {
     "high_freq_factor": 4.0,
     "original_max_position_embeddings": 64,
 }
+BY_LENGTH = {
+    "dynamic": {
+        "rope_type": "dynamic",
+        "factor": 4.0,
+        "original_max_position_embeddings": 4,
+    },
+    "longrope": {
+        "rope_type": "longrope",
+        "factor": 4.0,
+        "original_max_position_embeddings": 4,
+        "short_factor": [1.0, 1.5, 2.0],
+        "long_factor": [1.0, 4.0, 6.0],
+    },
+}
+for _name, _scaling in BY_LENGTH.items():
+    FAMILIES[f"llama, {_name}"] = (
+        LlamaForCausalLM,
+        LlamaConfig,
+        {
+            "attention_position": lambda scaling=_scaling: RotaryPosition(
+                500.0, scaling=scaling
+            )
+        },
+        {
+            "rope_parameters": {"rope_theta": 500.0, **_scaling},
+            "max_position_embeddings": 4,
+        },
+    )
 every_family = pytest.mark.parametrize("name", FAMILIES)
 
 
@@ -228,7 +257,7 @@ def twin(name, model):
             "rope_type": "default",
             "rope_theta": 10000.0,
         }
-    elif name != "gemma3":
+    elif name not in ("gemma3", *(f"llama, {one}" for one in BY_LENGTH)):
         options["rope_parameters"] = {
             "rope_type": "default",
             "rope_theta": 10000.0,
@@ -348,7 +377,7 @@ def test_equals_transformers(name):
 
 
 @pytest.mark.every_backend
-@every_family
+@pytest.mark.parametrize("name", [n for n in FAMILIES if "llama, " not in n])
 def test_cached_steps_equal_the_whole_pass(name):
     model = make(name)
     expected = to_numpy(model(IDS))
@@ -374,6 +403,21 @@ def test_greedy_search_finds_the_tokens_of_transformers(name):
         suppress_tokens=[0, 1],  # `generate` of GPT never returns these.
     )[0, 3:].numpy()
     np.testing.assert_array_equal(found[: len(expected)], expected)
+
+
+@pytest.mark.parametrize("name", ["llama, dynamic", "gemma3"])
+def test_beams_of_prompts_of_other_lengths_equal_separate_searches(name):
+    """Lengths, for dynamic scaling, are those of each row."""
+    model = make(name)
+    strategy = BeamSearch(num_beams=2, num_return_sequences=2)
+    prompts = [[3, 4, 5, 6, 7, 8], [6, 7]]
+    found = model.generate(prompts, max_new_tokens=4, strategy=strategy)
+    for row, prompt in enumerate(prompts):
+        alone = model.generate([prompt], max_new_tokens=4, strategy=strategy)
+        np.testing.assert_array_equal(found.tokens[row], alone.tokens[0])
+        np.testing.assert_allclose(
+            found.scores[row], alone.scores[0], rtol=1e-5
+        )
 
 
 @every_family
