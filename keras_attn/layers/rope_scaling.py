@@ -117,8 +117,8 @@ class RopeScaling:
             factors = self.config.get(key)
             if factors is not None and len(factors) != width // 2:
                 raise ValueError(
-                    f"`scaling[{key!r}]` must have one number for each of the "
-                    f"{width // 2} pairs of rotated features. Received: "
+                    f"`scaling` must have a {key!r} with one number for each "
+                    f"of the {width // 2} pairs of rotated features. Received: "
                     f"{len(factors)} numbers"
                 )
         self._frequencies[width] = self._scaled(width)
@@ -213,9 +213,12 @@ def _checked(scaling):
             "`scaling` must have the key 'rope_type'. "
             f"Received: {_listed(scaling)}"
         )
-    rope_type = checks.choice(
-        "scaling['rope_type']", scaling["rope_type"], tuple(_KEYS)
-    )
+    rope_type = scaling["rope_type"]
+    if not isinstance(rope_type, str) or rope_type not in _KEYS:
+        raise ValueError(
+            f"`scaling` must have one of the types {_listed(_KEYS)}. "
+            f"Received: rope_type={checks.shown(rope_type)}"
+        )
     required, optional = _KEYS[rope_type]
     for key in scaling:
         if key in _ARGUMENTS:
@@ -240,8 +243,13 @@ def _checked(scaling):
                 f"`scaling` must have the key {key!r} if the `rope_type` is "
                 f"{rope_type!r}. Received: {_listed(scaling)}"
             )
-    for key, value in config.items():
-        config[key] = _checked_value(key, value)
+    try:
+        for key, value in config.items():
+            config[key] = _checked_value(key, value)
+    except ValueError as error:
+        raise ValueError(
+            f"`scaling` must have valid numbers: {error}"
+        ) from None
     _check_together(config)
     return config
 
@@ -295,8 +303,8 @@ def _check_together(config):
         high = config.get(above, defaults.get(above))
         if low is not None and not low < high:
             raise ValueError(
-                f"`scaling[{above!r}]` must be greater than "
-                f"scaling[{below!r}]={low}. Received: {high}"
+                f"`scaling` must have a {above!r} greater than its {below!r}, "
+                f"{low}. Received: {high}"
             )
 
 
