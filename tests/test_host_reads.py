@@ -118,6 +118,30 @@ CASES = {
         (X, X),
         {"query_positions": POSITIONS, "key_positions": POSITIONS},
     ),
+    **{
+        f"RotaryPosition, {scaling['rope_type']}": (
+            lambda scaling=scaling: attention(
+                attention_position=layers.RotaryPosition(scaling=scaling)
+            ),
+            (X, X),
+            {"query_positions": POSITIONS, "key_positions": POSITIONS},
+        )
+        for scaling in (
+            {"rope_type": "linear", "factor": 2.0},
+            {
+                "rope_type": "dynamic",
+                "factor": 2.0,
+                "original_max_position_embeddings": 2,
+            },
+            {
+                "rope_type": "longrope",
+                "attention_factor": 1.5,
+                "original_max_position_embeddings": 2,
+                "short_factor": [1.0, 2.0],
+                "long_factor": [2.0, 4.0],
+            },
+        )
+    },
     "ScoredAttention": (
         lambda: layers.ScoredAttention(hard="gumbel", seed=1),
         (X, X),
@@ -154,6 +178,22 @@ CASES = {
         {},
     ),
     "DecoderBlock": (lambda: blocks.DecoderBlock(**BLOCK), (X, X), {}),
+    "EncoderBlock, options": (
+        lambda: blocks.EncoderBlock(
+            **BLOCK,
+            normalization="rms_norm",
+            normalize_first=True,
+            normalize_output=True,
+            use_parallel_residual=True,
+            qk_norm="all_heads",
+            attention_soft_cap=5.0,
+            use_sinks=True,
+            layer_scale=0.1,
+            stochastic_depth=0.5,
+        ),
+        (X,),
+        {"mask": MASK},
+    ),
     "EncoderBlock": (
         lambda: blocks.EncoderBlock(**BLOCK),
         (X,),

@@ -76,11 +76,22 @@ class Block(QuantizedParts, Rematerialized):
         epsilon: float = 1e-5,
         use_bias: bool = True,
         sliding_window: int | None = None,
+        normalization: str = "layer_norm",
+        normalize_output: bool = False,
+        use_parallel_residual: bool = False,
+        qk_norm: str | None = None,
+        attention_soft_cap: float | None = None,
+        use_sinks: bool = False,
+        layer_scale: float | None = None,
+        stochastic_depth: float = 0.0,
+        gate_limit: float | None = None,
         kernel_initializer: Initializer = "glorot_uniform",
         bias_initializer: Initializer = "zeros",
         attention_position: "AttentionPosition | None" = None,
         **kwargs: Any,
     ) -> None:
+        if sliding_window is not None:
+            checks.positive_int("sliding_window", sliding_window)
         config = BlockConfig(
             num_heads=num_heads,
             intermediate_dim=intermediate_dim,
@@ -95,6 +106,15 @@ class Block(QuantizedParts, Rematerialized):
             epsilon=epsilon,
             use_bias=use_bias,
             sliding_window=sliding_window,
+            normalization=normalization,
+            normalize_output=normalize_output,
+            use_parallel_residual=use_parallel_residual,
+            qk_norm=qk_norm,
+            attention_soft_cap=attention_soft_cap,
+            use_sinks=use_sinks,
+            layer_scale=layer_scale,
+            stochastic_depth=stochastic_depth,
+            gate_limit=gate_limit,
         )
         if attention_position is not None:
             check_position(attention_position)
@@ -136,6 +156,10 @@ class Block(QuantizedParts, Rematerialized):
             else self.attention_position,
             kernel_initializer=self.kernel_initializer.clone(),
             bias_initializer=self.bias_initializer.clone(),
+            qk_norm=self.qk_norm,
+            qk_norm_epsilon=self.epsilon,
+            soft_cap=self.attention_soft_cap,
+            use_sinks=self.use_sinks,
             dtype=self.dtype_policy,
             name=name,
         )
@@ -149,6 +173,7 @@ class Block(QuantizedParts, Rematerialized):
             self.intermediate_dim,
             activation=self.activation,
             gated=self.gated,
+            gate_limit=self.gate_limit,
             dropout=self.activation_dropout,
             use_bias=self.use_bias,
             kernel_initializer=self.kernel_initializer.clone(),
@@ -164,6 +189,10 @@ class Block(QuantizedParts, Rematerialized):
             dropout=self.dropout,
             normalize_first=self.normalize_first,
             epsilon=self.epsilon,
+            normalization=self.normalization,
+            normalize_output=self.normalize_output,
+            layer_scale=self.layer_scale,
+            stochastic_depth=self.stochastic_depth,
             dtype=self.dtype_policy,
             name=name,
         )
@@ -199,6 +228,20 @@ class Block(QuantizedParts, Rematerialized):
         if positions is not None:
             inputs = ops.where(positions[..., None] >= 0, inputs, 0)
         return inputs, positions
+
+    def _apply_network(self, x, inputs, training):
+        """Applies the feed-forward network, the last sublayer.
+
+        Args:
+            x: float (B, T, D), the output of the sublayers before.
+            inputs: float (B, T, D), the inputs of the block.
+            training: bool. Whether to apply dropout.
+        """
+        read = inputs if self.use_parallel_residual else x
+        network = self._network(
+            self._around_network.pre(read), training=training
+        )
+        return self._around_network.post(x, network, training=training)
 
     def compute_output_shape(
         self, inputs_shape: Shape, *args: Any, **kwargs: Any

@@ -42,11 +42,32 @@ class DecoderBlock(Block):
         activation_dropout: float in [0, 1). Inside the feed-forward network.
         activation: name or callable. Default `"relu"`.
         gated: bool. Gated feed-forward network. Default False.
+        gate_limit: float > 0. Limit of the gated network, as in `FeedForward`.
+            Default None.
         normalize_first: bool. Pre-norm instead of post-norm. Default False.
         epsilon: float. Added to the variance in the layer norms.
         use_bias: bool. Biases in projections and dense layers. Default True.
         sliding_window: int >= 1. The self-attention masks keys at this distance
             or further; default None, no window.
+        normalization: `"layer_norm"` or `"rms_norm"`. Default `"layer_norm"`.
+        normalize_output: bool. Normalize the output of each sublayer before it
+            is added: with `normalize_first` as in Gemma 2, without as in
+            OLMo 2. Default False.
+        use_parallel_residual: bool. The feed-forward network reads the inputs
+            of the block, not the attention's output, as in GPT-NeoX; requires
+            `normalize_first`. Default False.
+        qk_norm: `"head"` or `"all_heads"`. RMS norm of queries and keys, as in
+            `MultiHeadAttention`. Default None.
+        attention_soft_cap: float > 0. Bound of the attention scores, as in
+            Gemma 2. Default None.
+        use_sinks: bool. Attention sinks, as in gpt-oss. Default False.
+        layer_scale: float > 0. Initial value of a learned factor per feature of
+            each sublayer's output (Touvron et al. 2021,
+            https://arxiv.org/abs/2103.17239), as in DINOv2. Default None: no
+            factor.
+        stochastic_depth: float in [0, 1). Probability that a row skips a
+            sublayer in training (Huang et al. 2016,
+            https://arxiv.org/abs/1603.09382). Default 0.0.
         kernel_initializer: initializer of the kernels.
         bias_initializer: initializer of the biases.
         attention_position: `AttentionPosition`, such as `RotaryPosition`, of
@@ -96,6 +117,11 @@ class DecoderBlock(Block):
         self._width = width = self._width_of("inputs", inputs_shape)
         self._memory_width = None
         if memory_shape is not None:
+            if self.use_parallel_residual:
+                raise ValueError(
+                    "`use_parallel_residual` must be False in a block with a "
+                    "memory. Received: use_parallel_residual=True"
+                )
             self._memory_width = self._width_of("memory", memory_shape)
         self._self_attention = self._attention(
             "self_attention", width, causal=True
@@ -150,9 +176,9 @@ class DecoderBlock(Block):
             key_segment_ids=segment_ids,
             training=training,
         )
-        x = self._around_attention.post(x, mixed, training=training)
+        y = self._around_attention.post(x, mixed, training=training)
         if memory is None:
-            return self._apply_network(x, training)
+            return self._apply_network(y, x, training)
         memory, memory_positions = self._prepare_inputs(
             "memory",
             memory,
@@ -163,7 +189,7 @@ class DecoderBlock(Block):
         checks.width("memory", memory.shape, self._memory_width)
         checks.batch("memory", memory.shape, inputs.shape[0])
         mixed = self._cross_attention.attend_tokens(
-            self._around_cross.pre(x),
+            self._around_cross.pre(y),
             memory,
             query_positions=positions,
             key_positions=memory_positions,
@@ -173,8 +199,8 @@ class DecoderBlock(Block):
             key_segment_ids=memory_segment_ids,
             training=training,
         )
-        x = self._around_cross.post(x, mixed, training=training)
-        return self._apply_network(x, training)
+        y = self._around_cross.post(y, mixed, training=training)
+        return self._apply_network(y, x, training)
 
     if TYPE_CHECKING:
         __call__ = call
@@ -229,17 +255,13 @@ class DecoderBlock(Block):
         mixed, cache = self._self_attention.decode_step(
             self._around_attention.pre(x), cache, layer, step
         )
-        x = self._around_attention.post(x, mixed)
+        y = self._around_attention.post(x, mixed)
         if self._cross_attention is not None:
             mixed = self._cross_attention.attend_memory(
-                self._around_cross.pre(x), step.memory, layer
+                self._around_cross.pre(y), step.memory, layer
             )
-            x = self._around_cross.post(x, mixed)
-        return self._apply_network(x, training=False), cache
-
-    def _apply_network(self, x, training):
-        network = self._network(self._around_network.pre(x), training=training)
-        return self._around_network.post(x, network, training=training)
+            y = self._around_cross.post(y, mixed)
+        return self._apply_network(y, x, training=False), cache
 
     def _check_memory(self, memory, **others):
         given = memory is not None

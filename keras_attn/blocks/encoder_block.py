@@ -32,11 +32,32 @@ class EncoderBlock(Block):
         activation_dropout: float in [0, 1). Inside the feed-forward network.
         activation: name or callable. Default `"relu"`.
         gated: bool. Gated feed-forward network. Default False.
+        gate_limit: float > 0. Limit of the gated network, as in `FeedForward`.
+            Default None.
         normalize_first: bool. Pre-norm instead of post-norm. Default False.
         epsilon: float. Added to the variance in the layer norms.
         use_bias: bool. Biases in projections and dense layers. Default True.
         sliding_window: int >= 1. Keys at this distance or further are masked;
             default None, no window.
+        normalization: `"layer_norm"` or `"rms_norm"`. Default `"layer_norm"`.
+        normalize_output: bool. Normalize the output of each sublayer before it
+            is added: with `normalize_first` as in Gemma 2, without as in
+            OLMo 2. Default False.
+        use_parallel_residual: bool. The feed-forward network reads the inputs
+            of the block, not the attention's output, as in GPT-NeoX; requires
+            `normalize_first`. Default False.
+        qk_norm: `"head"` or `"all_heads"`. RMS norm of queries and keys, as in
+            `MultiHeadAttention`. Default None.
+        attention_soft_cap: float > 0. Bound of the attention scores, as in
+            Gemma 2. Default None.
+        use_sinks: bool. Attention sinks, as in gpt-oss. Default False.
+        layer_scale: float > 0. Initial value of a learned factor per feature of
+            each sublayer's output (Touvron et al. 2021,
+            https://arxiv.org/abs/2103.17239), as in DINOv2. Default None: no
+            factor.
+        stochastic_depth: float in [0, 1). Probability that a row skips a
+            sublayer in training (Huang et al. 2016,
+            https://arxiv.org/abs/1603.09382). Default 0.0.
         kernel_initializer: initializer of the kernels.
         bias_initializer: initializer of the biases.
         attention_position: `AttentionPosition`, such as `RotaryPosition`, of
@@ -102,9 +123,8 @@ class EncoderBlock(Block):
             key_segment_ids=segment_ids,
             training=training,
         )
-        x = self._around_attention.post(x, mixed, training=training)
-        network = self._network(self._around_network.pre(x), training=training)
-        return self._around_network.post(x, network, training=training)
+        y = self._around_attention.post(x, mixed, training=training)
+        return self._apply_network(y, x, training)
 
     if TYPE_CHECKING:
         __call__ = call

@@ -12,6 +12,8 @@ class DecodingStep(NamedTuple):
         memory: `KVCache` of the projected memory, read-only; () without one.
         weights: tuple with the result of `prepare_weights` of each block; ():
             the blocks use their own weights.
+        lengths: int32 (R, 1), the lengths of the sequences in tokens, if they
+            exceed the last of the positions; (): they do not.
 
     Examples:
         >>> cache = keras_attn.cache.empty(2, 8, 1, 4, 4, 4, "float32")
@@ -28,3 +30,4 @@ class DecodingStep(NamedTuple):
     positions: Any
     memory: Any = ()
     weights: Any = ()
+    lengths: Any = ()

@@ -1,6 +1,7 @@
 """Base class of position encodings inside attention."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import keras
 
@@ -43,6 +44,15 @@ class AttentionPosition(TorchNames, keras.layers.Layer):
         # No weight depends on an input shape: all are created in the
         # constructor, before a file is loaded.
         self.built = True
+
+    @property
+    def depends_on_length(self) -> bool:
+        """Whether `rotate` takes the lengths of sequences. Default: False.
+
+        The attention layer then passes int32 (B, T), size-1 axes allowed, as
+        `lengths`: for each token, the number of tokens of its sequence.
+        """
+        return False
 
     def check(self, num_heads: int, key_dim: int) -> None:
         """Raises ValueError if the position does not fit an attention layer.
@@ -116,10 +126,65 @@ def check_position(position: Any, name: str = "attention_position") -> Any:
     return position
 
 
+# One for all layers of a model, or one for each.
+LayerPositions: TypeAlias = (
+    AttentionPosition | Sequence[AttentionPosition | None] | None
+)
+
+
+def layer_positions(
+    position: LayerPositions,
+    num_layers: int,
+) -> tuple["AttentionPosition | None", ...]:
+    """Returns the position of each layer of a model.
+
+    Args:
+        position: `AttentionPosition` of all layers, a list with one or None for
+            each, or None.
+        num_layers: int.
+
+    Raises:
+        ValueError: another type, or another number of layers.
+    """
+    if position is None:
+        return (None,) * num_layers
+    if not isinstance(position, (list, tuple)):
+        return (check_position(position),) * num_layers
+    if len(position) != num_layers:
+        raise ValueError(
+            "`attention_position` must be one position, or a list with one for "
+            f"each of the {num_layers} layers. Received: {len(position)} "
+            "positions"
+        )
+    for one in position:
+        if one is not None:
+            check_position(one)
+    return tuple(position)
+
+
+def as_attribute(position: Any) -> Any:
+    """Returns a position, or a tuple of positions for a list."""
+    return tuple(position) if isinstance(position, list) else position
+
+
 def serialized_position(position: Any) -> dict[str, Any] | None:
-    """Returns the config entry for the position of a layer, or None."""
+    """Returns the config entry for the position of a layer or of layers.
+
+    Args:
+        position: `AttentionPosition`, a tuple with one or None for each layer,
+            or None. Layers that share a position still share it in a model
+            created from the config.
+    """
     if position is None:
         return None
+    if isinstance(position, tuple):
+        distinct = list({id(one): one for one in position if one}.values())
+        layers = [
+            None if one is None else [o is one for o in distinct].index(True)
+            for one in position
+        ]
+        positions = [serialized_position(one) for one in distinct]
+        return {"layers": layers, "positions": positions}
     # Serialized twice: Keras marks an object shared by several layers only from
     # its second occurrence on, and marks the first one afterwards, in a dict
     # that has been copied by then (as of Keras 3.15.1).
@@ -135,8 +200,17 @@ def with_position(config: dict[str, Any], *names: Any) -> dict[str, Any]:
         *names: str. Keys of the positions. Default: `"attention_position"`.
     """
     restored = {
-        name: keras.saving.deserialize_keras_object(config[name])
+        name: _deserialized(config[name])
         for name in names or ("attention_position",)
         if isinstance(config.get(name), dict)
     }
     return config | restored
+
+
+def _deserialized(entry):
+    if "positions" not in entry:
+        return keras.saving.deserialize_keras_object(entry)
+    positions = [
+        keras.saving.deserialize_keras_object(one) for one in entry["positions"]
+    ]
+    return [None if i is None else positions[i] for i in entry["layers"]]

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import keras
+from keras import ops
 
 from keras_attn import checks
 from keras_attn.backend import apply_dense
@@ -23,12 +24,18 @@ class FeedForward(QuantizedParts, Rematerialized):
 
         FFN(x) = (f(x W_1 + b_1) * (x W_3 + b_3)) W_2 + b_2
 
-    (Shazeer 2020, https://arxiv.org/abs/2002.05202).
+    (Shazeer 2020, https://arxiv.org/abs/2002.05202). With a limit c, as in
+    gpt-oss (OpenAI 2025, https://arxiv.org/abs/2508.10925):
+
+        FFN(x) = (f(min(x W_1 + b_1, c)) * (clip(x W_3 + b_3, -c, c) + 1)) W_2
+                 + b_2
 
     Args:
         intermediate_dim: int >= 1. Width of the hidden layer.
         activation: name or callable, f. Default `"relu"`.
         gated: bool. Use the gated form. Default False.
+        gate_limit: float > 0. c of the gated form. Default None: no limit, and
+            no added 1.
         dropout: float in [0, 1). Dropout probability of the hidden features.
             Default 0.0.
         use_bias: bool. Default True.
@@ -63,17 +70,20 @@ class FeedForward(QuantizedParts, Rematerialized):
         use_bias: bool = True,
         kernel_initializer: Initializer = "glorot_uniform",
         bias_initializer: Initializer = "zeros",
+        gate_limit: float | None = None,
         **kwargs: Any,
     ) -> None:
         checks.positive_int("intermediate_dim", intermediate_dim)
         checks.fraction("dropout", dropout)
         checks.boolean("gated", gated)
         checks.boolean("use_bias", use_bias)
+        check_gate_limit(gate_limit, gated)
         super().__init__(**kwargs)
         self.supports_masking = True
         self.intermediate_dim = intermediate_dim
         self.activation: Callable[..., Any] = keras.activations.get(activation)
         self.gated = gated
+        self.gate_limit = gate_limit
         self.dropout = dropout
         self.use_bias = use_bias
         self.kernel_initializer: Initializer = keras.initializers.get(
@@ -98,9 +108,15 @@ class FeedForward(QuantizedParts, Rematerialized):
         checks.width(
             "inputs", checks.floats("inputs", inputs).shape, self._width
         )
-        hidden = self.activation(apply_dense(self._inner, inputs))
+        hidden, limit = apply_dense(self._inner, inputs), self.gate_limit
+        if limit is not None:
+            hidden = ops.minimum(hidden, ops.cast(limit, hidden.dtype))
+        hidden = self.activation(hidden)
         if self.gated:
-            hidden = hidden * apply_dense(self._gate, inputs)
+            gate = apply_dense(self._gate, inputs)
+            if limit is not None:
+                gate = ops.clip(gate, -limit, limit) + 1
+            hidden = hidden * gate
         if self.dropout:
             hidden = self._dropout_layer(hidden, training=training)
         return apply_dense(self._outer, hidden)
@@ -133,6 +149,7 @@ class FeedForward(QuantizedParts, Rematerialized):
             intermediate_dim=self.intermediate_dim,
             activation=keras.activations.serialize(self.activation),
             gated=self.gated,
+            gate_limit=self.gate_limit,
             dropout=self.dropout,
             use_bias=self.use_bias,
             kernel_initializer=keras.initializers.serialize(
@@ -143,3 +160,15 @@ class FeedForward(QuantizedParts, Rematerialized):
             ),
         )
         return config
+
+
+def check_gate_limit(gate_limit: Any, gated: bool) -> None:
+    """Raises ValueError for a limit that is no number > 0, or without gate."""
+    if gate_limit is None:
+        return
+    checks.positive("gate_limit", gate_limit)
+    if not gated:
+        raise ValueError(
+            "`gate_limit` must be None if `gated` is False. "
+            f"Received: gate_limit={gate_limit}"
+        )

@@ -23,12 +23,13 @@ from keras_attn.layers.attention_position import (
     with_position,
 )
 from keras_attn.layers.dropout import Dropout
+from keras_attn.layers.normalization import make_norm
 from keras_attn.layers.quantized_parts import QuantizedParts
 from keras_attn.layers.rematerialized import Rematerialized
 from keras_attn.ops import Visibility, WeightDropout
 from keras_attn.ops.attend import attend_sanitized, is_empty
 from keras_attn.ops.capture import capturing, record
-from keras_attn.ops.positions import default_positions
+from keras_attn.ops.positions import default_positions, sequence_lengths
 from keras_attn.ops.visibility import make_visibility
 from keras_attn.typing import Initializer, Shape, Tensor, TensorLike
 
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from keras_attn.cache.decoding_step import DecodingStep
     from keras_attn.cache.kv_cache import KVCache
     from keras_attn.layers.attention_position import AttentionPosition
+
+QK_NORMS = "head", "all_heads"
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -82,6 +85,14 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
         attention_position: `AttentionPosition`, such as `RotaryPosition`,
             `ALiBiPosition` or `T5Position`. Position encoding of the scores.
             Default None.
+        qk_norm: `"head"` or `"all_heads"`. RMS norm of queries and keys before
+            their rotation: of each head with one scale (Qwen3, Gemma 3), or of
+            all heads together (OLMo 2). Default None: no norm.
+        qk_norm_epsilon: float. Added to the mean square in these norms.
+        soft_cap: float > 0. Bound c of the scores, c tanh(score / c), as in
+            Gemma 2. Default None: no bound.
+        use_sinks: bool. One more key per head with a learned score and a value
+            of zero, as in gpt-oss. Default False.
         **kwargs: arguments of `keras.layers.Layer`: `name`, `dtype`, ...
 
     Call arguments:
@@ -156,6 +167,10 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
         num_key_value_heads: int | None = None,
         causal: bool = False,
         attention_position: "AttentionPosition | None" = None,
+        qk_norm: str | None = None,
+        qk_norm_epsilon: float = 1e-6,
+        soft_cap: float | None = None,
+        use_sinks: bool = False,
         **kwargs: Any,
     ) -> None:
         checks.positive_int("num_heads", num_heads)
@@ -178,8 +193,13 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
             ("use_bias", use_bias),
             ("use_gate", use_gate),
             ("causal", causal),
+            ("use_sinks", use_sinks),
         ):
             checks.boolean(name, value)
+        checks.choice("qk_norm", qk_norm, (None, *QK_NORMS))
+        checks.positive("qk_norm_epsilon", qk_norm_epsilon)
+        if soft_cap is not None:
+            checks.positive("soft_cap", soft_cap)
         checks.seed("seed", seed)
         if flash_attention is not None:
             checks.boolean("flash_attention", flash_attention)
@@ -188,6 +208,12 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
                 "`dropout` is not supported when flash attention is enabled: "
                 "set `dropout=0.0` or `flash_attention=None`. "
                 f"Received: dropout={dropout}"
+            )
+        if flash_attention and (soft_cap is not None or use_sinks):
+            raise ValueError(
+                "`flash_attention` must not be True with `soft_cap` or "
+                "`use_sinks`, which only the plain kernel has. Received: "
+                f"soft_cap={soft_cap}, use_sinks={use_sinks}"
             )
         if attention_position is not None:
             check_position(attention_position).check(num_heads, key_dim)
@@ -226,6 +252,10 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
         self.num_key_value_heads = num_key_value_heads
         self.causal = causal
         self.attention_position = attention_position
+        self.qk_norm = qk_norm
+        self.qk_norm_epsilon = qk_norm_epsilon
+        self.soft_cap = soft_cap
+        self.use_sinks = use_sinks
 
     def build(
         self,
@@ -281,6 +311,26 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
         self._dropout_layer = Dropout(
             self.dropout, dtype=self.dtype_policy, seed=self.seed
         )
+        self._query_norm = self._head_norm("query_norm", self.num_heads)
+        self._key_norm = self._head_norm("key_norm", self.num_key_value_heads)
+        self._sinks = None
+        if self.use_sinks:
+            self._sinks = self.add_weight(
+                name="sinks", shape=(self.num_heads,), initializer="zeros"
+            )
+
+    def _head_norm(self, name, heads):
+        if self.qk_norm is None:
+            return None
+        norm = make_norm(
+            "rms_norm",
+            self.qk_norm_epsilon,
+            dtype=self.dtype_policy,
+            name=name,
+            axis=-1 if self.qk_norm == "head" else (-2, -1),
+        )
+        norm.build((None, None, heads, self.key_dim))
+        return norm
 
     def _projection(self, name, features, heads, width, activation=None):
         dense = self._einsum_dense(
@@ -352,9 +402,12 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
             window=self.sliding_window,
             relative=self.attention_position is not None,
         )
+        query_lengths, key_lengths = self._lengths(visibility, query, key)
         heads = (
-            self._query_heads(query, visibility.query_positions),
-            *self._key_value_heads(key, value, visibility.key_positions),
+            self._query_heads(query, visibility.query_positions, query_lengths),
+            *self._key_value_heads(
+                key, value, visibility.key_positions, key_lengths
+            ),
         )
         output, weights = self._attend(
             query, heads, visibility, training, return_attention_scores
@@ -377,21 +430,62 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
                 f"return_attention_scores={return_attention_scores!r}"
             )
 
-    def _query_heads(self, query, positions):
+    def _query_heads(self, query, positions, lengths=None):
         query = apply_dense(self._query_dense, query)  # (B, T, N, H)
-        return self._rotate(query, positions)
+        return self._encoded(query, self._query_norm, positions, lengths)
 
-    def _key_value_heads(self, key, value, positions):
+    def _key_value_heads(self, key, value, positions, lengths=None):
         key = apply_dense(self._key_dense, key)  # (B, S, K, H)
         value = apply_dense(self._value_dense, value)  # (B, S, K, W)
-        return self._rotate(key, positions), value
+        key = self._encoded(key, self._key_norm, positions, lengths)
+        return key, value
 
-    def _rotate(self, heads, positions):
+    def _encoded(self, heads, norm, positions, lengths):
+        """Returns normalized and rotated queries or keys."""
+        if norm is not None:
+            heads = norm(heads)
         if self.attention_position is None:
             return heads
         if positions is None:
             positions = default_positions(ops.shape(heads)[1])
-        return self.attention_position.rotate(heads, positions)
+        if lengths is None:
+            return self.attention_position.rotate(heads, positions)
+        return self.attention_position.rotate(heads, positions, lengths=lengths)
+
+    @property
+    def _depends_on_length(self):
+        position = self.attention_position
+        return position is not None and position.depends_on_length
+
+    def _lengths(self, visibility, query, key):
+        """Returns the lengths of the sequences of queries and keys, or None.
+
+        Args:
+            visibility: `Visibility`.
+            query: float (B, T, D).
+            key: float (B, S, D').
+
+        Returns:
+            Two int32 (B, T) and (B, S), size-1 axes allowed; or two None if the
+            position does not depend on them.
+        """
+        if not self._depends_on_length:
+            return None, None
+        v = visibility
+        query_positions, key_positions = (
+            default_positions(ops.shape(x)[1]) if given is None else given
+            for x, given in ((query, v.query_positions), (key, v.key_positions))
+        )
+        if v.query_segment_ids is not None:
+            return (
+                sequence_lengths(query_positions, v.query_segment_ids),
+                sequence_lengths(key_positions, v.key_segment_ids),
+            )
+        # Queries and keys are parts of one sequence.
+        lengths = ops.maximum(
+            sequence_lengths(query_positions), sequence_lengths(key_positions)
+        )
+        return lengths, lengths
 
     def _attend(
         self,
@@ -434,6 +528,10 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
             # are zeroed below, after the output bias.
             zero_fully_masked=visibility.attention_mask is not None,
             return_sees_key=True,
+            soft_cap=self.soft_cap,
+            sinks=None
+            if self._sinks is None
+            else ops.convert_to_tensor(self._sinks),
         )
         if captured:
             record(self.path, attended.weights, (query, key))
@@ -512,13 +610,17 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
         Returns:
             List of float (B, T, D), one per stream.
         """
-        _, first = streams[0]
+        queries, first = streams[0]
+        _, lengths = self._lengths(first, queries, value)
         keys_and_values = self._key_value_heads(
-            value, value, first.key_positions
+            value, value, first.key_positions, lengths
         )
         outputs = []
         for query, visibility in streams:
-            heads = self._query_heads(query, visibility.query_positions)
+            lengths, _ = self._lengths(visibility, query, value)
+            heads = self._query_heads(
+                query, visibility.query_positions, lengths
+            )
             output, _ = self._attend(
                 query, (heads, *keys_and_values), visibility, training
             )
@@ -557,16 +659,31 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
             Float (R, T, D) and the cache.
         """
         rows, length, _ = ops.shape(inputs)
+        lengths = None
+        if self._depends_on_length:
+            lengths = step.lengths
+            if isinstance(lengths, tuple):
+                lengths = sequence_lengths(step.positions)
+            lengths = ops.broadcast_to(lengths, ops.shape(step.positions))
+            _, lengths = _by_source(cache, inputs, lengths)
         inputs, positions = _by_source(cache, inputs, step.positions)
         weights = step.weights[layer] if step.weights else ()
         if weights:
             query, key, value = apply_fused_qkv(
                 weights, self._projections, inputs
             )
-            query, key = (self._rotate(x, positions) for x in (query, key))
+            query, key = (
+                self._encoded(x, norm, positions, lengths)
+                for x, norm in (
+                    (query, self._query_norm),
+                    (key, self._key_norm),
+                )
+            )
         else:
-            query = self._query_heads(inputs, positions)
-            key, value = self._key_value_heads(inputs, inputs, positions)
+            query = self._query_heads(inputs, positions, lengths)
+            key, value = self._key_value_heads(
+                inputs, inputs, positions, lengths
+            )
         cache = kv.append(cache, layer, key, value)
         output = self._attend_to_cached(
             inputs, query, positions, None, cache, layer, length
@@ -594,9 +711,13 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
             Float (R, T, D).
         """
         rows, length, _ = ops.shape(inputs)
+        lengths = None
+        if self._depends_on_length:
+            lengths = ops.maximum(positions, order) + 1
+            _, lengths = _by_source(cache, inputs, lengths)
         _, order = _by_source(cache, inputs, order)
         inputs, positions = _by_source(cache, inputs, positions)
-        query = self._query_heads(inputs, positions)
+        query = self._query_heads(inputs, positions, lengths)
         output = self._attend_to_cached(
             inputs, query, positions, order, cache, layer, length
         )
@@ -632,7 +753,17 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
 
         Returns:
             Keys (B, S, K, H) and values (B, S, K, W).
+
+        Raises:
+            ValueError: the position depends on the length of the sequence.
         """
+        if self._depends_on_length:
+            raise ValueError(
+                "`attention_position` must not depend on the length of the "
+                "sequence, because a memory is projected once. "
+                f"Received: {type(self.attention_position).__name__} with "
+                "depends_on_length=True"
+            )
         memory = clean(memory, positions)
         return self._key_value_heads(memory, memory, positions)
 
@@ -744,6 +875,10 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
             "seed",
             "num_key_value_heads",
             "causal",
+            "qk_norm",
+            "qk_norm_epsilon",
+            "soft_cap",
+            "use_sinks",
         ):
             config[name] = getattr(self, name)
         config["output_shape"] = self._output_shape

@@ -13,6 +13,7 @@ from keras_attn.backend import bool_mask, known_size, reduce_max
 from keras_attn.decoding import DecodingState
 from keras_attn.decoding.token_rows import check_form
 from keras_attn.layers import Dropout, PositionalEmbedding, TokenEmbedding
+from keras_attn.layers.normalization import make_norm
 from keras_attn.models.chunked_loss import ChunkedLoss
 from keras_attn.models.decoding_weights import DecodingWeights
 from keras_attn.models.generative_model import GenerativeModel
@@ -53,6 +54,8 @@ class CausalLM(ChunkedLoss, GenerativeModel):
         tie_word_embeddings: bool. Whether the output uses the embedding's
             matrix.
         output_bias: bool. Whether the logits have a bias.
+        scale_embedding: bool. Whether to multiply embeddings by sqrt(D).
+        logits_soft_cap: float > 0. Bound of the logits, or None.
         embedding_dropout: float in [0, 1), or None: that of `block_config`.
         pad_id: int, or None.
         start_id: int, or None.
@@ -73,6 +76,8 @@ class CausalLM(ChunkedLoss, GenerativeModel):
         max_sequence_length: int | None = None,
         tie_word_embeddings: bool = True,
         output_bias: bool = False,
+        scale_embedding: bool = False,
+        logits_soft_cap: float | None = None,
         embedding_dropout: float | None = None,
         pad_id: int | None,
         start_id: int | None,
@@ -91,9 +96,13 @@ class CausalLM(ChunkedLoss, GenerativeModel):
             checks.positive_int("max_sequence_length", max_sequence_length)
         checks.boolean("tie_word_embeddings", tie_word_embeddings)
         checks.boolean("output_bias", output_bias)
+        checks.boolean("scale_embedding", scale_embedding)
+        if logits_soft_cap is not None:
+            checks.positive("logits_soft_cap", logits_soft_cap)
         if embedding_dropout is not None:
             checks.fraction("embedding_dropout", embedding_dropout)
         block_config.head_dim(hidden_dim, "`hidden_dim`")
+        block_config.check_layers(num_layers)
         check_sizes(
             *block_sizes("block_0", block_config),
             ("vocabulary_size", vocabulary_size, VOCABULARY, 0),
@@ -108,6 +117,8 @@ class CausalLM(ChunkedLoss, GenerativeModel):
         self.max_sequence_length = max_sequence_length
         self.tie_word_embeddings = tie_word_embeddings
         self.output_bias = output_bias
+        self.scale_embedding = scale_embedding
+        self.logits_soft_cap = logits_soft_cap
         self.pad_id = pad_id
         self.start_id = start_id
         several = isinstance(end_id, (list, tuple))
@@ -122,7 +133,7 @@ class CausalLM(ChunkedLoss, GenerativeModel):
         self._token_embedding = TokenEmbedding(
             vocabulary_size,
             hidden_dim,
-            scale=False,
+            scale=scale_embedding,
             pad_id=None,  # the model passes positions on, not masks
             initializer=self._initial_weights(),
             logits_bias=output_bias and tie_word_embeddings,
@@ -144,9 +155,10 @@ class CausalLM(ChunkedLoss, GenerativeModel):
             self.dropout if embedding_dropout is None else embedding_dropout,
             dtype=dtype,
         )
-        if self.normalize_first:
-            self._norm = keras.layers.LayerNormalization(
-                epsilon=self.epsilon, dtype=dtype, name="norm"
+        self._norm = None
+        if block_config.needs_final_norm:
+            self._norm = make_norm(
+                self.normalization, self.epsilon, dtype=dtype, name="norm"
             )
             self._norm.build(width)
         self._output_dense = None
@@ -265,7 +277,12 @@ class CausalLM(ChunkedLoss, GenerativeModel):
         if length > 1:
             # The first step reads the last token.
             before = ops.logical_and(token_mask, indices < last)[:, :-1]
-            _, cache = self._decode_tokens(token_ids[:, :-1], cache, (), before)
+            lengths = ops.sum(
+                ops.cast(token_mask, "int32"), axis=1, keepdims=True
+            )
+            _, cache = self._decode_tokens(
+                token_ids[:, :-1], cache, (), before, lengths
+            )
         return DecodingState((), cache, tokens)
 
     def prepare_weights(self) -> Any:
@@ -295,12 +312,14 @@ class CausalLM(ChunkedLoss, GenerativeModel):
         logits = self._logits(self._normalized(x), weights.output_matrix)
         return logits, state._replace(hypothesis=cache)
 
-    def _decode_tokens(self, tokens, cache, weights, token_mask=None):
+    def _decode_tokens(
+        self, tokens, cache, weights, token_mask=None, lengths=()
+    ):
         """Returns the last block's output for new tokens, and the cache."""
         count = tokens.shape[1]
         positions, cache = kv.open_slots(cache, count, token_mask)
         checks.batch("tokens", tokens.shape, positions.shape[0])
-        step = kv.DecodingStep(positions, weights=weights)
+        step = kv.DecodingStep(positions, weights=weights, lengths=lengths)
         x = self._token_embedding(tokens)
         if self._position_embedding is not None:
             x = self._position_embedding.decode_step(
@@ -349,7 +368,7 @@ class CausalLM(ChunkedLoss, GenerativeModel):
         return token_ids, ops.not_equal(token_ids, self.pad_id)
 
     def _normalized(self, x):
-        return self._norm(x) if self.normalize_first else x
+        return x if self._norm is None else self._norm(x)
 
     def _output_parts(self):
         return self._output_dense, self._token_embedding
@@ -358,8 +377,12 @@ class CausalLM(ChunkedLoss, GenerativeModel):
         if self._returns_hidden:
             return x
         if self._output_dense is not None:
-            return self._output_dense(x)
-        return self._token_embedding.logits(x, output_matrix)
+            logits = self._output_dense(x)
+        else:
+            logits = self._token_embedding.logits(x, output_matrix)
+        if self.logits_soft_cap is None:
+            return logits
+        return self.logits_soft_cap * ops.tanh(logits / self.logits_soft_cap)
 
     @staticmethod
     def _initial_weights():

@@ -75,6 +75,8 @@ class ChunkedLoss:
         loss, (plain, weighted) = self.loss, self._metric_groups()
         return (
             type(loss) is SequenceCrossentropy
+            # The linear loss computes logits without a bound.
+            and getattr(self, "logits_soft_cap", None) is None
             and loss.reduction not in (None, "none")
             # Nothing public has these weights (as of Keras 3.15.1).
             and self._compile_loss._user_loss_weights is None

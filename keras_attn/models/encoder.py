@@ -16,10 +16,12 @@ from keras_attn.layers import (
     TokenEmbedding,
 )
 from keras_attn.layers.attention_position import (
-    check_position,
+    as_attribute,
+    layer_positions,
     serialized_position,
     with_position,
 )
+from keras_attn.layers.normalization import make_norm
 from keras_attn.models.input_checks import (
     CheckedModel,
     check_ids,
@@ -38,7 +40,7 @@ from keras_attn.ops import positions_from_mask
 from keras_attn.typing import Activation, Initializer, Nest, Tensor, TensorLike
 
 if TYPE_CHECKING:
-    from keras_attn.layers.attention_position import AttentionPosition
+    from keras_attn.layers.attention_position import LayerPositions
 
 
 _ONE_FOR_EACH_TOKEN = {
@@ -78,7 +80,8 @@ class Encoder(CheckedModel):
         position_embedding: `"sinusoidal"`, `"learned"`, or None: the position
             embedding added to token embeddings.
         attention_position: `AttentionPosition`, such as `RotaryPosition`,
-            shared by the self-attention layers of all blocks. Default None.
+            shared by the self-attention layers of all blocks, or a list with
+            one or None for each layer. Default None.
         max_sequence_length: int. The longest sequence, in tokens; a learned
             table has as many rows. None: no limit.
         character_vocabulary_size: int. Number of character ids, if the inputs
@@ -98,8 +101,12 @@ class Encoder(CheckedModel):
             layers' own.
         pad_id: int. The id of padding tokens and padding characters.
         **kwargs: other options of `EncoderBlock` (`key_dim`,
-            `num_key_value_heads`, `use_bias`, `sliding_window`) and arguments
-            of `keras.Model` (`name`, `dtype`, ...).
+            `num_key_value_heads`, `use_bias`, `sliding_window`, one value
+            or a list with one for each layer, `normalization`,
+            `normalize_output`, `use_parallel_residual`, `qk_norm`,
+            `attention_soft_cap`, `use_sinks`, `layer_scale`,
+            `stochastic_depth`, `gate_limit`) and arguments of `keras.Model`
+            (`name`, `dtype`, ...).
 
     Call arguments:
         inputs: int32 (B, T) token ids, or a dict with them as `"token_ids"`;
@@ -145,7 +152,7 @@ class Encoder(CheckedModel):
         normalize_first: bool = False,
         epsilon: float = 1e-5,
         position_embedding: str | None = "sinusoidal",
-        attention_position: "AttentionPosition | None" = None,
+        attention_position: "LayerPositions" = None,
         max_sequence_length: int | None = None,
         character_vocabulary_size: int | None = None,
         num_segments: int | None = None,
@@ -165,8 +172,7 @@ class Encoder(CheckedModel):
             position_embedding,
             ("sinusoidal", "learned", None),
         )
-        if attention_position is not None:
-            check_position(attention_position)
+        positions = layer_positions(attention_position, num_layers)
         checks.boolean("scale_embedding", scale_embedding)
         checks.boolean("normalize_embedding", normalize_embedding)
         checks.boolean("share_blocks", share_blocks)
@@ -199,6 +205,15 @@ class Encoder(CheckedModel):
             epsilon=epsilon,
         )
         config.head_dim(hidden_dim, "`hidden_dim`")
+        config.check_layers(num_layers)
+        if share_blocks and (
+            isinstance(config.sliding_window, tuple)
+            or isinstance(attention_position, (list, tuple))
+        ):
+            raise ValueError(
+                "`sliding_window` and `attention_position` must not be lists "
+                "if all layers share one block. Received: share_blocks=True"
+            )
         check_sizes(
             *block_sizes("block_0", config),
             ("vocabulary_size", vocabulary_size, VOCABULARY, 0),
@@ -210,7 +225,7 @@ class Encoder(CheckedModel):
         self.num_layers = num_layers
         self.hidden_dim = hidden_dim
         self.position_embedding = position_embedding
-        self.attention_position = attention_position
+        self.attention_position = as_attribute(attention_position)
         self.max_sequence_length = max_sequence_length
         self.character_vocabulary_size = character_vocabulary_size
         self.num_segments = num_segments
@@ -223,7 +238,7 @@ class Encoder(CheckedModel):
         )
         self.pad_id = pad_id
         self._make_embeddings()
-        self._make_blocks()
+        self._make_blocks(positions)
         self.built = True
         check_rules(self)
 
@@ -272,7 +287,7 @@ class Encoder(CheckedModel):
         for i in range(self.num_layers):
             block = self._blocks[0 if self.share_blocks else i]
             x = block(x, positions=positions, training=training)
-        if self.normalize_first:
+        if self._norm is not None:
             x = self._norm(x)
         return x, positions
 
@@ -442,26 +457,30 @@ class Encoder(CheckedModel):
         layer.build()
         return layer
 
-    def _make_blocks(self):
+    def _make_blocks(self, positions):
         width = (None, None, self.hidden_dim)
         self._blocks = [
             EncoderBlock(
-                attention_position=self.attention_position,
+                attention_position=positions[i],
                 dtype=self.dtype_policy,
                 name=f"block_{i}",
                 **self._initializers("kernel_initializer"),
-                **self._block_config.as_arguments(),
+                **self._block_config.of_layer(i),
             )
             for i in range(1 if self.share_blocks else self.num_layers)
         ]
         for block in self._blocks:
             block.build(width)
-        if self.normalize_first:
+        self._norm = None
+        if self._block_config.needs_final_norm:
             self._norm = self._make_norm("norm", self.hidden_dim)
 
     def _make_norm(self, name, width):
-        norm = keras.layers.LayerNormalization(
-            epsilon=self.epsilon, dtype=self.dtype_policy, name=name
+        norm = make_norm(
+            self.normalization,
+            self.epsilon,
+            dtype=self.dtype_policy,
+            name=name,
         )
         norm.build((None, None, width))
         return norm

@@ -9,7 +9,8 @@ from keras_attn import checks
 from keras_attn.blocks import DecoderBlock
 from keras_attn.blocks.block_config import BlockConfig
 from keras_attn.layers.attention_position import (
-    check_position,
+    as_attribute,
+    layer_positions,
     serialized_position,
     with_position,
 )
@@ -20,7 +21,7 @@ from keras_attn.ops import positions_from_mask
 from keras_attn.typing import Activation, Nest, Tensor
 
 if TYPE_CHECKING:
-    from keras_attn.layers.attention_position import AttentionPosition
+    from keras_attn.layers.attention_position import LayerPositions
 
 
 _SIZES = {
@@ -65,7 +66,8 @@ class GPT(CausalLM):
         position_embedding: `"learned"`, `"sinusoidal"`, or None: the position
             embedding added to token embeddings.
         attention_position: `AttentionPosition`, such as `RotaryPosition`,
-            shared by the self-attention layers of all blocks. Default None.
+            shared by the self-attention layers of all blocks, or a list with
+            one or None for each layer. Default None.
         max_sequence_length: int. The longest sequence, in tokens, prompt and
             generated tokens together; a learned table has as many rows. None:
             no limit, not allowed with learned positions.
@@ -79,9 +81,17 @@ class GPT(CausalLM):
             one fills finished sequences if `pad_id` is None. None: sequences
             never end, for example when tokens are the characters of one long
             text.
+        scale_embedding: bool. Multiply embeddings by sqrt(D), as in Gemma.
+            Default False.
+        logits_soft_cap: float > 0. Bound c of the logits, c tanh(logit / c),
+            as in Gemma 2. Default None: no bound.
         **kwargs: other options of `DecoderBlock` (`key_dim`,
-            `num_key_value_heads`, `use_bias`, `sliding_window`) and arguments
-            of `keras.Model` (`name`, `dtype`, ...).
+            `num_key_value_heads`, `use_bias`, `sliding_window`, one value
+            or a list with one for each layer, `normalization`,
+            `normalize_output`, `use_parallel_residual`, `qk_norm`,
+            `attention_soft_cap`, `use_sinks`, `layer_scale`,
+            `stochastic_depth`, `gate_limit`) and arguments of `keras.Model`
+            (`name`, `dtype`, ...).
 
     Call arguments:
         inputs: int32 (B, T) token ids, or a dict with them as `"token_ids"`
@@ -126,17 +136,17 @@ class GPT(CausalLM):
         normalize_first: bool = True,
         epsilon: float = 1e-5,
         position_embedding: str | None = "learned",
-        attention_position: "AttentionPosition | None" = None,
+        attention_position: "LayerPositions" = None,
         max_sequence_length: int | None = 1024,
         tie_word_embeddings: bool = True,
         pad_id: int | None = 0,
         start_id: int | None = 1,
         end_id: int | Sequence[int] | None = 2,
+        scale_embedding: bool = False,
+        logits_soft_cap: float | None = None,
         **kwargs: Any,
     ) -> None:
         checks.positive_int("hidden_dim", hidden_dim)
-        if attention_position is not None:
-            check_position(attention_position)
         if intermediate_dim is None:
             intermediate_dim = 4 * hidden_dim
         config = BlockConfig.with_options(
@@ -151,6 +161,8 @@ class GPT(CausalLM):
             normalize_first=normalize_first,
             epsilon=epsilon,
         )
+        checks.positive_int("num_layers", num_layers, most=checks.MOST_LAYERS)
+        positions = layer_positions(attention_position, num_layers)
         super().__init__(
             config,
             vocabulary_size=vocabulary_size,
@@ -160,20 +172,22 @@ class GPT(CausalLM):
             max_sequence_length=max_sequence_length,
             tie_word_embeddings=tie_word_embeddings,
             embedding_dropout=embedding_dropout,
+            scale_embedding=scale_embedding,
+            logits_soft_cap=logits_soft_cap,
             pad_id=pad_id,
             start_id=start_id,
             end_id=end_id,
             **kwargs,
         )
         self.embedding_dropout = embedding_dropout
-        self.attention_position = attention_position
+        self.attention_position = as_attribute(attention_position)
         self._blocks = [
             DecoderBlock(
-                attention_position=attention_position,
+                attention_position=positions[i],
                 kernel_initializer=self._initial_weights(),
                 dtype=self.dtype_policy,
                 name=f"block_{i}",
-                **config.as_arguments(),
+                **config.of_layer(i),
             )
             for i in range(num_layers)
         ]
@@ -255,6 +269,8 @@ class GPT(CausalLM):
             "position_embedding": self.position_embedding,
             "max_sequence_length": self.max_sequence_length,
             "attention_position": serialized_position(self.attention_position),
+            "scale_embedding": self.scale_embedding,
+            "logits_soft_cap": self.logits_soft_cap,
         }
 
     @classmethod

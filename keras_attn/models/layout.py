@@ -54,7 +54,10 @@ def block_rules(name: str) -> dict[str, Any]:
         f"{name}/feed_forward/(inner|gate)/bias": (_SPLIT,),
         f"{name}/feed_forward/outer/kernel": (_SPLIT, None),
         f"{name}/feed_forward/outer/bias": _REPLICATED,
-        rf"{name}/around_\w+/norm/(gamma|beta)": _REPLICATED,
+        f"{attention}/(query|key)_norm/scale": _REPLICATED,
+        f"{attention}/sinks": (_SPLIT,),
+        rf"{name}/around_\w+/(output_)?norm/(gamma|beta|scale)": _REPLICATED,
+        rf"{name}/around_\w+/layer_scale": _REPLICATED,
         # Of relative positions, where the block has its own.
         f"{name}_position/kernel": (None, _SPLIT, None),
         f"{name}_position/(content|distance|segment)_bias": (_SPLIT, None),

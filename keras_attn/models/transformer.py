@@ -18,6 +18,7 @@ from keras_attn.layers.attention_position import (
     serialized_position,
     with_position,
 )
+from keras_attn.layers.normalization import make_norm
 from keras_attn.models.alignment import cross_attention_weights
 from keras_attn.models.chunked_loss import ChunkedLoss
 from keras_attn.models.decoding_weights import DecodingWeights
@@ -98,8 +99,12 @@ class Transformer(ChunkedLoss, GenerativeModel):
         start_id: int. First id of every target.
         end_id: int. Last id of every sequence.
         **kwargs: other options of the blocks (`key_dim`,
-            `num_key_value_heads`, `use_bias`, `sliding_window`) and arguments
-            of `keras.Model` (`name`, `dtype`, ...).
+            `num_key_value_heads`, `use_bias`, `sliding_window`, one value
+            or a list with one for each layer, `normalization`,
+            `normalize_output`, `use_parallel_residual`, `qk_norm`,
+            `attention_soft_cap`, `use_sinks`, `layer_scale`,
+            `stochastic_depth`, `gate_limit`) and arguments of `keras.Model`
+            (`name`, `dtype`, ...).
 
     Call arguments:
         inputs: pair of int32 (B, S) source ids and int32 (B, T) target ids,
@@ -216,6 +221,13 @@ class Transformer(ChunkedLoss, GenerativeModel):
             epsilon=epsilon,
         )
         config.head_dim(hidden_dim, "`hidden_dim`")
+        for layers in (num_layers, num_decoder_layers or num_layers):
+            config.check_layers(layers)
+        if config.use_parallel_residual:
+            raise ValueError(
+                "`use_parallel_residual` must be False, because decoder blocks "
+                "have a memory. Received: use_parallel_residual=True"
+            )
         if num_decoder_heads is not None:
             _check_decoder_heads(num_decoder_heads, config, hidden_dim)
         decoder_config = dataclasses.replace(
@@ -327,7 +339,7 @@ class Transformer(ChunkedLoss, GenerativeModel):
                 attention_position=self.encoder_attention_position,
                 dtype=self.dtype_policy,
                 name=f"encoder_block_{i}",
-                **self._block_config.as_arguments(),
+                **self._block_config.of_layer(i),
             )
             for i in range(self.num_layers)
         ]
@@ -336,7 +348,7 @@ class Transformer(ChunkedLoss, GenerativeModel):
                 attention_position=self.decoder_attention_position,
                 dtype=self.dtype_policy,
                 name=f"decoder_block_{i}",
-                **self._decoder_config.as_arguments(),
+                **self._decoder_config.of_layer(i),
             )
             for i in range(self.num_decoder_layers or self.num_layers)
         ]
@@ -344,10 +356,12 @@ class Transformer(ChunkedLoss, GenerativeModel):
             block.build(width)
         for block in self._decoder_blocks:
             block.build(width, width)
-        if self.normalize_first:
+        self._encoder_norm = self._decoder_norm = None
+        if self._block_config.needs_final_norm:
             self._encoder_norm, self._decoder_norm = (
-                keras.layers.LayerNormalization(
-                    epsilon=self.epsilon,
+                make_norm(
+                    self.normalization,
+                    self.epsilon,
                     dtype=self.dtype_policy,
                     name=f"{side}_norm",
                 )
@@ -419,7 +433,7 @@ class Transformer(ChunkedLoss, GenerativeModel):
         x = self._dropout_layer(x, training=training)
         for block in self._encoder_blocks:
             x = block(x, positions=positions, training=training)
-        if self.normalize_first:
+        if self._encoder_norm is not None:
             x = self._encoder_norm(x)
         return x, positions
 
@@ -581,7 +595,7 @@ class Transformer(ChunkedLoss, GenerativeModel):
         return self._output_dense, self._target_embedding
 
     def _logits(self, x, output_matrix=()):
-        if self.normalize_first:
+        if self._decoder_norm is not None:
             x = self._decoder_norm(x)
         if self._returns_hidden:
             return x

@@ -94,8 +94,12 @@ class XLNet(CausalLM):
         end_id: int, or a list of int, each of which ends a sequence. None:
             sequences never end.
         **kwargs: other options of `TwoStreamBlock` (`key_dim`,
-            `num_key_value_heads`, `use_bias`, `sliding_window`) and arguments
-            of `keras.Model` (`name`, `dtype`, ...).
+            `num_key_value_heads`, `use_bias`, `sliding_window`, one value
+            or a list with one for each layer, `normalization`,
+            `normalize_output`, `use_parallel_residual`, `qk_norm`,
+            `attention_soft_cap`, `use_sinks`, `layer_scale`,
+            `stochastic_depth`, `gate_limit`) and arguments of `keras.Model`
+            (`name`, `dtype`, ...).
 
     Call arguments:
         inputs: int32 (B, T) token ids, or a dict with them as `"token_ids"` and
@@ -212,7 +216,7 @@ class XLNet(CausalLM):
                 kernel_initializer=self._initial_weights(),
                 dtype=self.dtype_policy,
                 name=f"block_{i}",
-                **config.as_arguments(),
+                **config.of_layer(i),
             )
             for i in range(num_layers)
         ]

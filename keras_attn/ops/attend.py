@@ -13,11 +13,15 @@ from keras_attn.backend import (
     zero_masked,
 )
 from keras_attn.ops.blockwise import attend_blockwise
-from keras_attn.ops.plan import check_bias_and_dropout, choose_kernel
+from keras_attn.ops.plan import (
+    check_bias_and_dropout,
+    check_cap_and_sinks,
+    choose_kernel,
+)
 from keras_attn.ops.position_bias import PositionBias, as_tensors, four_axes
 from keras_attn.ops.positions import default_positions
 from keras_attn.ops.ring import attend_ring
-from keras_attn.ops.score_softmax import hidden, softmax
+from keras_attn.ops.score_softmax import hidden, softmax, softmax_with_sinks
 from keras_attn.ops.scores import head_scores
 from keras_attn.ops.visibility import (
     Visibility,
@@ -37,6 +41,8 @@ def attend(
     dropout: Callable[..., Any] | None = None,
     return_weights: bool = False,
     kernel: str | None = None,
+    soft_cap: float | None = None,
+    sinks: TensorLike | None = None,
 ) -> Tensor:
     """Computes scaled dot-product attention.
 
@@ -46,7 +52,12 @@ def attend(
     https://arxiv.org/abs/1706.03762). The softmax is over the visible keys, in
     float32. The plain kernel, `_plain` below, follows the equation line by
     line; the other kernels are tested against it. The ring kernel runs where
-    the active `keras.distribution` splits sequences. Masked queries, keys and
+    the active `keras.distribution` splits sequences. A soft cap c replaces
+    scale Q K^T by c tanh(scale Q K^T / c) (Gemma 2, sec. 2,
+    https://arxiv.org/abs/2408.00118). Sinks add one key with a score per head
+    and a value of zero, so that weights sum to less than 1 (Xiao et al. 2023,
+    https://arxiv.org/abs/2309.17453, learned as in gpt-oss). Only the plain
+    kernel has either. Masked queries, keys and
     values, NaN included, affect neither a visible row nor a gradient. The
     blockwise and the ring kernel have only a first derivative, in reverse mode
     on JAX.
@@ -64,6 +75,10 @@ def attend(
         return_weights: bool. Whether to return the weights too.
         kernel: `"fused"`, `"blockwise"`, `"plain"` or `"ring"` to force a
             kernel; default None: the choice of `attention_plan`.
+        soft_cap: float > 0. The bound of the scores without the bias. Default
+            None: no bound.
+        sinks: float (N,). The score of the sink of each head. Default None: no
+            sinks.
 
     Returns:
         Float (B, T, N, W) in the dtype of `query`, zero in fully masked rows;
@@ -95,6 +110,7 @@ def attend(
         checks.real("scale", scale)
     query, key, value = map(ops.convert_to_tensor, (query, key, value))
     _check_shapes(query, key, value)
+    check_cap_and_sinks(soft_cap, sinks, query.shape[2])
     _check_visibility(visibility, query, key)
     if hasattr(bias, "shape"):
         expected = query.shape[0], query.shape[2], query.shape[1], key.shape[1]
@@ -117,6 +133,8 @@ def attend(
         kernel=kernel,
         # With key padding only, fully masked rows average zeroed values.
         zero_fully_masked=not is_key_padding_only(visibility),
+        soft_cap=soft_cap,
+        sinks=sinks,
     )
     if return_weights:
         return attended.output, attended.weights
@@ -152,6 +170,8 @@ def attend_sanitized(
     kernel: str | None = None,
     zero_fully_masked: bool = True,
     return_sees_key: bool = False,
+    soft_cap: float | None = None,
+    sinks: TensorLike | None = None,
 ) -> Attended:
     """Computes `attend` for inputs that are finite in masked rows.
 
@@ -171,6 +191,8 @@ def attend_sanitized(
         zero_fully_masked: bool. Whether fully masked rows return zeros. If
             False they are finite but arbitrary, and the caller sets them.
         return_sees_key: bool. Whether to return which queries see a key.
+        soft_cap: as for `attend`.
+        sinks: as for `attend`.
 
     Returns:
         `Attended`.
@@ -195,7 +217,16 @@ def attend_sanitized(
             (query.shape[0], query.shape[2], query.shape[1], key.shape[1]),
         )
     plan = choose_kernel(
-        query, key, visibility, bias, dropout, return_weights, kernel, value
+        query,
+        key,
+        visibility,
+        bias,
+        dropout,
+        return_weights,
+        kernel,
+        value,
+        soft_cap,
+        sinks,
     )
     scale = query.shape[-1] ** -0.5 if scale is None else scale
     lengths = ops.shape(query)[1], ops.shape(key)[1]
@@ -227,7 +258,9 @@ def attend_sanitized(
             window=visibility.window if plan.causal_only else None,
         )
     else:
-        output, weights = _plain(query, key, value, mask, bias, scale, dropout)
+        output, weights = _plain(
+            query, key, value, mask, bias, scale, dropout, soft_cap, sinks
+        )
     if fully_masked is not None and zero_fully_masked:
         # (B, N, T, 1) to (B, T, N, 1)
         output = ops.where(ops.transpose(fully_masked, (0, 2, 1, 3)), 0, output)
@@ -261,13 +294,19 @@ def _bias_tensor(bias, visibility, query_length, key_length):
     )
 
 
-def _plain(query, key, value, mask, bias, scale, dropout):
+def _plain(query, key, value, mask, bias, scale, dropout, soft_cap, sinks):
     # scale Q K^T + bias
     scores = head_scores(query, key, scale)
+    if soft_cap is not None:
+        scores = soft_cap * ops.tanh(scores / soft_cap)
     if bias is not None:
         scores = scores + ops.cast(bias, scores.dtype)
     # softmax(...)
-    weights = softmax(hidden(scores, mask))
+    scores = hidden(scores, mask)
+    if sinks is None:
+        weights = softmax(scores)
+    else:
+        weights = softmax_with_sinks(scores, sinks)
     used = weights if dropout is None else dropout(weights)
     # ... V
     return _attend(ops.cast(used, value.dtype), value), weights

@@ -61,6 +61,8 @@ def attention_plan(
     return_weights: bool = False,
     kernel: str | None = None,
     value: TensorLike | None = None,
+    soft_cap: float | None = None,
+    sinks: TensorLike | None = None,
 ) -> AttentionPlan:
     """Chooses the kernel for a call of `attend`; `attend` runs this plan.
 
@@ -74,6 +76,8 @@ def attention_plan(
         kernel: `"fused"`, `"blockwise"`, `"plain"` or `"ring"` to force a
             kernel; default None: choose one.
         value: float (B, S, K, W), or anything with that `shape`; default `key`.
+        soft_cap: float > 0, as for `attend`, or None.
+        sinks: float (N,), as for `attend`, or None.
 
     Returns:
         An `AttentionPlan`.
@@ -95,9 +99,34 @@ def attention_plan(
         checks.rank(name, checks.floats(name, checks.tensor(name, x)), 4)
     check_bias_and_dropout(bias, dropout)
     checks.boolean("return_weights", return_weights)
+    check_cap_and_sinks(soft_cap, sinks, query.shape[2])
     return choose_kernel(
-        query, key, visibility, bias, dropout, return_weights, kernel, value
+        query,
+        key,
+        visibility,
+        bias,
+        dropout,
+        return_weights,
+        kernel,
+        value,
+        soft_cap,
+        sinks,
     )
+
+
+def check_cap_and_sinks(
+    soft_cap: float | None, sinks: TensorLike | None, heads: int
+) -> None:
+    """Raises ValueError for a soft cap or sinks that cannot be applied."""
+    if soft_cap is not None:
+        checks.positive("soft_cap", soft_cap)
+    if sinks is not None:
+        checks.floats("sinks", checks.tensor("sinks", sinks))
+        if tuple(sinks.shape) != (heads,):
+            raise ValueError(
+                f"`sinks` must have shape ({heads},), one score per head. "
+                f"Received: sinks of shape {tuple(sinks.shape)}"
+            )
 
 
 def check_bias_and_dropout(bias: TensorLike, dropout: Any) -> None:
@@ -138,6 +167,8 @@ def choose_kernel(
     return_weights: bool = False,
     kernel: str | None = None,
     value: TensorLike | None = None,
+    soft_cap: float | None = None,
+    sinks: TensorLike | None = None,
 ) -> AttentionPlan:
     """Computes `attention_plan` of arguments that are known to fit."""
     visibility = Visibility() if visibility is None else visibility
@@ -167,6 +198,12 @@ def choose_kernel(
         "blockwise": _blockwise_obstacle(lengths, return_weights, dropout),
         "plain": None,
     }
+    for obstacle, given in (
+        ("it cannot cap scores", soft_cap),
+        ("it has no attention sinks", sinks),
+    ):
+        if given is not None:
+            obstacles["fused"] = obstacles["blockwise"] = obstacle
     split = sequence_split()
     obstacles["ring"] = _ring_obstacle(
         split, lengths, obstacles["blockwise"], kernel

@@ -3,7 +3,7 @@
 from keras import ops
 
 from keras_attn import checks
-from keras_attn.backend import bool_mask
+from keras_attn.backend import bool_mask, reduce_max
 from keras_attn.typing import Tensor, TensorLike
 
 
@@ -79,6 +79,49 @@ def packed_positions(
     positions = _restarting(ops.take_along_axis(segments, slots, axis=1))
     positions = ops.take_along_axis(positions, ops.maximum(rank, 0), axis=1)
     return ops.where(mask, positions, -1)
+
+
+def sequence_lengths(positions, segments=None):
+    """Computes the length of the sequence of each token.
+
+    Args:
+        positions: int32 (B, T), -1 for padding, increasing within a segment.
+        segments: int (B, T), segment ids, as in `packed_positions`. Default:
+            each row is one sequence.
+
+    Returns:
+        Int32 (B, 1), or (B, T) with segments: the last position plus 1.
+
+    Examples:
+        >>> positions = keras.ops.convert_to_tensor([[0, 1, 2, 0, 1, -1]])
+        >>> segments = keras.ops.convert_to_tensor([[1, 1, 1, 2, 2, 2]])
+        >>> keras.ops.convert_to_numpy(
+        ...     keras_attn.ops.positions.sequence_lengths(positions)).tolist()
+        [[3]]
+        >>> keras.ops.convert_to_numpy(
+        ...     keras_attn.ops.positions.sequence_lengths(
+        ...         positions, segments)).tolist()
+        [[3, 3, 3, 2, 2, 2]]
+    """
+    if positions.shape[1] == 0:
+        return ops.zeros((ops.shape(positions)[0], 1), dtype="int32")
+    if segments is None:
+        return reduce_max(positions, axis=1, keepdims=True) + 1
+    length = ops.shape(segments)[1]
+    changes = ops.not_equal(segments[:, 1:], segments[:, :-1])
+    is_last = ops.concatenate(
+        [changes, ops.ones_like(segments[:, :1], dtype="bool")], axis=1
+    )
+    run = ops.cumsum(ops.cast(is_last, "int32"), axis=1)
+    run = run - ops.cast(is_last, "int32")  # the run of each token
+    last_slot = ops.take_along_axis(_slots(is_last), run, axis=1)
+    mask = positions >= 0
+    rank = ops.cumsum(ops.cast(mask, "int32"), axis=1) - 1
+    rank = ops.take_along_axis(rank, last_slot, axis=1)
+    # The last token of the run; padding may follow it.
+    slot = ops.take_along_axis(_slots(mask), ops.maximum(rank, 0), axis=1)
+    slot = ops.minimum(slot, length - 1)
+    return ops.take_along_axis(positions, slot, axis=1) + 1
 
 
 def _restarting(segments):

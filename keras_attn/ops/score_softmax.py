@@ -49,3 +49,25 @@ def softmax(scores: TensorLike) -> Tensor:
     if scores.shape[-1] == 1:
         return ops.ones_like(scores)
     return ops.softmax(scores, axis=-1)
+
+
+def softmax_with_sinks(scores, sinks):
+    """Computes the softmax over the keys and one more score per head.
+
+    Args:
+        scores: float32 (B, N, T, S).
+        sinks: float (N,).
+
+    Returns:
+        Float32 (B, N, T, S); rows sum to less than 1.
+
+    Examples:
+        >>> from keras_attn.ops.score_softmax import softmax_with_sinks
+        >>> scores = keras.ops.ones((1, 1, 1, 1))
+        >>> float(softmax_with_sinks(scores, keras.ops.ones((1,)))[0, 0, 0, 0])
+        0.5
+    """
+    sink = ops.cast(sinks, scores.dtype)[None, :, None, None]
+    sink = ops.broadcast_to(sink, (*ops.shape(scores)[:3], 1))
+    weights = ops.softmax(ops.concatenate([scores, sink], axis=-1), axis=-1)
+    return weights[..., :-1]

@@ -46,10 +46,101 @@ def sine_and_cosine(
         >>> keras.ops.convert_to_numpy(sine)[0, :, 0].round(4).tolist()
         [0.0, 0.8414999842643738]
     """
-    checks.integers("positions", checks.tensor("positions", positions))
-    checks.rank("positions", positions, 2)
+    _check_positions(positions)
     if checks.integer("width", width, 2, _WIDEST) % 2:
         raise ValueError(f"`width` must be even. Received: width={width}")
+    positions, known = _known(positions)
+    if is_torch_program():
+        exponent = ops.arange(0, width, 2, dtype="float64") / width
+        frequency = ops.exp(-math.log(max_wavelength) * exponent)
+        return _in_float64(positions, frequency)
+    return _look_up(_tables(width, float(max_wavelength)), positions, known)
+
+
+def sine_and_cosine_of(positions, frequencies, choice=None):
+    """Computes sine and cosine of the angles p w_i, exactly.
+
+    Args:
+        positions: int32 (B, T), as in `sine_and_cosine`.
+        frequencies: tuple of tuples of D / 2 floats. Each is a choice of the
+            w_i, radians per token.
+        choice: int32 (B, T), size-1 axes allowed. The index of the choice for
+            each token. Default: 0.
+
+    Returns:
+        Two float32 (B, T, D / 2).
+
+    Raises:
+        ValueError: if `positions` are not integers (B, T) or too large.
+
+    Examples:
+        >>> sine, cosine = keras_attn.ops.sinusoids.sine_and_cosine_of(
+        ...     keras.ops.convert_to_tensor([[0, 1]]), ((1.0,),))
+        >>> keras.ops.convert_to_numpy(sine)[0, :, 0].round(4).tolist()
+        [0.0, 0.8414999842643738]
+    """
+    _check_positions(positions)
+    positions, known = _known(positions)
+    if is_torch_program():
+        rows = ops.convert_to_tensor(frequencies, dtype="float64")
+        frequency = rows[0]
+        if choice is not None:
+            frequency = ops.take(rows, choice, axis=0)
+        return _in_float64(positions, frequency)
+    return _look_up(_scaled_tables(frequencies), positions, known, choice)
+
+
+def sine_and_cosine_of_growing(positions, frequencies, growth):
+    """Computes sine and cosine of p w_i g^(-2i / (D - 2)).
+
+    The angles are products in float32, so their error grows with the position:
+    2^-24 of the angle.
+
+    Args:
+        positions: int32 (B, T), as in `sine_and_cosine`.
+        frequencies: tuple of D / 2 floats, the w_i; D >= 4.
+        growth: float32 (B, T), size-1 axes allowed. g; where it is 1, the
+            result is that of `sine_and_cosine_of`.
+
+    Returns:
+        Two float32 (B, T, D / 2).
+
+    Raises:
+        ValueError: if `positions` are not integers (B, T) or too large.
+
+    Examples:
+        >>> sine, cosine = keras_attn.ops.sinusoids.sine_and_cosine_of_growing(
+        ...     keras.ops.convert_to_tensor([[0, 1]]), (1.0, 0.5),
+        ...     keras.ops.convert_to_tensor([[2.0]]))
+        >>> keras.ops.convert_to_numpy(sine)[0, 1].round(4).tolist()
+        [0.8414999842643738, 0.24740000069141388]
+    """
+    sine, cosine = sine_and_cosine_of(positions, (frequencies,))
+    positions = ops.maximum(ops.cast(positions, "int32"), 0)
+    count = len(frequencies)
+    logs = [math.log(w) for w in frequencies]
+    exponents = [i / (count - 1) for i in range(count)]
+    log_growth = ops.log(growth)[..., None]
+    frequency = ops.exp(
+        ops.convert_to_tensor(logs, dtype="float32")
+        - log_growth * ops.convert_to_tensor(exponents, dtype="float32")
+    )
+    angle = ops.cast(positions, "float32")[..., None] * frequency
+    angle = nan_where(ops.expand_dims(positions > _LAST, -1), angle)
+    grown = growth[..., None] > 1
+    return (
+        ops.where(grown, ops.sin(angle), sine),
+        ops.where(grown, ops.cos(angle), cosine),
+    )
+
+
+def _check_positions(positions):
+    checks.integers("positions", checks.tensor("positions", positions))
+    checks.rank("positions", positions, 2)
+
+
+def _known(positions):
+    """Returns positions from 0, and their values if they can be read."""
     positions = ops.maximum(ops.cast(positions, "int32"), 0)
     known = concrete(positions)
     if known is not None and known.max(initial=0) > _LAST:
@@ -57,12 +148,17 @@ def sine_and_cosine(
             f"`positions` must be at most {_LAST:,}. Received: positions up to "
             f"{known.max():,}"
         )
-    if is_torch_program():
-        return _in_float64(positions, width, max_wavelength)
-    low_sin, low_cos, high_sin, high_cos = _tables(width, float(max_wavelength))
+    return positions, known
+
+
+def _look_up(tables, positions, known, choice=None):
+    """Combines the angles of the two parts of a position."""
+    low_sin, low_cos, high_sin, high_cos = tables
     low = ops.mod(positions, _LOW)
     # Backends disagree on out-of-range indices (as of Keras 3.15.1).
     high = ops.minimum(ops.floor_divide(positions, _LOW), _HIGH - 1)
+    if choice is not None:
+        low, high = low + _LOW * choice, high + _HIGH * choice
     low_sin, low_cos = ops.take(low_sin, low, 0), ops.take(low_cos, low, 0)
     high_sin, high_cos = (
         ops.take(high_sin, high, 0),
@@ -117,13 +213,11 @@ def sinusoid(
     return ops.where(token_mask, table, 0.0)
 
 
-def _in_float64(positions, width, max_wavelength):
+def _in_float64(positions, frequency):
     """Computes sine and cosine without the tables of NumPy.
 
     NumPy arrays split a program of `torch.compile` (as of PyTorch 2.13.0).
     """
-    exponent = ops.arange(0, width, 2, dtype="float64") / width
-    frequency = ops.exp(-math.log(max_wavelength) * exponent)
     angle = ops.cast(positions, "float64")[..., None] * frequency
     too_large = ops.expand_dims(positions > _LAST, -1)
     angle = nan_where(too_large, angle)
@@ -134,9 +228,19 @@ def _in_float64(positions, width, max_wavelength):
 
 @functools.cache
 def _tables(width, max_wavelength):
-    frequency = max_wavelength ** (
-        -np.arange(0, width, 2, dtype="float64") / width
+    return _tables_of(
+        max_wavelength ** (-np.arange(0, width, 2, dtype="float64") / width)
     )
+
+
+@functools.lru_cache(maxsize=64)
+def _scaled_tables(frequencies):
+    """Returns the tables of all choices, one after the other."""
+    tables = [_tables_of(np.array(row, "float64")) for row in frequencies]
+    return tuple(np.concatenate(parts) for parts in zip(*tables, strict=True))
+
+
+def _tables_of(frequency):
     low = np.arange(_LOW, dtype="float64")[:, None] * frequency
     high = np.arange(_HIGH, dtype="float64")[:, None] * _LOW * frequency
     tables = np.sin(low), np.cos(low), np.sin(high), np.cos(high)

@@ -8,6 +8,15 @@ PLAIN_BLOCKS = {
     "num_key_value_heads": None,
     "use_bias": True,
     "sliding_window": None,
+    "normalization": "layer_norm",
+    "normalize_output": False,
+    "use_parallel_residual": False,
+    "qk_norm": None,
+    "attention_soft_cap": None,
+    "use_sinks": False,
+    "layer_scale": None,
+    "stochastic_depth": 0.0,
+    "gate_limit": None,
 }
 
 

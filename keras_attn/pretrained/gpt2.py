@@ -21,6 +21,8 @@ _FIXED = {
     "normalize_first": True,
     "position_embedding": "learned",
     "attention_position": None,
+    "scale_embedding": False,
+    "logits_soft_cap": None,
 }
 # Other values are not supported.
 _ONLY = {

@@ -36,6 +36,73 @@ def test_matches_equation(normalize_first):
         np.testing.assert_allclose(post, expected, atol=1e-5)
 
 
+@pytest.mark.parametrize("normalization", ["layer_norm", "rms_norm"])
+@pytest.mark.parametrize("normalize_first", [False, True])
+@pytest.mark.parametrize("normalize_output", [False, True])
+@pytest.mark.parametrize("layer_scale", [None, 0.5])
+def test_matches_equation_with_options(
+    normalization, normalize_first, normalize_output, layer_scale
+):
+    residual = Residual(
+        normalize_first=normalize_first,
+        epsilon=1e-3,
+        normalization=normalization,
+        normalize_output=normalize_output,
+        layer_scale=layer_scale,
+    )
+    residual.build(X.shape)
+    randomize(residual)
+    weights = {
+        weight.path.partition("/")[2]: keras.ops.convert_to_numpy(weight)
+        for weight in residual.weights
+    }
+
+    def norm(x, name):
+        if normalization == "layer_norm":
+            return layer_norm(
+                x,
+                weights.pop(f"{name}/gamma"),
+                weights.pop(f"{name}/beta"),
+                1e-3,
+            )
+        size = np.sqrt(np.square(x).mean(-1, keepdims=True) + 1e-3)
+        return x / size * weights.pop(f"{name}/scale")
+
+    x = keras.ops.convert_to_tensor(X)
+    pre = keras.ops.convert_to_numpy(residual.pre(x))
+    post = residual.post(x, keras.ops.convert_to_tensor(OUTPUT))
+    expected = norm(X, "norm") if normalize_first else X
+    np.testing.assert_allclose(pre, expected, atol=1e-5)
+    output = norm(OUTPUT, "output_norm") if normalize_output else OUTPUT
+    expected = X + output * weights.pop("layer_scale", 1.0)
+    if not normalize_first and not normalize_output:
+        expected = norm(expected, "norm")
+    post = keras.ops.convert_to_numpy(post)
+    np.testing.assert_allclose(post, expected, atol=1e-5)
+    assert not weights
+
+
+@pytest.mark.parametrize("normalize_first", [False, True])
+def test_stochastic_depth_drops_rows(normalize_first):
+    residual = Residual(
+        stochastic_depth=0.75, normalize_first=normalize_first, layer_scale=0.5
+    )
+    x = np.tile(X[:1], (64, 1, 1))
+    output = np.tile(OUTPUT[:1], (64, 1, 1))
+    residual.build(x.shape)
+    x, output = (keras.ops.convert_to_tensor(a) for a in (x, output))
+
+    def post(x, factor, training=None):
+        found = residual.post(x, factor * output, training=training)
+        return keras.ops.convert_to_numpy(found)
+
+    found = post(x, 1.0, training=True)
+    kept = np.abs(found - post(x, 4.0)).max((1, 2)) < 1e-5
+    dropped = np.abs(found - post(x, 0.0)).max((1, 2)) < 1e-5
+    assert (kept ^ dropped).all() and 0 < kept.mean() < 0.6
+    np.testing.assert_array_equal(post(x, 1.0), post(x, 1.0, training=False))
+
+
 def test_dropout_is_applied_to_sublayer_output():
     residual = Residual(dropout=0.5, normalize_first=True)
     residual.build(X.shape)
@@ -49,7 +116,15 @@ def test_dropout_is_applied_to_sublayer_output():
 
 
 def test_config_round_trips():
-    residual = Residual(dropout=0.1, normalize_first=True, epsilon=1e-3)
+    residual = Residual(
+        dropout=0.1,
+        normalize_first=True,
+        epsilon=1e-3,
+        normalization="rms_norm",
+        normalize_output=True,
+        layer_scale=0.5,
+        stochastic_depth=0.2,
+    )
     again = Residual.from_config(residual.get_config())
     assert again.get_config() == residual.get_config()
     assert (again.dropout, again.normalize_first, again.epsilon) == (

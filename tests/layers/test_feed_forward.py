@@ -9,6 +9,7 @@ import pytest
 from keras import ops
 
 from keras_attn.layers import FeedForward
+from keras_attn.layers.quick_gelu import quick_gelu
 from tests.helpers import reference
 from tests.helpers.contract import check_layer, randomize
 from tests.helpers.ops_cases import assert_close, assert_differs, normal, values
@@ -54,6 +55,63 @@ def test_equals_its_formula(activation, gated):
             assert_close(output, expected)
         else:
             assert_differs(output, expected)
+
+
+@pytest.mark.every_backend
+def test_gate_limit_equals_gpt_oss():
+    """Values and gradients of one expert of `transformers`."""
+    torch = pytest.importorskip("torch")
+    from transformers import GptOssConfig
+    from transformers.models.gpt_oss import modeling_gpt_oss
+
+    layer = make(quick_gelu, gated=True, gate_limit=0.7)
+    config = GptOssConfig(
+        hidden_size=4,
+        intermediate_size=5,
+        num_local_experts=1,
+        swiglu_limit=0.7,
+    )
+    twin = modeling_gpt_oss.GptOssExperts(config)
+    weights = {w.path.partition("/")[2]: values(w) for w in layer.weights}
+
+    def joined(what):
+        # Columns of both layers take turns.
+        both = [weights[f"{name}/{what}"] for name in ("inner", "gate")]
+        return np.stack(both, axis=-1).reshape(*both[0].shape[:-1], 10)
+
+    for name, array in (
+        ("gate_up_proj", joined("kernel")),
+        ("gate_up_proj_bias", joined("bias")),
+        ("down_proj", weights["outer/kernel"]),
+        ("down_proj_bias", weights["outer/bias"]),
+    ):
+        getattr(twin, name).data = torch.tensor(array[None])
+    x, upstream = 3 * X, normal(*X.shape, seed=2)
+    tensor = torch.tensor(x.reshape(-1, 4), requires_grad=True)
+    rows = len(tensor)
+    expected = twin(
+        tensor, torch.zeros((rows, 1), dtype=torch.long), torch.ones((rows, 1))
+    )
+    (expected * torch.tensor(upstream.reshape(-1, 4))).sum().backward()
+    assert_close(values(layer(x)), expected.detach().numpy().reshape(x.shape))
+    (at_x,), at_weights = layer_gradients(
+        layer, lambda x: weighted_sum(layer(x), upstream), x
+    )
+    assert_close(at_x, tensor.grad.numpy().reshape(x.shape))
+    found = twin.gate_up_proj.grad.numpy()[0]
+    assert_close(at_weights["inner/kernel"], found[:, ::2])
+    assert_close(at_weights["gate/kernel"], found[:, 1::2])
+    assert_differs(values(make(quick_gelu, gated=True)(x)), values(layer(x)))
+
+
+def test_gate_limit_round_trips_and_needs_a_gate():
+    layer = FeedForward(5, quick_gelu, gated=True, gate_limit=0.7)
+    restored = FeedForward.from_config(layer.get_config())
+    assert restored.gate_limit == 0.7 and restored.activation is quick_gelu
+    with pytest.raises(ValueError, match=r"None if `gated` is False.*=0.7"):
+        FeedForward(5, gate_limit=0.7)
+    with pytest.raises(ValueError, match="`gate_limit` must be a number"):
+        FeedForward(5, gated=True, gate_limit=0)
 
 
 @pytest.mark.parametrize("gated", [False, True])

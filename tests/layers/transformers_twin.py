@@ -7,8 +7,19 @@ from tests.helpers.ops_cases import values
 
 torch = pytest.importorskip("torch")
 
-from transformers import LlamaConfig, T5Config
+from transformers import (
+    Gemma2Config,
+    GptOssConfig,
+    LlamaConfig,
+    Olmo2Config,
+    Qwen3Config,
+    T5Config,
+)
+from transformers.models.gemma2 import modeling_gemma2
+from transformers.models.gpt_oss import modeling_gpt_oss
 from transformers.models.llama import modeling_llama
+from transformers.models.olmo2 import modeling_olmo2
+from transformers.models.qwen3 import modeling_qwen3
 from transformers.models.t5 import modeling_t5
 
 # Projection names of Llama and T5 -> names in our weights.
@@ -20,18 +31,22 @@ _NAMES = {
 }
 
 
-def llama(layer, width, base):
+def llama(layer, width, base, scaling=None):
     """Returns the attention layer of Llama and a function that runs it.
 
-    The function takes float tensors (B, T, D), int positions (B, T) and a bool
-    mask (B, 1, T, T).
+    The function takes float tensors (B, T, D), int positions (B, T), a bool
+    mask (B, 1, T, S) and, to decode with it, a cache of `transformers`.
     """
+    parameters = {"rope_type": "default"} if scaling is None else scaling
     config = LlamaConfig(
         hidden_size=width,
         head_dim=layer.key_dim,
         num_attention_heads=layer.num_heads,
         num_key_value_heads=layer.num_key_value_heads,
-        rope_parameters={"rope_type": "default", "rope_theta": base},
+        max_position_embeddings=parameters.get(
+            "original_max_position_embeddings", 2048
+        ),
+        rope_parameters={"rope_theta": base, **parameters},
         attention_bias=False,
         attn_implementation="eager",
     )
@@ -39,9 +54,9 @@ def llama(layer, width, base):
     angles = modeling_llama.LlamaRotaryEmbedding(config)
     _load(twin, layer, "{}_proj")
 
-    def run(x, positions, mask):
+    def run(x, positions, mask, cache=None):
         positions = torch.tensor(positions, dtype=torch.long)
-        output, _ = twin(x, angles(x, positions), _added(mask))
+        output, _ = twin(x, angles(x, positions), _added(mask), cache)
         return output
 
     return twin, run
@@ -74,6 +89,97 @@ def t5(layer, width):
         return twin(x, mask=_added(mask))[0]
 
     return twin, run
+
+
+# Configuration, attention and rotary class of each model.
+_MODERN = {
+    "gemma2": (Gemma2Config, modeling_gemma2, "Gemma2"),
+    "gpt_oss": (GptOssConfig, modeling_gpt_oss, "GptOss"),
+    "olmo2": (Olmo2Config, modeling_olmo2, "Olmo2"),
+    "qwen3": (Qwen3Config, modeling_qwen3, "Qwen3"),
+}
+
+
+def modern(kind, layer, width, base):
+    """Returns the attention layer of another model, like `llama`.
+
+    Args:
+        kind: str. A key of `_MODERN`.
+        layer: our layer, with the same options.
+        width: int. D.
+        base: float. Base of the rotary positions.
+    """
+    config_class, module, name = _MODERN[kind]
+    config = config_class(
+        hidden_size=width,
+        head_dim=layer.key_dim,
+        num_attention_heads=layer.num_heads,
+        num_key_value_heads=layer.num_key_value_heads,
+        num_hidden_layers=1,
+        layer_types=["full_attention"],
+        rope_parameters={"rope_type": "default", "rope_theta": base},
+        attention_bias=layer.use_bias,
+        attn_implementation="eager",
+        rms_norm_eps=layer.qk_norm_epsilon,
+        **(
+            {
+                "query_pre_attn_scalar": layer.key_dim,
+                "attn_logit_softcapping": layer.soft_cap,
+            }
+            if kind == "gemma2"
+            else {}
+        ),
+    )
+    twin = getattr(module, f"{name}Attention")(config, layer_idx=0)
+    angles = getattr(module, f"{name}RotaryEmbedding")(config)
+    weights = {
+        weight.path.removeprefix(f"{layer.path}/"): values(weight)
+        for weight in layer.weights
+    }
+    for path, parameter in modern_parameters(twin).items():
+        found = weights.pop(path)
+        parameter.data = torch.tensor(_as_theirs(path, found, parameter))
+    assert not weights, weights.keys()
+
+    def run(x, positions, mask, cache=None):
+        positions = torch.tensor(positions, dtype=torch.long)
+        output, _ = twin(x, angles(x, positions), _added(mask), cache)
+        return output
+
+    return twin, run
+
+
+def modern_parameters(twin):
+    """Returns the parameters of a twin by the paths in our layer."""
+    renamed = {
+        "weight": "kernel",
+        "bias": "bias",
+        "q_norm.weight": "query_norm/scale",
+        "k_norm.weight": "key_norm/scale",
+        "sinks": "sinks",
+    }
+    found = {}
+    for path, parameter in twin.named_parameters():
+        if path not in renamed:
+            projection, what = path.split("_proj.")
+            path = f"{_NAMES[projection]}/{renamed[what]}"
+        else:
+            path = renamed[path]
+        found[path] = parameter
+    return found
+
+
+def modern_gradients(twin, weights):
+    """Returns the gradients of a twin, in the shapes of our weights."""
+    return {
+        path: np.reshape(parameter.grad.numpy().T, np.shape(weights[path]))
+        for path, parameter in modern_parameters(twin).items()
+    }
+
+
+def _as_theirs(path, array, parameter):
+    shape = tuple(parameter.shape)
+    return np.ascontiguousarray(np.reshape(array, shape[::-1]).T)
 
 
 def gradients(twin, style="{}_proj", query_scale=1.0):

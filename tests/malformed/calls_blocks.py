@@ -14,6 +14,7 @@ from tests.malformed.calls_layers import (
     token_mask,
 )
 from tests.malformed.values import (
+    choice,
     count,
     flag,
     floats,
@@ -45,6 +46,15 @@ def block_options():
         epsilon=positive(1e-5),
         use_bias=flag(True),
         sliding_window=count(2).optional(),
+        normalization=choice("rms_norm"),
+        normalize_output=flag(False),
+        use_parallel_residual=flag(False),
+        qk_norm=choice("head").optional(),
+        attention_soft_cap=positive(5.0).optional(),
+        use_sinks=flag(False),
+        layer_scale=positive(0.1).optional(),
+        stochastic_depth=rate(0.0),
+        gate_limit=positive(None).optional(),
         kernel_initializer=of_keras("glorot_uniform"),
         bias_initializer=of_keras("zeros"),
         attention_position=instance(layers.RotaryPosition()).optional(),
@@ -154,6 +164,10 @@ def _residual(folder):
             dropout=rate(0.1),
             normalize_first=flag(False),
             epsilon=positive(1e-5),
+            normalization=choice("layer_norm"),
+            normalize_output=flag(False),
+            layer_scale=positive(0.1).optional(),
+            stochastic_depth=rate(0.0),
         ),
     )
     first = blocks.Residual(normalize_first=True)

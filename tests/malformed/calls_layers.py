@@ -102,6 +102,10 @@ def _attention(folder):
             num_key_value_heads=count(1).optional().plus(no_divisor=3),
             causal=flag(False),
             attention_position=instance(layers.RotaryPosition()).optional(),
+            qk_norm=choice("head").optional(),
+            qk_norm_epsilon=positive(1e-6),
+            soft_cap=positive(5.0).optional(),
+            use_sinks=flag(False),
         ),
         also={
             "heads of the position": (
@@ -235,7 +239,14 @@ def _feed_forward(folder):
             use_bias=flag(True),
             kernel_initializer=of_keras("glorot_uniform"),
             bias_initializer=of_keras("zeros"),
+            gate_limit=positive(None).optional(),
         ),
+        also={
+            "limit without gate": (
+                {"gated": False, "gate_limit": 1.0},
+                ("gate_limit", "gated"),
+            ),
+        },
     )
     yield Call(
         "layers.FeedForward.call",
@@ -475,6 +486,15 @@ def _rotary(folder):
             max_wavelength=positive(100.0),
             rotary_dim=count(4).optional().plus(odd=3),
             layout=choice("halves"),
+            scaling=instance({"rope_type": "linear", "factor": 2.0})
+            .optional()
+            .plus(
+                unknown={"rope_type": "rope"},
+                missing={"rope_type": "linear"},
+                no_type={"factor": 2.0},
+                extra={"rope_type": "default", "factor": 2.0},
+                text={"rope_type": "linear", "factor": "2"},
+            ),
         ),
     )
     yield _check("RotaryPosition", layers.RotaryPosition(rotary_dim=4), 2, 4)

@@ -129,7 +129,18 @@ def _block_options():
         key_dim=size(None).optional(),
         num_key_value_heads=count(1).optional().plus(no_divisor=3),
         use_bias=flag(True),
-        sliding_window=count(2).optional(),
+        sliding_window=count(2)
+        .optional()
+        .accepts("a list with one value for each layer", "list"),
+        normalization=choice("rms_norm"),
+        normalize_output=flag(False),
+        use_parallel_residual=flag(False),
+        qk_norm=choice("head").optional(),
+        attention_soft_cap=positive(5.0).optional(),
+        use_sinks=flag(False),
+        layer_scale=positive(0.1).optional(),
+        stochastic_depth=rate(0.0),
+        gate_limit=positive(None).optional(),
     )
 
 
@@ -281,8 +292,12 @@ def _gpt(folder):
             **kinds(
                 embedding_dropout=rate(0.1).optional(),
                 position_embedding=choice("learned").optional(),
-                attention_position=instance(layers.RotaryPosition()).optional(),
+                attention_position=instance(layers.RotaryPosition())
+                .optional()
+                .accepts("a list with one for each layer", "list"),
                 max_sequence_length=size(8),
+                scale_embedding=flag(False),
+                logits_soft_cap=positive(5.0).optional(),
             ),
         },
         also={
@@ -355,7 +370,9 @@ def _encoder(folder):
             **kinds(
                 vocabulary_size=size(V),
                 position_embedding=choice("learned").optional(),
-                attention_position=instance(layers.RotaryPosition()).optional(),
+                attention_position=instance(layers.RotaryPosition())
+                .optional()
+                .accepts("a list with one for each layer", "list"),
                 max_sequence_length=size(8),
                 character_vocabulary_size=size(9).optional(),
                 num_segments=size(2).optional(),

@@ -17,6 +17,7 @@ from tests.malformed.values import (
     mask,
     number,
     positions,
+    positive,
     size,
 )
 
@@ -51,6 +52,10 @@ def _bias():
     )
 
 
+def _sinks():
+    return floats(np.zeros(2, "float32")).optional()
+
+
 def _attend(folder):
     arguments = kinds(
         query=_heads(),
@@ -62,6 +67,8 @@ def _attend(folder):
         dropout=function(lambda weights: weights).optional(),
         return_weights=flag(True),
         kernel=choice("plain").optional(),
+        soft_cap=positive(5.0).optional(),
+        sinks=_sinks(),
     )
     misfits = {
         f"visibility of other {name}": (
@@ -106,6 +113,8 @@ def _plan(folder):
             return_weights=flag(True),
             kernel=choice("plain").optional(),
             value=_heads(batch=False, width=False).optional(),
+            soft_cap=positive(5.0).optional(),
+            sinks=_sinks(),
         ),
         also={
             "kernel without weights": (

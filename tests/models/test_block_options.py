@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 from keras import ops
 
+from keras_attn.blocks import DecoderBlock
 from keras_attn.decoding import BeamSearch
+from keras_attn.layers import RotaryPosition
 from keras_attn.models import (
     GPT,
     Bert,
@@ -15,6 +17,7 @@ from keras_attn.models import (
     XLNet,
 )
 from keras_attn.pretrained import save
+from keras_attn.training import SequenceCrossentropy
 from tests.helpers.arrays import to_numpy
 from tests.helpers.contract import randomize
 
@@ -24,6 +27,15 @@ OPTIONS = {
     "num_key_value_heads": 2,
     "use_bias": False,
     "sliding_window": 3,
+    "normalization": "rms_norm",
+    "normalize_output": True,
+    "qk_norm": "head",
+    "attention_soft_cap": 2.0,
+    "use_sinks": True,
+    "layer_scale": 0.5,
+    "stochastic_depth": 0.25,
+    "gated": True,
+    "gate_limit": 2.0,
 }
 SIZES = {
     "num_layers": 2,
@@ -107,10 +119,71 @@ def test_beams_of_grouped_heads_equal_separate_searches():
 @pytest.mark.parametrize("option", sorted(OPTIONS.keys() - {"num_heads"}))
 def test_a_published_format_has_no_such_option(option, tmp_path):
     options = {"num_heads": 4, option: OPTIONS[option]}
+    if option == "gate_limit":
+        options["gated"] = True
     sizes = SIZES | {"dropout": 0.1, "attention_dropout": 0.1}
     model = GPT(11, **sizes, **options, pad_id=None, max_sequence_length=16)
     with pytest.raises(ValueError, match=f"GPT-2 .*{option}="):
         save(model, tmp_path / "folder")
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
+def test_a_window_for_each_layer(name):
+    model = MODELS[name](11, **SIZES, num_heads=2, sliding_window=[3, None])
+    windows = [block.sliding_window for block in blocks_of(model)]
+    assert windows == [3, None] * (len(windows) // 2)
+    restored = MODELS[name].from_config(model.get_config())
+    assert restored.sliding_window == (3, None)
+    with pytest.raises(ValueError, match=r"each of the 2 layers.*3 values"):
+        MODELS[name](11, **SIZES, num_heads=2, sliding_window=[3, None, 1])
+
+
+def test_parallel_residual_needs_blocks_without_memory():
+    options = {"normalize_first": True, "use_parallel_residual": True}
+    with pytest.raises(ValueError, match="decoder blocks have a memory"):
+        Transformer(11, **SIZES, num_heads=2, **options)
+    block = DecoderBlock(num_heads=2, intermediate_dim=4, **options)
+    with pytest.raises(ValueError, match="False in a block with a memory"):
+        block.build((None, None, 8), (None, None, 8))
+    with pytest.raises(ValueError, match="must be a positive integer"):
+        DecoderBlock(num_heads=2, intermediate_dim=4, sliding_window=(3,))
+
+
+def test_shared_blocks_have_one_window_and_position():
+    for lists in (
+        {"sliding_window": [3, None]},
+        {"attention_position": [None, RotaryPosition()]},
+    ):
+        with pytest.raises(ValueError, match="share one block"):
+            Encoder(11, **SIZES, num_heads=2, share_blocks=True, **lists)
+
+
+def test_position_for_each_layer_of_an_encoder():
+    positions = [RotaryPosition(10.0), None]
+    model = Encoder(11, **SIZES, num_heads=2, attention_position=positions)
+    assert [b.attention_position for b in model._blocks] == positions
+    restored = Encoder.from_config(model.get_config())
+    first, none = restored.attention_position
+    assert first.max_wavelength == 10.0 and none is None
+
+
+def test_a_soft_cap_bounds_logits_and_loss():
+    """`fit` without all logits would compute the loss without the bound."""
+    model = GPT(
+        70_000,
+        num_layers=1,
+        num_heads=1,
+        hidden_dim=2,
+        intermediate_dim=2,
+        dropout=0.0,
+        logits_soft_cap=0.1,
+    )
+    for weight in model.weights:
+        weight.assign(5 * ops.ones_like(weight))
+    assert abs(to_numpy(model(IDS))).max() <= 0.1
+    model.compile(loss=SequenceCrossentropy(pad_id=0))
+    loss = model.test_on_batch(IDS, IDS)
+    np.testing.assert_allclose(loss, np.log(70_000), rtol=1e-3)
 
 
 def test_an_unknown_option_raises():
