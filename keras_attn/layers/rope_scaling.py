@@ -61,8 +61,8 @@ class RopeScaling:
     """
 
     def __init__(self, scaling: dict[str, Any], max_wavelength: float) -> None:
-        self.config = _checked(scaling)
-        self.rope_type = self.config["rope_type"]
+        self.config: dict[str, Any] = _checked(scaling)
+        self.rope_type: str = self.config["rope_type"]
         self._base = float(max_wavelength)
         # Computed before a program is traced: NumPy would split a program of
         # `torch.compile` (as of PyTorch 2.13.0).

@@ -225,7 +225,7 @@ class Encoder(CheckedModel):
         self.num_layers = num_layers
         self.hidden_dim = hidden_dim
         self.position_embedding = position_embedding
-        self.attention_position = as_attribute(attention_position)
+        self.attention_position: Any = as_attribute(attention_position)
         self.max_sequence_length = max_sequence_length
         self.character_vocabulary_size = character_vocabulary_size
         self.num_segments = num_segments

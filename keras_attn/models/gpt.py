@@ -180,7 +180,7 @@ class GPT(CausalLM):
             **kwargs,
         )
         self.embedding_dropout = embedding_dropout
-        self.attention_position = as_attribute(attention_position)
+        self.attention_position: Any = as_attribute(attention_position)
         self._blocks = [
             DecoderBlock(
                 attention_position=positions[i],

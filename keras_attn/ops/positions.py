@@ -81,7 +81,9 @@ def packed_positions(
     return ops.where(mask, positions, -1)
 
 
-def sequence_lengths(positions, segments=None):
+def sequence_lengths(
+    positions: TensorLike, segments: TensorLike | None = None
+) -> Tensor:
     """Computes the length of the sequence of each token.
 
     Args:

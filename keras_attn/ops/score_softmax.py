@@ -51,7 +51,7 @@ def softmax(scores: TensorLike) -> Tensor:
     return ops.softmax(scores, axis=-1)
 
 
-def softmax_with_sinks(scores, sinks):
+def softmax_with_sinks(scores: TensorLike, sinks: TensorLike) -> Tensor:
     """Computes the softmax over the keys and one more score per head.
 
     Args:

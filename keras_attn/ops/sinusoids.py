@@ -57,7 +57,11 @@ def sine_and_cosine(
     return _look_up(_tables(width, float(max_wavelength)), positions, known)
 
 
-def sine_and_cosine_of(positions, frequencies, choice=None):
+def sine_and_cosine_of(
+    positions: TensorLike,
+    frequencies: tuple[tuple[float, ...], ...],
+    choice: TensorLike | None = None,
+) -> tuple[Tensor, Tensor]:
     """Computes sine and cosine of the angles p w_i, exactly.
 
     Args:
@@ -90,7 +94,11 @@ def sine_and_cosine_of(positions, frequencies, choice=None):
     return _look_up(_scaled_tables(frequencies), positions, known, choice)
 
 
-def sine_and_cosine_of_growing(positions, frequencies, growth):
+def sine_and_cosine_of_growing(
+    positions: TensorLike,
+    frequencies: tuple[float, ...],
+    growth: TensorLike,
+) -> tuple[Tensor, Tensor]:
     """Computes sine and cosine of p w_i g^(-2i / (D - 2)).
 
     The angles are products in float32, so their error grows with the position:
