@@ -1,4 +1,4 @@
-"""Saving and loading of quantized sublayers.
+"""Quantization of sublayers, and saving and loading them.
 
 Keras saves the dtype policy of layers that it creates from a config, but not of
 sublayers created by another layer (keras-team/keras#19381, as of Keras 3.15.1).
@@ -8,12 +8,42 @@ would not match.
 
 import keras
 
+from keras_attn.layers.quantization import (
+    CALIBRATED,
+    calibrated_layers,
+    calibration,
+    layers_to_quantize,
+    restore,
+)
+
 
 class QuantizedParts:
     """Mixin for a layer that creates its sublayers in `build`.
 
     The build config lists the quantized sublayers and their modes.
     """
+
+    def quantize(self, mode=None, type_check=True, config=None):
+        """Quantizes the sublayers.
+
+        Args:
+            mode: `"int8"`, `"int4"` or `"float8"`.
+            type_check: bool. Unused: sublayers are layers of Keras.
+            config: `keras.quantizers.QuantizationConfig`, or None for the
+                default of the mode.
+
+        Raises:
+            ValueError: a sublayer does not have the mode, or the mode is
+                calibrated, `"gptq"` or `"awq"`.
+        """
+        if mode in CALIBRATED:
+            raise ValueError(
+                '`mode` must be "int8", "int4" or "float8" for a layer: '
+                "calibration needs a model, see `keras.Model.quantize`. "
+                f"Received: mode={mode!r} for {self.path or self.name}"
+            )
+        for part in layers_to_quantize(self, mode):
+            part.quantize(mode, config=config)
 
     def save_own_variables(self, store):
         """Saves the weights.
@@ -46,6 +76,55 @@ class QuantizedModelParts:
     The config lists the quantized layers and their modes, because Keras does
     not pass a build config to a built model (as of Keras 3.15.1).
     """
+
+    def quantize(self, mode=None, config=None, filters=None, **kwargs):
+        """Quantizes the layers, see `keras.Model.quantize`.
+
+        Args:
+            mode: `"int8"`, `"int4"`, `"float8"`, `"gptq"` or `"awq"`. The last
+                two quantize the linear layers of the blocks.
+            config: `keras.quantizers.QuantizationConfig`. Needed for `"gptq"`
+                and `"awq"`; its mode is the default of `mode`.
+            filters: which layers to quantize: a regular expression for their
+                names, a list of them, or a function of a layer. Default: all
+                that have a kernel or an embedding.
+            **kwargs: as in Keras.
+
+        Raises:
+            ValueError: one of the layers does not have the mode.
+        """
+        # Keras's wrapper of this method has completed `mode` and `config`.
+        if mode in CALIBRATED:
+            structure = config.quantization_layer_structure
+            if structure is None:
+                structure = self.get_quantization_layer_structure(mode)
+            chosen = calibrated_layers(self, structure, mode, filters)
+        else:
+            chosen = layers_to_quantize(self, mode, filters)
+        ids = {id(layer) for layer in chosen}
+        with calibration(chosen if mode in CALIBRATED else []):
+            super().quantize(
+                mode,
+                config=config,
+                filters=lambda layer: id(layer) in ids,
+                **kwargs,
+            )
+
+    def get_quantization_layer_structure(self, mode=None):
+        """Returns what Keras calls to calibrate `"gptq"` and `"awq"`.
+
+        Args:
+            mode: str. Unused.
+
+        Returns:
+            Dict of `"pre_block_layers"`, which turn token ids into the input of
+            the first block, and `"sequential_blocks"`; None if the model is not
+            such a stack.
+        """
+        encoder = getattr(self, "encoder", None)
+        if isinstance(encoder, QuantizedModelParts):
+            return encoder.get_quantization_layer_structure(mode)
+        return None
 
     def save(self, *args, **kwargs):
         """Saves the model, see `keras.Model.save`.
@@ -105,9 +184,7 @@ def quantized_parts(layer):
     return {
         str(index): {
             "mode": part.quantization_mode,
-            "config": keras.saving.serialize_keras_object(
-                part.quantization_config
-            ),
+            "config": _serialized(part.quantization_config),
         }
         for index, part in enumerate(_parts(layer))
         if part.quantization_mode is not None
@@ -124,7 +201,15 @@ def quantize_parts(layer, quantized):
     parts = _parts(layer)
     for index, entry in quantized.items():
         config = keras.saving.deserialize_keras_object(entry["config"])
-        parts[int(index)].quantize(entry["mode"], config=config)
+        restore(parts[int(index)], entry["mode"], config)
+
+
+def _serialized(config):
+    made = keras.saving.serialize_keras_object(config)
+    if made is not None and "quantization_layer_structure" in made["config"]:
+        # Layers and functions, used for calibration only.
+        made["config"]["quantization_layer_structure"] = None
+    return made
 
 
 def check_saved_adapters(layer):
