@@ -91,7 +91,7 @@ def export_onnx(model, path, input_signature, opset_version=None):
 
 
 def _input_names(input_signature):
-    """Returns the names of the inputs of a file: dict keys, or `input_0`, ..."""
+    """Returns the names of the inputs: dict keys, or `input_0`, ..."""
     (inputs,) = input_signature
     if isinstance(inputs, dict):
         return sorted(inputs)

@@ -34,7 +34,9 @@ def layers_to_quantize(layer, mode, filters=None):
         for part in layer._flatten_layers()
         if _has_matrix(part) and _selected(part, filters)
     ]
-    lacking = {part: _modes(part) for part in chosen if mode not in _modes(part)}
+    lacking = {
+        part: _modes(part) for part in chosen if mode not in _modes(part)
+    }
     if lacking:
         kinds = ["Dense", "EinsumDense"]
         kinds += ["Embedding"] * (mode in ("int8", "int4"))
