@@ -30,7 +30,7 @@ TABLE = {
     "decode step with its cache": (STEPS, FIXED, FIXED, FIXED, FIXED),
 }
 MODELS = {
-    "encoder": lambda: models.Encoder(11, intermediate_dim=12, **SIZES),
+    "encoder": lambda: models.Encoder(11, **SIZES),
     "whole `Transformer`": CASES["Transformer"][0],
 }
 # From PyTorch: Keras registers its variables in a second place.
