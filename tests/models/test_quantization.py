@@ -172,9 +172,9 @@ def test_gptq_minimizes_the_error_of_activations():
 def test_awq_scales_follow_the_activations():
     model = gpt()
     model.quantize("awq", config=calibrated("awq", num_grid_points=4))
-    for path, layer in linear(model).items():
-        scales = to_numpy(layer.awq_scales)
-        assert np.ptp(scales) > 0, path
+    scales = [to_numpy(layer.awq_scales) for layer in linear(model).values()]
+    # Without activations, all scales are 1.
+    assert max(np.ptp(x) for x in scales) > 0.1
 
 
 def test_the_head_of_an_encoder_is_calibrated_with_it():
