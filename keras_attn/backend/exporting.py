@@ -1,6 +1,8 @@
 """What `keras.Model.export` needs on each backend."""
 
 import warnings
+from collections.abc import Sequence
+from typing import Any
 
 import keras
 from keras import tree
@@ -9,7 +11,12 @@ if keras.backend.backend() == "torch":
     import torch
 
 
-def export_options(format, input_signature, options, other_lengths=()):
+def export_options(
+    format: str,
+    input_signature: Sequence[Any],
+    options: dict[str, Any],
+    other_lengths: Any = (),
+) -> Any:
     """Completes the options of `keras.Model.export`.
 
     On PyTorch, `dynamic_shapes` gets an entry for each axis without a size:
@@ -50,7 +57,12 @@ def export_options(format, input_signature, options, other_lengths=()):
     return {"dynamic_shapes": _dynamic_shapes(input_signature), **options}
 
 
-def export_onnx(model, path, input_signature, opset_version=None):
+def export_onnx(
+    model: keras.Model,
+    path: Any,
+    input_signature: Sequence[Any],
+    opset_version: int | None = None,
+) -> None:
     """Writes an ONNX file on PyTorch, with any batch size and length.
 
     Keras uses PyTorch's older exporter if an axis has no size, which cannot

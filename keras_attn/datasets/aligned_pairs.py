@@ -58,8 +58,13 @@ class AlignedPair(NamedTuple):
 
 
 def make_aligned_pairs(
-    n, *, seed=0, split="train", min_phrases=1, max_phrases=3
-):
+    n: int,
+    *,
+    seed: int = 0,
+    split: str = "train",
+    min_phrases: int = 1,
+    max_phrases: int = 3,
+) -> list[AlignedPair]:
     """Makes lists of things in English and Spanish with the word alignment.
 
     For comparing attention weights with the true alignment: "my red car and two

@@ -49,7 +49,9 @@ class DialogueTurn(NamedTuple):
     slots: Any
 
 
-def make_dialogues(n, *, seed=0, split="train"):
+def make_dialogues(
+    n: int, *, seed: int = 0, split: str = "train"
+) -> list[DialogueTurn]:
     """Makes turns of users who book a table, with the values of five slots.
 
     For span extraction, in the form of Restaurants-8k (Coope et al. 2020,

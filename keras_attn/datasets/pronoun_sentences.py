@@ -42,7 +42,9 @@ class PronounSentence(NamedTuple):
     cue: int
 
 
-def make_pronoun_sentences(n, *, seed=0, split="train"):
+def make_pronoun_sentences(
+    n: int, *, seed: int = 0, split: str = "train"
+) -> list[PronounSentence]:
     """Makes sentences in which an adjective decides what *it* refers to.
 
         the animal did not cross the street because it was too tired .

@@ -68,7 +68,9 @@ class Scenes(NamedTuple):
     objects: Any
 
 
-def make_scenes(n, *, seed=0, split="train", size=40):
+def make_scenes(
+    n: int, *, seed: int = 0, split: str = "train", size: int = 40
+) -> Scenes:
     """Makes images of two colored shapes, with captions.
 
     For image captioning: a caption such as "a red square left of a blue ring"

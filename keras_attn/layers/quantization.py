@@ -6,6 +6,8 @@ naming it (as of Keras 3.15.1); here that is an error, before any layer changes.
 
 import contextlib
 import re
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import keras
 
@@ -14,7 +16,9 @@ import keras
 CALIBRATED = "gptq", "awq"
 
 
-def layers_to_quantize(layer, mode, filters=None):
+def layers_to_quantize(
+    layer: keras.layers.Layer, mode: str | None, filters: Any = None
+) -> list[Any]:
     """Returns the innermost sublayers that a mode quantizes.
 
     Args:
@@ -50,7 +54,12 @@ def layers_to_quantize(layer, mode, filters=None):
     return chosen
 
 
-def calibrated_layers(model, structure, mode, filters=None):
+def calibrated_layers(
+    model: keras.Model,
+    structure: dict[str, Any] | None,
+    mode: str | None,
+    filters: Any = None,
+) -> list[Any]:
     """Returns the layers that Keras calibrates for `"gptq"` or `"awq"`.
 
     Args:
@@ -92,7 +101,7 @@ def calibrated_layers(model, structure, mode, filters=None):
 
 
 @contextlib.contextmanager
-def calibration(layers):
+def calibration(layers: Sequence[Any]) -> Iterator[None]:
     """Makes layers show their inputs to Keras while it calibrates them.
 
     Keras observes `call`, but `__call__` of a layer with a mode no longer calls
@@ -127,7 +136,7 @@ def calibration(layers):
                 vars(layer).pop(name, None)
 
 
-def restore(layer, mode, config):
+def restore(layer: Any, mode: str, config: Any) -> None:
     """Quantizes a layer whose quantized weights will be loaded.
 
     Args:

@@ -6,6 +6,8 @@ Without these mixins they would be restored in float32, and the saved weights
 would not match.
 """
 
+from typing import Any, Self
+
 import keras
 
 from keras_attn.layers.quantization import (
@@ -23,7 +25,12 @@ class QuantizedParts:
     The build config lists the quantized sublayers and their modes.
     """
 
-    def quantize(self, mode=None, type_check=True, config=None):
+    def quantize(
+        self,
+        mode: str | None = None,
+        type_check: bool = True,
+        config: Any = None,
+    ) -> None:
         """Quantizes the sublayers.
 
         Args:
@@ -45,7 +52,7 @@ class QuantizedParts:
         for part in layers_to_quantize(self, mode):
             part.quantize(mode, config=config)
 
-    def save_own_variables(self, store):
+    def save_own_variables(self, store: Any) -> None:
         """Saves the weights.
 
         Raises:
@@ -54,7 +61,7 @@ class QuantizedParts:
         check_saved_adapters(self)
         super().save_own_variables(store)
 
-    def get_build_config(self):
+    def get_build_config(self) -> dict[str, Any]:
         """Returns the build config, with the modes of quantized sublayers."""
         config = super().get_build_config()
         quantized = quantized_parts(self)
@@ -62,7 +69,7 @@ class QuantizedParts:
             config = {**(config or {}), "quantized": quantized}
         return config
 
-    def build_from_config(self, config):
+    def build_from_config(self, config: dict[str, Any]) -> None:
         """Builds the layer and quantizes its sublayers again."""
         rest = dict(config or {})
         quantized = rest.pop("quantized", {})
@@ -77,7 +84,13 @@ class QuantizedModelParts:
     not pass a build config to a built model (as of Keras 3.15.1).
     """
 
-    def quantize(self, mode=None, config=None, filters=None, **kwargs):
+    def quantize(
+        self,
+        mode: str | None = None,
+        config: Any = None,
+        filters: Any = None,
+        **kwargs: Any,
+    ) -> None:
         """Quantizes the layers, see `keras.Model.quantize`.
 
         Args:
@@ -110,7 +123,9 @@ class QuantizedModelParts:
                 **kwargs,
             )
 
-    def get_quantization_layer_structure(self, mode=None):
+    def get_quantization_layer_structure(
+        self, mode: str | None = None
+    ) -> dict[str, Any] | None:
         """Returns what Keras calls to calibrate `"gptq"` and `"awq"`.
 
         Args:
@@ -126,7 +141,7 @@ class QuantizedModelParts:
             return encoder.get_quantization_layer_structure(mode)
         return None
 
-    def save(self, *args, **kwargs):
+    def save(self, *args: Any, **kwargs: Any) -> None:
         """Saves the model, see `keras.Model.save`.
 
         Raises:
@@ -136,7 +151,7 @@ class QuantizedModelParts:
         check_saved_adapters(self)
         return super().save(*args, **kwargs)
 
-    def save_weights(self, *args, **kwargs):
+    def save_weights(self, *args: Any, **kwargs: Any) -> None:
         """Saves the weights, see `keras.Model.save_weights`.
 
         Raises:
@@ -145,7 +160,7 @@ class QuantizedModelParts:
         check_saved_adapters(self)
         return super().save_weights(*args, **kwargs)
 
-    def save_own_variables(self, store):
+    def save_own_variables(self, store: Any) -> None:
         """Saves the weights, as part of another model.
 
         Raises:
@@ -154,7 +169,7 @@ class QuantizedModelParts:
         check_saved_adapters(self)
         super().save_own_variables(store)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the config, with the modes of quantized layers."""
         config = super().get_config()
         quantized = quantized_parts(self)
@@ -163,7 +178,7 @@ class QuantizedModelParts:
         return config
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> Self:
         """Creates the model and quantizes its layers again."""
         rest = dict(config)
         quantized = rest.pop("quantized", {})
@@ -172,7 +187,7 @@ class QuantizedModelParts:
         return model
 
 
-def quantized_parts(layer):
+def quantized_parts(layer: keras.layers.Layer) -> dict[str, Any]:
     """Returns the modes of the quantized innermost sublayers.
 
     Args:
@@ -191,7 +206,9 @@ def quantized_parts(layer):
     }
 
 
-def quantize_parts(layer, quantized):
+def quantize_parts(
+    layer: keras.layers.Layer, quantized: dict[str, Any]
+) -> None:
     """Quantizes the innermost sublayers of a built layer.
 
     Args:
@@ -212,7 +229,7 @@ def _serialized(config):
     return made
 
 
-def check_saved_adapters(layer):
+def check_saved_adapters(layer: keras.layers.Layer) -> None:
     """Raises ValueError if a file could not restore a layer or model.
 
     Keras saves the sum of a kernel and its adapters. Quantized, the sum is

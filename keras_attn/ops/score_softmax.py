@@ -2,10 +2,12 @@
 
 from keras import ops
 
+from keras_attn.typing import Tensor, TensorLike
+
 _HIDDEN = -1e30  # finite in float32, in which scores are computed
 
 
-def hidden(scores, mask):
+def hidden(scores: TensorLike, mask: TensorLike | None) -> Tensor:
     """Replaces the scores of masked keys by a large negative number.
 
     The number is not -inf, because the softmax of a row of -inf is NaN. The
@@ -28,7 +30,7 @@ def hidden(scores, mask):
     return scores if mask is None else ops.where(mask, scores, _HIDDEN)
 
 
-def softmax(scores):
+def softmax(scores: TensorLike) -> Tensor:
     """Computes the softmax over the last axis.
 
     Args:

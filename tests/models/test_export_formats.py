@@ -157,7 +157,7 @@ def decoding_functions(model, rows=2, new_tokens=3):
 def check_steps(model, state, call):
     """Compares the logits of an exported step with those of the model."""
     # Copies: a step of PyTorch writes into its cache.
-    parts = [np.array(x) for x in tree.flatten(state)]
+    parts = [arrays(x)[0].copy() for x in tree.flatten(state)]
     tokens = state.tokens
     for _ in range(3):
         found, *parts = call(np.array(tokens), parts)
@@ -191,7 +191,7 @@ def test_a_decode_step_of_torch(name, to_onnx, tmp_path):
         def forward(self, tokens, *parts):
             return step(tokens, *parts)
 
-    parts = [x.clone() for x in tree.flatten(state)]
+    parts = [x.detach().clone() for x in tree.flatten(state)]
     with torch.no_grad():
         program = torch.export.export(
             Step(), (state.tokens.clone(), *parts), strict=False

@@ -1,9 +1,13 @@
 """Additive (concat) score."""
 
+from typing import Any
+
+import keras
 from keras import ops
 
 from keras_attn.layers.scores.score import Score, projected
 from keras_attn.ops.scores import widened
+from keras_attn.typing import Shape, Tensor, TensorLike
 
 
 class AdditiveScore(Score):
@@ -17,11 +21,11 @@ class AdditiveScore(Score):
         **kwargs: arguments of `Score`.
     """
 
-    def __init__(self, units=None, **kwargs):
+    def __init__(self, units: int | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.units = units
 
-    def build(self, query_shape, key_shape):
+    def build(self, query_shape: Shape, key_shape: Shape) -> None:
         """Creates W, U and v."""
         units = self.units or query_shape[-1]
         self._query_dense = self._dense(
@@ -30,11 +34,16 @@ class AdditiveScore(Score):
         self._key_dense = self._dense(
             "key", key_shape[-1], units, use_bias=False
         )
-        self.scale = self.add_weight(
+        self.scale: keras.Variable = self.add_weight(
             shape=(units,), initializer=self.initializer.clone(), name="scale"
         )
 
-    def call(self, query, key, key_positions=None):
+    def call(
+        self,
+        query: TensorLike,
+        key: TensorLike,
+        key_positions: TensorLike | None = None,
+    ) -> Tensor:
         """Returns the scores, float32 (B, T, S)."""
         query = projected(self._query_dense, query)
         key = projected(self._key_dense, key)
