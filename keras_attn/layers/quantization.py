@@ -5,11 +5,19 @@ naming it (as of Keras 3.15.1); here that is an error, before any layer changes.
 """
 
 import contextlib
+import inspect
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import keras
+import numpy as np
+from keras import ops
+
+# Private: no public module has the algorithms, as of Keras 3.15.1.
+from keras.src.quantizers import awq as keras_awq
+from keras.src.quantizers import gptq as keras_gptq
+from keras.src.quantizers import quantizers as keras_quantizers
 
 # These replace the kernels of linear layers by what they compute from
 # activations, block after block.
@@ -106,7 +114,10 @@ def calibration(layers: Sequence[Any]) -> Iterator[None]:
 
     Keras observes `call`, but `__call__` of a layer with a mode no longer calls
     it, so GPTQ and AWQ would round without having seen an activation (as of
-    Keras 3.15.1, keras-team/keras#23512).
+    Keras 3.15.1, keras-team/keras#23512). With activations, its GPTQ increases
+    the error, because it corrects with rows of the inverse Hessian instead of
+    its Cholesky factor (as of Keras 3.15.1, keras-team/keras#23481). And the
+    zero point of weights of one sign overflows in both (#23512 again).
 
     Args:
         layers: list of `Dense` or `EinsumDense`.
@@ -129,11 +140,94 @@ def calibration(layers: Sequence[Any]) -> Iterator[None]:
         for layer in layers:
             for name in names:
                 object.__setattr__(layer, name, make(layer, name))
-        yield
+        with _cholesky_corrections(), _zero_in_every_range():
+            yield
     finally:
         for layer in layers:
             for name in names:
                 vars(layer).pop(name, None)
+
+
+@contextlib.contextmanager
+def _cholesky_corrections():
+    """Replaces the correction of errors in Keras's GPTQ.
+
+        H^-1 = U^T U,  W[:, j+1:] -= (w_j - q_j) / U[j, j] * U[j, j+1:]
+
+    Frantar et al. 2023, https://arxiv.org/abs/2210.17323, algorithm 1.
+    """
+    name = "gptq_quantize_matrix"
+    original = getattr(keras_gptq, name)
+
+    def corrected(
+        weights,
+        inv_hessian,
+        *,
+        activation_order=False,
+        order_metric=None,
+        **options,
+    ):
+        inverse = ops.convert_to_numpy(inv_hessian).astype("float64")
+        order = np.arange(len(inverse))
+        if activation_order:
+            metric = ops.convert_to_numpy(order_metric)
+            order = np.argsort(-metric, kind="stable")
+        inverse = inverse[np.ix_(order, order)]
+        factor = np.linalg.cholesky((inverse + inverse.T) / 2).T
+        quantized, scale, zero, groups = original(
+            ops.take(weights, order, axis=1),
+            inv_hessian=ops.convert_to_tensor(factor, "float32"),
+            **options,
+        )
+        back = np.argsort(order)
+        return (
+            ops.take(quantized, back, axis=1),
+            scale,
+            zero,
+            ops.take(groups, back, axis=0),
+        )
+
+    # Later versions take the Hessian, and factorize it themselves.
+    if "inv_hessian" in inspect.signature(original).parameters:
+        with _replaced([keras_gptq], name, corrected):
+            yield
+    else:
+        yield
+
+
+def _zero_in_every_range():
+    """Makes the range of each group of weights include 0, as in the papers."""
+    name = "compute_quantization_parameters"
+    original = getattr(keras_quantizers, name)
+
+    def with_zero(x, *, group_size=-1, **options):
+        values = np.array(ops.convert_to_numpy(x))
+        width = group_size if group_size > 0 else values.shape[1]
+        for start in range(0, values.shape[1], width):
+            group = values[:, start : start + width]
+            for row in group:
+                # Only the least and the greatest value count.
+                if row.min() > 0:
+                    row[row.argmin()] = 0
+                elif row.max() < 0:
+                    row[row.argmax()] = 0
+        x = ops.convert_to_tensor(values)
+        return original(x, group_size=group_size, **options)
+
+    return _replaced([keras_quantizers, keras_awq], name, with_zero)
+
+
+@contextlib.contextmanager
+def _replaced(modules, name, function):
+    """Replaces a function of modules of Keras."""
+    originals = [getattr(module, name) for module in modules]
+    try:
+        for module in modules:
+            setattr(module, name, function)
+        yield
+    finally:
+        for module, original in zip(modules, originals, strict=True):
+            setattr(module, name, original)
 
 
 def restore(layer: Any, mode: str, config: Any) -> None:

@@ -147,25 +147,73 @@ def test_filters_are_names_of_layers(filters):
     assert found == {"inner"}
 
 
-def test_gptq_minimizes_the_error_of_activations():
-    """Fails where calibration sees no activations: then it only rounds."""
-    # Inputs of two directions: most errors of the weights do not matter.
-    model = gpt(position_embedding=None)
-    table = model._token_embedding._table
-    basis = np.random.default_rng(1).normal(size=(23, 2, 8)).cumsum(0)
-    table._embeddings.assign(basis[:, 0] * 0.1 + basis[:1, 1])
-    expected, errors = to_numpy(model(IDS)), {}
-    weights = model.get_weights()
-    for name, config in {
-        "gptq": calibrated("gptq", hessian_damping=0.01, weight_bits=3),
-        # With this much damping, the activations hardly count.
-        "rounded": calibrated("gptq", hessian_damping=1.0, weight_bits=3),
-    }.items():
-        model = gpt(position_embedding=None)
-        model.set_weights(weights)
-        model.quantize(config=config)
-        errors[name] = error(model(IDS), expected)
-    assert errors["gptq"] < 0.9 * errors["rounded"]
+class OneLayer(models.GenerativeModel):
+    """An embedding and a linear layer, the only block."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = keras.layers.Embedding(9, 6)
+        self.dense = keras.layers.Dense(5)
+
+    def call(self, ids):
+        return self.dense(self.table(ids))
+
+    def get_quantization_layer_structure(self, mode=None):
+        return {
+            "pre_block_layers": [self.table],
+            "sequential_blocks": [self.dense],
+        }
+
+
+@pytest.mark.every_backend
+@pytest.mark.parametrize("activation_order", [False, *once([True])])
+def test_gptq_corrects_the_remaining_weights(activation_order):
+    """Against a loop that inverts the Hessian of the rest at each column."""
+    random = np.random.default_rng(1)
+    ids = random.integers(0, 9, (1, 20))
+    model = OneLayer()
+    model(ids)
+    # Inputs that depend on each other.
+    table = random.normal(size=(9, 3)) @ random.normal(size=(3, 6))
+    model.table._embeddings.assign(table + 0.1 * random.normal(size=(9, 6)))
+    kernel = random.normal(size=(6, 5))
+    # Their range does not include 0.
+    kernel[:, :2] = np.abs(kernel[:, :2]) * [1, -1] + [0.5, -0.5]
+    model.dense._kernel.assign(kernel)
+    x = to_numpy(model.table(ids))[0].astype("float64")
+    config = keras.quantizers.GPTQConfig(
+        [ids.ravel()],
+        tokenizer=len,
+        num_samples=1,
+        sequence_length=20,
+        group_size=-1,
+        activation_order=activation_order,
+    )
+    model.quantize(config=config)
+    scale, zero = (
+        to_numpy(w)[:, 0].astype("float64")
+        for w in (model.dense.kernel_scale, model.dense.kernel_zero)
+    )
+    hessian = 2 * x.T @ x / len(x)
+    hessian += 0.01 * np.diag(hessian).mean() * np.eye(6)
+    order = np.arange(6)
+    if activation_order:
+        order = np.argsort(-np.diag(hessian), kind="stable")
+    rest, rounded = kernel.T.copy(), np.zeros((5, 6))
+    for step, column in enumerate(order):
+        left = order[step:]
+        inverse = np.linalg.inv(hessian[np.ix_(left, left)])
+        steps = np.clip(np.rint(rest[:, column] / scale + zero), 0, 15)
+        rounded[:, column] = (steps - zero) * scale
+        wrong = (rest[:, column] - rounded[:, column]) / inverse[0, 0]
+        rest[:, left] -= np.outer(wrong, inverse[0])
+    found = to_numpy(model.dense(np.eye(6, dtype="float32")))
+    np.testing.assert_allclose(found, rounded.T, rtol=1e-4, atol=1e-5)
+    # Rounding alone, on the same grid, has a larger error.
+    steps = np.clip(np.rint(kernel.T / scale[:, None] + zero[:, None]), 0, 15)
+    nearest = ((steps - zero[:, None]) * scale[:, None]).T
+    errors = [np.linalg.norm(x @ (w - kernel)) for w in (rounded.T, nearest)]
+    assert errors[0] < errors[1]
 
 
 @pytest.mark.every_backend
