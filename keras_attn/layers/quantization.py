@@ -230,6 +230,17 @@ def _replaced(modules, name, function):
             setattr(module, name, original)
 
 
+def save_zero_points(layer: Any) -> None:
+    """Makes a calibrated layer save its zero points.
+
+    Keras skips them in files, which then cannot be loaded (as of Keras 3.15.1).
+    """
+    # Private: returns kernel, scale and zero point to save, of which only the
+    # last is read in these modes, as of Keras 3.15.1.
+    name = "_get_kernel_with_merged_lora"
+    object.__setattr__(layer, name, lambda: (None, None, layer.kernel_zero))
+
+
 def restore(layer: Any, mode: str, config: Any) -> None:
     """Quantizes a layer whose quantized weights will be loaded.
 
@@ -246,6 +257,7 @@ def restore(layer: Any, mode: str, config: Any) -> None:
         del layer._kernel
         layer._tracker.lock()
         setattr(layer, f"is_{mode}_calibrated", True)
+        save_zero_points(layer)
 
 
 def _modes(layer):

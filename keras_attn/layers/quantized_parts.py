@@ -16,6 +16,7 @@ from keras_attn.layers.quantization import (
     calibration,
     layers_to_quantize,
     restore,
+    save_zero_points,
 )
 
 
@@ -122,6 +123,9 @@ class QuantizedModelParts:
                 filters=lambda layer: id(layer) in ids,
                 **kwargs,
             )
+        if mode in CALIBRATED:
+            for layer in chosen:
+                save_zero_points(layer)
 
     def get_quantization_layer_structure(
         self, mode: str | None = None
