@@ -6,6 +6,7 @@ Without these mixins they would be restored in float32, and the saved weights
 would not match.
 """
 
+import copy
 from typing import Any, Self
 
 import keras
@@ -109,6 +110,8 @@ class QuantizedModelParts:
         """
         # Keras's wrapper of this method has completed `mode` and `config`.
         if mode in CALIBRATED:
+            # The layers keep it, and a file has it.
+            config = copy.copy(config)
             structure = config.quantization_layer_structure
             if structure is None:
                 structure = self.get_quantization_layer_structure(mode)
@@ -124,6 +127,8 @@ class QuantizedModelParts:
                 **kwargs,
             )
         if mode in CALIBRATED:
+            config.dataset = config.tokenizer = None
+            config.quantization_layer_structure = None
             for layer in chosen:
                 save_zero_points(layer)
 
@@ -203,7 +208,9 @@ def quantized_parts(layer: keras.layers.Layer) -> dict[str, Any]:
     return {
         str(index): {
             "mode": part.quantization_mode,
-            "config": _serialized(part.quantization_config),
+            "config": keras.saving.serialize_keras_object(
+                part.quantization_config
+            ),
         }
         for index, part in enumerate(_parts(layer))
         if part.quantization_mode is not None
@@ -223,14 +230,6 @@ def quantize_parts(
     for index, entry in quantized.items():
         config = keras.saving.deserialize_keras_object(entry["config"])
         restore(parts[int(index)], entry["mode"], config)
-
-
-def _serialized(config):
-    made = keras.saving.serialize_keras_object(config)
-    if made is not None and "quantization_layer_structure" in made["config"]:
-        # Layers and functions, used for calibration only.
-        made["config"]["quantization_layer_structure"] = None
-    return made
 
 
 def check_saved_adapters(layer: keras.layers.Layer) -> None:

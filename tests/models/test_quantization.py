@@ -28,9 +28,7 @@ def gpt(**kwargs):
 
 def encoder():
     # Weights of three different widths.
-    model = models.Encoder(
-        23, num_segments=2, embedding_dim=4, intermediate_dim=24, **SIZES
-    )
+    model = models.Encoder(23, embedding_dim=4, intermediate_dim=24, **SIZES)
     return randomize(model)
 
 
@@ -78,7 +76,7 @@ def test_outputs_file_and_decoding(make, mode, tmp_path):
     after = to_numpy(model(IDS))
     assert 0 < error(after, before) < MOST[mode]
     if mode != "float8":
-        assert nbytes(model) < 0.65 * size
+        assert nbytes(model) < 0.8 * size
     assert all(x.quantization_mode == mode for x in linear(model).values())
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
