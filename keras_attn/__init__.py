@@ -10,7 +10,7 @@ from keras_attn.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from keras_attn import datasets, explain, pretrained, testing, text
-    from keras_attn.explain import doctor
+    from keras_attn.explain.doctor import doctor
 
 __all__ = [
     "blocks",

@@ -6,6 +6,7 @@ from typing import Any, Self
 import keras
 
 from keras_attn import checks
+from keras_attn.typing import Activation
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -50,7 +51,7 @@ class BlockConfig:
     dropout: float = 0.0
     attention_dropout: float = 0.0
     activation_dropout: float = 0.0
-    activation: Any = "relu"
+    activation: Activation = "relu"
     gated: bool = False
     normalize_first: bool = False
     epsilon: float = 1e-5

@@ -63,8 +63,8 @@ class KVCache(NamedTuple):
         (3, (8, 8, 16), 0)
     """
 
-    keys: Any
-    values: Any
+    keys: tuple[Tensor, ...]
+    values: tuple[Tensor, ...]
     positions: Any
     origins: Any
     cursor: Any

@@ -1,6 +1,6 @@
 """make_aligned_pairs: English and Spanish with known word alignment."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from keras_attn import checks
 from keras_attn.datasets import sampling
@@ -54,7 +54,7 @@ class AlignedPair(NamedTuple):
 
     source: str
     target: str
-    alignment: Any
+    alignment: tuple[int, ...]
 
 
 def make_aligned_pairs(

@@ -34,8 +34,8 @@ class CaptionedImages(NamedTuple):
     """
 
     images: Any
-    captions: Any
-    names: Any
+    captions: list[str]
+    names: list[str]
 
 
 def read_captions(

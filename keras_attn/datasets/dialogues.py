@@ -1,6 +1,6 @@
 """make_dialogues: turns of a booking dialogue with the values of slots."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from keras_attn.datasets import sampling
 from keras_attn.datasets.booking_grammar.turns import TurnSampler, split_of
@@ -45,8 +45,8 @@ class DialogueTurn(NamedTuple):
     """
 
     text: str
-    requested: Any
-    slots: Any
+    requested: tuple[str, ...]
+    slots: "tuple[Slot, ...]"
 
 
 def make_dialogues(

@@ -1,6 +1,6 @@
 """make_pronoun_sentences: sentences with a pronoun to resolve."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from keras_attn.datasets.sampling import check_arguments
 from keras_attn.datasets.stable_random import StableRandom
@@ -35,7 +35,7 @@ class PronounSentence(NamedTuple):
         'animal'
     """
 
-    words: Any
+    words: tuple[str, ...]
     pronoun: int
     antecedent: int
     other: int

@@ -64,8 +64,8 @@ class Scenes(NamedTuple):
     """
 
     images: Any
-    captions: Any
-    objects: Any
+    captions: list[str]
+    objects: "list[tuple[SceneObject, SceneObject]]"
 
 
 def make_scenes(

@@ -17,7 +17,7 @@ from keras_attn.ops.capture import refuse_capture
 from keras_attn.typing import TensorLike
 
 if TYPE_CHECKING:
-    from keras_attn.decoding.strategy import Strategy
+    from keras_attn.decoding.strategy import ActiveHypotheses, Strategy
 
 
 class StreamedToken(NamedTuple):
@@ -46,10 +46,10 @@ class StreamedToken(NamedTuple):
     """
 
     step: int
-    tokens: Any
-    scores: Any
-    lengths: Any
-    active: Any
+    tokens: np.ndarray
+    scores: np.ndarray
+    lengths: np.ndarray
+    active: "ActiveHypotheses"
 
 
 def stream(

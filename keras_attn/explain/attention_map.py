@@ -37,10 +37,10 @@ class AttentionMap(NamedTuple):
 
     layer: str
     call: int
-    heads: Any
+    heads: tuple[int, ...]
     weights: Any
-    query_tokens: Any = None
-    key_tokens: Any = None
+    query_tokens: list[list[str]] | None = None
+    key_tokens: list[list[str]] | None = None
     queries: Any = None
     keys: Any = None
 

@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,7 +49,7 @@ class Probe:
 
     change: str
     max_change: float
-    leaks: tuple[Any, ...] = ()
+    leaks: "tuple[Leak, ...]" = ()
 
 
 class Report:

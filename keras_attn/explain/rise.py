@@ -20,7 +20,7 @@ _MOST_MASKS = 10**7  # more would take days
 def rise(
     function: Callable[..., Any],
     inputs: TensorLike,
-    masks: PatchMasks,
+    masks: Any,
     num_masks: int = 4000,
     batch_size: int = 32,
     seed: int = 0,

@@ -44,7 +44,7 @@ class AttentionPlan(NamedTuple):
     kernel: str
     reason: str
     causal_only: bool = False
-    rejected: tuple[Any, ...] = ()
+    rejected: tuple[tuple[str, str], ...] = ()
 
     def __str__(self) -> str:
         lines = [f"{self.kernel}: {self.reason}"]

@@ -36,7 +36,7 @@ class PositionBias(NamedTuple):
     """
 
     function: Callable
-    parameters: Any = None
+    parameters: Tensor | None = None
 
 
 def as_tensors(bias: TensorLike | None) -> Any:

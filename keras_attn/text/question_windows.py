@@ -34,9 +34,9 @@ class QuestionWindow(NamedTuple):
     """
 
     index: int
-    token_ids: Any
-    segment_ids: Any
-    offsets: Any
+    token_ids: list[int]
+    segment_ids: list[int]
+    offsets: list[tuple[int, int]]
     span: Any
 
 

@@ -22,8 +22,8 @@ class SentencePair(NamedTuple):
         True
     """
 
-    first: Any
-    second: Any
+    first: list[int]
+    second: list[int]
     is_next: bool
 
 
