@@ -29,7 +29,7 @@ PYTHON ?= python3.11 python3.12 python3.13 python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 STAMP := $(VENV)/made
-EXTRAS := docs,examples,jax,mutants,release,tensorflow,test,torch,types
+EXTRAS := docs,examples,export,jax,mutants,release,tensorflow,test,torch,types
 
 # make itself exports variables set on its command line: DATA, MINUTES, ...
 export KERAS_BACKEND

@@ -125,10 +125,15 @@ def table(page, first):
 # Packages that a guide or a script imports on every backend.
 IMPORTS = {
     "fully_masked_transformers": "torch",
-    "export_from_torch": "tensorflow",
+    "export_from_torch": "tensorflow onnxscript",
     "migrating.md": "torch",
     "text.md": "tensorflow",
 }
+
+
+def skip_without_packages(name):
+    for package in IMPORTS.get(name, "").split():
+        pytest.importorskip(package)
 
 
 @pytest.fixture
@@ -144,7 +149,7 @@ def in_a_folder(tmp_path, monkeypatch):
 )
 def test_the_code_of_a_guide(name, capsys, in_a_folder):
     """All blocks of a page, in order, in one namespace."""
-    pytest.importorskip(IMPORTS.get(name, "keras"))
+    skip_without_packages(name)
     names = {"__name__": "__main__"}
     outcomes = [run(code, names, capsys, name) for code in RUN[name]]
     assert sum(len(expected) for expected, _ in outcomes) >= 2
@@ -233,7 +238,7 @@ def without_versions(text):
     ids=lambda path: path.stem,
 )
 def test_the_page_shows_what_a_script_prints(script, capsys):
-    pytest.importorskip(IMPORTS.get(script.stem, "keras"))
+    skip_without_packages(script.stem)
     reports = shown(PAGES["why.md"], script.stem)
     expected = reports.get(BACKEND) or next(iter(reports.values()))
     runpy.run_path(str(script), run_name="__main__")

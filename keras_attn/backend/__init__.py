@@ -32,7 +32,7 @@ from keras_attn.backend.dropout import (
     kept_seed,
     seeded_dropout,
 )
-from keras_attn.backend.exporting import export_options
+from keras_attn.backend.exporting import export_onnx, export_options
 from keras_attn.backend.full import full
 from keras_attn.backend.fused import fused_attention, fused_obstacle
 from keras_attn.backend.fused_qkv import apply_fused_qkv, fused_qkv
@@ -115,6 +115,7 @@ __all__ = [
     "divide_over_replicas",
     "drawn_seed",
     "dropout",
+    "export_onnx",
     "export_options",
     "first_replica",
     "full",

@@ -1,5 +1,6 @@
 """What `keras.Model.export` needs on each backend."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -53,8 +54,64 @@ def export_options(
         )
     if format != "torch":
         return options
-    axes = tree.map_structure(_dynamic_axes, input_signature)
-    return {"dynamic_shapes": [tuple(axes)], **options}
+    return {"dynamic_shapes": _dynamic_shapes(input_signature), **options}
+
+
+def export_onnx(
+    model: keras.Model,
+    path: Any,
+    input_signature: Sequence[Any],
+    opset_version: int | None = None,
+) -> None:
+    """Writes an ONNX file on PyTorch, with any batch size and length.
+
+    Keras uses PyTorch's older exporter if an axis has no size, which cannot
+    export attention, and an example of one row of one token (as of Keras
+    3.15.1). This uses that of `torch.export`.
+
+    Args:
+        model: `keras.Model`.
+        path: path of the file.
+        input_signature: list with the nest of specs of the inputs.
+        opset_version: int. Default: that of PyTorch.
+    """
+    # As Keras does for the format "torch": an axis of 1 would become constant.
+    examples = tree.map_structure(
+        lambda spec: torch.ones(
+            [2 if size is None else size for size in spec.shape],
+            dtype=getattr(torch, spec.dtype),
+        ),
+        input_signature,
+    )
+    with warnings.catch_warnings():
+        # From PyTorch: Keras registers its variables in a second place.
+        warnings.filterwarnings("ignore", ".*not properly registered.*")
+        program = torch.export.export(
+            model,
+            tuple(examples),
+            dynamic_shapes=_dynamic_shapes(input_signature),
+            strict=False,
+        )
+    torch.onnx.export(
+        program,
+        input_names=_input_names(input_signature),
+        opset_version=opset_version,
+        dynamo=True,
+        optimize=True,
+        verbose=False,
+    ).save(path)
+
+
+def _input_names(input_signature):
+    """Returns the names of the inputs: dict keys, or `input_0`, ..."""
+    (inputs,) = input_signature
+    if isinstance(inputs, dict):
+        return sorted(inputs)
+    return [f"input_{i}" for i in range(len(tree.flatten(inputs)))]
+
+
+def _dynamic_shapes(input_signature):
+    return [tuple(tree.map_structure(_dynamic_axes, input_signature))]
 
 
 def _with_named_axes(inputs, options, other_lengths):

@@ -1,4 +1,4 @@
-"""Saving and loading of quantized sublayers.
+"""Quantization of sublayers, and saving and loading them.
 
 Keras saves the dtype policy of layers that it creates from a config, but not of
 sublayers created by another layer (keras-team/keras#19381, as of Keras 3.15.1).
@@ -6,9 +6,19 @@ Without these mixins they would be restored in float32, and the saved weights
 would not match.
 """
 
+import copy
 from typing import Any, Self
 
 import keras
+
+from keras_attn.layers.quantization import (
+    CALIBRATED,
+    calibrated_layers,
+    calibration,
+    layers_to_quantize,
+    restore,
+    save_zero_points,
+)
 
 
 class QuantizedParts:
@@ -16,6 +26,33 @@ class QuantizedParts:
 
     The build config lists the quantized sublayers and their modes.
     """
+
+    def quantize(
+        self,
+        mode: str | None = None,
+        type_check: bool = True,
+        config: Any = None,
+    ) -> None:
+        """Quantizes the sublayers.
+
+        Args:
+            mode: `"int8"`, `"int4"` or `"float8"`.
+            type_check: bool. Unused: sublayers are layers of Keras.
+            config: `keras.quantizers.QuantizationConfig`, or None for the
+                default of the mode.
+
+        Raises:
+            ValueError: a sublayer does not have the mode, or the mode is
+                calibrated, `"gptq"` or `"awq"`.
+        """
+        if mode in CALIBRATED:
+            raise ValueError(
+                '`mode` must be "int8", "int4" or "float8" for a layer: '
+                "calibration needs a model, see `keras.Model.quantize`. "
+                f"Received: mode={mode!r} for {self.path or self.name}"
+            )
+        for part in layers_to_quantize(self, mode):
+            part.quantize(mode, config=config)
 
     def save_own_variables(self, store: Any) -> None:
         """Saves the weights.
@@ -48,6 +85,70 @@ class QuantizedModelParts:
     The config lists the quantized layers and their modes, because Keras does
     not pass a build config to a built model (as of Keras 3.15.1).
     """
+
+    def quantize(
+        self,
+        mode: str | None = None,
+        config: Any = None,
+        filters: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        """Quantizes the layers, see `keras.Model.quantize`.
+
+        Args:
+            mode: `"int8"`, `"int4"`, `"float8"`, `"gptq"` or `"awq"`. The last
+                two quantize the linear layers of the blocks.
+            config: `keras.quantizers.QuantizationConfig`. Needed for `"gptq"`
+                and `"awq"`; its mode is the default of `mode`.
+            filters: which layers to quantize: a regular expression for their
+                names, a list of them, or a function of a layer. Default: all
+                that have a kernel or an embedding.
+            **kwargs: as in Keras.
+
+        Raises:
+            ValueError: one of the layers does not have the mode.
+        """
+        # Keras's wrapper of this method has completed `mode` and `config`.
+        if mode in CALIBRATED:
+            # The layers keep it, and a file has it.
+            config = copy.copy(config)
+            structure = config.quantization_layer_structure
+            if structure is None:
+                structure = self.get_quantization_layer_structure(mode)
+            chosen = calibrated_layers(self, structure, mode, filters)
+        else:
+            chosen = layers_to_quantize(self, mode, filters)
+        ids = {id(layer) for layer in chosen}
+        with calibration(chosen if mode in CALIBRATED else []):
+            super().quantize(
+                mode,
+                config=config,
+                filters=lambda layer: id(layer) in ids,
+                **kwargs,
+            )
+        if mode in CALIBRATED:
+            config.dataset = config.tokenizer = None
+            config.quantization_layer_structure = None
+            for layer in chosen:
+                save_zero_points(layer)
+
+    def get_quantization_layer_structure(
+        self, mode: str | None = None
+    ) -> dict[str, Any] | None:
+        """Returns what Keras calls to calibrate `"gptq"` and `"awq"`.
+
+        Args:
+            mode: str. Unused.
+
+        Returns:
+            Dict of `"pre_block_layers"`, which turn token ids into the input of
+            the first block, and `"sequential_blocks"`; None if the model is not
+            such a stack.
+        """
+        encoder = getattr(self, "encoder", None)
+        if isinstance(encoder, QuantizedModelParts):
+            return encoder.get_quantization_layer_structure(mode)
+        return None
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         """Saves the model, see `keras.Model.save`.
@@ -128,7 +229,7 @@ def quantize_parts(
     parts = _parts(layer)
     for index, entry in quantized.items():
         config = keras.saving.deserialize_keras_object(entry["config"])
-        parts[int(index)].quantize(entry["mode"], config=config)
+        restore(parts[int(index)], entry["mode"], config)
 
 
 def check_saved_adapters(layer: keras.layers.Layer) -> None:

@@ -269,6 +269,20 @@ class Encoder(CheckedModel):
         if token_mask is None:
             token_mask = ops.not_equal(token_ids, self.pad_id)
         positions = positions_from_mask(token_mask)
+        x = self._embed(parts, positions)
+        x = self._dropout_layer(x, training=training)
+        if self._projection is not None:
+            x = self._projection(x)
+        for i in range(self.num_layers):
+            block = self._blocks[0 if self.share_blocks else i]
+            x = block(x, positions=positions, training=training)
+        if self._norm is not None:
+            x = self._norm(x)
+        return x, positions
+
+    def _embed(self, parts, positions):
+        """Returns the normalized sum of all embeddings."""
+        token_ids = parts["token_ids"]
         x = self._token_embedding(token_ids)
         if self._segment_embedding is not None:
             segments = parts.get("segment_ids")
@@ -279,17 +293,24 @@ class Encoder(CheckedModel):
             x = x + self._character_embedding(parts["character_ids"])
         if self._position_embedding is not None:
             x = self._position_embedding(x, positions=positions)
-        if self.normalize_embedding:
-            x = self._embedding_norm(x)
-        x = self._dropout_layer(x, training=training)
-        if self._projection is not None:
-            x = self._projection(x)
-        for i in range(self.num_layers):
-            block = self._blocks[0 if self.share_blocks else i]
-            x = block(x, positions=positions, training=training)
-        if self._norm is not None:
-            x = self._norm(x)
-        return x, positions
+        return self._embedding_norm(x) if self.normalize_embedding else x
+
+    def get_quantization_layer_structure(
+        self, mode: str | None = None
+    ) -> dict[str, Any] | None:
+        """Returns the embedding and the blocks, for calibration.
+
+        The ids for calibration are token ids, all of segment 0; None if the
+        model has another input that it needs.
+        """
+        if self.character_vocabulary_size is not None:
+            return None
+
+        def embed(token_ids):
+            x = self._embed({"token_ids": token_ids}, None)
+            return x if self._projection is None else self._projection(x)
+
+        return {"pre_block_layers": [embed], "sequential_blocks": self._blocks}
 
     def token_logits(self, x: TensorLike) -> Tensor:
         """Computes logits over the vocabulary with the embedding matrix.

@@ -254,13 +254,27 @@ class GPT(CausalLM):
         positions = (
             None if token_mask is None else positions_from_mask(token_mask)
         )
-        x = self._token_embedding(token_ids)
-        if self._position_embedding is not None:
-            x = self._position_embedding(x, positions=positions)
-        x = self._dropout_layer(x, training=training)
+        x = self._dropout_layer(
+            self._embed(token_ids, positions), training=training
+        )
         for block in self._blocks:
             x = block(x, positions=positions, training=training)
         return self._normalized(x), positions
+
+    def _embed(self, token_ids, positions=None):
+        x = self._token_embedding(token_ids)
+        if self._position_embedding is not None:
+            x = self._position_embedding(x, positions=positions)
+        return x
+
+    def get_quantization_layer_structure(
+        self, mode: str | None = None
+    ) -> dict[str, Any] | None:
+        """Returns the embedding and the blocks, for calibration."""
+        return {
+            "pre_block_layers": [self._embed],
+            "sequential_blocks": self._blocks,
+        }
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""

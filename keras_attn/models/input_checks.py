@@ -12,6 +12,7 @@ from keras_attn import checks
 from keras_attn.backend import (
     TorchNames,
     bool_mask,
+    export_onnx,
     export_options,
     first_replica,
     known_size,
@@ -296,12 +297,14 @@ class CheckedModel(QuantizedModelParts, TorchNames, keras.Model):
         Args:
             filepath: path of the folder or file, ending with `.pt2` for the
                 format `"torch"`.
-            format: str, as in Keras. On PyTorch `"torch"` or `"onnx"`.
+            format: str, as in Keras. On PyTorch `"torch"` or `"onnx"`, which
+                needs the packages of the extra `export`.
             verbose: bool. Whether to print a message.
             input_signature: list with the nest of `keras.InputSpec` of the
                 inputs. Default: the inputs that the model requires, as int32,
                 with any batch size and length.
-            **kwargs: options of the format, as in Keras.
+            **kwargs: options of the format, as in Keras; `opset_version` for
+                ONNX on PyTorch.
 
         Raises:
             ValueError: a format that the backend cannot write, or a signature
@@ -317,6 +320,8 @@ class CheckedModel(QuantizedModelParts, TorchNames, keras.Model):
                 (list, tuple),
                 "a list with the specs of the inputs",
             )
+            if format == "onnx" and keras.backend.backend() == "torch":
+                return export_onnx(self, filepath, input_signature, **kwargs)
             kwargs = export_options(
                 format, input_signature, kwargs, _OTHER_LENGTHS
             )

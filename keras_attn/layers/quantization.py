@@ -1,0 +1,308 @@
+"""Quantization of the sublayers of a layer or model.
+
+Keras quantizes innermost layers and warns where a layer lacks the mode, without
+naming it (as of Keras 3.15.1); here that is an error, before any layer changes.
+"""
+
+import contextlib
+import inspect
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+# Private: no public module has the algorithms, as of Keras 3.15.1.
+from keras.src.quantizers import awq as keras_awq
+from keras.src.quantizers import gptq as keras_gptq
+from keras.src.quantizers import quantizers as keras_quantizers
+
+# These replace the kernels of linear layers by what they compute from
+# activations, block after block.
+CALIBRATED = "gptq", "awq"
+
+
+def layers_to_quantize(
+    layer: keras.layers.Layer, mode: str | None, filters: Any = None
+) -> list[Any]:
+    """Returns the innermost sublayers that a mode quantizes.
+
+    Args:
+        layer: `keras.layers.Layer`, built.
+        mode: str, a quantization mode of Keras.
+        filters: as for `keras.Model.quantize`.
+
+    Returns:
+        List of layers with a kernel or an embedding, all of which have `mode`.
+
+    Raises:
+        ValueError: one of them does not have it.
+    """
+    chosen = [
+        part
+        # Private: no public method lists nested layers, as of Keras 3.15.1.
+        for part in layer._flatten_layers()
+        if _has_matrix(part) and _selected(part, filters)
+    ]
+    lacking = {
+        part: _modes(part) for part in chosen if mode not in _modes(part)
+    }
+    if lacking:
+        kinds = ["Dense", "EinsumDense"]
+        kinds += ["Embedding"] * (mode in ("int8", "int4"))
+        listed = ", ".join(f"keras.layers.{kind}" for kind in kinds)
+        raise ValueError(
+            f"`mode` must be one that all layers with a kernel or an embedding "
+            "have. Pass `filters` to quantize the others only, for example "
+            f"`filters=lambda layer: isinstance(layer, ({listed}))`. "
+            f"Received: mode={mode!r}, but {_described(lacking)}"
+        )
+    return chosen
+
+
+def calibrated_layers(
+    model: keras.Model,
+    structure: dict[str, Any] | None,
+    mode: str | None,
+    filters: Any = None,
+) -> list[Any]:
+    """Returns the layers that Keras calibrates for `"gptq"` or `"awq"`.
+
+    Args:
+        model: `keras.Model`.
+        structure: dict, see
+            `keras.Model.get_quantization_layer_structure`, or None.
+        mode: str.
+        filters: as for `keras.Model.quantize`.
+
+    Returns:
+        List of layers.
+
+    Raises:
+        ValueError: the model has no such structure, or Keras would mistake the
+            inputs of a projection for its outputs.
+    """
+    if structure is None:
+        raise ValueError(
+            f'`mode` must be "int8", "int4" or "float8" for a '
+            f"{type(model).__name__}: calibration calls one stack of blocks "
+            "after the other, each with the output of the last. Encoders, "
+            "models on an encoder and `GPT` have one, or pass "
+            f"`quantization_layer_structure` to the config. Received: {mode!r}"
+        )
+    blocks = structure["sequential_blocks"]
+    chosen = [
+        part for x in blocks for part in layers_to_quantize(x, mode, filters)
+    ]
+    for part in chosen:
+        shape = tuple(part.kernel.shape)
+        if len(shape) == 3 and _misread(part):
+            raise ValueError(
+                f"`mode` must not be {mode!r} where the width of the model is "
+                "not the largest axis of a projection's kernel, which Keras "
+                "takes it for (as of Keras 3.15.1). "
+                f"Received: {part.path} with a kernel of shape {shape}"
+            )
+    return chosen
+
+
+@contextlib.contextmanager
+def calibration(layers: Sequence[Any]) -> Iterator[None]:
+    """Makes layers show their inputs to Keras while it calibrates them.
+
+    Keras observes `call`, but `__call__` of a layer with a mode no longer calls
+    it, so GPTQ and AWQ would round without having seen an activation (as of
+    Keras 3.15.1, keras-team/keras#23512). With activations, its GPTQ increases
+    the error, because it corrects with rows of the inverse Hessian instead of
+    its Cholesky factor (as of Keras 3.15.1, keras-team/keras#23481). And the
+    zero point of weights of one sign overflows in both (#23512 again).
+
+    Args:
+        layers: list of `Dense` or `EinsumDense`.
+    """
+
+    def make(layer, name):
+        original, flag = getattr(layer, name), f"is{name[:-5]}_calibrated"
+
+        def observed(inputs, training=None):
+            if getattr(layer, flag, False):
+                return original(inputs, training=training)
+            # Looked up at each call: Keras replaces it.
+            return layer.call(inputs, training=training)
+
+        return observed
+
+    # Private: what `__call__` calls in these modes, as of Keras 3.15.1.
+    names = "_gptq_call", "_awq_call"
+    try:
+        for layer in layers:
+            for name in names:
+                object.__setattr__(layer, name, make(layer, name))
+        with _cholesky_corrections(), _zero_in_every_range():
+            yield
+    finally:
+        for layer in layers:
+            for name in names:
+                vars(layer).pop(name, None)
+
+
+@contextlib.contextmanager
+def _cholesky_corrections():
+    """Replaces the correction of errors in Keras's GPTQ.
+
+        H^-1 = U^T U,  W[:, j+1:] -= (w_j - q_j) / U[j, j] * U[j, j+1:]
+
+    Frantar et al. 2023, https://arxiv.org/abs/2210.17323, algorithm 1.
+    """
+    name = "gptq_quantize_matrix"
+    original = getattr(keras_gptq, name)
+
+    def corrected(
+        weights,
+        inv_hessian,
+        *,
+        activation_order=False,
+        order_metric=None,
+        **options,
+    ):
+        inverse = ops.convert_to_numpy(inv_hessian).astype("float64")
+        order = np.arange(len(inverse))
+        if activation_order:
+            metric = ops.convert_to_numpy(order_metric)
+            order = np.argsort(-metric, kind="stable")
+        inverse = inverse[np.ix_(order, order)]
+        factor = np.linalg.cholesky((inverse + inverse.T) / 2).T
+        quantized, scale, zero, groups = original(
+            ops.take(weights, order, axis=1),
+            inv_hessian=ops.convert_to_tensor(factor, "float32"),
+            **options,
+        )
+        back = np.argsort(order)
+        return (
+            ops.take(quantized, back, axis=1),
+            scale,
+            zero,
+            ops.take(groups, back, axis=0),
+        )
+
+    # Later versions take the Hessian, and factorize it themselves.
+    if "inv_hessian" in inspect.signature(original).parameters:
+        with _replaced([keras_gptq], name, corrected):
+            yield
+    else:
+        yield
+
+
+def _zero_in_every_range():
+    """Makes the range of each group of weights include 0, as in the papers."""
+    name = "compute_quantization_parameters"
+    original = getattr(keras_quantizers, name)
+
+    def with_zero(x, *, group_size=-1, **options):
+        values = np.array(ops.convert_to_numpy(x))
+        width = group_size if group_size > 0 else values.shape[1]
+        for start in range(0, values.shape[1], width):
+            group = values[:, start : start + width]
+            for row in group:
+                # Only the least and the greatest value count.
+                if row.min() > 0:
+                    row[row.argmin()] = 0
+                elif row.max() < 0:
+                    row[row.argmax()] = 0
+        x = ops.convert_to_tensor(values)
+        return original(x, group_size=group_size, **options)
+
+    return _replaced([keras_quantizers, keras_awq], name, with_zero)
+
+
+@contextlib.contextmanager
+def _replaced(modules, name, function):
+    """Replaces a function of modules of Keras."""
+    originals = [getattr(module, name) for module in modules]
+    try:
+        for module in modules:
+            setattr(module, name, function)
+        yield
+    finally:
+        for module, original in zip(modules, originals, strict=True):
+            setattr(module, name, original)
+
+
+def save_zero_points(layer: Any) -> None:
+    """Makes a calibrated layer save its zero points.
+
+    Keras skips them in files, which then cannot be loaded (as of Keras 3.15.1).
+    """
+    # Private: returns kernel, scale and zero point to save, of which only the
+    # last is read in these modes, as of Keras 3.15.1.
+    name = "_get_kernel_with_merged_lora"
+    object.__setattr__(layer, name, lambda: (None, None, layer.kernel_zero))
+
+
+def restore(layer: Any, mode: str, config: Any) -> None:
+    """Quantizes a layer whose quantized weights will be loaded.
+
+    Args:
+        layer: innermost layer, built.
+        mode: str.
+        config: `keras.quantizers.QuantizationConfig`, or None.
+    """
+    layer.quantize(mode, config=config)
+    if mode in CALIBRATED:
+        # A loaded layer has no float kernel. Private: no public way to remove
+        # it, as of Keras 3.15.1.
+        layer._tracker.unlock()
+        del layer._kernel
+        layer._tracker.lock()
+        setattr(layer, f"is_{mode}_calibrated", True)
+        save_zero_points(layer)
+
+
+def _modes(layer):
+    """Returns the quantization modes of an innermost layer."""
+    if type(layer).quantize is keras.layers.Layer.quantize:
+        return ()
+    spec = getattr(layer, "variable_serialization_spec", {})
+    return tuple(mode for mode in spec if mode is not None)
+
+
+def _selected(layer, filters):
+    """Returns whether the filters of `keras.Model.quantize` select a layer."""
+    if filters is None:
+        return True
+    if callable(filters):
+        return filters(layer)
+    patterns = [filters] if isinstance(filters, str) else filters
+    return any(re.search(pattern, layer.name) for pattern in patterns)
+
+
+def _has_matrix(layer):
+    # Private: the weights without those of sublayers, as of Keras 3.15.1.
+    own = [*layer._trainable_variables, *layer._non_trainable_variables]
+    return any(
+        len(weight.shape) > 1
+        and ("kernel" in weight.name or "embedding" in weight.name)
+        and not weight.name.endswith(("scale", "zero"))
+        for weight in own
+    )
+
+
+def _misread(layer):
+    """Returns whether Keras mistakes the inputs of a projection."""
+    inputs, kernel = layer.equation.split("->")[0].split(",")
+    heads_in = kernel[0] in inputs and kernel[1] in inputs
+    shape = list(layer.kernel.shape)
+    return heads_in == (shape.index(max(shape)) == 0)
+
+
+def _described(lacking):
+    parts = []
+    for layer, modes in list(lacking.items())[:3]:
+        known = " and ".join(modes) if modes else "no mode"
+        name = layer.path or layer.name
+        parts.append(f"{name} ({type(layer).__name__}) has {known}")
+    if len(lacking) > 3:
+        parts.append(f"{len(lacking) - 3} more layers lack it")
+    return ", ".join(parts)
