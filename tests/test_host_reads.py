@@ -170,7 +170,7 @@ CASES = {
     ),
     "BertPretrainer": (
         lambda: models.BertPretrainer(models.Bert(11, **SIZES)),
-        ({"token_ids": IDS, "masked_positions": IDS[:, :1] % 4},),
+        ({"token_ids": IDS, "mask_positions": IDS[:, :1] % 4},),
         {},
     ),
     "Encoder": (
