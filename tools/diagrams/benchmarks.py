@@ -32,7 +32,7 @@ def speed_next_to_peers():
     peer this library was in the latest full run: to the right of the line it
     is faster, to the left slower. The length is the geometric mean over the
     cases of the table, and the thin line spans the slowest and the fastest
-    case; an arrow says that it goes on. The number is the mean.
+    case; it has an arrow where it leaves the chart. The number is the mean.
     """
     rows = sum(len(found) for _, found in _tables())
     d = Drawing(520, 30 + _ROW * rows + _HEADING * len(_TABLES))
@@ -62,8 +62,8 @@ def speed_over_time():
 
     A line for each peer and backend, with a dot per full run, from the oldest
     on the left to the latest on the right. Its height is the geometric mean of
-    how many times as fast as the peer this library was, on a scale of its own:
-    the height of a row is a change by a quarter, or the whole range. The number
+    how many times as fast as the peer this library was, on a scale
+    per row: its height is a change by a quarter, or the whole range. The number
     is that of the latest run.
     """
     tables = list(_tables())
