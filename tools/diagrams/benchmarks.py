@@ -38,6 +38,7 @@ def speed_next_to_peers():
     d = Drawing(520, 30 + _ROW * rows + _HEADING * len(_TABLES))
     for tick in (0.25, 0.5, 1, 2, 4, 8):
         d.text(_across(tick), 14, f"{tick:g}", size=SMALL, muted=True)
+    _titled(d)
     y = 24
     for heading, found in _tables():
         y = _headed(d, y, heading)
@@ -83,6 +84,7 @@ def speed_over_time():
     ):
         date = datetime.date.fromordinal(day).isoformat()
         d.text(x, 14, date, size=SMALL, anchor=anchor, muted=True)
+    _titled(d)
     y = 26
     for heading, found in tables:
         y = _headed(d, y, heading)
@@ -131,6 +133,10 @@ def _label(peer, backend):
 def _across(ratio):
     share = math.log(ratio / _LOW) / math.log(_HIGH / _LOW)
     return _LEFT + (_RIGHT - _LEFT) * min(1, max(0, share))
+
+
+def _titled(d):
+    d.text(8, 14, "times as fast as", anchor="start", size=SMALL, muted=True)
 
 
 def _headed(d, y, heading):
