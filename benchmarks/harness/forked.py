@@ -25,7 +25,7 @@ WARM = (
     "transformers.models.marian.modeling_marian",
 )
 # A contestant that takes longer is stuck: tiny sizes compile in seconds.
-PATIENCE = 120
+PATIENCE = 300
 
 
 def warm_up():
