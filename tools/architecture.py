@@ -15,6 +15,7 @@ LAYERS = {
     "backend": 0,
     "checks": 0,
     "deprecation": 0,
+    "typing": 0,
     "version": 0,
     "info": 1,
     "ops": 1,

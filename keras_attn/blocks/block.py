@@ -1,5 +1,7 @@
 """Base class of the Transformer blocks."""
 
+from typing import TYPE_CHECKING, Any, Self
+
 import keras
 from keras import ops
 
@@ -22,6 +24,10 @@ from keras_attn.ops import (
     positions_from_mask,
 )
 from keras_attn.ops.visibility import implicit_mask
+from keras_attn.typing import Activation, Initializer, Shape
+
+if TYPE_CHECKING:
+    from keras_attn.layers.attention_position import AttentionPosition
 
 
 class Block(QuantizedParts, Rematerialized):
@@ -57,24 +63,24 @@ class Block(QuantizedParts, Rematerialized):
     def __init__(
         self,
         *,
-        num_heads,
-        intermediate_dim,
-        key_dim=None,
-        num_key_value_heads=None,
-        dropout=0.0,
-        attention_dropout=0.0,
-        activation_dropout=0.0,
-        activation="relu",
-        gated=False,
-        normalize_first=False,
-        epsilon=1e-5,
-        use_bias=True,
-        sliding_window=None,
-        kernel_initializer="glorot_uniform",
-        bias_initializer="zeros",
-        attention_position=None,
-        **kwargs,
-    ):
+        num_heads: int,
+        intermediate_dim: int,
+        key_dim: int | None = None,
+        num_key_value_heads: int | None = None,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        activation_dropout: float = 0.0,
+        activation: Activation = "relu",
+        gated: bool = False,
+        normalize_first: bool = False,
+        epsilon: float = 1e-5,
+        use_bias: bool = True,
+        sliding_window: int | None = None,
+        kernel_initializer: Initializer = "glorot_uniform",
+        bias_initializer: Initializer = "zeros",
+        attention_position: "AttentionPosition | None" = None,
+        **kwargs: Any,
+    ) -> None:
         config = BlockConfig(
             num_heads=num_heads,
             intermediate_dim=intermediate_dim,
@@ -190,11 +196,13 @@ class Block(QuantizedParts, Rematerialized):
             inputs = ops.where(positions[..., None] >= 0, inputs, 0)
         return inputs, positions
 
-    def compute_output_shape(self, inputs_shape, *args, **kwargs):
+    def compute_output_shape(
+        self, inputs_shape: Shape, *args: Any, **kwargs: Any
+    ) -> Shape:
         """Returns the shape of the inputs."""
         return inputs_shape
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         config = super().get_config() | self._block_config.get_config()
         for name in ("kernel_initializer", "bias_initializer"):
@@ -205,6 +213,6 @@ class Block(QuantizedParts, Rematerialized):
         return config
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> Self:
         """Creates the block and its attention position."""
         return super().from_config(with_position(config))

@@ -1,7 +1,7 @@
 """Hyperparameters that the blocks of a model share."""
 
 import dataclasses
-from typing import Any
+from typing import Any, Self
 
 import keras
 
@@ -57,7 +57,7 @@ class BlockConfig:
     use_bias: bool = True
     sliding_window: int | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("num_heads", "intermediate_dim"):
             checks.positive_int(name, getattr(self, name))
         for name in ("key_dim", "num_key_value_heads", "sliding_window"):
@@ -78,7 +78,7 @@ class BlockConfig:
         object.__setattr__(self, "activation", activation)
 
     @classmethod
-    def with_options(cls, kwargs, **fields):
+    def with_options(cls, kwargs: dict[str, Any], **fields: Any) -> Self:
         """Creates a config, and removes its other fields from a dict.
 
         Args:
@@ -90,11 +90,13 @@ class BlockConfig:
         return cls(**fields, **options)
 
     @property
-    def key_value_heads(self):
+    def key_value_heads(self) -> int:
         """K, an int."""
         return self.num_key_value_heads or self.num_heads
 
-    def head_dim(self, width, name="the width of the inputs"):
+    def head_dim(
+        self, width: int, name: str = "the width of the inputs"
+    ) -> int:
         """Returns H.
 
         Args:
@@ -113,7 +115,7 @@ class BlockConfig:
             )
         return width // self.num_heads
 
-    def as_arguments(self):
+    def as_arguments(self) -> dict[str, Any]:
         """Returns the fields as a dict of keyword arguments."""
         # Not `dataclasses.asdict`, which copies the values.
         return {
@@ -121,12 +123,12 @@ class BlockConfig:
             for field in dataclasses.fields(self)
         }
 
-    def set_attributes(self, layer):
+    def set_attributes(self, layer: Any) -> None:
         """Sets the fields as attributes of a layer or a model."""
         for name, value in self.as_arguments().items():
             setattr(layer, name, value)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the serializable fields."""
         activation = keras.activations.serialize(self.activation)
         return self.as_arguments() | {"activation": activation}

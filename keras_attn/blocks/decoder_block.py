@@ -1,9 +1,17 @@
 """Transformer decoder block."""
 
+from typing import TYPE_CHECKING
+
 import keras
 
 from keras_attn import checks
 from keras_attn.blocks.block import Block
+from keras_attn.typing import Nest, Shape, Tensor, TensorLike
+
+if TYPE_CHECKING:
+    from keras_attn.cache.decoding_step import DecodingStep
+    from keras_attn.cache.kv_cache import KVCache
+    from keras_attn.layers.multi_head_attention import MultiHeadAttention
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -81,7 +89,9 @@ class DecoderBlock(Block):
         (2, 5, 8)
     """
 
-    def build(self, inputs_shape, memory_shape=None):
+    def build(
+        self, inputs_shape: Shape, memory_shape: Shape | None = None
+    ) -> None:
         """Creates the sublayers."""
         self._width = width = self._width_of("inputs", inputs_shape)
         self._memory_width = None
@@ -102,17 +112,17 @@ class DecoderBlock(Block):
 
     def call(
         self,
-        inputs,
-        memory=None,
-        mask=None,
-        memory_mask=None,
-        attention_mask=None,
-        positions=None,
-        memory_positions=None,
-        training=None,
-        segment_ids=None,
-        memory_segment_ids=None,
-    ):
+        inputs: TensorLike,
+        memory: TensorLike | None = None,
+        mask: TensorLike | None = None,
+        memory_mask: TensorLike | None = None,
+        attention_mask: TensorLike | None = None,
+        positions: TensorLike | None = None,
+        memory_positions: TensorLike | None = None,
+        training: bool | None = None,
+        segment_ids: TensorLike | None = None,
+        memory_segment_ids: TensorLike | None = None,
+    ) -> Tensor:
         """Applies the block; the class docstring lists the arguments."""
         if segment_ids is None and memory_segment_ids is not None:
             raise ValueError(
@@ -166,12 +176,17 @@ class DecoderBlock(Block):
         x = self._around_cross.post(x, mixed, training=training)
         return self._apply_network(x, training)
 
+    if TYPE_CHECKING:
+        __call__ = call
+
     @property
-    def cross_attention(self):
+    def cross_attention(self) -> "MultiHeadAttention | None":
         """The cross-attention, a `MultiHeadAttention`, or None."""
         return self._cross_attention
 
-    def project_memory(self, memory, positions):
+    def project_memory(
+        self, memory: TensorLike, positions: TensorLike
+    ) -> tuple[Tensor, Tensor]:
         """Projects the memory's keys and values, once for all steps.
 
         Args:
@@ -183,7 +198,7 @@ class DecoderBlock(Block):
         """
         return self._cross_attention.project_memory(memory, positions)
 
-    def prepare_weights(self):
+    def prepare_weights(self) -> Nest:
         """Fuses the projections of the self-attention for decoding steps.
 
         Returns:
@@ -192,7 +207,13 @@ class DecoderBlock(Block):
         """
         return self._self_attention.prepare_weights()
 
-    def decode_step(self, inputs, cache, layer, step):
+    def decode_step(
+        self,
+        inputs: TensorLike,
+        cache: "KVCache",
+        layer: int,
+        step: "DecodingStep",
+    ) -> "tuple[Tensor, KVCache]":
         """Applies the block to new tokens only.
 
         Args:

@@ -1,9 +1,12 @@
 """Transformer encoder block."""
 
+from typing import TYPE_CHECKING
+
 import keras
 
 from keras_attn import checks
 from keras_attn.blocks.block import Block
+from keras_attn.typing import Shape, Tensor, TensorLike
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -66,7 +69,7 @@ class EncoderBlock(Block):
         (2, 5, 8)
     """
 
-    def build(self, inputs_shape):
+    def build(self, inputs_shape: Shape) -> None:
         """Creates the sublayers."""
         self._width = width = self._width_of("inputs", inputs_shape)
         self._self_attention = self._attention("self_attention", width)
@@ -76,13 +79,13 @@ class EncoderBlock(Block):
 
     def call(
         self,
-        inputs,
-        mask=None,
-        attention_mask=None,
-        positions=None,
-        training=None,
-        segment_ids=None,
-    ):
+        inputs: TensorLike,
+        mask: TensorLike | None = None,
+        attention_mask: TensorLike | None = None,
+        positions: TensorLike | None = None,
+        training: bool | None = None,
+        segment_ids: TensorLike | None = None,
+    ) -> Tensor:
         """Applies the block; the class docstring lists the arguments."""
         x, positions = self._prepare_inputs(
             "inputs", inputs, mask, positions, segment_ids
@@ -102,3 +105,6 @@ class EncoderBlock(Block):
         x = self._around_attention.post(x, mixed, training=training)
         network = self._network(self._around_network.pre(x), training=training)
         return self._around_network.post(x, network, training=training)
+
+    if TYPE_CHECKING:
+        __call__ = call

@@ -1,10 +1,13 @@
 """Residual connection with dropout and layer norm."""
 
+from typing import Any
+
 import keras
 
 from keras_attn import checks
 from keras_attn.backend import TorchNames, add_and_norm
 from keras_attn.layers.dropout import Dropout
+from keras_attn.typing import Shape, Tensor, TensorLike
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -38,8 +41,12 @@ class Residual(TorchNames, keras.layers.Layer):
     """
 
     def __init__(
-        self, dropout=0.0, normalize_first=False, epsilon=1e-5, **kwargs
-    ):
+        self,
+        dropout: float = 0.0,
+        normalize_first: bool = False,
+        epsilon: float = 1e-5,
+        **kwargs: Any,
+    ) -> None:
         checks.fraction("dropout", dropout)
         checks.boolean("normalize_first", normalize_first)
         checks.positive("epsilon", epsilon)
@@ -52,18 +59,20 @@ class Residual(TorchNames, keras.layers.Layer):
         )
         self._dropout_layer = Dropout(dropout, dtype=self.dtype_policy)
 
-    def build(self, inputs_shape):
+    def build(self, inputs_shape: Shape) -> None:
         """Creates the layer norm."""
         self._width = inputs_shape[-1]
         self._norm.build(inputs_shape)
         self.built = True
 
-    def pre(self, x):
+    def pre(self, x: TensorLike) -> Tensor:
         """Returns the input of the sublayer."""
         self._check("x", x)
         return self._norm(x) if self.normalize_first else x
 
-    def post(self, x, output, training=None):
+    def post(
+        self, x: TensorLike, output: TensorLike, training: bool | None = None
+    ) -> Tensor:
         """Adds the sublayer's output to x, with dropout and post-norm."""
         self._check("x", x)
         self._check("output", output)
@@ -84,7 +93,7 @@ class Residual(TorchNames, keras.layers.Layer):
         if self.built:
             checks.width(name, tensor.shape, self._width)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         config = super().get_config()
         config.update(

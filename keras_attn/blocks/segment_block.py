@@ -1,5 +1,7 @@
 """Transformer-XL block with segment-level recurrence."""
 
+from typing import TYPE_CHECKING
+
 import keras
 from keras import ops
 
@@ -7,6 +9,7 @@ from keras_attn import checks
 from keras_attn.blocks.decoder_block import DecoderBlock
 from keras_attn.layers.attention_inputs import bool_masks
 from keras_attn.ops.visibility import implicit_mask
+from keras_attn.typing import Shape, Tensor, TensorLike
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -76,20 +79,20 @@ class SegmentBlock(DecoderBlock):
         (2, 4, 8)
     """
 
-    def build(self, inputs_shape):
+    def build(self, inputs_shape: Shape) -> None:
         """Creates the sublayers."""
         super().build(inputs_shape)
 
     def call(
         self,
-        inputs,
-        past=None,
-        mask=None,
-        past_mask=None,
-        segment_ids=None,
-        past_segment_ids=None,
-        training=None,
-    ):
+        inputs: TensorLike,
+        past: TensorLike | None = None,
+        mask: TensorLike | None = None,
+        past_mask: TensorLike | None = None,
+        segment_ids: TensorLike | None = None,
+        past_segment_ids: TensorLike | None = None,
+        training: bool | None = None,
+    ) -> Tensor:
         """Applies the block; the class docstring lists the arguments."""
         checks.rank("inputs", checks.floats("inputs", inputs), 3)
         checks.width("inputs", inputs.shape, self._width)
@@ -133,6 +136,9 @@ class SegmentBlock(DecoderBlock):
         )
         x = self._around_attention.post(x, mixed, training=training)
         return self._apply_network(x, training)
+
+    if TYPE_CHECKING:
+        __call__ = call
 
     def _attention(self, name, width, memory_width=None, causal=False):
         return super()._attention(

@@ -1,6 +1,7 @@
 """XLNet block with two-stream attention."""
 
 import dataclasses
+from typing import TYPE_CHECKING
 
 import keras
 from keras import ops
@@ -10,6 +11,10 @@ from keras_attn.backend import bool_mask, pad
 from keras_attn.blocks.segment_block import SegmentBlock
 from keras_attn.ops import Visibility
 from keras_attn.ops.visibility import implicit_mask
+from keras_attn.typing import Tensor, TensorLike
+
+if TYPE_CHECKING:
+    from keras_attn.cache.kv_cache import KVCache
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -81,13 +86,13 @@ class TwoStreamBlock(SegmentBlock):
 
     def call(
         self,
-        inputs,
-        queries=None,
-        past=None,
-        content_visibility=None,
-        query_visibility=None,
-        training=None,
-    ):
+        inputs: TensorLike,
+        queries: TensorLike | None = None,
+        past: TensorLike | None = None,
+        content_visibility: Visibility | None = None,
+        query_visibility: Visibility | None = None,
+        training: bool | None = None,
+    ) -> Tensor:
         """Applies the block; the class docstring lists the arguments."""
         checks.rank("inputs", checks.floats("inputs", inputs), 3)
         checks.width("inputs", inputs.shape, self._width)
@@ -124,7 +129,17 @@ class TwoStreamBlock(SegmentBlock):
         ]
         return (content, *rest) if rest else content
 
-    def decode_queries(self, queries, positions, order, cache, layer):
+    if TYPE_CHECKING:
+        __call__ = call
+
+    def decode_queries(
+        self,
+        queries: TensorLike,
+        positions: TensorLike,
+        order: TensorLike,
+        cache: "KVCache",
+        layer: int,
+    ) -> Tensor:
         """Applies the block to queries that attend to cached tokens.
 
         Args:

@@ -1,6 +1,7 @@
 """ALiBi: attention with linear biases."""
 
 import dataclasses
+from typing import Any
 
 import keras
 from keras import ops
@@ -42,20 +43,20 @@ class ALiBiPosition(AttentionPosition):
         [-0.125, -0.0625, -0.0]
     """
 
-    def __init__(self, num_heads, **kwargs):
+    def __init__(self, num_heads: int, **kwargs: Any) -> None:
         checks.positive_int("num_heads", num_heads)
         super().__init__(**kwargs)
         self.num_heads = num_heads
 
-    def check(self, num_heads, key_dim):
+    def check(self, num_heads: int, key_dim: int) -> None:
         """Raises ValueError if `num_heads` differs from the attention layer."""
         self._check_heads(num_heads)
 
-    def bias(self):
+    def bias(self) -> PositionBias:
         """Returns the float32 `PositionBias` of all heads."""
         return PositionBias(_LinearBias(_slopes(self.num_heads)))
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         return {**super().get_config(), "num_heads": self.num_heads}
 

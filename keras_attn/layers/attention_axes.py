@@ -5,6 +5,7 @@ import math
 from keras import ops
 
 from keras_attn import checks
+from keras_attn.typing import Tensor, TensorLike
 
 
 class AttentionAxes:
@@ -26,7 +27,7 @@ class AttentionAxes:
         (10, 3, 7)
     """
 
-    def __init__(self, rank, axes):
+    def __init__(self, rank: int, axes: tuple[int, ...]) -> None:
         if not all(1 <= axis < rank - 1 for axis in axes):
             raise ValueError(
                 "`attention_axes` must lie between the batch axis and the "
@@ -39,7 +40,7 @@ class AttentionAxes:
         self.rank = rank
         self.plain = rank == 3
 
-    def fold(self, x):
+    def fold(self, x: TensorLike) -> Tensor:
         """(caller's axes, trailing...) -> (batch, length, trailing...)."""
         if self.plain:
             return x
@@ -51,7 +52,7 @@ class AttentionAxes:
         length = _product(shape[len(self.others) : leading])
         return ops.reshape(x, (batch, length, *shape[leading:]))
 
-    def unfold(self, x, like):
+    def unfold(self, x: TensorLike, like: TensorLike) -> Tensor:
         """(batch, length, trailing...) -> the axes of `like`, trailing."""
         if self.plain:
             return x
@@ -64,7 +65,7 @@ class AttentionAxes:
             x, (*inverse, *range(len(order), len(order) + len(trailing)))
         )
 
-    def fold_there(self, name, x, like):
+    def fold_there(self, name: str, x: TensorLike, like: TensorLike) -> Tensor:
         """Mask or positions of `like`, (caller's axes) -> (batch, length)."""
         if x is None:
             return None
@@ -77,7 +78,7 @@ class AttentionAxes:
             )
         return self.fold(x)
 
-    def fold_mask(self, mask):
+    def fold_mask(self, mask: TensorLike) -> Tensor:
         """(others, query axes, key axes) -> (batch, T, S)."""
         if self.plain or mask is None:
             return mask
@@ -98,7 +99,9 @@ class AttentionAxes:
             ),
         )
 
-    def unfold_weights(self, weights, query, value):
+    def unfold_weights(
+        self, weights: TensorLike, query: TensorLike, value: TensorLike
+    ) -> Tensor:
         """(batch, N, T, S) -> (others, N, query axes, key axes)."""
         if self.plain:
             return weights

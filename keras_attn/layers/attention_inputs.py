@@ -1,11 +1,19 @@
 """Preparation of the inputs of an attention layer."""
 
+from typing import TYPE_CHECKING, Any
+
 from keras import ops
 
 from keras_attn import checks
 from keras_attn.backend import bool_mask, zero_masked
 from keras_attn.ops import packed_positions, positions_from_mask
 from keras_attn.ops.visibility import implicit_mask, make_visibility
+from keras_attn.typing import Tensor, TensorLike
+
+if TYPE_CHECKING:
+    from keras_attn.layers.attention_axes import AttentionAxes
+    from keras_attn.ops.visibility import Visibility
+
 
 # The arguments of a call that are masks.
 MASKS = "query_mask", "value_mask", "key_mask", "attention_mask"
@@ -19,16 +27,16 @@ TENSORS = (
 
 
 def read_inputs(
-    axes,
-    inputs,
+    axes: "AttentionAxes",
+    inputs: tuple[Any, ...],
     *,
-    masks,
-    positions,
-    segments,
-    attention_mask,
-    counted=False,
-    **rule,
-):
+    masks: tuple[Any, ...],
+    positions: tuple[Any, ...] | None,
+    segments: tuple[Any, ...] | None,
+    attention_mask: TensorLike | None,
+    counted: bool = False,
+    **rule: Any,
+) -> "tuple[Tensor, Tensor, Tensor, Visibility]":
     """Prepares the call arguments of an attention layer.
 
     Args:
@@ -104,12 +112,12 @@ def read_inputs(
     return query, value, key, visibility
 
 
-def integers(name, tensor):
+def integers(name: str, tensor: TensorLike) -> Any:
     """Checks that positions or segment ids are integers; passes None."""
     return None if tensor is None else checks.integers(name, tensor)
 
 
-def filled_masks(inputs, masks):
+def filled_masks(inputs: TensorLike, masks: Any) -> tuple[Any, Any, Any]:
     """Fills in the implicit masks; a redundant key mask becomes None."""
     query_mask, value_mask, key_mask = (
         implicit_mask(x) if mask is None else mask
@@ -123,7 +131,7 @@ def filled_masks(inputs, masks):
     return query_mask, value_mask, key_mask
 
 
-def bool_masks(names, masks):
+def bool_masks(names: Any, masks: Any) -> Any:
     """Converts masks to bool; equal objects stay equal, and None is None."""
     converted = []
     for index, (name, mask) in enumerate(zip(names, masks, strict=True)):
@@ -136,14 +144,14 @@ def bool_masks(names, masks):
     return converted
 
 
-def both(first, second):
+def both(first: TensorLike | None, second: TensorLike | None) -> Tensor | None:
     """Computes the logical and of two masks; None masks nothing."""
     if first is None or second is None:
         return second if first is None else first
     return ops.logical_and(first, second)
 
 
-def clean(x, positions):
+def clean(x: TensorLike, positions: TensorLike) -> Tensor:
     """Zeros the positions without a token."""
     if positions is None:
         return x

@@ -1,8 +1,15 @@
 """Base class of position encodings inside attention."""
 
+from typing import TYPE_CHECKING, Any
+
 import keras
 
 from keras_attn.backend import TorchNames
+from keras_attn.typing import Tensor, TensorLike
+
+if TYPE_CHECKING:
+    from keras_attn.ops.position_bias import PositionBias
+    from keras_attn.ops.visibility import Visibility
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -31,13 +38,13 @@ class AttentionPosition(TorchNames, keras.layers.Layer):
         (2, 5, 8)
     """
 
-    def __init__(self, **kwargs):
+    def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         # No weight depends on an input shape: all are created in the
         # constructor, before a file is loaded.
         self.built = True
 
-    def check(self, num_heads, key_dim):
+    def check(self, num_heads: int, key_dim: int) -> None:
         """Raises ValueError if the position does not fit an attention layer.
 
         Args:
@@ -48,7 +55,7 @@ class AttentionPosition(TorchNames, keras.layers.Layer):
             ValueError: only in subclasses.
         """
 
-    def rotate(self, x, positions):
+    def rotate(self, x: TensorLike, positions: TensorLike) -> Tensor:
         """Rotates projected queries or keys. Default: returns them unchanged.
 
         Args:
@@ -60,7 +67,7 @@ class AttentionPosition(TorchNames, keras.layers.Layer):
         """
         return x
 
-    def bias(self):
+    def bias(self) -> "PositionBias | None":
         """Returns the bias added to the scores. Default: None.
 
         Returns:
@@ -68,7 +75,12 @@ class AttentionPosition(TorchNames, keras.layers.Layer):
         """
         return None
 
-    def relate(self, query, visibility, keys):
+    def relate(
+        self,
+        query: TensorLike,
+        visibility: "Visibility",
+        keys: int | TensorLike,
+    ) -> tuple[Tensor, Any]:
         """Prepares the queries and the bias. Default: queries unchanged.
 
         Args:
@@ -94,7 +106,7 @@ class AttentionPosition(TorchNames, keras.layers.Layer):
             )
 
 
-def check_position(position, name="attention_position"):
+def check_position(position: Any, name: str = "attention_position") -> Any:
     """Returns `position`, or raises if it is not an `AttentionPosition`."""
     if not isinstance(position, AttentionPosition):
         raise ValueError(
@@ -104,7 +116,7 @@ def check_position(position, name="attention_position"):
     return position
 
 
-def serialized_position(position):
+def serialized_position(position: Any) -> dict[str, Any] | None:
     """Returns the config entry for the position of a layer, or None."""
     if position is None:
         return None
@@ -115,7 +127,7 @@ def serialized_position(position):
     return keras.saving.serialize_keras_object(position)
 
 
-def with_position(config, *names):
+def with_position(config: dict[str, Any], *names: Any) -> dict[str, Any]:
     """Returns a config with deserialized positions.
 
     Args:

@@ -1,5 +1,8 @@
 """Word vectors computed from characters."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import keras
 from keras import ops
 
@@ -8,6 +11,7 @@ from keras_attn.backend import TorchNames, reduce_max
 from keras_attn.layers.checked_call import CheckedCall
 from keras_attn.layers.id_range import as_ids
 from keras_attn.layers.quantized_parts import QuantizedParts
+from keras_attn.typing import Nest, Shape, Tensor, TensorLike
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -59,14 +63,14 @@ class CharacterEmbedding(
 
     def __init__(
         self,
-        vocabulary_size,
-        hidden_dim,
-        character_dim=32,
-        kernel_sizes=(2, 3, 4),
-        filters=64,
-        pad_id=0,
-        **kwargs,
-    ):
+        vocabulary_size: int,
+        hidden_dim: int,
+        character_dim: int = 32,
+        kernel_sizes: Sequence[int] = (2, 3, 4),
+        filters: int = 64,
+        pad_id: int = 0,
+        **kwargs: Any,
+    ) -> None:
         checks.positive_int("vocabulary_size", vocabulary_size)
         checks.positive_int("hidden_dim", hidden_dim)
         checks.positive_int("character_dim", character_dim)
@@ -94,7 +98,7 @@ class CharacterEmbedding(
         self.filters = filters
         self.pad_id = pad_id
 
-    def build(self, character_ids_shape=None):
+    def build(self, character_ids_shape: Shape | None = None) -> None:
         """Creates the character embedding, the filters and W."""
         dtype = self.dtype_policy
         self._table = keras.layers.Embedding(
@@ -123,7 +127,7 @@ class CharacterEmbedding(
             (None, None, self.filters * len(self._windows))
         )
 
-    def call(self, character_ids):
+    def call(self, character_ids: TensorLike) -> Tensor:
         """Embeds words; the class docstring lists the arguments."""
         checks.rank("character_ids", character_ids, 3)
         character_ids = as_ids(
@@ -150,15 +154,20 @@ class CharacterEmbedding(
         y = self._output_dense(ops.concatenate(parts, axis=-1))
         return ops.where(ops.any(token_mask, axis=2), y, 0)
 
-    def compute_mask(self, character_ids, previous_mask=None):
+    if TYPE_CHECKING:
+        __call__ = call
+
+    def compute_mask(
+        self, character_ids: TensorLike, previous_mask: Nest | None = None
+    ) -> Any:
         """Returns bool (B, T), False for words without characters."""
         return ops.any(ops.not_equal(character_ids, self.pad_id), axis=-1)
 
-    def compute_output_shape(self, character_ids_shape):
+    def compute_output_shape(self, character_ids_shape: Shape) -> Shape:
         """Returns the shape of the vectors."""
         return (*character_ids_shape[:2], self.hidden_dim)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         return super().get_config() | {
             "vocabulary_size": self.vocabulary_size,

@@ -1,6 +1,7 @@
 """Checks of call arguments before Keras converts them."""
 
 import inspect
+from typing import Any
 
 import numpy as np
 
@@ -17,10 +18,10 @@ class CheckedCall:
 
     # Names of the arguments of `call` that must be tensors, or None if that is
     # their default, and of those that must be bool.
-    _tensors = ()
-    _flags = ()
+    _tensors: tuple[str, ...] = ()
+    _flags: tuple[str, ...] = ()
 
-    def __init_subclass__(cls, **kwargs):
+    def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         parameters = list(inspect.signature(cls.call).parameters.values())[1:]
         own = cls.__dict__.get("call")
@@ -34,7 +35,7 @@ class CheckedCall:
             if parameter.default is parameter.empty
         )
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Checks the arguments, then calls the layer."""
         for name, value in zip(self._order, args, strict=False):
             self._check_argument(name, value)

@@ -1,5 +1,8 @@
 """Dropout with fewer random bits."""
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 import keras
 
 from keras_attn import backend, checks
@@ -9,6 +12,7 @@ from keras_attn.layers.dropout_seed import (
     DropoutSeeds,
     dropout_depth,
 )
+from keras_attn.typing import Shape, Tensor, TensorLike
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -47,7 +51,13 @@ class Dropout(CheckedCall, TorchNames, keras.layers.Dropout):
 
     _tensors = ("inputs",)
 
-    def __init__(self, rate, noise_shape=None, seed=None, **kwargs):
+    def __init__(
+        self,
+        rate: float,
+        noise_shape: Shape | None = None,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
         checks.between("rate", rate, 0, 1)
         checks.seed("seed", seed)
         super().__init__(rate, noise_shape, seed, **kwargs)
@@ -56,14 +66,16 @@ class Dropout(CheckedCall, TorchNames, keras.layers.Dropout):
             # (as of Keras 3.15.1).
             self.seed_generator.__class__ = DropoutSeeds
 
-    def rematerialized_call(self, layer_call, *args, **kwargs):
+    def rematerialized_call(
+        self, layer_call: Callable[..., Any], *args: Any, **kwargs: Any
+    ) -> Callable[..., Any]:
         """Returns `layer_call`: the mask must not be drawn again.
 
         (`keras.remat` would draw it again, as of Keras 3.15.1.)
         """
         return layer_call
 
-    def call(self, inputs, training=False):
+    def call(self, inputs: TensorLike, training: bool = False) -> Tensor:
         """Applies the layer; the class docstring lists the arguments."""
         if (
             not training
@@ -73,7 +85,10 @@ class Dropout(CheckedCall, TorchNames, keras.layers.Dropout):
             return super().call(inputs, training=training)
         return backend.seeded_dropout(inputs, self.rate, self.draw())
 
-    def draw(self):
+    if TYPE_CHECKING:
+        __call__ = call
+
+    def draw(self) -> Any:
         """Draws a seed, or None to use PyTorch's own generator."""
         seeded = self.seed is not None or dropout_depth() > 0
         return backend.drawn_seed(self.seed_generator, seeded)

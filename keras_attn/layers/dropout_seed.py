@@ -2,11 +2,14 @@
 
 import contextlib
 import threading
+from collections.abc import Iterator
+from typing import Any
 
 import keras
 from keras import ops
 
 from keras_attn.backend import advance_seed, is_torch_program
+from keras_attn.typing import Tensor
 
 
 class _State(threading.local):
@@ -39,7 +42,7 @@ class _Scope:
 
 
 @contextlib.contextmanager
-def dropout_seed(seed, depth=1):
+def dropout_seed(seed: Any, depth: int = 1) -> Iterator[None]:
     """Derives the seeds of all dropout layers in the scope from `seed`.
 
     `keras.remat` runs a function twice. If a layer draws its own seed, the
@@ -78,7 +81,7 @@ def dropout_seed(seed, depth=1):
         _state.scope = outer
 
 
-def dropout_depth():
+def dropout_depth() -> int:
     """Returns the depth of the open `dropout_seed` scope, or 0."""
     scope = _state.scope
     return 0 if scope is None else scope.depth
@@ -87,7 +90,7 @@ def dropout_depth():
 class DropoutSeeds(keras.random.SeedGenerator):
     """Seed generator that respects `dropout_seed`."""
 
-    def next(self, ordered=True):
+    def next(self, ordered: bool = True) -> Tensor:
         """Returns the next seed, from the scope if one is open."""
         scope = _state.scope
         if scope is None and is_torch_program():

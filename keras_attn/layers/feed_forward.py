@@ -1,5 +1,7 @@
 """Position-wise feed-forward layer."""
 
+from typing import TYPE_CHECKING, Any
+
 import keras
 
 from keras_attn import checks
@@ -7,6 +9,7 @@ from keras_attn.backend import apply_dense
 from keras_attn.layers.dropout import Dropout
 from keras_attn.layers.quantized_parts import QuantizedParts
 from keras_attn.layers.rematerialized import Rematerialized
+from keras_attn.typing import Activation, Initializer, Shape, Tensor, TensorLike
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -52,15 +55,15 @@ class FeedForward(QuantizedParts, Rematerialized):
 
     def __init__(
         self,
-        intermediate_dim,
-        activation="relu",
-        gated=False,
-        dropout=0.0,
-        use_bias=True,
-        kernel_initializer="glorot_uniform",
-        bias_initializer="zeros",
-        **kwargs,
-    ):
+        intermediate_dim: int,
+        activation: Activation = "relu",
+        gated: bool = False,
+        dropout: float = 0.0,
+        use_bias: bool = True,
+        kernel_initializer: Initializer = "glorot_uniform",
+        bias_initializer: Initializer = "zeros",
+        **kwargs: Any,
+    ) -> None:
         checks.positive_int("intermediate_dim", intermediate_dim)
         checks.fraction("dropout", dropout)
         checks.boolean("gated", gated)
@@ -75,7 +78,7 @@ class FeedForward(QuantizedParts, Rematerialized):
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.bias_initializer = keras.initializers.get(bias_initializer)
 
-    def build(self, inputs_shape):
+    def build(self, inputs_shape: Shape) -> None:
         """Creates the two dense layers, or three if gated."""
         self._width = width = inputs_shape[-1]
         self._inner = self._dense("inner", width, self.intermediate_dim)
@@ -85,7 +88,7 @@ class FeedForward(QuantizedParts, Rematerialized):
         self._outer = self._dense("outer", self.intermediate_dim, width)
         self._dropout_layer = Dropout(self.dropout, dtype=self.dtype_policy)
 
-    def call(self, inputs, training=None):
+    def call(self, inputs: TensorLike, training: bool | None = None) -> Tensor:
         """Applies the layer; the class docstring lists the arguments."""
         checks.width(
             "inputs", checks.floats("inputs", inputs).shape, self._width
@@ -96,6 +99,9 @@ class FeedForward(QuantizedParts, Rematerialized):
         if self.dropout:
             hidden = self._dropout_layer(hidden, training=training)
         return apply_dense(self._outer, hidden)
+
+    if TYPE_CHECKING:
+        __call__ = call
 
     def _dense(self, name, fan_in, fan_out):
         dense = keras.layers.Dense(
@@ -109,13 +115,13 @@ class FeedForward(QuantizedParts, Rematerialized):
         dense.build((None, None, fan_in))
         return dense
 
-    def compute_output_shape(self, inputs_shape):
+    def compute_output_shape(self, inputs_shape: Shape) -> Shape:
         """Returns the shape of the inputs."""
         if self.built:
             checks.width("inputs", inputs_shape, self._width)
         return inputs_shape
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         config = super().get_config()
         config.update(

@@ -2,9 +2,11 @@
 
 import keras
 
+from keras_attn.typing import Tensor, TensorLike
+
 
 @keras.saving.register_keras_serializable(package="keras_attn")
-def gelu_tanh(x):
+def gelu_tanh(x: TensorLike) -> Tensor:
     """Computes the tanh approximation of GELU.
 
         y = x/2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))

@@ -1,11 +1,14 @@
 """Multi-resolution glimpses of an image."""
 
+from typing import TYPE_CHECKING, Any
+
 import keras
 from keras import ops
 
 from keras_attn import checks
 from keras_attn.backend import TorchNames
 from keras_attn.layers.checked_call import CheckedCall
+from keras_attn.typing import Shape, Tensor, TensorLike
 
 _LARGEST, _MOST = 4096, 16
 
@@ -50,7 +53,9 @@ class GlimpseSensor(CheckedCall, TorchNames, keras.layers.Layer):
 
     _tensors = "images", "locations"
 
-    def __init__(self, patch_size, num_patches=3, **kwargs):
+    def __init__(
+        self, patch_size: int, num_patches: int = 3, **kwargs: Any
+    ) -> None:
         checks.integer("patch_size", patch_size, 1, _LARGEST)
         # Patch n covers 2^n times the size of the first.
         checks.integer("num_patches", num_patches, 1, _MOST)
@@ -59,11 +64,11 @@ class GlimpseSensor(CheckedCall, TorchNames, keras.layers.Layer):
         self.patch_size = patch_size
         self.num_patches = num_patches
 
-    def build(self, images_shape, locations_shape):
+    def build(self, images_shape: Shape, locations_shape: Shape) -> None:
         """Checks the shapes; there are no weights."""
         self._check_shapes(images_shape, locations_shape)
 
-    def call(self, images, locations):
+    def call(self, images: TensorLike, locations: TensorLike) -> Tensor:
         """Extracts patches; the class docstring lists the arguments."""
         self._check_shapes(images.shape, locations.shape)
         checks.no_complex("images", images)
@@ -81,6 +86,9 @@ class GlimpseSensor(CheckedCall, TorchNames, keras.layers.Layer):
             )
         return ops.stack(patches, axis=1)
 
+    if TYPE_CHECKING:
+        __call__ = call
+
     def _averaging_weights(self, centers, length, factor):
         """Averaging weights of the outputs along one axis, (B, g, length)."""
         pixels = ops.arange(length, dtype="int32")
@@ -92,13 +100,15 @@ class GlimpseSensor(CheckedCall, TorchNames, keras.layers.Layer):
         inside = ops.logical_and(offset >= 0, offset < factor)
         return ops.cast(inside, self.compute_dtype) / factor
 
-    def compute_output_shape(self, images_shape, locations_shape):
+    def compute_output_shape(
+        self, images_shape: Shape, locations_shape: Shape
+    ) -> Shape:
         """Returns the shape of the patches."""
         self._check_shapes(images_shape, locations_shape)
         size = self.patch_size
         return images_shape[0], self.num_patches, size, size, images_shape[-1]
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         return {
             **super().get_config(),

@@ -6,9 +6,10 @@ from keras import ops
 
 from keras_attn import checks
 from keras_attn.backend import concrete
+from keras_attn.typing import Tensor, TensorLike
 
 
-def as_ids(name, ids, vocabulary_size):
+def as_ids(name: str, ids: TensorLike, vocabulary_size: int) -> Tensor:
     """Returns ids as integers, or raises ValueError.
 
     A `keras.Sequential` without an `Input` casts ids to the compute dtype of
@@ -47,7 +48,9 @@ def as_ids(name, ids, vocabulary_size):
     return ids
 
 
-def check_id_range(name, ids, vocabulary_size, least=0):
+def check_id_range(
+    name: str, ids: TensorLike, vocabulary_size: int, least: int = 0
+) -> None:
     """Checks ids whose values are in the memory of the CPU.
 
     Args:

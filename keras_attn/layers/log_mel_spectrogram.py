@@ -1,6 +1,7 @@
 """Normalized log-mel frames of recordings."""
 
 import math
+from typing import TYPE_CHECKING, Any
 
 import keras
 from keras import ops
@@ -8,6 +9,7 @@ from keras import ops
 from keras_attn import checks
 from keras_attn.backend import TorchNames, concrete, pad, reduce_max
 from keras_attn.layers.checked_call import CheckedCall
+from keras_attn.typing import Shape, Tensor, TensorLike
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -63,13 +65,13 @@ class LogMelSpectrogram(CheckedCall, TorchNames, keras.layers.Layer):
 
     def __init__(
         self,
-        sampling_rate=16000,
-        sequence_stride=160,
-        fft_length=512,
-        num_mel_bins=80,
-        min_freq=20.0,
-        **kwargs,
-    ):
+        sampling_rate: int = 16000,
+        sequence_stride: int = 160,
+        fft_length: int = 512,
+        num_mel_bins: int = 80,
+        min_freq: float = 20.0,
+        **kwargs: Any,
+    ) -> None:
         checks.positive_int("sampling_rate", sampling_rate)
         checks.positive_int("sequence_stride", sequence_stride)
         checks.positive_int("fft_length", fft_length)
@@ -87,10 +89,14 @@ class LogMelSpectrogram(CheckedCall, TorchNames, keras.layers.Layer):
         self.num_mel_bins = num_mel_bins
         self.min_freq = min_freq
 
-    def build(self, samples_shape, lengths_shape=None):
+    def build(
+        self, samples_shape: Shape, lengths_shape: Shape | None = None
+    ) -> None:
         """There are no weights."""
 
-    def call(self, samples, lengths=None):
+    def call(
+        self, samples: TensorLike, lengths: TensorLike | None = None
+    ) -> Tensor:
         """Computes frames; the class docstring lists the arguments."""
         checks.no_complex("samples", checks.rank("samples", samples, 2))
         stride = self.sequence_stride
@@ -116,6 +122,9 @@ class LogMelSpectrogram(CheckedCall, TorchNames, keras.layers.Layer):
         frames = (level - mean) / (ops.sqrt(variance) + 1e-6) * mask
         return ops.cast(frames, self.compute_dtype)
 
+    if TYPE_CHECKING:
+        __call__ = call
+
     def _mel_powers(self, samples):
         """Returns the powers in mel bands, float32 (B, F, M)."""
         size = self.fft_length
@@ -138,13 +147,15 @@ class LogMelSpectrogram(CheckedCall, TorchNames, keras.layers.Layer):
         mel = ops.log(1 + hertz * (self.sampling_rate / self.fft_length / 700))
         return ops.relu(1 - ops.abs((mel[:, None] - low) / width - numbers))
 
-    def compute_output_shape(self, samples_shape, lengths_shape=None):
+    def compute_output_shape(
+        self, samples_shape: Shape, lengths_shape: Shape | None = None
+    ) -> Shape:
         """Returns the shape of the frames."""
         rows, length = samples_shape
         count = None if length is None else 1 + length // self.sequence_stride
         return rows, count, self.num_mel_bins
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         config = super().get_config()
         for name in (

@@ -1,5 +1,8 @@
 """Multi-head attention."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
 import keras
 from keras import ops
 
@@ -27,6 +30,12 @@ from keras_attn.ops.attend import attend_sanitized, is_empty
 from keras_attn.ops.capture import capturing, record
 from keras_attn.ops.positions import default_positions
 from keras_attn.ops.visibility import make_visibility
+from keras_attn.typing import Initializer, Shape, Tensor, TensorLike
+
+if TYPE_CHECKING:
+    from keras_attn.cache.decoding_step import DecodingStep
+    from keras_attn.cache.kv_cache import KVCache
+    from keras_attn.layers.attention_position import AttentionPosition
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -126,29 +135,29 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
 
     def __init__(
         self,
-        num_heads,
-        key_dim,
-        value_dim=None,
-        dropout=0.0,
-        use_bias=True,
-        output_shape=None,
-        attention_axes=None,
-        sliding_window=None,
-        flash_attention=None,
-        kernel_initializer="glorot_uniform",
-        bias_initializer="zeros",
-        kernel_regularizer=None,
-        bias_regularizer=None,
-        activity_regularizer=None,
-        kernel_constraint=None,
-        bias_constraint=None,
-        use_gate=False,
-        seed=None,
-        num_key_value_heads=None,
-        causal=False,
-        attention_position=None,
-        **kwargs,
-    ):
+        num_heads: int,
+        key_dim: int,
+        value_dim: int | None = None,
+        dropout: float = 0.0,
+        use_bias: bool = True,
+        output_shape: int | tuple[int, ...] | None = None,
+        attention_axes: int | tuple[int, ...] | None = None,
+        sliding_window: int | None = None,
+        flash_attention: bool | None = None,
+        kernel_initializer: Initializer = "glorot_uniform",
+        bias_initializer: Initializer = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        use_gate: bool = False,
+        seed: int | None = None,
+        num_key_value_heads: int | None = None,
+        causal: bool = False,
+        attention_position: "AttentionPosition | None" = None,
+        **kwargs: Any,
+    ) -> None:
         checks.positive_int("num_heads", num_heads)
         checks.positive_int("key_dim", key_dim)
         if value_dim is not None:
@@ -212,7 +221,12 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
         self.causal = causal
         self.attention_position = attention_position
 
-    def build(self, query_shape, value_shape, key_shape=None):
+    def build(
+        self,
+        query_shape: Shape,
+        value_shape: Shape,
+        key_shape: Shape | None = None,
+    ) -> None:
         """Creates the projections."""
         key_shape = value_shape if key_shape is None else key_shape
         self._check_shapes(query_shape, value_shape, key_shape)
@@ -292,21 +306,21 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
 
     def call(
         self,
-        query,
-        value,
-        key=None,
-        query_mask=None,
-        value_mask=None,
-        key_mask=None,
-        attention_mask=None,
-        return_attention_scores=False,
-        training=None,
-        use_causal_mask=False,
-        query_positions=None,
-        key_positions=None,
-        query_segment_ids=None,
-        key_segment_ids=None,
-    ):
+        query: TensorLike,
+        value: TensorLike,
+        key: TensorLike | None = None,
+        query_mask: TensorLike | None = None,
+        value_mask: TensorLike | None = None,
+        key_mask: TensorLike | None = None,
+        attention_mask: TensorLike | None = None,
+        return_attention_scores: bool = False,
+        training: bool | None = None,
+        use_causal_mask: bool = False,
+        query_positions: TensorLike | None = None,
+        key_positions: TensorLike | None = None,
+        query_segment_ids: TensorLike | None = None,
+        key_segment_ids: TensorLike | None = None,
+    ) -> Tensor:
         """Applies the layer; the class docstring lists the arguments."""
         self._check_scores(return_attention_scores)
         axes = self._axes
@@ -344,6 +358,9 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
             weights = axes.unfold_weights(weights, inputs[0], inputs[1])
             return output, ops.cast(weights, self.compute_dtype)
         return output
+
+    if TYPE_CHECKING:
+        __call__ = call
 
     def _check_scores(self, return_attention_scores):
         if return_attention_scores and self.flash_attention:
@@ -426,16 +443,16 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
 
     def attend_tokens(
         self,
-        query,
-        value,
-        query_positions=None,
-        key_positions=None,
-        attention_mask=None,
-        training=None,
-        query_segment_ids=None,
-        key_segment_ids=None,
-        offset=None,
-    ):
+        query: TensorLike,
+        value: TensorLike,
+        query_positions: TensorLike | None = None,
+        key_positions: TensorLike | None = None,
+        attention_mask: TensorLike | None = None,
+        training: bool | None = None,
+        query_segment_ids: TensorLike | None = None,
+        key_segment_ids: TensorLike | None = None,
+        offset: int | None = None,
+    ) -> Tensor:
         """Applies the layer to inputs that a block has already prepared.
 
         Blocks zero masked inputs and compute positions themselves; this method
@@ -470,7 +487,12 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
         )
         return self.attend_streams(value, [(query, visibility)], training)[0]
 
-    def attend_streams(self, value, streams, training=None):
+    def attend_streams(
+        self,
+        value: TensorLike,
+        streams: Sequence[tuple[Any, Any]],
+        training: bool | None = None,
+    ) -> list[Tensor]:
         """Attends from several streams of queries to the same keys.
 
         Like `attend_tokens`, with the visibility given by the caller.
@@ -497,7 +519,7 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
             outputs.append(output)
         return outputs
 
-    def prepare_weights(self):
+    def prepare_weights(self) -> Tensor:
         """Fuses the projections of self-attention, for many decoding steps.
 
         Returns:
@@ -510,7 +532,13 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
     def _projections(self):
         return [self._query_dense, self._key_dense, self._value_dense]
 
-    def decode_step(self, inputs, cache, layer, step):
+    def decode_step(
+        self,
+        inputs: TensorLike,
+        cache: "KVCache",
+        layer: int,
+        step: "DecodingStep",
+    ) -> "tuple[Tensor, KVCache]":
         """Attends from new tokens to all cached ones, including themselves.
 
         Args:
@@ -539,7 +567,14 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
         )
         return _by_hypothesis(output, rows, length), cache
 
-    def attend_to_cache(self, inputs, positions, order, cache, layer):
+    def attend_to_cache(
+        self,
+        inputs: TensorLike,
+        positions: TensorLike,
+        order: TensorLike,
+        cache: "KVCache",
+        layer: int,
+    ) -> Tensor:
         """Attends to cached tokens without appending to the cache.
 
         Args:
@@ -580,7 +615,9 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
         output, _ = self._attend(inputs, (query, key, value), visibility)
         return output
 
-    def project_memory(self, memory, positions):
+    def project_memory(
+        self, memory: TensorLike, positions: TensorLike
+    ) -> tuple[Tensor, Tensor]:
         """Projects keys and values once for all steps of a decoder.
 
         Args:
@@ -593,7 +630,13 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
         memory = clean(memory, positions)
         return self._key_value_heads(memory, memory, positions)
 
-    def attend_memory(self, inputs, memory, layer, positions=None):
+    def attend_memory(
+        self,
+        inputs: TensorLike,
+        memory: "KVCache",
+        layer: int,
+        positions: TensorLike | None = None,
+    ) -> Tensor:
         """Attends from new tokens to a projected memory.
 
         The memory has one row per source. If the inputs have several rows per
@@ -633,7 +676,12 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
         output, _ = self._attend(inputs, heads, visibility)
         return _by_hypothesis(output, rows, length)
 
-    def compute_output_shape(self, query_shape, value_shape, key_shape=None):
+    def compute_output_shape(
+        self,
+        query_shape: Shape,
+        value_shape: Shape,
+        key_shape: Shape | None = None,
+    ) -> Shape:
         """Returns the shape of the output."""
         key_shape = value_shape if key_shape is None else key_shape
         self._check_shapes(query_shape, value_shape, key_shape)
@@ -642,21 +690,21 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
 
     def compute_output_spec(
         self,
-        query,
-        value,
-        key=None,
-        query_mask=None,
-        value_mask=None,
-        key_mask=None,
-        attention_mask=None,
-        return_attention_scores=False,
-        training=None,
-        use_causal_mask=False,
-        query_positions=None,
-        key_positions=None,
-        query_segment_ids=None,
-        key_segment_ids=None,
-    ):
+        query: TensorLike,
+        value: TensorLike,
+        key: TensorLike | None = None,
+        query_mask: TensorLike | None = None,
+        value_mask: TensorLike | None = None,
+        key_mask: TensorLike | None = None,
+        attention_mask: TensorLike | None = None,
+        return_attention_scores: bool = False,
+        training: bool | None = None,
+        use_causal_mask: bool = False,
+        query_positions: TensorLike | None = None,
+        key_positions: TensorLike | None = None,
+        query_segment_ids: TensorLike | None = None,
+        key_segment_ids: TensorLike | None = None,
+    ) -> Any:
         """Returns the symbolic output, and the weights if requested."""
         self._check_scores(return_attention_scores)
         bool_masks(MASKS, (query_mask, value_mask, key_mask, attention_mask))
@@ -675,7 +723,7 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
         )
         return output, keras.KerasTensor(weights, dtype=self.compute_dtype)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         config = super().get_config()
         for name in (
@@ -711,33 +759,33 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
         return config
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> Self:
         """Creates the layer, including its position."""
         return super().from_config(with_position(config))
 
     @property
-    def attention_axes(self):
+    def attention_axes(self) -> int | tuple[int, ...] | None:
         """The attention axes, non-negative once the layer is built."""
         return self._attention_axes
 
     # Keras's layer saves its weights under these four names.
     @property
-    def query_dense(self):
+    def query_dense(self) -> keras.layers.EinsumDense:
         """The projection of the queries."""
         return self._query_dense
 
     @property
-    def key_dense(self):
+    def key_dense(self) -> keras.layers.EinsumDense:
         """The projection of the keys."""
         return self._key_dense
 
     @property
-    def value_dense(self):
+    def value_dense(self) -> keras.layers.EinsumDense:
         """The projection of the values."""
         return self._value_dense
 
     @property
-    def output_dense(self):
+    def output_dense(self) -> keras.layers.EinsumDense:
         """The projection of the heads."""
         return self._output_dense
 

@@ -1,5 +1,7 @@
 """Sinusoidal and learned positional embeddings."""
 
+from typing import TYPE_CHECKING, Any
+
 import keras
 from keras import ops
 
@@ -16,6 +18,7 @@ from keras_attn.layers.checked_call import CheckedCall
 from keras_attn.ops import positions_from_mask, sinusoid
 from keras_attn.ops.positions import default_positions
 from keras_attn.ops.visibility import implicit_mask
+from keras_attn.typing import Initializer, Shape, Tensor, TensorLike
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -66,12 +69,12 @@ class PositionalEmbedding(CheckedCall, TorchNames, keras.layers.Layer):
 
     def __init__(
         self,
-        kind="sinusoidal",
-        layout="interleaved",
-        max_sequence_length=None,
-        initializer="uniform",
-        **kwargs,
-    ):
+        kind: str = "sinusoidal",
+        layout: str = "interleaved",
+        max_sequence_length: int | None = None,
+        initializer: Initializer = "uniform",
+        **kwargs: Any,
+    ) -> None:
         checks.choice("kind", kind, ("sinusoidal", "learned"))
         checks.choice("layout", layout, ("interleaved", "halves"))
         if kind == "learned" and max_sequence_length is None:
@@ -89,7 +92,7 @@ class PositionalEmbedding(CheckedCall, TorchNames, keras.layers.Layer):
         self.initializer = keras.initializers.get(initializer)
         self._table = None
 
-    def build(self, inputs_shape):
+    def build(self, inputs_shape: Shape) -> None:
         """Creates the learned table."""
         self._width = width = inputs_shape[-1]
         if self.kind == "learned":
@@ -110,7 +113,12 @@ class PositionalEmbedding(CheckedCall, TorchNames, keras.layers.Layer):
                 f"Received: inputs of shape {tuple(inputs_shape)}"
             )
 
-    def call(self, inputs, mask=None, positions=None):
+    def call(
+        self,
+        inputs: TensorLike,
+        mask: TensorLike | None = None,
+        positions: TensorLike | None = None,
+    ) -> Tensor:
         """Adds the positions; the class docstring lists the arguments."""
         checks.rank("inputs", checks.floats("inputs", inputs), 3)
         checks.width("inputs", inputs.shape, self._width)
@@ -154,7 +162,12 @@ class PositionalEmbedding(CheckedCall, TorchNames, keras.layers.Layer):
             encoding = ops.where(rows < 0, 0, encoding)
         return _sum(inputs, encoding)
 
-    def decode_step(self, inputs, positions, length):
+    if TYPE_CHECKING:
+        __call__ = call
+
+    def decode_step(
+        self, inputs: TensorLike, positions: TensorLike, length: int
+    ) -> Tensor:
         """Adds positional embeddings to new tokens.
 
         Args:
@@ -173,13 +186,13 @@ class PositionalEmbedding(CheckedCall, TorchNames, keras.layers.Layer):
         table = sinusoid(table_positions, inputs.shape[-1], self.layout)[0]
         return _sum(inputs, gather_rows(table, positions + 1))
 
-    def compute_output_shape(self, inputs_shape):
+    def compute_output_shape(self, inputs_shape: Shape) -> Shape:
         """Returns the shape of the inputs."""
         if self.built:
             checks.width("inputs", inputs_shape, self._width)
         return inputs_shape
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         config = super().get_config()
         config.update(

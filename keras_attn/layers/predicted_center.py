@@ -1,10 +1,13 @@
 """Predicted window center of local attention."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
 from keras_attn.layers.scores.score import built_dense, projected
 from keras_attn.ops.scores import widened
+from keras_attn.typing import Initializer, Shape, Tensor, TensorLike
 
 
 class PredictedCenter(keras.layers.Layer):
@@ -26,12 +29,14 @@ class PredictedCenter(keras.layers.Layer):
         errors would exceed a token in long sequences.
     """
 
-    def __init__(self, initializer="glorot_uniform", **kwargs):
+    def __init__(
+        self, initializer: Initializer = "glorot_uniform", **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         self.supports_masking = True
         self.initializer = keras.initializers.get(initializer)
 
-    def build(self, query_shape):
+    def build(self, query_shape: Shape) -> None:
         """Creates W and v, of the width of the query."""
         width = query_shape[-1]
         self._query_dense = built_dense(
@@ -41,7 +46,7 @@ class PredictedCenter(keras.layers.Layer):
             shape=(width,), initializer=self.initializer.clone(), name="scale"
         )
 
-    def call(self, query):
+    def call(self, query: TensorLike) -> Tensor:
         """Returns the fractions, (B, T)."""
         hidden = projected(self._query_dense, query)
         return ops.sigmoid(

@@ -1,14 +1,24 @@
 """Local attention with a predicted window center (local-p)."""
 
 import dataclasses
+from typing import TYPE_CHECKING, Any
 
 from keras import ops
 
 from keras_attn.backend import reduce_max
 from keras_attn.ops.positions import default_positions
+from keras_attn.typing import Tensor, TensorLike
+
+if TYPE_CHECKING:
+    from keras_attn.ops.visibility import Visibility
 
 
-def predictive_window(fraction, visibility, lengths, window):
+def predictive_window(
+    fraction: TensorLike,
+    visibility: "Visibility",
+    lengths: tuple[Any, ...],
+    window: int,
+) -> "tuple[Visibility, Tensor]":
     """Masks keys outside the window and weights the others by distance.
 
         p = S fraction

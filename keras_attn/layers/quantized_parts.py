@@ -6,6 +6,8 @@ Without these mixins they would be restored in float32, and the saved weights
 would not match.
 """
 
+from typing import Any, Self
+
 import keras
 
 
@@ -15,7 +17,7 @@ class QuantizedParts:
     The build config lists the quantized sublayers and their modes.
     """
 
-    def save_own_variables(self, store):
+    def save_own_variables(self, store: Any) -> None:
         """Saves the weights.
 
         Raises:
@@ -24,7 +26,7 @@ class QuantizedParts:
         check_saved_adapters(self)
         super().save_own_variables(store)
 
-    def get_build_config(self):
+    def get_build_config(self) -> dict[str, Any]:
         """Returns the build config, with the modes of quantized sublayers."""
         config = super().get_build_config()
         quantized = quantized_parts(self)
@@ -32,7 +34,7 @@ class QuantizedParts:
             config = {**(config or {}), "quantized": quantized}
         return config
 
-    def build_from_config(self, config):
+    def build_from_config(self, config: dict[str, Any]) -> None:
         """Builds the layer and quantizes its sublayers again."""
         rest = dict(config or {})
         quantized = rest.pop("quantized", {})
@@ -47,7 +49,7 @@ class QuantizedModelParts:
     not pass a build config to a built model (as of Keras 3.15.1).
     """
 
-    def save(self, *args, **kwargs):
+    def save(self, *args: Any, **kwargs: Any) -> None:
         """Saves the model, see `keras.Model.save`.
 
         Raises:
@@ -57,7 +59,7 @@ class QuantizedModelParts:
         check_saved_adapters(self)
         return super().save(*args, **kwargs)
 
-    def save_weights(self, *args, **kwargs):
+    def save_weights(self, *args: Any, **kwargs: Any) -> None:
         """Saves the weights, see `keras.Model.save_weights`.
 
         Raises:
@@ -66,7 +68,7 @@ class QuantizedModelParts:
         check_saved_adapters(self)
         return super().save_weights(*args, **kwargs)
 
-    def save_own_variables(self, store):
+    def save_own_variables(self, store: Any) -> None:
         """Saves the weights, as part of another model.
 
         Raises:
@@ -75,7 +77,7 @@ class QuantizedModelParts:
         check_saved_adapters(self)
         super().save_own_variables(store)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the config, with the modes of quantized layers."""
         config = super().get_config()
         quantized = quantized_parts(self)
@@ -84,7 +86,7 @@ class QuantizedModelParts:
         return config
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> Self:
         """Creates the model and quantizes its layers again."""
         rest = dict(config)
         quantized = rest.pop("quantized", {})
@@ -93,7 +95,7 @@ class QuantizedModelParts:
         return model
 
 
-def quantized_parts(layer):
+def quantized_parts(layer: keras.layers.Layer) -> dict[str, Any]:
     """Returns the modes of the quantized innermost sublayers.
 
     Args:
@@ -114,7 +116,9 @@ def quantized_parts(layer):
     }
 
 
-def quantize_parts(layer, quantized):
+def quantize_parts(
+    layer: keras.layers.Layer, quantized: dict[str, Any]
+) -> None:
     """Quantizes the innermost sublayers of a built layer.
 
     Args:
@@ -127,7 +131,7 @@ def quantize_parts(layer, quantized):
         parts[int(index)].quantize(entry["mode"], config=config)
 
 
-def check_saved_adapters(layer):
+def check_saved_adapters(layer: keras.layers.Layer) -> None:
     """Raises ValueError if a file could not restore a layer or model.
 
     Keras saves the sum of a kernel and its adapters. Quantized, the sum is

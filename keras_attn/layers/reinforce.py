@@ -1,6 +1,7 @@
 """REINFORCE loss for sampled choices."""
 
 import math
+from typing import TYPE_CHECKING, Any
 
 import keras
 from keras import ops
@@ -9,6 +10,7 @@ from keras_attn import checks
 from keras_attn.backend import TorchNames
 from keras_attn.layers.checked_call import CheckedCall
 from keras_attn.ops.visibility import implicit_mask
+from keras_attn.typing import Shape, Tensor, TensorLike
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -85,7 +87,7 @@ class Reinforce(CheckedCall, TorchNames, keras.layers.Layer):
 
     _tensors = ("prediction", "target", "log_probability", "sample_weight")
 
-    def __init__(self, loss, momentum=0.9, **kwargs):
+    def __init__(self, loss: Any, momentum: float = 0.9, **kwargs: Any) -> None:
         checks.fraction("momentum", momentum)
         loss = keras.losses.get(loss)
         if loss is None:
@@ -99,7 +101,7 @@ class Reinforce(CheckedCall, TorchNames, keras.layers.Layer):
         self.loss = loss
         self.momentum = momentum
 
-    def build(self, prediction_shape):
+    def build(self, prediction_shape: Shape) -> None:
         """Creates the baseline."""
         self.baseline = self.add_weight(
             shape=(),
@@ -112,12 +114,12 @@ class Reinforce(CheckedCall, TorchNames, keras.layers.Layer):
 
     def call(
         self,
-        prediction,
-        target,
-        log_probability,
-        sample_weight=None,
-        training=None,
-    ):
+        prediction: TensorLike,
+        target: TensorLike,
+        log_probability: TensorLike,
+        sample_weight: TensorLike | None = None,
+        training: bool | None = None,
+    ) -> Tensor:
         """Adds the loss; the class docstring lists the arguments."""
         self._check_batches(prediction, target, log_probability)
         checks.floats("prediction", prediction)
@@ -141,6 +143,9 @@ class Reinforce(CheckedCall, TorchNames, keras.layers.Layer):
             self.momentum * baseline + (1 - self.momentum) * ops.mean(losses)
         )
         return prediction
+
+    if TYPE_CHECKING:
+        __call__ = call
 
     def _losses_of(self, prediction, target, sample_weight):
         """Returns the loss per example, float32 (B,), as averaged by Keras."""
@@ -191,17 +196,17 @@ class Reinforce(CheckedCall, TorchNames, keras.layers.Layer):
 
     def compute_output_spec(
         self,
-        prediction,
-        target,
-        log_probability,
-        sample_weight=None,
-        training=None,
-    ):
+        prediction: TensorLike,
+        target: TensorLike,
+        log_probability: TensorLike,
+        sample_weight: TensorLike | None = None,
+        training: bool | None = None,
+    ) -> Any:
         """Returns the symbolic prediction."""
         self._check_batches(prediction, target, log_probability)
         return keras.KerasTensor(prediction.shape, dtype=prediction.dtype)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         return {
             **super().get_config(),

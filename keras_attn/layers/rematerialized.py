@@ -2,6 +2,8 @@
 
 import contextlib
 import inspect
+from collections.abc import Callable
+from typing import Any
 
 import keras
 from keras import ops, tree
@@ -26,7 +28,9 @@ class Rematerialized(CheckedCall, TorchNames, keras.layers.Layer):
     keyword arguments (keras-team/keras#21207, all as of Keras 3.15.1).
     """
 
-    def rematerialized_call(self, layer_call, *args, **kwargs):
+    def rematerialized_call(
+        self, layer_call: Callable[..., Any], *args: Any, **kwargs: Any
+    ) -> Callable[..., Any]:
         """Returns `layer_call`, wrapped for rematerialization."""
         remat = super().rematerialized_call
         # Private: no public method lists nested layers, as of Keras 3.15.1.

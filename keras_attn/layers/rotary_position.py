@@ -1,11 +1,14 @@
 """Rotary position embeddings (RoPE)."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
 from keras_attn import checks
 from keras_attn.layers.attention_position import AttentionPosition
 from keras_attn.ops.sinusoids import sine_and_cosine
+from keras_attn.typing import Tensor, TensorLike
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -48,8 +51,12 @@ class RotaryPosition(AttentionPosition):
     """
 
     def __init__(
-        self, max_wavelength=10000.0, rotary_dim=None, layout="halves", **kwargs
-    ):
+        self,
+        max_wavelength: float = 10000.0,
+        rotary_dim: int | None = None,
+        layout: str = "halves",
+        **kwargs: Any,
+    ) -> None:
         number = isinstance(max_wavelength, (int, float)) and not isinstance(
             max_wavelength, bool
         )
@@ -67,7 +74,7 @@ class RotaryPosition(AttentionPosition):
         self.rotary_dim = rotary_dim
         self.layout = layout
 
-    def check(self, num_heads, key_dim):
+    def check(self, num_heads: int, key_dim: int) -> None:
         """Raises ValueError if the heads are too narrow or of odd width."""
         if self.rotary_dim is None:
             _check_even("key_dim", key_dim)
@@ -77,7 +84,7 @@ class RotaryPosition(AttentionPosition):
                 f"layer, {key_dim}. Received: rotary_dim={self.rotary_dim}"
             )
 
-    def rotate(self, x, positions):
+    def rotate(self, x: TensorLike, positions: TensorLike) -> Tensor:
         """Rotates queries or keys (B, T, N, H) at `positions` (B, T)."""
         rotary_dim = x.shape[-1] if self.rotary_dim is None else self.rotary_dim
         sine, cosine = (
@@ -107,7 +114,7 @@ class RotaryPosition(AttentionPosition):
             return rotated
         return ops.concatenate([rotated, x[..., rotary_dim:]], axis=-1)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         return {
             **super().get_config(),

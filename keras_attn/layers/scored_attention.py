@@ -1,5 +1,8 @@
 """Attention with a choice of scores, soft or hard, global or local."""
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Self
+
 import keras
 from keras import ops
 
@@ -28,6 +31,7 @@ from keras_attn.ops.hard_weights import (
     straight_through,
 )
 from keras_attn.ops.score_softmax import hidden, softmax
+from keras_attn.typing import Initializer, Shape, Tensor, TensorLike
 
 _AXES = AttentionAxes(rank=3, axes=(1,))
 
@@ -162,18 +166,18 @@ class ScoredAttention(QuantizedParts, Rematerialized):
 
     def __init__(
         self,
-        score="additive",
-        units=None,
-        max_sequence_length=None,
-        local=None,
-        window=10,
-        hard=None,
-        temperature=1.0,
-        dropout=0.0,
-        kernel_initializer="glorot_uniform",
-        seed=None,
-        **kwargs,
-    ):
+        score: str | keras.layers.Layer | Callable[..., Any] = "additive",
+        units: int | None = None,
+        max_sequence_length: int | None = None,
+        local: str | None = None,
+        window: int = 10,
+        hard: str | None = None,
+        temperature: float = 1.0,
+        dropout: float = 0.0,
+        kernel_initializer: Initializer = "glorot_uniform",
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
         check_score(score, units=units, max_sequence_length=max_sequence_length)
         checks.choice("local", local, (None, "monotonic", "predictive"))
         checks.positive_int("window", window)
@@ -205,7 +209,12 @@ class ScoredAttention(QuantizedParts, Rematerialized):
         self.seed = seed
         self.seed_generator = DropoutSeeds(seed) if hard else None
 
-    def build(self, query_shape, value_shape, key_shape=None):
+    def build(
+        self,
+        query_shape: Shape,
+        value_shape: Shape,
+        key_shape: Shape | None = None,
+    ) -> None:
         """Creates the weights of the score and of the predicted center."""
         key_shape = value_shape if key_shape is None else key_shape
         self._check_shapes(query_shape, value_shape, key_shape)
@@ -230,22 +239,22 @@ class ScoredAttention(QuantizedParts, Rematerialized):
 
     def call(
         self,
-        query,
-        value,
-        key=None,
-        query_mask=None,
-        value_mask=None,
-        key_mask=None,
-        attention_mask=None,
-        return_attention_scores=False,
-        return_log_probability=False,
-        training=None,
-        use_causal_mask=False,
-        query_positions=None,
-        key_positions=None,
-        query_segment_ids=None,
-        key_segment_ids=None,
-    ):
+        query: TensorLike,
+        value: TensorLike,
+        key: TensorLike | None = None,
+        query_mask: TensorLike | None = None,
+        value_mask: TensorLike | None = None,
+        key_mask: TensorLike | None = None,
+        attention_mask: TensorLike | None = None,
+        return_attention_scores: bool = False,
+        return_log_probability: bool = False,
+        training: bool | None = None,
+        use_causal_mask: bool = False,
+        query_positions: TensorLike | None = None,
+        key_positions: TensorLike | None = None,
+        query_segment_ids: TensorLike | None = None,
+        key_segment_ids: TensorLike | None = None,
+    ) -> Tensor:
         """Applies the layer; the class docstring lists the arguments."""
         self._check_returns(return_log_probability)
         inputs = query, value, value if key is None else key
@@ -302,6 +311,9 @@ class ScoredAttention(QuantizedParts, Rematerialized):
             outputs.append(log_probability(hidden(scores, mask), weights))
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
+    if TYPE_CHECKING:
+        __call__ = call
+
     def _outputs_of_nothing(self, query, value, weights_too, log_too):
         """Returns zeros, the outputs of queries without a key."""
         sizes = *ops.shape(query)[:2], ops.shape(value)[1]
@@ -324,7 +336,12 @@ class ScoredAttention(QuantizedParts, Rematerialized):
             return straight_through(scores, mask, noise, self.temperature)
         return one_hot_of_largest(hidden(scores + noise, mask))
 
-    def compute_output_shape(self, query_shape, value_shape, key_shape=None):
+    def compute_output_shape(
+        self,
+        query_shape: Shape,
+        value_shape: Shape,
+        key_shape: Shape | None = None,
+    ) -> Shape:
         """Returns the shape of the output."""
         key_shape = value_shape if key_shape is None else key_shape
         self._check_shapes(query_shape, value_shape, key_shape)
@@ -332,22 +349,22 @@ class ScoredAttention(QuantizedParts, Rematerialized):
 
     def compute_output_spec(
         self,
-        query,
-        value,
-        key=None,
-        query_mask=None,
-        value_mask=None,
-        key_mask=None,
-        attention_mask=None,
-        return_attention_scores=False,
-        return_log_probability=False,
-        training=None,
-        use_causal_mask=False,
-        query_positions=None,
-        key_positions=None,
-        query_segment_ids=None,
-        key_segment_ids=None,
-    ):
+        query: TensorLike,
+        value: TensorLike,
+        key: TensorLike | None = None,
+        query_mask: TensorLike | None = None,
+        value_mask: TensorLike | None = None,
+        key_mask: TensorLike | None = None,
+        attention_mask: TensorLike | None = None,
+        return_attention_scores: bool = False,
+        return_log_probability: bool = False,
+        training: bool | None = None,
+        use_causal_mask: bool = False,
+        query_positions: TensorLike | None = None,
+        key_positions: TensorLike | None = None,
+        query_segment_ids: TensorLike | None = None,
+        key_segment_ids: TensorLike | None = None,
+    ) -> Any:
         """Returns the symbolic output and other requested outputs."""
         self._check_returns(return_log_probability)
         bool_masks(MASKS, (query_mask, value_mask, key_mask, attention_mask))
@@ -363,7 +380,7 @@ class ScoredAttention(QuantizedParts, Rematerialized):
             outputs.append(keras.KerasTensor(query.shape[:-1], dtype="float32"))
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         config = super().get_config()
         for name in (
@@ -386,7 +403,7 @@ class ScoredAttention(QuantizedParts, Rematerialized):
         return config
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> Self:
         """Creates the layer, including its score."""
         if isinstance(config.get("score"), dict):
             score = keras.saving.deserialize_keras_object(config["score"])

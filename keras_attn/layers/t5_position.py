@@ -2,6 +2,7 @@
 
 import bisect
 import dataclasses
+from typing import Any
 
 import keras
 from keras import ops
@@ -9,6 +10,7 @@ from keras import ops
 from keras_attn import checks
 from keras_attn.layers.attention_position import AttentionPosition
 from keras_attn.ops import PositionBias
+from keras_attn.typing import Initializer
 
 # A table of the distances is computed in every call.
 _FARTHEST = 2**20
@@ -56,13 +58,13 @@ class T5Position(AttentionPosition):
 
     def __init__(
         self,
-        num_heads,
-        num_buckets=32,
-        max_distance=128,
-        bidirectional=True,
-        initializer="uniform",
-        **kwargs,
-    ):
+        num_heads: int,
+        num_buckets: int = 32,
+        max_distance: int = 128,
+        bidirectional: bool = True,
+        initializer: Initializer = "uniform",
+        **kwargs: Any,
+    ) -> None:
         checks.positive_int("num_heads", num_heads)
         checks.integer("num_buckets", num_buckets, 1, _MOST_BUCKETS)
         checks.integer("max_distance", max_distance, 1, _FARTHEST)
@@ -99,16 +101,16 @@ class T5Position(AttentionPosition):
             autocast=False,
         )
 
-    def check(self, num_heads, key_dim):
+    def check(self, num_heads: int, key_dim: int) -> None:
         """Raises ValueError if `num_heads` differs from the attention layer."""
         self._check_heads(num_heads)
 
-    def bias(self):
+    def bias(self) -> PositionBias:
         """Returns the `PositionBias`, with the table as its parameters."""
         buckets = _Buckets(self._borders, self.max_distance, self.bidirectional)
         return PositionBias(buckets, ops.convert_to_tensor(self.table))
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         return {
             **super().get_config(),

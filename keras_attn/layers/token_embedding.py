@@ -1,5 +1,7 @@
 """Token embedding with tied logits."""
 
+from typing import TYPE_CHECKING, Any
+
 import keras
 import numpy as np
 from keras import ops
@@ -9,6 +11,7 @@ from keras_attn.backend import TorchNames, pretransposed
 from keras_attn.layers.checked_call import CheckedCall
 from keras_attn.layers.id_range import as_ids
 from keras_attn.layers.quantized_parts import QuantizedParts
+from keras_attn.typing import Initializer, Nest, Shape, Tensor, TensorLike
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -56,14 +59,14 @@ class TokenEmbedding(
 
     def __init__(
         self,
-        vocabulary_size,
-        hidden_dim,
-        scale=True,
-        pad_id=0,
-        initializer=None,
-        logits_bias=False,
-        **kwargs,
-    ):
+        vocabulary_size: int,
+        hidden_dim: int,
+        scale: bool = True,
+        pad_id: int | None = 0,
+        initializer: Initializer | None = None,
+        logits_bias: bool = False,
+        **kwargs: Any,
+    ) -> None:
         checks.positive_int("vocabulary_size", vocabulary_size)
         checks.positive_int("hidden_dim", hidden_dim)
         if pad_id is not None:
@@ -84,7 +87,7 @@ class TokenEmbedding(
             )
         self.initializer = keras.initializers.get(initializer)
 
-    def build(self, token_ids_shape=None):
+    def build(self, token_ids_shape: Shape | None = None) -> None:
         """Creates E and b."""
         self._table = keras.layers.ReversibleEmbedding(
             self.vocabulary_size,
@@ -106,7 +109,7 @@ class TokenEmbedding(
                 (self.vocabulary_size,), initializer="zeros", name="logits_bias"
             )
 
-    def call(self, token_ids):
+    def call(self, token_ids: TensorLike) -> Tensor:
         """Embeds token ids; the class docstring lists the arguments."""
         token_ids = as_ids("token_ids", token_ids, self.vocabulary_size)
         vectors = self._table(token_ids)
@@ -114,7 +117,10 @@ class TokenEmbedding(
             vectors = vectors * ops.cast(self.hidden_dim**0.5, vectors.dtype)
         return vectors
 
-    def output_matrix(self):
+    if TYPE_CHECKING:
+        __call__ = call
+
+    def output_matrix(self) -> Tensor:
         """Returns E^T for the logits of many steps.
 
         Returns:
@@ -128,7 +134,7 @@ class TokenEmbedding(
             ops.cast(self._table.embeddings, self.compute_dtype)
         )
 
-    def logits(self, hidden, matrix=()):
+    def logits(self, hidden: TensorLike, matrix: TensorLike = ()) -> Tensor:
         """Computes the logits of all tokens with the embedding matrix.
 
         Args:
@@ -156,11 +162,11 @@ class TokenEmbedding(
         return logits
 
     @property
-    def is_quantized(self):
+    def is_quantized(self) -> bool:
         """Whether E is quantized."""
         return self._table.quantization_mode is not None
 
-    def logits_weights(self):
+    def logits_weights(self) -> tuple[Tensor, Tensor | None]:
         """Returns E (V, D) and b (V,) or None, the weights of `logits`."""
         # The property, not the variable, because it includes LoRA weights.
         return ops.convert_to_tensor(self._table.embeddings), self._bias
@@ -187,17 +193,19 @@ class TokenEmbedding(
 
         return product(hidden)
 
-    def compute_mask(self, token_ids, previous_mask=None):
+    def compute_mask(
+        self, token_ids: TensorLike, previous_mask: Nest | None = None
+    ) -> Any:
         """Returns bool (B, T), False at `pad_id`."""
         if self.pad_id is None:
             return previous_mask
         return ops.not_equal(token_ids, self.pad_id)
 
-    def compute_output_shape(self, token_ids_shape):
+    def compute_output_shape(self, token_ids_shape: Shape) -> Shape:
         """Returns the shape of the vectors."""
         return (*token_ids_shape, self.hidden_dim)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         config = super().get_config()
         config.update(

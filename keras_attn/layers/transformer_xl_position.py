@@ -1,5 +1,7 @@
 """Transformer-XL relative positions."""
 
+from typing import TYPE_CHECKING, Any
+
 import keras
 from keras import ops
 
@@ -10,6 +12,10 @@ from keras_attn.ops.positions import default_positions
 from keras_attn.ops.relative import relative_sinusoids
 from keras_attn.ops.sinusoids import sine_and_cosine
 from keras_attn.ops.visibility import slot_offset
+from keras_attn.typing import Initializer, Tensor, TensorLike
+
+if TYPE_CHECKING:
+    from keras_attn.ops.visibility import Visibility
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -56,13 +62,13 @@ class TransformerXLPosition(AttentionPosition):
 
     def __init__(
         self,
-        num_heads,
-        key_dim,
-        hidden_dim=None,
-        initializer="glorot_uniform",
-        bias_initializer="zeros",
-        **kwargs,
-    ):
+        num_heads: int,
+        key_dim: int,
+        hidden_dim: int | None = None,
+        initializer: Initializer = "glorot_uniform",
+        bias_initializer: Initializer = "zeros",
+        **kwargs: Any,
+    ) -> None:
         checks.positive_int("num_heads", num_heads)
         checks.positive_int("key_dim", key_dim)
         hidden_dim = num_heads * key_dim if hidden_dim is None else hidden_dim
@@ -89,7 +95,7 @@ class TransformerXLPosition(AttentionPosition):
             "distance_bias", heads, self.bias_initializer
         )
 
-    def check(self, num_heads, key_dim):
+    def check(self, num_heads: int, key_dim: int) -> None:
         """Raises ValueError if the heads differ from the attention layer."""
         self._check_heads(num_heads)
         if self.key_dim != key_dim:
@@ -98,7 +104,9 @@ class TransformerXLPosition(AttentionPosition):
                 f"layer, {key_dim}. Received: key_dim={self.key_dim}"
             )
 
-    def relate(self, query, visibility, keys):
+    def relate(
+        self, query: TensorLike, visibility: "Visibility", keys: Any
+    ) -> tuple[Tensor, Any]:
         """Returns q + u, and the distance scores as a bias."""
         dtype = keras.backend.result_type(query.dtype, "float32")
         biased_query = ops.cast(query, dtype) + ops.cast(
@@ -115,7 +123,7 @@ class TransformerXLPosition(AttentionPosition):
             )
         return query + ops.cast(self.content_bias, query.dtype), bias
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         return {
             **super().get_config(),

@@ -1,9 +1,15 @@
 """XLNet relative positions and segment encodings."""
 
+from typing import TYPE_CHECKING, Any
+
 import keras
 from keras import ops
 
 from keras_attn.layers.transformer_xl_position import TransformerXLPosition
+from keras_attn.typing import Initializer, Tensor, TensorLike
+
+if TYPE_CHECKING:
+    from keras_attn.ops.visibility import Visibility
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -39,13 +45,13 @@ class XLNetPosition(TransformerXLPosition):
 
     def __init__(
         self,
-        num_heads,
-        key_dim,
-        hidden_dim=None,
-        initializer="glorot_uniform",
-        bias_initializer="zeros",
-        **kwargs,
-    ):
+        num_heads: int,
+        key_dim: int,
+        hidden_dim: int | None = None,
+        initializer: Initializer = "glorot_uniform",
+        bias_initializer: Initializer = "zeros",
+        **kwargs: Any,
+    ) -> None:
         super().__init__(
             num_heads=num_heads,
             key_dim=key_dim,
@@ -62,7 +68,9 @@ class XLNetPosition(TransformerXLPosition):
             "segment_table", (2, *heads), self.initializer
         )
 
-    def relate(self, query, visibility, keys):
+    def relate(
+        self, query: TensorLike, visibility: "Visibility", keys: Any
+    ) -> tuple[Tensor, Any]:
         """Returns q + u, and the distance and segment scores as a bias."""
         content, bias = super().relate(query, visibility, keys)
         biased_query = ops.cast(query, bias.dtype) + ops.cast(

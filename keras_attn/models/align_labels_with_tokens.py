@@ -5,12 +5,15 @@ import numpy as np
 from keras import ops
 
 from keras_attn import checks
+from keras_attn.typing import Tensor, TensorLike
 
 _NONE = -1
 _LONGEST_ROW = 2**20
 
 
-def align_labels_with_tokens(words, labels, length=None):
+def align_labels_with_tokens(
+    words: TensorLike, labels: TensorLike, length: int | None = None
+) -> Tensor:
     """Aligns word labels with word pieces, for a `TokenClassifier`.
 
     The first piece of each word gets the word's label. All other pieces,

@@ -1,14 +1,27 @@
 """Cross-attention weights of generated sequences."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 from keras import ops
 
 from keras_attn import cache as kv
 from keras_attn import checks
 from keras_attn.layers.id_range import check_id_range
 from keras_attn.ops import capture_weights
+from keras_attn.typing import Nest, Tensor, TensorLike
+
+if TYPE_CHECKING:
+    from keras_attn.decoding.protocol import DecodingState
 
 
-def cross_attention_weights(model, layers, inputs, tokens, lengths):
+def cross_attention_weights(
+    model: Any,
+    layers: Sequence[Any],
+    inputs: Nest,
+    tokens: TensorLike,
+    lengths: TensorLike,
+) -> Tensor:
     """Computes cross-attention weights in one teacher-forced pass.
 
     All sequences of one source attend to the same memory, which is not copied.
@@ -37,7 +50,9 @@ def cross_attention_weights(model, layers, inputs, tokens, lengths):
     return up_to_the_end(weights, lengths)
 
 
-def teacher_forced(model, inputs, tokens):
+def teacher_forced(
+    model: Any, inputs: Nest, tokens: TensorLike
+) -> "tuple[Tensor, DecodingState]":
     """Returns the inputs of one step that reads all generated sequences.
 
     Args:
@@ -77,7 +92,7 @@ def _target_size(model):
     return model.source_vocabulary_size if size is None else size
 
 
-def check_lengths(lengths, tokens):
+def check_lengths(lengths: TensorLike, tokens: Any) -> None:
     """Raises ValueError unless there is a length for each sequence."""
     checks.integers("lengths", checks.tensor("lengths", lengths))
     if not checks.fits(tuple(lengths.shape), tuple(tokens.shape[:2])):
@@ -88,7 +103,7 @@ def check_lengths(lengths, tokens):
     check_id_range("lengths", lengths, tokens.shape[2] + 1)
 
 
-def up_to_the_end(weights, lengths):
+def up_to_the_end(weights: TensorLike, lengths: TensorLike) -> Tensor:
     """Zeros the weights past the end of each sequence.
 
     Args:

@@ -1,10 +1,13 @@
 """BERT, the bidirectional encoder."""
 
+from typing import TYPE_CHECKING, Any
+
 import keras
 
 from keras_attn import checks
 from keras_attn.models.encoder import Encoder
 from keras_attn.models.encoder_parts import first_tokens
+from keras_attn.typing import Activation, Initializer, Nest, Tensor, TensorLike
 
 # As published; keyword arguments override them.
 _DEFAULTS = {
@@ -77,21 +80,21 @@ class Bert(Encoder):
 
     def __init__(
         self,
-        vocabulary_size,
-        num_layers=12,
-        num_heads=12,
-        hidden_dim=768,
-        intermediate_dim=3072,
-        dropout=0.1,
-        attention_dropout=0.1,
-        activation="gelu",
-        epsilon=1e-12,
-        max_sequence_length=512,
-        num_segments=2,
-        pooler=True,
-        initializer=None,
-        **kwargs,
-    ):
+        vocabulary_size: int,
+        num_layers: int = 12,
+        num_heads: int = 12,
+        hidden_dim: int = 768,
+        intermediate_dim: int = 3072,
+        dropout: float = 0.1,
+        attention_dropout: float = 0.1,
+        activation: Activation = "gelu",
+        epsilon: float = 1e-12,
+        max_sequence_length: int = 512,
+        num_segments: int = 2,
+        pooler: bool = True,
+        initializer: Initializer | None = None,
+        **kwargs: Any,
+    ) -> None:
         if initializer is None:
             initializer = keras.initializers.TruncatedNormal(
                 stddev=_INITIAL_STDDEV
@@ -123,7 +126,7 @@ class Bert(Encoder):
             )
             self._pooler_dense.build((None, hidden_dim))
 
-    def call(self, inputs, training=None):
+    def call(self, inputs: Nest, training: bool | None = None) -> Tensor:
         """Applies the model; the class docstring lists the arguments."""
         x, positions = self.encode(inputs, training=training)
         outputs = {"sequence_output": x}
@@ -131,7 +134,10 @@ class Bert(Encoder):
             outputs["pooled_output"] = self.pool(x, positions)
         return outputs
 
-    def pool(self, x, positions):
+    if TYPE_CHECKING:
+        __call__ = call
+
+    def pool(self, x: TensorLike, positions: TensorLike) -> Tensor:
         """Returns the pooled output, computed from the first token.
 
         Args:
@@ -150,7 +156,7 @@ class Bert(Encoder):
             )
         return self._pooler_dense(first_tokens(x, positions))
 
-    def compute_output_shape(self, inputs_shape):
+    def compute_output_shape(self, inputs_shape: Nest) -> Nest:
         """Returns the shapes of the outputs."""
         shape = super().compute_output_shape(inputs_shape)
         shapes = {"sequence_output": shape}
@@ -158,6 +164,6 @@ class Bert(Encoder):
             shapes["pooled_output"] = (shape[0], shape[2])
         return shapes
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         return super().get_config() | {"pooler": self.pooler}

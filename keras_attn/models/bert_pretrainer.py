@@ -1,5 +1,7 @@
 """BERT pretraining: masked LM and next-sentence prediction."""
 
+from typing import TYPE_CHECKING, Any, Self
+
 import keras
 from keras import ops
 
@@ -12,6 +14,10 @@ from keras_attn.models.encoder_parts import (
 )
 from keras_attn.models.input_checks import CheckedModel, check_ids
 from keras_attn.models.layout import PRETRAINER, check_rules, layout_map_method
+from keras_attn.typing import Nest, Tensor
+
+if TYPE_CHECKING:
+    from keras_attn.models.bert import Bert
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -71,7 +77,13 @@ class BertPretrainer(CheckedModel):
 
     get_layout_map = layout_map_method(PRETRAINER)
 
-    def __init__(self, encoder, masked_lm=True, next_sentence=True, **kwargs):
+    def __init__(
+        self,
+        encoder: "Bert",
+        masked_lm: bool = True,
+        next_sentence: bool = True,
+        **kwargs: Any,
+    ) -> None:
         check_encoder(encoder)
         checks.boolean("masked_lm", masked_lm)
         checks.boolean("next_sentence", next_sentence)
@@ -119,11 +131,11 @@ class BertPretrainer(CheckedModel):
         check_rules(self)
 
     @property
-    def token_bias(self):
+    def token_bias(self) -> keras.Variable:
         """The bias c of the masked-LM logits."""
         return self._bias
 
-    def call(self, inputs, training=None):
+    def call(self, inputs: Nest, training: bool | None = None) -> Tensor:
         """Applies the model; the class docstring lists the arguments."""
         inputs, mask_positions = _parts(self.check_inputs(inputs))
         x, positions = self.encoder.encode(inputs, training=training)
@@ -135,6 +147,9 @@ class BertPretrainer(CheckedModel):
             outputs["next_sentence_logits"] = self._next_dense(pooled)
         return outputs
 
+    if TYPE_CHECKING:
+        __call__ = call
+
     def _token_logits(self, x, mask_positions):
         if mask_positions is not None:
             x = ops.take_along_axis(x, mask_positions[..., None], axis=1)
@@ -142,11 +157,11 @@ class BertPretrainer(CheckedModel):
         logits = self.encoder.token_logits(x)
         return logits + ops.cast(self._bias, logits.dtype)
 
-    def input_specs(self):
+    def input_specs(self) -> Nest:
         """Returns the `keras.InputSpec` of each required input."""
         return encoder_specs(self.encoder)
 
-    def check_inputs(self, inputs):
+    def check_inputs(self, inputs: Nest) -> Any:
         """Returns the inputs, or raises ValueError."""
         rest, mask_positions = _parts(inputs)
         rest = self.encoder.check_inputs(rest)
@@ -166,7 +181,7 @@ class BertPretrainer(CheckedModel):
             )
         return {**rest, "mask_positions": mask_positions}
 
-    def compute_output_shape(self, inputs_shape):
+    def compute_output_shape(self, inputs_shape: Nest) -> Nest:
         """Returns the shapes of the outputs."""
         inputs_shape, mask_positions = _parts(inputs_shape)
         rows, length = encoded_shape(self.encoder, inputs_shape)[:2]
@@ -179,7 +194,7 @@ class BertPretrainer(CheckedModel):
             shapes["next_sentence_logits"] = (rows, 2)
         return shapes
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         return super().get_config() | {
             "encoder": keras.saving.serialize_keras_object(self.encoder),
@@ -188,7 +203,7 @@ class BertPretrainer(CheckedModel):
         }
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> Self:
         """Creates the model and its encoder."""
         return super().from_config(with_encoder(config))
 

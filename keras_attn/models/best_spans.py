@@ -7,6 +7,7 @@ import numpy as np
 from keras import ops
 
 from keras_attn import checks
+from keras_attn.typing import TensorLike
 
 
 class Spans(NamedTuple):
@@ -28,7 +29,11 @@ class Spans(NamedTuple):
     score: Any
 
 
-def best_spans(logits, max_answer_length=None, threshold=0.0):
+def best_spans(
+    logits: TensorLike,
+    max_answer_length: int | None = None,
+    threshold: float = 0.0,
+) -> Spans:
     """Finds the most likely valid answer span of each row.
 
         argmax  start[i] + end[j]    over i <= j < i + max_answer_length

@@ -1,7 +1,11 @@
 """Recurrent layer that reads a sequence in both directions."""
 
+from typing import Any
+
 import keras
 from keras import ops
+
+from keras_attn.typing import Nest, Tensor, TensorLike
 
 
 class Bidirectional(keras.layers.Layer):
@@ -21,7 +25,14 @@ class Bidirectional(keras.layers.Layer):
         dtype: dtype or dtype policy.
     """
 
-    def __init__(self, recurrent_layer, units, *, name, dtype=None):
+    def __init__(
+        self,
+        recurrent_layer: Any,
+        units: int,
+        *,
+        name: str,
+        dtype: str | None = None,
+    ) -> None:
         super().__init__(name=name, dtype=dtype)
         self.supports_masking = True
         self.forward_layer, self.backward_layer = (
@@ -40,13 +51,18 @@ class Bidirectional(keras.layers.Layer):
             ]
         )
 
-    def build(self, input_shape):
+    def build(self, input_shape: Nest) -> None:
         """Creates the weights for inputs of shape (B, S, D)."""
         self.forward_layer.build(input_shape)
         self.backward_layer.build(input_shape)
         self.built = True
 
-    def call(self, x, mask=None, training=False):
+    def call(
+        self,
+        x: TensorLike,
+        mask: TensorLike | None = None,
+        training: bool = False,
+    ) -> Tensor:
         """Reads a batch of sequences.
 
         Args:

@@ -1,6 +1,6 @@
 """Entity spans from BIO tags."""
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import NamedTuple
 
 import keras
@@ -26,7 +26,7 @@ class Entity(NamedTuple):
     end: int
 
 
-def bio_spans(tags):
+def bio_spans(tags: Sequence[str]) -> list[Entity]:
     """Returns the entities of a BIO tag sequence, well-formed or not.
 
     `B-x` begins an entity x, `I-x` continues it, `O` is outside of entities. An

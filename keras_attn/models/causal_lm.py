@@ -1,5 +1,8 @@
 """Base class of the causal language models."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import keras
 import numpy as np
 from keras import ops
@@ -22,6 +25,11 @@ from keras_attn.models.layout import (
     layout_map_method,
 )
 from keras_attn.models.prompts import prompt_rows
+from keras_attn.typing import Nest, Tensor, TensorLike
+
+if TYPE_CHECKING:
+    from keras_attn.blocks.block_config import BlockConfig
+
 
 _INITIAL_STDDEV = 0.02  # as published
 
@@ -56,21 +64,21 @@ class CausalLM(ChunkedLoss, GenerativeModel):
 
     def __init__(
         self,
-        block_config,
+        block_config: "BlockConfig",
         *,
-        vocabulary_size,
-        num_layers,
-        hidden_dim,
-        position_embedding=None,
-        max_sequence_length=None,
-        tie_word_embeddings=True,
-        output_bias=False,
-        embedding_dropout=None,
-        pad_id,
-        start_id,
-        end_id,
-        **kwargs,
-    ):
+        vocabulary_size: int,
+        num_layers: int,
+        hidden_dim: int,
+        position_embedding: str | None = None,
+        max_sequence_length: int | None = None,
+        tie_word_embeddings: bool = True,
+        output_bias: bool = False,
+        embedding_dropout: float | None = None,
+        pad_id: int | None,
+        start_id: int | None,
+        end_id: int | Sequence[int] | None,
+        **kwargs: Any,
+    ) -> None:
         checks.positive_int("vocabulary_size", vocabulary_size)
         checks.positive_int("num_layers", num_layers, most=checks.MOST_LAYERS)
         checks.positive_int("hidden_dim", hidden_dim)
@@ -153,15 +161,15 @@ class CausalLM(ChunkedLoss, GenerativeModel):
             self._output_dense.build(width)
 
     @property
-    def source_vocabulary_size(self):
+    def source_vocabulary_size(self) -> int:
         """V, the vocabulary size of prompts."""
         return self.vocabulary_size
 
-    def input_specs(self):
+    def input_specs(self) -> Nest:
         """Returns the `keras.InputSpec` of each required input."""
         return ids_spec()
 
-    def check_inputs(self, inputs):
+    def check_inputs(self, inputs: Nest) -> Any:
         """Returns the inputs, or raises ValueError."""
         parts = inputs if isinstance(inputs, dict) else {"token_ids": inputs}
         if "token_ids" not in parts or parts.keys() - {
@@ -192,7 +200,7 @@ class CausalLM(ChunkedLoss, GenerativeModel):
             )
         return checked
 
-    def read_sources(self, inputs):
+    def read_sources(self, inputs: Nest) -> dict[str, Any]:
         """Reads and checks the prompts of `generate` and `stream`.
 
         Args:
@@ -211,7 +219,9 @@ class CausalLM(ChunkedLoss, GenerativeModel):
         lengths = [len(row) for row in rows]
         return {"token_ids": rows, "lengths": np.array(lengths, "int32")}
 
-    def start_decoding(self, inputs, max_new_tokens):
+    def start_decoding(
+        self, inputs: Nest, max_new_tokens: int
+    ) -> DecodingState:
         """Reads the prompts into a cache.
 
         Args:
@@ -258,14 +268,16 @@ class CausalLM(ChunkedLoss, GenerativeModel):
             _, cache = self._decode_tokens(token_ids[:, :-1], cache, (), before)
         return DecodingState((), cache, tokens)
 
-    def prepare_weights(self):
+    def prepare_weights(self) -> Any:
         """Returns weights in the layout that decoding steps read fastest."""
         tied = self._output_dense is None
         return DecodingWeights.of(
             self._blocks, self._token_embedding if tied else None
         )
 
-    def decode_step(self, tokens, state):
+    def decode_step(
+        self, tokens: TensorLike, state: DecodingState
+    ) -> tuple[Tensor, DecodingState]:
         """Reads the next tokens of every hypothesis.
 
         Args:
@@ -353,13 +365,13 @@ class CausalLM(ChunkedLoss, GenerativeModel):
     def _initial_weights():
         return keras.initializers.RandomNormal(stddev=_INITIAL_STDDEV)
 
-    def compute_output_shape(self, inputs_shape):
+    def compute_output_shape(self, inputs_shape: Nest) -> Nest:
         """Returns the shape of the logits."""
         if isinstance(inputs_shape, dict):
             inputs_shape = inputs_shape["token_ids"]
         return (*inputs_shape, self.vocabulary_size)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         config = super().get_config() | self._block_config.get_config()
         for name in (

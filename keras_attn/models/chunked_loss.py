@@ -1,10 +1,13 @@
 """Losses over large vocabularies in `fit` and `evaluate`."""
 
+from typing import Any
+
 import keras
 from keras import ops, tree
 
 from keras_attn.training import Perplexity, SequenceCrossentropy, TokenAccuracy
 from keras_attn.training.token_loss import OutputLayer
+from keras_attn.typing import Tensor, TensorLike
 
 # Smaller vocabularies were not measured: docs/guides/memory.md.
 LEAST_VOCABULARY = 16_384
@@ -42,11 +45,11 @@ class ChunkedLoss:
     def _returns_hidden(self):
         return self._chunked_steps > 0
 
-    def train_step(self, *args):
+    def train_step(self, *args: Any) -> dict[str, Any]:
         """Trains on a batch, as `keras.Model.train_step`."""
         return self._step(super().train_step, *args)
 
-    def test_step(self, *args):
+    def test_step(self, *args: Any) -> dict[str, Any]:
         """Evaluates a batch, as `keras.Model.test_step`."""
         return self._step(super().test_step, *args)
 
@@ -94,12 +97,12 @@ class ChunkedLoss:
 
     def compute_loss(
         self,
-        x=None,
-        y=None,
-        y_pred=None,
-        sample_weight=None,
-        training=True,
-    ):
+        x: TensorLike | None = None,
+        y: TensorLike | None = None,
+        y_pred: TensorLike | None = None,
+        sample_weight: TensorLike | None = None,
+        training: bool = True,
+    ) -> Tensor:
         """Computes the loss, as `keras.Model.compute_loss`.
 
         In a step that never holds all logits, `y_pred` is the input of the
@@ -133,7 +136,13 @@ class ChunkedLoss:
             shape = (*hidden.shape[:-1], self._sizes[1])
             container.build(y, keras.KerasTensor(shape, hidden.dtype))
 
-    def compute_metrics(self, x, y, y_pred, sample_weight=None):
+    def compute_metrics(
+        self,
+        x: TensorLike,
+        y: TensorLike,
+        y_pred: TensorLike,
+        sample_weight: TensorLike | None = None,
+    ) -> dict[str, Any]:
         """Updates the metrics and returns them, as `keras.Model` does."""
         if not self._chunked_steps:
             return super().compute_metrics(x, y, y_pred, sample_weight)

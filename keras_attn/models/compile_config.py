@@ -1,7 +1,11 @@
 """Backend-independent compile configs."""
 
+from typing import Any
 
-def portable_compile_config(config):
+
+def portable_compile_config(
+    config: dict[str, Any] | None,
+) -> dict[str, Any] | None:
     """Removes backend-specific entries from a compile config.
 
     Keras on PyTorch writes the module of its own optimizer subclass, which no

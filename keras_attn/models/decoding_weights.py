@@ -1,6 +1,11 @@
 """Decoder weights prepared for fast decoding steps."""
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+if TYPE_CHECKING:
+    from keras_attn.blocks.decoder_block import DecoderBlock
+    from keras_attn.layers.token_embedding import TokenEmbedding
 
 
 class DecodingWeights(NamedTuple):
@@ -17,7 +22,11 @@ class DecodingWeights(NamedTuple):
     output_matrix: Any = ()
 
     @classmethod
-    def of(cls, blocks, embedding):
+    def of(
+        cls,
+        blocks: "Sequence[DecoderBlock]",
+        embedding: "TokenEmbedding | None",
+    ) -> Self:
         """Prepares the weights of a stack of blocks and of its output.
 
         Args:

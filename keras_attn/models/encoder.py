@@ -1,5 +1,7 @@
 """The Transformer encoder."""
 
+from typing import TYPE_CHECKING, Any, Self
+
 import keras
 from keras import ops
 
@@ -33,6 +35,11 @@ from keras_attn.models.layout import (
     layout_map_method,
 )
 from keras_attn.ops import positions_from_mask
+from keras_attn.typing import Activation, Initializer, Nest, Tensor, TensorLike
+
+if TYPE_CHECKING:
+    from keras_attn.layers.attention_position import AttentionPosition
+
 
 _ONE_FOR_EACH_TOKEN = {
     "character_ids": "a row of characters",
@@ -125,31 +132,31 @@ class Encoder(CheckedModel):
 
     def __init__(
         self,
-        vocabulary_size,
-        num_layers=6,
-        num_heads=8,
-        hidden_dim=512,
-        intermediate_dim=2048,
-        dropout=0.1,
-        attention_dropout=0.0,
-        activation_dropout=0.0,
-        activation="relu",
-        gated=False,
-        normalize_first=False,
-        epsilon=1e-5,
-        position_embedding="sinusoidal",
-        attention_position=None,
-        max_sequence_length=None,
-        character_vocabulary_size=None,
-        num_segments=None,
-        scale_embedding=True,
-        normalize_embedding=False,
-        embedding_dim=None,
-        share_blocks=False,
-        initializer=None,
-        pad_id=0,
-        **kwargs,
-    ):
+        vocabulary_size: int,
+        num_layers: int = 6,
+        num_heads: int = 8,
+        hidden_dim: int = 512,
+        intermediate_dim: int = 2048,
+        dropout: float = 0.1,
+        attention_dropout: float = 0.0,
+        activation_dropout: float = 0.0,
+        activation: Activation = "relu",
+        gated: bool = False,
+        normalize_first: bool = False,
+        epsilon: float = 1e-5,
+        position_embedding: str | None = "sinusoidal",
+        attention_position: "AttentionPosition | None" = None,
+        max_sequence_length: int | None = None,
+        character_vocabulary_size: int | None = None,
+        num_segments: int | None = None,
+        scale_embedding: bool = True,
+        normalize_embedding: bool = False,
+        embedding_dim: int | None = None,
+        share_blocks: bool = False,
+        initializer: Initializer | None = None,
+        pad_id: int = 0,
+        **kwargs: Any,
+    ) -> None:
         checks.positive_int("vocabulary_size", vocabulary_size)
         checks.positive_int("num_layers", num_layers, most=checks.MOST_LAYERS)
         checks.positive_int("hidden_dim", hidden_dim)
@@ -218,11 +225,16 @@ class Encoder(CheckedModel):
         self.built = True
         check_rules(self)
 
-    def call(self, inputs, training=None):
+    def call(self, inputs: Nest, training: bool | None = None) -> Tensor:
         """Applies the model; the class docstring lists the arguments."""
         return self.encode(inputs, training=training)[0]
 
-    def encode(self, inputs, training=None):
+    if TYPE_CHECKING:
+        __call__ = call
+
+    def encode(
+        self, inputs: Nest, training: bool | None = None
+    ) -> tuple[Tensor, Tensor]:
         """Encodes the inputs, and returns the token positions too.
 
         Args:
@@ -262,7 +274,7 @@ class Encoder(CheckedModel):
             x = self._norm(x)
         return x, positions
 
-    def token_logits(self, x):
+    def token_logits(self, x: TensorLike) -> Tensor:
         """Computes logits over the vocabulary with the embedding matrix.
 
         Args:
@@ -282,7 +294,7 @@ class Encoder(CheckedModel):
         }
         return {name: size for name, size in sizes.items() if size is not None}
 
-    def input_specs(self):
+    def input_specs(self) -> Nest:
         """Returns the `keras.InputSpec` of each required input."""
         names = self._vocabulary_sizes().keys() - self._may_be_missing
         if names == {"token_ids"}:
@@ -292,7 +304,7 @@ class Encoder(CheckedModel):
             for name in sorted(names)
         }
 
-    def check_inputs(self, inputs):
+    def check_inputs(self, inputs: Nest) -> Any:
         """Returns the inputs, or raises ValueError."""
         parts = inputs if isinstance(inputs, dict) else {"token_ids": inputs}
         sizes = self._vocabulary_sizes()
@@ -331,13 +343,13 @@ class Encoder(CheckedModel):
             checked[_MASK] = check_mask(parts[_MASK], tokens)
         return checked if isinstance(inputs, dict) else checked["token_ids"]
 
-    def compute_output_shape(self, inputs_shape):
+    def compute_output_shape(self, inputs_shape: Nest) -> Nest:
         """Returns the shape of the vectors."""
         if isinstance(inputs_shape, dict):
             inputs_shape = inputs_shape["token_ids"]
         return (*inputs_shape, self.hidden_dim)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         config = super().get_config() | self._block_config.get_config()
         for name in (
@@ -364,7 +376,7 @@ class Encoder(CheckedModel):
         return config
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> Self:
         """Creates the model and its attention position."""
         return super().from_config(with_position(config))
 

@@ -1,13 +1,19 @@
 """Helpers of models that are built on an encoder."""
 
+from typing import TYPE_CHECKING, Any
+
 import keras
 from keras import ops
 
 from keras_attn.backend import reduce_max
 from keras_attn.models.input_checks import CheckedModel
+from keras_attn.typing import Nest, Tensor, TensorLike
+
+if TYPE_CHECKING:
+    pass
 
 
-def check_encoder(encoder):
+def check_encoder(encoder: keras.Model) -> keras.Model:
     """Returns `encoder`; raises ValueError if it is not one."""
     required = "encode", "check_inputs", "hidden_dim"
     if not all(hasattr(encoder, name) for name in required):
@@ -18,7 +24,7 @@ def check_encoder(encoder):
     return encoder
 
 
-def with_encoder(config):
+def with_encoder(config: dict[str, Any]) -> dict[str, Any]:
     """Returns a config with the encoder deserialized."""
     encoder = config["encoder"]
     if not isinstance(encoder, dict):
@@ -27,7 +33,7 @@ def with_encoder(config):
     return {**config, "encoder": restored}
 
 
-def first_tokens(x, positions):
+def first_tokens(x: TensorLike, positions: TensorLike) -> Tensor:
     """Returns the vector of the first token of every row, after any padding.
 
     Args:
@@ -41,7 +47,7 @@ def first_tokens(x, positions):
     return ops.sum(ops.where(first, x, 0), axis=1)
 
 
-def last_tokens(x, positions):
+def last_tokens(x: TensorLike, positions: TensorLike) -> Tensor:
     """Returns the vector of the last token of every row, before any padding.
 
     Args:
@@ -56,7 +62,7 @@ def last_tokens(x, positions):
     )
 
 
-def encoder_specs(encoder):
+def encoder_specs(encoder: keras.Model) -> Nest:
     """Returns the specs of the inputs of an encoder, for `export`.
 
     Args:
@@ -70,7 +76,7 @@ def encoder_specs(encoder):
     return None
 
 
-def encoded_shape(encoder, inputs_shape):
+def encoded_shape(encoder: keras.Model, inputs_shape: Nest) -> Any:
     """Returns the shape of the sequence output of an encoder."""
     shape = encoder.compute_output_shape(inputs_shape)
     return shape["sequence_output"] if isinstance(shape, dict) else shape

@@ -1,6 +1,7 @@
 """Precision, recall and F1 of entities."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from keras_attn import checks
 from keras_attn.models.bio_spans import bio_spans
@@ -24,7 +25,9 @@ class EntityScores(NamedTuple):
     f1: float
 
 
-def entity_scores(predictions, references):
+def entity_scores(
+    predictions: Sequence[Any], references: Sequence[Any]
+) -> EntityScores:
     """Compares the entities of predicted BIO tags with the correct ones.
 
         precision = right / predicted

@@ -1,5 +1,8 @@
 """The base class of models that generate token sequences."""
 
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
 import keras
 from keras import ops
 
@@ -11,6 +14,11 @@ from keras_attn.decoding.protocol import end_ids
 from keras_attn.decoding.row_batches import fitted
 from keras_attn.decoding.token_rows import check_form, token_rows
 from keras_attn.models.input_checks import CheckedModel, check_ids
+from keras_attn.typing import Nest, Tensor
+
+if TYPE_CHECKING:
+    from keras_attn.decoding.protocol import Decoded
+    from keras_attn.decoding.strategy import Strategy
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -73,26 +81,26 @@ class GenerativeModel(CheckedModel):
         (2, 1, 4)
     """
 
-    source_vocabulary_size = None
-    target_vocabulary_size = None
-    pad_id = 0
-    start_id = 1
-    end_id = 2
-    max_sequence_length = None
+    source_vocabulary_size: int | None = None
+    target_vocabulary_size: int | None = None
+    pad_id: int | None = 0
+    start_id: int | None = 1
+    end_id: int | Sequence[int] | None = 2
+    max_sequence_length: int | None = None
 
-    def __init__(self, **kwargs):
+    def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
 
     def generate(
         self,
-        inputs,
-        max_new_tokens=64,
-        strategy="greedy",
-        batch_size=32,
-        prefix=None,
-        return_weights=False,
-        verbose="auto",
-    ):
+        inputs: Nest,
+        max_new_tokens: int = 64,
+        strategy: "Strategy | str" = "greedy",
+        batch_size: int = 32,
+        prefix: Any = None,
+        return_weights: bool = False,
+        verbose: str | int = "auto",
+    ) -> "Decoded":
         """Generates a sequence for every row.
 
         Large inputs are decoded in batches of similar length, the longest
@@ -141,7 +149,13 @@ class GenerativeModel(CheckedModel):
             decoded = decoded._replace(weights=fitted(decoded.weights, width))
         return decoded
 
-    def stream(self, inputs, max_new_tokens=64, strategy="greedy", prefix=None):
+    def stream(
+        self,
+        inputs: Nest,
+        max_new_tokens: int = 64,
+        strategy: "Strategy | str" = "greedy",
+        prefix: Any = None,
+    ) -> Iterator[Any]:
         """Generates a sequence for every row, and yields every step.
 
         All rows are decoded together, padded like a batch of `generate`.
@@ -175,7 +189,7 @@ class GenerativeModel(CheckedModel):
         rows, prefix = self._sources_and_prefix(inputs, max_new_tokens, prefix)
         return stream(self, rows, max_new_tokens, strategy, prefix)
 
-    def read_sources(self, inputs):
+    def read_sources(self, inputs: Nest) -> Tensor:
         """Reads and checks the inputs of `generate` and `stream`.
 
         Args:

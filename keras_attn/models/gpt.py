@@ -1,5 +1,8 @@
 """GPT, the causal language model."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
 import keras
 
 from keras_attn import checks
@@ -14,6 +17,11 @@ from keras_attn.layers.gelu_tanh import gelu_tanh
 from keras_attn.models.causal_lm import CausalLM
 from keras_attn.models.layout import check_rules
 from keras_attn.ops import positions_from_mask
+from keras_attn.typing import Activation, Nest, Tensor
+
+if TYPE_CHECKING:
+    from keras_attn.layers.attention_position import AttentionPosition
+
 
 _SIZES = {
     "small": (12, 12, 768),
@@ -104,28 +112,28 @@ class GPT(CausalLM):
 
     def __init__(
         self,
-        vocabulary_size,
-        num_layers=12,
-        num_heads=12,
-        hidden_dim=768,
-        intermediate_dim=None,
-        dropout=0.1,
-        embedding_dropout=None,
-        attention_dropout=0.1,
-        activation_dropout=0.0,
-        activation=gelu_tanh,
-        gated=False,
-        normalize_first=True,
-        epsilon=1e-5,
-        position_embedding="learned",
-        attention_position=None,
-        max_sequence_length=1024,
-        tie_word_embeddings=True,
-        pad_id=0,
-        start_id=1,
-        end_id=2,
-        **kwargs,
-    ):
+        vocabulary_size: int,
+        num_layers: int = 12,
+        num_heads: int = 12,
+        hidden_dim: int = 768,
+        intermediate_dim: int | None = None,
+        dropout: float = 0.1,
+        embedding_dropout: float | None = None,
+        attention_dropout: float = 0.1,
+        activation_dropout: float = 0.0,
+        activation: Activation = gelu_tanh,
+        gated: bool = False,
+        normalize_first: bool = True,
+        epsilon: float = 1e-5,
+        position_embedding: str | None = "learned",
+        attention_position: "AttentionPosition | None" = None,
+        max_sequence_length: int | None = 1024,
+        tie_word_embeddings: bool = True,
+        pad_id: int | None = 0,
+        start_id: int | None = 1,
+        end_id: int | Sequence[int] | None = 2,
+        **kwargs: Any,
+    ) -> None:
         checks.positive_int("hidden_dim", hidden_dim)
         if attention_position is not None:
             check_position(attention_position)
@@ -175,7 +183,7 @@ class GPT(CausalLM):
         check_rules(self)
 
     @classmethod
-    def gpt(cls, vocabulary_size=40478, **kwargs):
+    def gpt(cls, vocabulary_size: int = 40478, **kwargs: Any) -> Self:
         """Returns a model with the size of GPT: 117 M parameters."""
         return cls(
             vocabulary_size,
@@ -183,7 +191,9 @@ class GPT(CausalLM):
         )
 
     @classmethod
-    def gpt2(cls, size="small", vocabulary_size=50257, **kwargs):
+    def gpt2(
+        cls, size: str = "small", vocabulary_size: int = 50257, **kwargs: Any
+    ) -> Self:
         """Returns a model with one of the sizes of GPT-2.
 
         Args:
@@ -204,12 +214,17 @@ class GPT(CausalLM):
             **{"pad_id": None, **ends, **kwargs},
         )
 
-    def call(self, inputs, training=None):
+    def call(self, inputs: Nest, training: bool | None = None) -> Tensor:
         """Applies the model; the class docstring lists the arguments."""
         x, _ = self.encode(inputs, training=training)
         return self._logits(x)
 
-    def encode(self, inputs, training=None):
+    if TYPE_CHECKING:
+        __call__ = call
+
+    def encode(
+        self, inputs: Nest, training: bool | None = None
+    ) -> tuple[Tensor, Tensor]:
         """Returns the hidden states from which the logits are computed.
 
         Args:
@@ -233,7 +248,7 @@ class GPT(CausalLM):
             x = block(x, positions=positions, training=training)
         return self._normalized(x), positions
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         return super().get_config() | {
             "embedding_dropout": self.embedding_dropout,
@@ -243,6 +258,6 @@ class GPT(CausalLM):
         }
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> Self:
         """Creates the model and its attention position."""
         return super().from_config(with_position(config))

@@ -1,5 +1,8 @@
 """Image captioning with attention over a grid of image features."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import keras
 from keras import ops
 
@@ -9,6 +12,12 @@ from keras_attn.models.input_checks import check_source_and_target, ids_spec
 from keras_attn.models.layout import CAPTIONER, check_rules, layout_map_method
 from keras_attn.models.recurrent_seq2seq import RecurrentSeq2Seq
 from keras_attn.ops import positions_from_mask
+from keras_attn.typing import Nest, Tensor, TensorLike
+
+if TYPE_CHECKING:
+    from keras_attn.decoding.protocol import DecodingState
+    from keras_attn.layers.scored_attention import ScoredAttention
+
 
 _MOST_PIXELS = 4096  # along an axis
 
@@ -91,21 +100,21 @@ class ImageCaptioner(RecurrentSeq2Seq):
 
     def __init__(
         self,
-        vocabulary_size,
-        image_shape,
-        cell="lstm",
-        num_layers=1,
-        hidden_dim=256,
-        filters=16,
-        attention="additive",
-        input_feeding=False,
-        scheduled_sampling=None,
-        dropout=0.1,
-        pad_id=0,
-        start_id=1,
-        end_id=2,
-        **kwargs,
-    ):
+        vocabulary_size: int,
+        image_shape: Sequence[int],
+        cell: str = "lstm",
+        num_layers: int = 1,
+        hidden_dim: int = 256,
+        filters: int = 16,
+        attention: "str | ScoredAttention | None" = "additive",
+        input_feeding: bool = False,
+        scheduled_sampling: float | None = None,
+        dropout: float = 0.1,
+        pad_id: int = 0,
+        start_id: int = 1,
+        end_id: int = 2,
+        **kwargs: Any,
+    ) -> None:
         checks.positive_int("vocabulary_size", vocabulary_size)
         image_shape = _check_image_shape(image_shape)
         checks.positive_int("filters", filters)
@@ -150,11 +159,13 @@ class ImageCaptioner(RecurrentSeq2Seq):
         check_rules(self)
 
     @property
-    def grid_size(self):
+    def grid_size(self) -> tuple[int, ...]:
         """Tuple of int: rows and columns of the grid of features."""
         return self._image_encoder.grid_size
 
-    def encode(self, images, training=None):
+    def encode(
+        self, images: TensorLike, training: bool | None = None
+    ) -> tuple[tuple[Tensor, Tensor], Any]:
         """Encodes images.
 
         Args:
@@ -176,7 +187,9 @@ class ImageCaptioner(RecurrentSeq2Seq):
             map(tuple, states)
         )
 
-    def start_decoding(self, inputs, max_new_tokens):
+    def start_decoding(
+        self, inputs: Nest, max_new_tokens: int
+    ) -> "DecodingState":
         """Encodes images.
 
         Args:
@@ -189,7 +202,7 @@ class ImageCaptioner(RecurrentSeq2Seq):
         images = self._check_images("inputs", inputs)
         return super().start_decoding(images, max_new_tokens)
 
-    def read_sources(self, inputs):
+    def read_sources(self, inputs: Nest) -> Tensor:
         """Checks the images of `generate` and `stream`.
 
         Args:
@@ -203,18 +216,18 @@ class ImageCaptioner(RecurrentSeq2Seq):
         """
         return ops.convert_to_numpy(self._check_images("inputs", inputs))
 
-    def check_inputs(self, inputs):
+    def check_inputs(self, inputs: Nest) -> Any:
         """Returns [images, target ids], or raises ValueError."""
         return check_source_and_target(
             inputs, "images", self._check_images, self.vocabulary_size
         )
 
-    def input_specs(self):
+    def input_specs(self) -> Nest:
         """Returns the `keras.InputSpec` of each required input."""
         shape = (None, *self.image_shape)
         return [keras.InputSpec(shape=shape, dtype="float32"), ids_spec()]
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         config = super().get_config()
         for name in (

@@ -1,7 +1,12 @@
 """Convolutional encoder of images."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import keras
 from keras import ops
+
+from keras_attn.typing import Nest, Tensor, TensorLike
 
 STRIDE = 4  # pixels of a cell of the grid, along each axis
 
@@ -24,7 +29,13 @@ class ImageEncoder(keras.layers.Layer):
         Float (B, S, D), the cells of the grid row by row.
     """
 
-    def __init__(self, image_shape, hidden_dim, filters, **kwargs):
+    def __init__(
+        self,
+        image_shape: Sequence[int],
+        hidden_dim: int,
+        filters: int,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.image_shape = image_shape
         self.hidden_dim = hidden_dim
@@ -46,7 +57,7 @@ class ImageEncoder(keras.layers.Layer):
             dtype=self.dtype_policy, name="norm"
         )
 
-    def build(self, images_shape=None):
+    def build(self, images_shape: Nest = None) -> None:
         """Creates all weights."""
         shape = (None, *self.image_shape)
         for convolution, norm in self._local + self._context:
@@ -63,7 +74,7 @@ class ImageEncoder(keras.layers.Layer):
         )
         self.built = True
 
-    def call(self, images):
+    def call(self, images: TensorLike) -> Tensor:
         """Encodes images; the class docstring lists the arguments."""
         x = ops.cast(images, self.compute_dtype) / 127.5 - 1
         local = _apply(self._local, x)
@@ -72,7 +83,7 @@ class ImageEncoder(keras.layers.Layer):
         x = ops.reshape(x, (-1, *self._positions.shape))
         return self._norm(x + ops.cast(self._positions, x.dtype))
 
-    def compute_output_shape(self, images_shape):
+    def compute_output_shape(self, images_shape: Nest) -> Nest:
         """Returns the shape of the annotation vectors."""
         rows, columns = self.grid_size
         return images_shape[0], rows * columns, self.hidden_dim

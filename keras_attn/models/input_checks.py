@@ -2,6 +2,8 @@
 
 import contextlib
 import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import keras
 import numpy as np
@@ -19,9 +21,16 @@ from keras_attn.backend import (
 from keras_attn.layers.id_range import check_id_range
 from keras_attn.layers.quantized_parts import QuantizedModelParts
 from keras_attn.models.compile_config import portable_compile_config
+from keras_attn.typing import Nest, PathLike, Tensor, TensorLike
 
 
-def check_ids(name, ids, vocabulary_size, axes=("batch", "length"), least=0):
+def check_ids(
+    name: str,
+    ids: TensorLike,
+    vocabulary_size: int | None,
+    axes: tuple[str, ...] = ("batch", "length"),
+    least: int = 0,
+) -> Tensor:
     """Checks token ids; the values only if they are concrete.
 
     Args:
@@ -67,7 +76,12 @@ def check_ids(name, ids, vocabulary_size, axes=("batch", "length"), least=0):
     return ids
 
 
-def check_mask(mask, shape, name="padding_mask", what="at tokens"):
+def check_mask(
+    mask: TensorLike,
+    shape: tuple[Any, ...],
+    name: str = "padding_mask",
+    what: str = "at tokens",
+) -> Tensor:
     """Checks a token mask and converts it to bool.
 
     Args:
@@ -96,7 +110,11 @@ def check_mask(mask, shape, name="padding_mask", what="at tokens"):
     return bool_mask(name, mask)
 
 
-def check_pair(inputs, sizes, max_sequence_length=None):
+def check_pair(
+    inputs: Nest,
+    sizes: tuple[int, int],
+    max_sequence_length: int | None = None,
+) -> list[Tensor]:
     """Checks a pair of source ids and target ids.
 
     Args:
@@ -133,7 +151,12 @@ def check_pair(inputs, sizes, max_sequence_length=None):
     return pair
 
 
-def check_source_and_target(inputs, source_name, check_source, vocabulary_size):
+def check_source_and_target(
+    inputs: Nest,
+    source_name: str,
+    check_source: Callable[..., Any],
+    vocabulary_size: int,
+) -> list[Any]:
     """Checks a pair of sources, such as images, and target ids.
 
     Args:
@@ -167,7 +190,7 @@ def check_source_and_target(inputs, source_name, check_source, vocabulary_size):
     return [source, target]
 
 
-def ids_spec(*further_axes):
+def ids_spec(*further_axes: Any) -> Any:
     """Returns the spec of token ids (B, T, ...) of any size, for `export`."""
     return keras.InputSpec(shape=(None, None, *further_axes), dtype="int32")
 
@@ -192,11 +215,11 @@ class CheckedModel(QuantizedModelParts, TorchNames, keras.Model):
     its weights, on JAX too.
     """
 
-    def check_inputs(self, inputs):
+    def check_inputs(self, inputs: Nest) -> Any:
         """Returns the inputs, or raises ValueError. No checks by default."""
         return inputs
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Checks the inputs, then calls the model."""
         if args:
             args = (self.check_inputs(args[0]), *args[1:])
@@ -204,7 +227,9 @@ class CheckedModel(QuantizedModelParts, TorchNames, keras.Model):
             kwargs["inputs"] = self.check_inputs(kwargs["inputs"])
         return super().__call__(*args, **kwargs)
 
-    def fit(self, x=None, *args, **kwargs):
+    def fit(
+        self, x: TensorLike | None = None, *args: Any, **kwargs: Any
+    ) -> keras.callbacks.History:
         """Checks arrays, then calls `keras.Model.fit`."""
         _check_class_weight(self, super().fit, x, *args, **kwargs)
         _check_rows(super().fit, x, *args, **kwargs)
@@ -221,7 +246,9 @@ class CheckedModel(QuantizedModelParts, TorchNames, keras.Model):
         self._build_optimizer()
         return super().fit(x, *args, **kwargs)
 
-    def evaluate(self, x=None, *args, **kwargs):
+    def evaluate(
+        self, x: TensorLike | None = None, *args: Any, **kwargs: Any
+    ) -> Any:
         """Checks arrays, then calls `keras.Model.evaluate`."""
         if "class_weight" in kwargs:
             raise ValueError(_no_class_weight("no argument of `evaluate`"))
@@ -229,20 +256,20 @@ class CheckedModel(QuantizedModelParts, TorchNames, keras.Model):
         with self._weights_restored():
             return super().evaluate(self._checked(x), *args, **kwargs)
 
-    def predict(self, x, *args, **kwargs):
+    def predict(self, x: TensorLike, *args: Any, **kwargs: Any) -> Any:
         """Checks arrays, then calls `keras.Model.predict`."""
         _check_rows(super().predict, x, *args, **kwargs)
         with self._weights_restored():
             return super().predict(self._checked(x), *args, **kwargs)
 
-    def train_on_batch(self, x, *args, **kwargs):
+    def train_on_batch(self, x: TensorLike, *args: Any, **kwargs: Any) -> Any:
         """Checks arrays, then calls `keras.Model.train_on_batch`."""
         _check_class_weight(self, super().train_on_batch, x, *args, **kwargs)
         _check_rows(super().train_on_batch, x, *args, **kwargs)
         with self._weights_restored():
             return super().train_on_batch(self._checked(x), *args, **kwargs)
 
-    def test_on_batch(self, x, *args, **kwargs):
+    def test_on_batch(self, x: TensorLike, *args: Any, **kwargs: Any) -> Any:
         """Checks arrays, then calls `keras.Model.test_on_batch`."""
         if "class_weight" in kwargs:
             raise ValueError(_no_class_weight("no argument of `test_on_batch`"))
@@ -250,7 +277,7 @@ class CheckedModel(QuantizedModelParts, TorchNames, keras.Model):
         with self._weights_restored():
             return super().test_on_batch(self._checked(x), *args, **kwargs)
 
-    def predict_on_batch(self, x):
+    def predict_on_batch(self, x: TensorLike) -> Any:
         """Checks arrays, then calls `keras.Model.predict_on_batch`."""
         _check_rows(super().predict_on_batch, x)
         with self._weights_restored():
@@ -258,12 +285,12 @@ class CheckedModel(QuantizedModelParts, TorchNames, keras.Model):
 
     def export(
         self,
-        filepath,
-        format="tf_saved_model",
-        verbose=None,
-        input_signature=None,
-        **kwargs,
-    ):
+        filepath: PathLike,
+        format: str = "tf_saved_model",
+        verbose: bool | None = None,
+        input_signature: Sequence[Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
         """Calls `keras.Model.export`, also before the first call of the model.
 
         Args:
@@ -301,7 +328,7 @@ class CheckedModel(QuantizedModelParts, TorchNames, keras.Model):
             **kwargs,
         )
 
-    def input_specs(self):
+    def input_specs(self) -> Nest:
         """Returns the specs of the inputs, or None to let Keras find them."""
         return None
 
@@ -345,7 +372,7 @@ class CheckedModel(QuantizedModelParts, TorchNames, keras.Model):
             with strategy.scope() if strategy else contextlib.nullcontext():
                 optimizer.build(self.trainable_variables)
 
-    def get_compile_config(self):
+    def get_compile_config(self) -> dict[str, Any] | None:
         """Returns a compile config that every backend can load."""
         return portable_compile_config(super().get_compile_config())
 

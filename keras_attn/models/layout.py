@@ -13,11 +13,16 @@ every weight has a rule, also a replicated one, and a model looks for them.
 """
 
 import re
+from typing import TYPE_CHECKING, Any
 
 import keras
 
 from keras_attn import checks
 from keras_attn.backend import CACHE_PATH, QUERY_PATH
+
+if TYPE_CHECKING:
+    from keras_attn.blocks.block_config import BlockConfig
+
 
 # Placeholders in rules, for names of mesh axes.
 _SPLIT, _KEY_VALUE_SPLIT, _VOCABULARY_SPLIT, _ROWS = "NKVB"
@@ -28,7 +33,7 @@ VOCABULARY = "token_embedding/table/embeddings"
 _LARGE = 0.01
 
 
-def block_rules(name):
+def block_rules(name: str) -> dict[str, Any]:
     r"""Returns the rules of the blocks whose names match a pattern.
 
     Args:
@@ -57,7 +62,7 @@ def block_rules(name):
     }
 
 
-def vocabulary_rules(name):
+def vocabulary_rules(name: str) -> dict[str, Any]:
     """Returns the rules of the matrix of a vocabulary and of its bias."""
     return {
         f"{name}/table/embeddings": (_VOCABULARY_SPLIT, None),
@@ -65,7 +70,7 @@ def vocabulary_rules(name):
     }
 
 
-def logits_rules(name):
+def logits_rules(name: str) -> dict[str, Any]:
     """Returns the rules of a dense layer that computes logits."""
     return {
         f"{name}/kernel": (None, _VOCABULARY_SPLIT),
@@ -73,7 +78,7 @@ def logits_rules(name):
     }
 
 
-def replicated(*names):
+def replicated(*names: Any) -> dict[str, Any]:
     """Returns rules that replicate layers, whose names are patterns."""
     # Not the path of the layer's output, which Keras looks up as well: batches
     # would be gathered (as of Keras 3.15.1).
@@ -137,7 +142,9 @@ RECURRENT = (
 CAPTIONER = RECURRENT | replicated("image_encoder", r"initial_state_\d+")
 
 
-def layout_map_method(rules, splits_sequences=True):
+def layout_map_method(
+    rules: dict[str, Any], splits_sequences: bool = True
+) -> Any:
     """Returns the method `get_layout_map` of a model.
 
     Args:
@@ -245,7 +252,7 @@ def layout_map_method(rules, splits_sequences=True):
     return staticmethod(get_layout_map)
 
 
-def block_sizes(name, config):
+def block_sizes(name: str, config: "BlockConfig") -> list[Any]:
     """Returns what the blocks of a model split.
 
     Args:
@@ -273,7 +280,7 @@ def block_sizes(name, config):
     ]
 
 
-def check_sizes(*sizes):
+def check_sizes(*sizes: Any) -> None:
     """Checks sizes of a model against the active layout, before it has weights.
 
     Args:
@@ -302,7 +309,7 @@ def check_sizes(*sizes):
             _check_divides(devices, split, name, value)
 
 
-def check_rules(model):
+def check_rules(model: keras.Model) -> None:
     """Checks that the active layout map is one for a model.
 
     Args:

@@ -1,5 +1,7 @@
 """Multiple-choice classification."""
 
+from typing import TYPE_CHECKING, Any, Self
+
 import keras
 import numpy as np
 from keras import ops, tree
@@ -7,6 +9,10 @@ from keras import ops, tree
 from keras_attn import checks
 from keras_attn.models.input_checks import CheckedModel
 from keras_attn.models.layout import CLASSIFIER, check_rules, layout_map_method
+from keras_attn.typing import Nest, Tensor
+
+if TYPE_CHECKING:
+    from keras_attn.models.sequence_classifier import SequenceClassifier
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -47,7 +53,7 @@ class MultipleChoice(CheckedModel):
 
     get_layout_map = layout_map_method(CLASSIFIER)
 
-    def __init__(self, classifier, **kwargs):
+    def __init__(self, classifier: "SequenceClassifier", **kwargs: Any) -> None:
         if getattr(classifier, "num_classes", None) != 1:
             raise ValueError(
                 "`classifier` must be a SequenceClassifier with num_classes=1. "
@@ -58,7 +64,7 @@ class MultipleChoice(CheckedModel):
         self.built = True
         check_rules(self)
 
-    def call(self, inputs, training=None):
+    def call(self, inputs: Nest, training: bool | None = None) -> Tensor:
         """Applies the model; the class docstring lists the arguments."""
         inputs = self.check_inputs(inputs)
         parts = inputs if isinstance(inputs, dict) else {"token_ids": inputs}
@@ -67,7 +73,10 @@ class MultipleChoice(CheckedModel):
         scores = self.classifier(flat, training=training)
         return ops.reshape(scores, (-1, choices))
 
-    def input_specs(self):
+    if TYPE_CHECKING:
+        __call__ = call
+
+    def input_specs(self) -> Nest:
         """Returns the `keras.InputSpec` of each required input."""
 
         def of_choices(spec):
@@ -76,7 +85,7 @@ class MultipleChoice(CheckedModel):
         specs = self.classifier.input_specs()
         return None if specs is None else tree.map_structure(of_choices, specs)
 
-    def check_inputs(self, inputs):
+    def check_inputs(self, inputs: Nest) -> Any:
         """Returns the inputs, or raises ValueError."""
         parts = inputs if isinstance(inputs, dict) else {"token_ids": inputs}
         if "token_ids" not in parts:
@@ -104,19 +113,19 @@ class MultipleChoice(CheckedModel):
             )
         return checked if isinstance(inputs, dict) else checked["token_ids"]
 
-    def compute_output_shape(self, inputs_shape):
+    def compute_output_shape(self, inputs_shape: Nest) -> Nest:
         """Returns the shape of the logits."""
         if isinstance(inputs_shape, dict):
             inputs_shape = inputs_shape["token_ids"]
         return tuple(inputs_shape[:2])
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         classifier = keras.saving.serialize_keras_object(self.classifier)
         return super().get_config() | {"classifier": classifier}
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> Self:
         """Creates the model and its classifier."""
         classifier = config["classifier"]
         if isinstance(classifier, dict):

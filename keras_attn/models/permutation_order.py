@@ -1,11 +1,15 @@
 """Visibility under a permuted prediction order (XLNet)."""
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keras import ops
 
 from keras_attn.backend import bool_mask, full
 from keras_attn.ops import Visibility
+from keras_attn.typing import TensorLike
+
+if TYPE_CHECKING:
+    from keras_attn.models.segment_memory import SegmentMemory
 
 
 class ContentAndQueryVisibility(NamedTuple):
@@ -28,8 +32,12 @@ class ContentAndQueryVisibility(NamedTuple):
 
 
 def content_and_query_visibility(
-    parts, token_mask, memory=(), bidirectional_data=False, documents=None
-):
+    parts: dict[str, Any],
+    token_mask: TensorLike | None,
+    memory: "SegmentMemory | tuple[()]" = (),
+    bidirectional_data: bool = False,
+    documents: tuple[Any, Any] | None = None,
+) -> ContentAndQueryVisibility:
     """Computes the visibility of both streams, once for all blocks.
 
     Let o[t] be the step at which token t is predicted. Token t of the content

@@ -1,16 +1,22 @@
 """Prompts of a language model as rows of tokens without padding."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import keras
 import numpy as np
 
 from keras_attn import checks
 from keras_attn.decoding.token_rows import check_form, token_rows
 from keras_attn.models.input_checks import check_mask
+from keras_attn.typing import Tensor
 
 _NO_ID = -1
 
 
-def prompt_rows(inputs, pad_id, vocabulary_size):
+def prompt_rows(
+    inputs: Sequence[Any], pad_id: int | None, vocabulary_size: int
+) -> Tensor:
     """Reads prompts and removes padding on either side.
 
     Args:

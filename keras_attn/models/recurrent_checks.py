@@ -1,13 +1,18 @@
 """Checks of the argument combinations of a recurrent model."""
 
+from typing import Any
+
 from keras_attn import checks
 from keras_attn.layers import ScoredAttention
 from keras_attn.layers.scores.make_score import SCORES
 
 
 def check_together(
-    attention, input_feeding, scheduled_sampling, max_sequence_length
-):
+    attention: Any,
+    input_feeding: bool,
+    scheduled_sampling: float | None,
+    max_sequence_length: int | None,
+) -> None:
     """Raises ValueError for incompatible arguments.
 
     Args:

@@ -7,6 +7,7 @@ from keras import ops
 
 from keras_attn.backend import scan
 from keras_attn.layers import Dropout, TokenEmbedding
+from keras_attn.typing import Tensor, TensorLike
 
 CELLS = {"lstm": keras.layers.LSTMCell, "gru": keras.layers.GRUCell}
 
@@ -49,15 +50,15 @@ class RecurrentDecoder(keras.layers.Layer):
 
     def __init__(
         self,
-        vocabulary_size,
-        cell,
-        num_layers,
-        hidden_dim,
-        attention,
-        input_feeding,
-        dropout,
-        **kwargs,
-    ):
+        vocabulary_size: int,
+        cell: str,
+        num_layers: int,
+        hidden_dim: int,
+        attention: Any,
+        input_feeding: bool,
+        dropout: float,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.hidden_dim = hidden_dim
         self.input_feeding = input_feeding
@@ -84,7 +85,7 @@ class RecurrentDecoder(keras.layers.Layer):
         )
         self._dropout_layer = Dropout(dropout, dtype=dtype)
 
-    def build(self):
+    def build(self) -> None:
         """Creates all weights."""
         width = self.hidden_dim
         self._embedding.build()
@@ -98,7 +99,7 @@ class RecurrentDecoder(keras.layers.Layer):
         self._output_dense.build((None, None, width))
         self.built = True
 
-    def start(self, states):
+    def start(self, states: tuple[Any, ...]) -> Hypothesis:
         """Returns the `Hypothesis` before the first token.
 
         Args:
@@ -107,7 +108,14 @@ class RecurrentDecoder(keras.layers.Layer):
         fed = ops.zeros_like(states[0][0]) if self.input_feeding else ()
         return Hypothesis(states, fed, ops.zeros((), "int32"))
 
-    def read(self, ids, hypothesis, memory, training=False, sampling=None):
+    def read(
+        self,
+        ids: TensorLike,
+        hypothesis: Hypothesis,
+        memory: TensorLike,
+        training: bool = False,
+        sampling: SamplingDraws | None = None,
+    ) -> "tuple[Tensor, Tensor, Hypothesis]":
         """Reads tokens in sequence.
 
         Args:

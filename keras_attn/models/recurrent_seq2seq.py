@@ -1,5 +1,7 @@
 """Recurrent encoder-decoder, with or without attention."""
 
+from typing import TYPE_CHECKING, Any, Self
+
 import keras
 from keras import ops
 
@@ -29,6 +31,7 @@ from keras_attn.models.recurrent_decoder import (
     SamplingDraws,
 )
 from keras_attn.ops import positions_from_mask
+from keras_attn.typing import Nest, Tensor, TensorLike
 
 _LAYERS = {"lstm": keras.layers.LSTM, "gru": keras.layers.GRU}
 
@@ -107,22 +110,22 @@ class RecurrentSeq2Seq(GenerativeModel):
 
     def __init__(
         self,
-        source_vocabulary_size,
-        target_vocabulary_size=None,
-        cell="lstm",
-        num_layers=1,
-        hidden_dim=256,
-        bidirectional=False,
-        attention="additive",
-        input_feeding=False,
-        scheduled_sampling=None,
-        dropout=0.1,
-        max_sequence_length=None,
-        pad_id=0,
-        start_id=1,
-        end_id=2,
-        **kwargs,
-    ):
+        source_vocabulary_size: int | None,
+        target_vocabulary_size: int | None = None,
+        cell: str = "lstm",
+        num_layers: int = 1,
+        hidden_dim: int = 256,
+        bidirectional: bool = False,
+        attention: "str | ScoredAttention | None" = "additive",
+        input_feeding: bool = False,
+        scheduled_sampling: float | None = None,
+        dropout: float = 0.1,
+        max_sequence_length: int | None = None,
+        pad_id: int = 0,
+        start_id: int = 1,
+        end_id: int = 2,
+        **kwargs: Any,
+    ) -> None:
         if source_vocabulary_size is not None:
             checks.positive_int(
                 "source_vocabulary_size", source_vocabulary_size
@@ -196,7 +199,7 @@ class RecurrentSeq2Seq(GenerativeModel):
         self.built = True
         check_rules(self)
 
-    def call(self, inputs, training=None):
+    def call(self, inputs: Nest, training: bool | None = None) -> Tensor:
         """Applies the model; the class docstring lists the arguments."""
         source_ids, target_ids = self.check_inputs(inputs)
         memory, states = self.encode(source_ids, training=training)
@@ -209,7 +212,12 @@ class RecurrentSeq2Seq(GenerativeModel):
         )
         return logits
 
-    def encode(self, source_ids, training=None):
+    if TYPE_CHECKING:
+        __call__ = call
+
+    def encode(
+        self, source_ids: TensorLike, training: bool | None = None
+    ) -> tuple[tuple[Tensor, Tensor], Any]:
         """Encodes the source.
 
         A model whose sources are not token ids overrides this method,
@@ -238,7 +246,9 @@ class RecurrentSeq2Seq(GenerativeModel):
             final_states.append(tuple(states))
         return (x, positions_from_mask(token_mask)), tuple(final_states)
 
-    def start_decoding(self, inputs, max_new_tokens):
+    def start_decoding(
+        self, inputs: Nest, max_new_tokens: int
+    ) -> DecodingState:
         """Encodes the source.
 
         Args:
@@ -256,7 +266,9 @@ class RecurrentSeq2Seq(GenerativeModel):
             self._memory_of(memory), self._decoder.start(states), tokens
         )
 
-    def decode_step(self, tokens, state):
+    def decode_step(
+        self, tokens: TensorLike, state: DecodingState
+    ) -> tuple[Tensor, DecodingState]:
         """Reads the next tokens of every hypothesis.
 
         Args:
@@ -274,7 +286,9 @@ class RecurrentSeq2Seq(GenerativeModel):
         )
         return logits, state._replace(hypothesis=hypothesis)
 
-    def align(self, inputs, tokens, lengths):
+    def align(
+        self, inputs: Nest, tokens: TensorLike, lengths: TensorLike
+    ) -> Tensor:
         """Returns the attention weights of generated tokens over the source.
 
         Args:
@@ -303,19 +317,19 @@ class RecurrentSeq2Seq(GenerativeModel):
         weights = ops.reshape(ops.cast(weights, "float32"), shape)
         return up_to_the_end(weights, lengths)
 
-    def check_inputs(self, inputs):
+    def check_inputs(self, inputs: Nest) -> Any:
         """Returns [source ids, target ids], or raises ValueError."""
         return check_pair(inputs, self._sizes, self.max_sequence_length)
 
-    def input_specs(self):
+    def input_specs(self) -> Nest:
         """Returns the `keras.InputSpec` of each required input."""
         return [ids_spec(), ids_spec()]
 
-    def compute_output_shape(self, inputs_shape):
+    def compute_output_shape(self, inputs_shape: Nest) -> Nest:
         """Returns the shape of the logits."""
         return (*inputs_shape[1], self._sizes[1])
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         config = super().get_config()
         for name in (
@@ -342,7 +356,7 @@ class RecurrentSeq2Seq(GenerativeModel):
         return config
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> Self:
         """Creates the model and its attention layer."""
         attention = config["attention"]
         if isinstance(attention, dict):

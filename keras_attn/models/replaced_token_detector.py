@@ -1,5 +1,7 @@
 """ELECTRA's pretraining task."""
 
+from typing import TYPE_CHECKING, Any, Self
+
 import keras
 from keras import ops
 
@@ -11,6 +13,10 @@ from keras_attn.models.encoder_parts import (
 )
 from keras_attn.models.input_checks import CheckedModel
 from keras_attn.models.layout import CLASSIFIER, check_rules, layout_map_method
+from keras_attn.typing import Nest, Tensor
+
+if TYPE_CHECKING:
+    pass
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -49,7 +55,7 @@ class ReplacedTokenDetector(CheckedModel):
 
     get_layout_map = layout_map_method(CLASSIFIER)
 
-    def __init__(self, encoder, **kwargs):
+    def __init__(self, encoder: keras.Model, **kwargs: Any) -> None:
         check_encoder(encoder)
         super().__init__(**kwargs)
         self.encoder = encoder
@@ -68,30 +74,33 @@ class ReplacedTokenDetector(CheckedModel):
         self.built = True
         check_rules(self)
 
-    def call(self, inputs, training=None):
+    def call(self, inputs: Nest, training: bool | None = None) -> Tensor:
         """Applies the model; the class docstring lists the arguments."""
         x, _ = self.encoder.encode(inputs, training=training)
         x = self._output_dense(self._transform_dense(x))
         return ops.squeeze(x, -1)
 
-    def input_specs(self):
+    if TYPE_CHECKING:
+        __call__ = call
+
+    def input_specs(self) -> Nest:
         """Returns the `keras.InputSpec` of each required input."""
         return encoder_specs(self.encoder)
 
-    def check_inputs(self, inputs):
+    def check_inputs(self, inputs: Nest) -> Any:
         """Returns the inputs, or raises ValueError."""
         return self.encoder.check_inputs(inputs)
 
-    def compute_output_shape(self, inputs_shape):
+    def compute_output_shape(self, inputs_shape: Nest) -> Nest:
         """Returns the shape of the logits."""
         return encoded_shape(self.encoder, inputs_shape)[:2]
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         encoder = keras.saving.serialize_keras_object(self.encoder)
         return super().get_config() | {"encoder": encoder}
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> Self:
         """Creates the model and its encoder."""
         return super().from_config(with_encoder(config))

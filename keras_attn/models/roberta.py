@@ -1,5 +1,7 @@
 """RoBERTa, a BERT that is pretrained on masked tokens alone."""
 
+from typing import Any
+
 import keras
 
 from keras_attn.models.bert import Bert
@@ -45,5 +47,5 @@ class Roberta(Bert):
         (1, 5, 16)
     """
 
-    def __init__(self, vocabulary_size=50_265, **kwargs):
+    def __init__(self, vocabulary_size: int = 50_265, **kwargs: Any) -> None:
         super().__init__(vocabulary_size, **(_DEFAULTS | kwargs))

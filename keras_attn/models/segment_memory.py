@@ -1,10 +1,12 @@
 """Memory of earlier segments: the block inputs of previous tokens."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from keras import ops
 
 from keras_attn.backend import reduce_max
+from keras_attn.typing import TensorLike
 
 
 class SegmentMemory(NamedTuple):
@@ -26,7 +28,9 @@ class SegmentMemory(NamedTuple):
     token_mask: Any
 
 
-def empty(rows, length, layers, width, dtype="float32"):
+def empty(
+    rows: int, length: int, layers: int, width: int, dtype: str = "float32"
+) -> SegmentMemory:
     """Returns a memory of `length` slots without tokens."""
     return SegmentMemory(
         tuple(ops.zeros((rows, length, width), dtype) for _ in range(layers)),
@@ -34,7 +38,12 @@ def empty(rows, length, layers, width, dtype="float32"):
     )
 
 
-def update(memory, states, token_mask, padded):
+def update(
+    memory: SegmentMemory,
+    states: Sequence[Any],
+    token_mask: TensorLike,
+    padded: bool,
+) -> SegmentMemory:
     """Returns the memory after a segment, with the same number of slots.
 
     Args:

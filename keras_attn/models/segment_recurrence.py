@@ -1,5 +1,9 @@
 """Shared parts of `TransformerXL` and `XLNet`, which carry a memory."""
 
+from collections.abc import Sequence
+from typing import Any
+
+import keras
 from keras import ops, tree
 
 from keras_attn import checks
@@ -7,11 +11,14 @@ from keras_attn.models import segment_memory
 from keras_attn.models.input_checks import check_mask
 from keras_attn.models.segment_memory import SegmentMemory
 from keras_attn.models.stateful_memory import StatefulMemory
+from keras_attn.typing import Tensor, TensorLike
 
 _CARRIED = "carried_memory"
 
 
-def check_memory_arguments(memory_length, stateful_batch_size):
+def check_memory_arguments(
+    memory_length: int, stateful_batch_size: int | None
+) -> None:
     """Raises ValueError if an argument of the constructor is out of range."""
     checks.integer("memory_length", memory_length)
     if memory_length != 0:
@@ -20,7 +27,7 @@ def check_memory_arguments(memory_length, stateful_batch_size):
         checks.positive_int("stateful_batch_size", stateful_batch_size)
 
 
-def make_carried_memory(model):
+def make_carried_memory(model: Any) -> StatefulMemory | None:
     """Returns the `StatefulMemory` of a model, or None if it carries none."""
     if not model.memory_length or model.stateful_batch_size is None:
         return None
@@ -34,7 +41,9 @@ def make_carried_memory(model):
     )
 
 
-def split_inputs(inputs):
+def split_inputs(
+    inputs: dict[str, Any],
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Separates the inputs that concern the memory from the others.
 
     Args:
@@ -51,7 +60,9 @@ def split_inputs(inputs):
     return {n: x for n, x in inputs.items() if n not in names}, own
 
 
-def check_segment_inputs(model, own, shape):
+def check_segment_inputs(
+    model: Any, own: dict[str, Any], shape: tuple[Any, ...]
+) -> dict[str, Any]:
     """Checks the inputs that concern the memory.
 
     Args:
@@ -86,13 +97,15 @@ def check_segment_inputs(model, own, shape):
     return own
 
 
-def as_tensors(parts):
+def as_tensors(parts: dict[str, Any]) -> dict[str, Tensor]:
     """Returns checked inputs as a dict of tensors."""
     parts = parts if isinstance(parts, dict) else {"token_ids": parts}
     return tree.map_structure(ops.convert_to_tensor, parts)
 
 
-def memory_and_carrier(carried, parts):
+def memory_and_carrier(
+    carried: StatefulMemory | None, parts: dict[str, Any]
+) -> tuple[Any, StatefulMemory | None]:
     """Returns the memory of a call, and the layer that carries it forward.
 
     Args:
@@ -110,7 +123,7 @@ def memory_and_carrier(carried, parts):
     return carried.read(), carried
 
 
-def empty_memory(model, rows):
+def empty_memory(model: Any, rows: int) -> Any:
     """Returns a memory without tokens, or () if M is 0."""
     if not model.memory_length:
         return ()
@@ -123,7 +136,9 @@ def empty_memory(model, rows):
     )
 
 
-def document_ids(parts, memory):
+def document_ids(
+    parts: dict[str, Any], memory: SegmentMemory
+) -> tuple[Tensor | None, Tensor | None]:
     """Returns the document ids of the tokens and of the memory.
 
     Args:
@@ -141,7 +156,13 @@ def document_ids(parts, memory):
     return ids, ops.zeros_like(memory.token_mask, dtype="int32")
 
 
-def next_memory(memory, states, token_ids, token_mask, documents):
+def next_memory(
+    memory: SegmentMemory,
+    states: Sequence[TensorLike],
+    token_ids: TensorLike,
+    token_mask: TensorLike | None,
+    documents: tuple[Any, Any],
+) -> SegmentMemory:
     """Returns the memory after a segment.
 
     Args:
@@ -170,7 +191,9 @@ def next_memory(memory, states, token_ids, token_mask, documents):
     )
 
 
-def copy_with_memory(model, memory_length, stateful_batch_size):
+def copy_with_memory(
+    model: Any, memory_length: int, stateful_batch_size: int | None
+) -> keras.Model:
     """Returns a copy of a model with another memory length.
 
     Args:

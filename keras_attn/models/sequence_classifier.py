@@ -1,5 +1,7 @@
 """Sequence classification and regression."""
 
+from typing import TYPE_CHECKING, Any, Self
+
 import keras
 
 from keras_attn import checks
@@ -14,6 +16,11 @@ from keras_attn.models.encoder_parts import (
 )
 from keras_attn.models.input_checks import CheckedModel
 from keras_attn.models.layout import CLASSIFIER, check_rules, layout_map_method
+from keras_attn.typing import Activation, Nest, Tensor
+
+if TYPE_CHECKING:
+    pass
+
 
 _TOKENS = {"first": first_tokens, "last": last_tokens}
 
@@ -66,13 +73,13 @@ class SequenceClassifier(CheckedModel):
 
     def __init__(
         self,
-        encoder,
-        num_classes,
-        dropout=0.1,
-        pooled_token="first",
-        pooler_activation="tanh",
-        **kwargs,
-    ):
+        encoder: keras.Model,
+        num_classes: int,
+        dropout: float = 0.1,
+        pooled_token: str = "first",
+        pooler_activation: Activation = "tanh",
+        **kwargs: Any,
+    ) -> None:
         check_encoder(encoder)
         checks.positive_int("num_classes", num_classes)
         checks.fraction("dropout", dropout)
@@ -113,7 +120,7 @@ class SequenceClassifier(CheckedModel):
         self.built = True
         check_rules(self)
 
-    def call(self, inputs, training=None):
+    def call(self, inputs: Nest, training: bool | None = None) -> Tensor:
         """Applies the model; the class docstring lists the arguments."""
         x, positions = self.encoder.encode(inputs, training=training)
         if self._pooler_dense is None:
@@ -125,20 +132,23 @@ class SequenceClassifier(CheckedModel):
             self._dropout_layer(pooled, training=training)
         )
 
-    def input_specs(self):
+    if TYPE_CHECKING:
+        __call__ = call
+
+    def input_specs(self) -> Nest:
         """Returns the `keras.InputSpec` of each required input."""
         return encoder_specs(self.encoder)
 
-    def check_inputs(self, inputs):
+    def check_inputs(self, inputs: Nest) -> Any:
         """Returns the inputs, or raises ValueError."""
         return self.encoder.check_inputs(inputs)
 
-    def compute_output_shape(self, inputs_shape):
+    def compute_output_shape(self, inputs_shape: Nest) -> Nest:
         """Returns the shape of the logits."""
         rows = encoded_shape(self.encoder, inputs_shape)[0]
         return rows, self.num_classes
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         return super().get_config() | {
             "encoder": keras.saving.serialize_keras_object(self.encoder),
@@ -151,6 +161,6 @@ class SequenceClassifier(CheckedModel):
         }
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> Self:
         """Creates the model and its encoder."""
         return super().from_config(with_encoder(config))

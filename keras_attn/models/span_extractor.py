@@ -1,5 +1,7 @@
 """Extractive question answering."""
 
+from typing import TYPE_CHECKING, Any, Self
+
 import keras
 import numpy as np
 from keras import ops
@@ -17,6 +19,11 @@ from keras_attn.models.encoder_parts import (
 from keras_attn.models.input_checks import CheckedModel
 from keras_attn.models.layout import CLASSIFIER, check_rules, layout_map_method
 from keras_attn.ops.scores import widened
+from keras_attn.typing import Nest, Tensor
+
+if TYPE_CHECKING:
+    from keras_attn.models.best_spans import Spans
+
 
 _MASKED_LOGIT = -1e9
 
@@ -70,7 +77,13 @@ class SpanExtractor(CheckedModel):
 
     get_layout_map = layout_map_method(CLASSIFIER)
 
-    def __init__(self, encoder, dropout=0.1, no_answer="mean", **kwargs):
+    def __init__(
+        self,
+        encoder: keras.Model,
+        dropout: float = 0.1,
+        no_answer: str = "mean",
+        **kwargs: Any,
+    ) -> None:
         check_encoder(encoder)
         checks.choice("no_answer", no_answer, ("mean", "first"))
         checks.fraction("dropout", dropout)
@@ -92,7 +105,7 @@ class SpanExtractor(CheckedModel):
         self.built = True
         check_rules(self)
 
-    def call(self, inputs, training=None):
+    def call(self, inputs: Nest, training: bool | None = None) -> Tensor:
         """Applies the model; the class docstring lists the arguments."""
         inputs, answerable = self._parts(inputs)
         x, positions = self.encoder.encode(inputs, training=training)
@@ -110,6 +123,9 @@ class SpanExtractor(CheckedModel):
             logits = ops.concatenate([widened(none)[:, None], logits], axis=1)
         return ops.transpose(logits, (0, 2, 1))
 
+    if TYPE_CHECKING:
+        __call__ = call
+
     @staticmethod
     def _mean(x, token_mask):
         # In float32: bfloat16 represents integers exactly only up to 256.
@@ -119,7 +135,13 @@ class SpanExtractor(CheckedModel):
         )
         return ops.sum(tokens, axis=1) / ops.maximum(count, 1)
 
-    def extract(self, inputs, max_answer_length=None, batch_size=32, verbose=0):
+    def extract(
+        self,
+        inputs: Nest,
+        max_answer_length: int | None = None,
+        batch_size: int = 32,
+        verbose: int = 0,
+    ) -> "Spans":
         """Finds the best answer of every row.
 
         Args:
@@ -146,11 +168,11 @@ class SpanExtractor(CheckedModel):
         )
         return spans._replace(start=start, end=end)
 
-    def input_specs(self):
+    def input_specs(self) -> Nest:
         """Returns the `keras.InputSpec` of each required input."""
         return encoder_specs(self.encoder)
 
-    def check_inputs(self, inputs):
+    def check_inputs(self, inputs: Nest) -> Any:
         """Returns the inputs, or raises ValueError."""
         rest, answerable = self._parts(inputs)
         rest = self.encoder.check_inputs(rest)
@@ -168,7 +190,7 @@ class SpanExtractor(CheckedModel):
             )
         return {**rest, "answerable": answerable}
 
-    def compute_output_shape(self, inputs_shape):
+    def compute_output_shape(self, inputs_shape: Nest) -> Nest:
         """Returns the shape of the logits."""
         if isinstance(inputs_shape, dict):
             inputs_shape = dict(inputs_shape)
@@ -178,7 +200,7 @@ class SpanExtractor(CheckedModel):
             return rows, 2, length
         return rows, 2, length + 1
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         return super().get_config() | {
             "encoder": keras.saving.serialize_keras_object(self.encoder),
@@ -187,7 +209,7 @@ class SpanExtractor(CheckedModel):
         }
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> Self:
         """Creates the model and its encoder."""
         return super().from_config(with_encoder(config))
 

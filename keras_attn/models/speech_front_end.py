@@ -1,9 +1,12 @@
 """Convolutions from the frames of recordings to vectors."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
 from keras_attn.backend import pad, reduce_max
+from keras_attn.typing import Nest, Tensor, TensorLike
 
 _CONTEXT = 15  # vectors that the third convolution reads
 
@@ -27,7 +30,14 @@ class SpeechFrontEnd(keras.layers.Layer):
         Float (B, S, D), S = ceil(F / 4), and bool (B, S), False at padding.
     """
 
-    def __init__(self, num_mel_bins, filters, hidden_dim, epsilon, **kwargs):
+    def __init__(
+        self,
+        num_mel_bins: int,
+        filters: int,
+        hidden_dim: int,
+        epsilon: float,
+        **kwargs: Any,
+    ) -> None:
         # In half precision, small values would become padding.
         super().__init__(autocast=False, **kwargs)
         self.num_mel_bins = num_mel_bins
@@ -51,7 +61,7 @@ class SpeechFrontEnd(keras.layers.Layer):
             hidden_dim, _CONTEXT, padding="same", name="context", **options
         )
 
-    def build(self, frames_shape=None):
+    def build(self, frames_shape: Nest = None) -> None:
         """Creates all weights."""
         channels, bins = 1, self.num_mel_bins
         for convolution in self._strided:
@@ -62,7 +72,7 @@ class SpeechFrontEnd(keras.layers.Layer):
             layer.build((None, None, self.hidden_dim))
         self.built = True
 
-    def call(self, frames):
+    def call(self, frames: TensorLike) -> Tensor:
         """Computes vectors; the class docstring lists the arguments."""
         numbers = 1 + ops.arange(ops.shape(frames)[1], dtype="int32")
         ends = ops.where(ops.any(ops.cast(frames, "bool"), axis=-1), numbers, 1)

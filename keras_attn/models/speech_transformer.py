@@ -1,5 +1,7 @@
 """Speech recognition by a Transformer with a CTC head."""
 
+from typing import TYPE_CHECKING, Any, Self
+
 import keras
 import numpy as np
 from keras import ops
@@ -12,6 +14,10 @@ from keras_attn.models.layout import SPEECH, check_rules, layout_map_method
 from keras_attn.models.speech_front_end import SpeechFrontEnd
 from keras_attn.models.transformer import Transformer
 from keras_attn.ops import positions_from_mask
+from keras_attn.typing import Nest, Tensor, TensorLike
+
+if TYPE_CHECKING:
+    from keras_attn.decoding.protocol import DecodingState
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -103,21 +109,21 @@ class SpeechTransformer(Transformer):
 
     def __init__(
         self,
-        vocabulary_size,
-        num_mel_bins=80,
-        filters=64,
-        ctc_weight=0.3,
-        num_layers=12,
-        num_heads=4,
-        hidden_dim=256,
-        intermediate_dim=2048,
-        num_decoder_layers=6,
-        normalize_first=True,
-        pad_id=0,
-        start_id=1,
-        end_id=2,
-        **kwargs,
-    ):
+        vocabulary_size: int,
+        num_mel_bins: int = 80,
+        filters: int = 64,
+        ctc_weight: float = 0.3,
+        num_layers: int = 12,
+        num_heads: int = 4,
+        hidden_dim: int = 256,
+        intermediate_dim: int = 2048,
+        num_decoder_layers: int | None = 6,
+        normalize_first: bool = True,
+        pad_id: int = 0,
+        start_id: int = 1,
+        end_id: int = 2,
+        **kwargs: Any,
+    ) -> None:
         checks.positive_int("vocabulary_size", vocabulary_size)
         checks.positive_int("num_mel_bins", num_mel_bins)
         checks.positive_int("filters", filters)
@@ -160,17 +166,17 @@ class SpeechTransformer(Transformer):
         check_rules(self)
 
     @classmethod
-    def base(cls, vocabulary_size, **kwargs):
+    def base(cls, vocabulary_size: int, **kwargs: Any) -> Self:
         """Returns a model of the default sizes."""
         return cls(vocabulary_size, **kwargs)
 
     @classmethod
-    def big(cls, vocabulary_size, **kwargs):
+    def big(cls, vocabulary_size: int, **kwargs: Any) -> Self:
         """Returns a larger model, as of ESPnet for LibriSpeech."""
         sizes = {"num_heads": 8, "hidden_dim": 512}
         return cls(vocabulary_size, **(sizes | kwargs))
 
-    def call(self, inputs, training=None):
+    def call(self, inputs: Nest, training: bool | None = None) -> Tensor:
         """Applies the model; the class docstring lists the arguments."""
         frames, target_ids = self.check_inputs(inputs)
         memory, positions = self.encode(frames, training=training)
@@ -178,7 +184,10 @@ class SpeechTransformer(Transformer):
             self.add_loss(self._ctc_loss(memory, positions, target_ids))
         return self.decode(target_ids, memory, positions, training=training)
 
-    def embed_source(self, frames):
+    if TYPE_CHECKING:
+        __call__ = call
+
+    def embed_source(self, frames: TensorLike) -> tuple[Tensor, Tensor]:
         """Applies the convolutions, the first step of `encode`.
 
         Args:
@@ -191,7 +200,9 @@ class SpeechTransformer(Transformer):
         x, mask = self._front_end(ops.convert_to_tensor(frames))
         return x, positions_from_mask(mask)
 
-    def ctc_logits(self, memory, positions):
+    def ctc_logits(
+        self, memory: TensorLike, positions: TensorLike
+    ) -> tuple[Tensor, Tensor]:
         """Computes the logits of tokens and blanks.
 
         Args:
@@ -206,7 +217,9 @@ class SpeechTransformer(Transformer):
         lengths = ops.sum(ops.cast(positions >= 0, "int32"), axis=1)
         return ops.cast(self._ctc_dense(memory), "float32"), lengths
 
-    def ctc_score(self, memory, positions, tokens):
+    def ctc_score(
+        self, memory: TensorLike, positions: TensorLike, tokens: TensorLike
+    ) -> Tensor:
         """Computes log-probabilities of texts by CTC.
 
         Args:
@@ -223,7 +236,9 @@ class SpeechTransformer(Transformer):
         scores, possible = self._ctc_scores(memory, positions, tokens)
         return ops.where(possible, scores, -float("inf"))
 
-    def score(self, memory, positions, tokens):
+    def score(
+        self, memory: TensorLike, positions: TensorLike, tokens: TensorLike
+    ) -> Tensor:
         """Computes log-probabilities of texts by decoder and CTC.
 
             score(y) = log P_decoder(y) + log P_ctc(y)
@@ -251,7 +266,9 @@ class SpeechTransformer(Transformer):
         decoder = ops.sum(log_probs[..., 0] * token_mask, axis=1)
         return decoder + self.ctc_score(memory, positions, tokens)
 
-    def transcribe(self, frames, max_new_tokens=64, num_beams=4):
+    def transcribe(
+        self, frames: TensorLike, max_new_tokens: int = 64, num_beams: int = 4
+    ) -> Decoded:
         """Transcribes recordings by decoder and CTC.
 
         The text with the highest `score` of `num_beams` hypotheses of the
@@ -298,7 +315,9 @@ class SpeechTransformer(Transformer):
         sizes = np.sum(tokens != self.pad_id, axis=2, dtype="int32")
         return Decoded(tokens, scores[:, None], sizes)
 
-    def start_decoding(self, inputs, max_new_tokens):
+    def start_decoding(
+        self, inputs: Nest, max_new_tokens: int
+    ) -> "DecodingState":
         """Encodes frames and projects them once for every decoder block.
 
         Args:
@@ -311,7 +330,7 @@ class SpeechTransformer(Transformer):
         inputs = self._check_frames("inputs", inputs)
         return super().start_decoding(inputs, max_new_tokens)
 
-    def read_sources(self, inputs):
+    def read_sources(self, inputs: Nest) -> Tensor:
         """Checks the frames of `generate` and `stream`.
 
         Args:
@@ -325,7 +344,7 @@ class SpeechTransformer(Transformer):
         """
         return ops.convert_to_numpy(self._check_frames("inputs", inputs))
 
-    def check_inputs(self, inputs):
+    def check_inputs(self, inputs: Nest) -> Any:
         """Returns [frames, target ids], or raises ValueError."""
         frames, target = check_source_and_target(
             inputs, "frames", self._check_frames, self.vocabulary_size
@@ -333,12 +352,12 @@ class SpeechTransformer(Transformer):
         self._check_length("target_ids", known_size(target.shape[1]) or 0)
         return [frames, target]
 
-    def input_specs(self):
+    def input_specs(self) -> Nest:
         """Returns the `keras.InputSpec` of each required input."""
         shape = (None, None, self.num_mel_bins)
         return [keras.InputSpec(shape=shape, dtype="float32"), ids_spec()]
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         config = super().get_config()
         for name in "source_vocabulary_size", "target_vocabulary_size":

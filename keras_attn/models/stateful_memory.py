@@ -1,5 +1,7 @@
 """Memory carried between batches of `fit` and `evaluate`."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -23,7 +25,9 @@ class StatefulMemory(keras.layers.Layer):
         (2, 5, 8)
     """
 
-    def __init__(self, rows, length, layers, width, **kwargs):
+    def __init__(
+        self, rows: int, length: int, layers: int, width: int, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         self.rows = rows
         self._states = [
@@ -33,23 +37,23 @@ class StatefulMemory(keras.layers.Layer):
         self._token_mask = self._variable("token_mask", (rows, length), "int32")
         self.built = True
 
-    def read(self):
+    def read(self) -> SegmentMemory:
         """Returns the memory."""
         return SegmentMemory(
             tuple(ops.convert_to_tensor(state) for state in self._states),
             ops.cast(ops.convert_to_tensor(self._token_mask), "bool"),
         )
 
-    def write(self, memory):
+    def write(self, memory: Any) -> None:
         """Replaces the memory."""
         for variable, state in zip(self._states, memory.states, strict=True):
             _assign(variable, state)
         _assign(self._token_mask, memory.token_mask)
 
-    def save_own_variables(self, store):
+    def save_own_variables(self, store: Any) -> None:
         """Writes nothing: the memory is not a learned weight."""
 
-    def load_own_variables(self, store):
+    def load_own_variables(self, store: Any) -> None:
         """Reads nothing."""
 
     def _variable(self, name, shape, dtype=None):

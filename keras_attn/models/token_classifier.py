@@ -1,5 +1,7 @@
 """Token classification."""
 
+from typing import TYPE_CHECKING, Any, Self
+
 import keras
 
 from keras_attn import checks
@@ -12,6 +14,10 @@ from keras_attn.models.encoder_parts import (
 )
 from keras_attn.models.input_checks import CheckedModel
 from keras_attn.models.layout import CLASSIFIER, check_rules, layout_map_method
+from keras_attn.typing import Nest, Tensor
+
+if TYPE_CHECKING:
+    pass
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -54,7 +60,13 @@ class TokenClassifier(CheckedModel):
 
     get_layout_map = layout_map_method(CLASSIFIER)
 
-    def __init__(self, encoder, num_classes, dropout=0.1, **kwargs):
+    def __init__(
+        self,
+        encoder: keras.Model,
+        num_classes: int,
+        dropout: float = 0.1,
+        **kwargs: Any,
+    ) -> None:
         check_encoder(encoder)
         checks.positive_int("num_classes", num_classes)
         checks.fraction("dropout", dropout)
@@ -70,25 +82,28 @@ class TokenClassifier(CheckedModel):
         self.built = True
         check_rules(self)
 
-    def call(self, inputs, training=None):
+    def call(self, inputs: Nest, training: bool | None = None) -> Tensor:
         """Applies the model; the class docstring lists the arguments."""
         x, _ = self.encoder.encode(inputs, training=training)
         return self._output_dense(self._dropout_layer(x, training=training))
 
-    def input_specs(self):
+    if TYPE_CHECKING:
+        __call__ = call
+
+    def input_specs(self) -> Nest:
         """Returns the `keras.InputSpec` of each required input."""
         return encoder_specs(self.encoder)
 
-    def check_inputs(self, inputs):
+    def check_inputs(self, inputs: Nest) -> Any:
         """Returns the inputs, or raises ValueError."""
         return self.encoder.check_inputs(inputs)
 
-    def compute_output_shape(self, inputs_shape):
+    def compute_output_shape(self, inputs_shape: Nest) -> Nest:
         """Returns the shape of the logits."""
         shape = encoded_shape(self.encoder, inputs_shape)
         return (*shape[:2], self.num_classes)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         return super().get_config() | {
             "encoder": keras.saving.serialize_keras_object(self.encoder),
@@ -97,6 +112,6 @@ class TokenClassifier(CheckedModel):
         }
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> Self:
         """Creates the model and its encoder."""
         return super().from_config(with_encoder(config))

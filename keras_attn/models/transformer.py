@@ -1,6 +1,7 @@
 """Encoder-decoder Transformer."""
 
 import dataclasses
+from typing import TYPE_CHECKING, Any, Self
 
 import keras
 from keras import ops
@@ -30,6 +31,11 @@ from keras_attn.models.layout import (
     layout_map_method,
 )
 from keras_attn.ops import positions_from_mask
+from keras_attn.typing import Activation, Nest, Tensor, TensorLike
+
+if TYPE_CHECKING:
+    from keras_attn.layers.attention_position import AttentionPosition
+
 
 _POSITIONS = "encoder_attention_position", "decoder_attention_position"
 
@@ -122,35 +128,35 @@ class Transformer(ChunkedLoss, GenerativeModel):
 
     def __init__(
         self,
-        source_vocabulary_size,
-        target_vocabulary_size=None,
-        num_layers=6,
-        num_heads=8,
-        hidden_dim=512,
-        intermediate_dim=2048,
-        dropout=0.1,
-        attention_dropout=0.0,
-        activation_dropout=0.0,
-        activation="relu",
-        gated=False,
-        normalize_first=False,
-        epsilon=1e-5,
-        position_embedding="sinusoidal",
-        position_embedding_layout="interleaved",
-        encoder_attention_position=None,
-        decoder_attention_position=None,
-        max_sequence_length=None,
-        scale_embedding=True,
-        tie_word_embeddings=True,
-        output_bias=None,
-        num_decoder_layers=None,
-        num_decoder_heads=None,
-        decoder_intermediate_dim=None,
-        pad_id=0,
-        start_id=1,
-        end_id=2,
-        **kwargs,
-    ):
+        source_vocabulary_size: int,
+        target_vocabulary_size: int | None = None,
+        num_layers: int = 6,
+        num_heads: int = 8,
+        hidden_dim: int = 512,
+        intermediate_dim: int = 2048,
+        dropout: float = 0.1,
+        attention_dropout: float = 0.0,
+        activation_dropout: float = 0.0,
+        activation: Activation = "relu",
+        gated: bool = False,
+        normalize_first: bool = False,
+        epsilon: float = 1e-5,
+        position_embedding: str | None = "sinusoidal",
+        position_embedding_layout: str = "interleaved",
+        encoder_attention_position: "AttentionPosition | None" = None,
+        decoder_attention_position: "AttentionPosition | None" = None,
+        max_sequence_length: int | None = None,
+        scale_embedding: bool = True,
+        tie_word_embeddings: bool = True,
+        output_bias: bool | None = None,
+        num_decoder_layers: int | None = None,
+        num_decoder_heads: int | None = None,
+        decoder_intermediate_dim: int | None = None,
+        pad_id: int = 0,
+        start_id: int = 1,
+        end_id: int = 2,
+        **kwargs: Any,
+    ) -> None:
         checks.positive_int("source_vocabulary_size", source_vocabulary_size)
         if target_vocabulary_size is not None:
             checks.positive_int(
@@ -352,8 +358,11 @@ class Transformer(ChunkedLoss, GenerativeModel):
 
     @classmethod
     def base(
-        cls, source_vocabulary_size, target_vocabulary_size=None, **kwargs
-    ):
+        cls,
+        source_vocabulary_size: int,
+        target_vocabulary_size: int | None = None,
+        **kwargs: Any,
+    ) -> Self:
         """Returns the paper's base model.
 
         At V = 37,000 it has 63 million parameters; the paper reports 65.
@@ -361,7 +370,12 @@ class Transformer(ChunkedLoss, GenerativeModel):
         return cls(source_vocabulary_size, target_vocabulary_size, **kwargs)
 
     @classmethod
-    def big(cls, source_vocabulary_size, target_vocabulary_size=None, **kwargs):
+    def big(
+        cls,
+        source_vocabulary_size: int,
+        target_vocabulary_size: int | None = None,
+        **kwargs: Any,
+    ) -> Self:
         """Returns the paper's big model.
 
         At V = 37,000 it has 214 million parameters; the paper reports 213.
@@ -376,7 +390,7 @@ class Transformer(ChunkedLoss, GenerativeModel):
             source_vocabulary_size, target_vocabulary_size, **(sizes | kwargs)
         )
 
-    def call(self, inputs, training=None):
+    def call(self, inputs: Nest, training: bool | None = None) -> Tensor:
         """Applies the model; the class docstring lists the arguments."""
         source_ids, target_ids = self.check_inputs(inputs)
         memory, source_positions = self.encode(source_ids, training=training)
@@ -384,7 +398,12 @@ class Transformer(ChunkedLoss, GenerativeModel):
             target_ids, memory, source_positions, training=training
         )
 
-    def encode(self, source_ids, training=None):
+    if TYPE_CHECKING:
+        __call__ = call
+
+    def encode(
+        self, source_ids: TensorLike, training: bool | None = None
+    ) -> tuple[Tensor, Tensor]:
         """Encodes the source.
 
         Args:
@@ -404,7 +423,7 @@ class Transformer(ChunkedLoss, GenerativeModel):
             x = self._encoder_norm(x)
         return x, positions
 
-    def embed_source(self, source_ids):
+    def embed_source(self, source_ids: TensorLike) -> tuple[Tensor, Tensor]:
         """Embeds the source, the first step of `encode`.
 
         A model whose sources are not token ids overrides this method,
@@ -422,7 +441,13 @@ class Transformer(ChunkedLoss, GenerativeModel):
             token_mask
         )
 
-    def decode(self, target_ids, memory, source_positions, training=None):
+    def decode(
+        self,
+        target_ids: TensorLike,
+        memory: TensorLike,
+        source_positions: TensorLike,
+        training: bool | None = None,
+    ) -> Tensor:
         """Decodes a whole target at once (teacher forcing).
 
         Args:
@@ -454,7 +479,9 @@ class Transformer(ChunkedLoss, GenerativeModel):
             )
         return self._logits(x)
 
-    def start_decoding(self, inputs, max_new_tokens):
+    def start_decoding(
+        self, inputs: Nest, max_new_tokens: int
+    ) -> DecodingState:
         """Encodes the source and projects it once for every decoder block.
 
         Args:
@@ -486,14 +513,16 @@ class Transformer(ChunkedLoss, GenerativeModel):
         memory = kv.from_projections(keys, values, positions)
         return DecodingState(memory, hypothesis, tokens)
 
-    def prepare_weights(self):
+    def prepare_weights(self) -> Any:
         """Returns weights in the layout that decoding steps read fastest."""
         tied = self._output_dense is None
         return DecodingWeights.of(
             self._decoder_blocks, self._target_embedding if tied else None
         )
 
-    def decode_step(self, tokens, state):
+    def decode_step(
+        self, tokens: TensorLike, state: DecodingState
+    ) -> tuple[Tensor, DecodingState]:
         """Reads the next tokens of every hypothesis.
 
         Args:
@@ -519,7 +548,9 @@ class Transformer(ChunkedLoss, GenerativeModel):
         logits = self._logits(x, weights.output_matrix)
         return logits, state._replace(hypothesis=cache)
 
-    def align(self, inputs, tokens, lengths):
+    def align(
+        self, inputs: Nest, tokens: TensorLike, lengths: TensorLike
+    ) -> Tensor:
         """Returns the cross-attention weights of generated tokens.
 
         Args:
@@ -534,15 +565,15 @@ class Transformer(ChunkedLoss, GenerativeModel):
         layers = [block.cross_attention for block in self._decoder_blocks]
         return cross_attention_weights(self, layers, inputs, tokens, lengths)
 
-    def check_inputs(self, inputs):
+    def check_inputs(self, inputs: Nest) -> Any:
         """Returns [source ids, target ids], or raises ValueError."""
         return check_pair(inputs, self._sizes, self.max_sequence_length)
 
-    def input_specs(self):
+    def input_specs(self) -> Nest:
         """Returns the `keras.InputSpec` of each required input."""
         return [ids_spec(), ids_spec()]
 
-    def compute_output_shape(self, inputs_shape):
+    def compute_output_shape(self, inputs_shape: Nest) -> Nest:
         """Returns the shape of the logits."""
         return (*inputs_shape[1], self._sizes[1])
 
@@ -558,7 +589,7 @@ class Transformer(ChunkedLoss, GenerativeModel):
             return self._output_dense(x)
         return self._target_embedding.logits(x, output_matrix)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         config = super().get_config() | self._block_config.get_config()
         for name in (
@@ -585,7 +616,7 @@ class Transformer(ChunkedLoss, GenerativeModel):
         return config
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> Self:
         """Creates the model and its attention positions."""
         return super().from_config(with_position(config, *_POSITIONS))
 

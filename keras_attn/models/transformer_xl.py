@@ -1,5 +1,8 @@
 """Transformer-XL, a causal language model with segment recurrence."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
 import keras
 from keras import ops
 
@@ -21,6 +24,10 @@ from keras_attn.models.segment_recurrence import (
     next_memory,
     split_inputs,
 )
+from keras_attn.typing import Activation, Nest, Tensor
+
+if TYPE_CHECKING:
+    from keras_attn.models.segment_memory import SegmentMemory
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -109,26 +116,26 @@ class TransformerXL(CausalLM):
 
     def __init__(
         self,
-        vocabulary_size,
-        num_layers=12,
-        num_heads=8,
-        hidden_dim=512,
-        intermediate_dim=None,
-        memory_length=512,
-        stateful_batch_size=None,
-        dropout=0.1,
-        attention_dropout=0.1,
-        activation_dropout=0.0,
-        activation="relu",
-        gated=False,
-        normalize_first=False,
-        epsilon=1e-5,
-        tie_word_embeddings=True,
-        pad_id=0,
-        start_id=1,
-        end_id=2,
-        **kwargs,
-    ):
+        vocabulary_size: int,
+        num_layers: int = 12,
+        num_heads: int = 8,
+        hidden_dim: int = 512,
+        intermediate_dim: int | None = None,
+        memory_length: int = 512,
+        stateful_batch_size: int | None = None,
+        dropout: float = 0.1,
+        attention_dropout: float = 0.1,
+        activation_dropout: float = 0.0,
+        activation: Activation = "relu",
+        gated: bool = False,
+        normalize_first: bool = False,
+        epsilon: float = 1e-5,
+        tie_word_embeddings: bool = True,
+        pad_id: int | None = 0,
+        start_id: int | None = 1,
+        end_id: int | Sequence[int] | None = 2,
+        **kwargs: Any,
+    ) -> None:
         check_memory_arguments(memory_length, stateful_batch_size)
         checks.positive_int("hidden_dim", hidden_dim)
         if intermediate_dim is None:
@@ -182,7 +189,7 @@ class TransformerXL(CausalLM):
         self.built = True
         check_rules(self)
 
-    def call(self, inputs, training=None):
+    def call(self, inputs: Nest, training: bool | None = None) -> Tensor:
         """Applies the model; the class docstring lists the arguments."""
         parts = as_tensors(self.check_inputs(inputs))
         memory, carrier = memory_and_carrier(self._carried, parts)
@@ -191,7 +198,12 @@ class TransformerXL(CausalLM):
             carrier.write(memory)
         return logits
 
-    def advance(self, inputs, training=None):
+    if TYPE_CHECKING:
+        __call__ = call
+
+    def advance(
+        self, inputs: Nest, training: bool | None = None
+    ) -> "tuple[Tensor, SegmentMemory]":
         """Applies the model, and returns the memory after the segment.
 
         Args:
@@ -208,7 +220,9 @@ class TransformerXL(CausalLM):
             memory = empty_memory(self, ops.shape(parts["token_ids"])[0])
         return self._read_segment(parts, memory, training)
 
-    def with_memory(self, memory_length, stateful_batch_size=None):
+    def with_memory(
+        self, memory_length: int, stateful_batch_size: int | None = None
+    ) -> Self:
         """Returns a copy of the model with another memory length.
 
         Args:
@@ -251,7 +265,7 @@ class TransformerXL(CausalLM):
             memory, states, token_ids, token_mask, documents
         )
 
-    def check_inputs(self, inputs):
+    def check_inputs(self, inputs: Nest) -> Any:
         """Returns the inputs, or raises ValueError."""
         if not isinstance(inputs, dict):
             return super().check_inputs(inputs)
@@ -260,7 +274,7 @@ class TransformerXL(CausalLM):
         shape = tuple(checked["token_ids"].shape)
         return checked | check_segment_inputs(self, own, shape)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         return super().get_config() | {
             "memory_length": self.memory_length,

@@ -1,5 +1,8 @@
 """XLNet, the permutation language model."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
 import keras
 from keras import ops
 
@@ -26,6 +29,12 @@ from keras_attn.models.segment_recurrence import (
     split_inputs,
 )
 from keras_attn.ops import positions_from_mask
+from keras_attn.typing import Activation, Nest, Tensor, TensorLike
+
+if TYPE_CHECKING:
+    from keras_attn.decoding.protocol import DecodingState
+    from keras_attn.models.segment_memory import SegmentMemory
+
 
 _TARGETS = "target_positions", "target_mapping"
 _MAX_SEGMENTS = 2**31 - 1  # segment ids are compared, not looked up
@@ -135,28 +144,28 @@ class XLNet(CausalLM):
 
     def __init__(
         self,
-        vocabulary_size,
-        num_layers=12,
-        num_heads=12,
-        hidden_dim=768,
-        intermediate_dim=None,
-        memory_length=0,
-        stateful_batch_size=None,
-        bidirectional_data=False,
-        dropout=0.1,
-        attention_dropout=0.1,
-        activation_dropout=0.0,
-        activation="gelu",
-        gated=False,
-        normalize_first=False,
-        epsilon=1e-12,
-        tie_word_embeddings=True,
-        output_bias=True,
-        pad_id=0,
-        start_id=1,
-        end_id=2,
-        **kwargs,
-    ):
+        vocabulary_size: int,
+        num_layers: int = 12,
+        num_heads: int = 12,
+        hidden_dim: int = 768,
+        intermediate_dim: int | None = None,
+        memory_length: int = 0,
+        stateful_batch_size: int | None = None,
+        bidirectional_data: bool = False,
+        dropout: float = 0.1,
+        attention_dropout: float = 0.1,
+        activation_dropout: float = 0.0,
+        activation: Activation = "gelu",
+        gated: bool = False,
+        normalize_first: bool = False,
+        epsilon: float = 1e-12,
+        tie_word_embeddings: bool = True,
+        output_bias: bool = True,
+        pad_id: int | None = 0,
+        start_id: int | None = 1,
+        end_id: int | Sequence[int] | None = 2,
+        **kwargs: Any,
+    ) -> None:
         check_memory_arguments(memory_length, stateful_batch_size)
         checks.positive_int("hidden_dim", hidden_dim)
         checks.boolean("bidirectional_data", bidirectional_data)
@@ -218,7 +227,7 @@ class XLNet(CausalLM):
         self.built = True
         check_rules(self)
 
-    def call(self, inputs, training=None):
+    def call(self, inputs: Nest, training: bool | None = None) -> Tensor:
         """Applies the model; the class docstring lists the arguments."""
         parts = as_tensors(self.check_inputs(inputs))
         memory, carrier = memory_and_carrier(self._carried, parts)
@@ -227,7 +236,12 @@ class XLNet(CausalLM):
             carrier.write(memory)
         return logits
 
-    def advance(self, inputs, training=None):
+    if TYPE_CHECKING:
+        __call__ = call
+
+    def advance(
+        self, inputs: Nest, training: bool | None = None
+    ) -> "tuple[Tensor, SegmentMemory]":
         """Applies the model, and returns the memory after the segment.
 
         Args:
@@ -244,7 +258,9 @@ class XLNet(CausalLM):
             memory = empty_memory(self, ops.shape(parts["token_ids"])[0])
         return self._read_segment(parts, memory, training)
 
-    def with_memory(self, memory_length, stateful_batch_size=None):
+    def with_memory(
+        self, memory_length: int, stateful_batch_size: int | None = None
+    ) -> Self:
         """Returns a copy of the model with another memory length.
 
         Args:
@@ -315,7 +331,9 @@ class XLNet(CausalLM):
         vector = ops.cast(self._query_vector, like.dtype)
         return vector + ops.zeros_like(like[..., :1])
 
-    def encode(self, inputs, training=None):
+    def encode(
+        self, inputs: Nest, training: bool | None = None
+    ) -> tuple[Tensor, Tensor]:
         """Returns the content stream of a text.
 
         Args:
@@ -347,7 +365,7 @@ class XLNet(CausalLM):
         content = self._dropout_layer(content, training=training)
         return content, positions_from_mask(token_mask)
 
-    def token_logits(self, x):
+    def token_logits(self, x: TensorLike) -> Tensor:
         """Computes logits over the vocabulary.
 
         Args:
@@ -358,7 +376,9 @@ class XLNet(CausalLM):
         """
         return self._logits(x)
 
-    def decode_step(self, tokens, state):
+    def decode_step(
+        self, tokens: TensorLike, state: "DecodingState"
+    ) -> "tuple[Tensor, DecodingState]":
         """Reads the next tokens of every hypothesis, and predicts the next one.
 
         Args:
@@ -386,7 +406,7 @@ class XLNet(CausalLM):
         state = state._replace(hypothesis=kv.close_slots(cache, count))
         return logits, state
 
-    def check_inputs(self, inputs):
+    def check_inputs(self, inputs: Nest) -> Any:
         """Returns the inputs, or raises ValueError."""
         if not isinstance(inputs, dict):
             return super().check_inputs(inputs)
@@ -415,7 +435,7 @@ class XLNet(CausalLM):
         of_memory = check_segment_inputs(self, of_memory, shape)
         return checked | of_memory | own
 
-    def compute_output_shape(self, inputs_shape):
+    def compute_output_shape(self, inputs_shape: Nest) -> Nest:
         """Returns the shape of the logits."""
         if isinstance(inputs_shape, dict):
             rows, length = inputs_shape["token_ids"]
@@ -425,7 +445,7 @@ class XLNet(CausalLM):
             return rows, length, self.vocabulary_size
         return (*inputs_shape, self.vocabulary_size)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         return super().get_config() | {
             "memory_length": self.memory_length,

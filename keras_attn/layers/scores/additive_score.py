@@ -1,9 +1,12 @@
 """Additive (concat) score."""
 
+from typing import Any
+
 from keras import ops
 
 from keras_attn.layers.scores.score import Score, projected
 from keras_attn.ops.scores import widened
+from keras_attn.typing import Shape, Tensor, TensorLike
 
 
 class AdditiveScore(Score):
@@ -17,11 +20,11 @@ class AdditiveScore(Score):
         **kwargs: arguments of `Score`.
     """
 
-    def __init__(self, units=None, **kwargs):
+    def __init__(self, units: int | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.units = units
 
-    def build(self, query_shape, key_shape):
+    def build(self, query_shape: Shape, key_shape: Shape) -> None:
         """Creates W, U and v."""
         units = self.units or query_shape[-1]
         self._query_dense = self._dense(
@@ -34,7 +37,12 @@ class AdditiveScore(Score):
             shape=(units,), initializer=self.initializer.clone(), name="scale"
         )
 
-    def call(self, query, key, key_positions=None):
+    def call(
+        self,
+        query: TensorLike,
+        key: TensorLike,
+        key_positions: TensorLike | None = None,
+    ) -> Tensor:
         """Returns the scores, float32 (B, T, S)."""
         query = projected(self._query_dense, query)
         key = projected(self._key_dense, key)

@@ -9,6 +9,7 @@ from keras_attn.layers.scores.score import (
     projected,
 )
 from keras_attn.ops.scores import widened
+from keras_attn.typing import Shape, Tensor, TensorLike
 
 
 class CosineScore(Score):
@@ -20,14 +21,19 @@ class CosineScore(Score):
     similarity to a zero vector is 0.
     """
 
-    def build(self, query_shape, key_shape):
+    def build(self, query_shape: Shape, key_shape: Shape) -> None:
         """Creates w and c."""
         check_equal_widths("cosine", query_shape, key_shape)
         self._strength_dense = self._dense(
             "strength", query_shape[-1], 1, activation="softplus"
         )
 
-    def call(self, query, key, key_positions=None):
+    def call(
+        self,
+        query: TensorLike,
+        key: TensorLike,
+        key_positions: TensorLike | None = None,
+    ) -> Tensor:
         """Returns the scores, float32 (B, T, S)."""
         strength = projected(self._strength_dense, query)
         return strength * dot_scores(_unit(query), _unit(key))

@@ -1,9 +1,13 @@
 """User-defined score: a layer or a callable."""
 
+from collections.abc import Callable
+from typing import Any
+
 import keras
 
 from keras_attn import checks
 from keras_attn.ops.scores import widened
+from keras_attn.typing import Shape, TensorLike
 
 
 class GivenScore:
@@ -17,11 +21,11 @@ class GivenScore:
         dtype: str. Dtype of query and key.
     """
 
-    def __init__(self, function, dtype):
+    def __init__(self, function: Callable[..., Any], dtype: str) -> None:
         self.function = function
         self.dtype = dtype
 
-    def build(self, query_shape, key_shape):
+    def build(self, query_shape: Shape, key_shape: Shape) -> None:
         """Builds the score if it is a layer."""
         if isinstance(self.function, keras.layers.Layer):
             # Not at the first call, because symbolic calls of the attention
@@ -31,7 +35,12 @@ class GivenScore:
                 keras.KerasTensor(key_shape, dtype=self.dtype),
             )
 
-    def __call__(self, query, key, key_positions=None):
+    def __call__(
+        self,
+        query: TensorLike,
+        key: TensorLike,
+        key_positions: TensorLike | None = None,
+    ) -> Any:
         """Returns the scores, float32 (B, T, S).
 
         Raises:

@@ -1,10 +1,13 @@
 """Location-based score, computed from the query only."""
 
+from typing import Any
+
 from keras import ops
 
 from keras_attn import checks
 from keras_attn.backend import concrete, known_size, take_along_axis
 from keras_attn.layers.scores.score import Score, projected
+from keras_attn.typing import Shape, Tensor, TensorLike
 
 
 class LocationScore(Score):
@@ -20,11 +23,13 @@ class LocationScore(Score):
         **kwargs: arguments of `Score`.
     """
 
-    def __init__(self, max_sequence_length=None, **kwargs):
+    def __init__(
+        self, max_sequence_length: int | None = None, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         self.max_sequence_length = max_sequence_length
 
-    def build(self, query_shape, key_shape):
+    def build(self, query_shape: Shape, key_shape: Shape) -> None:
         """Creates W (D, max_sequence_length)."""
         self._columns = self.max_sequence_length or key_shape[1]
         if self._columns is None:
@@ -41,7 +46,12 @@ class LocationScore(Score):
             use_bias=False,
         )
 
-    def call(self, query, key, key_positions=None):
+    def call(
+        self,
+        query: TensorLike,
+        key: TensorLike,
+        key_positions: TensorLike | None = None,
+    ) -> Tensor:
         """Returns the scores, float32 (B, T, S)."""
         self._check(key.shape[1], "key")
         table = projected(self._query_dense, query)

@@ -1,5 +1,7 @@
 """Creation of scores from the arguments of `ScoredAttention`."""
 
+from typing import Any
+
 from keras_attn import checks
 from keras_attn.layers.scores.additive_score import AdditiveScore
 from keras_attn.layers.scores.cosine_score import CosineScore
@@ -7,6 +9,7 @@ from keras_attn.layers.scores.dot_score import DotScore, ScaledDotScore
 from keras_attn.layers.scores.general_score import GeneralScore
 from keras_attn.layers.scores.given_score import GivenScore
 from keras_attn.layers.scores.location_score import LocationScore
+from keras_attn.typing import Initializer
 
 SCORES = {
     "dot": DotScore,
@@ -20,7 +23,7 @@ SCORES = {
 _SPECIFIC = {"additive": "units", "location": "max_sequence_length"}
 
 
-def check_score(score, **arguments):
+def check_score(score: Any, **arguments: Any) -> None:
     """Raises ValueError for an unknown score or an argument it does not accept.
 
     Args:
@@ -41,7 +44,12 @@ def check_score(score, **arguments):
             )
 
 
-def make_score(score, initializer, dtype_policy, **arguments):
+def make_score(
+    score: Any,
+    initializer: Initializer,
+    dtype_policy: Any,
+    **arguments: Any,
+) -> Any:
     """Creates a score, to be built with the shapes of query and key.
 
     Args:

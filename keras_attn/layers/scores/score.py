@@ -1,9 +1,12 @@
 """Base class of the scores, with shared helpers."""
 
+from typing import Any
+
 import keras
 
 from keras_attn.backend import TorchNames, apply_dense
 from keras_attn.ops.scores import head_scores, widened
+from keras_attn.typing import Initializer, Shape, Tensor, TensorLike
 
 
 class Score(TorchNames, keras.layers.Layer):
@@ -26,7 +29,9 @@ class Score(TorchNames, keras.layers.Layer):
         hundred would lose most of their fractional part.
     """
 
-    def __init__(self, initializer="glorot_uniform", **kwargs):
+    def __init__(
+        self, initializer: Initializer = "glorot_uniform", **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         # The attention layer handles the mask; Keras would warn that it is
         # lost (as of Keras 3.15.1).
@@ -37,7 +42,9 @@ class Score(TorchNames, keras.layers.Layer):
         return built_dense(self, name, features, width, **kwargs)
 
 
-def built_dense(owner, name, features, width, **kwargs):
+def built_dense(
+    owner: Any, name: str, features: int, width: int, **kwargs: Any
+) -> keras.layers.Dense:
     """Creates and builds a `keras.layers.Dense` sublayer of an attention layer.
 
     Args:
@@ -60,17 +67,19 @@ def built_dense(owner, name, features, width, **kwargs):
     return dense
 
 
-def dot_scores(query, key, scale=1.0):
+def dot_scores(
+    query: TensorLike, key: TensorLike, scale: float | None = 1.0
+) -> Tensor:
     """Computes scale * q . k, float32 (B, T, S). None: scale 1 / sqrt(D)."""
     return head_scores(query[:, :, None], key[:, :, None], scale)[:, 0]
 
 
-def projected(dense, x):
+def projected(dense: Any, x: TensorLike) -> Tensor:
     """Applies a dense layer; the result is at least float32."""
     return widened(apply_dense(dense, x))
 
 
-def check_equal_widths(name, query_shape, key_shape):
+def check_equal_widths(name: str, query_shape: Shape, key_shape: Shape) -> None:
     """Raises ValueError if query and key differ in width."""
     if query_shape[-1] != key_shape[-1]:
         raise ValueError(
