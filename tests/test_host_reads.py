@@ -59,6 +59,7 @@ def classifier():
 
 
 # Name: constructor, arguments of a call, keyword arguments of a call.
+PACKED = {"token_ids": IDS, "packing_ids": SEGMENTS + 1}
 CASES = {
     "ALiBiPosition": (
         lambda: attention(attention_position=layers.ALiBiPosition(2)),
@@ -178,9 +179,24 @@ CASES = {
         ({"token_ids": IDS, "character_ids": IDS[..., None]},),
         {},
     ),
+    "Encoder, packed": (
+        lambda: models.Encoder(11, **SIZES),
+        (PACKED,),
+        {},
+    ),
     "GPT": (
         lambda: models.GPT(11, max_sequence_length=4, **SIZES),
         (IDS,),
+        {},
+    ),
+    "GPT, packed": (
+        lambda: models.GPT(11, max_sequence_length=4, **SIZES),
+        (PACKED,),
+        {},
+    ),
+    "Transformer, packed": (
+        lambda: models.Transformer(11, **SIZES),
+        ((PACKED, PACKED),),
         {},
     ),
     "ImageCaptioner": (

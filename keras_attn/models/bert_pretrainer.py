@@ -14,6 +14,7 @@ from keras_attn.models.encoder_parts import (
 )
 from keras_attn.models.input_checks import CheckedModel, check_ids
 from keras_attn.models.layout import PRETRAINER, check_rules, layout_map_method
+from keras_attn.models.packing import refuse_packing
 from keras_attn.typing import Nest, Tensor
 
 if TYPE_CHECKING:
@@ -164,6 +165,8 @@ class BertPretrainer(CheckedModel):
     def check_inputs(self, inputs: Nest) -> Any:
         """Returns the inputs, or raises ValueError."""
         rest, mask_positions = _parts(inputs)
+        if self.next_sentence:
+            refuse_packing(rest, "next-sentence prediction is one per row")
         rest = self.encoder.check_inputs(rest)
         if mask_positions is None:
             return rest
