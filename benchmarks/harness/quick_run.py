@@ -26,6 +26,7 @@ TABLES = (
     "decoding_gpu",
     "step_capture",
     "segment_memory",
+    "packing",
 )
 # JAX compiles most, so it starts first.
 BACKENDS = "jax", "tensorflow", "torch"
