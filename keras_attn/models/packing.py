@@ -86,8 +86,9 @@ def sentence_starts(packing_ids: TensorLike) -> Tensor:
 
 def ids_and_packing(inputs: Nest) -> tuple[Any, Any]:
     """Returns token ids, and packing ids or None, of one side of a pair."""
-    if isinstance(inputs, dict):
+    if is_packed(inputs):
         return inputs["token_ids"], inputs[PACKING_IDS]
+    # Sources of a subclass may be another dict.
     return inputs, None
 
 

@@ -38,6 +38,8 @@ def test_latest_entries_are_those_of_the_tables():
     }
     compared = 0
     for name in TABLES:
+        if not (DOCS / f"{name}.json").exists():
+            continue  # not measured yet
         result = report.read(DOCS / f"{name}.json")
         for one in history.entries(result):
             found = latest[name, one["case"], one["contestant"]]
