@@ -17,7 +17,9 @@ CHECK_BACKEND ?= torch
 SHARD ?= 1/1
 # Number of mutants that `make mutants` draws.
 N ?= 100
-TABLE ?= training_step
+# The table of `make benchmarks`; with QUICK=1, every table unless one is named.
+QUICK ?=
+TABLE ?= $(if $(filter-out 0,$(QUICK)),all,training_step)
 KERAS_BACKEND ?= torch
 # The tutorials that `make tutorials` runs. Default: those with outdated pages.
 TUTORIALS ?=
@@ -124,11 +126,15 @@ else
 	$(RUN) -m tools.tutorials build $(TUTORIALS)
 endif
 
-benchmarks: $(STAMP) ## Run one benchmark: TABLE=training_step
+benchmarks: $(STAMP) ## Run one benchmark: TABLE=training_step; all: QUICK=1
+ifneq ($(filter-out 0,$(QUICK)),)
+	XLA_FLAGS="$(QUICK_TO_COMPILE)" $(RUN) -m benchmarks $(TABLE)
+else
 	@$(RUN) -c "from importlib.util import find_spec as f; \
 		exit(not (f('ctranslate2') and f('keras_hub')))" \
 		|| $(RUN) -m pip install -q -c constraints.txt -e ".[benchmarks]"
 	$(RUN) -m benchmarks $(TABLE)
+endif
 
 ##@ Release
 

@@ -2,29 +2,19 @@
 
 import argparse
 import importlib
-import importlib.util
 import math
 import os
 import pathlib
 import sys
 import time
 
-from benchmarks.harness import device, picture, race, report, table
+from benchmarks.harness import device, history, quick_run, race, report
+from benchmarks.harness.quick_run import TABLES
 
-TABLES = (
-    "training_step",
-    "training_step_gpu",
-    "training_parts",
-    "attention",
-    "attention_gpu",
-    "attention_memory",
-    "projections",
-    "decoding",
-    "decoding_gpu",
-    "step_capture",
-    "segment_memory",
-)
-DOCS = pathlib.Path(__file__).parents[1] / "docs/benchmarks"
+ROOT = pathlib.Path(__file__).parents[1]
+DOCS = ROOT / "docs/benchmarks"
+# The figures of quick runs mean nothing.
+UNKEPT = ROOT / "runs/benchmarks"
 
 
 def main(arguments=None):
@@ -33,7 +23,11 @@ def main(arguments=None):
         prog="python -m benchmarks",
         epilog="With QUICK=1 in the environment: a smoke run on tiny sizes.",
     )
-    parser.add_argument("table", choices=TABLES)
+    parser.add_argument(
+        "table",
+        choices=(*TABLES, "all"),
+        help="all: every table and program, with QUICK=1 only",
+    )
     parser.add_argument(
         "--rounds", type=int, help="measurements per contestant"
     )
@@ -50,8 +44,8 @@ def main(arguments=None):
     parser.add_argument(
         "--out",
         type=pathlib.Path,
-        default=DOCS,
-        help="output folder; default: docs/benchmarks",
+        help="output folder; default: docs/benchmarks, and runs/benchmarks "
+        "with QUICK=1",
     )
     parser.add_argument(
         "--limit",
@@ -71,7 +65,13 @@ def main(arguments=None):
     )
     given = parser.parse_args(arguments)
     quick = os.environ.get("QUICK", "0") not in ("", "0")
-    target = given.out / f"{given.table}.json"
+    out = given.out or (UNKEPT if quick else DOCS)
+    if given.table == "all":
+        if not quick:
+            parser.error("`all` takes a day without QUICK=1")
+        return quick_run.everything(out)
+    target = out / f"{given.table}.json"
+    new = []
     if given.redraw:
         result = report.read(target)
         report.compare(result["results"])
@@ -82,7 +82,7 @@ def main(arguments=None):
         if on_gpu and not quick and device.gpu() is None:
             parser.error(f"{given.table} needs a GPU")
         rounds = given.rounds or (2 if quick else plan.ROUNDS)
-        here, absent = _present(
+        here, absent = quick_run.present(
             [o for o in plan.CONTESTANTS if not only or o.backend in only]
         )
         if absent and not quick:
@@ -115,26 +115,18 @@ def main(arguments=None):
             parser.error("nothing could be measured")
         result = report.complete(result, plan, given.table, quick)
         result["absent"] = absent
+        if not quick:
+            new = history.entries(result)
         if part:
             names = [case["name"] for case in every]
             result = report.merged(report.read(target), result, names)
-    report.write(result, target)
-    page = given.out / f"{given.table}.md"
-    report.replace(page, table.markdown(result))
-    drawn = given.out / f"{given.table}.png"
-    report.replace(drawn, picture.png(result))
-    print(f"{target}\n{page}\n{drawn}")
-
-
-def _present(contestants):
-    """Returns the contestants that can run, and the missing packages."""
-    absent = {
-        one.needs
-        for one in contestants
-        if one.needs and importlib.util.find_spec(one.needs) is None
-    }
-    return [o for o in contestants if o.needs not in absent], sorted(absent)
+    for path in report.write_all(result, out):
+        print(path)
+    if new:
+        history.append(out / history.NAME, new)
+        print(f"{out / history.NAME}\nDraw it: python -m tools.diagrams")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -59,6 +59,7 @@ def classifier():
 
 
 # Name: constructor, arguments of a call, keyword arguments of a call.
+PACKED = {"token_ids": IDS, "packing_ids": SEGMENTS + 1}
 CASES = {
     "ALiBiPosition": (
         lambda: attention(attention_position=layers.ALiBiPosition(2)),
@@ -210,7 +211,7 @@ CASES = {
     ),
     "BertPretrainer": (
         lambda: models.BertPretrainer(models.Bert(11, **SIZES)),
-        ({"token_ids": IDS, "masked_positions": IDS[:, :1] % 4},),
+        ({"token_ids": IDS, "mask_positions": IDS[:, :1] % 4},),
         {},
     ),
     "Encoder": (
@@ -218,9 +219,24 @@ CASES = {
         ({"token_ids": IDS, "character_ids": IDS[..., None]},),
         {},
     ),
+    "Encoder, packed": (
+        lambda: models.Encoder(11, **SIZES),
+        (PACKED,),
+        {},
+    ),
     "GPT": (
         lambda: models.GPT(11, max_sequence_length=4, **SIZES),
         (IDS,),
+        {},
+    ),
+    "GPT, packed": (
+        lambda: models.GPT(11, max_sequence_length=4, **SIZES),
+        (PACKED,),
+        {},
+    ),
+    "Transformer, packed": (
+        lambda: models.Transformer(11, **SIZES),
+        ((PACKED, PACKED),),
         {},
     ),
     "ImageCaptioner": (

@@ -127,7 +127,7 @@ def make_batch(pairs, length, random):
         seed=random,
     )
     inputs["token_ids"] = masked.token_ids
-    inputs["masked_positions"] = masked.positions
+    inputs["mask_positions"] = masked.positions
     # Class 0: the second part follows.
     follows = np.array([[int(not pair.is_next)] for pair in pairs], "int32")
     labels = {"token_logits": masked.labels, "next_sentence_logits": follows}
@@ -141,7 +141,7 @@ for seed in range(3):
 
 # %% alt="Bar: 81 % of the chosen tokens become the mask, 9 % a random token, 10 % are unchanged"
 inputs, labels = make_batch(pairs[:2000], T, np.random.default_rng(0))
-read = np.take_along_axis(inputs["token_ids"], inputs["masked_positions"], 1)
+read = np.take_along_axis(inputs["token_ids"], inputs["mask_positions"], 1)
 chosen = labels["token_logits"] >= 0  # the others are padding
 masked = (read == tokenizer.mask_id)[chosen].mean()
 unchanged = (read == labels["token_logits"])[chosen].mean()
@@ -209,7 +209,7 @@ model = make_model()
 B = 32
 inputs, labels = make_batch(pairs[:B], T, np.random.default_rng(0))
 outputs = {name: to_numpy(x) for name, x in model(inputs).items()}
-P = inputs["masked_positions"].shape[1]
+P = inputs["mask_positions"].shape[1]
 assert outputs["token_logits"].shape == (B, P, V)
 assert outputs["next_sentence_logits"].shape == (B, 2)
 print(f"{model.count_params():,} parameters")
@@ -269,7 +269,7 @@ w = {w.path: to_numpy(w).astype("float64") for w in model.weights}
 shortest = (inputs["token_ids"] == tokenizer.pad_id).sum(1).argmax()
 ids, segments, masked = (
     inputs[name][shortest]
-    for name in ("token_ids", "segment_ids", "masked_positions")
+    for name in ("token_ids", "segment_ids", "mask_positions")
 )
 real = ids != tokenizer.pad_id
 assert not real.all()  # the row has padding
@@ -389,7 +389,7 @@ test_inputs, test_labels = make_batch(test_pairs, T, np.random.default_rng(1))
 expected = test_labels["token_logits"]
 chosen = expected >= 0
 by_counting = np.zeros_like(expected)
-for i, positions in enumerate(test_inputs["masked_positions"]):
+for i, positions in enumerate(test_inputs["mask_positions"]):
     row = np.append(test_inputs["token_ids"][i], tokenizer.pad_id)
     for j, t in enumerate(positions):
         found = counts[row[t - 1], row[t + 1]].most_common(1)
@@ -434,7 +434,7 @@ def fill(sentence):
     ]
     inputs = tokenizer.pack([ids], max_length=T)
     t = ids.index(tokenizer.mask_id) + 1  # after [CLS]
-    inputs["masked_positions"] = np.array([[t]], "int32")
+    inputs["mask_positions"] = np.array([[t]], "int32")
     logits = to_numpy(model(inputs)["token_logits"])[0, 0]
     p = np.exp(logits - logits.max())
     return p / p.sum()

@@ -83,7 +83,7 @@ def make_batch(pairs, length, random):
     special = tokenizer.mask_id, tokenizer.special_ids
     masked = mask_tokens(inputs["token_ids"], V, *special, seed=random)
     inputs["token_ids"] = masked.token_ids
-    inputs["masked_positions"] = masked.positions
+    inputs["mask_positions"] = masked.positions
     follows = np.array([[int(not pair.is_next)] for pair in pairs], "int32")
     labels = {"token_logits": masked.labels, "next_sentence_logits": follows}
     return inputs, labels

@@ -142,7 +142,7 @@ for epoch in range(1 if QUICK else 15):
         rows, V, mask_id=1, special_ids=(0, 1), mask_rate=0.25, seed=epoch
     )
     model.fit(
-        {"token_ids": masked.token_ids, "masked_positions": masked.positions},
+        {"token_ids": masked.token_ids, "mask_positions": masked.positions},
         {"token_logits": masked.labels},
         batch_size=64,
         verbose=0,

@@ -279,7 +279,7 @@ order[:, 0], order[:, 1] = 1 + second, 2 - second
 to_xlnet = {"token_ids": many, "order": order, "target_positions": both}
 masked = many.copy()
 masked[:, :2] = words.index("[MASK]")
-to_bert = {"token_ids": masked, "masked_positions": both}
+to_bert = {"token_ids": masked, "mask_positions": both}
 loss = training.SequenceCrossentropy(pad_id=-1)
 xlnet.compile(keras.optimizers.Adam(3e-3), loss)
 xlnet.fit(to_xlnet, many[:, :2], epochs=12, batch_size=64, verbose=0)
@@ -373,7 +373,7 @@ def masked(pairs, length, random):
     ids, special = inputs["token_ids"], tokenizer.special_ids
     drawn = text.mask_tokens(ids, V, tokenizer.mask_id, special, seed=random)
     inputs["token_ids"] = drawn.token_ids
-    inputs["masked_positions"] = drawn.positions
+    inputs["mask_positions"] = drawn.positions
     follows = np.array([[int(not pair.is_next)] for pair in pairs], "int32")
     labels = {"token_logits": drawn.labels, "next_sentence_logits": follows}
     return inputs, labels

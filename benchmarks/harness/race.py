@@ -81,11 +81,14 @@ class Runner:
         line = self._process.stdout.readline()
         if line:
             return json.loads(line)
+        raise self._ended(self._process.wait())
+
+    def _ended(self, status):
         self._errors.seek(0)
         last = self._errors.read().strip().splitlines()[-12:]
-        raise RuntimeError(
+        return RuntimeError(
             f"The contestant {self.contestant.name} ended with status "
-            f"{self._process.wait()}:\n" + "\n".join(last)
+            f"{status}:\n" + "\n".join(last)
         )
 
 
@@ -97,6 +100,7 @@ def run(
     log=None,
     deadline=math.inf,
     keep_going=False,
+    runner=Runner,
 ):
     """Measures contestants in cases of a plan.
 
@@ -118,6 +122,7 @@ def run(
         deadline: float. No case starts after this `time.monotonic()`.
         keep_going: bool. Leave out a contestant that fails in a case instead
             of raising its error.
+        runner: class of the processes. Default: `Runner`.
 
     Returns:
         List of dicts, one per measured case: `case` and `contestants`, each
@@ -138,7 +143,7 @@ def run(
                 if f == field
             ]
             entries |= _raced(
-                plan, group, here, rounds, log, deadline, keep_going
+                plan, group, here, rounds, log, deadline, keep_going, runner
             )
         for case in group:
             found = [
@@ -152,7 +157,9 @@ def run(
     return results
 
 
-def _raced(plan, group, contestants, rounds, log, deadline, keep_going):
+def _raced(
+    plan, group, contestants, rounds, log, deadline, keep_going, runner_class
+):
     """Returns entries by the names of case and contestant."""
     entries = {}
     with contextlib.ExitStack() as stack:
@@ -180,7 +187,10 @@ def _raced(plan, group, contestants, rounds, log, deadline, keep_going):
                 if one.name in started:
                     started[one.name].prepare(case)
                 else:
-                    started[one.name] = _started(stack, one, case, log)
+                    _say(log, f"{case['name']}: {one.name} starts")
+                    process = runner_class(one, case)
+                    stack.callback(process.close)
+                    started[one.name] = process
                 runners.append(started[one.name])
             runners = [
                 runner
@@ -204,13 +214,6 @@ def _groups(cases):
     for case in cases:
         groups.setdefault(case.get("process", case["name"]), []).append(case)
     return groups.values()
-
-
-def _started(stack, contestant, case, log):
-    _say(log, f"{case['name']}: {contestant.name} starts")
-    runner = Runner(contestant, case)
-    stack.callback(runner.close)
-    return runner
 
 
 def _measured(runners, case, steps, rounds, log, attempt):

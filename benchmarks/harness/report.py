@@ -10,6 +10,7 @@ import statistics
 import subprocess
 import sys
 
+from benchmarks.harness import picture, table
 from benchmarks.harness.device import gpu
 from tools.tutorials.facts import cores, cpu
 
@@ -209,6 +210,26 @@ def merged(old, new, names):
 def write(result, path):
     """Writes a report as JSON, atomically."""
     replace(path, json.dumps(result, indent=1) + "\n")
+
+
+def write_all(result, folder):
+    """Writes a report as JSON, Markdown and a figure.
+
+    Args:
+        result: dict, from `complete`.
+        folder: path.
+
+    Returns:
+        List of the paths.
+    """
+    data, page, drawn = (
+        pathlib.Path(folder) / f"{result['table']}.{ending}"
+        for ending in ("json", "md", "png")
+    )
+    write(result, data)
+    replace(page, table.markdown(result))
+    replace(drawn, picture.png(result))
+    return [data, page, drawn]
 
 
 def read(path):

@@ -10,15 +10,14 @@ def markdown(result):
     Returns:
         str, with a heading per case.
     """
-    machine, versions = result["machine"], result["versions"]
+    peaks, versions = result["machine"]["matrix_gflops"], result["versions"]
     lines = [
         "<!-- Written by `python -m benchmarks`; do not edit. -->",
         "",
         f"## {result['title']}",
         "",
         f"`{result['command']}` on {result['date']}: "
-        + f"{_gpu(machine)}{machine['cpu']}, "
-        f"{machine['cores']} cores, {machine['system']}; "
+        + f"{machine(result['machine'])}; "
         + ", ".join(f"{k} {v}" for k, v in versions.items() if v)
         + ".",
     ]
@@ -33,33 +32,40 @@ def markdown(result):
     lines += [""]
     for note in result["notes"]:
         lines += [f"- {note}"]
-    shares = "gpu" in machine or any(
+    on_gpu = "gpu" in result["machine"]
+    shares = on_gpu or any(
         "column" not in one["case"] for one in result["results"]
     )
-    if shares and machine["matrix_gflops"]:
-        peaks = ", ".join(
-            f"{name} {rate:,.0f}"
-            for name, rate in machine["matrix_gflops"].items()
-        )
+    if shares and peaks:
+        rates = ", ".join(f"{name} {rate:,.0f}" for name, rate in peaks.items())
         lines += [
             "- *Of peak*: floating-point operations per second in the step's "
             "matrix products, counted by formula, relative to products of "
             + (
                 "large matrices with the same backend and dtype on this GPU "
-                if "gpu" in machine
+                if on_gpu
                 else "2,048 x 2,048 float32 matrices with the same backend on "
                 "this machine "
             )
-            + f"(GFLOP/s: {peaks})."
+            + f"(GFLOP/s: {rates})."
         ]
     lines += _settings(result["environment"])
     return "\n".join(lines) + "\n"
 
 
-def _gpu(machine):
-    if "gpu" not in machine:
-        return ""
-    return f"{machine['gpu']}, driver {machine['driver']}; "
+def machine(facts):
+    """Returns the name of a machine.
+
+    Args:
+        facts: dict, the `machine` of a report.
+
+    Returns:
+        str: processor, cores and system, and first the GPU if it was used.
+    """
+    name = f"{facts['cpu']}, {facts['cores']} cores, {facts['system']}"
+    if "gpu" not in facts:
+        return name
+    return f"{facts['gpu']}, driver {facts['driver']}; {name}"
 
 
 def _settings(environment):

@@ -18,21 +18,34 @@ from benchmarks.harness import device, memory
 
 
 def main():
-    """Serves until the input ends."""
+    """Serves the contestant that the command line names."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
+    module, case, options = sys.argv[1], *map(json.loads, sys.argv[2:])
+    serve(module, case, options, sys.stdin, answers)
+
+
+def serve(module, case, options, requests, answers):
+    """Answers requests until they end.
+
+    Args:
+        module: str. The contestant's module.
+        case: dict.
+        options: dict of arguments of its `prepare`.
+        requests: file of JSON lines.
+        answers: file, written one line at a time.
+    """
 
     def answer(**values):
         print(json.dumps(values), file=answers, flush=True)
 
-    module, case, options = sys.argv[1], *map(json.loads, sys.argv[2:])
     contestant = importlib.import_module(module)
     prepared = contestant.prepare(case, **options)
     measured = device if case.get("device") == "gpu" else memory
     measured.forget_peak()
     base = measured.peak_mib()
     answer(ready=True)
-    for line in sys.stdin:
+    for line in requests:
         request = json.loads(line)
         if "case" in request:
             prepared = contestant.prepare(request["case"], **options)

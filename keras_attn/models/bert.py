@@ -7,6 +7,7 @@ import keras
 from keras_attn import checks
 from keras_attn.models.encoder import Encoder
 from keras_attn.models.encoder_parts import first_tokens
+from keras_attn.models.packing import is_packed
 from keras_attn.typing import Activation, Initializer, Nest, Tensor, TensorLike
 
 # As published; keyword arguments override them.
@@ -55,12 +56,12 @@ class Bert(Encoder):
             and, optionally, int32 (B, T) as `"segment_ids"`, default zeros, and
             bool (B, T) as `"padding_mask"`, True at tokens, default True
             except at `pad_id`. Positions count tokens only, so padding may be
-            on either side.
+            on either side. `"packing_ids"` is that of `Encoder`.
         training: bool. Whether to apply dropout.
 
     Returns:
-        Dict of float (B, T, D) as `"sequence_output"` and, with a pooler, float
-        (B, D) as `"pooled_output"`.
+        Dict of float (B, T, D) as `"sequence_output"` and, with a pooler and
+        without `packing_ids`, float (B, D) as `"pooled_output"`.
 
     Raises:
         ValueError: as for `Encoder`.
@@ -130,7 +131,8 @@ class Bert(Encoder):
         """Applies the model; the class docstring lists the arguments."""
         x, positions = self.encode(inputs, training=training)
         outputs = {"sequence_output": x}
-        if self.pooler:
+        # A packed row has many first tokens.
+        if self.pooler and not is_packed(inputs):
             outputs["pooled_output"] = self.pool(x, positions)
         return outputs
 
@@ -157,7 +159,7 @@ class Bert(Encoder):
         """Returns the shapes of the outputs."""
         shape = super().compute_output_shape(inputs_shape)
         shapes = {"sequence_output": shape}
-        if self.pooler:
+        if self.pooler and not is_packed(inputs_shape):
             shapes["pooled_output"] = (shape[0], shape[2])
         return shapes
 

@@ -14,6 +14,7 @@ from keras_attn.models.encoder_parts import (
 )
 from keras_attn.models.input_checks import CheckedModel, check_ids
 from keras_attn.models.layout import PRETRAINER, check_rules, layout_map_method
+from keras_attn.models.packing import refuse_packing
 from keras_attn.typing import Nest, Tensor
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class BertPretrainer(CheckedModel):
 
     Call arguments:
         inputs: as for the encoder; as a dict, it may have int32 (B, P) as
-            `"masked_positions"`, the positions in [0, T) to predict, which
+            `"mask_positions"`, the positions in [0, T) to predict, which
             avoids computing logits at all the others. Default: all positions.
         training: bool. Whether to apply dropout.
 
@@ -66,7 +67,7 @@ class BertPretrainer(CheckedModel):
         >>> inputs = {
         ...     "token_ids": np.array([[2, 4, 8, 3, 9, 3]]),
         ...     "segment_ids": np.array([[0, 0, 0, 0, 1, 1]]),
-        ...     "masked_positions": np.array([[1, 0]])}
+        ...     "mask_positions": np.array([[1, 0]])}
         >>> labels = {
         ...     "token_logits": np.array([[7, -1]]),
         ...     "next_sentence_logits": np.array([0])}
@@ -137,11 +138,11 @@ class BertPretrainer(CheckedModel):
 
     def call(self, inputs: Nest, training: bool | None = None) -> Tensor:
         """Applies the model; the class docstring lists the arguments."""
-        inputs, masked_positions = _parts(self.check_inputs(inputs))
+        inputs, mask_positions = _parts(self.check_inputs(inputs))
         x, positions = self.encoder.encode(inputs, training=training)
         outputs = {}
         if self.masked_lm:
-            outputs["token_logits"] = self._token_logits(x, masked_positions)
+            outputs["token_logits"] = self._token_logits(x, mask_positions)
         if self.next_sentence:
             pooled = self.encoder.pool(x, positions)
             outputs["next_sentence_logits"] = self._next_dense(pooled)
@@ -150,9 +151,9 @@ class BertPretrainer(CheckedModel):
     if TYPE_CHECKING:
         __call__ = call
 
-    def _token_logits(self, x, masked_positions):
-        if masked_positions is not None:
-            x = ops.take_along_axis(x, masked_positions[..., None], axis=1)
+    def _token_logits(self, x, mask_positions):
+        if mask_positions is not None:
+            x = ops.take_along_axis(x, mask_positions[..., None], axis=1)
         x = self._norm(self._transform_dense(x))
         logits = self.encoder.token_logits(x)
         return logits + ops.cast(self._bias, logits.dtype)
@@ -163,31 +164,33 @@ class BertPretrainer(CheckedModel):
 
     def check_inputs(self, inputs: Nest) -> Any:
         """Returns the inputs, or raises ValueError."""
-        rest, masked_positions = _parts(inputs)
+        rest, mask_positions = _parts(inputs)
+        if self.next_sentence:
+            refuse_packing(rest, "next-sentence prediction is one per row")
         rest = self.encoder.check_inputs(rest)
-        if masked_positions is None:
+        if mask_positions is None:
             return rest
         rows, length = rest["token_ids"].shape
-        masked_positions = check_ids(
-            "masked_positions",
-            masked_positions,
+        mask_positions = check_ids(
+            "mask_positions",
+            mask_positions,
             length or 2**31,
             ("batch", "count"),
         )
-        if not checks.fits((masked_positions.shape[0],), (rows,)):
+        if not checks.fits((mask_positions.shape[0],), (rows,)):
             raise ValueError(
-                f"`masked_positions` must have {rows} rows. "
-                f"Received: shape {tuple(masked_positions.shape)}"
+                f"`mask_positions` must have {rows} rows. "
+                f"Received: shape {tuple(mask_positions.shape)}"
             )
-        return {**rest, "masked_positions": masked_positions}
+        return {**rest, "mask_positions": mask_positions}
 
     def compute_output_shape(self, inputs_shape: Nest) -> Nest:
         """Returns the shapes of the outputs."""
-        inputs_shape, masked_positions = _parts(inputs_shape)
+        inputs_shape, mask_positions = _parts(inputs_shape)
         rows, length = encoded_shape(self.encoder, inputs_shape)[:2]
         shapes = {}
         if self.masked_lm:
-            count = length if masked_positions is None else masked_positions[1]
+            count = length if mask_positions is None else mask_positions[1]
             size = self.encoder.vocabulary_size
             shapes["token_logits"] = (rows, count, size)
         if self.next_sentence:
@@ -213,5 +216,5 @@ def _parts(inputs):
     if not isinstance(inputs, dict):
         return inputs, None
     rest = dict(inputs)
-    masked_positions = rest.pop("masked_positions", None)
-    return rest, masked_positions
+    mask_positions = rest.pop("mask_positions", None)
+    return rest, mask_positions

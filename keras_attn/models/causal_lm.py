@@ -25,6 +25,11 @@ from keras_attn.models.layout import (
     check_sizes,
     layout_map_method,
 )
+from keras_attn.models.packing import (
+    PACKING_IDS,
+    check_packing_ids,
+    refuse_packing,
+)
 from keras_attn.models.prompts import prompt_rows
 from keras_attn.typing import Nest, Tensor, TensorLike
 
@@ -62,6 +67,9 @@ class CausalLM(ChunkedLoss, GenerativeModel):
         end_id: int, a list or tuple of int, or None.
         **kwargs: arguments of `keras.Model`: `name`, `dtype`, ...
     """
+
+    # Further inputs of a call, one per token.
+    _more_inputs = ()
 
     get_layout_map: Any = layout_map_method(CAUSAL_LM)
 
@@ -184,13 +192,11 @@ class CausalLM(ChunkedLoss, GenerativeModel):
     def check_inputs(self, inputs: Nest) -> Any:
         """Returns the inputs, or raises ValueError."""
         parts = inputs if isinstance(inputs, dict) else {"token_ids": inputs}
-        if "token_ids" not in parts or parts.keys() - {
-            "token_ids",
-            "padding_mask",
-        }:
+        optional = "padding_mask", *self._more_inputs
+        if "token_ids" not in parts or parts.keys() - {"token_ids", *optional}:
             raise ValueError(
-                "`inputs` must contain token_ids, and optionally padding_mask. "
-                f"Received: {' and '.join(parts)}"
+                "`inputs` must contain token_ids, and optionally "
+                f"{' and '.join(optional)}. Received: {' and '.join(parts)}"
             )
         ids = check_ids("token_ids", parts["token_ids"], self.vocabulary_size)
         length = ids.shape[1]
@@ -209,6 +215,10 @@ class CausalLM(ChunkedLoss, GenerativeModel):
         if "padding_mask" in parts:
             checked["padding_mask"] = check_mask(
                 parts["padding_mask"], ids.shape
+            )
+        if PACKING_IDS in parts:
+            checked[PACKING_IDS] = check_packing_ids(
+                parts[PACKING_IDS], ids.shape
             )
         return checked
 
@@ -337,6 +347,7 @@ class CausalLM(ChunkedLoss, GenerativeModel):
             # Rows are padded with -1 if `pad_id` and `end_id` are both None.
             token_ids = ops.maximum(token_ids, 0)
             return token_ids, indices < inputs["lengths"][:, None]
+        refuse_packing(inputs, "each prompt is a row")
         token_ids, token_mask = self._ids_and_mask(self.check_inputs(inputs))
         if token_mask is None:
             token_mask = ops.ones_like(token_ids, dtype="bool")

@@ -36,6 +36,11 @@ from keras_attn.models.layout import (
     check_sizes,
     layout_map_method,
 )
+from keras_attn.models.packing import (
+    PACKING_IDS,
+    check_packing_ids,
+    sentence_positions,
+)
 from keras_attn.ops import positions_from_mask
 from keras_attn.typing import Activation, Initializer, Nest, Tensor, TensorLike
 
@@ -113,7 +118,10 @@ class Encoder(CheckedModel):
             with `character_vocabulary_size`, int32 (B, T, C) as
             `"character_ids"`; with `num_segments`, int32 (B, T) as
             `"segment_ids"`. A dict may have bool (B, T) as `"padding_mask"`,
-            True at tokens. Default: True except at `pad_id`.
+            True at tokens. Default: True except at `pad_id`. For rows of
+            several sentences it has int32 (B, T) as `"packing_ids"`, one id
+            per sentence of a row from 1 on, 0 at padding: each sentence is
+            encoded as if alone.
         training: bool. Whether to apply dropout.
 
     Returns:
@@ -268,14 +276,23 @@ class Encoder(CheckedModel):
         token_mask = parts.get(_MASK)
         if token_mask is None:
             token_mask = ops.not_equal(token_ids, self.pad_id)
-        positions = positions_from_mask(token_mask)
+        packing_ids = parts.get(PACKING_IDS)
+        if packing_ids is None:
+            positions = positions_from_mask(token_mask)
+        else:
+            positions = sentence_positions(packing_ids, token_mask)
         x = self._embed(parts, positions)
         x = self._dropout_layer(x, training=training)
         if self._projection is not None:
             x = self._projection(x)
         for i in range(self.num_layers):
             block = self._blocks[0 if self.share_blocks else i]
-            x = block(x, positions=positions, training=training)
+            x = block(
+                x,
+                positions=positions,
+                training=training,
+                segment_ids=packing_ids,
+            )
         if self._norm is not None:
             x = self._norm(x)
         return x, positions
@@ -347,7 +364,8 @@ class Encoder(CheckedModel):
         parts = inputs if isinstance(inputs, dict) else {"token_ids": inputs}
         sizes = self._vocabulary_sizes()
         needed = sizes.keys() - self._may_be_missing
-        if needed - parts.keys() or parts.keys() - sizes.keys() - {_MASK}:
+        optional = {_MASK, PACKING_IDS}
+        if needed - parts.keys() or parts.keys() - sizes.keys() - optional:
             raise ValueError(
                 f"`inputs` must contain {' and '.join(sizes)}. "
                 f"Received: {' and '.join(parts)}"
@@ -379,6 +397,8 @@ class Encoder(CheckedModel):
             )
         if _MASK in parts:
             checked[_MASK] = check_mask(parts[_MASK], tokens)
+        if PACKING_IDS in parts:
+            checked[PACKING_IDS] = check_packing_ids(parts[PACKING_IDS], tokens)
         return checked if isinstance(inputs, dict) else checked["token_ids"]
 
     def compute_output_shape(self, inputs_shape: Nest) -> Nest:

@@ -17,6 +17,7 @@ from keras_attn.layers.attention_position import (
 from keras_attn.layers.gelu_tanh import gelu_tanh
 from keras_attn.models.causal_lm import CausalLM
 from keras_attn.models.layout import check_rules
+from keras_attn.models.packing import PACKING_IDS, sentence_positions
 from keras_attn.ops import positions_from_mask
 from keras_attn.typing import Activation, Nest, Tensor
 
@@ -97,7 +98,9 @@ class GPT(CausalLM):
         inputs: int32 (B, T) token ids, or a dict with them as `"token_ids"`
             and, optionally, bool (B, T) as `"padding_mask"`, True at tokens.
             Default: True except at `pad_id`. Padding may be on either side:
-            positions count tokens only.
+            positions count tokens only. For rows of several sentences, a dict
+            also has int32 (B, T) as `"packing_ids"`, one id per sentence of a
+            row from 1 on, 0 at padding: each sentence is computed as if alone.
         training: bool. Whether to apply dropout.
 
     Returns:
@@ -119,6 +122,7 @@ class GPT(CausalLM):
     """
 
     _chunks_loss = True
+    _more_inputs = (PACKING_IDS,)
 
     def __init__(
         self,
@@ -250,15 +254,26 @@ class GPT(CausalLM):
             (B, T), positions, counted in tokens, -1 at padding, or None if
             there is no padding.
         """
-        token_ids, token_mask = self._ids_and_mask(self.check_inputs(inputs))
-        positions = (
-            None if token_mask is None else positions_from_mask(token_mask)
-        )
+        inputs = self.check_inputs(inputs)
+        packing_ids = None
+        if isinstance(inputs, dict):
+            packing_ids = inputs.get(PACKING_IDS)
+        token_ids, token_mask = self._ids_and_mask(inputs)
+        positions = None
+        if packing_ids is not None:
+            positions = sentence_positions(packing_ids, token_mask)
+        elif token_mask is not None:
+            positions = positions_from_mask(token_mask)
         x = self._dropout_layer(
             self._embed(token_ids, positions), training=training
         )
         for block in self._blocks:
-            x = block(x, positions=positions, training=training)
+            x = block(
+                x,
+                positions=positions,
+                training=training,
+                segment_ids=packing_ids,
+            )
         return self._normalized(x), positions
 
     def _embed(self, token_ids, positions=None):

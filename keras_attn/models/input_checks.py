@@ -197,7 +197,7 @@ def ids_spec(*further_axes: Any) -> Any:
 
 
 # Inputs that are not one per token.
-_OTHER_LENGTHS = "masked_positions", "target_positions"
+_OTHER_LENGTHS = "mask_positions", "target_positions"
 
 # In the order of the states of Keras's trainer on JAX.
 _JAX_GROUPS = (

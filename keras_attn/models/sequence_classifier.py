@@ -16,6 +16,7 @@ from keras_attn.models.encoder_parts import (
 )
 from keras_attn.models.input_checks import CheckedModel
 from keras_attn.models.layout import CLASSIFIER, check_rules, layout_map_method
+from keras_attn.models.packing import refuse_packing
 from keras_attn.typing import Activation, Nest, Tensor
 
 if TYPE_CHECKING:
@@ -141,6 +142,7 @@ class SequenceClassifier(CheckedModel):
 
     def check_inputs(self, inputs: Nest) -> Any:
         """Returns the inputs, or raises ValueError."""
+        refuse_packing(inputs, "there is one class per row")
         return self.encoder.check_inputs(inputs)
 
     def compute_output_shape(self, inputs_shape: Nest) -> Nest:

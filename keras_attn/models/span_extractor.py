@@ -18,6 +18,7 @@ from keras_attn.models.encoder_parts import (
 )
 from keras_attn.models.input_checks import CheckedModel
 from keras_attn.models.layout import CLASSIFIER, check_rules, layout_map_method
+from keras_attn.models.packing import refuse_packing
 from keras_attn.ops.scores import widened
 from keras_attn.typing import Nest, Tensor
 
@@ -175,6 +176,7 @@ class SpanExtractor(CheckedModel):
     def check_inputs(self, inputs: Nest) -> Any:
         """Returns the inputs, or raises ValueError."""
         rest, answerable = self._parts(inputs)
+        refuse_packing(rest, "there is one answer per row")
         rest = self.encoder.check_inputs(rest)
         if answerable is None:
             return rest

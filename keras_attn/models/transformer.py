@@ -31,6 +31,14 @@ from keras_attn.models.layout import (
     check_sizes,
     layout_map_method,
 )
+from keras_attn.models.packing import (
+    PACKING_IDS,
+    check_packing_ids,
+    ids_and_packing,
+    sentence_positions,
+    sentence_starts,
+    split_pair,
+)
 from keras_attn.ops import positions_from_mask
 from keras_attn.typing import Activation, Nest, Tensor, TensorLike
 
@@ -108,7 +116,11 @@ class Transformer(ChunkedLoss, GenerativeModel):
 
     Call arguments:
         inputs: pair of int32 (B, S) source ids and int32 (B, T) target ids,
-            the target beginning with `start_id`.
+            the target beginning with `start_id`. For rows of several sentences,
+            a pair of dicts, each with ids as `"token_ids"` and int32 of the
+            same shape as `"packing_ids"`: one id per sentence of a row from 1
+            on, the same for source and target, 0 at padding. Each sentence is
+            computed as if alone.
         training: bool. Whether to apply dropout.
 
     Returns:
@@ -408,8 +420,13 @@ class Transformer(ChunkedLoss, GenerativeModel):
         """Applies the model; the class docstring lists the arguments."""
         source_ids, target_ids = self.check_inputs(inputs)
         memory, source_positions = self.encode(source_ids, training=training)
+        _, packing_ids = ids_and_packing(source_ids)
         return self.decode(
-            target_ids, memory, source_positions, training=training
+            target_ids,
+            memory,
+            source_positions,
+            training=training,
+            source_packing_ids=packing_ids,
         )
 
     if TYPE_CHECKING:
@@ -421,18 +438,26 @@ class Transformer(ChunkedLoss, GenerativeModel):
         """Encodes the source.
 
         Args:
-            source_ids: int32 (B, S).
+            source_ids: int32 (B, S), or a dict as in a call.
             training: bool. Whether to apply dropout.
 
         Returns:
             Memory, float (B, S, D), and positions, int32 (B, S).
         """
+        source_ids, packing_ids = ids_and_packing(source_ids)
         x, positions = self.embed_source(source_ids)
+        if packing_ids is not None:
+            positions = sentence_positions(packing_ids, positions >= 0)
         if self._source_positions is not None:
             x = self._source_positions(x, positions=positions)
         x = self._dropout_layer(x, training=training)
         for block in self._encoder_blocks:
-            x = block(x, positions=positions, training=training)
+            x = block(
+                x,
+                positions=positions,
+                training=training,
+                segment_ids=packing_ids,
+            )
         if self._encoder_norm is not None:
             x = self._encoder_norm(x)
         return x, positions
@@ -461,24 +486,35 @@ class Transformer(ChunkedLoss, GenerativeModel):
         memory: TensorLike,
         source_positions: TensorLike,
         training: bool | None = None,
+        source_packing_ids: TensorLike | None = None,
     ) -> Tensor:
         """Decodes a whole target at once (teacher forcing).
 
         Args:
-            target_ids: int32 (B, T).
+            target_ids: int32 (B, T), or a dict as in a call.
             memory: float (B, S, D), from `encode`.
             source_positions: int32 (B, S), from `encode`.
             training: bool. Whether to apply dropout.
+            source_packing_ids: int32 (B, S). The packing ids of the source, if
+                the target has some. Default None.
 
         Returns:
             Logits, float (B, T, V).
         """
+        target_ids, packing_ids = ids_and_packing(target_ids)
         token_mask = ops.not_equal(target_ids, self.pad_id)
         if self.start_id == self.pad_id:
             # As in Marian: the start token is not padding despite its id.
-            first = ops.arange(ops.shape(target_ids)[1], dtype="int32") == 0
-            token_mask = ops.logical_or(token_mask, first[None])
-        positions = positions_from_mask(token_mask)
+            if packing_ids is None:
+                first = ops.arange(ops.shape(target_ids)[1], dtype="int32")
+                first = (first == 0)[None]
+            else:
+                first = sentence_starts(packing_ids)
+            token_mask = ops.logical_or(token_mask, first)
+        if packing_ids is None:
+            positions = positions_from_mask(token_mask)
+        else:
+            positions = sentence_positions(packing_ids, token_mask)
         x = self._target_embedding(target_ids)
         if self._target_positions is not None:
             x = self._target_positions(x, positions=positions)
@@ -490,6 +526,8 @@ class Transformer(ChunkedLoss, GenerativeModel):
                 positions=positions,
                 memory_positions=source_positions,
                 training=training,
+                segment_ids=packing_ids,
+                memory_segment_ids=source_packing_ids,
             )
         return self._logits(x)
 
@@ -581,7 +619,21 @@ class Transformer(ChunkedLoss, GenerativeModel):
 
     def check_inputs(self, inputs: Nest) -> Any:
         """Returns [source ids, target ids], or raises ValueError."""
-        return check_pair(inputs, self._sizes, self.max_sequence_length)
+        pair, packing = split_pair(inputs)
+        pair = check_pair(pair, self._sizes, self.max_sequence_length)
+        if packing is None:
+            return pair
+        return [
+            {
+                "token_ids": ids,
+                PACKING_IDS: check_packing_ids(
+                    packed, ids.shape, f"{side}_{PACKING_IDS}"
+                ),
+            }
+            for side, ids, packed in zip(
+                ("source", "target"), pair, packing, strict=True
+            )
+        ]
 
     def input_specs(self) -> Nest:
         """Returns the `keras.InputSpec` of each required input."""
@@ -589,7 +641,8 @@ class Transformer(ChunkedLoss, GenerativeModel):
 
     def compute_output_shape(self, inputs_shape: Nest) -> Nest:
         """Returns the shape of the logits."""
-        return (*inputs_shape[1], self._sizes[1])
+        target_shape, _ = ids_and_packing(inputs_shape[1])
+        return (*target_shape, self._sizes[1])
 
     def _output_parts(self):
         return self._output_dense, self._target_embedding

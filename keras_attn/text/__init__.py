@@ -6,6 +6,7 @@ from keras_attn.text.character_tokenizer import CharacterTokenizer
 from keras_attn.text.error_rate import edit_distance, error_rate
 from keras_attn.text.load_tokenizer import load_tokenizer
 from keras_attn.text.mask_tokens import MaskedTokens, mask_tokens
+from keras_attn.text.packed_batches import packed_batches
 from keras_attn.text.packed_segments import pack_segments
 from keras_attn.text.permute_tokens import PermutedTokens, permute_tokens
 from keras_attn.text.question_windows import (
@@ -45,6 +46,7 @@ __all__ = [
     "load_tokenizer",
     "mask_tokens",
     "pack_segments",
+    "packed_batches",
     "pad_windows",
     "permute_tokens",
     "question_windows",

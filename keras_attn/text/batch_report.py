@@ -1,23 +1,24 @@
-"""BatchReport: statistics of the batches of `token_batches`."""
+"""BatchReport: statistics of the batches of a `TokenDataset`."""
 
 from typing import NamedTuple
 
 
 class BatchReport(NamedTuple):
-    """Statistics of the batches of `token_batches`.
+    """Statistics of the batches of `token_batches` and `packed_batches`.
 
     `str(report)` is a one-line summary.
 
     Args:
-        pairs: int. Pairs per epoch.
+        pairs: int. Pairs, or texts without a target, per epoch.
         dropped: int. Pairs with a side longer than `max_length`.
         batches: int. Batches per epoch.
         source_tokens: int. Source ids per epoch, end ids included.
         target_tokens: int. Target ids per epoch, start ids included; equal to
-            the number of labels.
+            the number of labels. 0 without a target.
         padding_fraction: float in [0, 1). Fraction of padding among all source
             and target ids of an epoch.
-        shapes: tuple of (rows, source length, target length), one per bucket.
+        shapes: tuple of (rows, source length, target length), one per bucket;
+            the target length is 0 without a target.
 
     Examples:
         >>> from keras_attn.text.batch_report import BatchReport
@@ -36,6 +37,13 @@ class BatchReport(NamedTuple):
 
     def __str__(self) -> str:
         dropped = f" ({self.dropped:,} too long, dropped)" * bool(self.dropped)
+        if not self.target_tokens:
+            shapes = ", ".join(f"{n} x {s}" for n, s, _ in self.shapes)
+            return (
+                f"{self.pairs:,} texts{dropped} in {self.batches:,} batches an "
+                f"epoch: {self.source_tokens:,} tokens, "
+                f"{100 * self.padding_fraction:.1f} % padding; shapes {shapes}"
+            )
         shapes = ", ".join(f"{n} x ({s}, {t})" for n, s, t in self.shapes)
         return (
             f"{self.pairs:,} pairs{dropped} in {self.batches:,} batches an "

@@ -116,7 +116,7 @@ def token_batches(
     check_epochs(seed, initial_epoch)
     source, target = _sides(source, target)
     pair = tokenizer if isinstance(tokenizer, tuple) else (tokenizer,) * 2
-    pad_id = _shared_pad_id(pair)
+    pad_id = shared_pad_id(pair)
     source, target = IdRows.of(source, pair[0]), IdRows.of(target, pair[1])
 
     # The end of a source and the start of a target add one id per side.
@@ -240,7 +240,7 @@ def _sides(source, target):
     return source, target
 
 
-def _shared_pad_id(tokenizers):
+def shared_pad_id(tokenizers):
     """Returns the padding id of a pair of tokenizers, or raises ValueError."""
     if len(tokenizers) != 2:
         raise ValueError(

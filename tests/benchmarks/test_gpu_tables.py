@@ -90,7 +90,7 @@ def test_gpu_table_without_a_gpu_raises(monkeypatch, capsys, tmp_path):
     monkeypatch.delenv("QUICK", raising=False)
     monkeypatch.setattr(device, "gpu", lambda: None)
     monkeypatch.setattr(
-        "benchmarks.__main__._present", lambda found: (found, [])
+        "benchmarks.harness.quick_run.present", lambda found: (found, [])
     )
     with pytest.raises(SystemExit):
         main(["attention_gpu", "--out", str(tmp_path)])

@@ -500,7 +500,7 @@ def _with_encoder(name, make, **options):
                 "token_ids": IDS,
                 "segment_ids": SEGMENTS,
                 "padding_mask": MASK,
-                "masked_positions": np.array([[1], [0]], "int32"),
+                "mask_positions": np.array([[1], [0]], "int32"),
             }
             yield Call(
                 "models.BertPretrainer.call, a dict",
@@ -510,8 +510,8 @@ def _with_encoder(name, make, **options):
                         given,
                         {
                             "token_ids": _token_ids(),
-                            "masked_positions": ids(
-                                given["masked_positions"], 4, batch=True
+                            "mask_positions": ids(
+                                given["mask_positions"], 4, batch=True
                             ).optional(),
                         },
                         ("inputs",),

@@ -462,6 +462,30 @@ def _batches(folder):
     )
 
 
+def _packed(folder):
+    def batches(**given):
+        return next(iter(text.packed_batches(**given)))
+
+    yield Call(
+        "text.packed_batches",
+        batches,
+        {
+            **kinds(
+                source=lines(["one two"]).named("target"),
+                target=lines(["two"]).named("source").optional(),
+                tokenizer=instance(subword()).plus(no_ids=_NoIds()),
+                tokens_per_batch=limited(12),
+                max_length=limited(16).plus(one=1),
+                rows_multiple_of=limited(2),
+            ),
+            **_epochs(),
+        },
+        also={
+            "more sources": ({"source": ["a", "b"]}, ("source", "target")),
+        },
+    )
+
+
 def _blocks(folder):
     def blocks(**given):
         return next(iter(text.token_blocks(**given)))
@@ -1010,6 +1034,7 @@ CALLS = {
     "sentence_pairs": _pairs,
     "squad_scores": _squad_scores,
     "squad_threshold": _squad_threshold,
+    "packed_batches": _packed,
     "token_batches": _batches,
     "token_blocks": _blocks,
     "token_streams": _streams,

@@ -147,12 +147,12 @@ def test_padding_mask_overrides_pad_id():
     np.testing.assert_allclose(one["pooled_output"], other["pooled_output"])
 
 
-def test_logits_only_at_masked_positions():
+def test_logits_only_at_mask_positions():
     model = BertPretrainer(bert(), next_sentence=False)
     randomize(model)
     everywhere = to_numpy(model(PAIR)["token_logits"])
     positions = np.array([[4, 1], [3, 0]], "int32")
-    found = model({**PAIR, "masked_positions": positions})
+    found = model({**PAIR, "mask_positions": positions})
     assert set(found) == {"token_logits"}
     rows = np.arange(2)[:, None]
     assert_close(found["token_logits"], everywhere[rows, positions])
@@ -180,7 +180,7 @@ def test_learns_both_pretraining_tasks():
     inputs = {
         "token_ids": masked.astype("int32"),
         "segment_ids": np.array([[0, 0, 0, 0, 1]] * 4, "int32"),
-        "masked_positions": np.array([[2, 0]] * 4, "int32"),
+        "mask_positions": np.array([[2, 0]] * 4, "int32"),
     }
     labels = {
         "token_logits": np.stack([rows[:, 2], np.full(4, -1)], axis=1).astype(
@@ -336,12 +336,16 @@ def test_invalid_arguments_raise(make, message):
             r"`padding_mask` must have shape \(2, 6\), True at tokens",
         ),
         (
-            {**PAIR, "masked_positions": np.array([[6], [0]], "int32")},
-            r"`masked_positions` must lie in \[0, 6\)",
+            {**PAIR, "mask_positions": np.array([[6], [0]], "int32")},
+            r"`mask_positions` must lie in \[0, 6\)",
         ),
         (
-            {**PAIR, "masked_positions": np.array([[1]], "int32")},
-            "`masked_positions` must have 2 rows",
+            {**PAIR, "mask_positions": np.array([[1]], "int32")},
+            "`mask_positions` must have 2 rows",
+        ),
+        (
+            {**PAIR, "masked_positions": np.array([[1], [0]], "int32")},
+            "masked_positions",
         ),
         (
             np.ones((1, 17), "int32"),

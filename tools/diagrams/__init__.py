@@ -21,6 +21,7 @@ MODULES = (
     "perception",
     "library",
     "home",
+    "benchmarks",
 )
 
 

@@ -17,6 +17,7 @@ _SUBJECTS = {
     "perception": "Images, speech, explanations",
     "library": "The library",
     "home": "The home page",
+    "benchmarks": "Benchmarks",
 }
 FIGURES = {
     "attention_steps": "Attention, step by step",

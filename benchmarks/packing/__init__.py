@@ -1,0 +1,1 @@
+"""Rows of several sentences beside padded batches."""
