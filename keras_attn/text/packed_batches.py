@@ -1,7 +1,8 @@
 """packed_batches: batches whose rows hold several sentences each."""
 
 import functools
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,18 +16,18 @@ from keras_attn.text.token_dataset import TokenDataset, check_epochs
 
 
 def packed_batches(
-    source,
-    target,
-    tokenizer,
+    source: Sequence[str],
+    target: Sequence[str] | None,
+    tokenizer: Any,
     *,
-    tokens_per_batch=4096,
-    max_length=256,
-    rows_multiple_of=1,
-    shuffle=True,
-    seed=0,
-    initial_epoch=0,
-    shard=(0, 1),
-):
+    tokens_per_batch: int = 4096,
+    max_length: int = 256,
+    rows_multiple_of: int = 1,
+    shuffle: bool = True,
+    seed: int = 0,
+    initial_epoch: int = 0,
+    shard: tuple[int, int] = (0, 1),
+) -> TokenDataset:
     """Packs sentences into rows with hardly any padding, for `model.fit`.
 
     A pair with source tokens x1..xm and target tokens y1..yn becomes
@@ -184,7 +185,7 @@ class Packing(NamedTuple):
     count: int
 
 
-def first_fit(lengths, capacity):
+def first_fit(lengths: np.ndarray, capacity: int) -> Packing:
     """Packs sentences into rows: each into the first one with room for it.
 
     Args:

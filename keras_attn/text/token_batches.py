@@ -240,7 +240,7 @@ def _sides(source, target):
     return source, target
 
 
-def shared_pad_id(tokenizers):
+def shared_pad_id(tokenizers: Sequence[Any]) -> int:
     """Returns the padding id of a pair of tokenizers, or raises ValueError."""
     if len(tokenizers) != 2:
         raise ValueError(

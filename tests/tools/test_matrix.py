@@ -14,7 +14,7 @@ pytestmark = pytest.mark.one_backend
 
 PROJECT = tomllib.loads((environments.ROOT / "pyproject.toml").read_text())
 # Extras of those who work on the library: the tests of CI use them.
-INTERNAL = {"mutants", "release"}
+INTERNAL = {"mutants", "release", "types"}
 
 
 def result(**values):

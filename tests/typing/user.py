@@ -287,6 +287,8 @@ def use_text() -> None:
     pairs = text.token_batches(lines, lines, tokenizer, tokens_per_batch=12)
     assert_type(pairs, text.TokenDataset)
     assert_type(pairs.report, text.BatchReport | None)
+    rows = text.packed_batches(lines, None, tokenizer, tokens_per_batch=12)
+    assert_type(rows, text.TokenDataset)
     text.token_blocks(np.arange(10), length=4, batch_size=2)
     text.token_streams([[1, 2, 3]], length=2, batch_size=2)
     masked = text.mask_tokens([[2, 7, 3]], 12, mask_id=4, seed=1)

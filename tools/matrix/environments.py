@@ -57,6 +57,22 @@ from keras_attn import explain
 figure = explain.plot_attention(np.eye(3, dtype="float32"))
 figure.savefig("attention.png")
 """
+EXPORT = """
+import keras, numpy as np, onnxruntime
+from keras_attn import models
+model = models.GPT(30, num_layers=1, num_heads=2, hidden_dim=8,
+                   intermediate_dim=12, max_sequence_length=8)
+ids = np.array([[2, 5, 3]], "int32")
+# JAX writes no ONNX files, and its SavedModels need TensorFlow.
+if keras.config.backend() == "tensorflow":
+    model.export("served")
+if keras.config.backend() == "torch":
+    model.export("model.onnx", format="onnx")
+    session = onnxruntime.InferenceSession("model.onnx")
+    (found,) = session.run(None, {"input_0": ids})
+    expected = model.predict(ids, verbose=0)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+"""
 PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider")
 TESTS = (
     *PYTEST,
@@ -65,15 +81,6 @@ TESTS = (
     *("tests/models/test_transformer.py", "tests/decoding/test_generate.py"),
 )
 TRANSLATE = ("examples/translate.py", "train", "--quick", "--preset", "tiny")
-BENCHMARK = (
-    "-m",
-    "benchmarks",
-    "projections",
-    "--rounds",
-    "1",
-    "--limit",
-    "60",
-)
 # For each extra: commands of Python that need it, after a program or options.
 EXTRAS = {
     "no extra": [("-c", LAYER)],
@@ -81,10 +88,11 @@ EXTRAS = {
     "text-tensorflow": [("-c", TEXT_TENSORFLOW)],
     "pretrained": [("-c", PRETRAINED)],
     "explain": [("-c", EXPLAIN)],
+    "export": [("-c", EXPORT)],
     "examples": [(*TRANSLATE, "--epochs", "1", "--out", "{folder}/out")],
     "docs": [("-m", "mkdocs", "build", "-q", "--site-dir", "{folder}/site")],
     "test": [(*PYTEST, "tests/layers/test_multi_head_attention.py")],
-    "benchmarks": [(*BENCHMARK, "--only", "{backend}", "--out", "{folder}")],
+    "benchmarks": [("-m", "benchmarks", "projections")],
     "all": [("-c", TEXT), ("-c", PRETRAINED), ("-c", EXPLAIN)],
 }
 # Versions that pip installs in place of those of constraints.txt; None: the
@@ -117,12 +125,16 @@ def run(row, backend, python=sys.executable):
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         environment = folder / "environment"
-        # Nothing of the calling environment.
+        # Nothing of the calling environment. QUICK: benchmarks with tiny sizes.
         variables = {
             name: value
             for name, value in os.environ.items()
             if name not in ("PYTHONPATH", "VIRTUAL_ENV")
-        } | {"KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "2"}
+        } | {
+            "KERAS_BACKEND": backend,
+            "QUICK": "1",
+            "TF_CPP_MIN_LOG_LEVEL": "2",
+        }
 
         def call(command, cwd):
             return subprocess.run(
@@ -139,7 +151,7 @@ def run(row, backend, python=sys.executable):
         inside = environment / "bin" / "python"
         tree = copied(folder / "keras-attn")
         steps = [(install(row, backend, folder), tree)]
-        for command in commands(row, backend, folder):
+        for command in commands(row, folder):
             # A program with an installed library, outside its source.
             steps.append((command, folder if command[0] == "-c" else tree))
         outcome, output = "passed", ""
@@ -195,16 +207,13 @@ def install(row, backend, folder):
     return (*pip, "-c", str(path), f".[{extras}]")
 
 
-def commands(row, backend, folder):
+def commands(row, folder):
     """Returns the commands that a row runs, as arguments of Python."""
-    names = {"{backend}": backend, "{folder}": str(folder)}
-    found = []
-    for command in [TESTS] if row in VERSIONS else EXTRAS[row]:
-        words = list(command)
-        for name, value in names.items():
-            words = [word.replace(name, value) for word in words]
-        found.append(words)
-    return found
+    found = [TESTS] if row in VERSIONS else EXTRAS[row]
+    return [
+        [word.replace("{folder}", str(folder)) for word in command]
+        for command in found
+    ]
 
 
 def versions(freeze):
