@@ -29,7 +29,7 @@ PYTHON ?= python3.11 python3.12 python3.13 python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 STAMP := $(VENV)/made
-EXTRAS := docs,examples,jax,mutants,release,tensorflow,test,torch
+EXTRAS := docs,examples,jax,mutants,release,tensorflow,test,torch,types
 
 # make itself exports variables set on its command line: DATA, MINUTES, ...
 export KERAS_BACKEND
@@ -70,10 +70,14 @@ format: $(STAMP) ## Format all code and apply ruff's automatic fixes
 	$(RUN) -m ruff check --fix .
 	$(RUN) -m ruff format .
 
-lint: $(STAMP) ## Check formatting, style and the pre-commit config
+# The folder contains a stub of Keras, which has no types.
+lint: $(STAMP) ## Check formatting, style, types and the pre-commit config
 	$(RUN) -m ruff format --check .
 	$(RUN) -m ruff check .
 	$(RUN) -m pre_commit validate-config .pre-commit-config.yaml
+	$(RUN) -m mypy
+	PYTHONPATH=.:tools/typing $(RUN) -m basedpyright --pythonpath $(RUN) \
+		--verifytypes keras_attn --ignoreexternal
 
 check: lint ## Lint and run the fastest tests on one backend
 	@$(RUN) -m tools.run_tests --backends $(CHECK_BACKEND) \
@@ -138,7 +142,8 @@ dist: $(STAMP) ## Build wheel and source archive, twice, and check them
 ##@ Other
 
 clean: ## Delete caches and build outputs; keep .venv and runs
-	rm -rf build dist site *.egg-info .hypothesis .pytest_cache .ruff_cache
+	rm -rf build dist site *.egg-info .hypothesis .mypy_cache .pytest_cache \
+		.ruff_cache
 	find . \( -name .venv -o -name .git \) -prune -o \
 		-name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -1,7 +1,7 @@
 """Attention layers and Transformer models for Keras 3."""
 
 import importlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 # Import `layers` first: it re-exports the blocks, which import its modules.
 from keras_attn import layers  # isort: skip
@@ -10,7 +10,7 @@ from keras_attn.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from keras_attn import datasets, explain, pretrained, testing, text
-    from keras_attn.explain import doctor
+    from keras_attn.explain.doctor import doctor
 
 __all__ = [
     "blocks",
@@ -40,7 +40,7 @@ _LAZY = {
 }
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = importlib.import_module(_LAZY[name])
@@ -49,5 +49,5 @@ def __getattr__(name):
     return value
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted(globals().keys() | _LAZY)

@@ -3,13 +3,17 @@
 import contextlib
 import os
 import pathlib
+from collections.abc import Iterator
+from typing import Any
+
+from keras_attn.typing import PathLike
 
 _PARTIAL = ".partial-"
 _BLOCK = 1 << 20
 
 
 @contextlib.contextmanager
-def whole_file(path):
+def whole_file(path: PathLike) -> Iterator[Any]:
     """Writes a file atomically: to a temporary name, then renames it.
 
     Readers of `path` find the old file or the new one, never a partial one,
@@ -57,7 +61,7 @@ def whole_file(path):
         _sync(path.parent)
 
 
-def writable_folder(name, path):
+def writable_folder(name: str, path: PathLike) -> pathlib.Path:
     """Creates a folder if needed and checks that it is writable.
 
     Args:
@@ -86,7 +90,7 @@ def writable_folder(name, path):
     return path
 
 
-def ensure_room(path, size):
+def ensure_room(path: PathLike, size: int) -> None:
     """Checks that there is room on the disk for a file of a given size.
 
     For writers that do not survive a full disk: HDF5, which Keras uses for
@@ -113,7 +117,7 @@ def ensure_room(path, size):
         trial.unlink(missing_ok=True)
 
 
-def clear_partial(folder, pattern):
+def clear_partial(folder: PathLike, pattern: str) -> None:
     """Removes the temporary files that killed processes left.
 
     Args:

@@ -4,10 +4,13 @@ import math
 import os
 import re
 import reprlib
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from typing import Any
 
 import keras
 import numpy as np
+
+from keras_attn.typing import Nest, Tensor
 
 
 class _ShortRepr(reprlib.Repr):
@@ -25,7 +28,7 @@ class _ShortRepr(reprlib.Repr):
 _repr = _ShortRepr().repr
 
 
-def shown(value):
+def shown(value: Any) -> str:
     """Returns a repr in one short line, of nested and large values too."""
     return " ".join(_repr(value).split())
 
@@ -38,7 +41,7 @@ _MOST = 2**31 - 1
 MOST_LAYERS = 10_000
 
 
-def positive_int(name, value, most=_MOST):
+def positive_int(name: str, value: Any, most: float | None = _MOST) -> Any:
     """Returns `value` if it is an int in [1, most], else raises ValueError.
 
     `most=None` is for numbers for which nothing is allocated.
@@ -51,7 +54,12 @@ def positive_int(name, value, most=_MOST):
     return integer(name, value, 1, most)
 
 
-def integer(name, value, least=None, most=None):
+def integer(
+    name: str,
+    value: Any,
+    least: float | None = None,
+    most: float | None = None,
+) -> Any:
     """Returns `value` if it is an int in [least, most], else raises."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise ValueError(
@@ -69,14 +77,21 @@ def integer(name, value, least=None, most=None):
     return value
 
 
-def token_id(name, value, least=None, most=None):
+def token_id(
+    name: str,
+    value: Any,
+    least: float | None = None,
+    most: float | None = None,
+) -> Any:
     """Checks a token id as `integer` does; it may come from a NumPy array."""
     as_int = int(value) if isinstance(value, np.integer) else value
     integer(name, as_int, least, most)
     return value
 
 
-def count(name, value, least=1, most=_MOST):
+def count(
+    name: str, value: Any, least: float | None = 1, most: float | None = _MOST
+) -> Any:
     """Returns a size in [least, most], else raises ValueError.
 
     A scalar integer tensor and the symbol of an unknown size are taken too, but
@@ -100,7 +115,7 @@ def count(name, value, least=1, most=_MOST):
     return value
 
 
-def boolean(name, value):
+def boolean(name: str, value: Any) -> Any:
     """Returns `value` if it is a bool, else raises ValueError."""
     if not isinstance(value, (bool, np.bool_)):
         raise ValueError(
@@ -113,7 +128,7 @@ def _is_number(value):
     return isinstance(value, _NUMBERS) and not isinstance(value, bool)
 
 
-def string(name, value):
+def string(name: str, value: Any) -> Any:
     """Returns `value` if it is a str, else raises ValueError."""
     if not isinstance(value, str):
         raise ValueError(
@@ -122,7 +137,7 @@ def string(name, value):
     return value
 
 
-def pattern(name, value):
+def pattern(name: str, value: Any) -> Any:
     """Compiles a regular expression, or raises ValueError."""
     if isinstance(value, re.Pattern):
         return value
@@ -135,7 +150,7 @@ def pattern(name, value):
         ) from error
 
 
-def path(name, value):
+def path(name: str, value: Any) -> str:
     """Returns a path as a str if `value` is one, else raises ValueError."""
     if isinstance(value, os.PathLike):
         value = os.fspath(value)
@@ -155,7 +170,7 @@ def _encodable(path):
         return False
 
 
-def instance(name, value, types, expected):
+def instance(name: str, value: Any, types: Any, expected: str) -> Any:
     """Returns `value` if it is an instance of `types`, else raises.
 
     `expected` names the types in the message: "a `Visibility`".
@@ -168,7 +183,12 @@ def instance(name, value, types, expected):
     return value
 
 
-def tensor(name, value, expected="a tensor or an array", objects=False):
+def tensor(
+    name: str,
+    value: Any,
+    expected: str = "a tensor or an array",
+    objects: bool = False,
+) -> Any:
     """Returns `value` if it has a shape and a dtype of numbers, else raises.
 
     `objects=True` also takes an array of objects, such as rows of different
@@ -191,7 +211,7 @@ def tensor(name, value, expected="a tensor or an array", objects=False):
     return value
 
 
-def array(name, value):
+def array(name: str, value: Any) -> Tensor:
     """Converts a nest of lists of numbers; tensors and arrays stay.
 
     Args:
@@ -229,7 +249,7 @@ def array(name, value):
 _MOST_ITEMS = 2**27
 
 
-def sized(name, value):
+def sized(name: str, value: Any) -> Any:
     """Returns `value` unless it is too long to become a list, else raises."""
     stored = hasattr(value, "shape") or isinstance(value, (list, tuple))
     if not stored and hasattr(value, "__len__") and len(value) > _MOST_ITEMS:
@@ -240,7 +260,7 @@ def sized(name, value):
     return value
 
 
-def iterable(name, value, expected, sets=False):
+def iterable(name: str, value: Any, expected: str, sets: bool = False) -> Any:
     """Returns `value` if it is an iterable, else raises ValueError.
 
     A text, a dict, an array of rank 0 and, unless `sets=True`, a set raise too.
@@ -258,7 +278,7 @@ def iterable(name, value, expected, sets=False):
     return sized(name, value)
 
 
-def nest(name, value):
+def nest(name: str, value: Any) -> Nest:
     """Returns a nest of lists and dicts unless it is too deep, else raises.
 
     Keras's functions on nests are recursive (as of Keras 3.15.1).
@@ -296,7 +316,7 @@ def _length(item):
     return len(item) if isinstance(item, (list, tuple)) else 0
 
 
-def positive(name, value):
+def positive(name: str, value: Any) -> Any:
     """Returns `value` if it is a finite number > 0, else raises ValueError."""
     number = _is_number(value)
     if not number or not 0 < value < math.inf:
@@ -307,7 +327,7 @@ def positive(name, value):
     return value
 
 
-def fraction(name, value):
+def fraction(name: str, value: Any) -> Any:
     """Returns `value` if it is in [0, 1), else raises ValueError."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ValueError(
@@ -321,7 +341,7 @@ def fraction(name, value):
     return value
 
 
-def real(name, value):
+def real(name: str, value: Any) -> Any:
     """Returns `value` if it is a finite number, else raises ValueError."""
     number = _is_number(value)
     if not number or not -math.inf < value < math.inf:
@@ -331,7 +351,7 @@ def real(name, value):
     return value
 
 
-def between(name, value, least, most):
+def between(name: str, value: Any, least: float, most: float | None) -> Any:
     """Returns `value` if it is a number in [least, most], else raises."""
     number = _is_number(value)
     if not number or not least <= value <= most:
@@ -342,7 +362,7 @@ def between(name, value, least, most):
     return value
 
 
-def choice(name, value, options):
+def choice(name: str, value: Any, options: Collection[Any]) -> Any:
     """Returns `value` if it is one of `options`, else raises ValueError."""
     # An array would be compared item by item.
     if hasattr(value, "shape") or value not in options:
@@ -353,7 +373,7 @@ def choice(name, value, options):
     return value
 
 
-def rank(name, tensor, expected):
+def rank(name: str, tensor: Any, expected: int) -> Any:
     """Returns `tensor` if its rank is `expected`, else raises ValueError."""
     if len(tensor.shape) != expected:
         raise ValueError(
@@ -363,7 +383,7 @@ def rank(name, tensor, expected):
     return tensor
 
 
-def width(name, shape, expected):
+def width(name: str, shape: Any, expected: int | None) -> Any:
     """Returns `shape` if its last axis is `expected` or None, else raises."""
     if getattr(shape, "rank", 0) is None:
         return shape
@@ -376,7 +396,7 @@ def width(name, shape, expected):
     return shape
 
 
-def per_token(name, given, rows, length):
+def per_token(name: str, given: Any, rows: Any, length: Any) -> Any:
     """Checks that there is one value per token; a batch axis may be 1."""
     shape = tuple(given.shape)
     if not fits(shape, (rows, length)) and not fits(shape, (1, length)):
@@ -387,7 +407,7 @@ def per_token(name, given, rows, length):
     return given
 
 
-def fits(shape, expected):
+def fits(shape: Sequence[Any], expected: Sequence[Any]) -> bool:
     """Whether two shapes agree wherever both are known.
 
     Sizes that are symbols, as in an exported program, count as unknown.
@@ -399,7 +419,7 @@ def fits(shape, expected):
     )
 
 
-def batch(name, shape, expected):
+def batch(name: str, shape: Any, expected: Any) -> Any:
     """Returns `shape` if its first axis is `expected` or None, else raises."""
     if not fits(tuple(shape[:1]), (expected,)):
         raise ValueError(
@@ -409,7 +429,7 @@ def batch(name, shape, expected):
     return shape
 
 
-def floats(name, tensor):
+def floats(name: str, tensor: Any) -> Any:
     """Returns `tensor` if its dtype is a float dtype, else raises."""
     dtype = _dtype(tensor)
     if "float" not in dtype:
@@ -422,7 +442,7 @@ def floats(name, tensor):
 _INT32 = np.iinfo("int32")
 
 
-def int32(name, value):
+def int32(name: str, value: Any) -> Any:
     """Returns `value` unless an array has integers past int32, else raises.
 
     JAX converts int64 to int32, and would wrap them.
@@ -447,7 +467,7 @@ def _dtype(tensor):
     return dtype.removeprefix("torch.")
 
 
-def seed(name, value):
+def seed(name: str, value: Any) -> Any:
     """Returns `value` if it is an int, a `SeedGenerator` or None, else raises.
 
     Keras creates the generator of a sublayer only when the layer is built.
@@ -457,7 +477,7 @@ def seed(name, value):
     return value
 
 
-def no_complex(name, tensor):
+def no_complex(name: str, tensor: Any) -> Any:
     """Returns `tensor` if its dtype is not complex, else raises."""
     dtype = _dtype(tensor)
     if "complex" in dtype:
@@ -468,7 +488,7 @@ def no_complex(name, tensor):
     return tensor
 
 
-def integers(name, tensor):
+def integers(name: str, tensor: Any) -> Any:
     """Returns `tensor` if its dtype is an integer dtype, else raises."""
     dtype = _dtype(tensor)
     if "int" not in dtype:

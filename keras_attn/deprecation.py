@@ -13,7 +13,8 @@ import functools
 import importlib
 import inspect
 import warnings
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 
 class Deprecation(NamedTuple):
@@ -33,11 +34,13 @@ class Deprecation(NamedTuple):
 
 
 # All names that the imported modules deprecate, for the check of a release.
-DEPRECATIONS = []
+DEPRECATIONS: list[Deprecation] = []
 _warned = set()
 
 
-def warn_once(deprecation, advice, stacklevel=2):
+def warn_once(
+    deprecation: Deprecation, advice: str, stacklevel: int = 2
+) -> None:
     """Warns of a deprecated name, once per process.
 
     Args:
@@ -59,7 +62,7 @@ def warn_once(deprecation, advice, stacklevel=2):
     _warned.add(deprecation)
 
 
-def renamed_arguments(since, removed_in, /, **names):
+def renamed_arguments(since: str, removed_in: str, /, **names: Any) -> Any:
     """Lets a function take the old names of some arguments by keyword.
 
     Decorate the constructor of a class to rename its arguments; configs in
@@ -112,7 +115,9 @@ def renamed_arguments(since, removed_in, /, **names):
     return decorate
 
 
-def renamed_objects(module, since, removed_in, /, **names):
+def renamed_objects(
+    module: str, since: str, removed_in: str, /, **names: Any
+) -> Callable[..., Any]:
     """Makes a `__getattr__` with which a module has the old names of objects.
 
     Args:
@@ -136,7 +141,7 @@ def renamed_objects(module, since, removed_in, /, **names):
     return __getattr__
 
 
-def overdue(version):
+def overdue(version: str) -> list[Deprecation]:
     """Returns the deprecations that a release of this version must not have.
 
     Args:

@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import platform
+from typing import Any
 
 import keras
 
@@ -24,7 +25,7 @@ _PACKAGES = (
 )
 
 
-def information():
+def information() -> dict[str, Any]:
     """Collects the versions of the library and of everything it depends on.
 
     Returns:
@@ -58,5 +59,4 @@ def _version(name):
 
 
 if __name__ == "__main__":
-    for name, value in information().items():
-        print(f"{name}: {value}")
+    print(*(f"{k}: {v}" for k, v in information().items()), sep="\n")

@@ -20,3 +20,5 @@ PathLike: TypeAlias = str | os.PathLike[str]
 # A name in Keras, a config, or an object.
 Initializer: TypeAlias = Any
 Activation: TypeAlias = str | Callable[..., Any]
+# "error", "warn", "skip", or a function of a `BadLine`.
+BadLines: TypeAlias = str | Callable[[Any], Any]

@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).parents[1]
 # What no archive has: git's files, and what programs write.
 WRITTEN = shutil.ignore_patterns(
     *(".git", ".venv", "__pycache__", "*.egg-info", "node_modules"),
-    *(".hypothesis", ".pytest_cache", ".ruff_cache"),
+    *(".hypothesis", ".mypy_cache", ".pytest_cache", ".ruff_cache"),
 )
 BUILD = """
 import pathlib, sys
@@ -107,6 +107,8 @@ def test_the_wheel_of_the_source_archive_is_that_of_the_checkout(
     tops = {name.partition("/")[0].partition("-")[0] for name in names}
     assert tops == {"keras_attn"}
     assert "keras_attn/layers/multi_head_attention.py" in names
+    # Without it, type checkers ignore the annotations.
+    assert "keras_attn/py.typed" in names
 
 
 def test_the_time_of_a_release_is_its_own(folder, sdist, monkeypatch):
@@ -165,4 +167,5 @@ def test_the_extra_all_has_every_extra_for_users():
     (everything,) = extras["all"]
     named = everything.partition("[")[2].rstrip("]").split(",")
     for_developers = {"benchmarks", "docs", "mutants", "release", "test"}
+    for_developers |= {"types"}
     assert set(named) == extras.keys() - for_developers - {"all"}

@@ -15,7 +15,8 @@ LAYERS = {
     "backend": 0,
     "checks": 0,
     "deprecation": 0,
-    "typing": 0,
+    # Aliases in annotations, for all packages.
+    "typing": -1,
     "version": 0,
     "info": 1,
     "ops": 1,
@@ -155,7 +156,7 @@ class _Module:
         if package in INDEPENDENT:
             return f"imports `{package}`, which is independent"
         if self.package in INDEPENDENT:
-            if LAYERS.get(package) == 0:
+            if LAYERS.get(package, 1) <= 0:
                 return None
             return (
                 f"imports `{package}`, but an independent package may import "

@@ -1,16 +1,25 @@
 """Layer normalization of a residual sum, with dropout."""
 
+from collections.abc import Callable
+from typing import Any
+
 import keras
 from keras import ops
 
 from keras_attn.backend.dropout import hashed_dropout
 from keras_attn.backend.xla_compiled import xla_compiled
+from keras_attn.typing import Tensor, TensorLike
 
 if keras.backend.backend() == "tensorflow":
     import tensorflow as tf
 
 
-def add_and_norm(x, output, norm, dropout=None):
+def add_and_norm(
+    x: TensorLike,
+    output: TensorLike,
+    norm: Callable[..., Any],
+    dropout: Any = None,
+) -> Tensor:
     """Computes LayerNorm(x + Dropout(output)).
 
     In a TensorFlow graph, the forward and the backward pass are one compiled

@@ -4,9 +4,10 @@ import keras
 from keras import ops
 
 from keras_attn.backend.sharding import active_distribution
+from keras_attn.typing import Tensor, TensorLike
 
 
-def batched_matmul(left, right):
+def batched_matmul(left: TensorLike, right: TensorLike) -> Tensor:
     """Multiplies matrices, per row and head.
 
     For XLA, rows and heads are merged into one axis, as in a cache: with two

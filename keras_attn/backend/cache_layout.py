@@ -9,10 +9,13 @@ Under `keras.distribution` rows and heads are two axes: they are split over
 different devices, and a merged axis cannot be.
 """
 
+from typing import Any
+
 import keras
 from keras import ops
 
 from keras_attn.backend.sharding import active_distribution, shard_cache
+from keras_attn.typing import Tensor, TensorLike
 
 # PyTorch's fused kernel needs the features of a key to be contiguous
 # (as of PyTorch 2.13.0). XLA multiplies matrices in row-major order and would
@@ -24,24 +27,24 @@ KEY_SLOTS_AXIS = -2 if _FEATURES_LAST else -1
 VALUE_SLOTS_AXIS = -2
 
 
-def no_keys(rows, heads, slots, width, dtype):
+def no_keys(rows: Any, heads: int, slots: Any, width: int, dtype: str) -> Any:
     """Returns zeros for a cache, in the layout of `keys_by_head`."""
     head = (slots, width) if _FEATURES_LAST else (width, slots)
     return _zeros(rows, heads, head, dtype)
 
 
-def no_values(rows, heads, slots, width, dtype):
+def no_values(rows: Any, heads: int, slots: Any, width: int, dtype: str) -> Any:
     """Returns zeros for a cache, in the layout of `values_by_head`."""
     return _zeros(rows, heads, (slots, width), dtype)
 
 
-def keys_by_head(keys):
+def keys_by_head(keys: Any) -> Any:
     """Transposes (B, S, K, H) to (B K, H, S), on PyTorch to (B K, S, H)."""
     order = (0, 2, 1, 3) if _FEATURES_LAST else (0, 2, 3, 1)
     return _merge_heads(ops.transpose(keys, order))
 
 
-def keys_by_slot(keys, heads):
+def keys_by_slot(keys: Any, heads: int) -> Tensor:
     """Inverts `keys_by_head`.
 
     Args:
@@ -55,12 +58,12 @@ def keys_by_slot(keys, heads):
     return ops.transpose(_split_heads(keys, heads), order)
 
 
-def values_by_head(values):
+def values_by_head(values: Any) -> Any:
     """Transposes (B, S, K, W) to (B K, S, W)."""
     return _merge_heads(ops.transpose(values, (0, 2, 1, 3)))
 
 
-def values_by_slot(values, heads):
+def values_by_slot(values: Any, heads: int) -> Tensor:
     """Inverts `values_by_head`.
 
     Args:
@@ -73,7 +76,7 @@ def values_by_slot(values, heads):
     return ops.transpose(_split_heads(values, heads), (0, 2, 1, 3))
 
 
-def cached_heads(tensor, rows):
+def cached_heads(tensor: TensorLike, rows: int | None) -> int | None:
     """Returns the number of heads of cached keys or values.
 
     Args:

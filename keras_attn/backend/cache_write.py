@@ -1,13 +1,19 @@
 """Writes into a preallocated buffer, in place where possible."""
 
+from typing import Any
+
 import keras
 from keras import ops
+
+from keras_attn.typing import TensorLike
 
 if keras.backend.backend() == "torch":
     import torch
 
 
-def write_rows(buffer, update, start, axis=1):
+def write_rows(
+    buffer: TensorLike, update: TensorLike, start: TensorLike, axis: int = 1
+) -> Any:
     """Writes `update` into `buffer`, starting at slot `start` of an axis.
 
     The buffer passed in must not be used again: on PyTorch it is written in

@@ -2,13 +2,21 @@
 
 import operator
 import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import keras
 
 from keras_attn.backend.compiling import compiled
+from keras_attn.typing import TensorLike
+
+if TYPE_CHECKING:
+    from keras_attn.backend.owned_programs import OwnedPrograms
 
 
-def cached_until_update(function, programs, key):
+def cached_until_update(
+    function: Callable[..., Any], programs: "OwnedPrograms", key: TensorLike
+) -> Any:
     """Calls a function of variables, or returns its cached result.
 
     JAX arrays are immutable: while the variables hold the same arrays, the

@@ -3,6 +3,8 @@
 import functools
 import operator
 import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import keras
 
@@ -14,6 +16,11 @@ from keras_attn.backend.capturing.nest import (
 )
 from keras_attn.backend.capturing.simplify import simplify
 from keras_attn.backend.capturing.tracing import trace
+from keras_attn.typing import TensorLike
+
+if TYPE_CHECKING:
+    from keras_attn.backend.owned_programs import OwnedPrograms
+
 
 if keras.backend.backend() == "torch":
     import torch
@@ -40,10 +47,16 @@ class Capturing:
             lifetime the graphs have.
     """
 
-    def __init__(self, programs):
+    def __init__(self, programs: "OwnedPrograms") -> None:
         self.programs = programs
 
-    def step(self, function, key, way="captured", fixed=0):
+    def step(
+        self,
+        function: Callable[..., Any],
+        key: TensorLike,
+        way: str = "captured",
+        fixed: int = 0,
+    ) -> Callable[..., Any]:
         """Prepares one step function.
 
         Arguments that the function writes into are modified in place, and each

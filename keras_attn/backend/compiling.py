@@ -1,10 +1,18 @@
 """Compiles a function of tensors for inference."""
 
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
 import keras
 
 from keras_attn.backend.numeric_checks import without_numeric_checks
+from keras_attn.typing import TensorLike
 
-name = keras.backend.backend()
+if TYPE_CHECKING:
+    from keras_attn.backend.owned_programs import OwnedPrograms
+
+
+name: Any = keras.backend.backend()
 if name == "torch":
     import torch
 elif name == "jax":
@@ -13,7 +21,12 @@ elif name == "tensorflow":
     import tensorflow as tf
 
 
-def compiled(function, variables, programs=None, key=None):
+def compiled(
+    function: Callable[..., Any],
+    variables: Sequence[keras.Variable],
+    programs: "OwnedPrograms | None" = None,
+    key: TensorLike | None = None,
+) -> Callable[..., Any]:
     """Compiles `function` for inference, once per input shape.
 
     On JAX, variables are passed to the program as arguments: in a closure their

@@ -1,5 +1,8 @@
 """Models whose weights get their first values from a file."""
 
+from collections.abc import Callable
+from typing import Any
+
 import keras
 
 
@@ -25,11 +28,13 @@ class DeferredValues(keras.StatelessScope):
         np.float32(6.0)
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self._error = None
 
-    def give(self, variable, function):
+    def give(
+        self, variable: keras.Variable, function: Callable[..., Any]
+    ) -> None:
         """Sets the value that a variable will have.
 
         Args:
@@ -51,7 +56,9 @@ class DeferredValues(keras.StatelessScope):
         # Keras has no public way to replace it (as of Keras 3.15.1).
         variable._initializer = value
 
-    def __exit__(self, kind=None, error=None, traceback=None):
+    def __exit__(
+        self, kind: str | None = None, error: Any = None, traceback: Any = None
+    ) -> None:
         """Gives all variables their values."""
         # After an error in the scope, no given value is computed.
         self._error = error

@@ -1,10 +1,12 @@
 """Dense layers as one fused product and bias."""
 
 import math
+from typing import Any
 
 import keras
 
 from keras_attn.backend.inspection import known_size
+from keras_attn.typing import Tensor, TensorLike
 
 if keras.backend.backend() == "torch":
     import torch
@@ -16,7 +18,7 @@ elif keras.backend.backend() == "tensorflow":
 _FEW = 17
 
 
-def apply_dense(layer, x, contracted=1):
+def apply_dense(layer: Any, x: TensorLike, contracted: int = 1) -> Tensor:
     """Applies a built `Dense` or `EinsumDense` whose kernel is one matrix.
 
     y = f(x W + b). On PyTorch, which executes eagerly, this is one `addmm`, on
@@ -53,7 +55,7 @@ def apply_dense(layer, x, contracted=1):
     return y if layer.activation is None else layer.activation(y)
 
 
-def is_plain(layer, dtype):
+def is_plain(layer: Any, dtype: str) -> bool:
     """Returns whether a layer only multiplies and adds, in this dtype."""
     return (
         layer.quantization_mode is None
@@ -62,7 +64,7 @@ def is_plain(layer, dtype):
     )
 
 
-def weights_of(layer, dtype, contracted):
+def weights_of(layer: Any, dtype: str, contracted: int) -> Any:
     """Returns the kernel of a plain layer as one matrix, and its bias.
 
     Args:
@@ -82,7 +84,9 @@ def weights_of(layer, dtype, contracted):
     return matrix, keras.ops.reshape(keras.ops.cast(layer.bias, dtype), (-1,))
 
 
-def product(rows, matrix, bias):
+def product(
+    rows: TensorLike, matrix: TensorLike, bias: TensorLike | None
+) -> Any:
     """Returns `rows @ matrix + bias`, float (R, F), in one step.
 
     Args:

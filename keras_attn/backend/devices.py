@@ -10,7 +10,7 @@ elif keras.backend.backend() == "tensorflow":
     import tensorflow as tf
 
 
-def device_names():
+def device_names() -> list[str]:
     """Lists the devices that the backend can compute on.
 
     Keras lists none on PyTorch (as of Keras 3.15.1).

@@ -6,6 +6,8 @@ are drawn: the rate is off by at most 2^-17, and the scale is that of the actual
 rate.
 """
 
+from typing import Any
+
 import keras
 import numpy as np
 from keras import ops
@@ -18,6 +20,7 @@ from keras_attn.backend.hashed_bits import (
 )
 from keras_attn.backend.inspection import is_concrete, is_torch_program
 from keras_attn.backend.xla_compiled import xla_compiled
+from keras_attn.typing import Tensor, TensorLike
 
 _LEVELS = 1 << 16
 
@@ -25,7 +28,12 @@ if keras.backend.backend() == "torch":
     import torch
 
 
-def dropout(x, rate, seed_generator, seeded):
+def dropout(
+    x: TensorLike,
+    rate: float,
+    seed_generator: keras.random.SeedGenerator,
+    seeded: bool,
+) -> Tensor:
     """Sets elements to zero at random and scales up the others.
 
     Args:
@@ -42,7 +50,9 @@ def dropout(x, rate, seed_generator, seeded):
     return seeded_dropout(x, rate, drawn_seed(seed_generator, seeded))
 
 
-def drawn_seed(seed_generator, seeded):
+def drawn_seed(
+    seed_generator: keras.random.SeedGenerator, seeded: bool
+) -> int | None:
     """Draws a seed, or returns None to use PyTorch's own generator.
 
     Args:
@@ -57,7 +67,7 @@ def drawn_seed(seed_generator, seeded):
     return seed_generator.next()
 
 
-def kept_seed(seed):
+def kept_seed(seed: Any) -> Any:
     """Returns a reproducible seed, newly drawn if None is given.
 
     Args:
@@ -69,7 +79,9 @@ def kept_seed(seed):
     return torch.randint(1 << 31, (2,)) if seed is None else seed
 
 
-def seeded_dropout(x, rate, seed, block=0):
+def seeded_dropout(
+    x: TensorLike, rate: float, seed: Any, block: int | TensorLike = 0
+) -> Tensor:
     """Applies dropout, deterministically for a given seed.
 
     Args:
@@ -99,7 +111,7 @@ def seeded_dropout(x, rate, seed, block=0):
     return _dropped(x, rate, seed)
 
 
-def hashed_dropout(x, rate, seed):
+def hashed_dropout(x: TensorLike, rate: float, seed: Any) -> Tensor:
     """Drops by a hash of the element's index, which fuses into other passes.
 
     On a CPU, Threefry and Philox take ten times as long as a pass over `x`

@@ -1,5 +1,8 @@
 """What `keras.Model.export` needs on each backend."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import keras
 from keras import tree
 
@@ -7,7 +10,12 @@ if keras.backend.backend() == "torch":
     import torch
 
 
-def export_options(format, input_signature, options, other_lengths=()):
+def export_options(
+    format: str,
+    input_signature: Sequence[Any],
+    options: dict[str, Any],
+    other_lengths: Any = (),
+) -> Any:
     """Completes the options of `keras.Model.export`.
 
     On PyTorch, `dynamic_shapes` gets an entry for each axis without a size:

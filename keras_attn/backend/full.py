@@ -3,11 +3,13 @@
 import keras
 from keras import ops
 
+from keras_attn.typing import Tensor
+
 if keras.backend.backend() == "torch":
     import torch
 
 
-def full(shape, value, dtype):
+def full(shape: tuple[int, ...], value: float, dtype: str) -> Tensor:
     """Returns a tensor of one value.
 
     On PyTorch, `keras.ops.full` moves the value to the device and reads it back

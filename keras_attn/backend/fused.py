@@ -6,6 +6,7 @@ from keras import ops
 from keras_attn.backend.inspection import known_size
 from keras_attn.backend.program_ops import pad
 from keras_attn.backend.sliding_window import sliding_window_attention
+from keras_attn.typing import Tensor, TensorLike
 
 if keras.backend.backend() == "torch":
     import torch
@@ -20,15 +21,15 @@ _COPY_FROM = 512
 
 
 def fused_obstacle(
-    query,
-    value_width,
+    query: TensorLike,
+    value_width: int,
     *,
-    bias=None,
-    bias_dtype=None,
-    masked=False,
-    weights=False,
-    dropout=False,
-):
+    bias: TensorLike | None = None,
+    bias_dtype: str | None = None,
+    masked: bool = False,
+    weights: bool = False,
+    dropout: bool = False,
+) -> str | None:
     """Returns why the fused kernel cannot run a call, or None if it can.
 
     Args:
@@ -92,16 +93,16 @@ def _rounds(query, bias_dtype):
 
 
 def fused_attention(
-    query,
-    key,
-    value,
-    mask=None,
-    fully_masked=None,
-    causal=False,
-    scale=1.0,
-    bias=None,
-    window=None,
-):
+    query: TensorLike,
+    key: TensorLike,
+    value: TensorLike,
+    mask: TensorLike | None = None,
+    fully_masked: TensorLike | None = None,
+    causal: bool = False,
+    scale: float = 1.0,
+    bias: TensorLike | None = None,
+    window: int | None = None,
+) -> Tensor:
     """Computes softmax(scale Q K^T + bias) V with the backend's fused kernel.
 
     Args:

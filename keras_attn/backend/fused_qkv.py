@@ -1,15 +1,18 @@
 """Fuses dense layers of one input into one product."""
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import keras
 from keras import ops
 
 from keras_attn.backend.dense import is_plain, product, weights_of
 from keras_attn.backend.sharding import splits_weights
+from keras_attn.typing import Tensor, TensorLike
 
 
-def fused_qkv(layers):
+def fused_qkv(layers: Sequence[Any]) -> Any:
     """Concatenates the weights of dense layers.
 
     In a training step this costs more than a single product saves
@@ -37,7 +40,9 @@ def fused_qkv(layers):
     )
 
 
-def apply_fused_qkv(joined, layers, x):
+def apply_fused_qkv(
+    joined: Any, layers: Sequence[Any], x: TensorLike
+) -> list[Tensor]:
     """Applies fused dense layers.
 
     Args:

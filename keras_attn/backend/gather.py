@@ -3,11 +3,13 @@
 import keras
 from keras import ops
 
+from keras_attn.typing import Tensor, TensorLike
+
 if keras.backend.backend() == "torch":
     import torch
 
 
-def gather_rows(x, rows):
+def gather_rows(x: TensorLike, rows: TensorLike) -> Tensor:
     """Gathers along the first axis.
 
     `keras.ops.take` also supports negative indices, which takes four more
@@ -26,7 +28,7 @@ def gather_rows(x, rows):
     return taken.reshape((*rows.shape, *x.shape[1:]))
 
 
-def take_along_axis(x, indices):
+def take_along_axis(x: TensorLike, indices: TensorLike) -> Tensor:
     """Gathers along the last axis, by separate indices in each row.
 
     As for `gather_rows`, `keras.ops.take_along_axis` takes more operations on

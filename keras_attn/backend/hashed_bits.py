@@ -5,10 +5,12 @@ would block until the GPU has caught up, and would split a compiled graph.
 """
 
 import math
+from typing import Any
 
 import keras
 
 from keras_attn.backend.inspection import is_concrete
+from keras_attn.typing import TensorLike
 
 if keras.backend.backend() == "torch":
     import torch
@@ -22,7 +24,9 @@ _WORD = (1 << 32) - 1
 _MANTISSA = 24
 
 
-def hashed_bits(shape, seed, block=0):
+def hashed_bits(
+    shape: tuple[int, ...], seed: TensorLike, block: int = 0
+) -> Any:
     """Hashes the index of each element, as `hashed_dropout` does.
 
     Args:
@@ -43,7 +47,7 @@ def hashed_bits(shape, seed, block=0):
     return _mixed((bits + second) & _WORD).reshape(tuple(shape))
 
 
-def advance_seed(state):
+def advance_seed(state: TensorLike) -> int:
     """Draws a seed on PyTorch, as `keras.random.SeedGenerator.next` does.
 
     Keras's method splits a program of `torch.compile` (as of Keras 3.15.1,
@@ -61,7 +65,11 @@ def advance_seed(state):
     return seed
 
 
-def uniform(shape, seed_generator, minval=0.0):
+def uniform(
+    shape: tuple[int, ...],
+    seed_generator: keras.random.SeedGenerator,
+    minval: float = 0.0,
+) -> Any:
     """Draws float32 numbers from [minval, 1).
 
     Args:

@@ -3,6 +3,8 @@
 import contextlib
 import inspect
 import os
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import keras
 import numpy as np
@@ -50,7 +52,7 @@ _OPERATORS = (
 
 
 @contextlib.contextmanager
-def list_host_reads(folders=None):
+def list_host_reads(folders: Sequence[Any] | None = None) -> Iterator[Any]:
     """Lists the reads of tensors on the host while this scope is open.
 
     In it, no tensor counts as being on the host. Each entry is a str: the kind

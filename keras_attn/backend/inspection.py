@@ -2,6 +2,8 @@
 
 import keras
 
+from keras_attn.typing import Tensor, TensorLike
+
 if keras.backend.backend() == "torch":
     import torch
 elif keras.backend.backend() == "jax":
@@ -11,7 +13,7 @@ elif keras.backend.backend() == "tensorflow":
     import tensorflow as tf
 
 
-def concrete(tensor, anywhere=False):
+def concrete(tensor: TensorLike, anywhere: bool = False) -> Tensor | None:
     """Returns the values as a NumPy array, or None if they cannot be read.
 
     Every check of values in a forward pass goes through this function or
@@ -28,7 +30,7 @@ def concrete(tensor, anywhere=False):
     return keras.ops.convert_to_numpy(tensor) if readable else None
 
 
-def is_torch_program():
+def is_torch_program() -> bool:
     """Returns whether `torch.compile` or `torch.export` is tracing.
 
     Some operations of Keras would split the program. Call this function only
@@ -42,7 +44,7 @@ def is_torch_program():
     return torch.compiler.is_compiling()
 
 
-def is_concrete(tensor, anywhere=False):
+def is_concrete(tensor: TensorLike, anywhere: bool = False) -> bool:
     """Returns whether Python code may branch on the values of a tensor.
 
     Values cannot be read during tracing, and reading them from an accelerator
@@ -58,7 +60,7 @@ def is_concrete(tensor, anywhere=False):
     return _has_values(tensor) and (anywhere or is_on_host(tensor))
 
 
-def is_on_host(tensor):
+def is_on_host(tensor: TensorLike) -> bool:
     """Returns whether a tensor is in the memory of the CPU.
 
     Args:
@@ -75,7 +77,7 @@ def is_on_host(tensor):
     return "GPU" not in tensor.device
 
 
-def known_size(size):
+def known_size(size: int) -> int | None:
     """Returns the length of an axis, or None if a branch would fix it.
 
     Exported programs have symbolic sizes. On JAX a comparison raises an

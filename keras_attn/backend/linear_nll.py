@@ -7,12 +7,15 @@ logits are computed twice, as in Liger Kernel (Hsu et al. 2024,
 https://arxiv.org/abs/2410.10989).
 """
 
+from typing import Any
+
 import keras
 from keras import ops
 
 from keras_attn.backend.sharding import sequence_split
 from keras_attn.backend.smoothed_nll import smoothed_losses, target_weights
 from keras_attn.backend.xla_compiled import xla_compiled
+from keras_attn.typing import TensorLike
 
 if keras.backend.backend() == "jax":
     import functools
@@ -29,17 +32,17 @@ CHUNK = 256 if keras.backend.backend() == "torch" else 128
 
 
 def linear_nll(
-    hidden,
-    matrix,
-    bias,
-    labels,
-    visible,
-    weights,
-    smoothing=0.0,
-    class_weights=None,
-    transposed=False,
-    gradient=True,
-):
+    hidden: TensorLike,
+    matrix: TensorLike,
+    bias: float | None,
+    labels: TensorLike,
+    visible: TensorLike,
+    weights: TensorLike,
+    smoothing: float = 0.0,
+    class_weights: Any = None,
+    transposed: bool = False,
+    gradient: bool = True,
+) -> Any:
     """Computes sum_i w_i loss_i of the logits z = h E^T + b, in chunks.
 
     The losses are those of `smoothed_nll`. The gradient with respect to

@@ -5,6 +5,7 @@ import numpy as np
 from keras import ops
 
 from keras_attn.backend.inspection import concrete, is_concrete
+from keras_attn.typing import Tensor, TensorLike
 
 if keras.backend.backend() == "torch":
     import torch
@@ -13,7 +14,7 @@ if keras.backend.backend() == "torch":
 _HARMLESS = 1e6
 
 
-def bool_mask(name, mask):
+def bool_mask(name: str, mask: TensorLike) -> bool:
     """Converts a mask to bool, unless it may be an additive mask.
 
     An additive mask, as in Hugging Face and PyTorch, is 0 where a token may be
@@ -63,7 +64,7 @@ def bool_mask(name, mask):
     return ops.cast(mask, "bool") if is_tensor else mask
 
 
-def zero_masked(x, token_mask):
+def zero_masked(x: TensorLike, token_mask: TensorLike) -> Tensor:
     """Zeros the rows of padding tokens.
 
     On a CPU with PyTorch, `x` is returned unchanged if that makes no
@@ -84,7 +85,7 @@ def zero_masked(x, token_mask):
     return ops.where(token_mask[axes], x, 0)
 
 
-def is_statically_false(x):
+def is_statically_false(x: TensorLike) -> bool:
     """Returns whether a mask is known to be False everywhere.
 
     Checked only on a CPU with PyTorch, where the values can be read and the

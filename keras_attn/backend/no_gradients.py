@@ -1,11 +1,12 @@
 """Disables gradient recording."""
 
 import contextlib
+from typing import Any
 
 import keras
 
 
-def no_gradients():
+def no_gradients() -> Any:
     """Returns a scope in which no gradients are recorded.
 
     Only PyTorch records them by default.

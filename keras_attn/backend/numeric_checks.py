@@ -6,9 +6,12 @@ them (as of TensorFlow 2.21.0).
 """
 
 import contextlib
+from collections.abc import Iterator
 
 import keras
 from keras import ops
+
+from keras_attn.typing import Tensor, TensorLike
 
 if keras.backend.backend() == "tensorflow":
     # Private: nothing public tells whether the check is enabled,
@@ -17,7 +20,7 @@ if keras.backend.backend() == "tensorflow":
     from tensorflow.python.framework import op_callbacks
 
 
-def nan_where(condition, x):
+def nan_where(condition: TensorLike, x: TensorLike) -> Tensor:
     """Returns `x`, and NaN where a condition is True.
 
     Args:
@@ -33,13 +36,13 @@ def nan_where(condition, x):
     return x + ops.log(ops.cast(ops.where(condition, -1.0, 1.0), x.dtype))
 
 
-def numerics_are_checked():
+def numerics_are_checked() -> bool:
     """Returns whether TensorFlow inserts checks into graphs."""
     return bool(context.context().op_callbacks)
 
 
 @contextlib.contextmanager
-def without_numeric_checks():
+def without_numeric_checks() -> Iterator[None]:
     """Disables the checks, for XLA programs and for scores of -inf."""
     suspended = list(context.context().op_callbacks)
     for callback in suspended:

@@ -1,15 +1,20 @@
 """Compiled programs that belong to an object, such as a model."""
 
 import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import keras
 
 from keras_attn.backend.python_state import PythonState
+from keras_attn.typing import TensorLike
 
 _ATTRIBUTE = "_keras_attn_programs"
 
 
-def programs_of(owner, variables):
+def programs_of(
+    owner: Any, variables: Sequence[keras.Variable]
+) -> "OwnedPrograms":
     """Returns the compiled programs of an object.
 
     They live in an attribute of the object, are not copied or saved with it,
@@ -41,22 +46,24 @@ class OwnedPrograms:
             programs.
     """
 
-    def __init__(self, owner=None):
-        self.owner = (lambda: None) if owner is None else weakref.ref(owner)
-        self.variables = []
+    def __init__(self, owner: Any = None) -> None:
+        self.owner: Any = (
+            (lambda: None) if owner is None else weakref.ref(owner)
+        )
+        self.variables: list[Any] = []
         self._signature = self._state = None
         self._kept = {}
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return OwnedPrograms, ()
 
-    def get(self, key, make):
+    def get(self, key: TensorLike, make: Any) -> Any:
         """Returns what `make()` returned for this key."""
         if key not in self._kept:
             self._kept[key] = make()
         return self._kept[key]
 
-    def renew(self, variables):
+    def renew(self, variables: Any) -> None:
         """Drops all programs if something that they read has changed."""
         signature = _signature(variables)
         state = self._state
@@ -69,7 +76,7 @@ class OwnedPrograms:
         self.variables = list(variables)
         self._signature, self._state = signature, state
 
-    def traced(self, function):
+    def traced(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Wraps a function that a compiler traces when it is first needed.
 
         What has changed since `programs_of` drops the other programs. What the

@@ -3,8 +3,10 @@
 import keras
 from keras import ops
 
+from keras_attn.typing import Tensor, TensorLike
 
-def pretransposed(matrix):
+
+def pretransposed(matrix: TensorLike) -> Tensor:
     """Transposes a matrix for many products with it.
 
     XLA transposes the right operand of a product again at every step of a loop

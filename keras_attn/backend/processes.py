@@ -5,6 +5,8 @@ import functools
 import keras
 import numpy as np
 
+from keras_attn.typing import TensorLike
+
 if keras.backend.backend() == "jax":
     import jax
 elif keras.backend.backend() == "tensorflow":
@@ -13,7 +15,7 @@ elif keras.backend.backend() == "torch":
     import torch.distributed
 
 
-def process_index():
+def process_index() -> int:
     """Returns the index of this process among those of one training.
 
     On JAX, the processes are those of `jax.distributed`; on PyTorch, those of
@@ -26,7 +28,7 @@ def process_index():
     return _place()[0]
 
 
-def process_count():
+def process_count() -> int:
     """Returns the number of processes of one training.
 
     Returns:
@@ -35,7 +37,7 @@ def process_count():
     return _place()[1]
 
 
-def gather_texts(text):
+def gather_texts(text: str) -> list[str]:
     """Returns a text of every process; all processes must call it.
 
     It waits for the others, up to the time limit of the engine's collectives.
@@ -61,7 +63,7 @@ def gather_texts(text):
     ]
 
 
-def to_numpy(tensor):
+def to_numpy(tensor: TensorLike) -> np.ndarray:
     """Converts a tensor to a NumPy array, from all processes if necessary.
 
     Args:

@@ -1,15 +1,21 @@
 """Operations whose Keras version splits a program of `torch.compile`."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import keras
 from keras import ops
 
 from keras_attn.backend.inspection import is_torch_program
+from keras_attn.typing import Tensor, TensorLike
 
 if keras.backend.backend() == "torch":
     import torch
 
 
-def reduce_max(x, axis, keepdims=False):
+def reduce_max(
+    x: TensorLike, axis: int | tuple[int, ...], keepdims: bool = False
+) -> Tensor:
     """Computes the maximum along axes, as `keras.ops.max` does.
 
     Args:
@@ -27,7 +33,7 @@ def reduce_max(x, axis, keepdims=False):
     return ops.max(x, axis=axis, keepdims=keepdims)
 
 
-def reduce_min(x, axis, keepdims=False):
+def reduce_min(x: TensorLike, axis: int, keepdims: bool = False) -> Tensor:
     """Computes the minimum along an axis, as `keras.ops.min` does.
 
     Args:
@@ -43,7 +49,9 @@ def reduce_min(x, axis, keepdims=False):
     return ops.min(x, axis=axis, keepdims=keepdims)
 
 
-def pad(x, widths, constant=0):
+def pad(
+    x: TensorLike, widths: Sequence[tuple[Any, Any]], constant: int = 0
+) -> Tensor:
     """Pads a tensor with a constant, as `keras.ops.pad` does.
 
     Args:

@@ -5,6 +5,7 @@ import functools
 import operator
 import types
 import weakref
+from typing import Any
 
 import keras
 import numpy as np
@@ -36,7 +37,7 @@ class PythonState:
             None.
     """
 
-    def __init__(self, owner, hidden=None):
+    def __init__(self, owner: Any, hidden: str | None = None) -> None:
         self._hidden = hidden
         self._objects, self._containers = [], []
         self._mappings, self._arrays = [], []
@@ -47,13 +48,13 @@ class PythonState:
         self._kept = [part for part, _ in self._parts[1:]]
         del self._parts, self._indices
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> bool:
         return self._facts == other._facts
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self._facts)
 
-    def is_current(self):
+    def is_current(self) -> bool:
         """Returns whether all attributes are the same objects.
 
         Takes microseconds where a second snapshot takes milliseconds.

@@ -5,11 +5,13 @@ import random
 import keras
 import numpy as np
 
+from keras_attn.typing import Nest
+
 if keras.backend.backend() == "torch":
     import torch
 
 
-def random_state():
+def random_state() -> Nest:
     """Returns the state of the process's random number generators.
 
     These are Python's, NumPy's and, on the PyTorch backend, PyTorch's. They
@@ -33,7 +35,7 @@ def random_state():
     return state
 
 
-def set_random_state(state):
+def set_random_state(state: Nest) -> None:
     """Restores the generators from `random_state`.
 
     Args:

@@ -1,15 +1,20 @@
 """Losses and batches under `tf.distribute`."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
 from keras_attn.backend.inspection import is_concrete
+from keras_attn.typing import Nest, Tensor, TensorLike
 
 if keras.backend.backend() == "tensorflow":
     import tensorflow as tf
 
 
-def divide_over_replicas(total, count=None):
+def divide_over_replicas(
+    total: TensorLike, count: TensorLike | None = None
+) -> Tensor:
     """Divides a sum by a number of terms, both taken over all replicas.
 
     Under `tf.distribute` a batch is split between the replicas, which need not
@@ -51,7 +56,7 @@ def divide_over_replicas(total, count=None):
     return shared(total)
 
 
-def is_replica_mean(tensor):
+def is_replica_mean(tensor: TensorLike) -> bool:
     """Returns whether a tensor may be a mean of integers over replicas.
 
     Under `tf.distribute`, Keras infers the shapes of a model from the mean of
@@ -71,7 +76,7 @@ def is_replica_mean(tensor):
     )
 
 
-def first_replica(strategy, batch):
+def first_replica(strategy: Any, batch: Nest) -> Nest:
     """Returns the part of a batch that the first replica receives.
 
     Args:

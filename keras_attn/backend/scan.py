@@ -1,13 +1,18 @@
 """Scan: a recurrence over the time axis."""
 
+from collections.abc import Callable
+from typing import Any
+
 import keras
 from keras import ops, tree
+
+from keras_attn.typing import Nest
 
 if keras.backend.backend() == "tensorflow":
     import tensorflow as tf
 
 
-def scan(step, state, inputs):
+def scan(step: Callable[..., Any], state: Nest, inputs: Nest) -> Any:
     """Applies a step to each time step in order, as one compiled loop.
 
     On TensorFlow, `keras.ops.scan` requires outputs of the state's structure

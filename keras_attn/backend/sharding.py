@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
+from keras_attn.typing import Tensor, TensorLike
+
 # The path under which a layout map has the layout of cached keys and values,
 # (B, K, S, H).
 CACHE_PATH = "keras_attn/key_value_cache"
@@ -33,44 +35,44 @@ class SequenceSplit(NamedTuple):
     heads: str | None
 
     @property
-    def devices(self):
+    def devices(self) -> Any:
         """The number of parts of a sequence."""
         return self.size(self.context)
 
     @property
-    def axes(self):
+    def axes(self) -> Any:
         """The names of the axes, without None."""
         names = self.rows, self.context, self.heads
         return tuple(name for name in names if name is not None)
 
-    def size(self, axis):
+    def size(self, axis: int) -> Any:
         """Returns the number of devices along an axis, 1 for None."""
         return 1 if axis is None else self.mesh.shape[axis]
 
-    def axes_of_tokens(self, count):
+    def axes_of_tokens(self, count: int) -> Any:
         """Returns the axes that split tokens, () if they do not divide them."""
         axes = tuple(x for x in (self.rows, self.context) if x is not None)
         parts = self.size(self.rows) * self.devices
         return () if count % parts else axes
 
-    def axis_that_divides(self, axis, count):
+    def axis_that_divides(self, axis: int, count: int) -> Any:
         """Returns the axis, or None if it does not divide a number."""
         return None if count % self.size(axis) else axis
 
 
-def active_distribution():
+def active_distribution() -> Any:
     """Returns the active distribution, or None if tensors are not sharded."""
     if keras.backend.backend() != "jax":
         return None
     return keras.distribution.distribution()
 
 
-def splits_weights():
+def splits_weights() -> bool:
     """Returns whether the active distribution may split weights."""
     return isinstance(active_distribution(), keras.distribution.ModelParallel)
 
 
-def sequence_split():
+def sequence_split() -> SequenceSplit | None:
     """Returns the `SequenceSplit` of the active layout, or None."""
     distribution = active_distribution()
     layout = distribution and distribution.get_tensor_layout(QUERY_PATH)
@@ -80,7 +82,7 @@ def sequence_split():
     return split if split.devices > 1 else None
 
 
-def merge_tokens(tensor, axes=2):
+def merge_tokens(tensor: TensorLike, axes: int = 2) -> Tensor:
     """Merges the axes of rows and tokens, (B, T, ...) into (B T, ...).
 
     The tokens of a device stay together. XLA would gather all of them to merge
@@ -105,7 +107,7 @@ def merge_tokens(tensor, axes=2):
     return ops.reshape(ops.swapaxes(tensor, 1, 2), (-1, *further))
 
 
-def split_tokens(tensor, shape):
+def split_tokens(tensor: TensorLike, shape: tuple[int, ...]) -> Tensor:
     """Inverts `merge_tokens` for one number per token.
 
     Args:
@@ -134,7 +136,7 @@ def _parts(shape):
     return rows, columns, shape[0] // rows, shape[1] // columns
 
 
-def row_shards():
+def row_shards() -> Any:
     """Returns the number of parts that the rows of a batch are split into."""
     distribution = active_distribution()
     if distribution is None:
@@ -143,7 +145,7 @@ def row_shards():
     return mesh.shape[list(mesh.axis_names).index(distribution.batch_dim_name)]
 
 
-def row_divisor():
+def row_divisor() -> Any:
     """Returns what must divide the rows that this process passes to Keras."""
     distribution = active_distribution()
     if distribution is None:
@@ -151,13 +153,13 @@ def row_divisor():
     return max(row_shards() // distribution.num_processes, 1)
 
 
-def processes_share_rows():
+def processes_share_rows() -> bool:
     """Returns whether all processes compute the rows of a batch together."""
     distribution = active_distribution()
     return distribution is not None and distribution.num_processes > 1
 
 
-def shard_rows(tensor):
+def shard_rows(tensor: TensorLike) -> Tensor:
     """Splits the first axis of a tensor over the devices that split batches.
 
     Args:
@@ -174,7 +176,7 @@ def shard_rows(tensor):
     return keras.distribution.distribute_tensor(tensor, layout)
 
 
-def shard_cache(tensor):
+def shard_cache(tensor: TensorLike) -> Tensor:
     """Splits a cache by rows, and by heads as the layout map asks for.
 
     Args:

@@ -1,12 +1,22 @@
 """Causal sliding-window attention with PyTorch's fused kernel, in bands."""
 
+from typing import Any
+
 import keras
+
+from keras_attn.typing import Tensor, TensorLike
 
 if keras.backend.backend() == "torch":
     import torch
 
 
-def sliding_window_attention(query, key, value, window, **options):
+def sliding_window_attention(
+    query: TensorLike,
+    key: TensorLike,
+    value: TensorLike,
+    window: int,
+    **options: Any,
+) -> Tensor:
     """Computes attention under a causal window, in time linear in the sequence.
 
     Query t sees keys t - window + 1 to t. The kernel takes no window

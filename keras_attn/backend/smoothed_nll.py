@@ -5,10 +5,13 @@ training step, (tokens, vocabulary), about ten times (as of JAX 0.10.2,
 TensorFlow 2.21.0 and PyTorch 2.13.0). The closed form needs three passes.
 """
 
+from typing import Any
+
 import keras
 from keras import ops
 
 from keras_attn.backend.xla_compiled import xla_compiled
+from keras_attn.typing import Tensor, TensorLike
 
 if keras.backend.backend() == "jax":
     import functools
@@ -20,7 +23,13 @@ elif keras.backend.backend() == "tensorflow":
     import tensorflow as tf
 
 
-def smoothed_nll(logits, labels, visible, smoothing=0.0, class_weights=None):
+def smoothed_nll(
+    logits: TensorLike,
+    labels: TensorLike,
+    visible: TensorLike,
+    smoothing: float = 0.0,
+    class_weights: Any = None,
+) -> Tensor:
     """Computes -(1 - e) w_y log p(y) - e mean_v w_v log p(v), p = softmax(z).
 
     Its gradient with respect to z is sum_v(t_v) p - t times the upstream
@@ -47,8 +56,13 @@ def smoothed_nll(logits, labels, visible, smoothing=0.0, class_weights=None):
 
 
 def smoothed_losses(
-    scores, log_total, labels, visible, smoothing, class_weights
-):
+    scores: TensorLike,
+    log_total: Any,
+    labels: TensorLike,
+    visible: TensorLike,
+    smoothing: float,
+    class_weights: Any,
+) -> Any:
     """Computes losses from scores, shifted or not, and their log-sum-exp."""
     target = _picked(scores, labels)
     if class_weights is not None:
@@ -66,7 +80,9 @@ def smoothed_losses(
     return ops.where(visible, losses, 0.0)
 
 
-def target_weights(labels, size, smoothing, class_weights):
+def target_weights(
+    labels: TensorLike, size: int, smoothing: float, class_weights: Any
+) -> tuple[Any, Any, Any]:
     """Returns the parts of t: of the label, of every class, and the sum."""
     if class_weights is None:
         return 1 - smoothing, smoothing / size, 1.0

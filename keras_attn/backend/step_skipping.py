@@ -1,11 +1,18 @@
 """Skips training steps of a running `fit`, still reading their batches."""
 
 import itertools
+from collections.abc import Callable
+from typing import Any
 
 import keras
 
 
-def skip_steps(model, batches, logs, then):
+def skip_steps(
+    model: keras.Model,
+    batches: int,
+    logs: dict[str, float],
+    then: Callable[..., Any],
+) -> None:
     """Skips the next training steps of a running `fit`.
 
     `fit` still counts them and reads their batches, so that later steps are the
@@ -36,7 +43,7 @@ def skip_steps(model, batches, logs, then):
     model.train_function = skip
 
 
-def stop_skipping(model):
+def stop_skipping(model: keras.Model) -> None:
     """Resumes training, if the steps of a model are being skipped."""
     train = getattr(model.train_function, "skipped", None)
     if train is not None:

@@ -1,9 +1,12 @@
 """Top-k with the same order of ties on every backend."""
 
 import math
+from typing import Any
 
 import keras
 from keras import ops
+
+from keras_attn.typing import TensorLike
 
 if keras.backend.backend() == "torch":
     import torch
@@ -11,7 +14,7 @@ if keras.backend.backend() == "torch":
 _WORTH_IT = 8  # smallest chunk size
 
 
-def top_k(x, count):
+def top_k(x: TensorLike, count: int) -> Any:
     """Finds the largest entries along the last axis, in descending order.
 
     Ties are broken by the lower index. PyTorch's `topk` guarantees no order
@@ -32,7 +35,7 @@ def top_k(x, count):
     return torch.ops.keras_attn.top_k(x, count)
 
 
-def of_torch(x, count):
+def of_torch(x: TensorLike, count: int) -> tuple[Any, Any]:
     """Computes `top_k` on PyTorch; an operator, because it reads values."""
     # One more entry than requested: it may tie with the last one.
     values, indices = torch.topk(x, min(count + 1, x.shape[-1]), dim=-1)
@@ -44,7 +47,7 @@ def of_torch(x, count):
     return values[..., :count].contiguous(), indices.contiguous()
 
 
-def argmax_first(x):
+def argmax_first(x: TensorLike) -> Any:
     """Finds the first maximum along the last axis.
 
     Args:

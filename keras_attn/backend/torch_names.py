@@ -1,6 +1,8 @@
 """The weights of a layer as the parameters of a PyTorch module."""
 
 import re
+from collections.abc import Iterator
+from typing import Any
 
 import keras
 
@@ -53,12 +55,14 @@ class TorchNames:
         # Not to keep the memory of the variable.
         self._modules.pop(_WEIGHTS, None)
 
-    def named_modules(self, memo=None, prefix="", remove_duplicate=True):
+    def named_modules(
+        self, memo: Any = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[Any]:
         """Yields this module and the one that holds its weights."""
         self._register_weights()
         yield from super().named_modules(memo, prefix, remove_duplicate)
 
-    def state_dict(self, *args, **kwargs):
+    def state_dict(self, *args: Any, **kwargs: Any) -> Any:
         """Returns all weights by name."""
         self._register_weights()
         return super().state_dict(*args, **kwargs)

@@ -7,11 +7,13 @@ lets TensorFlow generalize the step to weights of any rank
 
 import keras
 
+from keras_attn.typing import Tensor, TensorLike
+
 if keras.backend.backend() == "tensorflow":
     import tensorflow as tf
 
 
-def known_shape(tensor):
+def known_shape(tensor: TensorLike) -> tuple[int | None, ...] | None:
     """Returns the shape as a tuple of int or None; None if the rank is unknown.
 
     Args:
@@ -21,7 +23,7 @@ def known_shape(tensor):
     return None if getattr(shape, "rank", 0) is None else tuple(shape)
 
 
-def broadcast_from_left(tensor, like):
+def broadcast_from_left(tensor: TensorLike, like: TensorLike) -> Tensor:
     """Broadcasts a tensor of unknown rank, aligning its first axes.
 
     TensorFlow only. If the shapes do not fit, the operation raises.

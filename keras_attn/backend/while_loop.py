@@ -1,7 +1,12 @@
 """While loop over tensors, compiled on JAX and TensorFlow."""
 
+from collections.abc import Callable
+from typing import Any
+
 import keras
 from keras import ops
+
+from keras_attn.typing import Nest
 
 if keras.backend.backend() == "torch":
     import torch
@@ -10,7 +15,12 @@ if keras.backend.backend() == "torch":
 _CHECK_EVERY = 8
 
 
-def while_loop(function, going, loop, times):
+def while_loop(
+    function: Callable[..., Any],
+    going: Callable[..., Any],
+    loop: Nest,
+    times: int,
+) -> Any:
     """Applies a function repeatedly while a condition holds.
 
     Args:

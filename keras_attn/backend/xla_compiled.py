@@ -1,6 +1,8 @@
 """Compiles elementwise code inside TensorFlow graphs with XLA."""
 
 import functools
+from collections.abc import Callable
+from typing import Any
 
 import keras
 
@@ -10,7 +12,7 @@ if keras.backend.backend() == "tensorflow":
     import tensorflow as tf
 
 
-def xla_compiled(function):
+def xla_compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compiles a function with XLA inside a TensorFlow graph.
 
     On a CPU, a TensorFlow graph makes one pass over memory per operation

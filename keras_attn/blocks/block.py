@@ -122,8 +122,12 @@ class Block(QuantizedParts, Rematerialized):
         self.supports_masking = True
         self._block_config = config
         config.set_attributes(self)
-        self.kernel_initializer = keras.initializers.get(kernel_initializer)
-        self.bias_initializer = keras.initializers.get(bias_initializer)
+        self.kernel_initializer: Initializer = keras.initializers.get(
+            kernel_initializer
+        )
+        self.bias_initializer: Initializer = keras.initializers.get(
+            bias_initializer
+        )
         self.attention_position = attention_position
 
     @staticmethod

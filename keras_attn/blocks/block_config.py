@@ -9,6 +9,7 @@ from keras_attn import checks
 from keras_attn.layers.feed_forward import check_gate_limit
 from keras_attn.layers.multi_head_attention import QK_NORMS
 from keras_attn.layers.normalization import check_normalization
+from keras_attn.typing import Activation
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -75,7 +76,7 @@ class BlockConfig:
     dropout: float = 0.0
     attention_dropout: float = 0.0
     activation_dropout: float = 0.0
-    activation: Any = "relu"
+    activation: Activation = "relu"
     gated: bool = False
     normalize_first: bool = False
     epsilon: float = 1e-5

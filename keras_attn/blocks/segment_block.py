@@ -159,7 +159,18 @@ class SegmentBlock(DecoderBlock):
         return self._apply_network(y, x, training)
 
     if TYPE_CHECKING:
-        __call__ = call
+        # Not `= call`: the base class has other arguments.
+        def __call__(
+            self,
+            inputs: TensorLike,
+            past: TensorLike | None = None,
+            mask: TensorLike | None = None,
+            past_mask: TensorLike | None = None,
+            segment_ids: TensorLike | None = None,
+            past_segment_ids: TensorLike | None = None,
+            training: bool | None = None,
+        ) -> Tensor:
+            """Applies the block; the class docstring lists the arguments."""
 
     def _attention(self, name, width, memory_width=None, causal=False):
         return super()._attention(

@@ -153,7 +153,17 @@ class TwoStreamBlock(SegmentBlock):
         return (content, *rest) if rest else content
 
     if TYPE_CHECKING:
-        __call__ = call
+        # Not `= call`: the base class has other arguments.
+        def __call__(
+            self,
+            inputs: TensorLike,
+            queries: TensorLike | None = None,
+            past: TensorLike | None = None,
+            content_visibility: Visibility | None = None,
+            query_visibility: Visibility | None = None,
+            training: bool | None = None,
+        ) -> Tensor:
+            """Applies the block; the class docstring lists the arguments."""
 
     def decode_queries(
         self,

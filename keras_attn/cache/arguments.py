@@ -1,15 +1,25 @@
 """Argument checks of the cache: static ones, which read no tensor."""
 
 import math
+from typing import Any
 
 from keras_attn import checks
+from keras_attn.typing import TensorLike
 
 # 128 GiB of bfloat16.
 _MOST_FEATURES = 2**36
 _DTYPES = "float16", "bfloat16", "float32", "float64"
 
 
-def check_size(rows, length, layers, heads, key_dim, value_dim, dtype):
+def check_size(
+    rows: Any,
+    length: int,
+    layers: int,
+    heads: int,
+    key_dim: int,
+    value_dim: int,
+    dtype: str,
+) -> None:
     """Raises ValueError unless a cache of this size can be allocated."""
     checks.count("rows", rows, 0)
     checks.count("length", length, 0)
@@ -32,7 +42,7 @@ def check_size(rows, length, layers, heads, key_dim, value_dim, dtype):
         )
 
 
-def check_layer(layer, count):
+def check_layer(layer: Any, count: int) -> int:
     """Returns the index of a layer, else raises ValueError."""
     if isinstance(layer, bool) or not isinstance(layer, int):
         raise ValueError(
@@ -46,7 +56,9 @@ def check_layer(layer, count):
     return layer
 
 
-def check_features(name, tensor, shape):
+def check_features(
+    name: str, tensor: TensorLike, shape: tuple[int, ...]
+) -> None:
     """Raises ValueError unless a tensor is float of a shape with None."""
     checks.tensor(name, tensor, "a float tensor")
     if "float" not in str(tensor.dtype) or not checks.fits(tensor.shape, shape):
@@ -57,7 +69,7 @@ def check_features(name, tensor, shape):
         )
 
 
-def check_projections(keys, values, positions):
+def check_projections(keys: Any, values: Any, positions: TensorLike) -> None:
     """Raises ValueError unless these are the parts of a full cache."""
     checks.tensor("positions", positions, "an integer tensor (B, L)")
     checks.rank("positions", positions, 2)

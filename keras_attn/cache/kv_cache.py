@@ -1,5 +1,6 @@
 """Key-value cache as a named tuple of tensors."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from keras import ops
@@ -26,6 +27,7 @@ from keras_attn.cache.arguments import (
     check_size,
 )
 from keras_attn.ops import positions_from_mask
+from keras_attn.typing import Tensor, TensorLike
 
 
 class KVCache(NamedTuple):
@@ -61,14 +63,22 @@ class KVCache(NamedTuple):
         (3, (8, 8, 16), 0)
     """
 
-    keys: Any
-    values: Any
+    keys: tuple[Tensor, ...]
+    values: tuple[Tensor, ...]
     positions: Any
     origins: Any
     cursor: Any
 
 
-def empty(rows, length, layers, heads, key_dim, value_dim, dtype):
+def empty(
+    rows: int,
+    length: int,
+    layers: int,
+    heads: int,
+    key_dim: int,
+    value_dim: int,
+    dtype: str,
+) -> KVCache:
     """Allocates an empty cache.
 
     Args:
@@ -107,7 +117,11 @@ def empty(rows, length, layers, heads, key_dim, value_dim, dtype):
     )
 
 
-def from_projections(keys, values, positions):
+def from_projections(
+    keys: Sequence[TensorLike],
+    values: Sequence[TensorLike],
+    positions: TensorLike,
+) -> KVCache:
     """Creates a full cache, such as a decoder's projected memory.
 
     Args:
@@ -141,7 +155,7 @@ def from_projections(keys, values, positions):
     )
 
 
-def slots(cache):
+def slots(cache: KVCache) -> int:
     """Returns the number of slots per hypothesis.
 
     Args:
@@ -159,7 +173,7 @@ def slots(cache):
     return cache.positions.shape[1] // hypotheses(cache)
 
 
-def sources(cache):
+def sources(cache: KVCache) -> int:
     """Returns the number of sources.
 
     Args:
@@ -179,7 +193,9 @@ def sources(cache):
     return ops.shape(cache.positions)[0]
 
 
-def open_slots(cache, count, token_mask=None):
+def open_slots(
+    cache: KVCache, count: int, token_mask: TensorLike | None = None
+) -> tuple[Tensor, KVCache]:
     """Assigns the next `count` slots to new tokens.
 
     Args:
@@ -225,7 +241,9 @@ def open_slots(cache, count, token_mask=None):
     return fresh, cache._replace(positions=positions)
 
 
-def append(cache, layer, keys, values):
+def append(
+    cache: KVCache, layer: int, keys: TensorLike, values: TensorLike
+) -> KVCache:
     """Writes one layer's keys and values into the open slots.
 
     Args:
@@ -268,7 +286,7 @@ def append(cache, layer, keys, values):
     )
 
 
-def close_slots(cache, count):
+def close_slots(cache: KVCache, count: int) -> KVCache:
     """Advances the cursor after every layer has written the open slots.
 
     Args:
@@ -288,7 +306,9 @@ def close_slots(cache, count):
     return cache._replace(cursor=cache.cursor + count)
 
 
-def read(cache, layer, heads):
+def read(
+    cache: KVCache, layer: int, heads: int
+) -> tuple[Tensor, Tensor, Tensor]:
     """Returns the keys, values and positions of one layer.
 
     After `expand_beams` these are the slots of all hypotheses of a source;
@@ -329,7 +349,7 @@ def read(cache, layer, heads):
     )
 
 
-def beam_mask(cache, count):
+def beam_mask(cache: KVCache, count: int) -> Tensor | None:
     """Returns which slots of a source belong to each hypothesis.
 
     Args:
@@ -355,7 +375,7 @@ def beam_mask(cache, count):
     return ops.repeat(_visible_slots(cache), count, axis=1)[:, None]
 
 
-def hypotheses(cache):
+def hypotheses(cache: KVCache) -> int:
     """Returns the number of hypotheses per source, k, an int."""
     return 1 if isinstance(cache.origins, tuple) else cache.origins.shape[1]
 

@@ -6,9 +6,10 @@ from keras import ops, tree
 from keras_attn import checks
 from keras_attn.backend import KEY_SLOTS_AXIS, VALUE_SLOTS_AXIS, gather_rows
 from keras_attn.cache.kv_cache import KVCache, hypotheses, sources
+from keras_attn.typing import Nest, TensorLike
 
 
-def expand_beams(hypothesis, width):
+def expand_beams(hypothesis: Nest, width: int) -> Nest:
     """Expands each source to k hypotheses.
 
     Args:
@@ -60,7 +61,7 @@ def expand_beams(hypothesis, width):
     return tree.traverse(grown, hypothesis)
 
 
-def reorder(hypothesis, rows):
+def reorder(hypothesis: Nest, rows: TensorLike) -> Nest:
     """Gathers rows, such as the hypotheses that beam search keeps.
 
     Args:
@@ -104,7 +105,7 @@ def reorder(hypothesis, rows):
     return tree.traverse(taken, hypothesis)
 
 
-def grown(hypothesis, count):
+def grown(hypothesis: Nest, count: int) -> Nest:
     """Adds empty slots to the caches in a nest.
 
     The cost of a step grows with the number of slots, written or not, so a loop

@@ -1,6 +1,6 @@
 """make_aligned_pairs: English and Spanish with known word alignment."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from keras_attn import checks
 from keras_attn.datasets import sampling
@@ -54,12 +54,17 @@ class AlignedPair(NamedTuple):
 
     source: str
     target: str
-    alignment: Any
+    alignment: tuple[int, ...]
 
 
 def make_aligned_pairs(
-    n, *, seed=0, split="train", min_phrases=1, max_phrases=3
-):
+    n: int,
+    *,
+    seed: int = 0,
+    split: str = "train",
+    min_phrases: int = 1,
+    max_phrases: int = 3,
+) -> list[AlignedPair]:
     """Makes lists of things in English and Spanish with the word alignment.
 
     For comparing attention weights with the true alignment: "my red car and two

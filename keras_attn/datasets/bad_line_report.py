@@ -2,12 +2,16 @@
 
 import contextlib
 import sys
+from collections.abc import Iterator
 
 from keras_attn import checks
+from keras_attn.typing import BadLines
 
 
 @contextlib.contextmanager
-def report_bad_lines(strict=False, limit=10):
+def report_bad_lines(
+    strict: bool = False, limit: int = 10
+) -> Iterator[BadLines]:
     r"""Prints the bad lines that a reader skips, and their number at the end.
 
     A context manager for programs that read users' files. Its value is the

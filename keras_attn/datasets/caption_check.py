@@ -1,6 +1,6 @@
 """check_caption: whether a caption is true of a scene."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,7 +30,7 @@ class CaptionCheck(NamedTuple):
     relation: bool
 
 
-def check_caption(scene, caption):
+def check_caption(scene: tuple[Any, ...], caption: str) -> CaptionCheck:
     """Checks whether a caption is true of a scene.
 
     For scores of generated captions: either object may be named first.

@@ -12,6 +12,7 @@ from keras_attn.datasets.picture_files import (
     pillow,
     read_picture,
 )
+from keras_attn.typing import BadLines, PathLike
 
 
 class CaptionedImages(NamedTuple):
@@ -33,11 +34,13 @@ class CaptionedImages(NamedTuple):
     """
 
     images: Any
-    captions: Any
-    names: Any
+    captions: list[str]
+    names: list[str]
 
 
-def read_captions(folder, *, height=50, on_bad_lines="error"):
+def read_captions(
+    folder: PathLike, *, height: int = 50, on_bad_lines: BadLines = "error"
+) -> CaptionedImages:
     r"""Reads a folder of image files with captions.
 
     The folder has a file `captions.tsv` with lines `file name<tab>caption`. An

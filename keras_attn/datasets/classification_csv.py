@@ -5,16 +5,17 @@ import csv
 from keras_attn import checks
 from keras_attn.datasets.data_files import DataFileError, TextFile
 from keras_attn.datasets.labeled_sentence import LabeledSentence
+from keras_attn.typing import BadLines, PathLike
 
 
 def read_classification_csv(
-    path,
+    path: PathLike,
     *,
-    text_column="text",
-    label_column="label",
-    text_pair_column=None,
-    on_bad_lines="error",
-):
+    text_column: str = "text",
+    label_column: str = "label",
+    text_pair_column: str | None = None,
+    on_bad_lines: BadLines = "error",
+) -> list[LabeledSentence]:
     r"""Reads labeled sentences, or pairs of sentences, from a table.
 
     The first line has the names of the columns. In a `.csv` file, commas

@@ -35,16 +35,16 @@ class ClutteredDigits(NamedTuple):
 
 
 def make_cluttered_digits(
-    n,
+    n: int,
     *,
-    seed=0,
-    split="train",
-    size=60,
-    distractors=8,
-    distractor_size=4,
-    spread=1.0,
-    digits=None,
-):
+    seed: int = 0,
+    split: str = "train",
+    size: int = 60,
+    distractors: int = 8,
+    distractor_size: int = 4,
+    spread: float = 1.0,
+    digits: tuple[Any, Any] | None = None,
+) -> ClutteredDigits:
     """Makes images of a digit at a random position among distractors.
 
     For models that look at a part of the image at a time, as in Recurrent

@@ -41,7 +41,9 @@ class NumberComparisons(NamedTuple):
     positions: Any
 
 
-def make_comparison_task(n, *, num_digits=3, seed=0, split="train"):
+def make_comparison_task(
+    n: int, *, num_digits: int = 3, seed: int = 0, split: str = "train"
+) -> NumberComparisons:
     """Makes pairs of numbers, of which a model says which one is larger.
 
         <start> 5 2 <end> 5 7 <end>   ->   0 (smaller)

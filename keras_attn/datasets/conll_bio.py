@@ -1,14 +1,22 @@
 """read_conll_bio: sentences with BIO tags of entities."""
 
 import re
+from typing import TYPE_CHECKING
 
 from keras_attn.datasets.conllu import read_sentences
 from keras_attn.datasets.data_files import TextFile
+from keras_attn.typing import BadLines, PathLike
+
+if TYPE_CHECKING:
+    from keras_attn.datasets.tagged_sentence import TaggedSentence
+
 
 _TAG = re.compile(r"O|[BI]-.+")
 
 
-def read_conll_bio(path, *, on_bad_lines="error"):
+def read_conll_bio(
+    path: PathLike, *, on_bad_lines: BadLines = "error"
+) -> "list[TaggedSentence]":
     r"""Reads words and their BIO tags, such as those of named entities.
 
     The format of the CoNLL shared tasks and of WNUT 2017: one word per line, in

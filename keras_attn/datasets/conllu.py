@@ -2,10 +2,13 @@
 
 import itertools
 import re
+from collections.abc import Callable
+from typing import Any
 
 from keras_attn import checks
 from keras_attn.datasets.data_files import TextFile
 from keras_attn.datasets.tagged_sentence import TaggedSentence
+from keras_attn.typing import BadLines, PathLike
 
 _COLUMNS = {"upos": 3, "xpos": 4}
 _WORD = re.compile(r"[1-9]\d*")
@@ -14,7 +17,9 @@ _WORD = re.compile(r"[1-9]\d*")
 _NO_WORD = re.compile(r"\d+-\d+|\d+\.\d+")
 
 
-def read_conllu(path, *, tags="upos", on_bad_lines="error"):
+def read_conllu(
+    path: PathLike, *, tags: str = "upos", on_bad_lines: BadLines = "error"
+) -> list[TaggedSentence]:
     r"""Reads words and their part-of-speech tags from a CoNLL-U file.
 
     The format of the Universal Dependencies treebanks
@@ -66,7 +71,12 @@ def read_conllu(path, *, tags="upos", on_bad_lines="error"):
     return read_sentences(file, parse, expected, comment="#")
 
 
-def read_sentences(file, parse, expected, comment=None):
+def read_sentences(
+    file: TextFile,
+    parse: Callable[..., Any] | None,
+    expected: str,
+    comment: str | None = None,
+) -> list[TaggedSentence]:
     """Reads tagged sentences, separated by blank lines.
 
     Args:

@@ -5,7 +5,7 @@ import hashlib
 SPLITS = ("train", "validation", "test")
 
 
-def split_of(text):
+def split_of(text: str) -> str:
     """Returns the split of a text, the same as that of `split_by_hash`.
 
     Args:

@@ -10,9 +10,11 @@ import tarfile
 import warnings
 import zipfile
 import zlib
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 from keras_attn import checks
+from keras_attn.typing import BadLines, PathLike
 
 # What the modules of compressed files raise for a corrupt file. RuntimeError: a
 # password is needed, or (NotImplementedError) Python does not have the method.
@@ -45,11 +47,17 @@ class DataFileError(ValueError):
         pairs.tsv, line 17: expected a tab, received 'Go.'
     """
 
-    def __init__(self, path, reason, line=None):
+    path: PathLike
+    reason: str
+    line: int | None
+
+    def __init__(
+        self, path: PathLike, reason: str, line: int | None = None
+    ) -> None:
         super().__init__(path, reason, line)
         self.path, self.reason, self.line = path, reason, line
 
-    def __str__(self):
+    def __str__(self) -> str:
         line = "" if self.line is None else f", line {self.line}"
         return f"{self.path}{line}: {self.reason}"
 
@@ -75,11 +83,11 @@ class BadLine(NamedTuple):
         line 2: expected `source<tab>target`, received 'Stop.'
     """
 
-    path: str
+    path: PathLike
     line: int
     reason: str
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.path}, line {self.line}: {self.reason}"
 
 
@@ -98,16 +106,24 @@ class TextFile:
         name: str. Name of the argument `path`, for error messages.
     """
 
+    lines: list[str]
+    undecodable: dict[int, str]
+
     def __init__(
-        self, path, on_bad_lines="error", members=(), marker=b"", name="path"
-    ):
-        self.path = checks.path(name, path)
+        self,
+        path: PathLike,
+        on_bad_lines: BadLines = "error",
+        members: tuple[str, ...] = (),
+        marker: bytes = b"",
+        name: str = "path",
+    ) -> None:
+        self.path: str = checks.path(name, path)
         self._on_bad_lines = check_on_bad_lines(on_bad_lines)
         content = read_bytes(self.path, members, marker)
         # Undecodable bytes are replaced in these.
         self.lines, self.undecodable = _decode(content)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         """Yields (number, line); `line` is None if it was not UTF-8."""
         for number, line in enumerate(self.lines, 1):
             if number in self.undecodable:
@@ -115,7 +131,7 @@ class TextFile:
                 line = None
             yield number, line
 
-    def bad(self, number, reason):
+    def bad(self, number: int, reason: str) -> None:
         """Handles a bad line as the caller of the reader asked."""
         if self._on_bad_lines == "error":
             raise DataFileError(self.path, reason, number)
@@ -127,12 +143,12 @@ class TextFile:
                 stacklevel=_frames_of_package(),
             )
 
-    def require(self, records, what):
+    def require(self, records: Any, what: str) -> Any:
         """Returns `records`, or raises if there are none."""
         return require(self.path, records, what)
 
 
-def check_on_bad_lines(value):
+def check_on_bad_lines(value: Any) -> Any:
     """Returns the argument `on_bad_lines` if it is valid, else raises."""
     is_name = isinstance(value, str) and value in ("error", "warn", "skip")
     if not is_name and not callable(value):
@@ -143,7 +159,7 @@ def check_on_bad_lines(value):
     return value
 
 
-def require(path, records, what):
+def require(path: PathLike, records: Any, what: str) -> Any:
     """Returns `records`, or raises `DataFileError` if there are none."""
     if not len(records):
         raise DataFileError(
@@ -152,11 +168,13 @@ def require(path, records, what):
     return records
 
 
-def read_bytes(path, members=(), marker=b""):
+def read_bytes(
+    path: PathLike, members: tuple[str, ...] = (), marker: bytes = b""
+) -> bytes:
     """Reads a file, plain, `.gz` or in a `.zip`.
 
     Args:
-        path: str.
+        path: PathLike.
         members: tuple of str. Suffixes of a file in a `.zip`, of which there
             must be one. Empty: a `.zip` raises.
         marker: bytes. What that file must contain.
@@ -186,7 +204,7 @@ def read_bytes(path, members=(), marker=b""):
         raise DataFileError(path, f"cannot be read: {reason}") from error
 
 
-def read_json(path):
+def read_json(path: PathLike) -> Any:
     """Reads a JSON file, plain or `.gz`, or raises `DataFileError`."""
     path = checks.path("path", path)
     content = read_bytes(path)
@@ -204,11 +222,13 @@ def read_json(path):
         raise DataFileError(path, reason) from error
 
 
-def parse_record(path, where, parse, *arguments):
+def parse_record(
+    path: PathLike, where: str, parse: Callable[..., Any], *arguments: Any
+) -> Any:
     """Calls a function on a part of a JSON file.
 
     Args:
-        path: str.
+        path: PathLike.
         where: str. The part, for error messages.
         parse: callable. It raises ValueError, or KeyError, TypeError or
             AttributeError where a list, object or text is another of them.
@@ -231,7 +251,9 @@ def parse_record(path, where, parse, *arguments):
     raise DataFileError(path, f"{where}: {reason}")
 
 
-def read_tar(path, is_wanted):
+def read_tar(
+    path: pathlib.Path, is_wanted: Callable[..., Any]
+) -> Iterator[Any]:
     """Yields the files in a `.tar` archive, compressed or not.
 
     Args:

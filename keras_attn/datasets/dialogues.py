@@ -1,6 +1,6 @@
 """make_dialogues: turns of a booking dialogue with the values of slots."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from keras_attn.datasets import sampling
 from keras_attn.datasets.booking_grammar.turns import TurnSampler, split_of
@@ -45,11 +45,13 @@ class DialogueTurn(NamedTuple):
     """
 
     text: str
-    requested: Any
-    slots: Any
+    requested: tuple[str, ...]
+    slots: "tuple[Slot, ...]"
 
 
-def make_dialogues(n, *, seed=0, split="train"):
+def make_dialogues(
+    n: int, *, seed: int = 0, split: str = "train"
+) -> list[DialogueTurn]:
     """Makes turns of users who book a table, with the values of five slots.
 
     For span extraction, in the form of Restaurants-8k (Coope et al. 2020,

@@ -31,14 +31,14 @@ _SILENT = {"voicing": 0.0, "aspiration": 0.0, "frication": 0.0}
 
 
 def make_digit_audio(
-    n,
+    n: int,
     *,
-    seed=0,
-    split="train",
-    min_digits=1,
-    max_digits=1,
-    snr=(10.0, 30.0),
-):
+    seed: int = 0,
+    split: str = "train",
+    min_digits: int = 1,
+    max_digits: int = 1,
+    snr: float | tuple[float, float] = (10.0, 30.0),
+) -> list[Recording]:
     """Makes synthetic speech of English digits.
 
     For small speech recognizers: ten words, "zero" to "nine", by many speakers.

@@ -3,9 +3,10 @@
 from keras_attn import checks
 from keras_attn.datasets.data_files import parse_record, read_json, require
 from keras_attn.datasets.disfluent_questions import DisfluentQuestion
+from keras_attn.typing import PathLike
 
 
-def read_disfl_qa(path):
+def read_disfl_qa(path: PathLike) -> list[DisfluentQuestion]:
     """Reads questions in which the speaker corrects a wrong word.
 
     The JSON format of Disfl-QA (Gupta et al. 2021,

@@ -28,7 +28,9 @@ class DisfluentQuestion(NamedTuple):
     context: str
 
 
-def make_disfluent_questions(n, *, seed=0, split="train"):
+def make_disfluent_questions(
+    n: int, *, seed: int = 0, split: str = "train"
+) -> list[DisfluentQuestion]:
     """Makes questions in which the speaker corrects a wrong word.
 
     For sequence-to-sequence models that restore the intended question, most of

@@ -1,9 +1,12 @@
 """read_documents: documents as lists of sentences."""
 
 from keras_attn.datasets.data_files import TextFile
+from keras_attn.typing import BadLines, PathLike
 
 
-def read_documents(path, *, on_bad_lines="error"):
+def read_documents(
+    path: PathLike, *, on_bad_lines: BadLines = "error"
+) -> list[list[str]]:
     r"""Reads documents, each a list of sentences.
 
     Documents are for pre-training, such as BERT's next sentence prediction

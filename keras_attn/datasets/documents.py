@@ -4,7 +4,9 @@ from keras_attn.datasets import sampling
 from keras_attn.datasets.phrase_grammar import passages
 
 
-def make_documents(n, *, seed=0, split="train"):
+def make_documents(
+    n: int, *, seed: int = 0, split: str = "train"
+) -> list[list[str]]:
     """Makes short documents for language models and pre-training.
 
     A document has two to four sentences about the same few people and things,

@@ -31,7 +31,9 @@ class EntailmentPair(NamedTuple):
     entailed: bool
 
 
-def make_entailment_pairs(n, *, seed=0, split="train"):
+def make_entailment_pairs(
+    n: int, *, seed: int = 0, split: str = "train"
+) -> list[EntailmentPair]:
     """Makes pairs of sentences, the first of which may entail the second.
 
     For classification of sentence pairs. In half of the pairs, the hypothesis

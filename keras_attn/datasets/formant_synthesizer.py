@@ -1,8 +1,16 @@
 """A small formant synthesizer, at 8,000 samples per second."""
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+
+from keras_attn.typing import Tensor
+
+if TYPE_CHECKING:
+    from keras_attn.datasets.digit_phones import Phone
+    from keras_attn.datasets.stable_random import StableRandom
+
 
 SAMPLE_RATE = 8000
 # Samples per frame: 4 ms. A power of two, so that interpolation of rounded
@@ -37,7 +45,13 @@ class Voice(NamedTuple):
     breath: float
 
 
-def synthesize(phones, starts, pitch, voice, random):
+def synthesize(
+    phones: "Sequence[Phone]",
+    starts: Sequence[float],
+    pitch: Sequence[tuple[Any, Any]],
+    voice: Voice,
+    random: "StableRandom",
+) -> Tensor:
     """Makes the sound of phones.
 
     The voice is a sum of harmonics of the pitch, weighted by four resonances.

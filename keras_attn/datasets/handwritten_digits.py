@@ -26,7 +26,7 @@ class HandwrittenDigits(NamedTuple):
     labels: Any
 
 
-def load_handwritten_digits(split="train"):
+def load_handwritten_digits(split: str = "train") -> HandwrittenDigits:
     """Loads the handwritten digits of scikit-learn.
 
     1,797 images of 8 x 8 pixels, a part of the Optical Recognition of

@@ -1,11 +1,18 @@
 """split_by_hash: a split that depends on the content of each record."""
 
 import hashlib
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from keras_attn import checks
 
 
-def split_by_hash(records, key=None, *, parts=20):
+def split_by_hash(
+    records: Iterable[Any],
+    key: Callable[..., Any] | None = None,
+    *,
+    parts: int = 20,
+) -> tuple[list[Any], list[Any], list[Any]]:
     """Splits records into training, validation and test by a hash of a text.
 
     Records of the same text are in the same part: all translations of a

@@ -11,7 +11,9 @@ from keras_attn.datasets.phrase_grammar.sampler import (
 _LABELS = tuple(PATTERNS)
 
 
-def make_labeled_sentences(n, *, seed=0, split="train"):
+def make_labeled_sentences(
+    n: int, *, seed: int = 0, split: str = "train"
+) -> list[LabeledSentence]:
     """Makes sentences of eight classes.
 
     For sentence classification. The class is what kind of statement a sentence

@@ -3,9 +3,12 @@
 from keras_attn import checks
 from keras_attn.datasets.data_files import TextFile
 from keras_attn.datasets.misspellings import Misspelling
+from keras_attn.typing import BadLines, PathLike
 
 
-def read_misspellings(path, *, on_bad_lines="error"):
+def read_misspellings(
+    path: PathLike, *, on_bad_lines: BadLines = "error"
+) -> list[Misspelling]:
     r"""Reads misspelled words and their corrections.
 
     Each line is either `wrong->right`, as in the dictionaries of codespell

@@ -1,6 +1,7 @@
 """make_misspellings: misspelled words and their corrections."""
 
 import functools
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from keras_attn import checks
@@ -33,8 +34,13 @@ class Misspelling(NamedTuple):
 
 
 def make_misspellings(
-    n, *, seed=0, split="train", words=None, unchanged_rate=0.0
-):
+    n: int,
+    *,
+    seed: int = 0,
+    split: str = "train",
+    words: Sequence[str] | None = None,
+    unchanged_rate: float = 0.0,
+) -> list[Misspelling]:
     """Makes misspellings of English words.
 
     For spelling correction at the level of letters. The errors are those of
@@ -109,7 +115,9 @@ def make_misspellings(
     return found
 
 
-def misspell(word, *, seed=0, known_words=()):
+def misspell(
+    word: str, *, seed: int = 0, known_words: Collection[str] = ()
+) -> str:
     """Misspells a word as people do.
 
     Four words in five get one error, the others two. Of 100 errors, 25 omit a

@@ -1,6 +1,7 @@
 """make_morse_audio: random messages in Morse code, in noise."""
 
 import math
+from typing import TYPE_CHECKING
 
 from keras_attn import checks
 from keras_attn.datasets.content_split import split_of
@@ -14,6 +15,10 @@ from keras_attn.datasets.morse_code import (
 from keras_attn.datasets.number_ranges import number_range
 from keras_attn.datasets.sampling import check_arguments
 from keras_attn.datasets.stable_random import StableRandom
+
+if TYPE_CHECKING:
+    from keras_attn.datasets.morse_code import MorseMessage
+
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _DIGITS = "0123456789"
@@ -37,15 +42,15 @@ _ENGLISH_WORDS = """
 
 
 def make_morse_audio(
-    n,
+    n: int,
     *,
-    seed=0,
-    split="train",
-    max_seconds=6.0,
-    wpm=(12.0, 30.0),
-    frequency=(400.0, 1000.0),
-    snr=(-4.0, 8.0),
-):
+    seed: int = 0,
+    split: str = "train",
+    max_seconds: float = 6.0,
+    wpm: float | tuple[float, float] = (12.0, 30.0),
+    frequency: float | tuple[float, float] = (400.0, 1000.0),
+    snr: float | tuple[float, float] = (-4.0, 8.0),
+) -> "list[MorseMessage]":
     """Makes messages in Morse code, in noise.
 
     For speech recognition without speech: audio in, characters out, with the

@@ -58,8 +58,14 @@ class MorseMessage(NamedTuple):
 
 
 def encode_morse(
-    text, *, wpm=20.0, frequency=600.0, snr=None, silence=0.1, seed=0
-):
+    text: str,
+    *,
+    wpm: float = 20.0,
+    frequency: float = 600.0,
+    snr: float | None = None,
+    silence: float = 0.1,
+    seed: int = 0,
+) -> MorseMessage:
     """Encodes a text as a tone in international Morse code.
 
     A dash has the length of three dots. The gaps within a letter, between
@@ -107,7 +113,15 @@ def encode_morse(
     return key_tone(text, wpm, frequency, snr, (silence, silence), 0.0, random)
 
 
-def key_tone(text, wpm, frequency, snr, silence, phase, random):
+def key_tone(
+    text: str,
+    wpm: float,
+    frequency: float,
+    snr: float | None,
+    silence: tuple[float, float],
+    phase: float,
+    random: StableRandom,
+) -> MorseMessage:
     """Makes a message; arguments as for `encode_morse`, unchecked.
 
     Args:
@@ -153,7 +167,7 @@ def key_tone(text, wpm, frequency, snr, silence, phase, random):
     )
 
 
-def key(text):
+def key(text: str) -> tuple[Any, ...]:
     """Returns when the key is down.
 
     Args:

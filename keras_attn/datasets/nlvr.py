@@ -15,9 +15,17 @@ from keras_attn.datasets.picture_files import (
     pillow,
     read_picture,
 )
+from keras_attn.typing import BadLines, PathLike
 
 
-def read_nlvr(folder, split, *, height=50, label=True, on_bad_lines="error"):
+def read_nlvr(
+    folder: PathLike,
+    split: str,
+    *,
+    height: int = 50,
+    label: bool = True,
+    on_bad_lines: BadLines = "error",
+) -> CaptionedImages:
     """Reads the images of NLVR, each with a sentence about it.
 
     Natural Language for Visual Reasoning (Suhr et al. 2017,

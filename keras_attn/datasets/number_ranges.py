@@ -1,11 +1,15 @@
 """Arguments that are a number, or a range of numbers to draw from."""
 
+from typing import Any
+
 import numpy as np
 
 from keras_attn import checks
 
 
-def number_range(name, value, least, most):
+def number_range(
+    name: str, value: float | tuple[float, float], least: float, most: float
+) -> tuple[Any, ...]:
     """Returns the range of an argument, or raises ValueError.
 
     Args:

@@ -2,9 +2,15 @@
 
 from keras_attn.datasets.data_files import DataFileError, TextFile
 from keras_attn.datasets.translation_pairs import TranslationPair
+from keras_attn.typing import BadLines, PathLike
 
 
-def read_parallel(source_path, target_path, *, on_bad_lines="error"):
+def read_parallel(
+    source_path: PathLike,
+    target_path: PathLike,
+    *,
+    on_bad_lines: BadLines = "error",
+) -> list[TranslationPair]:
     r"""Reads sentences and their translations from two files.
 
     Line n of the second file is the translation of line n of the first, as in

@@ -1,12 +1,16 @@
 """Pictures in files, all resized to one size."""
 
+from typing import Any
+
 import numpy as np
+
+from keras_attn.typing import PathLike, Tensor
 
 MOST_ROWS = 4096  # to which an image is resized
 _MOST_PIXELS = 2**26
 
 
-def pillow():
+def pillow() -> Any:
     """Returns the module `PIL.Image`.
 
     Raises:
@@ -22,7 +26,9 @@ def pillow():
     return Image
 
 
-def read_picture(file, height, width=None):
+def read_picture(
+    file: PathLike, height: int, width: int | None = None
+) -> Tensor:
     """Reads a picture.
 
     Args:

@@ -1,6 +1,6 @@
 """make_pronoun_sentences: sentences with a pronoun to resolve."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from keras_attn.datasets.sampling import check_arguments
 from keras_attn.datasets.stable_random import StableRandom
@@ -35,14 +35,16 @@ class PronounSentence(NamedTuple):
         'animal'
     """
 
-    words: Any
+    words: tuple[str, ...]
     pronoun: int
     antecedent: int
     other: int
     cue: int
 
 
-def make_pronoun_sentences(n, *, seed=0, split="train"):
+def make_pronoun_sentences(
+    n: int, *, seed: int = 0, split: str = "train"
+) -> list[PronounSentence]:
     """Makes sentences in which an adjective decides what *it* refers to.
 
         the animal did not cross the street because it was too tired .

@@ -1,6 +1,6 @@
 """Question and Answer: a question about a text and its answers."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 
 class Answer(NamedTuple):
@@ -40,4 +40,4 @@ class Question(NamedTuple):
 
     question: str
     context: str
-    answers: Any
+    answers: "tuple[Answer, ...]"

@@ -6,7 +6,13 @@ from keras_attn.datasets.phrase_grammar.questions import sampled_questions
 from keras_attn.datasets.question import Answer, Question
 
 
-def make_questions(n, *, seed=0, split="train", unanswerable_rate=1 / 3):
+def make_questions(
+    n: int,
+    *,
+    seed: int = 0,
+    split: str = "train",
+    unanswerable_rate: float = 1 / 3,
+) -> list[Question]:
     """Makes questions about short texts, answered by a span of the text.
 
     For extractive question answering, in the form of SQuAD 2.0 (Rajpurkar et

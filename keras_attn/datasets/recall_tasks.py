@@ -42,8 +42,14 @@ class RecallSequences(NamedTuple):
 
 
 def make_lookup_task(
-    n, *, num_pairs=6, num_keys=12, num_values=8, seed=0, split="train"
-):
+    n: int,
+    *,
+    num_pairs: int = 6,
+    num_keys: int = 12,
+    num_values: int = 8,
+    seed: int = 0,
+    split: str = "train",
+) -> RecallSequences:
     """Makes sequences of keys and values, and asks for the value of a key.
 
         k3 v5 k7 v1 k1 v5 ... k7   ->   v1
@@ -101,8 +107,14 @@ def make_lookup_task(
 
 
 def make_recall_task(
-    n, *, length=20, num_symbols=8, num_distractors=26, seed=0, split="train"
-):
+    n: int,
+    *,
+    length: int = 20,
+    num_symbols: int = 8,
+    num_distractors: int = 26,
+    seed: int = 0,
+    split: str = "train",
+) -> RecallSequences:
     """Makes sequences with one symbol among distractors, to be recalled.
 
         d4 d9 s2 d1 d4 ... ?   ->   s2

@@ -1,11 +1,18 @@
 """group_references, reference_streams: several correct texts for one."""
 
 import itertools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from keras_attn import checks
 
+if TYPE_CHECKING:
+    from keras_attn.datasets.translation_pairs import TranslationPair
 
-def group_references(pairs):
+
+def group_references(
+    pairs: "Sequence[TranslationPair]",
+) -> tuple[list[str], list[list[str]]]:
     """Groups the translations of each source, as references of BLEU.
 
     Args:
@@ -43,7 +50,9 @@ def group_references(pairs):
     return list(found), [list(targets) for targets in found.values()]
 
 
-def reference_streams(references):
+def reference_streams(
+    references: Sequence[Sequence[str]],
+) -> list[tuple[str | None, ...]]:
     """Returns lists of references in the form that sacreBLEU takes.
 
     Its stream i has the i-th reference of each text, or None if a text has

@@ -3,9 +3,10 @@
 from keras_attn import checks
 from keras_attn.datasets.data_files import parse_record, read_json, require
 from keras_attn.datasets.dialogues import DialogueTurn, Slot
+from keras_attn.typing import PathLike
 
 
-def read_restaurants8k(path):
+def read_restaurants8k(path: PathLike) -> list[DialogueTurn]:
     """Reads turns of users who book a table, with the values they give.
 
     The JSON format of Restaurants-8k (Coope et al. 2020,

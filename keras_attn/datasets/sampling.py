@@ -1,6 +1,7 @@
 """Arguments and distinct draws of the generators."""
 
 import zlib
+from typing import Any
 
 from keras_attn import checks
 from keras_attn.datasets.content_split import SPLITS
@@ -12,19 +13,21 @@ _MOST_EXAMPLES = 10_000_000
 _MOST_MISSES = 50_000
 
 
-def check_arguments(n, seed, split, most=_MOST_EXAMPLES):
+def check_arguments(
+    n: int, seed: int, split: str, most: float = _MOST_EXAMPLES
+) -> None:
     """Raises ValueError if an argument of a generator is invalid."""
     checks.integer("n", n, 0, most)
     checks.integer("seed", seed, 0)
     checks.choice("split", split, SPLITS)
 
 
-def named_random(seed, name):
+def named_random(seed: int, name: str) -> StableRandom:
     """Returns a `StableRandom`, one independent stream per name."""
     return StableRandom(seed, zlib.crc32(name.encode()))
 
 
-def take_distinct(n, candidates):
+def take_distinct(n: int, candidates: Any) -> list[Any]:
     """Returns a list of the first n distinct candidates.
 
     `candidates` is an endless iterator of (key, example), or None for an

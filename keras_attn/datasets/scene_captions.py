@@ -1,11 +1,17 @@
 """Captions of scenes of two objects."""
 
+from typing import TYPE_CHECKING, Any
+
 from keras_attn.datasets.scene_images import COLORS, SHAPES
+
+if TYPE_CHECKING:
+    from keras_attn.datasets.scenes import SceneObject
+
 
 RELATIONS = ("left of", "right of", "above", "below")
 
 
-def relation_between(first, second):
+def relation_between(first: "SceneObject", second: "SceneObject") -> Any:
     """Returns one of `RELATIONS`, along the axis of the larger distance.
 
     Args:
@@ -18,7 +24,7 @@ def relation_between(first, second):
     return "below" if down > 0 else "above"
 
 
-def caption_of(scene):
+def caption_of(scene: tuple[Any, ...]) -> str:
     """Returns a caption that names the first object first.
 
     Args:
@@ -31,7 +37,7 @@ def caption_of(scene):
     )
 
 
-def parse_caption(caption):
+def parse_caption(caption: str) -> tuple[Any, ...] | None:
     """Parses a caption.
 
     Args:

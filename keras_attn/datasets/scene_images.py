@@ -1,6 +1,15 @@
 """Images of scenes: shapes with smooth edges on a gray background."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
+
+from keras_attn.typing import Tensor, TensorLike
+
+if TYPE_CHECKING:
+    from keras_attn.datasets.scenes import SceneObject
+    from keras_attn.datasets.stable_random import StableRandom
+
 
 COLORS = {
     "red": (220, 50, 47),
@@ -14,7 +23,9 @@ SHAPES = ("circle", "square", "triangle", "cross", "ring", "diamond")
 _SUBPIXELS = 4  # per axis, of which a pixel is the mean
 
 
-def draw_scene(scene, size, random):
+def draw_scene(
+    scene: "tuple[SceneObject, ...]", size: int, random: "StableRandom"
+) -> Tensor:
     """Draws a scene, with random brightness and noise.
 
     Args:
@@ -35,7 +46,7 @@ def draw_scene(scene, size, random):
     return np.rint(image).clip(0, 255).astype("uint8")
 
 
-def is_inside(shape, u, v):
+def is_inside(shape: str, u: TensorLike, v: TensorLike) -> Tensor:
     """Returns which points are inside a shape.
 
     Args:

@@ -64,11 +64,13 @@ class Scenes(NamedTuple):
     """
 
     images: Any
-    captions: Any
-    objects: Any
+    captions: list[str]
+    objects: "list[tuple[SceneObject, SceneObject]]"
 
 
-def make_scenes(n, *, seed=0, split="train", size=40):
+def make_scenes(
+    n: int, *, seed: int = 0, split: str = "train", size: int = 40
+) -> Scenes:
     """Makes images of two colored shapes, with captions.
 
     For image captioning: a caption such as "a red square left of a blue ring"

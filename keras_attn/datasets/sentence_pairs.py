@@ -26,7 +26,9 @@ class SentencePair(NamedTuple):
     is_next: bool
 
 
-def make_sentence_pairs(n, *, seed=0, split="train"):
+def make_sentence_pairs(
+    n: int, *, seed: int = 0, split: str = "train"
+) -> list[SentencePair]:
     """Makes sentence pairs for BERT's next sentence prediction.
 
     In half of the pairs, the second sentence follows the first in its document;

@@ -52,8 +52,14 @@ class SequencePairs(NamedTuple):
 
 
 def make_copy_task(
-    n, *, length=10, min_length=None, num_symbols=10, seed=0, split="train"
-):
+    n: int,
+    *,
+    length: int = 10,
+    min_length: int | None = None,
+    num_symbols: int = 10,
+    seed: int = 0,
+    split: str = "train",
+) -> SequencePairs:
     """Makes sequences of random symbols, to be copied.
 
     The simplest test of an encoder-decoder model: its cross-attention must find
@@ -98,8 +104,14 @@ def make_copy_task(
 
 
 def make_reversal_task(
-    n, *, length=10, min_length=None, num_symbols=10, seed=0, split="train"
-):
+    n: int,
+    *,
+    length: int = 10,
+    min_length: int | None = None,
+    num_symbols: int = 10,
+    seed: int = 0,
+    split: str = "train",
+) -> SequencePairs:
     """Makes sequences of random symbols, to be written in reverse order.
 
     A model must know where a sequence ends, and look at positions that move
@@ -153,15 +165,15 @@ def make_reversal_task(
 
 
 def make_sorting_task(
-    n,
+    n: int,
     *,
-    length=8,
-    min_length=None,
-    num_symbols=40,
-    max_mask_rate=0.0,
-    seed=0,
-    split="train",
-):
+    length: int = 8,
+    min_length: int | None = None,
+    num_symbols: int = 40,
+    max_mask_rate: float = 0.0,
+    seed: int = 0,
+    split: str = "train",
+) -> SequencePairs:
     """Makes sequences of different numbers, to be sorted.
 
     For each number of the target, the model must find the smallest number of

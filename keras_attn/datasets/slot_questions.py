@@ -1,11 +1,13 @@
 """slot_questions: the slots of dialogues as questions."""
 
+from collections.abc import Sequence
+
 from keras_attn import checks
 from keras_attn.datasets.dialogues import DialogueTurn
 from keras_attn.datasets.question import Answer, Question
 
 
-def slot_questions(turns):
+def slot_questions(turns: Sequence[DialogueTurn]) -> list[Question]:
     """Turns the slots of dialogues into questions about their texts.
 
     There is one question for each turn and each slot name: the name, then

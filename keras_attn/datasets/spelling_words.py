@@ -7,7 +7,7 @@ from keras_attn.datasets.content_split import SPLITS, split_of
 from keras_attn.datasets.spelling.families import families
 
 
-def spelling_words(split="train"):
+def spelling_words(split: str = "train") -> list[str]:
     """Returns common English words, in all their forms.
 
     The words of `make_misspellings`: 4,817 words in lower case, of 1 to 18

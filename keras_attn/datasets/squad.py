@@ -3,9 +3,10 @@
 from keras_attn import checks
 from keras_attn.datasets.data_files import parse_record, read_json, require
 from keras_attn.datasets.question import Answer, Question
+from keras_attn.typing import PathLike
 
 
-def read_squad(path):
+def read_squad(path: PathLike) -> list[Question]:
     r"""Reads questions in the JSON format of SQuAD, versions 1.1 and 2.0.
 
     Each answer is checked to be at its offset in the context. In version 2.0

@@ -1,12 +1,14 @@
 """write_squad: writes questions in the format of SQuAD."""
 
 import json
+from collections.abc import Sequence
 
 from keras_attn import checks
 from keras_attn.datasets.question import Question
+from keras_attn.typing import PathLike
 
 
-def write_squad(path, questions):
+def write_squad(path: PathLike, questions: Sequence[Question]) -> None:
     """Writes questions in the JSON format of SQuAD 2.0.
 
     `read_squad` reads them back, each with its answers.

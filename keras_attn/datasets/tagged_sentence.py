@@ -1,6 +1,6 @@
 """TaggedSentence: words and the tag of each."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 
 class TaggedSentence(NamedTuple):
@@ -18,5 +18,5 @@ class TaggedSentence(NamedTuple):
         ('PRON', 'VERB')
     """
 
-    words: Any
-    tags: Any
+    words: tuple[str, ...]
+    tags: tuple[str, ...]

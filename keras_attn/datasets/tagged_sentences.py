@@ -14,7 +14,9 @@ from keras_attn.datasets.phrase_grammar.sampler import SentenceSampler
 from keras_attn.datasets.tagged_sentence import TaggedSentence
 
 
-def make_tagged_sentences(n, *, seed=0, split="train", tags="upos"):
+def make_tagged_sentences(
+    n: int, *, seed: int = 0, split: str = "train", tags: str = "upos"
+) -> list[TaggedSentence]:
     """Makes sentences with part-of-speech tags or BIO tags of roles.
 
     For sequence tagging. With `tags="upos"`, the tags are the twelve of the

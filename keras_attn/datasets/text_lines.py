@@ -1,9 +1,12 @@
 """read_lines: text files, one sentence per line."""
 
 from keras_attn.datasets.data_files import TextFile
+from keras_attn.typing import BadLines, PathLike
 
 
-def read_lines(path, *, on_bad_lines="error"):
+def read_lines(
+    path: PathLike, *, on_bad_lines: BadLines = "error"
+) -> list[str]:
     r"""Reads a text file, one sentence per line.
 
     The text must be UTF-8. Lines end with a line feed or with a carriage return

@@ -1,11 +1,15 @@
 """Token ids of the synthetic sequence tasks, and their splits."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from keras_attn import checks
 from keras_attn.datasets.content_split import split_of
 from keras_attn.datasets.sampling import check_arguments
 from keras_attn.datasets.stable_random import StableRandom
+from keras_attn.typing import Tensor, TensorLike
 
 # The defaults of `keras_attn.models.Transformer`, and an id for masked tokens.
 PAD_ID, START_ID, END_ID, MASK_ID, FIRST_ID = range(5)
@@ -16,12 +20,22 @@ _CHUNK_ROWS, _CHUNK_TOKENS = 1024, 2**20
 _MOST_DRAWS, _LEAST_FOUND = 20_000, 1 / 1000
 
 
-def check_size(name, value, least=1, most=_LARGEST_SIZE):
+def check_size(
+    name: str, value: TensorLike, least: int = 1, most: float = _LARGEST_SIZE
+) -> Any:
     """Returns `value` if it is an int in [least, most], else raises."""
     return checks.integer(name, value, least, most)
 
 
-def draw_rows(n, seed, split, length, draw, content, width=None):
+def draw_rows(
+    n: int,
+    seed: int,
+    split: str,
+    length: int,
+    draw: Callable[..., Any],
+    content: Callable[..., Any],
+    width: int | None = None,
+) -> list[Tensor]:
     """Draws rows that belong to a split.
 
     Rows are drawn in chunks of a size that does not depend on n, so that more
@@ -73,7 +87,7 @@ def draw_rows(n, seed, split, length, draw, content, width=None):
     return [np.concatenate(parts)[:n] for parts in zip(*chunks, strict=True)]
 
 
-def permutations(random, count, size):
+def permutations(random: StableRandom, count: int, size: int) -> Tensor:
     """Returns int64 (count, size): in each row a permutation of indices."""
     return random.uniform((count, size)).argsort(axis=1, kind="stable")
 

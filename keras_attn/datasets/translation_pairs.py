@@ -62,7 +62,9 @@ sentence.
 _SHOWCASE = frozenset(pair.source for pair in SHOWCASE_PAIRS)
 
 
-def make_translation_pairs(n, *, seed=0, split="train"):
+def make_translation_pairs(
+    n: int, *, seed: int = 0, split: str = "train"
+) -> list[TranslationPair]:
     """Makes English sentences and their Spanish translations with a grammar.
 
     For machine translation: words change their order (a red car, un coche

@@ -3,9 +3,12 @@
 from keras_attn import checks
 from keras_attn.datasets.data_files import TextFile
 from keras_attn.datasets.translation_pairs import TranslationPair
+from keras_attn.typing import BadLines, PathLike
 
 
-def read_tsv_pairs(path, *, on_bad_lines="error"):
+def read_tsv_pairs(
+    path: PathLike, *, on_bad_lines: BadLines = "error"
+) -> list[TranslationPair]:
     r"""Reads sentences and their translations from a tab-separated file.
 
     Each line is `source<tab>target`, without quoting, as in the sentence pairs

@@ -18,6 +18,7 @@ from keras_attn.datasets.data_files import (
     require,
 )
 from keras_attn.datasets.recording import Recording
+from keras_attn.typing import BadLines, PathLike
 
 _ARCHIVES = (".tar", ".tar.gz", ".tgz")
 _DIGIT_NAME = re.compile(r"(\d+)_(.+)_\d+")
@@ -27,7 +28,9 @@ _EXTENSIBLE = b"\xfe\xff"
 _PCM = b"\x01\x00\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71"
 
 
-def read_wav_folder(path, *, on_bad_lines="error"):
+def read_wav_folder(
+    path: PathLike, *, on_bad_lines: BadLines = "error"
+) -> list[Recording]:
     """Reads the WAV files of a folder, each with what is spoken in it.
 
     The text comes from a file `transcripts.tsv` or `transcripts.txt` in the
@@ -91,7 +94,7 @@ def read_wav_folder(path, *, on_bad_lines="error"):
     ]
 
 
-def read_wav(path):
+def read_wav(path: PathLike) -> tuple[np.ndarray, int]:
     """Reads a WAV file.
 
     The file must be PCM of 8, 16, 24 or 32 bits, mono or stereo, which is mixed

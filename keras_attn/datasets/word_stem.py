@@ -20,7 +20,7 @@ _PREFIXES = sorted(
 _VOWELS = frozenset("aeiouy")
 
 
-def word_stem(word):
+def word_stem(word: str) -> str:
     """Returns an approximate stem, shared by all forms of an English word.
 
     For splits that hold out whole families of words: a model that has read

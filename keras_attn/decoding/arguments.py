@@ -2,6 +2,7 @@
 
 import copy
 import json
+from typing import Any
 
 import keras
 import numpy as np
@@ -27,6 +28,7 @@ from keras_attn.decoding.token_rows import (
     check_form,
     token_rows,
 )
+from keras_attn.typing import Nest
 
 # Tokens of all sequences of a batch: 1 GiB.
 _MOST_TOKENS = 2**28
@@ -37,15 +39,20 @@ _IDS = "pad_id", "start_id", "end_id"
 _BY_NAME = {"greedy": GreedySearch, "beam": BeamSearch, "sample": Sampling}
 
 
-def check_length(max_new_tokens):
+def check_length(max_new_tokens: int) -> int:
     """Returns `max_new_tokens` if it is possible, else raises ValueError."""
     checks.positive_int("max_new_tokens", max_new_tokens)
     return checks.integer("max_new_tokens", max_new_tokens, 1, _MOST_TOKENS)
 
 
 def search_arguments(
-    model, inputs, max_new_tokens, strategy, prefix, batch_size=None
-):
+    model: keras.Model,
+    inputs: Nest,
+    max_new_tokens: int,
+    strategy: "Strategy | str",
+    prefix: Any,
+    batch_size: int | None = None,
+) -> tuple[Any, Any]:
     """Checks the arguments of `generate` and prepares the arrays of a search.
 
     Args:

@@ -1,7 +1,8 @@
 """Beam search."""
 
 import sys
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import keras
 import numpy as np
@@ -28,6 +29,11 @@ from keras_attn.decoding.strategy import (
     check_width,
     real,
 )
+from keras_attn.typing import Nest, Tensor, TensorLike
+
+if TYPE_CHECKING:
+    from keras_attn.decoding.loop import SearchSpec
+    from keras_attn.decoding.protocol import Decoded
 
 
 class _Beams(NamedTuple):
@@ -98,14 +104,14 @@ class BeamSearch(Strategy):
 
     def __init__(
         self,
-        num_beams=4,
-        num_return_sequences=1,
-        length_penalty=0.6,
-        length_penalty_type="gnmt",
-        early_stopping=False,
-        suppress_tokens=(),
-        min_new_tokens=0,
-    ):
+        num_beams: int = 4,
+        num_return_sequences: int = 1,
+        length_penalty: float = 0.6,
+        length_penalty_type: str = "gnmt",
+        early_stopping: bool = False,
+        suppress_tokens: Iterable[int] = (),
+        min_new_tokens: int = 0,
+    ) -> None:
         super().__init__(
             suppress_tokens=suppress_tokens, min_new_tokens=min_new_tokens
         )
@@ -127,16 +133,18 @@ class BeamSearch(Strategy):
         checks.choice("early_stopping", early_stopping, (False, True))
         self.num_beams = num_beams
         self.num_return_sequences = num_return_sequences
-        self.length_penalty = float(length_penalty)
+        self.length_penalty: float = float(length_penalty)
         self.length_penalty_type = length_penalty_type
-        self.early_stopping = bool(early_stopping)
+        self.early_stopping: bool = bool(early_stopping)
 
     @property
-    def num_hypotheses(self):
+    def num_hypotheses(self) -> int:
         """Number of hypotheses per source: `num_beams`."""
         return self.num_beams
 
-    def init_state(self, batch_size, length, spec):
+    def init_state(
+        self, batch_size: int, length: int, spec: "SearchSpec"
+    ) -> Any:
         """Returns a search state with one empty hypothesis per source."""
         # A single one: k equal ones would have equal continuations.
         scores = np.full((1, self.num_beams), -np.inf, "float32")
@@ -153,7 +161,9 @@ class BeamSearch(Strategy):
             ),
         )
 
-    def grow_state(self, search_state, length, spec):
+    def grow_state(
+        self, search_state: Nest, length: int, spec: "SearchSpec"
+    ) -> Any:
         """Returns the search state with `length` slots for tokens."""
         finished = search_state.finished
         tokens, of_finished = (
@@ -164,11 +174,18 @@ class BeamSearch(Strategy):
             tokens=tokens, finished=finished._replace(tokens=of_finished)
         )
 
-    def is_active(self, search_state):
+    def is_active(self, search_state: Nest) -> Tensor:
         """Returns which hypotheses are still extended, bool (B, k)."""
         return search_state.scores > -float("inf")
 
-    def choose(self, search_state, step, log_probs, uniforms, spec):
+    def choose(
+        self,
+        search_state: Nest,
+        step: TensorLike,
+        log_probs: TensorLike,
+        uniforms: TensorLike,
+        spec: "SearchSpec",
+    ) -> Choice:
         """Finishes or extends hypotheses; see the class docstring."""
         width, length = self.num_beams, spec.max_new_tokens
         penalties = divisors(
@@ -204,11 +221,13 @@ class BeamSearch(Strategy):
         )
         return Choice(search_state, chosen, parents if width > 1 else None)
 
-    def finalize(self, search_state, spec):
+    def finalize(self, search_state: Nest, spec: "SearchSpec") -> "Decoded":
         """Returns the t best finished hypotheses as `Decoded` of tensors."""
         return decoded(*search_state.finished, spec.pad_id)
 
-    def active_hypotheses(self, search_state, step, spec):
+    def active_hypotheses(
+        self, search_state: Nest, step: TensorLike, spec: "SearchSpec"
+    ) -> ActiveHypotheses:
         """Returns the hypotheses that are still extended."""
         lengths = ops.zeros_like(search_state.parents) + step
         tokens, scores, lengths, _ = decoded(
@@ -216,7 +235,7 @@ class BeamSearch(Strategy):
         )
         return ActiveHypotheses(tokens, scores, lengths, search_state.parents)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         return super().get_config() | {
             "num_beams": self.num_beams,

@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from keras import ops
 
+from keras_attn.typing import Tensor, TensorLike
+
 
 class Constraints(NamedTuple):
     """Constraints on the tokens of each step.
@@ -26,12 +28,14 @@ class Constraints(NamedTuple):
 
     pad_id: int
     start_id: int
-    end_ids: tuple
-    suppress_tokens: tuple = ()
+    end_ids: tuple[int, ...]
+    suppress_tokens: tuple[int, ...] = ()
     min_new_tokens: int = 0
     prefix: Any = None
 
-    def allow(self, log_probs, step, active):
+    def allow(
+        self, log_probs: TensorLike, step: TensorLike, active: TensorLike
+    ) -> Tensor:
         """Sets the log-probability of forbidden tokens to -inf.
 
         The others are not renormalized. All tokens of sequences that are not

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 from keras import ops
 
 from keras_attn.backend import full, gather_rows, take_along_axis, top_k
+from keras_attn.typing import TensorLike
 
 
 class Finished(NamedTuple):
@@ -21,7 +22,9 @@ class Finished(NamedTuple):
     lengths: Any
 
 
-def none_finished(sources, top, max_new_tokens, pad_id):
+def none_finished(
+    sources: Any, top: Any, max_new_tokens: int, pad_id: int
+) -> Finished:
     """Returns `Finished` without a hypothesis."""
     return Finished(
         full((sources, top, max_new_tokens), pad_id, dtype="int32"),
@@ -30,7 +33,12 @@ def none_finished(sources, top, max_new_tokens, pad_id):
     )
 
 
-def merged(finished, tokens, scores, length):
+def merged(
+    finished: Finished,
+    tokens: TensorLike,
+    scores: TensorLike,
+    length: TensorLike,
+) -> Finished:
     """Merges newly finished hypotheses into the t best.
 
     Args:
@@ -54,7 +62,7 @@ def merged(finished, tokens, scores, length):
     )
 
 
-def picked(tokens, indices):
+def picked(tokens: Any, indices: TensorLike) -> Any:
     """Gathers sequences (B, k', L) from (B, k, L) by int32 (B, k')."""
     sources, count, length = tokens.shape
     rows = ops.arange(sources, dtype="int32")[:, None] * count + indices

@@ -1,6 +1,7 @@
 """Decoding of a whole data set with compiled programs."""
 
 import weakref
+from typing import TYPE_CHECKING, Any
 
 import keras
 
@@ -18,18 +19,22 @@ from keras_attn.decoding.row_batches import (
     taken,
 )
 from keras_attn.ops.capture import refuse_capture
+from keras_attn.typing import Nest
+
+if TYPE_CHECKING:
+    from keras_attn.decoding.strategy import Strategy
 
 
 def generate(
-    model,
-    inputs,
-    max_new_tokens,
-    strategy,
-    batch_size=32,
-    prefix=None,
-    return_weights=False,
-    verbose="auto",
-):
+    model: keras.Model,
+    inputs: Nest,
+    max_new_tokens: int,
+    strategy: "Strategy | str",
+    batch_size: int = 32,
+    prefix: Any = None,
+    return_weights: bool = False,
+    verbose: int | str = "auto",
+) -> Decoded:
     """Decodes every row of `inputs` with one strategy.
 
     Rows are decoded in batches, and the search is compiled once per batch

@@ -4,6 +4,7 @@ import keras
 
 from keras_attn.backend import argmax_first
 from keras_attn.decoding.single_sequence_strategy import SingleSequenceStrategy
+from keras_attn.typing import Tensor, TensorLike
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -36,6 +37,8 @@ class GreedySearch(SingleSequenceStrategy):
         ((1, 1, 6), True)
     """
 
-    def get_next_token(self, log_probs, step, uniforms):
+    def get_next_token(
+        self, log_probs: TensorLike, step: TensorLike, uniforms: TensorLike
+    ) -> Tensor:
         """Returns the most likely tokens, int32 (B, 1)."""
         return argmax_first(log_probs)

@@ -2,10 +2,12 @@
 
 import numpy as np
 
+from keras_attn.typing import Tensor
+
 PENALTIES = "gnmt", "power"
 
 
-def divisors(max_new_tokens, alpha, penalty):
+def divisors(max_new_tokens: int, alpha: float, penalty: str) -> Tensor:
     """Returns the length penalty of every length.
 
         gnmt:   lp(n) = ((5 + n) / 6)^alpha

@@ -1,6 +1,6 @@
 """The decoding loop that all strategies share."""
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keras import ops
 
@@ -13,6 +13,12 @@ from keras_attn.backend import (
     while_loop,
 )
 from keras_attn.decoding.protocol import end_ids, fill_id, id_or_none
+from keras_attn.typing import Nest, TensorLike
+
+if TYPE_CHECKING:
+    from keras_attn.backend.owned_programs import OwnedPrograms
+    from keras_attn.decoding.strategy import Strategy
+
 
 FIRST_LENGTH = 64
 # The `torch_steps` of a model that does not set it: see `DecodingState`.
@@ -37,7 +43,7 @@ class SearchSpec(NamedTuple):
     max_new_tokens: int
     pad_id: int
     start_id: int
-    end_ids: tuple
+    end_ids: tuple[int, ...]
 
 
 class Choice(NamedTuple):
@@ -112,18 +118,24 @@ class Search:
         programs: `OwnedPrograms` of the model. Default None: looked up.
     """
 
-    def __init__(self, strategy, model, max_new_tokens, programs=None):
+    def __init__(
+        self,
+        strategy: "Strategy",
+        model: Any,
+        max_new_tokens: int,
+        programs: "OwnedPrograms | None" = None,
+    ) -> None:
         self.strategy = strategy
         self.model = model
         self.programs = programs
-        self.spec = SearchSpec(
+        self.spec: SearchSpec = SearchSpec(
             max_new_tokens,
             fill_id(model),
             id_or_none(model.start_id),
             end_ids(model.end_id),
         )
 
-    def lengths(self):
+    def lengths(self) -> list[Any]:
         """Returns the increasing numbers of slots, up to L."""
         found, length = [], FIRST_LENGTH
         while length < self.spec.max_new_tokens:
@@ -131,7 +143,7 @@ class Search:
             length *= 2
         return [*found, self.spec.max_new_tokens]
 
-    def start(self, inputs):
+    def start(self, inputs: Nest) -> tuple[Any, Any]:
         """Starts a run.
 
         Args:
@@ -158,7 +170,7 @@ class Search:
         memory, state = state.memory, state._replace(memory=(), weights=())
         return Loop(step, going, failed_step, state, search_state), memory
 
-    def lengthened(self, loop, present, length):
+    def lengthened(self, loop: Any, present: Any, length: int) -> Any:
         """Returns a loop with slots for `length` tokens instead of `present`.
 
         The model's caches may have further slots, such as those of a prompt.
@@ -173,7 +185,7 @@ class Search:
             ),
         )
 
-    def step(self, loop, constants):
+    def step(self, loop: Loop, constants: LoopConstants) -> Loop:
         """Adds one token to each active sequence.
 
         Args:
@@ -217,7 +229,9 @@ class Search:
         failed_step = ops.where(first, step, loop.failed_step)
         return Loop(step, going, failed_step, state, choice.search_state)
 
-    def step_and_read(self, loop, constants):
+    def step_and_read(
+        self, loop: Any, constants: LoopConstants
+    ) -> tuple[Any, Any, Any]:
         """Adds one token and returns the results so far.
 
         Args:
@@ -235,7 +249,7 @@ class Search:
         )
         return loop, tuple(found[:3]), live
 
-    def captured(self, step_fn):
+    def captured(self, step_fn: Any) -> tuple[Any, Any]:
         """Returns `start` and a step function, captured if the backend can.
 
         For one run: on PyTorch the weights are fixed at the first step.
@@ -254,7 +268,7 @@ class Search:
             capturing.step(step_fn, self.key(step_fn.__name__), mode, fixed=1),
         )
 
-    def key(self, name):
+    def key(self, name: str) -> tuple[Any, Any, Any]:
         """Returns a hashable key of all that a step function depends on.
 
         Except the model's attributes, for which `OwnedPrograms` is responsible.
@@ -276,15 +290,15 @@ def _read_by_programs(strategy):
 
 
 def run(
-    strategy,
-    model,
-    inputs,
-    max_new_tokens,
-    prefix,
-    uniforms,
-    weights,
-    programs=None,
-):
+    strategy: "Strategy",
+    model: Any,
+    inputs: Nest,
+    max_new_tokens: int,
+    prefix: TensorLike | None,
+    uniforms: TensorLike,
+    weights: TensorLike,
+    programs: "OwnedPrograms | None" = None,
+) -> Any:
     """Decodes until no sequence is active, as a function of tensors.
 
     Args:
@@ -334,7 +348,7 @@ def run(
     return (*found[:3], failed_step)
 
 
-def check_numbers(failed_step):
+def check_numbers(failed_step: int | TensorLike) -> None:
     """Raises ValueError if a search has failed in a step.
 
     Args:

@@ -1,14 +1,23 @@
 """Forced prefixes: the tokens that a sequence must begin with."""
 
+from collections.abc import Sequence
+
 import keras
 import numpy as np
 
 from keras_attn import checks
 from keras_attn.decoding.protocol import end_ids, fill_id
 from keras_attn.decoding.token_rows import check_form
+from keras_attn.typing import Tensor
 
 
-def forced_prefix(prefix, rows, max_new_tokens, model, vocabulary_size=None):
+def forced_prefix(
+    prefix: Sequence[int] | None,
+    rows: int,
+    max_new_tokens: int,
+    model: keras.Model,
+    vocabulary_size: int | None = None,
+) -> Tensor:
     """Checks prefixes and pads them to one array.
 
     Args:

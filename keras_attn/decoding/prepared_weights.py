@@ -1,11 +1,15 @@
 """Weights of a model in the form that decoding steps read fastest."""
 
 import weakref
+from typing import TYPE_CHECKING, Any
 
 from keras_attn.backend import cached_until_update
 
+if TYPE_CHECKING:
+    from keras_attn.backend.owned_programs import OwnedPrograms
 
-def prepared_weights(model, programs):
+
+def prepared_weights(model: Any, programs: "OwnedPrograms") -> Any:
     """Returns the model's `prepare_weights()`, or () if it has none.
 
     Args:

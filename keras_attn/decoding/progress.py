@@ -2,11 +2,15 @@
 
 import sys
 import time
+from collections.abc import Callable
+from typing import Any
 
 import keras
 
 
-def progress(verbose, count, batches):
+def progress(
+    verbose: int | str, count: int, batches: int
+) -> Callable[..., Any]:
     """Starts a progress bar if requested.
 
     Args:

@@ -1,5 +1,6 @@
 """The decoding protocol between models and strategies."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 
@@ -103,7 +104,7 @@ class Decoded(NamedTuple):
     weights: Any = None
 
 
-def fill_id(model):
+def fill_id(model: Any) -> int:
     """Returns the id that fills the positions after a sequence.
 
     Args:
@@ -118,7 +119,7 @@ def fill_id(model):
     return next(iter(end_ids(model.end_id)), -1)
 
 
-def end_ids(end_id):
+def end_ids(end_id: int | Sequence[int] | None) -> tuple[int, ...]:
     """Returns the `end_id` of a model as a tuple of ints, which may be empty.
 
     Args:
@@ -129,6 +130,6 @@ def end_ids(end_id):
     return tuple(end_id) if isinstance(end_id, (list, tuple)) else (end_id,)
 
 
-def id_or_none(number):
+def id_or_none(number: int) -> int:
     """Returns an id unchanged, and -1, which is no token, for None."""
     return -1 if number is None else number

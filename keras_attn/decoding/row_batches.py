@@ -1,13 +1,17 @@
 """Batches of rows of similar length."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import keras
 import numpy as np
 
 from keras_attn.backend import shard_rows
 from keras_attn.decoding.token_rows import padded
+from keras_attn.typing import Nest, Tensor, TensorLike
 
 
-def row_batches(inputs, size):
+def row_batches(inputs: Nest, size: int) -> list[Tensor]:
     """Splits rows into batches of equal size, the longest rows first.
 
     Batches then contain little padding, the first one needs the most memory,
@@ -34,7 +38,9 @@ def row_batches(inputs, size):
     return list(order[indices].reshape(-1, size))
 
 
-def taken(inputs, chosen, pad_id, limit=None):
+def taken(
+    inputs: Nest, chosen: TensorLike, pad_id: int, limit: int | None = None
+) -> Nest:
     """Gathers rows of a nest as tensors, split over the devices of a mesh.
 
     Args:
@@ -59,7 +65,9 @@ def taken(inputs, chosen, pad_id, limit=None):
     return keras.tree.map_structure(take, inputs)
 
 
-def in_order(parts, batches, count):
+def in_order(
+    parts: Sequence[Any], batches: Sequence[TensorLike], count: int
+) -> list[Tensor]:
     """Joins the results of batches in the order of the rows.
 
     Args:
@@ -78,7 +86,7 @@ def in_order(parts, batches, count):
     ]
 
 
-def fitted(array, width):
+def fitted(array: TensorLike, width: int) -> Any:
     """Truncates or zero-pads the last axis to `width`."""
     array = array[..., :width]
     missing = width - array.shape[-1]

@@ -5,8 +5,12 @@ import hashlib
 import numpy as np
 from keras import tree
 
+from keras_attn.typing import Nest, Tensor
 
-def uniform_rows(inputs, count, length, seed, pad_id):
+
+def uniform_rows(
+    inputs: Nest, count: int, length: int, seed: int, pad_id: int
+) -> Tensor:
     """Draws uniform numbers for every row from its own random stream.
 
     The stream depends on the seed and on the row's content without padding. A

@@ -1,6 +1,8 @@
 """Sampling with temperature, top-k and top-p."""
 
 import random
+from collections.abc import Iterable
+from typing import Any
 
 import keras
 import numpy as np
@@ -11,6 +13,7 @@ from keras_attn.backend import take_along_axis, top_k
 from keras_attn.decoding.row_streams import uniform_rows
 from keras_attn.decoding.single_sequence_strategy import SingleSequenceStrategy
 from keras_attn.decoding.strategy import check_width, real, whole
+from keras_attn.typing import Nest, Tensor, TensorLike
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -57,14 +60,14 @@ class Sampling(SingleSequenceStrategy):
 
     def __init__(
         self,
-        temperature=1.0,
-        top_k=None,
-        top_p=None,
-        seed=None,
-        num_return_sequences=1,
-        suppress_tokens=(),
-        min_new_tokens=0,
-    ):
+        temperature: float = 1.0,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        seed: int | None = None,
+        num_return_sequences: int = 1,
+        suppress_tokens: Iterable[int] = (),
+        min_new_tokens: int = 0,
+    ) -> None:
         super().__init__(
             suppress_tokens=suppress_tokens, min_new_tokens=min_new_tokens
         )
@@ -90,13 +93,15 @@ class Sampling(SingleSequenceStrategy):
                 f"Received: seed={checks.shown(seed)}"
             )
         check_width("num_return_sequences", num_return_sequences)
-        self.temperature = float(temperature)
+        self.temperature: float = float(temperature)
         self.top_k = top_k
-        self.top_p = None if top_p in (None, 1) else float(top_p)
-        self.seed = None if seed is None else int(seed)
+        self.top_p: float | None = None if top_p in (None, 1) else float(top_p)
+        self.seed: int | None = None if seed is None else int(seed)
         self.num_return_sequences = num_return_sequences
 
-    def draw_uniforms(self, inputs, max_new_tokens, pad_id):
+    def draw_uniforms(
+        self, inputs: Nest, max_new_tokens: int, pad_id: int
+    ) -> Tensor:
         """Draws one uniform number per token before the search.
 
         Args:
@@ -113,11 +118,13 @@ class Sampling(SingleSequenceStrategy):
         )
 
     @property
-    def num_hypotheses(self):
+    def num_hypotheses(self) -> int:
         """Number of sequences per source."""
         return self.num_return_sequences
 
-    def get_next_token(self, log_probs, step, uniforms):
+    def get_next_token(
+        self, log_probs: TensorLike, step: TensorLike, uniforms: TensorLike
+    ) -> Tensor:
         """Draws the next tokens.
 
         Args:
@@ -130,11 +137,11 @@ class Sampling(SingleSequenceStrategy):
         """
         return self._drawn(log_probs, ops.take(uniforms, step, axis=-1))
 
-    def program_config(self):
+    def program_config(self) -> dict[str, Any]:
         """Returns the config without the seed, which no program reads."""
         return self.get_config() | {"seed": None}
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         return super().get_config() | {
             "temperature": self.temperature,

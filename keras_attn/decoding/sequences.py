@@ -6,6 +6,7 @@ from keras import ops
 
 from keras_attn.backend import full, take_along_axis
 from keras_attn.decoding.protocol import Decoded
+from keras_attn.typing import Tensor, TensorLike
 
 
 class Sequences(NamedTuple):
@@ -25,7 +26,9 @@ class Sequences(NamedTuple):
     growing: Any
 
 
-def begin(sources, width, max_new_tokens, pad_id):
+def begin(
+    sources: Any, width: int, max_new_tokens: int, pad_id: int
+) -> Sequences:
     """Returns empty `Sequences`."""
     return Sequences(
         full((sources, width, max_new_tokens), pad_id, dtype="int32"),
@@ -35,7 +38,14 @@ def begin(sources, width, max_new_tokens, pad_id):
     )
 
 
-def grow(sequences, step, log_probs, chosen, pad_id, end_ids):
+def grow(
+    sequences: Sequences,
+    step: TensorLike,
+    log_probs: TensorLike,
+    chosen: TensorLike,
+    pad_id: int,
+    end_ids: tuple[int, ...],
+) -> tuple[Sequences, Tensor]:
     """Appends one token to each sequence that has not ended.
 
     Args:
@@ -61,7 +71,7 @@ def grow(sequences, step, log_probs, chosen, pad_id, end_ids):
     ), chosen
 
 
-def is_any_of(tokens, ids):
+def is_any_of(tokens: TensorLike, ids: tuple[int, ...]) -> Tensor:
     """Returns whether tokens are among some ids, bool of their shape.
 
     Args:
@@ -74,13 +84,13 @@ def is_any_of(tokens, ids):
     return found
 
 
-def put(tokens, step, chosen):
+def put(tokens: Any, step: TensorLike, chosen: TensorLike) -> Any:
     """Writes tokens (B, k) into slot `step` of tokens (B, k, L)."""
     slot = ops.arange(tokens.shape[-1], dtype="int32") == step
     return ops.where(slot[None, None], chosen[..., None], tokens)
 
 
-def lengthened(tokens, length, pad_id):
+def lengthened(tokens: Any, length: int, pad_id: int) -> Any:
     """Pads tokens (..., L') to `length` slots."""
     extra = length - tokens.shape[-1]
     if not extra:
@@ -89,7 +99,9 @@ def lengthened(tokens, length, pad_id):
     return ops.pad(tokens, width, constant_values=pad_id)
 
 
-def decoded(tokens, scores, lengths, pad_id):
+def decoded(
+    tokens: Any, scores: TensorLike, lengths: TensorLike, pad_id: int
+) -> Decoded:
     """Returns `Decoded`, with sequences of score -inf emptied.
 
     Their score is -inf if no token was allowed, or if fewer sequences exist

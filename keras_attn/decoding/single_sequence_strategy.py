@@ -1,5 +1,7 @@
 """Base class of strategies with independent sequences."""
 
+from typing import TYPE_CHECKING, Any
+
 from keras import ops
 
 from keras_attn.decoding.loop import Choice
@@ -14,6 +16,11 @@ from keras_attn.decoding.strategy import (
     Strategy,
     undefined,
 )
+from keras_attn.typing import Nest, Tensor, TensorLike
+
+if TYPE_CHECKING:
+    from keras_attn.decoding.loop import SearchSpec
+    from keras_attn.decoding.protocol import Decoded
 
 
 class SingleSequenceStrategy(Strategy):
@@ -40,7 +47,9 @@ class SingleSequenceStrategy(Strategy):
         (1, 1, 4)
     """
 
-    def get_next_token(self, log_probs, step, uniforms):
+    def get_next_token(
+        self, log_probs: TensorLike, step: TensorLike, uniforms: TensorLike
+    ) -> Tensor:
         """Returns the next token of each sequence.
 
         Args:
@@ -53,20 +62,31 @@ class SingleSequenceStrategy(Strategy):
         """
         raise undefined(self, "get_next_token")
 
-    def init_state(self, batch_size, length, spec):
+    def init_state(
+        self, batch_size: int, length: int, spec: "SearchSpec"
+    ) -> Any:
         """Returns empty `Sequences`."""
         return begin(batch_size, self.num_hypotheses, length, spec.pad_id)
 
-    def grow_state(self, search_state, length, spec):
+    def grow_state(
+        self, search_state: Nest, length: int, spec: "SearchSpec"
+    ) -> Any:
         """Returns the sequences with `length` slots for tokens."""
         tokens = lengthened(search_state.tokens, length, spec.pad_id)
         return search_state._replace(tokens=tokens)
 
-    def is_active(self, search_state):
+    def is_active(self, search_state: Nest) -> Tensor:
         """Returns which sequences have not ended, bool (B, k)."""
         return search_state.growing
 
-    def choose(self, search_state, step, log_probs, uniforms, spec):
+    def choose(
+        self,
+        search_state: Nest,
+        step: TensorLike,
+        log_probs: TensorLike,
+        uniforms: TensorLike,
+        spec: "SearchSpec",
+    ) -> Choice:
         """Appends a token to every sequence that has not ended."""
         picked = self.get_next_token(log_probs, step, uniforms)
         return Choice(
@@ -75,7 +95,7 @@ class SingleSequenceStrategy(Strategy):
             )
         )
 
-    def finalize(self, search_state, spec):
+    def finalize(self, search_state: Nest, spec: "SearchSpec") -> "Decoded":
         """Returns all sequences as `Decoded` of tensors."""
         return decoded(
             search_state.tokens,
@@ -84,7 +104,9 @@ class SingleSequenceStrategy(Strategy):
             spec.pad_id,
         )
 
-    def active_hypotheses(self, search_state, step, spec):
+    def active_hypotheses(
+        self, search_state: Nest, step: TensorLike, spec: "SearchSpec"
+    ) -> ActiveHypotheses:
         """Returns the sequences that have not ended."""
         growing = ops.logical_and(
             search_state.growing, step < spec.max_new_tokens

@@ -1,10 +1,16 @@
 """The base class of decoding strategies."""
 
 import numbers
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from keras_attn import checks
 from keras_attn.decoding.constraints import Constraints
+from keras_attn.typing import Nest, Tensor, TensorLike
+
+if TYPE_CHECKING:
+    from keras_attn.decoding.loop import Choice, SearchSpec
+    from keras_attn.decoding.protocol import Decoded
 
 
 class ActiveHypotheses(NamedTuple):
@@ -87,7 +93,9 @@ class Strategy:
     num_hypotheses = 1
     reorders = False
 
-    def __init__(self, suppress_tokens=(), min_new_tokens=0):
+    def __init__(
+        self, suppress_tokens: Iterable[int] = (), min_new_tokens: int = 0
+    ) -> None:
         if not hasattr(suppress_tokens, "__iter__") or isinstance(
             suppress_tokens, (str, bytes, dict)
         ):
@@ -107,10 +115,14 @@ class Strategy:
                 "`min_new_tokens` must be an integer >= 0. "
                 f"Received: min_new_tokens={min_new_tokens!r}"
             )
-        self.suppress_tokens = tuple(int(token) for token in suppress_tokens)
-        self.min_new_tokens = int(min_new_tokens)
+        self.suppress_tokens: tuple[int, ...] = tuple(
+            int(token) for token in suppress_tokens
+        )
+        self.min_new_tokens: int = int(min_new_tokens)
 
-    def init_state(self, batch_size, length, spec):
+    def init_state(
+        self, batch_size: int, length: int, spec: "SearchSpec"
+    ) -> Any:
         """Returns the search state before the first step.
 
         Args:
@@ -123,7 +135,9 @@ class Strategy:
         """
         raise undefined(self, "init_state")
 
-    def grow_state(self, search_state, length, spec):
+    def grow_state(
+        self, search_state: Nest, length: int, spec: "SearchSpec"
+    ) -> Any:
         """Returns the search state with `length` slots for tokens.
 
         Args:
@@ -136,11 +150,18 @@ class Strategy:
         """
         raise undefined(self, "grow_state")
 
-    def is_active(self, search_state):
+    def is_active(self, search_state: Nest) -> Tensor:
         """Returns which hypotheses are still extended, bool (B, k)."""
         raise undefined(self, "is_active")
 
-    def choose(self, search_state, step, log_probs, uniforms, spec):
+    def choose(
+        self,
+        search_state: Nest,
+        step: TensorLike,
+        log_probs: TensorLike,
+        uniforms: TensorLike,
+        spec: "SearchSpec",
+    ) -> "Choice":
         """Chooses the next token of every hypothesis.
 
         Args:
@@ -157,11 +178,13 @@ class Strategy:
         """
         raise undefined(self, "choose")
 
-    def finalize(self, search_state, spec):
+    def finalize(self, search_state: Nest, spec: "SearchSpec") -> "Decoded":
         """Returns the results of a search as `Decoded` of tensors."""
         raise undefined(self, "finalize")
 
-    def active_hypotheses(self, search_state, step, spec):
+    def active_hypotheses(
+        self, search_state: Nest, step: TensorLike, spec: "SearchSpec"
+    ) -> "ActiveHypotheses":
         """Returns the hypotheses that are still extended.
 
         Args:
@@ -174,7 +197,9 @@ class Strategy:
         """
         raise undefined(self, "active_hypotheses")
 
-    def draw_uniforms(self, inputs, max_new_tokens, pad_id):
+    def draw_uniforms(
+        self, inputs: Nest, max_new_tokens: int, pad_id: int
+    ) -> Tensor | None:
         """Draws the random numbers of a search before it starts.
 
         Args:
@@ -188,11 +213,11 @@ class Strategy:
         """
         return None
 
-    def program_config(self):
+    def program_config(self) -> dict[str, Any]:
         """Returns the part of the config that the compiled program reads."""
         return self.get_config()
 
-    def constraints(self, spec, prefix):
+    def constraints(self, spec: "SearchSpec", prefix: Any) -> Constraints:
         """Returns the `Constraints` on the tokens of each step."""
         return Constraints(
             spec.pad_id,
@@ -203,7 +228,7 @@ class Strategy:
             prefix,
         )
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         return {
             "suppress_tokens": list(self.suppress_tokens),
@@ -211,12 +236,12 @@ class Strategy:
         }
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> Self:
         """Creates the strategy from its config."""
         return cls(**config)
 
 
-def undefined(strategy, method):
+def undefined(strategy: Strategy, method: str) -> NotImplementedError:
     """Returns the error for a method that a subclass must define."""
     return NotImplementedError(
         f"A decoding strategy must define `{method}`. "
@@ -234,7 +259,7 @@ _METHODS = (
 )
 
 
-def check_methods(strategy):
+def check_methods(strategy: Strategy) -> None:
     """Raises NotImplementedError if the class of a strategy lacks a method."""
     for name in _METHODS:
         if getattr(type(strategy), name) is getattr(Strategy, name):
@@ -245,17 +270,17 @@ def check_methods(strategy):
 _MOST_SEQUENCES = 2**16
 
 
-def check_width(name, value):
+def check_width(name: str, value: TensorLike) -> int:
     """Returns a number of sequences per row, or raises ValueError."""
     checks.positive_int(name, value)
     return checks.integer(name, value, 1, _MOST_SEQUENCES)
 
 
-def whole(value):
+def whole(value: TensorLike) -> bool:
     """Returns whether a value is an integer and not a bool."""
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
-def real(value):
+def real(value: TensorLike) -> bool:
     """Returns whether a value is a real number and not a bool."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool)

@@ -1,7 +1,8 @@
 """Decoding that returns the results after every step."""
 
 import weakref
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import keras
 import numpy as np
@@ -13,6 +14,10 @@ from keras_attn.decoding.prepared_weights import prepared_weights
 from keras_attn.decoding.protocol import fill_id
 from keras_attn.decoding.row_batches import taken
 from keras_attn.ops.capture import refuse_capture
+from keras_attn.typing import TensorLike
+
+if TYPE_CHECKING:
+    from keras_attn.decoding.strategy import ActiveHypotheses, Strategy
 
 
 class StreamedToken(NamedTuple):
@@ -41,13 +46,19 @@ class StreamedToken(NamedTuple):
     """
 
     step: int
-    tokens: Any
-    scores: Any
-    lengths: Any
-    active: Any
+    tokens: np.ndarray
+    scores: np.ndarray
+    lengths: np.ndarray
+    active: "ActiveHypotheses"
 
 
-def stream(model, inputs, max_new_tokens, strategy, prefix=None):
+def stream(
+    model: keras.Model,
+    inputs: TensorLike,
+    max_new_tokens: int,
+    strategy: "Strategy | str",
+    prefix: Any = None,
+) -> Iterator[StreamedToken]:
     """Decodes all rows of `inputs` together and yields every step.
 
     Args:

@@ -1,10 +1,14 @@
 """Ragged rows of token ids, and their padding."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import keras
 import numpy as np
 from keras import ops
 
 from keras_attn import checks
+from keras_attn.typing import Tensor, TensorLike
 
 # Rows are padded to these lengths: few, since each one compiles another
 # program, and densest at typical sentence lengths.
@@ -13,7 +17,9 @@ _GROWTH = 3
 _NESTED = (list, tuple, dict, set, str, bytes, np.ndarray)
 
 
-def token_rows(inputs, pad_id, vocabulary_size=None):
+def token_rows(
+    inputs: Sequence[Any], pad_id: int, vocabulary_size: int | None = None
+) -> Tensor:
     """Converts rows of token ids to arrays without trailing padding.
 
     Args:
@@ -54,7 +60,7 @@ def token_rows(inputs, pad_id, vocabulary_size=None):
     return rows
 
 
-def check_form(name, inputs):
+def check_form(name: str, inputs: TensorLike) -> None:
     """Raises ValueError unless inputs are a list or an array.
 
     Args:
@@ -91,7 +97,7 @@ def check_form(name, inputs):
             )
 
 
-def are_token_rows(inputs):
+def are_token_rows(inputs: TensorLike) -> bool:
     """Returns whether `inputs` is a list of token rows."""
     return isinstance(inputs, list) and all(
         np.ndim(row) == 1 if hasattr(row, "shape") else _is_list_of_ids(row)
@@ -99,7 +105,7 @@ def are_token_rows(inputs):
     )
 
 
-def padded(rows, pad_id, limit=None):
+def padded(rows: TensorLike, pad_id: int, limit: int | None = None) -> Tensor:
     """Pads rows to one array, of one of a few lengths.
 
     Args:
@@ -117,7 +123,7 @@ def padded(rows, pad_id, limit=None):
     return ids
 
 
-def few_lengths(length, limit=None):
+def few_lengths(length: int, limit: int | None = None) -> int:
     """Returns the length to which rows of `length` tokens are padded."""
     for found in _LENGTHS:
         if length <= found:

@@ -6,9 +6,12 @@ import keras
 import numpy as np
 
 from keras_attn import checks
+from keras_attn.typing import TensorLike
 
 
-def number_array(name, value, expected="an array of real numbers"):
+def number_array(
+    name: str, value: TensorLike, expected: str = "an array of real numbers"
+) -> np.ndarray:
     """Converts an argument to a NumPy array of real numbers.
 
     Args:
@@ -46,14 +49,14 @@ def number_array(name, value, expected="an array of real numbers"):
     return array
 
 
-def is_list(value):
+def is_list(value: TensorLike) -> bool:
     """Whether a value is a list, a tuple or an array with items."""
     if isinstance(value, np.ndarray):
         return value.ndim > 0
     return isinstance(value, (list, tuple))
 
 
-def index(name, value, count, what):
+def index(name: str, value: int, count: int, what: str) -> int:
     """Checks an index in [0, count).
 
     Args:
@@ -86,7 +89,7 @@ def index(name, value, count, what):
     return operator.index(value)
 
 
-def real_number(name, value):
+def real_number(name: str, value: TensorLike) -> float:
     """Returns a number, not NaN and not a bool, else raises ValueError."""
     number = isinstance(value, (int, float, np.integer, np.floating))
     if not number or isinstance(value, bool) or value != value:
@@ -96,7 +99,7 @@ def real_number(name, value):
     return value
 
 
-def checked_probability(name, value):
+def checked_probability(name: str, value: TensorLike) -> float:
     """Returns a number in (0, 1) as a float, else raises ValueError."""
     if not 0 < real_number(name, value) < 1:
         raise ValueError(

@@ -6,6 +6,7 @@ import numpy as np
 
 from keras_attn import checks
 from keras_attn.explain.arguments import index, is_list, number_array
+from keras_attn.typing import Tensor
 
 
 class AttentionMap(NamedTuple):
@@ -36,14 +37,14 @@ class AttentionMap(NamedTuple):
 
     layer: str
     call: int
-    heads: Any
+    heads: tuple[int, ...]
     weights: Any
-    query_tokens: Any = None
-    key_tokens: Any = None
+    query_tokens: list[list[str]] | None = None
+    key_tokens: list[list[str]] | None = None
     queries: Any = None
     keys: Any = None
 
-    def of(self, row):
+    def of(self, row: int) -> tuple[Tensor, Any, Any]:
         """Returns one row, for `plot_attention`.
 
         Args:
@@ -70,7 +71,7 @@ class AttentionMap(NamedTuple):
         return weights, queries, keys
 
 
-def checked_map(name, one):
+def checked_map(name: str, one: AttentionMap) -> AttentionMap:
     """Checks the fields of an `AttentionMap`.
 
     Args:
@@ -104,7 +105,7 @@ def checked_map(name, one):
     )
 
 
-def checked_maps(maps):
+def checked_maps(maps: Any) -> list[Any]:
     """Returns a list of checked `AttentionMap`, at least one.
 
     Raises:
@@ -126,7 +127,7 @@ def checked_maps(maps):
     return [checked_map("maps", one) for one in maps]
 
 
-def attention_weights(name, one):
+def attention_weights(name: str, one: AttentionMap) -> Tensor:
     """Returns the weights of an `AttentionMap` or array, as a NumPy array.
 
     Args:
@@ -155,7 +156,7 @@ def attention_weights(name, one):
     return weights
 
 
-def token_text(token):
+def token_text(token: Any) -> str:
     """Returns the name of a token as text that can be written to a file."""
     if isinstance(token, bytes):
         token = token.decode("utf-8", "replace")

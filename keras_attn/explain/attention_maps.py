@@ -2,6 +2,8 @@
 
 import contextlib
 import re
+from collections.abc import Sequence
+from typing import Any
 
 import keras
 
@@ -13,17 +15,18 @@ from keras_attn.explain.attention_map import AttentionMap
 from keras_attn.explain.hypotheses import hypothesis_inputs
 from keras_attn.explain.token_names import TokenNames
 from keras_attn.ops import capture_weights
+from keras_attn.typing import TensorLike
 
 
 def attention_maps(
-    model,
-    inputs,
-    layers=None,
-    heads=None,
-    tokens=None,
-    decoded=None,
-    vectors=False,
-):
+    model: keras.Model,
+    inputs: TensorLike,
+    layers: str | Sequence[str] | None = None,
+    heads: int | Sequence[int] | None = None,
+    tokens: Any = None,
+    decoded: Decoded | None = None,
+    vectors: bool = False,
+) -> list[AttentionMap]:
     """Returns the attention weights of a model's layers.
 
     The model is called once, with `training=False`. Only the selected layers

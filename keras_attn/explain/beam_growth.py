@@ -1,10 +1,14 @@
 """The hypotheses of a beam search, reconstructed from its stream."""
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from keras_attn.explain.arguments import index
+
+if TYPE_CHECKING:
+    from keras_attn.decoding.stream import StreamedToken
 
 
 class Hypothesis(NamedTuple):
@@ -20,13 +24,13 @@ class Hypothesis(NamedTuple):
         place: int. Its rank among the results, from 1; 0 if it is not one.
     """
 
-    tokens: tuple
+    tokens: tuple[Any, ...]
     score: float
     fate: str
     place: int = 0
 
 
-def beam_growth(items, row=0):
+def beam_growth(items: "Iterable[StreamedToken]", row: int = 0) -> list[Any]:
     """Returns the hypotheses of one source, step by step.
 
     Args:

@@ -13,6 +13,7 @@ from keras_attn.explain.layer_watch import Watcher, watched
 from keras_attn.explain.leak_detector import Judge, PadNoise, Recorder, Scale
 from keras_attn.explain.padded_batch import PaddedBatch
 from keras_attn.explain.report import Leak, Probe, Report
+from keras_attn.typing import Nest
 
 # Relative to the largest value; well above rounding errors.
 _TOLERANCES = {"float16": 1e-2, "bfloat16": 5e-2}
@@ -21,7 +22,13 @@ _TOLERANCE = 1e-4
 _MORE = 3
 
 
-def doctor(model, inputs, mask=None, pad_id=0, tolerance=None):
+def doctor(
+    model: keras.Model,
+    inputs: Nest,
+    mask: Nest | None = None,
+    pad_id: int = 0,
+    tolerance: float | None = None,
+) -> Report:
     """Finds where padding leaks into a Keras model.
 
     The outputs at real positions must not depend on the padded contents, the

@@ -1,5 +1,6 @@
 """Maps and labels of `plot_attention`, by layer."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from keras_attn.explain.attention_map import (
     checked_map,
     token_text,
 )
+from keras_attn.typing import TensorLike
 
 
 class DrawnLayer(NamedTuple):
@@ -31,7 +33,13 @@ class DrawnLayer(NamedTuple):
     columns: Any
 
 
-def drawn_layers(weights, query_tokens, key_tokens, head, row):
+def drawn_layers(
+    weights: TensorLike,
+    query_tokens: Sequence[str] | None,
+    key_tokens: Sequence[str] | None,
+    head: int | None,
+    row: int,
+) -> list[DrawnLayer]:
     """Checks and converts the arguments of `plot_attention`.
 
     Args:

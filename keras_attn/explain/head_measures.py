@@ -1,12 +1,18 @@
 """Metrics of attention heads: entropy, distance, attention to padding."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from keras_attn.explain.arguments import number_array
 from keras_attn.explain.attention_map import attention_weights
+from keras_attn.typing import Tensor, TensorLike
+
+if TYPE_CHECKING:
+    from keras_attn.explain.attention_map import AttentionMap
 
 
-def head_entropy(weights):
+def head_entropy(weights: TensorLike) -> Tensor:
     """Returns the entropy of each head's attention weights.
 
         H = - sum_s w[t, s] log w[t, s], the mean over queries that are not
@@ -33,7 +39,7 @@ def head_entropy(weights):
     return _over_queries(-(weights * logs).sum(axis=-1), weights)
 
 
-def head_distance(weights):
+def head_distance(weights: "AttentionMap") -> Tensor:
     """Returns the mean attention distance of each head, in tokens.
 
         d = sum_s w[t, s] |t - s|, the mean over queries that are not fully
@@ -63,7 +69,7 @@ def head_distance(weights):
     return _over_queries((weights * distances).sum(axis=-1), weights)
 
 
-def padding_attention(weights, padding_mask):
+def padding_attention(weights: TensorLike, padding_mask: TensorLike) -> Tensor:
     """Returns the fraction of each head's attention weight on padding.
 
     It should be 0, as it is in keras_attn models.

@@ -1,13 +1,21 @@
 """Model inputs that reproduce the decoding of generated sequences."""
 
+from typing import TYPE_CHECKING
+
 import keras
 import numpy as np
 
 from keras_attn.models import XLNet
 from keras_attn.models.causal_lm import CausalLM
+from keras_attn.typing import TensorLike
+
+if TYPE_CHECKING:
+    from keras_attn.decoding.protocol import Decoded
 
 
-def hypothesis_inputs(model, inputs, decoded):
+def hypothesis_inputs(
+    model: keras.Model, inputs: TensorLike, decoded: "Decoded"
+) -> keras.Model:
     """Returns model inputs that contain the generated sequences.
 
     The last token of a sequence is left out: no token was predicted after it.

@@ -1,5 +1,6 @@
 """deletion_and_insertion: evaluation of saliency maps."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 from keras_attn import checks
 from keras_attn.explain.arguments import number_array
 from keras_attn.explain.rise import answers, check_function, check_masks
+from keras_attn.typing import TensorLike
 
 
 class DeletionInsertion(NamedTuple):
@@ -34,8 +36,13 @@ class DeletionInsertion(NamedTuple):
 
 
 def deletion_and_insertion(
-    function, inputs, saliency, masks, steps=None, batch_size=32
-):
+    function: Callable[..., Any],
+    inputs: TensorLike,
+    saliency: TensorLike,
+    masks: Any,
+    steps: int | None = None,
+    batch_size: int = 32,
+) -> DeletionInsertion:
     """Computes deletion and insertion curves of a saliency map.
 
     The positions are hidden (deletion) or shown (insertion) in order of

@@ -1,9 +1,10 @@
 """Fonts for labels in any script."""
 
 import functools
+from collections.abc import Iterable
 
 
-def label_fonts(texts):
+def label_fonts(texts: Iterable[str]) -> list[str]:
     """Returns fonts that cover the characters of some labels.
 
     Matplotlib's default font covers Latin, Greek, Cyrillic and a few more. For

@@ -3,6 +3,8 @@
 import contextlib
 import functools
 import threading
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import keras
 
@@ -33,11 +35,13 @@ class Watcher:
     Base class: subclasses override `entered` and `left`.
     """
 
-    def __init__(self):
-        self.stack = []
+    def __init__(self) -> None:
+        self.stack: list[Any] = []
         self._calls = {}
 
-    def entered(self, key, layer, args, kwargs):
+    def entered(
+        self, key: Any, layer: Any, args: Any, kwargs: dict[str, Any]
+    ) -> tuple[Any, Any]:
         """Returns the arguments to call a layer with.
 
         Args:
@@ -51,11 +55,17 @@ class Watcher:
         """
         return args, kwargs
 
-    def left(self, key, layer, outputs):
+    def left(self, key: Any, layer: Any, outputs: Any) -> Any:
         """Returns the outputs that a layer returns; see `entered`."""
         return outputs
 
-    def call(self, layer, function, args, kwargs):
+    def call(
+        self,
+        layer: Any,
+        function: Callable[..., Any],
+        args: Any,
+        kwargs: dict[str, Any],
+    ) -> Any:
         """Calls a layer between `entered` and `left`."""
         if any(_closed(around) for around in self.stack):
             return function(layer, *args, **kwargs)
@@ -70,7 +80,7 @@ class Watcher:
             self.stack.pop()
         return self.left(key, layer, outputs)
 
-    def counts(self):
+    def counts(self) -> dict[int, int]:
         """Returns the number of calls of each layer, by its identity."""
         return dict(self._calls)
 
@@ -80,7 +90,7 @@ def _closed(layer):
 
 
 @contextlib.contextmanager
-def watched(watcher):
+def watched(watcher: Watcher) -> Iterator[None]:
     """Context in which a watcher sees every layer call of this thread.
 
     Keras has no hooks on calls (as of Keras 3.15.1). Python looks up `__call__`

@@ -1,6 +1,8 @@
 """Detection of layers whose outputs at real positions depend on padding."""
 
 import dataclasses
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
@@ -10,6 +12,10 @@ from keras_attn.backend import concrete
 from keras_attn.explain.layer_watch import Watcher
 from keras_attn.explain.padded_batch import noise_like
 from keras_attn.explain.report import Leak
+from keras_attn.typing import TensorLike
+
+if TYPE_CHECKING:
+    from keras_attn.explain.padded_batch import PaddedBatch
 
 
 @dataclasses.dataclass
@@ -25,21 +31,23 @@ class Call:
     """
 
     order: int
-    inputs: list
-    outputs: list | None = None
-    unmasked_since: tuple = ()
+    inputs: list[Any]
+    outputs: list[Any] | None = None
+    unmasked_since: tuple[Any, ...] = ()
 
 
 class Recorder(Watcher):
     """Records every call."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
-        self.calls = {}
+        self.calls: dict[Any, Any] = {}
         # The source of the last mask of each shape (B, T).
         self._mask_sources = {}
 
-    def entered(self, key, layer, args, kwargs):
+    def entered(
+        self, key: Any, layer: Any, args: Any, kwargs: dict[str, Any]
+    ) -> tuple[Any, Any]:
         """Records the inputs."""
         leaves = tree.flatten((args, kwargs))
         if not self.stack:
@@ -50,7 +58,7 @@ class Recorder(Watcher):
         self.calls[key] = call
         return args, kwargs
 
-    def left(self, key, layer, outputs):
+    def left(self, key: Any, layer: Any, outputs: Any) -> Any:
         """Records the outputs."""
         leaves = tree.flatten(outputs)
         self._note_masks(leaves, f"`{layer.name}`")
@@ -85,7 +93,12 @@ class Scale:
         counts: dict, the number of calls of each layer.
     """
 
-    def __init__(self, batch, calls, counts):
+    def __init__(
+        self,
+        batch: "PaddedBatch",
+        calls: dict[Any, Any],
+        counts: dict[Any, Any],
+    ) -> None:
         self.batch = batch
         self.calls = calls
         self._counts = counts
@@ -93,7 +106,13 @@ class Scale:
         self._per_step = set()
         self._unknown = list(range(len(batch.sequences)))
 
-    def learn(self, sequence, more, calls, counts):
+    def learn(
+        self,
+        sequence: int,
+        more: int,
+        calls: dict[Any, Any],
+        counts: dict[Any, Any],
+    ) -> None:
         """Finds the position axes: those that grew with a sequence.
 
         Args:
@@ -135,7 +154,13 @@ class Scale:
                     # Neither positions nor constant: not comparable.
                     axes[axis] = sequence if fits else None
 
-    def moved(self, key, slot, array, base_rows=slice(None)):
+    def moved(
+        self,
+        key: Any,
+        slot: TensorLike,
+        array: TensorLike,
+        base_rows: slice = slice(None),
+    ) -> tuple[Any, Any]:
         """Compares an array with that of the unchanged batch.
 
         Args:
@@ -212,14 +237,21 @@ class Judge(Watcher):
         rows: slice. The rows of the batch that are run.
     """
 
-    def __init__(self, scale, tolerance, rows=slice(None)):
+    def __init__(
+        self,
+        scale: Scale,
+        tolerance: Callable[..., Any],
+        rows: slice = slice(None),
+    ) -> None:
         super().__init__()
-        self.leaks = []
+        self.leaks: list[Any] = []
         self._scale = scale
         self._tolerance = tolerance
         self._rows = rows
 
-    def entered(self, key, layer, args, kwargs):
+    def entered(
+        self, key: Any, layer: Any, args: Any, kwargs: dict[str, Any]
+    ) -> Any:
         """Compares the inputs; a change is a leak in the calling layer."""
         if not self.stack:
             return args, kwargs
@@ -231,7 +263,7 @@ class Judge(Watcher):
             f" (its own code, before {layer.name})",
         )
 
-    def left(self, key, layer, outputs):
+    def left(self, key: Any, layer: Any, outputs: Any) -> Any:
         """Compares the outputs; a change is a leak in this layer."""
         return self._restored(key, "outputs", outputs, [*self.stack, layer], "")
 
@@ -277,15 +309,27 @@ class PadNoise(Watcher):
         random: `numpy.random.Generator`.
     """
 
-    def __init__(self, watcher, ids, real, random):
+    def __init__(
+        self,
+        watcher: Watcher,
+        ids: Sequence[TensorLike],
+        real: TensorLike,
+        random: np.random.Generator,
+    ) -> None:
         super().__init__()
-        self.done = 0
+        self.done: int = 0
         self._watcher = watcher
         self._ids = ids
         self._real = real
         self._random = random
 
-    def call(self, layer, function, args, kwargs):
+    def call(
+        self,
+        layer: Any,
+        function: Callable[..., Any],
+        args: Any,
+        kwargs: dict[str, Any],
+    ) -> Any:
         """Calls a layer and adds noise to its output if it embeds the ids."""
 
         def changed(layer, *args, **kwargs):
@@ -322,7 +366,7 @@ class PadNoise(Watcher):
         return like(array, tensor)
 
 
-def like(array, tensor):
+def like(array: TensorLike, tensor: TensorLike) -> Any:
     """Converts a NumPy array to a tensor with another's dtype and mask."""
     new = ops.convert_to_tensor(array)
     new = ops.cast(new, tensor.dtype)

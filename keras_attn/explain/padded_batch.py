@@ -1,6 +1,7 @@
 """A padded batch, its real positions, and modified copies of it."""
 
 import dataclasses
+from typing import Any
 
 import keras
 import numpy as np
@@ -8,6 +9,7 @@ from keras import ops
 
 from keras_attn import checks
 from keras_attn.explain.arguments import number_array
+from keras_attn.typing import Nest, Tensor, TensorLike
 
 # Integer inputs with one value per token that are not token ids.
 _COMPANIONS = ("segment", "token_type", "position")
@@ -31,7 +33,7 @@ class Leaf:
     dtype: str
     implicit_mask: np.ndarray | None = None
 
-    def tensor(self):
+    def tensor(self) -> Any:
         """Returns a new tensor, with its implicit mask."""
         tensor = ops.convert_to_tensor(self.array, dtype=self.dtype)
         if self.implicit_mask is not None:
@@ -55,12 +57,12 @@ class Sequences:
 
     name: str
     real: np.ndarray
-    ids: list = dataclasses.field(default_factory=list)
-    contents: list = dataclasses.field(default_factory=list)
-    masks: list = dataclasses.field(default_factory=list)
+    ids: list[Any] = dataclasses.field(default_factory=list)
+    contents: list[Any] = dataclasses.field(default_factory=list)
+    masks: list[Any] = dataclasses.field(default_factory=list)
 
     @property
-    def length(self):
+    def length(self) -> int:
         """T."""
         return self.real.shape[1]
 
@@ -79,10 +81,12 @@ class PaddedBatch:
             input, or no padding.
     """
 
-    def __init__(self, inputs, mask=None, pad_id=0):
+    def __init__(
+        self, inputs: Nest, mask: TensorLike | None = None, pad_id: int = 0
+    ) -> None:
         self.structure = inputs
         self.pad_id = pad_id
-        self.leaves = []
+        self.leaves: list[Any] = []
         _check_depth("inputs", inputs)
         _check_depth("mask", mask)
         _visit(inputs, "inputs", lambda name, x: self._add(name, x))
@@ -92,7 +96,7 @@ class PaddedBatch:
                 f"{[leaf.array.shape for leaf in self.leaves]}"
             )
         self._attach(mask)
-        self.sequences = _sequences(self.leaves, pad_id)
+        self.sequences: list[Any] = _sequences(self.leaves, pad_id)
         if all(sequence.real.all() for sequence in self.sequences):
             raise ValueError(
                 "`inputs` must have padding in at least one row, or there is "
@@ -102,21 +106,21 @@ class PaddedBatch:
             )
 
     @property
-    def rows(self):
+    def rows(self) -> int:
         """B."""
         return len(self.leaves[0].array)
 
     @property
-    def whole(self):
+    def whole(self) -> Tensor:
         """Bool (B,): rows with a real position in every sequence."""
         return np.all([x.real.any(axis=1) for x in self.sequences], axis=0)
 
-    def tensors(self):
+    def tensors(self) -> Any:
         """Returns the inputs for a call, as new tensors."""
         leaves = iter(self.leaves)
         return _visit(self.structure, "", lambda name, x: next(leaves).tensor())
 
-    def lengthened(self, sequences, count):
+    def lengthened(self, sequences: Sequences, count: int) -> "PaddedBatch":
         """Returns this batch with more padded positions on the right."""
 
         def more(leaf, value):
@@ -141,7 +145,9 @@ class PaddedBatch:
             {i: more(self.leaves[i], changed[i]) for i in changed}
         )
 
-    def other_contents(self, sequences, random):
+    def other_contents(
+        self, sequences: Sequences, random: Any
+    ) -> "PaddedBatch":
         """Returns this batch with other contents at padded positions."""
 
         def other(leaf):
@@ -158,7 +164,7 @@ class PaddedBatch:
             {i: other(self.leaves[i]) for i in sequences.contents}
         )
 
-    def row(self, number):
+    def row(self, number: int) -> "PaddedBatch":
         """Returns the batch of one row."""
 
         def one(leaf):
@@ -248,7 +254,7 @@ class PaddedBatch:
             leaf.implicit_mask = array
 
 
-def noise_like(array, random):
+def noise_like(array: TensorLike, random: np.random.Generator) -> float:
     """Returns Gaussian noise with ten times the RMS of `array`.
 
     Args:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from keras_attn.explain.arguments import (
     index,
     number_array,
 )
+from keras_attn.typing import Tensor, TensorLike
 
 _MOST_POSITIONS = 2**29  # 2 GiB of float32
 
@@ -39,7 +41,12 @@ class PatchMasks:
 
     axes = 2
 
-    def __init__(self, grid=7, probability=0.5, baseline=0.0):
+    def __init__(
+        self,
+        grid: int | tuple[int, int] = 7,
+        probability: float = 0.5,
+        baseline: TensorLike = 0.0,
+    ) -> None:
         grid = (grid,) * self.axes if isinstance(grid, int) else grid
         if not isinstance(grid, (list, tuple)) or len(grid) != self.axes:
             raise ValueError(
@@ -50,7 +57,9 @@ class PatchMasks:
         for cells in grid:
             checks.positive_int("grid", cells)
         self.grid = grid
-        self.probability = checked_probability("probability", probability)
+        self.probability: float = checked_probability(
+            "probability", probability
+        )
         if isinstance(baseline, bool):
             raise ValueError(
                 "`baseline` must be a float or an array. "
@@ -68,9 +77,11 @@ class PatchMasks:
                 f"Received: an array of shape {array.shape}"
             )
         # A float, unlike an array, does not change the dtype of the input.
-        self.baseline = array if array.ndim else array.item()
+        self.baseline: Any = array if array.ndim else array.item()
 
-    def draw(self, random, shape, count):
+    def draw(
+        self, random: np.random.Generator, shape: tuple[int, ...], count: int
+    ) -> Tensor:
         """Draws masks.
 
         Args:
@@ -92,7 +103,7 @@ class PatchMasks:
             masks = _upsampled(masks, axis + 1, number, size, step, shifts)
         return masks
 
-    def apply(self, inputs, masks):
+    def apply(self, inputs: TensorLike, masks: TensorLike) -> Tensor:
         """Applies each mask to one input.
 
         Args:
@@ -128,7 +139,12 @@ class FrameMasks(PatchMasks):
 
     axes = 1
 
-    def __init__(self, grid=7, probability=0.5, baseline=0.0):
+    def __init__(
+        self,
+        grid: int = 7,
+        probability: float = 0.5,
+        baseline: TensorLike = 0.0,
+    ) -> None:
         checks.positive_int("grid", grid)
         super().__init__(grid=grid, probability=probability, baseline=baseline)
 
@@ -152,18 +168,25 @@ class TokenMasks:
 
     axes = 1
 
-    def __init__(self, mask_id, probability=0.5, keep_ids=(0,)):
-        self.mask_id = index("mask_id", mask_id, 2**31, "the int32 ids")
-        self.probability = checked_probability("probability", probability)
-        self.keep_ids = _ids("keep_ids", keep_ids)
+    def __init__(
+        self,
+        mask_id: int,
+        probability: float = 0.5,
+        keep_ids: Iterable[int] = (0,),
+    ) -> None:
+        self.mask_id: int = index("mask_id", mask_id, 2**31, "the int32 ids")
+        self.probability: float = checked_probability(
+            "probability", probability
+        )
+        self.keep_ids: tuple[int, ...] = _ids("keep_ids", keep_ids)
 
-    def draw(self, random, shape, count):
+    def draw(self, random: Any, shape: tuple[int, ...], count: int) -> Tensor:
         """Draws masks; see `PatchMasks.draw`."""
         _check_draw(random, shape, count, self.axes)
         seen = random.random((count, *shape[:1])) < self.probability
         return seen.astype("float32")
 
-    def apply(self, inputs, masks):
+    def apply(self, inputs: TensorLike, masks: Any) -> Tensor:
         """Applies each mask to one row of ids."""
         inputs, masks = _input_and_masks(inputs, masks, self.axes)
         may = ~np.isin(inputs, self.keep_ids)

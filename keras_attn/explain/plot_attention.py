@@ -1,5 +1,8 @@
 """plot_attention: attention weights as heat maps, by layer and head."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from keras_attn import checks
@@ -7,6 +10,7 @@ from keras_attn.explain.arguments import real_number
 from keras_attn.explain.attention_map import token_text
 from keras_attn.explain.drawn_layers import drawn_layers
 from keras_attn.explain.label_fonts import label_fonts
+from keras_attn.typing import TensorLike
 
 # Inches per token, at least and at most.
 _SMALLEST_CELL, _LARGEST_CELL = 0.02, 0.5
@@ -17,16 +21,16 @@ _POINTS_PER_INCH = 72
 
 
 def plot_attention(
-    weights,
-    query_tokens=None,
-    key_tokens=None,
-    head=None,
-    title=None,
-    ax=None,
-    cmap="cividis",
-    vmax=None,
-    row=0,
-):
+    weights: TensorLike,
+    query_tokens: Sequence[Any] | None = None,
+    key_tokens: Sequence[Any] | None = None,
+    head: int | None = None,
+    title: str | None = None,
+    ax: Any = None,
+    cmap: str = "cividis",
+    vmax: float | None = None,
+    row: int = 0,
+) -> Any:
     """Draws which keys each query attends to.
 
     One row per query, from the top; one column per key. All maps of a figure
@@ -133,7 +137,7 @@ def _figure_class():
     return Figure
 
 
-def check_color_map(cmap):
+def check_color_map(cmap: str) -> None:
     """Raises ValueError if matplotlib has no such color map."""
     from matplotlib import colormaps, colors
 

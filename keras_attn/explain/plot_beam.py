@@ -1,10 +1,15 @@
 """plot_beam: the hypotheses of a beam search, step by step."""
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keras_attn import checks
 from keras_attn.explain.attention_map import token_text
 from keras_attn.explain.beam_growth import beam_growth
+
+if TYPE_CHECKING:
+    from keras_attn.decoding.stream import StreamedToken
+
 
 # Inches: height of a box and of a row, padding inside a box, gap between
 # columns, minimum box width; then header, title, footer and margin.
@@ -34,7 +39,12 @@ _LOOKS = {
 }
 
 
-def plot_beam(items, token_names=None, row=0, title=None):
+def plot_beam(
+    items: "Iterable[StreamedToken]",
+    token_names: Any = None,
+    row: int = 0,
+    title: str | None = None,
+) -> Any:
     """Draws the hypotheses of a beam search, step by step.
 
     One column per step. A box is a hypothesis: its last token, and below it its

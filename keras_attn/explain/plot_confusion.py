@@ -1,5 +1,8 @@
 """plot_confusion: the confusion matrix of a classifier."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from keras_attn import checks
@@ -9,7 +12,9 @@ from keras_attn.explain.label_fonts import label_fonts
 _MOST_PRINTED = 30
 
 
-def plot_confusion(references, predictions):
+def plot_confusion(
+    references: Sequence[str], predictions: Sequence[str]
+) -> Any:
     """Draws the confusion matrix of a classifier.
 
         C[i, j] = #(reference i and prediction j) / #(reference i)

@@ -1,16 +1,22 @@
 """plot_image_attention: where each word attends in an image."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from keras_attn.explain.arguments import is_list, number_array
 from keras_attn.explain.attention_map import token_text
 from keras_attn.explain.label_fonts import label_fonts
+from keras_attn.typing import TensorLike
 
 _AREA = 2.0  # square inches of a panel
 _DARKEST = 0.2  # brightness without attention
 
 
-def plot_image_attention(images, weights, tokens):
+def plot_image_attention(
+    images: TensorLike, weights: TensorLike, tokens: Sequence[Any]
+) -> Any:
     """Draws where in an image a captioning model attends for each token.
 
     One row per image: the image, then one panel per token, in which brightness

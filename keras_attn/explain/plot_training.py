@@ -1,11 +1,20 @@
 """plot_training: loss curves of a training."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from keras_attn import checks
+from keras_attn.typing import TensorLike
 
 
-def plot_training(losses, validation=(), learning_rates=None, ylabel="loss"):
+def plot_training(
+    losses: TensorLike,
+    validation: Sequence[tuple[int, float]] = (),
+    learning_rates: TensorLike | None = None,
+    ylabel: str = "loss",
+) -> Any:
     """Draws the loss curves of a training, and the learning rate.
 
     The training loss is averaged over a hundredth of the training, and

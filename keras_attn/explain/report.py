@@ -1,6 +1,7 @@
 """The report of `doctor`."""
 
 import dataclasses
+from collections.abc import Sequence
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Probe:
 
     change: str
     max_change: float
-    leaks: tuple = ()
+    leaks: "tuple[Leak, ...]" = ()
 
 
 class Report:
@@ -75,20 +76,22 @@ class Report:
           pool      50 %
     """
 
-    def __init__(self, probes, refused, tolerance):
-        self.probes = list(probes)
-        self.refused = list(refused)
+    def __init__(
+        self, probes: Sequence[Probe], refused: Sequence[str], tolerance: float
+    ) -> None:
+        self.probes: list[Probe] = list(probes)
+        self.refused: list[str] = list(refused)
         self.tolerance = tolerance
 
     @property
-    def leaks(self):
+    def leaks(self) -> list[str]:
         """Names of the layers that leak padding, in the order of the calls."""
         return list(dict.fromkeys(leak.layer for leak in self._leaks()))
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return not self.leaks
 
-    def __str__(self):
+    def __str__(self) -> str:
         rows = [("changed", "output moved", "first leaking layer")]
         for probe in self.probes:
             first = probe.leaks[0].location if probe.leaks else "-"
@@ -116,7 +119,7 @@ class Report:
             lines += ["", "Not probed:", *(f"  {x}" for x in self.refused)]
         return "\n".join(lines)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Report(leaks={self.leaks})"
 
     def _share(self, max_change):

@@ -1,6 +1,8 @@
 """rise: saliency from random masking of the input."""
 
 import sys
+from collections.abc import Callable
+from typing import Any
 
 import keras
 import numpy as np
@@ -9,20 +11,21 @@ from keras_attn import checks
 from keras_attn.backend import no_gradients
 from keras_attn.explain.arguments import number_array
 from keras_attn.explain.perturbations import PatchMasks, TokenMasks
+from keras_attn.typing import Tensor, TensorLike
 
 _DRAWN = 64  # masks that are drawn at once
 _MOST_MASKS = 10**7  # more would take days
 
 
 def rise(
-    function,
-    inputs,
-    masks,
-    num_masks=4000,
-    batch_size=32,
-    seed=0,
-    verbose=1,
-):
+    function: Callable[..., Any],
+    inputs: TensorLike,
+    masks: Any,
+    num_masks: int = 4000,
+    batch_size: int = 32,
+    seed: int = 0,
+    verbose: int = 1,
+) -> Tensor:
     """Computes a RISE saliency map of one input.
 
         S(x) = sum_i f(M_i(input)) M_i(x) / (E[M] N)
@@ -83,7 +86,7 @@ def rise(
     return (total / (masks.probability * num_masks)).astype("float32")
 
 
-def check_function(function):
+def check_function(function: Callable[..., Any]) -> None:
     """Raises ValueError if `function` cannot be called."""
     if not callable(function):
         raise ValueError(
@@ -92,7 +95,7 @@ def check_function(function):
         )
 
 
-def check_masks(masks, inputs):
+def check_masks(masks: Any, inputs: TensorLike) -> None:
     """Raises ValueError if `masks` is another object, or does not fit.
 
     Args:
@@ -146,7 +149,7 @@ def _batches(masks, shape, count, batch_size, seed):
         waiting = [rest] if len(rest) else []
 
 
-def answers(function, batch):
+def answers(function: Callable[..., Any], batch: TensorLike) -> Tensor:
     """Returns the outputs of a model or callable for a batch.
 
     Args:

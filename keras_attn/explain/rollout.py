@@ -1,12 +1,15 @@
 """rollout: attention rollout through all layers."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from keras_attn.explain.arguments import real_number
 from keras_attn.explain.attention_map import AttentionMap, attention_weights
+from keras_attn.typing import Tensor
 
 
-def rollout(maps, residual=0.5):
+def rollout(maps: Sequence[AttentionMap], residual: float = 0.5) -> Tensor:
     """Computes the attention rollout through all layers.
 
         R_0 = I,   R_l = (r I + (1 - r) A_l) R_(l-1)

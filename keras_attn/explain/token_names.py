@@ -1,5 +1,7 @@
 """Token names for both axes of a layer's weights."""
 
+from typing import Any
+
 import keras
 import numpy as np
 
@@ -7,6 +9,7 @@ from keras_attn import checks
 from keras_attn.backend import bool_mask
 from keras_attn.explain.arguments import is_list
 from keras_attn.explain.attention_map import token_text
+from keras_attn.typing import TensorLike
 
 
 class TokenNames:
@@ -20,7 +23,9 @@ class TokenNames:
         model: the model; its `pad_id`, if any, marks padding.
     """
 
-    def __init__(self, tokens, inputs, model):
+    def __init__(
+        self, tokens: Any, inputs: TensorLike, model: keras.Model
+    ) -> None:
         self._names = None
         if tokens is None:
             return
@@ -48,7 +53,9 @@ class TokenNames:
             self._names.append(_named(names, ids, mask))
             self._lengths.append(ids.shape[1])
 
-    def of(self, path, call, shape):
+    def of(
+        self, path: str, call: int, shape: tuple[Any, ...]
+    ) -> tuple[Any, Any]:
         """Returns the names of a layer's queries and keys; each may be None.
 
         Args:

@@ -4,6 +4,8 @@ import base64
 import html
 import json
 import secrets
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +14,11 @@ from keras_attn.atomic_files import whole_file
 from keras_attn.explain.arguments import index
 from keras_attn.explain.attention_map import checked_maps, token_text
 from keras_attn.explain.view_parts import BODY, PAGE, SCRIPT, STYLE
+from keras_attn.typing import PathLike
+
+if TYPE_CHECKING:
+    from keras_attn.explain.attention_map import AttentionMap
+
 
 # In half precision, a weight may be rounded up past 1.
 _MOST = 1.01
@@ -34,14 +41,14 @@ class AttentionView:
         '<p>x</p>'
     """
 
-    def __init__(self, html, title):
-        self.html = token_text(checks.string("html", html))
-        self.title = checks.string("title", title)
+    def __init__(self, html: str, title: str) -> None:
+        self.html: str = token_text(checks.string("html", html))
+        self.title: str = checks.string("title", title)
 
     def _repr_html_(self):
         return self.html
 
-    def save(self, path):
+    def save(self, path: PathLike) -> None:
         """Writes a complete HTML page, atomically.
 
         Args:
@@ -55,7 +62,9 @@ class AttentionView:
             partial.write_text(page, encoding="utf-8")
 
 
-def view_attention(maps, row=0, title="Attention"):
+def view_attention(
+    maps: "Sequence[AttentionMap]", row: int = 0, title: str = "Attention"
+) -> AttentionView:
     """Creates an interactive view: select a layer, a head and a token.
 
     All heads of all layers are small pictures, with queries as rows and keys as

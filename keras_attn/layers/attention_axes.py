@@ -33,12 +33,12 @@ class AttentionAxes:
                 "`attention_axes` must lie between the batch axis and the "
                 f"features of a rank-{rank} query. Received: {axes}"
             )
-        self.axes = tuple(axes)
-        self.others = tuple(
+        self.axes: tuple[int, ...] = tuple(axes)
+        self.others: tuple[int, ...] = tuple(
             axis for axis in range(rank - 1) if axis not in self.axes
         )
         self.rank = rank
-        self.plain = rank == 3
+        self.plain: bool = rank == 3
 
     def fold(self, x: TensorLike) -> Tensor:
         """(caller's axes, trailing...) -> (batch, length, trailing...)."""

@@ -94,7 +94,7 @@ class CharacterEmbedding(
         self.vocabulary_size = vocabulary_size
         self.hidden_dim = hidden_dim
         self.character_dim = character_dim
-        self.kernel_sizes = tuple(kernel_sizes)
+        self.kernel_sizes: tuple[int, ...] = tuple(kernel_sizes)
         self.filters = filters
         self.pad_id = pad_id
 

@@ -75,7 +75,7 @@ class Dropout(CheckedCall, TorchNames, keras.layers.Dropout):
         """
         return layer_call
 
-    def call(self, inputs: TensorLike, training: bool = False) -> Tensor:
+    def call(self, inputs: TensorLike, training: bool | None = False) -> Tensor:
         """Applies the layer; the class docstring lists the arguments."""
         if (
             not training

@@ -1,5 +1,6 @@
 """Position-wise feed-forward layer."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import keras
@@ -80,13 +81,17 @@ class FeedForward(QuantizedParts, Rematerialized):
         super().__init__(**kwargs)
         self.supports_masking = True
         self.intermediate_dim = intermediate_dim
-        self.activation = keras.activations.get(activation)
+        self.activation: Callable[..., Any] = keras.activations.get(activation)
         self.gated = gated
         self.gate_limit = gate_limit
         self.dropout = dropout
         self.use_bias = use_bias
-        self.kernel_initializer = keras.initializers.get(kernel_initializer)
-        self.bias_initializer = keras.initializers.get(bias_initializer)
+        self.kernel_initializer: Initializer = keras.initializers.get(
+            kernel_initializer
+        )
+        self.bias_initializer: Initializer = keras.initializers.get(
+            bias_initializer
+        )
 
     def build(self, inputs_shape: Shape) -> None:
         """Creates the two dense layers, or three if gated."""

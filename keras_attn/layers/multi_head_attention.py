@@ -221,7 +221,7 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
         self.supports_masking = True
         self.num_heads = num_heads
         self.key_dim = key_dim
-        self.value_dim = value_dim or key_dim
+        self.value_dim: int = value_dim or key_dim
         self.dropout = dropout
         self.use_bias = use_bias
         self._output_shape = _as_tuple("output_shape", output_shape)
@@ -230,17 +230,23 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
         self._attention_axes = _as_tuple("attention_axes", attention_axes)
         self.sliding_window = sliding_window
         self.flash_attention = flash_attention
-        self.kernel_initializer = keras.initializers.get(kernel_initializer)
-        self.bias_initializer = keras.initializers.get(bias_initializer)
-        self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
-        self.bias_regularizer = keras.regularizers.get(bias_regularizer)
+        self.kernel_initializer: Initializer = keras.initializers.get(
+            kernel_initializer
+        )
+        self.bias_initializer: Initializer = keras.initializers.get(
+            bias_initializer
+        )
+        self.kernel_regularizer: Any = keras.regularizers.get(
+            kernel_regularizer
+        )
+        self.bias_regularizer: Any = keras.regularizers.get(bias_regularizer)
         # Not the attribute that Keras reads: the projections already regularize
         # their outputs.
         self._activity_regularizer = keras.regularizers.get(
             activity_regularizer
         )
-        self.kernel_constraint = keras.constraints.get(kernel_constraint)
-        self.bias_constraint = keras.constraints.get(bias_constraint)
+        self.kernel_constraint: Any = keras.constraints.get(kernel_constraint)
+        self.bias_constraint: Any = keras.constraints.get(bias_constraint)
         self.use_gate = use_gate
         self.seed = seed
         self.num_key_value_heads = num_key_value_heads

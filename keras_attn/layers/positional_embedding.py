@@ -89,7 +89,7 @@ class PositionalEmbedding(CheckedCall, TorchNames, keras.layers.Layer):
         self.kind = kind
         self.layout = layout
         self.max_sequence_length = max_sequence_length
-        self.initializer = keras.initializers.get(initializer)
+        self.initializer: Initializer = keras.initializers.get(initializer)
         self._table = None
 
     def build(self, inputs_shape: Shape) -> None:

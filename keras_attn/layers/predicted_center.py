@@ -34,7 +34,7 @@ class PredictedCenter(keras.layers.Layer):
     ) -> None:
         super().__init__(**kwargs)
         self.supports_masking = True
-        self.initializer = keras.initializers.get(initializer)
+        self.initializer: Initializer = keras.initializers.get(initializer)
 
     def build(self, query_shape: Shape) -> None:
         """Creates W and v, of the width of the query."""
@@ -42,7 +42,7 @@ class PredictedCenter(keras.layers.Layer):
         self._query_dense = built_dense(
             self, "query", width, width, activation="tanh", use_bias=False
         )
-        self.scale = self.add_weight(
+        self.scale: keras.Variable = self.add_weight(
             shape=(width,), initializer=self.initializer.clone(), name="scale"
         )
 

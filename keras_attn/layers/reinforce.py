@@ -98,12 +98,12 @@ class Reinforce(CheckedCall, TorchNames, keras.layers.Layer):
         # Log-probabilities would lose their fractional part in half precision.
         super().__init__(autocast=False, **kwargs)
         self.supports_masking = True
-        self.loss = loss
+        self.loss: Any = loss
         self.momentum = momentum
 
     def build(self, prediction_shape: Shape) -> None:
         """Creates the baseline."""
-        self.baseline = self.add_weight(
+        self.baseline: keras.Variable = self.add_weight(
             shape=(),
             initializer="zeros",
             trainable=False,

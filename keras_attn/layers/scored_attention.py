@@ -197,7 +197,7 @@ class ScoredAttention(QuantizedParts, Rematerialized):
             )
         super().__init__(**kwargs)
         self.supports_masking = True
-        self.score = score
+        self.score: Any = score
         self.units = units
         self.max_sequence_length = max_sequence_length
         self.local = local
@@ -205,9 +205,13 @@ class ScoredAttention(QuantizedParts, Rematerialized):
         self.hard = hard
         self.temperature = temperature
         self.dropout = dropout
-        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.kernel_initializer: Initializer = keras.initializers.get(
+            kernel_initializer
+        )
         self.seed = seed
-        self.seed_generator = DropoutSeeds(seed) if hard else None
+        self.seed_generator: DropoutSeeds | None = (
+            DropoutSeeds(seed) if hard else None
+        )
 
     def build(
         self,

@@ -89,11 +89,11 @@ class T5Position(AttentionPosition):
         self.num_buckets = num_buckets
         self.max_distance = max_distance
         self.bidirectional = bidirectional
-        self.initializer = keras.initializers.get(initializer)
+        self.initializer: Initializer = keras.initializers.get(initializer)
         one_way = num_buckets // 2 if bidirectional else num_buckets
         self._borders = _borders(one_way, max_distance)
         # Not autocast, because it is added to float32 scores.
-        self.table = self.add_weight(
+        self.table: keras.Variable = self.add_weight(
             shape=(num_buckets, num_heads),
             initializer=self.initializer,
             name="table",

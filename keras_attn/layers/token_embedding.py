@@ -85,7 +85,7 @@ class TokenEmbedding(
             initializer = keras.initializers.RandomNormal(
                 stddev=hidden_dim**-0.5
             )
-        self.initializer = keras.initializers.get(initializer)
+        self.initializer: Initializer = keras.initializers.get(initializer)
 
     def build(self, token_ids_shape: Shape | None = None) -> None:
         """Creates E and b."""

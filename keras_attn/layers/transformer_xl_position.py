@@ -82,16 +82,18 @@ class TransformerXLPosition(AttentionPosition):
         self.num_heads = num_heads
         self.key_dim = key_dim
         self.hidden_dim = hidden_dim
-        self.initializer = keras.initializers.get(initializer)
-        self.bias_initializer = keras.initializers.get(bias_initializer)
-        self.kernel = self._weight(
+        self.initializer: Initializer = keras.initializers.get(initializer)
+        self.bias_initializer: Initializer = keras.initializers.get(
+            bias_initializer
+        )
+        self.kernel: keras.Variable = self._weight(
             "kernel", (hidden_dim, num_heads, key_dim), self.initializer
         )
         heads = num_heads, key_dim
-        self.content_bias = self._weight(
+        self.content_bias: keras.Variable = self._weight(
             "content_bias", heads, self.bias_initializer
         )
-        self.distance_bias = self._weight(
+        self.distance_bias: keras.Variable = self._weight(
             "distance_bias", heads, self.bias_initializer
         )
 

@@ -61,10 +61,10 @@ class XLNetPosition(TransformerXLPosition):
             **kwargs,
         )
         heads = num_heads, key_dim
-        self.segment_bias = self._weight(
+        self.segment_bias: keras.Variable = self._weight(
             "segment_bias", heads, self.bias_initializer
         )
-        self.segment_table = self._weight(
+        self.segment_table: keras.Variable = self._weight(
             "segment_table", (2, *heads), self.initializer
         )
 

@@ -1,6 +1,6 @@
 """BERT, the bidirectional encoder."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import keras
 
@@ -133,9 +133,6 @@ class Bert(Encoder):
         if self.pooler:
             outputs["pooled_output"] = self.pool(x, positions)
         return outputs
-
-    if TYPE_CHECKING:
-        __call__ = call
 
     def pool(self, x: TensorLike, positions: TensorLike) -> Tensor:
         """Returns the pooled output, computed from the first token.

@@ -75,7 +75,7 @@ class BertPretrainer(CheckedModel):
         (1, 2, 100)
     """
 
-    get_layout_map = layout_map_method(PRETRAINER)
+    get_layout_map: Any = layout_map_method(PRETRAINER)
 
     def __init__(
         self,

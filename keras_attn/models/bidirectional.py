@@ -35,6 +35,8 @@ class Bidirectional(keras.layers.Layer):
     ) -> None:
         super().__init__(name=name, dtype=dtype)
         self.supports_masking = True
+        self.forward_layer: Any
+        self.backward_layer: Any
         self.forward_layer, self.backward_layer = (
             recurrent_layer(
                 units,
@@ -61,7 +63,7 @@ class Bidirectional(keras.layers.Layer):
         self,
         x: TensorLike,
         mask: TensorLike | None = None,
-        training: bool = False,
+        training: bool | None = False,
     ) -> Tensor:
         """Reads a batch of sequences.
 

@@ -63,7 +63,7 @@ class CausalLM(ChunkedLoss, GenerativeModel):
         **kwargs: arguments of `keras.Model`: `name`, `dtype`, ...
     """
 
-    get_layout_map = layout_map_method(CAUSAL_LM)
+    get_layout_map: Any = layout_map_method(CAUSAL_LM)
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class CausalLM(ChunkedLoss, GenerativeModel):
         self.pad_id = pad_id
         self.start_id = start_id
         several = isinstance(end_id, (list, tuple))
-        self.end_id = tuple(end_id) if several else end_id
+        self.end_id: Any = tuple(end_id) if several else end_id
         self._check_special_ids(
             optional=("pad_id", "start_id", "end_id"),
             never_padding=("start_id", "end_id"),

@@ -135,7 +135,7 @@ class Encoder(CheckedModel):
     # Inputs that have a default.
     _may_be_missing = frozenset()
 
-    get_layout_map = layout_map_method(ENCODER)
+    get_layout_map: Any = layout_map_method(ENCODER)
 
     def __init__(
         self,
@@ -233,7 +233,9 @@ class Encoder(CheckedModel):
         self.normalize_embedding = normalize_embedding
         self.embedding_dim = embedding_dim
         self.share_blocks = share_blocks
-        self.initializer = initializer and keras.initializers.get(initializer)
+        self.initializer: Initializer = initializer and keras.initializers.get(
+            initializer
+        )
         self.pad_id = pad_id
         self._make_embeddings()
         self._make_blocks(positions)

@@ -19,6 +19,7 @@ from keras_attn.typing import Nest, Tensor
 if TYPE_CHECKING:
     from keras_attn.decoding.protocol import Decoded
     from keras_attn.decoding.strategy import Strategy
+    from keras_attn.decoding.stream import StreamedToken
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -155,7 +156,7 @@ class GenerativeModel(CheckedModel):
         max_new_tokens: int = 64,
         strategy: "Strategy | str" = "greedy",
         prefix: Any = None,
-    ) -> Iterator[Any]:
+    ) -> "Iterator[StreamedToken]":
         """Generates a sequence for every row, and yields every step.
 
         All rows are decoded together, padded like a batch of `generate`.

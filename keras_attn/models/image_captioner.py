@@ -96,7 +96,7 @@ class ImageCaptioner(RecurrentSeq2Seq):
         ((2, 1, 5), (2, 1, 1, 1, 5, 12))
     """
 
-    get_layout_map = layout_map_method(CAPTIONER, splits_sequences=False)
+    get_layout_map: Any = layout_map_method(CAPTIONER, splits_sequences=False)
 
     def __init__(
         self,

@@ -39,7 +39,9 @@ class ImageEncoder(keras.layers.Layer):
         super().__init__(**kwargs)
         self.image_shape = image_shape
         self.hidden_dim = hidden_dim
-        self.grid_size = tuple(-(-size // STRIDE) for size in image_shape[:2])
+        self.grid_size: tuple[int, ...] = tuple(
+            -(-size // STRIDE) for size in image_shape[:2]
+        )
         self._local = [
             self._convolution(f"local_{i}", factor * filters, strides=strides)
             for i, (factor, strides) in enumerate(

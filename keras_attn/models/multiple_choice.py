@@ -51,7 +51,7 @@ class MultipleChoice(CheckedModel):
         (1, 2)
     """
 
-    get_layout_map = layout_map_method(CLASSIFIER)
+    get_layout_map: Any = layout_map_method(CLASSIFIER)
 
     def __init__(self, classifier: "SequenceClassifier", **kwargs: Any) -> None:
         if getattr(classifier, "num_classes", None) != 1:

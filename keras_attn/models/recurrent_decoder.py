@@ -9,7 +9,10 @@ from keras_attn.backend import scan
 from keras_attn.layers import Dropout, TokenEmbedding
 from keras_attn.typing import Tensor, TensorLike
 
-CELLS = {"lstm": keras.layers.LSTMCell, "gru": keras.layers.GRUCell}
+CELLS: dict[str, Any] = {
+    "lstm": keras.layers.LSTMCell,
+    "gru": keras.layers.GRUCell,
+}
 
 
 class Hypothesis(NamedTuple):
@@ -113,7 +116,7 @@ class RecurrentDecoder(keras.layers.Layer):
         ids: TensorLike,
         hypothesis: Hypothesis,
         memory: TensorLike,
-        training: bool = False,
+        training: bool | None = False,
         sampling: SamplingDraws | None = None,
     ) -> "tuple[Tensor, Tensor, Hypothesis]":
         """Reads tokens in sequence.

@@ -106,7 +106,7 @@ class RecurrentSeq2Seq(GenerativeModel):
         (1, 3, 100)
     """
 
-    get_layout_map = layout_map_method(RECURRENT, splits_sequences=False)
+    get_layout_map: Any = layout_map_method(RECURRENT, splits_sequences=False)
 
     def __init__(
         self,
@@ -179,14 +179,14 @@ class RecurrentSeq2Seq(GenerativeModel):
         self.scheduled_sampling = scheduled_sampling
         self.dropout = dropout
         self.max_sequence_length = max_sequence_length
-        self.pad_id = pad_id
-        self.start_id = start_id
-        self.end_id = end_id
+        self.pad_id: int = pad_id
+        self.start_id: int = start_id
+        self.end_id: int = end_id
         self._check_special_ids()
         if source_vocabulary_size is not None:
             self._make_encoder()
         self._make_decoder()
-        self.sampling_probability = None
+        self.sampling_probability: keras.Variable | None = None
         if scheduled_sampling is not None:
             self.sampling_probability = self.add_weight(
                 (),

@@ -53,7 +53,7 @@ class ReplacedTokenDetector(CheckedModel):
         (1, 4)
     """
 
-    get_layout_map = layout_map_method(CLASSIFIER)
+    get_layout_map: Any = layout_map_method(CLASSIFIER)
 
     def __init__(self, encoder: keras.Model, **kwargs: Any) -> None:
         check_encoder(encoder)

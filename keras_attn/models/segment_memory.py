@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from keras import ops
 
 from keras_attn.backend import reduce_max
-from keras_attn.typing import TensorLike
+from keras_attn.typing import Tensor, TensorLike
 
 
 class SegmentMemory(NamedTuple):
@@ -24,7 +24,7 @@ class SegmentMemory(NamedTuple):
         ((2, 5, 8), (2, 5))
     """
 
-    states: Any
+    states: tuple[Tensor, ...]
     token_mask: Any
 
 

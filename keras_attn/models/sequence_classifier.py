@@ -69,7 +69,7 @@ class SequenceClassifier(CheckedModel):
         (1, 3)
     """
 
-    get_layout_map = layout_map_method(CLASSIFIER)
+    get_layout_map: Any = layout_map_method(CLASSIFIER)
 
     def __init__(
         self,

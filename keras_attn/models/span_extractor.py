@@ -75,7 +75,7 @@ class SpanExtractor(CheckedModel):
         (1, 2, 5)
     """
 
-    get_layout_map = layout_map_method(CLASSIFIER)
+    get_layout_map: Any = layout_map_method(CLASSIFIER)
 
     def __init__(
         self,

@@ -105,7 +105,7 @@ class SpeechTransformer(Transformer):
         (2, 1, 5)
     """
 
-    get_layout_map = layout_map_method(SPEECH)
+    get_layout_map: Any = layout_map_method(SPEECH)
 
     def __init__(
         self,
@@ -183,9 +183,6 @@ class SpeechTransformer(Transformer):
         if training and self.ctc_weight:
             self.add_loss(self._ctc_loss(memory, positions, target_ids))
         return self.decode(target_ids, memory, positions, training=training)
-
-    if TYPE_CHECKING:
-        __call__ = call
 
     def embed_source(self, frames: TensorLike) -> tuple[Tensor, Tensor]:
         """Applies the convolutions, the first step of `encode`.

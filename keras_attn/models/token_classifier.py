@@ -58,7 +58,7 @@ class TokenClassifier(CheckedModel):
         (1, 4, 5)
     """
 
-    get_layout_map = layout_map_method(CLASSIFIER)
+    get_layout_map: Any = layout_map_method(CLASSIFIER)
 
     def __init__(
         self,

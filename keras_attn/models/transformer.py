@@ -129,7 +129,7 @@ class Transformer(ChunkedLoss, GenerativeModel):
     """
 
     _chunks_loss = True
-    get_layout_map = layout_map_method(TRANSFORMER)
+    get_layout_map: Any = layout_map_method(TRANSFORMER)
 
     def __init__(
         self,
@@ -248,7 +248,7 @@ class Transformer(ChunkedLoss, GenerativeModel):
         super().__init__(**kwargs)
         self._block_config, self._decoder_config = config, decoder_config
         config.set_attributes(self)
-        self.source_vocabulary_size = source_vocabulary_size
+        self.source_vocabulary_size: int = source_vocabulary_size
         self.target_vocabulary_size = target_vocabulary_size
         self.num_layers = num_layers
         self.hidden_dim = hidden_dim
@@ -259,15 +259,15 @@ class Transformer(ChunkedLoss, GenerativeModel):
         self.max_sequence_length = max_sequence_length
         self.scale_embedding = scale_embedding
         self.tie_word_embeddings = tie_word_embeddings
-        self.output_bias = (
+        self.output_bias: bool = (
             not tie_word_embeddings if output_bias is None else output_bias
         )
         self.num_decoder_layers = num_decoder_layers
         self.num_decoder_heads = num_decoder_heads
         self.decoder_intermediate_dim = decoder_intermediate_dim
-        self.pad_id = pad_id
-        self.start_id = start_id
-        self.end_id = end_id
+        self.pad_id: int = pad_id
+        self.start_id: int = start_id
+        self.end_id: int = end_id
         self._check_special_ids()
         self._make_embeddings_and_output()
         self._make_blocks()

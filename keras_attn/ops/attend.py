@@ -1,5 +1,6 @@
 """Scaled dot-product attention, softmax(Q K^T) V, by the best kernel."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from keras import ops
@@ -27,21 +28,22 @@ from keras_attn.ops.visibility import (
     has_visible_key,
     is_key_padding_only,
 )
+from keras_attn.typing import Tensor, TensorLike
 
 
 def attend(
-    query,
-    key,
-    value,
-    visibility=None,
-    bias=None,
-    scale=None,
-    dropout=None,
-    return_weights=False,
-    kernel=None,
-    soft_cap=None,
-    sinks=None,
-):
+    query: TensorLike,
+    key: TensorLike,
+    value: TensorLike,
+    visibility: Visibility | None = None,
+    bias: TensorLike | None = None,
+    scale: float | None = None,
+    dropout: Callable[..., Any] | None = None,
+    return_weights: bool = False,
+    kernel: str | None = None,
+    soft_cap: float | None = None,
+    sinks: TensorLike | None = None,
+) -> Tensor:
     """Computes scaled dot-product attention.
 
         Attention(Q, K, V) = softmax(scale Q K^T + bias) V
@@ -156,21 +158,21 @@ class Attended(NamedTuple):
 
 
 def attend_sanitized(
-    query,
-    key,
-    value,
-    visibility,
+    query: TensorLike,
+    key: TensorLike,
+    value: TensorLike,
+    visibility: Visibility,
     *,
-    bias=None,
-    scale=None,
-    dropout=None,
-    return_weights=False,
-    kernel=None,
-    zero_fully_masked=True,
-    return_sees_key=False,
-    soft_cap=None,
-    sinks=None,
-):
+    bias: TensorLike | None = None,
+    scale: float | None = None,
+    dropout: Callable[..., Any] | None = None,
+    return_weights: bool = False,
+    kernel: str | None = None,
+    zero_fully_masked: bool = True,
+    return_sees_key: bool = False,
+    soft_cap: float | None = None,
+    sinks: TensorLike | None = None,
+) -> Attended:
     """Computes `attend` for inputs that are finite in masked rows.
 
     A layer zeros masked inputs once, before its projections, because a NaN
@@ -324,7 +326,7 @@ def _attend(weights, value):
     return ops.transpose(output, (0, 2, 1, 3))
 
 
-def is_empty(query, key):
+def is_empty(query: TensorLike, key: TensorLike) -> bool:
     """Returns whether there is no query or no key.
 
     Args:
@@ -351,7 +353,12 @@ def _attend_nothing(query, key, value, return_weights):
     )
 
 
-def check_pairs(name, tensor, expected, least_rank=4):
+def check_pairs(
+    name: str,
+    tensor: TensorLike,
+    expected: tuple[Any, ...] | None,
+    least_rank: int = 4,
+) -> None:
     """Checks that a mask or bias broadcasts to (B, N, T, S).
 
     Args:

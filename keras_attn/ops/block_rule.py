@@ -8,6 +8,7 @@ from keras import ops
 from keras_attn.backend import pad, reduce_max, reduce_min
 from keras_attn.ops.positions import default_positions
 from keras_attn.ops.visibility import Visibility, slot_offset
+from keras_attn.typing import TensorLike
 
 _FAR = 1 << 30
 
@@ -27,9 +28,14 @@ class BlockRule(NamedTuple):
     """
 
     visibility: Visibility
-    metadata: tuple
+    metadata: tuple[Any, ...]
 
-    def __call__(self, query_metadata, key_metadata, mask):
+    def __call__(
+        self,
+        query_metadata: TensorLike,
+        key_metadata: TensorLike,
+        mask: TensorLike | None,
+    ) -> Any:
         """Returns the mask of a block.
 
         Args:
@@ -67,8 +73,12 @@ class BlockMetadata(NamedTuple):
 
 
 def block_metadata(
-    visibility, query_length, key_length, query_pad=0, key_pad=0
-):
+    visibility: Visibility,
+    query_length: int,
+    key_length: int,
+    query_pad: int = 0,
+    key_pad: int = 0,
+) -> BlockMetadata:
     """Splits a `Visibility` into a static rule and metadata tensors.
 
     Args:
@@ -119,7 +129,9 @@ def block_metadata(
     return BlockMetadata(rule, query, key, mask)
 
 
-def block_spans(metadata, query_block, key_block):
+def block_spans(
+    metadata: BlockMetadata, query_block: int, key_block: int
+) -> Any:
     """Finds the blocks of keys that each block of queries may see.
 
     A pair of blocks is skipped if the order, the window and the segments mask
@@ -170,8 +182,12 @@ def block_spans(metadata, query_block, key_block):
 
 
 def static_block_spans(
-    visibility, query_length, key_length, query_block, key_block
-):
+    visibility: Visibility,
+    query_length: int,
+    key_length: int,
+    query_block: int,
+    key_block: int,
+) -> tuple[Any, ...]:
     """Bounds the blocks of keys that each block of queries may see.
 
     For kernels that cannot read `block_spans`: it uses no values, and is wider

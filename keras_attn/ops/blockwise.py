@@ -1,6 +1,7 @@
 """Blockwise attention, in memory linear in the sequence length."""
 
 import functools
+from typing import TYPE_CHECKING, Any
 
 from keras_attn.backend import (
     Blocking,
@@ -14,13 +15,27 @@ from keras_attn.ops.block_rule import (
     static_block_spans,
 )
 from keras_attn.ops.position_bias import PositionBias, four_axes
+from keras_attn.typing import Tensor, TensorLike
+
+if TYPE_CHECKING:
+    from keras_attn.ops.visibility import Visibility
+    from keras_attn.ops.weight_dropout import WeightDropout
+
 
 # Large blocks are faster, but with a narrow window small blocks skip more.
 BLOCK = 512
 _SMALLEST = 128
 
 
-def attend_blockwise(query, key, value, visibility, bias, scale, dropout):
+def attend_blockwise(
+    query: TensorLike,
+    key: TensorLike,
+    value: TensorLike,
+    visibility: "Visibility",
+    bias: TensorLike | None,
+    scale: float,
+    dropout: "WeightDropout | None",
+) -> Tensor:
     """Computes `attend` block by block.
 
     Args:
@@ -90,7 +105,7 @@ def _hashable(function):
     return function
 
 
-def kind_of_bias(bias):
+def kind_of_bias(bias: TensorLike | None) -> tuple[Any, Any]:
     """Splits a bias into that of a `Blocking` and that of its operands.
 
     Args:
@@ -110,7 +125,7 @@ def kind_of_bias(bias):
     return "tensor", four_axes(bias)
 
 
-def block_and_pad(length, window=None):
+def block_and_pad(length: int, window: int | None = None) -> tuple[int, int]:
     """Chooses the size of a block.
 
     Args:

@@ -3,8 +3,11 @@
 import contextlib
 import re
 import threading
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from keras_attn import checks
+from keras_attn.typing import Tensor, TensorLike
 
 
 class _State(threading.local):
@@ -20,7 +23,10 @@ _state = _State()
 
 
 @contextlib.contextmanager
-def capture_weights(layers=None, vectors=None):
+def capture_weights(
+    layers: str | Sequence[str] | None = None,
+    vectors: dict[str, Any] | None = None,
+) -> Iterator[dict[tuple[str, int], Tensor]]:
     """Captures the attention weights of layers called inside the scope.
 
     Captured layers use the plain kernel, the only one that materializes the
@@ -96,7 +102,7 @@ class _Scope:
         return matches
 
 
-def capturing(path=None):
+def capturing(path: str | None = None) -> bool:
     """Returns whether an open scope captures weights.
 
     Args:
@@ -116,7 +122,9 @@ def capturing(path=None):
     return any(scope.wants(path) for scope in _state.scopes)
 
 
-def record(path, weights, vectors=None):
+def record(
+    path: str, weights: TensorLike, vectors: tuple[Any, Any] | None = None
+) -> None:
     """Records one call's weights in every open scope that captures the layer.
 
     Args:
@@ -140,7 +148,7 @@ def record(path, weights, vectors=None):
                 scope.vectors[path, number] = vectors
 
 
-def refuse_capture(what):
+def refuse_capture(what: str) -> None:
     """Raises an error if a scope is open.
 
     Args:
@@ -160,7 +168,7 @@ def refuse_capture(what):
 
 
 @contextlib.contextmanager
-def forbid_capture(what):
+def forbid_capture(what: str) -> Iterator[None]:
     """Prevents enclosing scopes from capturing the code inside.
 
     Args:

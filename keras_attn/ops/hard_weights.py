@@ -5,16 +5,19 @@ probability softmax(score)[s] (Gumbel 1954; Maddison et al. 2014,
 https://arxiv.org/abs/1411.0030).
 """
 
+from typing import Any
+
 import numpy as np
 from keras import ops
 
 from keras_attn.backend import uniform
 from keras_attn.ops.score_softmax import hidden, softmax
+from keras_attn.typing import Tensor, TensorLike
 
 _TINY = float(np.finfo("float32").tiny)
 
 
-def gumbel_noise(shape, seed):
+def gumbel_noise(shape: tuple[int, ...], seed: Any) -> Tensor:
     """Draws -log(-log(u)), u uniform in (0, 1).
 
     Args:
@@ -34,7 +37,7 @@ def gumbel_noise(shape, seed):
     return -ops.log(-ops.log(uniform(shape, seed, minval=_TINY)))
 
 
-def one_hot_of_largest(scores):
+def one_hot_of_largest(scores: TensorLike) -> Tensor:
     """Computes the one-hot vector of the largest score of each row.
 
     Args:
@@ -54,7 +57,12 @@ def one_hot_of_largest(scores):
     return ops.cast(ops.equal(chosen, keys), scores.dtype)
 
 
-def straight_through(scores, mask, noise, temperature):
+def straight_through(
+    scores: TensorLike,
+    mask: TensorLike | None,
+    noise: TensorLike,
+    temperature: float,
+) -> Tensor:
     """Samples a key, with the straight-through Gumbel-softmax gradient.
 
         forward:  one_hot(argmax(score + noise))
@@ -85,7 +93,7 @@ def straight_through(scores, mask, noise, temperature):
     return chosen + (soft - ops.stop_gradient(soft))
 
 
-def log_probability(scores, chosen):
+def log_probability(scores: TensorLike, chosen: TensorLike) -> Tensor:
     """Computes the log-probability of sampled keys.
 
     Args:

@@ -7,6 +7,8 @@ helpers are layers.
 
 import keras
 
+from keras_attn.typing import Tensor, TensorLike
+
 
 class _MaskReader(keras.layers.Layer):
     """Reads the implicit mask, which Keras passes as the argument `mask`."""
@@ -43,18 +45,18 @@ class _MaskSetter(keras.layers.Layer):
         return self._mask[0]
 
 
-def carries(tensor):
+def carries(tensor: TensorLike) -> bool:
     """Returns whether attributes can be set on a tensor."""
     return hasattr(tensor, "__dict__")
 
 
-def asked_mask(tensor):
+def asked_mask(tensor: TensorLike) -> Tensor | None:
     """Returns the implicit mask that Keras keeps for a tensor, or None."""
     found = []
     _MaskReader(found.append)(tensor)
     return found[0]
 
 
-def with_mask(tensor, mask):
+def with_mask(tensor: TensorLike, mask: TensorLike) -> Tensor:
     """Returns the tensor with an implicit mask set."""
     return _MaskSetter(mask)(tensor)

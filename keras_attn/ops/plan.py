@@ -1,6 +1,7 @@
 """Choice of the kernel for a call of `attend`."""
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import keras
 
@@ -14,6 +15,11 @@ from keras_attn.backend import (
 )
 from keras_attn.ops.position_bias import PositionBias
 from keras_attn.ops.visibility import Visibility
+from keras_attn.typing import TensorLike
+
+if TYPE_CHECKING:
+    from keras_attn.ops.weight_dropout import WeightDropout
+
 
 KERNELS = ("ring", "fused", "blockwise", "plain")
 
@@ -38,26 +44,26 @@ class AttentionPlan(NamedTuple):
     kernel: str
     reason: str
     causal_only: bool = False
-    rejected: tuple = ()
+    rejected: tuple[tuple[str, str], ...] = ()
 
-    def __str__(self):
+    def __str__(self) -> str:
         lines = [f"{self.kernel}: {self.reason}"]
         lines += [f"not {name}: {why}" for name, why in self.rejected]
         return "\n".join(lines)
 
 
 def attention_plan(
-    query,
-    key,
-    visibility=None,
-    bias=None,
-    dropout=None,
-    return_weights=False,
-    kernel=None,
-    value=None,
-    soft_cap=None,
-    sinks=None,
-):
+    query: TensorLike,
+    key: TensorLike,
+    visibility: Visibility | None = None,
+    bias: TensorLike | None = None,
+    dropout: "WeightDropout | None" = None,
+    return_weights: bool = False,
+    kernel: str | None = None,
+    value: TensorLike | None = None,
+    soft_cap: float | None = None,
+    sinks: TensorLike | None = None,
+) -> AttentionPlan:
     """Chooses the kernel for a call of `attend`; `attend` runs this plan.
 
     Args:
@@ -108,7 +114,9 @@ def attention_plan(
     )
 
 
-def check_cap_and_sinks(soft_cap, sinks, heads):
+def check_cap_and_sinks(
+    soft_cap: float | None, sinks: TensorLike | None, heads: int
+) -> None:
     """Raises ValueError for a soft cap or sinks that cannot be applied."""
     if soft_cap is not None:
         checks.positive("soft_cap", soft_cap)
@@ -121,7 +129,7 @@ def check_cap_and_sinks(soft_cap, sinks, heads):
             )
 
 
-def check_bias_and_dropout(bias, dropout):
+def check_bias_and_dropout(bias: TensorLike, dropout: Any) -> None:
     """Raises ValueError for a bias or a dropout that cannot be applied."""
     if isinstance(bias, PositionBias):
         if not callable(bias.function):
@@ -151,17 +159,17 @@ def check_bias_and_dropout(bias, dropout):
 
 
 def choose_kernel(
-    query,
-    key,
-    visibility=None,
-    bias=None,
-    dropout=None,
-    return_weights=False,
-    kernel=None,
-    value=None,
-    soft_cap=None,
-    sinks=None,
-):
+    query: TensorLike,
+    key: TensorLike,
+    visibility: Visibility | None = None,
+    bias: TensorLike | None = None,
+    dropout: Callable[..., Any] | None = None,
+    return_weights: bool = False,
+    kernel: str | None = None,
+    value: TensorLike | None = None,
+    soft_cap: float | None = None,
+    sinks: TensorLike | None = None,
+) -> AttentionPlan:
     """Computes `attention_plan` of arguments that are known to fit."""
     visibility = Visibility() if visibility is None else visibility
     if not isinstance(visibility, Visibility):

@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
+from keras_attn.typing import Tensor, TensorLike
+
 
 class PositionBias(NamedTuple):
     """Score bias as a function of positions, which kernels compute in blocks.
@@ -34,10 +36,10 @@ class PositionBias(NamedTuple):
     """
 
     function: Callable
-    parameters: Any = None
+    parameters: Tensor | None = None
 
 
-def as_tensors(bias):
+def as_tensors(bias: TensorLike | None) -> Any:
     """Converts the arrays and variables of a bias to tensors.
 
     Args:
@@ -55,7 +57,7 @@ def as_tensors(bias):
     return bias._replace(parameters=ops.convert_to_tensor(bias.parameters))
 
 
-def four_axes(bias):
+def four_axes(bias: TensorLike) -> Tensor:
     """Reshapes a bias broadcastable to (B, N, T, S) to rank 4.
 
     Args:

@@ -4,9 +4,10 @@ from keras import ops
 
 from keras_attn import checks
 from keras_attn.backend import bool_mask, reduce_max
+from keras_attn.typing import Tensor, TensorLike
 
 
-def default_positions(length):
+def default_positions(length: int | TensorLike) -> Tensor:
     """Returns the positions of a sequence without padding.
 
     Args:
@@ -23,7 +24,7 @@ def default_positions(length):
     return ops.expand_dims(ops.arange(length, dtype="int32"), 0)
 
 
-def positions_from_mask(mask):
+def positions_from_mask(mask: TensorLike) -> Tensor:
     """Computes the positions of the tokens of each row, -1 for padding.
 
     Args:
@@ -44,7 +45,9 @@ def positions_from_mask(mask):
     return ops.where(mask, count - 1, -1)
 
 
-def packed_positions(segments, mask=None):
+def packed_positions(
+    segments: TensorLike, mask: TensorLike | None = None
+) -> Tensor:
     """Computes positions in packed rows, restarting at each segment.
 
     A segment is a run of tokens with the same segment id. Padding is not
@@ -78,7 +81,9 @@ def packed_positions(segments, mask=None):
     return ops.where(mask, positions, -1)
 
 
-def sequence_lengths(positions, segments=None):
+def sequence_lengths(
+    positions: TensorLike, segments: TensorLike | None = None
+) -> Tensor:
     """Computes the length of the sequence of each token.
 
     Args:

@@ -5,9 +5,10 @@ from keras import ops
 from keras_attn import checks
 from keras_attn.backend import pad
 from keras_attn.ops.sinusoids import sine_and_cosine
+from keras_attn.typing import Tensor, TensorLike
 
 
-def relative_sinusoids(distances, width):
+def relative_sinusoids(distances: TensorLike, width: int) -> Tensor:
     """Computes the sinusoids of distances, which may be negative.
 
         R[d] = [sin(d w_0) ... sin(d w_{D/2-1}), cos(d w_0) ...],
@@ -37,7 +38,7 @@ def relative_sinusoids(distances, width):
     return ops.concatenate([sine[0] * sign, cosine[0]], axis=-1)
 
 
-def relative_shift(scores, keys):
+def relative_shift(scores: TensorLike, keys: int | TensorLike) -> Tensor:
     """Converts scores of distances to scores of keys, without a gather.
 
         output[t, s] = scores[t, s + T - 1 - t]

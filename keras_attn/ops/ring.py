@@ -1,6 +1,7 @@
 """Attention with sequences split over devices."""
 
 import dataclasses
+from typing import TYPE_CHECKING
 
 from keras import ops
 
@@ -8,9 +9,22 @@ from keras_attn.backend import Blocking, pad, ring_attention, sequence_split
 from keras_attn.ops.block_rule import BlockMetadata, block_metadata, block_spans
 from keras_attn.ops.blockwise import block_and_pad, kind_of_bias
 from keras_attn.ops.positions import default_positions
+from keras_attn.typing import Tensor, TensorLike
+
+if TYPE_CHECKING:
+    from keras_attn.ops.visibility import Visibility
+    from keras_attn.ops.weight_dropout import WeightDropout
 
 
-def attend_ring(query, key, value, visibility, bias, scale, dropout):
+def attend_ring(
+    query: TensorLike,
+    key: TensorLike,
+    value: TensorLike,
+    visibility: "Visibility",
+    bias: TensorLike | None,
+    scale: float,
+    dropout: "WeightDropout | None",
+) -> Tensor:
     """Computes `attend` where the active layout splits sequences.
 
     Args:

@@ -2,10 +2,12 @@
 
 from keras import ops
 
+from keras_attn.typing import Tensor, TensorLike
+
 _HIDDEN = -1e30  # finite in float32, in which scores are computed
 
 
-def hidden(scores, mask):
+def hidden(scores: TensorLike, mask: TensorLike | None) -> Tensor:
     """Replaces the scores of masked keys by a large negative number.
 
     The number is not -inf, because the softmax of a row of -inf is NaN. The
@@ -28,7 +30,7 @@ def hidden(scores, mask):
     return scores if mask is None else ops.where(mask, scores, _HIDDEN)
 
 
-def softmax(scores):
+def softmax(scores: TensorLike) -> Tensor:
     """Computes the softmax over the last axis.
 
     Args:
@@ -49,7 +51,7 @@ def softmax(scores):
     return ops.softmax(scores, axis=-1)
 
 
-def softmax_with_sinks(scores, sinks):
+def softmax_with_sinks(scores: TensorLike, sinks: TensorLike) -> Tensor:
     """Computes the softmax over the keys and one more score per head.
 
     Args:

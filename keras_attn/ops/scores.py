@@ -5,9 +5,12 @@ from keras import ops
 
 from keras_attn import checks
 from keras_attn.backend import batched_matmul
+from keras_attn.typing import Tensor, TensorLike
 
 
-def scaled_dot_scores(query, key, scale=None):
+def scaled_dot_scores(
+    query: TensorLike, key: TensorLike, scale: float | None = None
+) -> Tensor:
     """Computes scale * q . k for every query, key and head, in float32.
 
         score[b, n, t, s] = scale * sum_h query[b, t, n, h] key[b, s, n', h]
@@ -46,7 +49,7 @@ def scaled_dot_scores(query, key, scale=None):
     return head_scores(query, key, scale)
 
 
-def check_heads(query, key):
+def check_heads(query: TensorLike, key: TensorLike) -> None:
     """Raises ValueError unless keys have the width and heads of queries."""
     if query.shape[-1] != key.shape[-1]:
         raise ValueError(
@@ -60,7 +63,9 @@ def check_heads(query, key):
         )
 
 
-def head_scores(query, key, scale=None):
+def head_scores(
+    query: TensorLike, key: TensorLike, scale: float | None = None
+) -> Tensor:
     """Computes `scaled_dot_scores` of tensors that are known to fit."""
     heads, width = query.shape[2:]
     key_heads = key.shape[2]
@@ -82,7 +87,7 @@ def head_scores(query, key, scale=None):
     return ops.reshape(scores, (batch, heads, length, ops.shape(key)[3]))
 
 
-def widened(x):
+def widened(x: TensorLike) -> Tensor:
     """Casts to float32, except for float64.
 
     Args:

@@ -8,6 +8,7 @@ from keras import ops
 
 from keras_attn import checks
 from keras_attn.backend import concrete, is_torch_program, nan_where
+from keras_attn.typing import Tensor, TensorLike
 
 _LOW = 256  # a position is _LOW * high + low
 _HIGH = 512
@@ -16,7 +17,9 @@ _LAST = _LOW * _HIGH - 1
 _WIDEST = 2**16
 
 
-def sine_and_cosine(positions, width, max_wavelength=10000.0):
+def sine_and_cosine(
+    positions: TensorLike, width: int, max_wavelength: float = 10000.0
+) -> tuple[Tensor, Tensor]:
     """Computes sine and cosine of p / max_wavelength^(2i / D), for i < D / 2.
 
     A position is split into p = 256 h + l, and the two angles are combined by
@@ -54,7 +57,11 @@ def sine_and_cosine(positions, width, max_wavelength=10000.0):
     return _look_up(_tables(width, float(max_wavelength)), positions, known)
 
 
-def sine_and_cosine_of(positions, frequencies, choice=None):
+def sine_and_cosine_of(
+    positions: TensorLike,
+    frequencies: tuple[tuple[float, ...], ...],
+    choice: TensorLike | None = None,
+) -> tuple[Tensor, Tensor]:
     """Computes sine and cosine of the angles p w_i, exactly.
 
     Args:
@@ -87,7 +94,9 @@ def sine_and_cosine_of(positions, frequencies, choice=None):
     return _look_up(_scaled_tables(frequencies), positions, known, choice)
 
 
-def sine_and_cosine_of_growing(positions, frequencies, growth):
+def sine_and_cosine_of_growing(
+    positions: TensorLike, frequencies: tuple[float, ...], growth: TensorLike
+) -> tuple[Tensor, Tensor]:
     """Computes sine and cosine of p w_i g^(-2i / (D - 2)).
 
     The angles are products in float32, so their error grows with the position:
@@ -169,7 +178,9 @@ def _look_up(tables, positions, known, choice=None):
     return sine, cosine
 
 
-def sinusoid(positions, width, layout="interleaved"):
+def sinusoid(
+    positions: TensorLike, width: int, layout: str = "interleaved"
+) -> Tensor:
     """Computes the sinusoidal position encoding.
 
         PE[p, 2i] = sin(p / 10000^(2i / D))

@@ -13,6 +13,7 @@ from keras_attn.ops.positions import (
     packed_positions,
     positions_from_mask,
 )
+from keras_attn.typing import Tensor, TensorLike
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,7 +83,7 @@ class Visibility:
     query_token_type_ids: Any = None
     key_token_type_ids: Any = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         """Checks the arguments, and converts the mask to bool."""
         for name in _OF_TOKENS:
             given = getattr(self, name)
@@ -106,7 +107,9 @@ class Visibility:
             mask = bool_mask("attention_mask", self.attention_mask)
             object.__setattr__(self, "attention_mask", mask)
 
-    def to_mask(self, query_length, key_length):
+    def to_mask(
+        self, query_length: int | TensorLike, key_length: int | TensorLike
+    ) -> bool | None:
         """Returns the boolean mask.
 
         Args:
@@ -173,7 +176,7 @@ def _of_tokens(given):
     )
 
 
-def slot_offset(visibility):
+def slot_offset(visibility: Visibility) -> int | Tensor:
     """Returns the offset if distances can be computed from slot indices.
 
     Args:
@@ -193,21 +196,21 @@ def slot_offset(visibility):
 
 
 def make_visibility(
-    query_length,
-    key_length,
+    query_length: int | TensorLike,
+    key_length: int | TensorLike,
     *,
-    query_mask=None,
-    key_mask=None,
-    query_positions=None,
-    key_positions=None,
-    query_segment_ids=None,
-    key_segment_ids=None,
-    attention_mask=None,
-    causal=False,
-    window=None,
-    relative=False,
-    offset=None,
-):
+    query_mask: TensorLike | None = None,
+    key_mask: TensorLike | None = None,
+    query_positions: TensorLike | None = None,
+    key_positions: TensorLike | None = None,
+    query_segment_ids: TensorLike | None = None,
+    key_segment_ids: TensorLike | None = None,
+    attention_mask: TensorLike | None = None,
+    causal: bool = False,
+    window: int | None = None,
+    relative: bool = False,
+    offset: int | None = None,
+) -> Visibility:
     """Builds a `Visibility` from masks, positions and segment ids.
 
     A boolean mask is converted to positions: the number of preceding tokens,
@@ -303,7 +306,11 @@ def make_visibility(
     )
 
 
-def has_visible_key(visibility, query_length, key_length):
+def has_visible_key(
+    visibility: Visibility,
+    query_length: int | TensorLike,
+    key_length: int | TensorLike,
+) -> Tensor | None:
     """Returns which queries see at least one key in at least one head.
 
     Args:
@@ -341,7 +348,7 @@ def has_visible_key(visibility, query_length, key_length):
     return ops.any(v.to_mask(query_length, key_length), axis=(1, 3))
 
 
-def is_key_padding_only(visibility):
+def is_key_padding_only(visibility: Visibility) -> bool:
     """Returns whether only padding keys are masked.
 
     Args:
@@ -361,7 +368,7 @@ def is_key_padding_only(visibility):
     )
 
 
-def implicit_mask(tensor):
+def implicit_mask(tensor: TensorLike) -> Tensor | None:
     """Returns the implicit Keras mask of a tensor, or None.
 
     The mask stays on the tensor, which belongs to the caller.

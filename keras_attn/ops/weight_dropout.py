@@ -5,6 +5,7 @@ from typing import Any
 
 from keras_attn import checks
 from keras_attn.backend import seeded_dropout
+from keras_attn.typing import TensorLike
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,7 +34,7 @@ class WeightDropout:
     rate: float
     seed: Any
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         checks.real("rate", self.rate)
         if not 0 < self.rate < 1:
             raise ValueError(
@@ -41,7 +42,7 @@ class WeightDropout:
                 f"Received: rate={self.rate}"
             )
 
-    def __call__(self, weights):
+    def __call__(self, weights: TensorLike) -> Any:
         """Applies dropout to the weights.
 
         Args:

@@ -1,5 +1,8 @@
 """Names of activations in a `config.json`."""
 
+from collections.abc import Callable
+from typing import Any
+
 import keras
 
 from keras_attn.layers.gelu_tanh import gelu_tanh
@@ -19,7 +22,7 @@ ACTIVATIONS = {
 }
 
 
-def activation_name(activation):
+def activation_name(activation: Callable[..., Any]) -> str:
     """Returns the name of an activation in a config.
 
     Args:

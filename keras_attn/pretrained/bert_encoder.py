@@ -1,9 +1,19 @@
 """The encoder of BERT and its successors: config keys and names of weights."""
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 from keras_attn.pretrained.activations import ACTIVATIONS, activation_name
 from keras_attn.pretrained.expectations import PLAIN_BLOCKS, expect
 from keras_attn.pretrained.layouts import SAME
 from keras_attn.pretrained.tensor_names import TensorName, attention, dense
+from keras_attn.typing import Tensor
+
+if TYPE_CHECKING:
+    from keras_attn.models.bert import Bert
+    from keras_attn.pretrained.config import Config
+    from keras_attn.pretrained.layouts import Layout
+
 
 # Fixed for these families: their configs have no keys for these arguments.
 FIXED = {
@@ -31,7 +41,9 @@ _LABELS = 2  # default if a config does not give the number
 TABLE = "embeddings.word_embeddings.weight"
 
 
-def read_encoder(config, pad_id=0, default_activation="gelu"):
+def read_encoder(
+    config: "Config", pad_id: int = 0, default_activation: str = "gelu"
+) -> dict[str, Any]:
     """Returns arguments of a `Bert` that a config gives.
 
     Args:
@@ -66,7 +78,7 @@ def read_encoder(config, pad_id=0, default_activation="gelu"):
     }
 
 
-def read_architecture(config, architectures):
+def read_architecture(config: "Config", architectures: tuple[str, ...]) -> str:
     """Returns the first of `architectures` in a config.
 
     Args:
@@ -82,18 +94,18 @@ def read_architecture(config, architectures):
     return found
 
 
-def read_num_labels(config):
+def read_num_labels(config: dict[str, Any]) -> int:
     """Returns the number of classes that a config gives."""
     return config.count("id2label") or config.size("num_labels", _LABELS)
 
 
 def encoder_shapes(
-    config,
-    prefix,
-    copies,
-    embedding_dim=None,
-    inner="encoder.layer.0.intermediate.dense.weight",
-):
+    config: "Config",
+    prefix: str,
+    copies: tuple[str, ...],
+    embedding_dim: int | None = None,
+    inner: str = "encoder.layer.0.intermediate.dense.weight",
+) -> Tensor:
     """Returns the tensors that carry the sizes of a config, for `Sizes`.
 
     Args:
@@ -120,7 +132,9 @@ def encoder_shapes(
     ]
 
 
-def describe_encoder(family, encoder, **expected):
+def describe_encoder(
+    family: str, encoder: "Bert", **expected: Any
+) -> dict[str, Any]:
     """Returns the values of a config for an encoder.
 
     Args:
@@ -149,13 +163,13 @@ def describe_encoder(family, encoder, **expected):
     }
 
 
-def position_ids(prefix):
+def position_ids(prefix: Any) -> Any:
     """Returns the buffers of a file that are skipped, for `Family`."""
     name = "embeddings.position_ids"
     return dict.fromkeys((name, prefix + name))
 
 
-def describe_labels(count):
+def describe_labels(count: int) -> dict[str, Any]:
     """Returns the values of a config for a number of classes, or none."""
     if count is None:
         return {}
@@ -167,15 +181,15 @@ def describe_labels(count):
 
 
 def encoder_tensors(
-    encoder,
-    prefix,
-    bare,
-    copies=(),
-    positions=SAME,
-    projection=None,
-    layer=None,
-    pooler="pooler.dense",
-):
+    encoder: "Bert",
+    prefix: str,
+    bare: bool,
+    copies: tuple[str, ...] = (),
+    positions: "Layout" = SAME,
+    projection: str | None = None,
+    layer: Callable[..., Any] | None = None,
+    pooler: str = "pooler.dense",
+) -> list[TensorName]:
     """Returns the names of an encoder's weights.
 
     Args:
@@ -241,7 +255,7 @@ def _layer(ours, number):
     ]
 
 
-def norm_with_old_names(ours, theirs):
+def norm_with_old_names(ours: str, theirs: str) -> list[Any]:
     """Returns the names of a layer norm.
 
     Files converted from TensorFlow checkpoints call its weights gamma and beta.

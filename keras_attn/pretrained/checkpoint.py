@@ -2,9 +2,12 @@
 
 import contextlib
 import os
+import pathlib
+from typing import Any, Self
 
 from keras_attn.pretrained.json_file import read_json
 from keras_attn.pretrained.tensor_file import TensorFile
+from keras_attn.typing import Tensor
 
 WHOLE = "model.safetensors"
 INDEX = "model.safetensors.index.json"
@@ -26,12 +29,12 @@ class Checkpoint:
             agree with its shards.
     """
 
-    def __init__(self, folder):
+    def __init__(self, folder: pathlib.Path) -> None:
         self._stack = contextlib.ExitStack()
-        self.names = frozenset()
+        self.names: frozenset[str] = frozenset()
         self._files = {}  # by tensor
         if (folder / WHOLE).is_file():
-            self.path = folder / WHOLE
+            self.path: pathlib.Path = folder / WHOLE
             paths = [self.path]
             listed = None
         elif (folder / INDEX).is_file():
@@ -69,25 +72,25 @@ class Checkpoint:
                 )
             self._files[name] = file
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: Any) -> None:
         self._stack.close()
 
-    def file_name(self, name):
+    def file_name(self, name: str) -> str:
         """Returns the name of the file that holds a tensor."""
         return self._files[name].path.name
 
-    def shape(self, name):
+    def shape(self, name: str) -> tuple[int, ...]:
         """Returns the shape of a tensor, without reading it."""
         return self._files[name].shape(name)
 
-    def check_dtype(self, name):
+    def check_dtype(self, name: str) -> None:
         """Raises ValueError if a tensor is not of a float dtype."""
         self._files[name].check_dtype(name)
 
-    def read(self, name, allow_nonfinite=False):
+    def read(self, name: str, allow_nonfinite: bool = False) -> Tensor:
         """Returns a tensor as a float32 NumPy array, see `TensorFile.read`."""
         return self._files[name].read(name, allow_nonfinite)
 

@@ -2,13 +2,15 @@
 
 import json
 import math
+from typing import Any
 
 from keras_attn.pretrained.json_file import read_json
+from keras_attn.typing import PathLike
 
 _NEEDED = object()
 
 
-def read_config(path):
+def read_config(path: PathLike) -> "Config":
     """Reads a `config.json`.
 
     Args:
@@ -37,31 +39,36 @@ class Config:
         8
     """
 
-    def __init__(self, values):
+    def __init__(self, values: dict[str, Any]) -> None:
         self.values = values
 
-    def size(self, key, default=_NEEDED):
+    def size(self, key: Any, default: Any = _NEEDED) -> int:
         """Returns an integer >= 1."""
         value = self._value(key, default)
         if not _is_int(value) or not 1 <= value < 2**31:
             self._refuse(key, "must be a positive integer below 2**31")
         return value
 
-    def heads(self, key, width):
+    def heads(self, key: Any, width: int) -> int:
         """Returns a number of heads, a divisor of the value of `width`."""
         value = self.size(key)
         if self.size(width) % value:
             self._refuse(key, f"must divide `{width}`={self.values[width]}")
         return value
 
-    def positive(self, key, default):
+    def positive(self, key: Any, default: Any) -> float:
         """Returns a finite number > 0."""
         value = self._value(key, default)
         if not _is_number(value) or not 0 < value < math.inf:
             self._refuse(key, "must be a number greater than 0")
         return value
 
-    def token_id(self, key, default=_NEEDED, vocabulary_size=None):
+    def token_id(
+        self,
+        key: Any,
+        default: Any = _NEEDED,
+        vocabulary_size: int | None = None,
+    ) -> int:
         """Returns an integer >= 0, and below the size of the vocabulary."""
         value = self._value(key, default)
         if not _is_int(value) or not 0 <= value < 2**31:
@@ -70,7 +77,12 @@ class Config:
             self._refuse(key, f"must lie in [0, {vocabulary_size})", value)
         return value
 
-    def token_ids(self, key, default=_NEEDED, vocabulary_size=None):
+    def token_ids(
+        self,
+        key: Any,
+        default: Any = _NEEDED,
+        vocabulary_size: int | None = None,
+    ) -> int | list[int]:
         """Returns one id as `token_id` does, or a list of different ids."""
         value = self._value(key, default)
         if not isinstance(value, list):
@@ -81,21 +93,26 @@ class Config:
             self._refuse(key, "must hold different ids", value)
         return value[0] if len(value) == 1 else value
 
-    def fraction(self, key, default):
+    def fraction(self, key: Any, default: Any) -> float:
         """Returns a number in [0, 1)."""
         value = self._value(key, default)
         if not _is_number(value) or not 0 <= value < 1:
             self._refuse(key, "must lie in [0, 1)")
         return value
 
-    def flag(self, key, default):
+    def flag(self, key: Any, default: Any) -> bool:
         """Returns a bool."""
         value = self._value(key, default)
         if not isinstance(value, bool):
             self._refuse(key, "must be true or false")
         return value
 
-    def choice(self, key, options, default=None):
+    def choice(
+        self,
+        key: Any,
+        options: dict[Any, Any],
+        default: Any = None,
+    ) -> Any:
         """Returns the entry of `options`, a dict, for the value."""
         value = self._value(key, default)
         if not isinstance(value, str) or value not in options:
@@ -103,7 +120,7 @@ class Config:
             self._refuse(key, f"must be one of {listed}", value)
         return options[value]
 
-    def strings(self, key, default):
+    def strings(self, key: Any, default: Any) -> list[Any]:
         """Returns a list of at least one str."""
         value = self._value(key, default) or default
         if not isinstance(value, list) or not all(
@@ -112,14 +129,14 @@ class Config:
             self._refuse(key, "must be a list of names")
         return value
 
-    def count(self, key):
+    def count(self, key: Any) -> int:
         """Returns the number of entries of an object, 0 if it is missing."""
         value = self._value(key, {})
         if not isinstance(value, dict):
             self._refuse(key, "must be an object")
         return len(value)
 
-    def only(self, key, supported):
+    def only(self, key: Any, supported: Any) -> None:
         """Raises ValueError if the value is given and not supported."""
         value = self._value(key, supported)
         if value != supported or isinstance(value, bool) != isinstance(

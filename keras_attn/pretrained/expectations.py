@@ -1,5 +1,7 @@
 """Checks that a model fits a published family."""
 
+from typing import Any
+
 # Options of blocks that no supported family has.
 PLAIN_BLOCKS = {
     "key_dim": None,
@@ -18,7 +20,7 @@ PLAIN_BLOCKS = {
 }
 
 
-def expect(family, model, **expected):
+def expect(family: str, model: Any, **expected: Any) -> None:
     """Raises ValueError if a model does not fit its family.
 
     Args:

@@ -1,7 +1,10 @@
 """Description of a family of published models."""
 
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from keras_attn.pretrained.checkpoint import Checkpoint
 
 
 class Family(NamedTuple):
@@ -35,9 +38,9 @@ class Family(NamedTuple):
     tensors: Any
     sizes: Any
     constants: Any
-    signature: tuple = ()
-    heads: MappingProxyType = MappingProxyType({})
-    head_prefixes: tuple = ()
+    signature: tuple[Any, ...] = ()
+    heads: MappingProxyType[Any, Any] = MappingProxyType({})
+    head_prefixes: tuple[Any, ...] = ()
 
 
 class Constant(NamedTuple):
@@ -48,7 +51,7 @@ class Constant(NamedTuple):
         values: function that returns the array.
     """
 
-    shape: tuple
+    shape: tuple[Any, ...]
     values: Any
 
 
@@ -62,11 +65,11 @@ class Sizes(NamedTuple):
             tensors.
     """
 
-    shapes: list
-    layers: dict
+    shapes: list[Any]
+    layers: dict[Any, Any]
 
 
-def check_sizes(sizes, file):
+def check_sizes(sizes: Sizes, file: "Checkpoint") -> None:
     """Checks the sizes of a config against the headers of the files.
 
     Weights of absurd sizes are then refused before they are created.
@@ -100,7 +103,7 @@ def check_sizes(sizes, file):
             )
 
 
-def some(names, count=3):
+def some(names: Any, count: int = 3) -> str:
     """Returns the first of many names and the number of the others, str."""
     if not names:
         return "none"

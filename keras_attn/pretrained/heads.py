@@ -1,5 +1,8 @@
 """The heads of BERT and its successors."""
 
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Any
+
 from keras_attn.models import (
     Bert,
     BertPretrainer,
@@ -15,6 +18,10 @@ from keras_attn.pretrained.expectations import expect
 from keras_attn.pretrained.layouts import FLAT
 from keras_attn.pretrained.tensor_names import TensorName, dense, norm
 
+if TYPE_CHECKING:
+    from keras_attn.pretrained.config import Config
+
+
 # By the `head` argument of `load`: what follows the name of the model in
 # `architectures`.
 _ENDS = {
@@ -27,7 +34,7 @@ _ENDS = {
 }
 
 
-def heads_of(name):
+def heads_of(name: str) -> dict[str, Any]:
     """Returns {head: architecture} of a model.
 
     Args:
@@ -36,7 +43,7 @@ def heads_of(name):
     return {head: name + end for head, end in _ENDS.items()}
 
 
-def read_head(config, heads):
+def read_head(config: "Config", heads: dict[str, Any]) -> str:
     """Returns the head that the `architectures` of a config name.
 
     Args:
@@ -47,7 +54,13 @@ def read_head(config, heads):
     return next(head for head, name in heads.items() if name == found)
 
 
-def add_head(head, encoder, num_classes, dropout, pooler_activation="tanh"):
+def add_head(
+    head: str,
+    encoder: Bert,
+    num_classes: int,
+    dropout: float,
+    pooler_activation: str = "tanh",
+) -> Any:
     """Adds a head to an encoder.
 
     Args:
@@ -85,7 +98,7 @@ def add_head(head, encoder, num_classes, dropout, pooler_activation="tanh"):
     return MultipleChoice(model) if choice else model
 
 
-def encoder_of(model):
+def encoder_of(model: Any) -> Bert | None:
     """Returns the `Bert` of a model, or None."""
     if isinstance(model, MultipleChoice):
         model = model.classifier
@@ -97,19 +110,24 @@ def encoder_of(model):
     return found if isinstance(found, Bert) else None
 
 
-def labels_of(model):
+def labels_of(model: Any) -> Any:
     """Returns the number of classes of a classifier, or None."""
     return getattr(model, "num_classes", None)
 
 
-def head_dropout(model):
+def head_dropout(model: Any) -> Any:
     """Returns the dropout before a head, or None."""
     if isinstance(model, MultipleChoice):
         model = model.classifier
     return None if isinstance(model, Bert) else getattr(model, "dropout", None)
 
 
-def head_of(family, model, heads, pooler_activation):
+def head_of(
+    family: str,
+    model: Any,
+    heads: Collection[str],
+    pooler_activation: dict[str, Any] | None,
+) -> str:
     """Returns the head of a model.
 
     Args:
@@ -166,7 +184,9 @@ def _expect_pooler(family, model, activation):
         )
 
 
-def label_shapes(head, num_classes, width, name="classifier"):
+def label_shapes(
+    head: Any, num_classes: int, width: int, name: str = "classifier"
+) -> list[Any]:
     """Returns the shape of the matrix with one row per label, for `Sizes`."""
     if head == "sequence_classification":
         return [((f"{name}.weight",), (num_classes, width))]
@@ -175,7 +195,14 @@ def label_shapes(head, num_classes, width, name="classifier"):
     return []
 
 
-def masked_lm_tensors(model, transform, norm_name, bias, copies=(), norm=norm):
+def masked_lm_tensors(
+    model: BertPretrainer,
+    transform: str,
+    norm_name: str,
+    bias: str,
+    copies: tuple[str, ...] = (),
+    norm: Callable[..., Any] = norm,
+) -> list[Any]:
     """Returns the names of the weights of masked language modeling.
 
     Args:
@@ -194,7 +221,9 @@ def masked_lm_tensors(model, transform, norm_name, bias, copies=(), norm=norm):
     ]
 
 
-def classifier_tensors(head, pooler=None, output="classifier"):
+def classifier_tensors(
+    head: str, pooler: str | None = None, output: str = "classifier"
+) -> Any:
     """Returns the names of the weights of other heads than masked_lm.
 
     Args:

@@ -1,9 +1,11 @@
 """Reading of JSON objects that may be damaged or hostile."""
 
 import json
+import pathlib
+from typing import Any
 
 
-def read_json(path):
+def read_json(path: pathlib.Path) -> dict[str, Any]:
     """Reads a JSON object from a file.
 
     Args:
@@ -19,7 +21,7 @@ def read_json(path):
     return parse_json(path.read_bytes(), path)
 
 
-def parse_json(content, path):
+def parse_json(content: bytes, path: pathlib.Path) -> dict[str, Any]:
     """Parses a JSON object.
 
     Args:

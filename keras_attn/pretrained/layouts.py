@@ -44,7 +44,7 @@ HEADS_LAST = Layout(
 )
 
 
-def conv1d(input_axes=1):
+def conv1d(input_axes: int = 1) -> Layout:
     """Returns the layout of a `Conv1D` kernel: (inputs, outputs).
 
     Args:
@@ -57,7 +57,7 @@ def conv1d(input_axes=1):
     return Layout(to_file, _reshaped)
 
 
-def linear(input_axes=1):
+def linear(input_axes: int = 1) -> Layout:
     """Returns the layout of a `torch.nn.Linear` kernel: (outputs, inputs).
 
     Args:

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+from typing import Any
 
 import keras
 
@@ -13,9 +14,12 @@ from keras_attn.pretrained.families import FAMILIES
 from keras_attn.pretrained.family import check_sizes
 from keras_attn.pretrained.tensor_file import safetensors
 from keras_attn.pretrained.weights import fill
+from keras_attn.typing import PathLike
 
 
-def load(directory, head=None, allow_nonfinite=False):
+def load(
+    directory: PathLike, head: Any = None, allow_nonfinite: bool = False
+) -> keras.Model:
     """Loads a model from a folder, in the format of Hugging Face or of Keras.
 
     A folder without `config.json` must have `model.keras`, a file that

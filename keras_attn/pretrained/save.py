@@ -3,6 +3,7 @@
 import contextlib
 import json
 import re
+from typing import Any
 
 from keras_attn import checks
 from keras_attn.atomic_files import whole_file, writable_folder
@@ -10,11 +11,17 @@ from keras_attn.pretrained.checkpoint import INDEX, WHOLE
 from keras_attn.pretrained.families import FAMILIES
 from keras_attn.pretrained.tensor_file import safetensors, write_tensors
 from keras_attn.pretrained.weights import collect, tensor_bytes
+from keras_attn.typing import PathLike
 
 _SHARD = re.compile(r"model-\d{5}-of-\d{5}\.safetensors")
 
 
-def save(model, directory, max_shard_size=5, model_type=None):
+def save(
+    model: Any,
+    directory: PathLike,
+    max_shard_size: float = 5,
+    model_type: str | None = None,
+) -> None:
     """Saves a model to a folder in the Hugging Face format.
 
     Both `load` and the transformers package read it, with the same logits.

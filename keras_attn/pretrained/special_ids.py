@@ -1,9 +1,20 @@
 """The special ids of a decoder-only model."""
 
+from typing import TYPE_CHECKING, Any
+
 from keras_attn.decoding.protocol import end_ids
 
+if TYPE_CHECKING:
+    from keras_attn.pretrained.config import Config
 
-def special_ids(config, vocabulary_size, pad, start, end):
+
+def special_ids(
+    config: "Config",
+    vocabulary_size: int,
+    pad: int | None,
+    start: int,
+    end: int,
+) -> dict[str, Any] | None:
     """Reads the special ids of a config.
 
     Most fine-tuned models have no padding token of their own and set
@@ -48,7 +59,7 @@ def special_ids(config, vocabulary_size, pad, start, end):
     return {"pad_id": pad, "start_id": start, "end_id": end}
 
 
-def written_end_id(model):
+def written_end_id(model: Any) -> int | list[int] | None:
     """Returns the `eos_token_id` of a model's config: int, list or None."""
     several = isinstance(model.end_id, tuple)
     return list(model.end_id) if several else model.end_id

@@ -2,11 +2,13 @@
 
 import math
 import pathlib
+from typing import Any, Self
 
 import numpy as np
 
 from keras_attn.atomic_files import ensure_room
 from keras_attn.pretrained.json_file import parse_json
+from keras_attn.typing import PathLike, Tensor
 
 _HEADER = 256  # upper bound of the header bytes per tensor
 _LONGEST_HEADER = 100_000_000  # bytes, the limit of the format
@@ -30,7 +32,7 @@ _BYTES = {
 _FLOATS = "F64", "F32", "F16", "BF16"
 
 
-def safetensors():
+def safetensors() -> Any:
     """Returns the module `safetensors`.
 
     Raises:
@@ -60,28 +62,28 @@ class TensorFile:
             or an entry of the wrong type.
     """
 
-    def __init__(self, path):
-        self.path = pathlib.Path(path)
+    def __init__(self, path: PathLike) -> None:
+        self.path: pathlib.Path = pathlib.Path(path)
         self._entries = _read_header(self.path)
         package = safetensors()
         try:
             self._file = package.safe_open(self.path, framework="np")
         except package.SafetensorError as error:
             raise _incomplete(self.path, error) from error
-        self.names = frozenset(self._entries)
+        self.names: frozenset[str] = frozenset(self._entries)
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self._file.__enter__()
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: Any) -> None:
         self._file.__exit__(*error)
 
-    def shape(self, name):
+    def shape(self, name: str) -> tuple[int, ...]:
         """Returns the shape of a tensor, without reading it."""
         return tuple(self._entries[name]["shape"])
 
-    def check_dtype(self, name):
+    def check_dtype(self, name: str) -> None:
         """Raises ValueError if a tensor is not of a float dtype."""
         dtype = self._entries[name]["dtype"]
         if dtype not in _FLOATS:
@@ -90,7 +92,7 @@ class TensorFile:
                 f"of {', '.join(_FLOATS)}. Received: {dtype}"
             )
 
-    def read(self, name, allow_nonfinite=False):
+    def read(self, name: str, allow_nonfinite: bool = False) -> Tensor:
         """Returns a tensor as a float32 NumPy array.
 
         Args:
@@ -176,7 +178,7 @@ def _incomplete(path, why):
     )
 
 
-def write_tensors(path, arrays):
+def write_tensors(path: PathLike, arrays: dict[str, Any]) -> None:
     """Writes a safetensors file that is marked as PyTorch's.
 
     Args:

@@ -1,6 +1,6 @@
 """The mapping between our weights and the tensors of a file."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from keras_attn.pretrained.layouts import FLAT, SAME, Layout, linear
 
@@ -26,11 +26,11 @@ class TensorName(NamedTuple):
     ours: str
     theirs: str
     layout: Layout
-    copies: tuple = ()
-    part: tuple = (0, 1)
+    copies: tuple[Any, ...] = ()
+    part: tuple[Any, ...] = (0, 1)
 
 
-def dense(ours, theirs, input_axes=1):
+def dense(ours: str, theirs: str, input_axes: int = 1) -> list[Any]:
     """Returns the names of a dense layer, in PyTorch an `nn.Linear`.
 
     Args:
@@ -44,7 +44,9 @@ def dense(ours, theirs, input_axes=1):
     ]
 
 
-def attention(ours, theirs, query, key, value, output):
+def attention(
+    ours: str, theirs: str, query: str, key: str, value: str, output: str
+) -> list[Any]:
     """Returns the names of a multi-head attention layer.
 
     Args:
@@ -63,7 +65,7 @@ def attention(ours, theirs, query, key, value, output):
     ]
 
 
-def norm(ours, theirs):
+def norm(ours: str, theirs: str) -> list[Any]:
     """Returns the names of a layer norm.
 
     Args:

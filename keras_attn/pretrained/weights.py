@@ -4,11 +4,18 @@ import collections
 import math
 import time
 import warnings
+from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
 
 from keras_attn.pretrained.family import some
+
+if TYPE_CHECKING:
+    from keras_attn.backend.deferred_values import DeferredValues
+    from keras_attn.pretrained.checkpoint import Checkpoint
+    from keras_attn.pretrained.family import Family
+
 
 # Constants in half-precision files are rounded, like the weights.
 _ROUNDED = 2e-3
@@ -16,7 +23,13 @@ _ROUNDED = 2e-3
 _SECONDS = 2.0
 
 
-def fill(model, family, file, values, allow_nonfinite=False):
+def fill(
+    model: keras.Model,
+    family: "Family",
+    file: "Checkpoint",
+    values: "DeferredValues",
+    allow_nonfinite: bool = False,
+) -> None:
     """Takes the weights of a new model from a file.
 
     The weights are read at the end of the scope `values`, one tensor at a time,
@@ -118,7 +131,7 @@ class _Progress:
             self._bar.update(self._done)
 
 
-def tensor_bytes(model, family):
+def tensor_bytes(model: keras.Model, family: "Family") -> dict[str, Any]:
     """Returns the tensors of a file with the weights of a model.
 
     Args:
@@ -138,7 +151,9 @@ def tensor_bytes(model, family):
     return dict(sizes)
 
 
-def collect(model, family, names):
+def collect(
+    model: keras.Model, family: "Family", names: set[str]
+) -> dict[str, Any]:
     """Returns some tensors of a file with the weights of a model.
 
     Args:

@@ -1,5 +1,8 @@
 """Checks of attention layers."""
 
+from collections.abc import Callable
+from typing import Any
+
 import keras
 import numpy as np
 
@@ -18,14 +21,14 @@ QUERY, VALUE = "query", "value"
 
 
 def check_attention_layer(
-    layer,
-    only=None,
-    except_for=(),
-    hidden_dim=8,
-    causal=False,
-    decode=None,
-    tolerance=1e-5,
-):
+    layer: keras.layers.Layer,
+    only: tuple[str, ...] | None = None,
+    except_for: tuple[str, ...] = (),
+    hidden_dim: int = 8,
+    causal: bool = False,
+    decode: Callable[..., Any] | None = None,
+    tolerance: float = 1e-5,
+) -> tuple[str, ...]:
     """Checks the properties of an attention layer.
 
     The layer is called as those of Keras are:
@@ -100,7 +103,13 @@ def check_attention_layer(
     return run_checks(subject, _CHECKS, *names)
 
 
-def check_arguments(layer, name, causal, decode, tolerance):
+def check_arguments(
+    layer: Any,
+    name: str,
+    causal: bool,
+    decode: Callable[..., Any],
+    tolerance: float,
+) -> None:
     """Checks the arguments that attention layers and blocks share."""
     checks.instance(name, layer, keras.layers.Layer, "a Keras layer")
     checks.boolean("causal", causal)

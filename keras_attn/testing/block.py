@@ -1,5 +1,8 @@
 """Checks of Transformer blocks."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from keras_attn import checks
@@ -10,15 +13,15 @@ from keras_attn.testing.sequences import COMMON, Sequences
 
 
 def check_block(
-    block,
-    only=None,
-    except_for=(),
-    hidden_dim=8,
-    causal=False,
-    memory=False,
-    decode=None,
-    tolerance=1e-5,
-):
+    block: Any,
+    only: tuple[str, ...] | None = None,
+    except_for: tuple[str, ...] = (),
+    hidden_dim: int = 8,
+    causal: bool = False,
+    memory: bool = False,
+    decode: Callable[..., Any] | None = None,
+    tolerance: float = 1e-5,
+) -> tuple[str, ...]:
     """Checks the properties of a block of a Transformer.
 
     The block is called on one sequence of vectors, or on a sequence and the

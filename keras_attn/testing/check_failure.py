@@ -1,8 +1,12 @@
 """The error of a failed check, and the comparison that raises it."""
 
+from typing import Any
+
 import keras
 import numpy as np
 from keras import ops
+
+from keras_attn.typing import Tensor, TensorLike
 
 
 class CheckFailure(AssertionError):
@@ -32,7 +36,14 @@ class CheckFailure(AssertionError):
         ('padding_invariance', (1, 1, 8))
     """
 
-    def __init__(self, subject, check, reason, shapes, difference=None):
+    def __init__(
+        self,
+        subject: str,
+        check: str,
+        reason: str,
+        shapes: dict[str, Any],
+        difference: float | None = None,
+    ) -> None:
         self.check = check
         self.reason = reason
         self.shapes = shapes
@@ -55,13 +66,15 @@ class Mismatch(Exception):
         difference: float or None, as in `CheckFailure`.
     """
 
-    def __init__(self, reason, difference=None):
+    def __init__(self, reason: str, difference: float | None = None) -> None:
         super().__init__(reason)
         self.reason = reason
         self.difference = difference
 
 
-def compare(actual, expected, tolerance, reason):
+def compare(
+    actual: TensorLike, expected: TensorLike, tolerance: float, reason: str
+) -> None:
     """Raises `Mismatch` unless two arrays are equal up to rounding.
 
     Args:
@@ -85,17 +98,17 @@ def compare(actual, expected, tolerance, reason):
         raise Mismatch(reason, difference)
 
 
-def require(condition, reason):
+def require(condition: TensorLike, reason: str) -> None:
     """Raises `Mismatch` unless a condition holds."""
     if not condition:
         raise Mismatch(reason)
 
 
-def values(tensor):
+def values(tensor: TensorLike) -> Tensor:
     """Returns a tensor as a float32 NumPy array."""
     return ops.convert_to_numpy(ops.cast(tensor, "float32"))
 
 
-def dtype_of(tensor):
+def dtype_of(tensor: TensorLike) -> str:
     """Returns the dtype of a tensor as a str."""
     return keras.backend.standardize_dtype(tensor.dtype)

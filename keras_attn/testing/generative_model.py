@@ -2,6 +2,8 @@
 
 import os
 import tempfile
+from collections.abc import Callable
+from typing import Any
 
 import keras
 import numpy as np
@@ -31,19 +33,20 @@ from keras_attn.testing.sequences import (
     compare_specs,
     require_no_reads,
 )
+from keras_attn.typing import Nest
 
 _PROTOCOL = "start_decoding", "decode_step", "pad_id", "start_id", "end_id"
 
 
 def check_generative_model(
-    model,
-    only=None,
-    except_for=(),
-    inputs=None,
-    full_pass=None,
-    vocabulary_size=None,
-    tolerance=1e-5,
-):
+    model: keras.Model,
+    only: tuple[str, ...] | None = None,
+    except_for: tuple[str, ...] = (),
+    inputs: Nest | None = None,
+    full_pass: Callable[..., Any] | None = None,
+    vocabulary_size: int | None = None,
+    tolerance: float = 1e-5,
+) -> tuple[str, ...]:
     """Checks the properties of a model that generates token sequences.
 
     The model implements the decoding protocol of

@@ -1,10 +1,16 @@
 """Lists reads of tensors on the host."""
 
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
 from keras_attn import checks
 from keras_attn.backend.host_reads import list_host_reads
 
 
-def host_reads(folders=None):
+def host_reads(
+    folders: Sequence[Any] | None = None,
+) -> AbstractContextManager[list[str]]:
     """Lists the reads of tensors on the host inside a `with` statement.
 
     Such a read, as by `float(tensor)` or `if tensor:`, waits until an

@@ -5,8 +5,8 @@ import inspect
 import itertools
 import re
 import warnings
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
@@ -35,7 +35,11 @@ class Check(NamedTuple):
     needs: Callable = lambda subject: ""
 
 
-def chosen_names(table, only, except_for):
+def chosen_names(
+    table: dict[str, Any],
+    only: tuple[str, ...] | None,
+    except_for: tuple[str, ...],
+) -> tuple[list[str], bool]:
     """Returns the names of the checks to run.
 
     Args:
@@ -61,7 +65,9 @@ def chosen_names(table, only, except_for):
     return [name for name in chosen if name not in without], only is not None
 
 
-def run_checks(subject, table, names, all_apply):
+def run_checks(
+    subject: Any, table: dict[str, Any], names: Sequence[str], all_apply: bool
+) -> tuple[Any, ...]:
     """Runs checks of a subject, those that apply to it.
 
     Args:
@@ -156,7 +162,7 @@ def _message(error):
 
 
 @contextlib.contextmanager
-def nonzero_weights(layer, scale=0.3):
+def nonzero_weights(layer: Any, scale: float = 0.3) -> Iterator[None]:
     """Adds noise to the weights of a layer, and removes it afterwards.
 
     Biases are zero initially, which hides some errors.
@@ -177,7 +183,7 @@ def nonzero_weights(layer, scale=0.3):
             variable.assign(array)
 
 
-def copy_of(layer, **config):
+def copy_of(layer: Any, **config: Any) -> Any:
     """Returns a layer made from the config of another, without its weights.
 
     Args:
@@ -187,13 +193,13 @@ def copy_of(layer, **config):
     return type(layer).from_config({**layer.get_config(), **config})
 
 
-def custom_objects(layer):
+def custom_objects(layer: Any) -> Any:
     """Returns a scope in which a class that is not registered can be loaded."""
     kind = type(layer)
     return keras.saving.custom_object_scope({kind.__name__: kind})
 
 
-def takes(layer, *names):
+def takes(layer: Any, *names: Any) -> bool:
     """Returns whether `call` of a layer has all of these arguments."""
     parameters = inspect.signature(layer.call).parameters
     return set(names) <= parameters.keys()

@@ -7,6 +7,8 @@ length) or (rows, length, length of the second sequence).
 import json
 import os
 import tempfile
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import keras
 import numpy as np
@@ -21,6 +23,7 @@ from keras_attn.testing.check_failure import (
     values,
 )
 from keras_attn.testing.running import Check, copy_of, custom_objects, takes
+from keras_attn.typing import TensorLike
 
 # Relative error of a float16 or bfloat16 output.
 HALF_PRECISION = 0.1
@@ -39,25 +42,33 @@ class Sequences:
         decode: function of the layer and its sequences, or None.
     """
 
-    def __init__(self, layer, names, width, tolerance, causal, decode):
+    def __init__(
+        self,
+        layer: Any,
+        names: tuple[str, ...],
+        width: int,
+        tolerance: float,
+        causal: bool,
+        decode: Callable[..., Any] | None,
+    ) -> None:
         self.layer = layer
         self.names = names
         self.width = width
         self.tolerance = tolerance
         self.causal = causal
         self.decode = decode
-        self.least = (1,) * (1 + len(names))
-        self.most = (2, 3, 4)[: 1 + len(names)]
+        self.least: tuple[int, ...] = (1,) * (1 + len(names))
+        self.most: tuple[int, ...] = (2, 3, 4)[: 1 + len(names)]
         self.call(self.draw(self.most))
 
-    def shapes(self, size):
+    def shapes(self, size: Any) -> dict[str, Any]:
         """Dict of the names of the sequences to their shapes."""
         return {
             name: (size[0], length, self.width)
             for name, length in zip(self.names, size[1:], strict=True)
         }
 
-    def draw(self, size, seed=0):
+    def draw(self, size: Any, seed: int = 0) -> list[Any]:
         """Returns random float32 arrays of a size."""
         random = np.random.default_rng(seed)
         return [
@@ -65,7 +76,13 @@ class Sequences:
             for shape in self.shapes(size).values()
         ]
 
-    def call(self, arrays, masks=None, layer=None, **arguments):
+    def call(
+        self,
+        arrays: dict[str, Any],
+        masks: Sequence[TensorLike] | None = None,
+        layer: Any = None,
+        **arguments: Any,
+    ) -> Any:
         """Calls the layer.
 
         Args:
@@ -82,13 +99,13 @@ class Sequences:
         tensors = self.tensors(arrays, masks)
         return self.apply(layer, tensors, **arguments)
 
-    def apply(self, layer, tensors, **arguments):
+    def apply(self, layer: Any, tensors: Any, **arguments: Any) -> Any:
         """Calls a layer on tensors; subclasses follow other conventions."""
         if takes(layer, "training"):
             arguments["training"] = False
         return layer(*tensors, **arguments)
 
-    def tensors(self, arrays, masks=None):
+    def tensors(self, arrays: dict[str, Any], masks: Any = None) -> Any:
         """Converts arrays to tensors that carry masks."""
         # Self-attention passes one tensor twice.
         made = {
@@ -104,12 +121,18 @@ class Sequences:
                 tensor._keras_mask = ops.convert_to_tensor(mask)
         return tensors
 
-    def output(self, arrays, masks=None, layer=None, **arguments):
+    def output(
+        self,
+        arrays: dict[str, Any],
+        masks: Any = None,
+        layer: Any = None,
+        **arguments: Any,
+    ) -> Any:
         """Returns the first output of a call, as a float32 NumPy array."""
         return values(first(self.call(arrays, masks, layer, **arguments)))
 
 
-def first(output):
+def first(output: TensorLike) -> Any:
     """Returns the output itself, or the first of several."""
     return output[0] if isinstance(output, (list, tuple)) else output
 
@@ -126,7 +149,7 @@ def _padding_invariance(subject, size):
     )
 
 
-def padded_by_one(subject, arrays):
+def padded_by_one(subject: Any, arrays: dict[str, Any]) -> tuple[Any, Any]:
     """Adds a position to each sequence.
 
     Returns:
@@ -145,7 +168,9 @@ def _causality(subject, size):
     check_causality(subject, subject.draw(size))
 
 
-def check_causality(subject, arrays, **arguments):
+def check_causality(
+    subject: Sequences, arrays: dict[str, Any], **arguments: Any
+) -> None:
     """Changes the last token of the first sequence.
 
     Args:
@@ -177,7 +202,7 @@ def _cached_decoding(subject, size):
     check_decoding(subject, arrays, subject.output(arrays))
 
 
-def check_decoding(subject, arrays, expected):
+def check_decoding(subject: Any, arrays: dict[str, Any], expected: str) -> None:
     """Compares cached decoding with the output of a full pass."""
     tensors = subject.tensors(arrays)
     compare(
@@ -292,7 +317,9 @@ def _symbolic_shapes(subject, size):
             compare_specs(symbolic, real, f"for inputs of {lengths} length")
 
 
-def compare_specs(symbolic, real, when):
+def compare_specs(
+    symbolic: Sequence[TensorLike], real: Sequence[TensorLike], when: str
+) -> None:
     """Compares symbolic outputs with real ones.
 
     Args:
@@ -355,7 +382,7 @@ def _host_reads(subject, size):
         require_no_reads(found)
 
 
-def require_no_reads(found):
+def require_no_reads(found: Any) -> None:
     """Raises `Mismatch` if tensors were read on the host."""
     require(
         not found,

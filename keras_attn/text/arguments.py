@@ -1,12 +1,14 @@
 """Argument checks of the text package."""
 
 import itertools
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from typing import Any
 
 import keras
 import numpy as np
 
 from keras_attn import checks
+from keras_attn.typing import TensorLike
 
 # Limits far beyond any batch, so that a mistaken number raises an error instead
 # of filling the memory: 2**27 ids are 512 MiB of int32.
@@ -17,7 +19,7 @@ _MOST_AXES = 32
 _IDS_AT_ONCE = 2**20  # of a mapped file
 
 
-def checked_text(name, text, expected="a str"):
+def checked_text(name: str, text: str, expected: str = "a str") -> str:
     """Returns `text` if it is a str that UTF-8 can encode, else raises.
 
     Args:
@@ -43,7 +45,9 @@ def checked_text(name, text, expected="a str"):
     return text
 
 
-def text_list(name, texts, expected="a str or a list of str"):
+def text_list(
+    name: str, texts: Iterable[str], expected: str = "a str or a list of str"
+) -> list[Any]:
     """Converts a list of texts to a list; the texts are not checked.
 
     Args:
@@ -62,7 +66,7 @@ def text_list(name, texts, expected="a str or a list of str"):
     return list(checks.sized(name, texts))
 
 
-def text_lines(name, lines):
+def text_lines(name: str, lines: Iterable[str]) -> Iterator[Any]:
     """Yields the lines of an iterable of texts, and checks each.
 
     The iterable itself is checked at once, not at the first line.
@@ -98,7 +102,7 @@ def _checked_lines(name, lines):
         yield line
 
 
-def id_list(name, ids, size):
+def id_list(name: str, ids: TensorLike, size: int) -> list[int]:
     """Converts ids of rank 1 to a list of int in [0, size).
 
     Args:
@@ -128,7 +132,14 @@ def id_list(name, ids, size):
     return ids
 
 
-def decode_rows(name, ids, size, end_id, decode, depth=0):
+def decode_rows(
+    name: str,
+    ids: Any,
+    size: int,
+    end_id: int,
+    decode: Callable[..., Any],
+    depth: int = 0,
+) -> Any:
     """Decodes each row of ids, up to the end id.
 
     Args:
@@ -171,7 +182,7 @@ def _is_row(item):
     return isinstance(item, (list, tuple)) or len(getattr(item, "shape", ()))
 
 
-def plain_ids(name, ids):
+def plain_ids(name: str, ids: Any) -> list[Any]:
     """Converts ids of any rank to a list, nested as deeply as the rank.
 
     Args:
@@ -201,7 +212,9 @@ def plain_ids(name, ids):
     return list(checks.sized(name, ids))
 
 
-def id_array(name, ids, rank, number=None):
+def id_array(
+    name: str, ids: TensorLike, rank: int, number: int | None = None
+) -> np.ndarray:
     """Converts ids to an int32 array.
 
     Args:
@@ -235,7 +248,9 @@ def id_array(name, ids, rank, number=None):
     return array.astype("int32")
 
 
-def mapped_ids(name, ids, number=None):
+def mapped_ids(
+    name: str, ids: TensorLike, number: int | None = None
+) -> np.ndarray:
     """Checks ids of rank 1, and leaves those of a mapped file in the file.
 
     Args:
@@ -257,7 +272,7 @@ def mapped_ids(name, ids, number=None):
     return ids
 
 
-def to_numpy(name, value, expected):
+def to_numpy(name: str, value: Any, expected: str) -> np.ndarray:
     """Converts nests of lists, arrays and tensors to NumPy arrays.
 
     Args:
@@ -283,7 +298,7 @@ def to_numpy(name, value, expected):
         ) from error
 
 
-def id_set(name, ids):
+def id_set(name: str, ids: Iterable[int]) -> list[int]:
     """Converts an iterable of ids to a list of int.
 
     Args:
@@ -315,12 +330,12 @@ def id_set(name, ids):
     return found
 
 
-def one_id(name, value):
+def one_id(name: str, value: Any) -> int:
     """Returns an id, an int in [0, 2**31), else raises ValueError."""
     return checks.integer(name, value, 0, _LARGEST_ID)
 
 
-def rate(name, value):
+def rate(name: str, value: Any) -> float:
     """Returns a float in (0, 1), else raises ValueError."""
     if not isinstance(value, float) or not 0 < value < 1:
         raise ValueError(
@@ -330,7 +345,9 @@ def rate(name, value):
     return value
 
 
-def random_generator(name, seed):
+def random_generator(
+    name: str, seed: int | Sequence[int] | np.random.Generator | None
+) -> np.random.Generator:
     """Creates a random generator.
 
     Args:
@@ -358,7 +375,7 @@ def random_generator(name, seed):
     return np.random.default_rng(seed)
 
 
-def batch_shape(length, batch_size):
+def batch_shape(length: int, batch_size: int) -> None:
     """Raises ValueError unless a batch of this shape fits into memory."""
     checks.positive_int("length", length, most=None)
     checks.positive_int("batch_size", batch_size, most=None)
@@ -369,7 +386,7 @@ def batch_shape(length, batch_size):
         )
 
 
-def is_iterable(value):
+def is_iterable(value: Any) -> bool:
     """Whether a value is an iterable of items in a certain order."""
     return (
         isinstance(value, Iterable)

@@ -32,9 +32,9 @@ class BatchReport(NamedTuple):
     source_tokens: int
     target_tokens: int
     padding_fraction: float
-    shapes: tuple
+    shapes: tuple[tuple[int, int], ...]
 
-    def __str__(self):
+    def __str__(self) -> str:
         dropped = f" ({self.dropped:,} too long, dropped)" * bool(self.dropped)
         shapes = ", ".join(f"{n} x ({s}, {t})" for n, s, t in self.shapes)
         return (

@@ -2,6 +2,8 @@
 
 import collections
 import json
+from collections.abc import Iterable, Sequence
+from typing import Any, Self
 
 from keras_attn import checks
 from keras_attn.text import arguments, packages
@@ -81,15 +83,15 @@ class BytePairTokenizer(PretrainedTokenizer):
 
     def __init__(
         self,
-        vocab,
-        merges,
-        unk_token=_END,
-        bos_token=_END,
-        eos_token=_END,
-        pad_token=None,
-        add_prefix_space=False,
-        additional_special_tokens=(),
-    ):
+        vocab: dict[str, int],
+        merges: Sequence[tuple[Any, Any]],
+        unk_token: str = _END,
+        bos_token: str = _END,
+        eos_token: str = _END,
+        pad_token: str | None = None,
+        add_prefix_space: bool = False,
+        additional_special_tokens: Iterable[str] = (),
+    ) -> None:
         checks.boolean("add_prefix_space", add_prefix_space)
         special = {
             "bos_token": bos_token,
@@ -196,7 +198,9 @@ class BytePairTokenizer(PretrainedTokenizer):
         self._set_up(engine, settings, processor)
 
     @classmethod
-    def train_from_lines(cls, lines, vocabulary_size, **kwargs):
+    def train_from_lines(
+        cls, lines: Iterable[str], vocabulary_size: int, **kwargs: Any
+    ) -> Self:
         """Learns a vocabulary from texts in memory.
 
         The result is deterministic.

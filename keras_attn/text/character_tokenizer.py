@@ -1,6 +1,8 @@
 """CharacterTokenizer: one id per character."""
 
 import json
+from collections.abc import Iterable, Sequence
+from typing import Any, Self
 
 from keras_attn import checks
 from keras_attn.atomic_files import whole_file, writable_folder
@@ -9,6 +11,7 @@ from keras_attn.text.vocabulary_files import (
     read_json_object,
     vocabulary_folder,
 )
+from keras_attn.typing import PathLike, TensorLike
 
 _FILE = "characters.json"
 _SPECIAL = "<pad>", "<s>", "</s>", "<unk>"
@@ -45,16 +48,20 @@ class CharacterTokenizer:
         'bot'
     """
 
+    pad_id: int
+    start_id: int
+    end_id: int
+    unknown_id: int
     pad_id, start_id, end_id, unknown_id = range(len(_SPECIAL))
 
-    def __init__(self, characters):
+    def __init__(self, characters: str | Iterable[str]) -> None:
         self._pieces = [*_SPECIAL, *_characters("`characters`", characters)]
         first = len(_SPECIAL)
         self._texts = ["", "", "", _REPLACEMENT, *self._pieces[first:]]
         self._ids = {c: i for i, c in enumerate(self._pieces[first:], first)}
 
     @classmethod
-    def train_from_lines(cls, lines):
+    def train_from_lines(cls, lines: Iterable[str]) -> Self:
         """Collects the characters of texts in memory, in sorted order.
 
         Args:
@@ -75,7 +82,7 @@ class CharacterTokenizer:
         return cls(sorted(characters))
 
     @classmethod
-    def load(cls, directory):
+    def load(cls, directory: PathLike) -> Self:
         """Reads `characters.json`.
 
         Args:
@@ -93,7 +100,7 @@ class CharacterTokenizer:
         # The constructor would blame its own argument.
         return cls(_characters(name, values.get("characters")))
 
-    def save(self, directory):
+    def save(self, directory: PathLike) -> None:
         """Writes `characters.json`, atomically.
 
         Args:
@@ -109,11 +116,11 @@ class CharacterTokenizer:
             partial.write_text(json.dumps(values) + "\n", encoding="utf-8")
 
     @property
-    def vocabulary_size(self):
+    def vocabulary_size(self) -> int:
         """Number of ids: they are in [0, vocabulary_size)."""
         return len(self._pieces)
 
-    def encode(self, texts):
+    def encode(self, texts: str | Sequence[str]) -> list[Any]:
         """Encodes texts as ids, without start and end.
 
         Args:
@@ -133,7 +140,7 @@ class CharacterTokenizer:
             checks.instance("texts", text, str, expected)
         return [self.encode(text) for text in texts]
 
-    def pieces(self, ids):
+    def pieces(self, ids: TensorLike) -> list[str]:
         """Returns the character of each id, special ids included.
 
         Args:
@@ -149,7 +156,7 @@ class CharacterTokenizer:
         ids = arguments.id_list("ids", ids, self.vocabulary_size)
         return [self._pieces[i] for i in ids]
 
-    def decode(self, ids):
+    def decode(self, ids: TensorLike) -> Any:
         """Decodes ids to text, up to the end id, without padding and start.
 
         An unknown id becomes the replacement character U+FFFD.

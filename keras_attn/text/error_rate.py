@@ -1,10 +1,15 @@
 """Edit distance, character error rate and word error rate."""
 
+from collections.abc import Iterable, Sequence
+from typing import Any
+
 from keras_attn import checks
 from keras_attn.text import arguments
 
 
-def edit_distance(first, second):
+def edit_distance(
+    first: str | Iterable[Any], second: str | Iterable[Any]
+) -> int:
     """Computes the Levenshtein distance of two sequences.
 
     The smallest number of items to insert, delete or replace that turns one
@@ -54,7 +59,11 @@ def edit_distance(first, second):
     return row[-1]
 
 
-def error_rate(predictions, references, unit="character"):
+def error_rate(
+    predictions: Sequence[str],
+    references: Sequence[str],
+    unit: str = "character",
+) -> float:
     """Computes the character error rate (CER) or the word error rate (WER).
 
         error rate = sum_i edits(prediction_i, reference_i)

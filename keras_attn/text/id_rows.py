@@ -1,8 +1,10 @@
 """IdRows: the ids of many texts in two flat arrays, padded on demand."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+
+from keras_attn.typing import Tensor, TensorLike
 
 _TEXTS_AT_ONCE = 65536  # as lists of Python integers, before they are packed
 
@@ -19,7 +21,7 @@ class IdRows(NamedTuple):
     lengths: np.ndarray
 
     @classmethod
-    def of(cls, texts, tokenizer):
+    def of(cls, texts: Any, tokenizer: Any) -> Self:
         """Encodes a list of texts with `tokenizer.encode`."""
         ids, lengths = [], []
         for begin in range(0, len(texts), _TEXTS_AT_ONCE):
@@ -36,7 +38,14 @@ class IdRows(NamedTuple):
             ids.append(np.fromiter(flat, "int32", total))
         return cls(np.concatenate(ids), np.concatenate(lengths))
 
-    def padded(self, texts, width, pad_id, first=None, last=None):
+    def padded(
+        self,
+        texts: TensorLike,
+        width: int,
+        pad_id: int,
+        first: int | None = None,
+        last: int | None = None,
+    ) -> Tensor:
         """Returns some texts as padded rows, and a row of padding.
 
         Args:

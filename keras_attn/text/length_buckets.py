@@ -1,8 +1,10 @@
 """Length buckets with the least padding."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+
+from keras_attn.typing import TensorLike
 
 
 class Bucket(NamedTuple):
@@ -21,18 +23,18 @@ class Bucket(NamedTuple):
     target_length: int
 
     @property
-    def batches(self):
+    def batches(self) -> int:
         """Batches per epoch; the last may have padding rows."""
         return -(-len(self.pairs) // self.rows)
 
 
 def best_buckets(
-    source_lengths,
-    target_lengths,
-    tokens_per_batch,
-    buckets,
-    rows_multiple_of=1,
-):
+    source_lengths: TensorLike,
+    target_lengths: TensorLike,
+    tokens_per_batch: int,
+    buckets: int,
+    rows_multiple_of: int = 1,
+) -> list[Any]:
     """Splits pairs into at most `buckets` shapes with the least padding.
 
     Pairs are sorted by m = max(source length, target length) and split into

@@ -1,5 +1,7 @@
 """load_tokenizer: the tokenizer of a folder."""
 
+from typing import TYPE_CHECKING
+
 from keras_attn.text.byte_pair_tokenizer import BytePairTokenizer
 from keras_attn.text.character_tokenizer import CharacterTokenizer
 from keras_attn.text.pretrained_tokenizer import model_of
@@ -7,6 +9,11 @@ from keras_attn.text.subword_tokenizer import SubwordTokenizer
 from keras_attn.text.tokenizer_folder import CONFIG, DEFINITION, TokenizerFolder
 from keras_attn.text.unigram_tokenizer import UnigramTokenizer
 from keras_attn.text.word_piece_tokenizer import WordPieceTokenizer
+from keras_attn.typing import PathLike
+
+if TYPE_CHECKING:
+    from keras_attn.text.pretrained_tokenizer import PretrainedTokenizer
+
 
 _PRETRAINED = WordPieceTokenizer, BytePairTokenizer, UnigramTokenizer
 # The files that select the class if no setting does.
@@ -22,7 +29,7 @@ _OWN_FILES = {
 }
 
 
-def load_tokenizer(directory):
+def load_tokenizer(directory: PathLike) -> "PretrainedTokenizer":
     """Loads the tokenizer of a folder.
 
     `tokenizer_class` in tokenizer_config.json (or the `model_type` in

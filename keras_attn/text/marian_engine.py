@@ -2,7 +2,8 @@
 
 import itertools
 import re
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from keras_attn.text import arguments, packages
 from keras_attn.text.tokenizer_folder import str_of
@@ -19,9 +20,9 @@ class MarianText(NamedTuple):
         words: list of int, the index of each piece's word.
     """
 
-    ids: list
-    offsets: list
-    words: list
+    ids: list[int]
+    offsets: list[tuple[int, int]]
+    words: list[int | None]
 
 
 class MarianEngine:
@@ -38,7 +39,13 @@ class MarianEngine:
         unk_token: str.
     """
 
-    def __init__(self, processor, joiner, vocab, unk_token):
+    def __init__(
+        self,
+        processor: Callable[..., Any],
+        joiner: str,
+        vocab: dict[str, int],
+        unk_token: str,
+    ) -> None:
         self._processor, self._joiner = processor, joiner
         self._vocab = vocab
         self._unknown = vocab[unk_token]
@@ -47,14 +54,14 @@ class MarianEngine:
         pieces = map(processor.id_to_piece, range(processor.get_piece_size()))
         self._table = [vocab.get(p, self._unknown) for p in pieces]
 
-    def with_processor(self, processor):
+    def with_processor(self, processor: Callable[..., Any]) -> Any:
         """Returns an engine for the other language."""
         unknown = self._tokens[self._unknown]
         other = MarianEngine(processor, self._joiner, self._vocab, unknown)
         other.add_tokens([*self._added.values()])
         return other
 
-    def add_tokens(self, tokens):
+    def add_tokens(self, tokens: Any) -> None:
         """Adds AddedTokens, with new ids for those that are not known."""
         for token in tokens:
             if token.single_word or token.lstrip or token.rstrip:
@@ -70,22 +77,25 @@ class MarianEngine:
         names = sorted(map(str_of, self._added.values()), key=len, reverse=True)
         self._pattern = re.compile(f"({'|'.join(map(re.escape, names))})")
 
-    def get_added_tokens_decoder(self):
+    def get_added_tokens_decoder(self) -> dict[str, Any]:
         """Returns {id: AddedToken}."""
         return dict(self._added)
 
-    def get_vocab(self, with_added_tokens=True):
+    def get_vocab(self, with_added_tokens: bool = True) -> dict[str, int]:
         """Returns {token: id}."""
         added = {t.content: i for i, t in self._added.items()}
         return {**self._vocab, **(added if with_added_tokens else {})}
 
-    def token_to_id(self, token):
+    def token_to_id(self, token: Any) -> Any:
         """Returns an id, or None."""
         return self.get_vocab().get(token)
 
     def encode_batch_fast(
-        self, texts, add_special_tokens=False, is_pretokenized=False
-    ):
+        self,
+        texts: Any,
+        add_special_tokens: bool = False,
+        is_pretokenized: bool = False,
+    ) -> list[Any]:
         """Returns a MarianText for each text, with ids alone."""
         self._check(texts)
         # Searches in all texts at once are faster than one in each.
@@ -115,8 +125,11 @@ class MarianEngine:
         ]
 
     def encode_batch(
-        self, texts, add_special_tokens=False, is_pretokenized=False
-    ):
+        self,
+        texts: Any,
+        add_special_tokens: bool = False,
+        is_pretokenized: bool = False,
+    ) -> Any:
         """Returns a MarianText for each text, or list of words."""
         if not is_pretokenized:
             return [self._text(text) for text in texts]
@@ -132,7 +145,7 @@ class MarianEngine:
             )
         return found
 
-    def decode(self, ids, skip_special_tokens=True):
+    def decode(self, ids: Any, skip_special_tokens: bool = True) -> Any:
         """Returns the text of ids."""
         special = {i for i, t in self._added.items() if t.special}
         out, pieces = "", []
@@ -194,7 +207,7 @@ class MarianEngine:
             words.append(word)
 
 
-def load_processor(name, model):
+def load_processor(name: str, model: bytes) -> Any:
     """Returns the `SentencePieceProcessor` of a model file.
 
     Args:

@@ -1,12 +1,14 @@
 """mask_tokens: BERT's random token masking."""
 
 import functools
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from keras_attn import checks
 from keras_attn.text import arguments
+from keras_attn.typing import TensorLike
 
 # Fractions of the chosen tokens that become the mask and a random token; the
 # rest is unchanged.
@@ -35,15 +37,15 @@ class MaskedTokens(NamedTuple):
 
 
 def mask_tokens(
-    token_ids,
-    vocabulary_size,
-    mask_id,
-    special_ids=(0,),
-    mask_rate=0.15,
-    continuations=None,
-    max_predictions=None,
-    seed=None,
-):
+    token_ids: TensorLike,
+    vocabulary_size: int,
+    mask_id: int,
+    special_ids: Iterable[int] = (0,),
+    mask_rate: float = 0.15,
+    continuations: bool | None = None,
+    max_predictions: int | None = None,
+    seed: int | tuple[int, ...] | np.random.Generator | None = None,
+) -> MaskedTokens:
     """Masks random tokens for masked language modeling.
 
     In each row a fraction `mask_rate` of the tokens that are neither special

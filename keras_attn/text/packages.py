@@ -1,6 +1,7 @@
 """Imports of the optional packages for text, at their first use."""
 
 import contextlib
+from typing import Any
 
 import keras
 
@@ -14,7 +15,7 @@ def _missing(name, extra="text"):
     return ImportError(_MISSING.format(name=name, extra=extra))
 
 
-def sentencepiece():
+def sentencepiece() -> Any:
     """Returns the module `sentencepiece`.
 
     Raises:
@@ -27,7 +28,7 @@ def sentencepiece():
     return sentencepiece
 
 
-def tokenizers():
+def tokenizers() -> Any:
     """Returns the module `tokenizers`.
 
     Raises:
@@ -40,7 +41,7 @@ def tokenizers():
     return tokenizers
 
 
-def tensorflow():
+def tensorflow() -> Any:
     """Returns the module `tensorflow`, without GPUs on other backends.
 
     TensorFlow reserves all the memory of each visible GPU
@@ -64,7 +65,7 @@ def tensorflow():
     return tf
 
 
-def tensorflow_text():
+def tensorflow_text() -> Any:
     """Returns the module `tensorflow_text`.
 
     Raises:

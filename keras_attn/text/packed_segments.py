@@ -1,5 +1,8 @@
 """BERT's input rows: one or two segments with special tokens."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from keras_attn import checks
@@ -9,8 +12,14 @@ from keras_attn.text.sentence_pairs import cut_pair
 
 
 def pack_segments(
-    first, second=None, *, start_id, end_id, length=None, pad_to_length=False
-):
+    first: Sequence[Sequence[int]],
+    second: Sequence[Sequence[int]] | None = None,
+    *,
+    start_id: int,
+    end_id: int,
+    length: int | None = None,
+    pad_to_length: bool = False,
+) -> dict[str, np.ndarray]:
     """Makes inputs of an `Encoder`, `Bert` or `GPT` from one or two segments.
 
         start first end    or    start first end second end
@@ -70,7 +79,14 @@ def pack_segments(
     return inputs | {"token_ids": ids, "padding_mask": mask}
 
 
-def packed(sides, start_id, end_id, pad_id, length=None, pad_to_length=False):
+def packed(
+    sides: Sequence[Any],
+    start_id: int,
+    end_id: int,
+    pad_id: int,
+    length: int | None = None,
+    pad_to_length: bool = False,
+) -> dict[str, Any]:
     """Concatenates the segments of each row, each followed by an end id.
 
     Args:

@@ -1,11 +1,13 @@
 """permute_tokens: random factorization orders for XLNet."""
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from keras_attn import checks
 from keras_attn.text import arguments
+from keras_attn.typing import TensorLike
 
 _NONE, _FARTHEST = -1, 2**31
 
@@ -32,12 +34,12 @@ class PermutedTokens(NamedTuple):
 
 
 def permute_tokens(
-    token_ids,
-    special_ids=(0,),
-    prediction_rate=1 / 6,
-    max_span_length=5,
-    seed=None,
-):
+    token_ids: TensorLike,
+    special_ids: Iterable[int] = (0,),
+    prediction_rate: float = 1 / 6,
+    max_span_length: int = 5,
+    seed: int | tuple[int, ...] | np.random.Generator | None = None,
+) -> PermutedTokens:
     """Draws a factorization order for each row, for an `XLNet`.
 
     Only the last part of an order is predicted, as its first tokens have too

@@ -3,7 +3,8 @@
 import abc
 import contextlib
 import json
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from keras_attn.text.tokenizer_folder import (
     check_definition,
     str_of,
 )
+from keras_attn.typing import PathLike, TensorLike
 
 # Of a folder without a class that transformers has a constructor for.
 _ANY_CLASS = "PreTrainedTokenizerFast"
@@ -73,11 +75,11 @@ class Settings(NamedTuple):
     """
 
     name: str
-    special: dict
-    extra: list
-    added: dict
-    options: dict
-    kept: dict
+    special: dict[Any, Any]
+    extra: list[str]
+    added: dict[Any, Any]
+    options: dict[Any, Any]
+    kept: dict[Any, Any]
 
 
 class PretrainedTokenizer(abc.ABC):
@@ -94,7 +96,7 @@ class PretrainedTokenizer(abc.ABC):
     _MODEL = ""  # its type in tokenizer.json
 
     @classmethod
-    def load(cls, directory):
+    def load(cls, directory: PathLike) -> Self:
         """Reads a folder in Hugging Face's layout, of version 4 or 5.
 
         Args:
@@ -111,7 +113,7 @@ class PretrainedTokenizer(abc.ABC):
         return cls.from_folder(TokenizerFolder(directory))
 
     @classmethod
-    def from_folder(cls, folder):
+    def from_folder(cls, folder: PathLike) -> Self:
         """As `load`, from a folder whose settings have been read."""
         self = cls.__new__(cls)
         if folder.name in cls._CLASSES or (
@@ -214,7 +216,7 @@ class PretrainedTokenizer(abc.ABC):
                     f"with id {number} instead of {actual}"
                 )
 
-    def save(self, directory):
+    def save(self, directory: PathLike) -> None:
         """Writes the files that `load` and `transformers` read.
 
         These are tokenizer.json, tokenizer_config.json and the older files of
@@ -281,12 +283,12 @@ class PretrainedTokenizer(abc.ABC):
         }
 
     @property
-    def vocabulary(self):
+    def vocabulary(self) -> tuple[str, ...]:
         """The tokens in the order of their ids, a tuple of str."""
         return tuple(self._tokens)
 
     @property
-    def vocabulary_size(self):
+    def vocabulary_size(self) -> int:
         """Number of ids: ids are in [0, vocabulary_size)."""
         return len(self._tokens)
 
@@ -295,7 +297,7 @@ class PretrainedTokenizer(abc.ABC):
         return None if token is None else self._ids.get(str_of(token))
 
     @property
-    def pad_id(self):
+    def pad_id(self) -> int | None:
         """Id of the padding token; None if it has another role too."""
         found = self._special_id("pad_token")
         others = {
@@ -306,27 +308,27 @@ class PretrainedTokenizer(abc.ABC):
         return None if found in others else found
 
     @property
-    def unknown_id(self):
+    def unknown_id(self) -> int | None:
         """Id of the unknown token, or None."""
         return self._special_id("unk_token")
 
     @property
-    def start_id(self):
+    def start_id(self) -> int | None:
         """Id of the token that starts a row, or None."""
         return self._special_id(self._START)
 
     @property
-    def end_id(self):
+    def end_id(self) -> int | None:
         """Id of the token that ends a row or a segment, or None."""
         return self._special_id(self._END)
 
     @property
-    def mask_id(self):
+    def mask_id(self) -> int | None:
         """Id of the mask token, or None."""
         return self._special_id("mask_token")
 
     @property
-    def special_ids(self):
+    def special_ids(self) -> tuple[int, ...]:
         """The ids of the special tokens, a tuple; they are never masked."""
         found = {
             number
@@ -338,7 +340,7 @@ class PretrainedTokenizer(abc.ABC):
         return tuple(sorted(found - {None}))
 
     @property
-    def continuations(self):
+    def continuations(self) -> np.ndarray:
         """Bool (V,), True for tokens that continue a word."""
         special = {*self.special_ids}
         return np.array(
@@ -352,7 +354,7 @@ class PretrainedTokenizer(abc.ABC):
     def _continues_word(self, token):
         """Whether a token is not the first one of a word."""
 
-    def encode(self, text):
+    def encode(self, text: str | Sequence[str]) -> list[Any]:
         """Encodes text as ids, without special tokens around it.
 
         Special tokens inside the text are recognized.
@@ -371,7 +373,7 @@ class PretrainedTokenizer(abc.ABC):
         texts = self._checked("text", text)
         return [encoding.ids for encoding in self._encoded(texts)]
 
-    def encode_batch(self, texts):
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """Encodes a list of texts, as `encode` does.
 
         Args:
@@ -387,7 +389,7 @@ class PretrainedTokenizer(abc.ABC):
         found = self._encoded(texts, name="texts", expected="a list of str")
         return [encoding.ids for encoding in found]
 
-    def tokens(self, text):
+    def tokens(self, text: str) -> list[str]:
         """Splits a text into the tokens whose ids `encode` returns.
 
         Args:
@@ -402,7 +404,7 @@ class PretrainedTokenizer(abc.ABC):
         arguments.checked_text("text", text, "a str or a list of str")
         return [self._tokens[i] for i in self.encode(text)]
 
-    def decode(self, ids, skip_special_tokens=True):
+    def decode(self, ids: TensorLike, skip_special_tokens: bool = True) -> Any:
         """Decodes ids to text.
 
         Args:
@@ -474,15 +476,15 @@ class PretrainedTokenizer(abc.ABC):
 
     def pack(
         self,
-        text,
-        text_pair=None,
+        text: Sequence[Any],
+        text_pair: Sequence[Any] | None = None,
         *,
-        max_length=None,
-        truncation="longest_first",
-        stride=0,
-        pad_to_max_length=False,
-        return_offsets=False,
-    ):
+        max_length: int | None = None,
+        truncation: str = "longest_first",
+        stride: int = 0,
+        pad_to_max_length: bool = False,
+        return_offsets: bool = False,
+    ) -> dict[str, Any]:
         """Makes model inputs from texts or pairs of texts.
 
         Each row gets the special tokens of the model family:
@@ -663,7 +665,7 @@ class PretrainedTokenizer(abc.ABC):
         return "right"
 
 
-def model_of(folder):
+def model_of(folder: PathLike) -> dict[str, Any]:
     """Returns the model of tokenizer.json, or raises ValueError."""
     if folder.definition is None:
         folder.require(DEFINITION)
@@ -688,7 +690,13 @@ def model_of(folder):
     return {**model, "type": kind}
 
 
-def settings_of(folder, name, defaults, extra, options):
+def settings_of(
+    folder: PathLike,
+    name: str,
+    defaults: dict[Any, Any],
+    extra: Sequence[Any],
+    options: dict[Any, Any],
+) -> Settings:
     """Returns the Settings of a TokenizerFolder.
 
     Args:
@@ -715,7 +723,12 @@ def settings_of(folder, name, defaults, extra, options):
     )
 
 
-def given_settings(name, special, extra, options):
+def given_settings(
+    name: str,
+    special: dict[Any, Any] | None,
+    extra: Iterable[str],
+    options: dict[Any, Any],
+) -> Settings:
     """Returns the Settings of constructor arguments.
 
     Args:
@@ -742,7 +755,9 @@ def given_settings(name, special, extra, options):
     return Settings(name, special, extra, {}, options, {})
 
 
-def template(single, pair, ids):
+def template(
+    single: str | Sequence[str], pair: Any, ids: dict[str, int]
+) -> Any:
     """Returns a post-processor.
 
     Args:
@@ -760,7 +775,7 @@ def template(single, pair, ids):
 
 
 @contextlib.contextmanager
-def one_sentence(expected):
+def one_sentence(expected: str) -> Iterator[None]:
     """Turns the errors and panics of the library into ValueError.
 
     Args:

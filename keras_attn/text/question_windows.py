@@ -2,6 +2,7 @@
 
 import functools
 import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,13 +34,18 @@ class QuestionWindow(NamedTuple):
     """
 
     index: int
-    token_ids: Any
-    segment_ids: Any
-    offsets: Any
+    token_ids: list[int]
+    segment_ids: list[int]
+    offsets: list[tuple[int, int]]
     span: Any
 
 
-def question_windows(questions, tokenizer, max_length=384, lowercase=True):
+def question_windows(
+    questions: Sequence[Any],
+    tokenizer: Any,
+    max_length: int = 384,
+    lowercase: bool = True,
+) -> list[QuestionWindow]:
     """Makes rows of a `SpanExtractor`: each a question and a text.
 
     A row has at most `max_length` tokens: the question, of which at most a half
@@ -131,7 +137,9 @@ def question_windows(questions, tokenizer, max_length=384, lowercase=True):
     return windows
 
 
-def pad_windows(windows, length=None, pad_id=0):
+def pad_windows(
+    windows: Sequence[Any], length: int | None = None, pad_id: int = 0
+) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """Makes a batch of `question_windows` for a `SpanExtractor`.
 
     Args:

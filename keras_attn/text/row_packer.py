@@ -1,5 +1,8 @@
 """RowPacker: special tokens, truncation and padding."""
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import numpy as np
 
 from keras_attn.text import arguments, packages
@@ -18,14 +21,27 @@ class RowPacker:
     """
 
     def __init__(
-        self, processor, pad_id, padding_side, truncation_side, has_segments
-    ):
+        self,
+        processor: Callable[..., Any],
+        pad_id: int | None,
+        padding_side: str,
+        truncation_side: str,
+        has_segments: bool,
+    ) -> None:
         self._processor, self._pad_id = processor, pad_id
         self._padding_side = padding_side
         self._truncation_side = truncation_side
         self._has_segments = has_segments
 
-    def pack(self, sides, max_length, truncation, stride, pad, with_offsets):
+    def pack(
+        self,
+        sides: Sequence[Any],
+        max_length: int | None,
+        truncation: str,
+        stride: int,
+        pad: bool,
+        with_offsets: bool,
+    ) -> dict[str, Any]:
         """Returns the dict of `PretrainedTokenizer.pack`.
 
         Args:
@@ -130,7 +146,7 @@ class RowPacker:
             ]
 
 
-def post_processing(processor):
+def post_processing(processor: Callable[..., Any]) -> Any:
     """Returns a `tokenizers.Tokenizer` that only post-processes.
 
     A new one for each call of `pack`, because it holds the truncation: threads
@@ -147,7 +163,7 @@ def post_processing(processor):
     return engine
 
 
-def encodings_of_ids(rows):
+def encodings_of_ids(rows: Sequence[Sequence[int]]) -> Any:
     """Returns `tokenizers.Encoding`s with given ids.
 
     Args:
@@ -165,7 +181,7 @@ def encodings_of_ids(rows):
     )
 
 
-def encodings_of(side):
+def encodings_of(side: Any) -> Any:
     """Returns encodings of `tokenizers`, which can be truncated."""
     if side and not hasattr(side[0], "overflowing"):
         return encodings_of_ids([text.ids for text in side])

@@ -1,6 +1,9 @@
 """sentence_pairs: BERT's next sentence prediction examples."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from keras_attn import checks
 from keras_attn.text import arguments
@@ -19,12 +22,16 @@ class SentencePair(NamedTuple):
         True
     """
 
-    first: Any
-    second: Any
+    first: list[int]
+    second: list[int]
     is_next: bool
 
 
-def sentence_pairs(documents, length=None, seed=None):
+def sentence_pairs(
+    documents: Sequence[Any],
+    length: int | None = None,
+    seed: int | tuple[int, ...] | np.random.Generator | None = None,
+) -> list[SentencePair]:
     """Makes sentence pairs for BERT's next sentence prediction.
 
     With probability 0.5 the second sentence follows the first; otherwise it is
@@ -127,7 +134,9 @@ def _pair(documents, number, start, length, random):
     return SentencePair(first, second, is_next), stop if used else end
 
 
-def cut_pair(first, second, length):
+def cut_pair(
+    first: Sequence[Any], second: Sequence[Any], length: int
+) -> tuple[Any, Any]:
     """Truncates two lists of ids at the end, the longer one first.
 
     Args:

@@ -1,11 +1,13 @@
 """Shards: the rows of each batch that one of several processes reads."""
 
+from typing import Any
+
 from keras_attn import checks
 
 MOST_ROWS = 2**16
 
 
-def check_shard(shard):
+def check_shard(shard: tuple[int, int]) -> tuple[Any, ...]:
     """Returns `shard` if it is a tuple (index, count), else raises ValueError.
 
     Args:
@@ -26,7 +28,7 @@ def check_shard(shard):
     return tuple(shard)
 
 
-def check_batch_size(batch_size, shard):
+def check_batch_size(batch_size: int, shard: tuple[int, int]) -> None:
     """Raises ValueError unless a batch has equally many rows for each shard.
 
     Args:
@@ -40,7 +42,7 @@ def check_batch_size(batch_size, shard):
         )
 
 
-def rows_of(shard, rows):
+def rows_of(shard: tuple[int, int], rows: Any) -> slice:
     """Returns the rows of a shard.
 
     Args:

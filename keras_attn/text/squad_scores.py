@@ -3,6 +3,7 @@
 import collections
 import re
 import string
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -27,7 +28,7 @@ class SquadScores(NamedTuple):
     f1: float
 
 
-def squad_scores(prediction, references):
+def squad_scores(prediction: str, references: Sequence[str]) -> SquadScores:
     """Compares an answer with the correct ones, as SQuAD's evaluation does.
 
         precision = common / words(prediction)
@@ -71,7 +72,11 @@ def squad_scores(prediction, references):
     return max(scores)
 
 
-def squad_threshold(predictions, scores, references):
+def squad_threshold(
+    predictions: Sequence[str],
+    scores: Sequence[float],
+    references: Sequence[Sequence[str]],
+) -> float:
     """Chooses the lowest score of an answer, by the F1 of a validation set.
 
     A model that can decline to answer gives each answer a score, and answers if

@@ -5,10 +5,13 @@ import io
 import pathlib
 import re
 import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from keras_attn import checks
 from keras_attn.text import packages
 from keras_attn.text.arguments import checked_text, is_iterable
+from keras_attn.typing import PathLike
 
 _SPACE = "\u2581"
 PAD_ID, START_ID, END_ID, UNKNOWN_ID = 0, 1, 2, 3
@@ -21,7 +24,12 @@ _ESCAPE = "2581\t1A 31\n1A\t1A 30\n"
 _UNESCAPE = "1A 31\t2581\n1A 30\t1A\n"
 
 
-def learn(lines, vocabulary_size, character_coverage=0.9995, name="lines"):
+def learn(
+    lines: Iterable[str],
+    vocabulary_size: int,
+    character_coverage: float = 0.9995,
+    name: str = "lines",
+) -> bytes:
     """Learns a byte-pair vocabulary and returns it as bytes.
 
     Args:
@@ -86,7 +94,12 @@ def learn(lines, vocabulary_size, character_coverage=0.9995, name="lines"):
     return _without_paths(model.getvalue())
 
 
-def learn_word_pieces(counts, vocabulary_size, special, joiner):
+def learn_word_pieces(
+    counts: dict[Any, Any],
+    vocabulary_size: int,
+    special: Sequence[str],
+    joiner: str,
+) -> list[str]:
     """Learns a WordPiece vocabulary from words.
 
     Args:
@@ -160,7 +173,12 @@ def _byte_pairs(words, size):
     return [p.piece for p in proto.pieces if p.type == p.NORMAL]
 
 
-def learn_unigram(lines, vocabulary_size, character_coverage, special):
+def learn_unigram(
+    lines: Iterable[str],
+    vocabulary_size: int,
+    character_coverage: float,
+    special: dict[Any, Any],
+) -> bytes:
     """Learns a unigram model and returns it as bytes.
 
     Args:
@@ -206,7 +224,7 @@ def learn_unigram(lines, vocabulary_size, character_coverage, special):
     return model.getvalue()
 
 
-def read_lines(files):
+def read_lines(files: PathLike | Iterable[PathLike]) -> Iterator[str]:
     r"""Returns the lines of text files, without their `\n` or `\r\n`.
 
     Args:

@@ -1,10 +1,13 @@
 """SubwordTokenizer: a lossless subword tokenizer."""
 
 import pathlib
+from collections.abc import Iterable, Sequence
+from typing import Any, Self
 
 from keras_attn import checks
 from keras_attn.atomic_files import whole_file
 from keras_attn.text import arguments, packages, subword_model
+from keras_attn.typing import PathLike, TensorLike
 
 # The largest published models have a few megabytes.
 _MOST_BYTES = 2**28
@@ -60,7 +63,7 @@ class SubwordTokenizer:
     end_id = subword_model.END_ID
     unknown_id = subword_model.UNKNOWN_ID
 
-    def __init__(self, model):
+    def __init__(self, model: bytes) -> None:
         sentencepiece = packages.sentencepiece()
         checks.instance("model", model, (bytes, bytearray, memoryview), "bytes")
         self._model = bytes(model)
@@ -78,7 +81,13 @@ class SubwordTokenizer:
             )
 
     @classmethod
-    def train(cls, files, vocabulary_size=8000, *, character_coverage=0.9995):
+    def train(
+        cls,
+        files: PathLike | Iterable[PathLike],
+        vocabulary_size: int = 8000,
+        *,
+        character_coverage: float = 0.9995,
+    ) -> Self:
         """Learns a vocabulary from text files.
 
         The result is deterministic, byte for byte.
@@ -110,8 +119,12 @@ class SubwordTokenizer:
 
     @classmethod
     def train_from_lines(
-        cls, lines, vocabulary_size=8000, *, character_coverage=0.9995
-    ):
+        cls,
+        lines: Iterable[str],
+        vocabulary_size: int = 8000,
+        *,
+        character_coverage: float = 0.9995,
+    ) -> Self:
         """Learns a vocabulary from texts in memory.
 
         Args:
@@ -138,7 +151,7 @@ class SubwordTokenizer:
         )
 
     @classmethod
-    def load(cls, path):
+    def load(cls, path: PathLike) -> Self:
         """Reads a tokenizer that `save` wrote.
 
         Args:
@@ -162,7 +175,7 @@ class SubwordTokenizer:
                 f"wrote. Received: {path}, {size} bytes of something else"
             ) from error
 
-    def save(self, path):
+    def save(self, path: PathLike) -> None:
         """Writes the tokenizer to one file, atomically.
 
         Args:
@@ -176,11 +189,11 @@ class SubwordTokenizer:
             partial.write_bytes(self._model)
 
     @property
-    def vocabulary_size(self):
+    def vocabulary_size(self) -> int:
         """Number of pieces: ids are in [0, vocabulary_size)."""
         return self._processor.get_piece_size()
 
-    def encode(self, texts):
+    def encode(self, texts: str | Sequence[str]) -> list[Any]:
         """Encodes texts as ids, without start and end.
 
         Args:
@@ -194,7 +207,7 @@ class SubwordTokenizer:
         """
         return self._encode("texts", texts, int)
 
-    def tokens(self, text):
+    def tokens(self, text: str | Sequence[str]) -> list[str]:
         """Returns the pieces of a text, with `▁` for a space.
 
         Args:
@@ -208,7 +221,7 @@ class SubwordTokenizer:
         """
         return self._encode("text", text, str)
 
-    def pieces(self, ids):
+    def pieces(self, ids: TensorLike) -> list[str]:
         """Returns the piece of each id, special ids and bytes included.
 
         Generated ids may differ from the ids that `encode` returns for the same
@@ -234,7 +247,7 @@ class SubwordTokenizer:
         ids = arguments.id_list("ids", ids, self.vocabulary_size)
         return [self._processor.id_to_piece(i) for i in ids]
 
-    def decode(self, ids):
+    def decode(self, ids: TensorLike) -> Any:
         """Decodes ids to text, up to the end id, without padding and start.
 
         Args:
@@ -256,7 +269,7 @@ class SubwordTokenizer:
     def _decode(self, ids):
         return self._processor.decode(ids).removeprefix(" ")
 
-    def tokenize(self, texts):
+    def tokenize(self, texts: Any) -> Any:
         """Encodes a string tensor as `encode` does, in a TensorFlow graph.
 
         Args:
@@ -279,7 +292,7 @@ class SubwordTokenizer:
             ) from error
         return self._graph().tokenize(tf.where(texts == "", texts, " " + texts))
 
-    def detokenize(self, ids):
+    def detokenize(self, ids: TensorLike) -> Any:
         """Decodes ids to a string tensor, in a TensorFlow graph.
 
         Args:

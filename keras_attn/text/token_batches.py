@@ -1,6 +1,8 @@
 """token_batches: padded batches of text pairs for `model.fit`."""
 
 import functools
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -14,20 +16,20 @@ from keras_attn.text.token_dataset import TokenDataset, check_epochs
 
 
 def token_batches(
-    source,
-    target,
-    tokenizer,
+    source: Sequence[str],
+    target: Sequence[str],
+    tokenizer: Any,
     *,
-    tokens_per_batch=4096,
-    max_length=256,
-    buckets=3,
-    rows_multiple_of=1,
-    shuffle=True,
-    seed=0,
-    initial_epoch=0,
-    labels=True,
-    shard=(0, 1),
-):
+    tokens_per_batch: int = 4096,
+    max_length: int = 256,
+    buckets: int = 3,
+    rows_multiple_of: int = 1,
+    shuffle: bool = True,
+    seed: int = 0,
+    initial_epoch: int = 0,
+    labels: bool = True,
+    shard: tuple[int, int] = (0, 1),
+) -> TokenDataset:
     """Batches pairs of texts by their number of tokens, for `model.fit`.
 
     A pair with source tokens x1..xm and target tokens y1..yn becomes
@@ -189,7 +191,9 @@ def _batch(sides, order, shard, index):
     return (ids[:2], *ids[2:])
 
 
-def batch_order(buckets, shuffle, seed, epoch):
+def batch_order(
+    buckets: Sequence[Any], shuffle: bool, seed: int, epoch: int
+) -> list[Any]:
     """Returns the batches of an epoch.
 
     The first two are of the first and of the last bucket.

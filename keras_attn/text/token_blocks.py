@@ -8,21 +8,22 @@ from keras_attn import checks
 from keras_attn.text import arguments
 from keras_attn.text.shards import check_batch_size, check_shard, rows_of
 from keras_attn.text.token_dataset import TokenDataset, check_epochs
+from keras_attn.typing import TensorLike
 
 _NONE = -1
 
 
 def token_blocks(
-    token_ids,
-    length,
-    batch_size,
+    token_ids: TensorLike,
+    length: int,
+    batch_size: int,
     *,
-    shuffle=True,
-    seed=0,
-    initial_epoch=0,
-    pad_id=0,
-    shard=(0, 1),
-):
+    shuffle: bool = True,
+    seed: int = 0,
+    initial_epoch: int = 0,
+    pad_id: int = 0,
+    shard: tuple[int, int] = (0, 1),
+) -> TokenDataset:
     """Splits a token stream into blocks, for training a language model.
 
     A block that begins at token i is

@@ -1,5 +1,8 @@
 """TokenDataset: batches of token ids in another order in each epoch."""
 
+from collections.abc import Callable, Iterator
+from typing import Any
+
 import keras
 from keras import tree
 
@@ -42,7 +45,13 @@ class TokenDataset(keras.utils.PyDataset):
         1
     """
 
-    def __init__(self, draw, num_batches, initial_epoch=0, report=None):
+    def __init__(
+        self,
+        draw: Callable[..., Any],
+        num_batches: int,
+        initial_epoch: int = 0,
+        report: BatchReport | None = None,
+    ) -> None:
         super().__init__()
         if not callable(draw):
             raise ValueError(
@@ -57,26 +66,26 @@ class TokenDataset(keras.utils.PyDataset):
         self._drawn = None, None
         self.set_epoch(checks.integer("initial_epoch", initial_epoch, 0))
 
-    def set_epoch(self, epoch):
+    def set_epoch(self, epoch: int) -> None:
         """Sets the number of the current epoch; `TrainingBackup` calls it.
 
         Args:
             epoch: int >= 0.
         """
-        self.epoch = checks.integer("epoch", epoch, 0)
+        self.epoch: int = checks.integer("epoch", epoch, 0)
         self._is_read = False
 
-    def on_epoch_end(self):
+    def on_epoch_end(self) -> None:
         """Goes on to the next epoch, if this one was read; `fit` calls it."""
         # Keras also calls it before the first epoch, when it has read a batch
         # or two to build the model (as of Keras 3.15.1).
         if self._is_read:
             self.set_epoch(self.epoch + 1)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self._count
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: int) -> Any:
         if not -self._count <= index < self._count:
             raise IndexError(
                 f"`index` must be in [{-self._count}, {self._count}). "
@@ -87,11 +96,11 @@ class TokenDataset(keras.utils.PyDataset):
         self._is_read |= index == self._count - 1
         return batch
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         for epoch, index in self._rest_of_epoch():
             yield self._batch(epoch, index)
 
-    def to_tf_dataset(self):
+    def to_tf_dataset(self) -> Any:
         """Returns a `tf.data.Dataset` of the same batches, of known length.
 
         Each iteration over it reads one epoch of this object, so `repeat()`
@@ -113,7 +122,7 @@ class TokenDataset(keras.utils.PyDataset):
         )
         return dataset.apply(tf.data.experimental.assert_cardinality(len(self)))
 
-    def to_torch_loader(self, **kwargs):
+    def to_torch_loader(self, **kwargs: Any) -> Any:
         """Returns a `torch.utils.data.DataLoader` of the same batches.
 
         Each iteration over it reads one epoch of this object.
@@ -181,7 +190,7 @@ class _Sampler:
         return self._dataset._rest_of_epoch()
 
 
-def check_epochs(seed, initial_epoch):
+def check_epochs(seed: int, initial_epoch: int) -> None:
     """Raises ValueError unless both are integers, at least 0."""
     for name, value in (("seed", seed), ("initial_epoch", initial_epoch)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:

@@ -1,6 +1,7 @@
 """token_streams: batches whose rows continue the previous batch."""
 
 import functools
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -8,21 +9,22 @@ from keras_attn import checks
 from keras_attn.text import arguments
 from keras_attn.text.shards import check_batch_size, check_shard, rows_of
 from keras_attn.text.token_dataset import TokenDataset, check_epochs
+from keras_attn.typing import TensorLike
 
 _NONE = -1
 
 
 def token_streams(
-    documents,
-    length,
-    batch_size,
+    documents: Sequence[TensorLike],
+    length: int,
+    batch_size: int,
     *,
-    shuffle=True,
-    seed=0,
-    initial_epoch=0,
-    pad_id=0,
-    shard=(0, 1),
-):
+    shuffle: bool = True,
+    seed: int = 0,
+    initial_epoch: int = 0,
+    pad_id: int = 0,
+    shard: tuple[int, int] = (0, 1),
+) -> TokenDataset:
     """Splits documents into segments, for models with segment recurrence.
 
     The documents are concatenated and split into `batch_size` rows of equal

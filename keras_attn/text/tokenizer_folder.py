@@ -3,11 +3,13 @@
 import base64
 import binascii
 import pathlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from keras_attn import checks
 from keras_attn.text import arguments, packages
 from keras_attn.text.vocabulary_files import read_bytes, read_json_object
+from keras_attn.typing import PathLike, TensorLike
 
 CONFIG, DEFINITION = "tokenizer_config.json", "tokenizer.json"
 _ADDED, _SPECIAL_MAP = "added_tokens.json", "special_tokens_map.json"
@@ -108,11 +110,13 @@ class TokenizerFolder:
         definition: dict. tokenizer.json, None without this file.
     """
 
-    def __init__(self, directory):
-        self.path = pathlib.Path(checks.path("directory", directory))
+    def __init__(self, directory: PathLike) -> None:
+        self.path: pathlib.Path = pathlib.Path(
+            checks.path("directory", directory)
+        )
         config = self._json(CONFIG) or {}
-        self.definition = self._json(DEFINITION)
-        self.name = self._class_name(config)
+        self.definition: dict[str, Any] | None = self._json(DEFINITION)
+        self.name: str | None = self._class_name(config)
         _check_config(config, self.name)
         for key in SPECIAL_TOKENS:
             if config.get(key) is not None:
@@ -125,7 +129,7 @@ class TokenizerFolder:
         ):
             del config["additional_special_tokens"]
             config["extra_special_tokens"] = additional
-        self.added = {}
+        self.added: dict[str, Any] = {}
         decoder = config.pop("added_tokens_decoder", None)
         if decoder is not None:
             self._read_added_decoder(decoder)
@@ -134,11 +138,11 @@ class TokenizerFolder:
         self.config = config
         self._check_added()
 
-    def has(self, name):
+    def has(self, name: str) -> bool:
         """Whether the folder has a file of this name."""
         return (self.path / name).is_file()
 
-    def require(self, *names):
+    def require(self, *names: Any) -> None:
         """Raises ValueError unless the folder has these files."""
         for name in names:
             if not self.has(name):
@@ -147,7 +151,7 @@ class TokenizerFolder:
                     f"Received: directory={str(self.path)!r}"
                 )
 
-    def check_class(self, names):
+    def check_class(self, names: Any) -> None:
         """Raises ValueError if the folder is one of another class."""
         if self.name not in (None, *names):
             raise ValueError(
@@ -156,12 +160,12 @@ class TokenizerFolder:
                 f"Received: {self.name}"
             )
 
-    def read(self, name):
+    def read(self, name: str) -> bytes:
         """Returns the bytes of a file."""
         self.require(name)
         return read_bytes(self.path / name)
 
-    def special(self, defaults):
+    def special(self, defaults: dict[Any, Any]) -> dict[str, Any]:
         """Returns the named special tokens.
 
         Args:
@@ -196,7 +200,7 @@ class TokenizerFolder:
             and isinstance(self.config[key], str)
         )
 
-    def extra(self, default=()):
+    def extra(self, default: Any = ()) -> list[Any]:
         """Returns `extra_special_tokens`, a list of str or AddedToken.
 
         Args:
@@ -216,7 +220,7 @@ class TokenizerFolder:
         name = f"`extra_special_tokens` in {CONFIG} of `directory`"
         return [added_token(name, token) for token in tokens]
 
-    def option(self, name, default):
+    def option(self, name: str, default: Any) -> Any:
         """Returns a setting of tokenizer_config.json."""
         value = self.config.get(name)
         return default if value is None else value
@@ -297,7 +301,7 @@ class TokenizerFolder:
             )
 
 
-def checked_vocabulary(name, vocab):
+def checked_vocabulary(name: str, vocab: Iterable[str]) -> dict[str, Any]:
     """Converts a vocabulary to a dict {token: id}, or raises ValueError.
 
     Args:
@@ -400,12 +404,12 @@ def _check_config(config, name):
         )
 
 
-def str_of(token):
+def str_of(token: Any) -> str:
     """Returns the content of a str or an AddedToken."""
     return token if isinstance(token, str) else token.content
 
 
-def added_token(name, value):
+def added_token(name: str, value: TensorLike) -> str:
     """Converts a value of a JSON file to a str or an AddedToken.
 
     Args:
@@ -443,7 +447,7 @@ def _not_a_token(name, value):
     )
 
 
-def check_definition(definition):
+def check_definition(definition: dict[str, Any]) -> None:
     """Raises ValueError for a tokenizer.json that the library cannot run.
 
     `tokenizers` ends with a panic, not an error, for some of these.
@@ -518,7 +522,7 @@ def _check_part(name, part):
                 )
 
 
-def check_charsmap(name, charsmap):
+def check_charsmap(name: str, charsmap: str) -> bytes:
     """Raises ValueError unless a normalization table is complete.
 
     Args:

@@ -5,6 +5,8 @@ import json
 import math
 import pathlib
 import tempfile
+from collections.abc import Iterable, Sequence
+from typing import Any, Self
 
 from keras_attn import checks
 from keras_attn.text import arguments, packages, subword_model
@@ -114,20 +116,20 @@ class UnigramTokenizer(PretrainedTokenizer):
 
     def __init__(
         self,
-        vocab,
-        tokenizer_class=_T5,
-        unk_id=None,
-        do_lower_case=False,
-        precompiled_charsmap=None,
-        bos_token="<s>",
-        eos_token="</s>",
-        unk_token="<unk>",
-        sep_token="<sep>",
-        pad_token="<pad>",
-        cls_token="<cls>",
-        mask_token="<mask>",
-        additional_special_tokens=(),
-    ):
+        vocab: Sequence[tuple[Any, Any]],
+        tokenizer_class: str = _T5,
+        unk_id: int | None = None,
+        do_lower_case: bool = False,
+        precompiled_charsmap: bytes | None = None,
+        bos_token: str = "<s>",
+        eos_token: str = "</s>",
+        unk_token: str = "<unk>",
+        sep_token: str = "<sep>",
+        pad_token: str = "<pad>",
+        cls_token: str = "<cls>",
+        mask_token: str = "<mask>",
+        additional_special_tokens: Iterable[str] = (),
+    ) -> None:
         checks.boolean("do_lower_case", do_lower_case)
         _check_class(tokenizer_class)
         special = {
@@ -292,7 +294,7 @@ class UnigramTokenizer(PretrainedTokenizer):
         self._target_engine = engine.with_processor(target)
 
     @property
-    def target(self):
+    def target(self) -> Self:
         """The tokenizer of the target language; of Marian, else itself."""
         if self._marian is None:
             return self
@@ -360,13 +362,13 @@ class UnigramTokenizer(PretrainedTokenizer):
     @classmethod
     def train_from_lines(
         cls,
-        lines,
-        vocabulary_size=8000,
+        lines: Iterable[str],
+        vocabulary_size: int = 8000,
         *,
-        tokenizer_class=_T5,
-        character_coverage=0.9995,
-        do_lower_case=False,
-    ):
+        tokenizer_class: str = _T5,
+        character_coverage: float = 0.9995,
+        do_lower_case: bool = False,
+    ) -> Self:
         """Learns a vocabulary from texts in memory, with sentencepiece.
 
         The result is deterministic.

@@ -2,14 +2,19 @@
 
 import json
 import pathlib
+from collections.abc import Sequence
+from typing import Any
 
 from keras_attn import checks
+from keras_attn.typing import PathLike
 
 # Published vocabularies have a few megabytes.
 _MOST_BYTES = 2**28
 
 
-def vocabulary_folder(directory, names):
+def vocabulary_folder(
+    directory: PathLike, names: Sequence[str]
+) -> pathlib.Path:
     """Returns a folder with the given files.
 
     Args:
@@ -32,7 +37,7 @@ def vocabulary_folder(directory, names):
     return folder
 
 
-def read_bytes(path):
+def read_bytes(path: pathlib.Path) -> bytes:
     """Reads a file whose folder is not trusted.
 
     Args:
@@ -65,7 +70,7 @@ def read_bytes(path):
     return target.read_bytes()
 
 
-def read_text(path):
+def read_text(path: pathlib.Path) -> str:
     """Reads a UTF-8 file.
 
     Args:
@@ -86,7 +91,7 @@ def read_text(path):
         ) from error
 
 
-def read_json_object(path):
+def read_json_object(path: pathlib.Path) -> dict[str, Any]:
     """Reads a JSON file.
 
     Args:

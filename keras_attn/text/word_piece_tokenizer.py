@@ -1,6 +1,8 @@
 """WordPieceTokenizer: the tokenizer of BERT."""
 
 import collections
+from collections.abc import Iterable
+from typing import Any, Self
 
 from keras_attn import checks
 from keras_attn.text import arguments, packages, subword_model
@@ -85,17 +87,17 @@ class WordPieceTokenizer(PretrainedTokenizer):
 
     def __init__(
         self,
-        vocab,
-        do_lower_case=True,
-        unk_token="[UNK]",
-        sep_token="[SEP]",
-        pad_token="[PAD]",
-        cls_token="[CLS]",
-        mask_token="[MASK]",
-        tokenize_chinese_chars=True,
-        strip_accents=None,
-        additional_special_tokens=(),
-    ):
+        vocab: Iterable[str] | dict[str, int],
+        do_lower_case: bool = True,
+        unk_token: str = "[UNK]",
+        sep_token: str = "[SEP]",
+        pad_token: str = "[PAD]",
+        cls_token: str = "[CLS]",
+        mask_token: str = "[MASK]",
+        tokenize_chinese_chars: bool = True,
+        strip_accents: bool | None = None,
+        additional_special_tokens: Iterable[str] = (),
+    ) -> None:
         checks.boolean("do_lower_case", do_lower_case)
         checks.boolean("tokenize_chinese_chars", tokenize_chinese_chars)
         if strip_accents is not None:
@@ -185,7 +187,9 @@ class WordPieceTokenizer(PretrainedTokenizer):
         self._set_up(engine, settings, processor)
 
     @classmethod
-    def train_from_lines(cls, lines, vocabulary_size, **kwargs):
+    def train_from_lines(
+        cls, lines: Iterable[str], vocabulary_size: int, **kwargs: Any
+    ) -> Self:
         """Learns a vocabulary from texts in memory.
 
         sentencepiece learns byte-pair merges inside the words (Sennrich et al.

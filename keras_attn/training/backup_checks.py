@@ -1,8 +1,10 @@
 """Checks that a backup belongs to the current run."""
 
 import json
+from typing import Any
 
 from keras_attn import checks
+from keras_attn.typing import Nest, PathLike
 
 # What `TrainingBackup` saves.
 _ENTRIES = {
@@ -20,7 +22,7 @@ _ENTRIES = {
 }
 
 
-def check_entries(state):
+def check_entries(state: Nest) -> None:
     """Raises ValueError if a file is not a complete checkpoint.
 
     Args:
@@ -35,7 +37,7 @@ def check_entries(state):
             raise ValueError(f"its entry {name!r} must be a {kind.__name__}")
 
 
-def check_save_freq(save_freq):
+def check_save_freq(save_freq: Any) -> None:
     """Raises ValueError unless it is "epoch" or a positive integer."""
     if isinstance(save_freq, str) and save_freq == "epoch":
         return
@@ -47,7 +49,7 @@ def check_save_freq(save_freq):
         )
 
 
-def plain_settings(settings):
+def plain_settings(settings: dict[str, Any] | None) -> dict[str, Any]:
     """Returns settings as they are read back from a file.
 
     Args:
@@ -72,7 +74,7 @@ def plain_settings(settings):
         ) from error
 
 
-def check_settings(path, before, now):
+def check_settings(path: PathLike, before: Any, now: Any) -> None:
     """Raises ValueError if a backup was made with other settings."""
     changed = [
         f"{name} was {before.get(name)!r} and is {now.get(name)!r}"
@@ -86,7 +88,7 @@ def check_settings(path, before, now):
         )
 
 
-def check_place(state, model, steps):
+def check_place(state: dict[str, Any], model: Any, steps: int | None) -> None:
     """Raises ValueError if an epoch cannot be resumed.
 
     Args:
@@ -105,7 +107,7 @@ def check_place(state, model, steps):
         raise ValueError(fewer_batches(state, steps))
 
 
-def fewer_batches(state, steps):
+def fewer_batches(state: Nest, steps: int) -> str:
     """Returns the error message for an epoch with fewer batches."""
     return (
         "The data of `fit` must be those of the backup in `directory`, which "

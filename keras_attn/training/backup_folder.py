@@ -2,10 +2,12 @@
 
 import pathlib
 import warnings
+from typing import Any
 
 from keras_attn.atomic_files import clear_partial, writable_folder
 from keras_attn.training.backup_checks import check_entries
 from keras_attn.training.state_file import UNREADABLE, read_state, write_state
+from keras_attn.typing import Nest, PathLike
 
 _KEPT = 2
 _PATTERN = "after-*-batches.npz"
@@ -27,13 +29,13 @@ class BackupFolder:
         ValueError: the folder is not writable.
     """
 
-    def __init__(self, path, writes=True):
-        self.path = pathlib.Path(path)
+    def __init__(self, path: PathLike, writes: bool = True) -> None:
+        self.path: pathlib.Path = pathlib.Path(path)
         self._writes = writes
         self._good = []
         self.open()
 
-    def open(self):
+    def open(self) -> None:
         """Creates the folder and checks that it is writable.
 
         Raises:
@@ -44,7 +46,7 @@ class BackupFolder:
         writable_folder("directory", self.path)
         clear_partial(self.path, _PATTERN)
 
-    def newest(self):
+    def newest(self) -> tuple[Any, Any]:
         """Reads the newest readable checkpoint.
 
         Returns:
@@ -78,7 +80,7 @@ class BackupFolder:
         self._good = []
         return None, None
 
-    def write(self, epochs, batches, state):
+    def write(self, epochs: int, batches: int, state: Nest) -> None:
         """Writes a checkpoint and removes all but the last two.
 
         Args:
@@ -101,11 +103,11 @@ class BackupFolder:
             if other not in self._good:
                 other.unlink(missing_ok=True)
 
-    def last(self):
+    def last(self) -> PathLike | None:
         """Returns the path of the newest checkpoint of this run, or None."""
         return self._good[-1] if self._good else None
 
-    def remove(self):
+    def remove(self) -> None:
         """Removes the checkpoints, and the folder if it is then empty."""
         self._good = []
         if not self._writes:

@@ -1,5 +1,8 @@
 """Batches of records of similar length."""
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import keras
 import numpy as np
 
@@ -62,21 +65,21 @@ class BucketedDataset(keras.utils.PyDataset):
 
     def __init__(
         self,
-        records,
-        lengths,
-        encode,
-        batch_size=32,
-        num_buckets=4,
-        shuffle=True,
-        seed=0,
-        curriculum_epochs=0,
-    ):
+        records: Sequence[Any],
+        lengths: Sequence[int],
+        encode: Callable[..., Any],
+        batch_size: int = 32,
+        num_buckets: int = 4,
+        shuffle: bool = True,
+        seed: int = 0,
+        curriculum_epochs: int = 0,
+    ) -> None:
         super().__init__()
-        self.batch_size = checks.positive_int("batch_size", batch_size)
-        self.num_buckets = checks.positive_int("num_buckets", num_buckets)
-        self.shuffle = checks.boolean("shuffle", shuffle)
-        self.seed = checks.integer("seed", seed, 0)
-        self.curriculum_epochs = checks.integer(
+        self.batch_size: int = checks.positive_int("batch_size", batch_size)
+        self.num_buckets: int = checks.positive_int("num_buckets", num_buckets)
+        self.shuffle: bool = checks.boolean("shuffle", shuffle)
+        self.seed: int = checks.integer("seed", seed, 0)
+        self.curriculum_epochs: int = checks.integer(
             "curriculum_epochs", curriculum_epochs, 0
         )
         if curriculum_epochs and not shuffle:
@@ -110,7 +113,7 @@ class BucketedDataset(keras.utils.PyDataset):
         self._ranks = np.argsort(np.argsort(lengths, kind="stable"))
         self.set_epoch(0)
 
-    def set_epoch(self, epoch):
+    def set_epoch(self, epoch: int) -> None:
         """Draws the batches of an epoch, numbered from 0."""
         self._epoch = checks.integer("epoch", epoch, 0)
         random = np.random.default_rng((self.seed, self._epoch))
@@ -140,15 +143,15 @@ class BucketedDataset(keras.utils.PyDataset):
             random.shuffle(middle)
         self._batches = [*batches[:1], *batches[1:][-1:], *middle]
 
-    def on_epoch_end(self):
+    def on_epoch_end(self) -> None:
         """Draws the batches of the next epoch; `fit` calls it."""
         if self.shuffle:
             self.set_epoch(self._epoch + 1)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._batches)
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: int) -> Any:
         length, rows = self._batches[index]
         random = np.random.default_rng((self.seed, self._epoch, index))
         return self._encode([self._records[i] for i in rows], length, random)

@@ -1,5 +1,8 @@
 """A callback that wraps others and saves their states."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import keras
 
 from keras_attn import checks
@@ -35,7 +38,7 @@ class CallbackGroup(keras.callbacks.Callback):
         ValueError: `callbacks` is not such a list.
     """
 
-    def __init__(self, callbacks):
+    def __init__(self, callbacks: Sequence[keras.callbacks.Callback]) -> None:
         super().__init__()
         if not isinstance(callbacks, (list, tuple)) or not all(
             isinstance(callback, keras.callbacks.Callback)
@@ -45,16 +48,16 @@ class CallbackGroup(keras.callbacks.Callback):
                 "`callbacks` must be a list of `keras.callbacks.Callback`. "
                 f"Received: callbacks={checks.shown(callbacks)}"
             )
-        self.callbacks = list(callbacks)
+        self.callbacks: list[keras.callbacks.Callback] = list(callbacks)
 
-    def get_states(self):
+    def get_states(self) -> list[Any]:
         """Returns the class and the state, or None, of each callback."""
         return [
             {"class": type(callback).__name__, "state": _get_state(callback)}
             for callback in self.callbacks
         ]
 
-    def set_states(self, states):
+    def set_states(self, states: Sequence[Any]) -> None:
         """Restores the states that `get_states` returned.
 
         Args:
@@ -73,13 +76,13 @@ class CallbackGroup(keras.callbacks.Callback):
         for callback, state in zip(self.callbacks, states, strict=True):
             _set_state(callback, state["state"])
 
-    def set_params(self, params):
+    def set_params(self, params: dict[str, Any] | None) -> None:
         """Forwards the parameters of `fit`."""
         super().set_params(params)
         for callback in self.callbacks:
             callback.set_params(params)
 
-    def set_model(self, model):
+    def set_model(self, model: keras.Model) -> None:
         """Forwards the model."""
         super().set_model(model)
         for callback in self.callbacks:

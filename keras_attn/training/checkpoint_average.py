@@ -5,6 +5,8 @@ import contextlib
 import math
 import os
 import warnings
+from collections.abc import Sequence
+from typing import Any
 
 import keras
 import numpy as np
@@ -23,6 +25,7 @@ from keras_attn.training.weight_average import (
     set_to_mean,
     set_to_mean_of_files,
 )
+from keras_attn.typing import PathLike
 
 # What `get_state` returns.
 _STATE = {"steps", "kept", "seen", "epoch_start", "best", "best_loss"}
@@ -85,13 +88,13 @@ class CheckpointAverage(keras.callbacks.Callback):
 
     def __init__(
         self,
-        num_checkpoints=5,
-        save_freq="epoch",
-        directory=None,
-        validate=False,
-    ):
+        num_checkpoints: int = 5,
+        save_freq: int | str = "epoch",
+        directory: PathLike | None = None,
+        validate: bool = False,
+    ) -> None:
         super().__init__()
-        self.num_checkpoints = checks.positive_int(
+        self.num_checkpoints: int = checks.positive_int(
             "num_checkpoints", num_checkpoints
         )
         check_save_freq(save_freq)
@@ -99,7 +102,7 @@ class CheckpointAverage(keras.callbacks.Callback):
         if directory is not None:
             directory = checks.path("directory", directory)
         self.directory = directory
-        self.validate = checks.boolean("validate", validate)
+        self.validate: bool = checks.boolean("validate", validate)
         if validate and directory is not None:
             raise ValueError(
                 "`validate` needs checkpoints in memory. Received: "
@@ -107,7 +110,7 @@ class CheckpointAverage(keras.callbacks.Callback):
             )
         # Keras need not wait for each batch: with "epoch" the batch hook does
         # nothing. (Not documented as of Keras 3.15.1.)
-        self.async_safe = save_freq == "epoch"
+        self.async_safe: bool = save_freq == "epoch"
         self._kept = collections.deque()
         self._trained = None
         self._seen = self._epoch_start = 0
@@ -115,23 +118,23 @@ class CheckpointAverage(keras.callbacks.Callback):
         self._validated = None
 
     @property
-    def best_loss(self):
+    def best_loss(self) -> float:
         """Float: the lowest `val_loss` of an average, with `validate`."""
         return self._best_loss
 
     @property
-    def steps(self):
+    def steps(self) -> list[int]:
         """List of int: the optimizer steps of the current checkpoints."""
         return [step for step, _ in self._kept]
 
     @property
-    def paths(self):
+    def paths(self) -> list[str]:
         """List of str: the files of the checkpoints; empty if in memory."""
         if self.directory is None:
             return []
         return [checkpoint for _, checkpoint in self._kept]
 
-    def on_train_begin(self, logs=None):
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         """Clears the checkpoints of an earlier `fit` (no file is removed)."""
         self._kept.clear()
         self._trained = None
@@ -141,11 +144,15 @@ class CheckpointAverage(keras.callbacks.Callback):
             writable_folder("directory", self.directory)
             clear_partial(self.directory, "step-*.weights.h5")
 
-    def on_epoch_begin(self, epoch, logs=None):
+    def on_epoch_begin(
+        self, epoch: int, logs: dict[str, Any] | None = None
+    ) -> None:
         """Records the first step of the epoch."""
         self._epoch_start = self._now()
 
-    def on_train_batch_end(self, batch, logs=None):
+    def on_train_batch_end(
+        self, batch: int, logs: dict[str, Any] | None = None
+    ) -> None:
         """Takes a checkpoint after each multiple of `save_freq` steps."""
         if self.save_freq == "epoch":
             return
@@ -159,7 +166,9 @@ class CheckpointAverage(keras.callbacks.Callback):
         if self._seen // self.save_freq > passed:
             self._take()
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(
+        self, epoch: int, logs: dict[str, Any] | None = None
+    ) -> None:
         """Takes a checkpoint if `save_freq` is "epoch"; compares averages."""
         if self.save_freq == "epoch":
             self._seen = self._now()
@@ -170,7 +179,7 @@ class CheckpointAverage(keras.callbacks.Callback):
                 self._best, self._best_loss = self._validated, float(loss)
         self._validated = None
 
-    def on_test_begin(self, logs=None):
+    def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
         """Sets the model to the average, with `validate`."""
         if not self.validate:
             return
@@ -182,12 +191,12 @@ class CheckpointAverage(keras.callbacks.Callback):
         self._set_to_average(model)
         self._validated = copies(averaged_weights(model))
 
-    def on_test_end(self, logs=None):
+    def on_test_end(self, logs: dict[str, Any] | None = None) -> None:
         """Sets the model back to the trained weights, with `validate`."""
         if self.validate:
             self.restore()
 
-    def get_state(self):
+    def get_state(self) -> dict[str, Any]:
         """Returns the current checkpoints and the position in the training.
 
         Returns:
@@ -206,7 +215,7 @@ class CheckpointAverage(keras.callbacks.Callback):
             "best_loss": self._best_loss,
         }
 
-    def set_state(self, state):
+    def set_state(self, state: dict[str, Any]) -> None:
         """Restores the state that `get_state` returned.
 
         Args:
@@ -226,7 +235,7 @@ class CheckpointAverage(keras.callbacks.Callback):
         self._best = state["best"]
         self._best_loss = state["best_loss"]
 
-    def on_train_end(self, logs=None):
+    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
         """Sets the model to the average."""
         self._forget_missing()
         if self._kept:
@@ -238,7 +247,7 @@ class CheckpointAverage(keras.callbacks.Callback):
                 stacklevel=2,
             )
 
-    def apply(self, model=None):
+    def apply(self, model: keras.Model | None = None) -> None:
         """Sets `model` to the average of the checkpoints.
 
         With `validate`, to the best average of the training.
@@ -264,7 +273,7 @@ class CheckpointAverage(keras.callbacks.Callback):
         else:
             self._set_to_average(model)
 
-    def restore(self, model=None):
+    def restore(self, model: keras.Model | None = None) -> None:
         """Sets `model` back to the weights it had before `apply`.
 
         Args:
@@ -283,7 +292,7 @@ class CheckpointAverage(keras.callbacks.Callback):
         self._trained = None
 
     @staticmethod
-    def average_weights(model, paths):
+    def average_weights(model: keras.Model, paths: Sequence[PathLike]) -> None:
         """Sets `model` to the average of weight files.
 
         Args:

@@ -1,13 +1,16 @@
 """Freezing and unfreezing of weights by path."""
 
 import re
+from collections.abc import Sequence
+from typing import Any
 
 import keras
 
 from keras_attn import checks
+from keras_attn.typing import PathLike
 
 
-def freeze(model, pattern=""):
+def freeze(model: keras.Model, pattern: str = "") -> list[str]:
     """Freezes weights: sets `trainable = False` by path.
 
     Args:
@@ -35,7 +38,7 @@ def freeze(model, pattern=""):
     return _set(model, pattern, trainable=False)
 
 
-def unfreeze(model, pattern=""):
+def unfreeze(model: keras.Model, pattern: str = "") -> list[str]:
     """Unfreezes weights: sets `trainable = True` by path.
 
     Args:
@@ -58,7 +61,7 @@ def unfreeze(model, pattern=""):
     return _set(model, pattern, trainable=True)
 
 
-def matching(name, pattern, paths):
+def matching(name: str, pattern: str, paths: Sequence[PathLike]) -> list[str]:
     """Returns the paths that contain a match of a pattern.
 
     Args:
@@ -79,13 +82,13 @@ def matching(name, pattern, paths):
     return found
 
 
-def check_pattern(name, pattern):
+def check_pattern(name: str, pattern: str) -> str:
     """Returns `pattern` if it is a regular expression, else raises."""
     checks.pattern(name, pattern)
     return pattern
 
 
-def check_model(model):
+def check_model(model: keras.Model) -> Any:
     """Returns `model` if it is a layer or a model with weights, else raises."""
     checks.instance("model", model, keras.layers.Layer, "a Keras model")
     if not model.weights:

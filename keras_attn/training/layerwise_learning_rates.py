@@ -2,12 +2,14 @@
 
 import math
 import re
+from typing import Any, Self
 
 import keras
 from keras import ops
 
 from keras_attn import checks
 from keras_attn.training.freezing import check_pattern, matching
+from keras_attn.typing import Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -50,7 +52,12 @@ class LayerwiseLearningRates(keras.optimizers.Optimizer):
         0.5
     """
 
-    def __init__(self, optimizer, multipliers, name=None):
+    def __init__(
+        self,
+        optimizer: keras.optimizers.Optimizer,
+        multipliers: dict[str, float],
+        name: str | None = None,
+    ) -> None:
         if not isinstance(optimizer, keras.optimizers.Optimizer):
             raise ValueError(
                 "`optimizer` must be a Keras optimizer. "
@@ -87,11 +94,11 @@ class LayerwiseLearningRates(keras.optimizers.Optimizer):
             checks.string("name", name)
         super().__init__(learning_rate=0.0, name=name)
         self.optimizer = optimizer
-        self.multipliers = {
+        self.multipliers: dict[str, float] = {
             p: float(multiplier) for p, multiplier in multipliers.items()
         }
 
-    def multiplier(self, path):
+    def multiplier(self, path: str) -> float:
         """Returns the multiplier of the weight with this path."""
         checks.string("path", path)
         for pattern, multiplier in self.multipliers.items():
@@ -99,14 +106,14 @@ class LayerwiseLearningRates(keras.optimizers.Optimizer):
                 return multiplier
         return 1.0
 
-    def build(self, variables):
+    def build(self, variables: Any) -> None:
         """Builds the optimizer for some variables of a model."""
         for pattern in self.multipliers:
             matching("multipliers", pattern, [v.path for v in variables])
         self.optimizer.build(variables)
         super().build(variables)
 
-    def apply(self, grads, trainable_variables=None):
+    def apply(self, grads: Any, trainable_variables: Any = None) -> None:
         """Updates the weights, as any optimizer does."""
         if trainable_variables is None:
             # Private: an optimizer has no public list of the variables that it
@@ -126,7 +133,9 @@ class LayerwiseLearningRates(keras.optimizers.Optimizer):
         for variable, multiplier, before in scaled:
             variable.assign(before + multiplier * (variable - before))
 
-    def stateless_apply(self, optimizer_variables, grads, trainable_variables):
+    def stateless_apply(
+        self, optimizer_variables: Any, grads: Any, trainable_variables: Any
+    ) -> tuple[Any, Any]:
         """Returns updated values, as any optimizer does."""
         # Private: the public `variables` includes those of the wrapped
         # optimizer (see below), as of Keras 3.15.1.
@@ -156,37 +165,39 @@ class LayerwiseLearningRates(keras.optimizers.Optimizer):
         return self.multiplier(variable.path)
 
     @property
-    def variables(self):
+    def variables(self) -> list[keras.Variable]:
         """The variables of this optimizer and of the wrapped one."""
         return self._variables + self.optimizer.variables
 
     @property
-    def learning_rate(self):
+    def learning_rate(self) -> Any:
         """The learning rate of weights with multiplier 1."""
         return self.optimizer.learning_rate
 
     @learning_rate.setter
-    def learning_rate(self, learning_rate):
+    def learning_rate(self, learning_rate: Any) -> None:
         self.optimizer.learning_rate = learning_rate
 
     @property
-    def iterations(self):
+    def iterations(self) -> keras.Variable:
         """Number of steps taken."""
         return self.optimizer.iterations
 
-    def scale_loss(self, loss):
+    def scale_loss(self, loss: Any) -> Tensor:
         """Scales a loss as the wrapped optimizer does."""
         return self.optimizer.scale_loss(loss)
 
-    def exclude_from_weight_decay(self, var_list=None, var_names=None):
+    def exclude_from_weight_decay(
+        self, var_list: Any = None, var_names: Any = None
+    ) -> None:
         """Excludes weights from weight decay."""
         self.optimizer.exclude_from_weight_decay(var_list, var_names)
 
-    def finalize_variable_values(self, var_list):
+    def finalize_variable_values(self, var_list: Any) -> None:
         """Finalizes variables as the wrapped optimizer does."""
         self.optimizer.finalize_variable_values(var_list)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         inner = keras.saving.serialize_keras_object(self.optimizer)
         # On PyTorch, Keras saves a class that only its PyTorch backend has
@@ -202,7 +213,11 @@ class LayerwiseLearningRates(keras.optimizers.Optimizer):
         }
 
     @classmethod
-    def from_config(cls, config, custom_objects=None):
+    def from_config(
+        cls,
+        config: dict[str, Any],
+        custom_objects: dict[str, Any] | None = None,
+    ) -> Self:
         """Creates the optimizer and the wrapped one."""
         checks.instance("config", config, dict, "a dict")
         if "optimizer" not in config:

@@ -1,6 +1,7 @@
 """Layer-wise learning-rate decay."""
 
 import re
+from typing import Any
 
 from keras_attn import checks
 from keras_attn.training.freezing import check_model
@@ -12,7 +13,7 @@ _EMBEDDINGS = (
 )
 
 
-def layerwise_lr_multipliers(model, decay):
+def layerwise_lr_multipliers(model: Any, decay: float) -> dict[str, float]:
     """Returns learning-rate multipliers that decay from block to block.
 
         f = decay^(N - i) for block i of N,  decay^(N + 1) for embeddings

@@ -1,5 +1,7 @@
 """Low-rank adapters (LoRA)."""
 
+from typing import Any
+
 from keras_attn import checks
 from keras_attn.training.freezing import (
     check_model,
@@ -9,7 +11,12 @@ from keras_attn.training.freezing import (
 )
 
 
-def enable_lora(model, rank, pattern="/(query|value)$", also_train=None):
+def enable_lora(
+    model: Any,
+    rank: int,
+    pattern: str = "/(query|value)$",
+    also_train: str | None = None,
+) -> list[str]:
     """Freezes a model and adds trainable low-rank adapters.
 
         y = x (W + A B),  A (D, r),  B (r, F)

@@ -1,12 +1,15 @@
 """The state of a model and its optimizer during training."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
 from keras_attn import backend
+from keras_attn.typing import Nest
 
 
-def model_state(model):
+def model_state(model: keras.Model) -> dict[str, Any]:
     """Returns weights, random seeds, optimizer and metrics as arrays.
 
     Args:
@@ -24,7 +27,11 @@ def model_state(model):
     }
 
 
-def set_model_state(model, state, groups=("model", "optimizer")):
+def set_model_state(
+    model: keras.Model,
+    state: dict[str, Any],
+    groups: Any = ("model", "optimizer"),
+) -> None:
     """Restores the state that `model_state` returned.
 
     Args:
@@ -49,12 +56,12 @@ def set_model_state(model, state, groups=("model", "optimizer")):
             )
 
 
-def metrics_are_built(model, state):
+def metrics_are_built(model: keras.Model, state: Nest) -> bool:
     """Returns whether the metric variables of the state exist already."""
     return len(_groups(model)["metrics"]) == len(state["metrics"])
 
 
-def build_metrics(model, batch):
+def build_metrics(model: keras.Model, batch: Any) -> None:
     """Builds the metrics of a compiled model.
 
     On TensorFlow the first training step creates their variables, which is too

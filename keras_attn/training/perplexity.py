@@ -1,9 +1,15 @@
 """Perplexity of language models."""
 
+from typing import TYPE_CHECKING, Any
+
 import keras
 from keras import ops
 
 from keras_attn.training import token_loss
+from keras_attn.typing import Tensor, TensorLike
+
+if TYPE_CHECKING:
+    from keras_attn.training.token_loss import TokenScores
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -45,21 +51,35 @@ class Perplexity(keras.metrics.Metric):
         8.0
     """
 
-    def __init__(self, pad_id=0, name="perplexity", dtype=None):
+    def __init__(
+        self,
+        pad_id: int = 0,
+        name: str = "perplexity",
+        dtype: str | None = None,
+    ) -> None:
         token_loss.check_metric(name, dtype)
         super().__init__(name=name, dtype=dtype)
-        self.pad_id = token_loss.check_pad_id(pad_id)
-        self.nats = self.add_variable((), "zeros", name="nats")
-        self.total = self.add_variable((), "zeros", name="total")
+        self.pad_id: int = token_loss.check_pad_id(pad_id)
+        self.nats: keras.Variable = self.add_variable((), "zeros", name="nats")
+        self.total: keras.Variable = self.add_variable(
+            (), "zeros", name="total"
+        )
 
-    def update_state(self, y_true, y_pred, sample_weight=None):
+    def update_state(
+        self,
+        y_true: TensorLike,
+        y_pred: TensorLike,
+        sample_weight: TensorLike | None = None,
+    ) -> None:
         """Adds a batch to the totals."""
         labels, logits = token_loss.read(y_true, y_pred)
         visible = ops.not_equal(labels, self.pad_id)
         nats = token_loss.negative_log_likelihood(labels, logits, visible)
         self._add(labels, nats, sample_weight)
 
-    def update_from_scores(self, scores, sample_weight=None):
+    def update_from_scores(
+        self, scores: "TokenScores", sample_weight: TensorLike | None = None
+    ) -> None:
         """Adds a batch whose log-probabilities the loss has computed.
 
         Args:
@@ -75,10 +95,10 @@ class Perplexity(keras.metrics.Metric):
         self.nats.assign_add(ops.cast(ops.sum(nats), self.dtype))
         self.total.assign_add(ops.cast(ops.sum(weights), self.dtype))
 
-    def result(self):
+    def result(self) -> Tensor:
         """Returns the perplexity of everything since the last reset."""
         return ops.exp(ops.divide_no_nan(self.nats, self.total))
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         return {**super().get_config(), "pad_id": self.pad_id}

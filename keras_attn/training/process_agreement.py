@@ -2,6 +2,7 @@
 
 import json
 import zlib
+from typing import Any
 
 import keras
 import numpy as np
@@ -10,7 +11,11 @@ from keras_attn import backend, checks
 from keras_attn.training.backup_checks import plain_settings
 
 
-def check_processes_agree(model=None, data=None, settings=None):
+def check_processes_agree(
+    model: keras.Model | None = None,
+    data: keras.utils.PyDataset | None = None,
+    settings: dict[str, Any] | None = None,
+) -> None:
     """Checks that all processes of a training have the same configuration.
 
     Processes that differ in their model, their number of batches or their
@@ -73,7 +78,7 @@ def check_processes_agree(model=None, data=None, settings=None):
         )
 
 
-def compare_processes(facts):
+def compare_processes(facts: dict[str, Any]) -> None:
     """Raises ValueError in all processes unless all have the same facts.
 
     Args:

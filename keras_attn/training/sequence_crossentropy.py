@@ -1,11 +1,18 @@
 """Cross-entropy loss for padded sequences."""
 
+from typing import TYPE_CHECKING, Any, Self
+
 import keras
 from keras import ops
 
 from keras_attn import checks
 from keras_attn.backend import divide_over_replicas
 from keras_attn.training import token_loss
+from keras_attn.typing import Tensor, TensorLike
+
+if TYPE_CHECKING:
+    from keras_attn.training.token_loss import OutputLayer, TokenScores
+
 
 _REDUCTIONS = (
     "sum_over_batch_size",
@@ -87,23 +94,28 @@ class SequenceCrossentropy(keras.losses.Loss):
 
     def __init__(
         self,
-        label_smoothing=0.0,
-        pad_id=0,
-        reduction="sum_over_batch_size",
-        name="sequence_crossentropy",
-        class_weight=None,
-    ):
+        label_smoothing: float = 0.0,
+        pad_id: int = 0,
+        reduction: str = "sum_over_batch_size",
+        name: str = "sequence_crossentropy",
+        class_weight: Any = None,
+    ) -> None:
         if name is not None:
             checks.string("name", name)
         checks.choice("reduction", reduction, _REDUCTIONS)
         super().__init__(name=name, reduction=reduction, dtype="float32")
-        self.label_smoothing = checks.fraction(
+        self.label_smoothing: float = checks.fraction(
             "label_smoothing", label_smoothing
         )
-        self.pad_id = token_loss.check_pad_id(pad_id)
-        self.class_weight = token_loss.check_class_weight(class_weight)
+        self.pad_id: int = token_loss.check_pad_id(pad_id)
+        self.class_weight: Any = token_loss.check_class_weight(class_weight)
 
-    def __call__(self, y_true, y_pred, sample_weight=None):
+    def __call__(
+        self,
+        y_true: TensorLike,
+        y_pred: TensorLike,
+        sample_weight: TensorLike | None = None,
+    ) -> Any:
         """Returns the reduced loss; see the class docstring."""
         labels, logits = token_loss.read(y_true, y_pred)
         weights = token_loss.weights(labels, self.pad_id, sample_weight)
@@ -117,8 +129,13 @@ class SequenceCrossentropy(keras.losses.Loss):
         )
 
     def of_hidden_states(
-        self, y_true, hidden, layer, sample_weight=None, training=True
-    ):
+        self,
+        y_true: TensorLike,
+        hidden: TensorLike,
+        layer: "OutputLayer",
+        sample_weight: TensorLike | None = None,
+        training: bool = True,
+    ) -> "tuple[Tensor, TokenScores]":
         """Returns the loss of an output layer, without all logits at once.
 
         The result is that of the loss of h E^T + b, and so is its gradient,
@@ -177,7 +194,7 @@ class SequenceCrossentropy(keras.losses.Loss):
             self.class_weight, logits.shape[-1], ops.shape(logits)[-1]
         )
 
-    def call(self, y_true, y_pred):
+    def call(self, y_true: TensorLike, y_pred: TensorLike) -> Tensor:
         """Returns the loss of each token, float32 (B, T), 0 at padding."""
         labels = ops.cast(y_true, "int32")
         visible = ops.not_equal(labels, self.pad_id)
@@ -189,7 +206,7 @@ class SequenceCrossentropy(keras.losses.Loss):
             self._class_weights(y_pred),
         )
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         return {
             "label_smoothing": self.label_smoothing,
@@ -200,7 +217,7 @@ class SequenceCrossentropy(keras.losses.Loss):
         }
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> Self:
         """Creates the loss; JSON files store the keys of a dict as str."""
         checks.instance("config", config, dict, "a dict")
         weights = config.get("class_weight")

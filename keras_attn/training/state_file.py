@@ -9,6 +9,7 @@ import numpy as np
 
 from keras_attn import checks
 from keras_attn.atomic_files import whole_file
+from keras_attn.typing import Nest, PathLike
 
 # Exceptions raised by files that are truncated or invalid. RuntimeError: parts
 # are marked as encrypted, or nested too deeply; AttributeError, MemoryError and
@@ -29,7 +30,7 @@ UNREADABLE = (
 _MARKS = {"#array", "#tuple"}
 
 
-def write_state(path, state):
+def write_state(path: PathLike, state: Nest) -> None:
     """Writes a nest to a file atomically.
 
     Args:
@@ -47,7 +48,7 @@ def write_state(path, state):
         np.savez(file, plain=np.frombuffer(plain, "uint8"), **arrays)
 
 
-def read_state(path):
+def read_state(path: PathLike) -> Nest:
     """Reads a file of `write_state` and verifies its checksums.
 
     Args:

@@ -1,9 +1,15 @@
 """Token accuracy."""
 
+from typing import TYPE_CHECKING, Any
+
 import keras
 from keras import ops
 
 from keras_attn.training import token_loss
+from keras_attn.typing import Tensor, TensorLike
+
+if TYPE_CHECKING:
+    from keras_attn.training.token_loss import TokenScores
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -42,20 +48,36 @@ class TokenAccuracy(keras.metrics.Metric):
         0.5
     """
 
-    def __init__(self, pad_id=0, name="token_accuracy", dtype=None):
+    def __init__(
+        self,
+        pad_id: int = 0,
+        name: str = "token_accuracy",
+        dtype: str | None = None,
+    ) -> None:
         token_loss.check_metric(name, dtype)
         super().__init__(name=name, dtype=dtype)
-        self.pad_id = token_loss.check_pad_id(pad_id)
-        self.correct = self.add_variable((), "zeros", name="correct")
-        self.total = self.add_variable((), "zeros", name="total")
+        self.pad_id: int = token_loss.check_pad_id(pad_id)
+        self.correct: keras.Variable = self.add_variable(
+            (), "zeros", name="correct"
+        )
+        self.total: keras.Variable = self.add_variable(
+            (), "zeros", name="total"
+        )
 
-    def update_state(self, y_true, y_pred, sample_weight=None):
+    def update_state(
+        self,
+        y_true: TensorLike,
+        y_pred: TensorLike,
+        sample_weight: TensorLike | None = None,
+    ) -> None:
         """Adds a batch to the totals."""
         labels, logits = token_loss.read(y_true, y_pred)
         hits = ops.equal(ops.cast(ops.argmax(logits, -1), "int32"), labels)
         self._add(labels, hits, sample_weight)
 
-    def update_from_scores(self, scores, sample_weight=None):
+    def update_from_scores(
+        self, scores: "TokenScores", sample_weight: TensorLike | None = None
+    ) -> None:
         """Adds a batch whose best tokens the loss has found.
 
         Args:
@@ -70,10 +92,10 @@ class TokenAccuracy(keras.metrics.Metric):
         self.correct.assign_add(ops.cast(correct, self.dtype))
         self.total.assign_add(ops.cast(ops.sum(weights), self.dtype))
 
-    def result(self):
+    def result(self) -> Tensor:
         """Returns the accuracy over everything since the last reset."""
         return ops.divide_no_nan(self.correct, self.total)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         return {**super().get_config(), "pad_id": self.pad_id}

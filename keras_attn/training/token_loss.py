@@ -18,17 +18,18 @@ from keras_attn.backend import (
     smoothed_nll,
     split_tokens,
 )
+from keras_attn.typing import Tensor, TensorLike
 
 _INT32 = np.iinfo("int32")
 _WIDE = ("int64", "uint32", "uint64")
 
 
-def check_pad_id(pad_id):
+def check_pad_id(pad_id: int) -> int:
     """Returns `pad_id` if it is an int32 number, else raises ValueError."""
     return checks.token_id("pad_id", pad_id, _INT32.min, _INT32.max)
 
 
-def check_metric(name, dtype):
+def check_metric(name: str, dtype: str) -> None:
     """Raises ValueError unless `name` is a str and `dtype` a float dtype."""
     if name is not None:
         checks.string("name", name)
@@ -46,7 +47,7 @@ def check_metric(name, dtype):
         ) from error
 
 
-def check_class_weight(class_weight):
+def check_class_weight(class_weight: Any) -> Any:
     """Returns class weights as Python numbers, else raises ValueError.
 
     Args:
@@ -87,7 +88,9 @@ def check_class_weight(class_weight):
     return [float(weight) for weight in class_weight]
 
 
-def class_weights(class_weight, size, dynamic_size=None):
+def class_weights(
+    class_weight: Any, size: int | None, dynamic_size: TensorLike | None = None
+) -> Any:
     """Returns the weight of every class.
 
     Args:
@@ -156,12 +159,12 @@ class OutputLayer(NamedTuple):
     transposed: bool
 
     @property
-    def size(self):
+    def size(self) -> int:
         """V, int."""
         return self.matrix.shape[1 if self.transposed else 0]
 
 
-def read(y_true, y_pred):
+def read(y_true: TensorLike, y_pred: TensorLike) -> tuple[Tensor, ...]:
     """Returns labels and logits as tensors after checking their shapes.
 
     Args:
@@ -222,7 +225,9 @@ def _to_tensor(name, value):
     return ops.convert_to_tensor(value)
 
 
-def weights(labels, pad_id, sample_weight=None):
+def weights(
+    labels: TensorLike, pad_id: int, sample_weight: TensorLike | None = None
+) -> Tensor:
     """Returns the weight of each token, 0 at padding.
 
     Args:
@@ -264,8 +269,12 @@ def weights(labels, pad_id, sample_weight=None):
 
 
 def negative_log_likelihood(
-    labels, logits, visible, label_smoothing=0.0, class_weights=None
-):
+    labels: TensorLike,
+    logits: TensorLike,
+    visible: TensorLike,
+    label_smoothing: float = 0.0,
+    class_weights: Any = None,
+) -> Tensor:
     """Returns -log p(label) per token, in nats, with smoothed labels.
 
     -(1 - e) w_y log p(y) - e mean_v w_v log p(v), for a smoothing of e and
@@ -304,15 +313,15 @@ def negative_log_likelihood(
 
 
 def linear_loss(
-    labels,
-    hidden,
-    layer,
-    visible,
-    weights,
-    label_smoothing,
-    class_weights,
-    gradient,
-):
+    labels: TensorLike,
+    hidden: TensorLike,
+    layer: OutputLayer,
+    visible: TensorLike,
+    weights: TensorLike,
+    label_smoothing: float,
+    class_weights: Any,
+    gradient: bool,
+) -> Any:
     """Returns the sum of the losses of an output layer, without all logits.
 
     As `negative_log_likelihood` of the logits, summed with weights.

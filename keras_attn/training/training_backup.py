@@ -4,6 +4,8 @@ import contextlib
 import os
 import signal
 import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import keras
 
@@ -27,6 +29,7 @@ from keras_attn.training.process_agreement import (
     check_processes_agree,
     compare_processes,
 )
+from keras_attn.typing import PathLike
 
 
 class TrainingBackup(keras.callbacks.Callback):
@@ -131,13 +134,13 @@ class TrainingBackup(keras.callbacks.Callback):
 
     def __init__(
         self,
-        directory,
-        callbacks=(),
-        save_freq="epoch",
-        data=None,
-        settings=None,
-        resume=True,
-    ):
+        directory: PathLike,
+        callbacks: Sequence[keras.callbacks.Callback] = (),
+        save_freq: int | str = "epoch",
+        data: Any = None,
+        settings: dict[str, Any] | None = None,
+        resume: bool = True,
+    ) -> None:
         super().__init__()
         checks.path("directory", directory)
         checks.boolean("resume", resume)
@@ -150,10 +153,10 @@ class TrainingBackup(keras.callbacks.Callback):
             )
         self.save_freq = save_freq
         self.data = data
-        self.settings = plain_settings(settings)
+        self.settings: dict[str, Any] = plain_settings(settings)
         # Keras need not wait for each batch if no batch hook does anything.
         # (Not documented as of Keras 3.15.1.)
-        self.async_safe = save_freq == "epoch" and all(
+        self.async_safe: bool = save_freq == "epoch" and all(
             map(_idle_in_steps, self._group.callbacks)
         )
         is_first = backend.process_index() == 0
@@ -166,7 +169,7 @@ class TrainingBackup(keras.callbacks.Callback):
         self._skipping = self._interrupted = False
 
     @contextlib.contextmanager
-    def interruptible(self):
+    def interruptible(self) -> Iterator[None]:
         """Returns a context manager in which Ctrl-C saves a checkpoint.
 
         The running batch, or validation, ends; a checkpoint is written, and
@@ -204,31 +207,31 @@ class TrainingBackup(keras.callbacks.Callback):
             self.async_safe, self._interrupted = async_safe, False
 
     @property
-    def directory(self):
+    def directory(self) -> str:
         """Str: the folder of the checkpoints."""
         return os.fspath(self._folder.path)
 
-    def remove(self):
+    def remove(self) -> None:
         """Removes the checkpoints, at the end of a run or to abandon it."""
         self._folder.remove()
         self._found = None, None
 
     @property
-    def callbacks(self):
+    def callbacks(self) -> list[keras.callbacks.Callback]:
         """List of `keras.callbacks.Callback`: the other callbacks."""
         return self._group.callbacks
 
-    def set_params(self, params):
+    def set_params(self, params: dict[str, Any] | None) -> None:
         """Forwards the parameters of `fit`."""
         super().set_params(params)
         self._group.set_params(params)
 
-    def set_model(self, model):
+    def set_model(self, model: keras.Model) -> None:
         """Forwards the model."""
         super().set_model(model)
         self._group.set_model(model)
 
-    def on_train_begin(self, logs=None):
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         """Resumes from the newest checkpoint, if there is one."""
         # On JAX, each access to `self.model` copies all weights back from the
         # running loop (as of Keras 3.15.1).
@@ -265,7 +268,9 @@ class TrainingBackup(keras.callbacks.Callback):
         if self.params.get("verbose"):
             print(_resumption(path, state, over))
 
-    def on_epoch_begin(self, epoch, logs=None):
+    def on_epoch_begin(
+        self, epoch: int, logs: dict[str, Any] | None = None
+    ) -> None:
         """Restores data, metrics and callbacks within the epoch."""
         state, self._resumed = self._resumed, None
         if self.data is not None:
@@ -295,12 +300,16 @@ class TrainingBackup(keras.callbacks.Callback):
             lambda batch: self._after_skipping(state, batch),
         )
 
-    def on_train_batch_begin(self, batch, logs=None):
+    def on_train_batch_begin(
+        self, batch: int, logs: dict[str, Any] | None = None
+    ) -> None:
         """Forwards batches that are not skipped."""
         if batch >= self._passed:
             self._group.on_train_batch_begin(batch, logs)
 
-    def on_train_batch_end(self, batch, logs=None):
+    def on_train_batch_end(
+        self, batch: int, logs: dict[str, Any] | None = None
+    ) -> None:
         """Writes a checkpoint every `save_freq` batches, and on Ctrl-C."""
         if batch < self._passed:
             if self._interrupted:
@@ -318,7 +327,9 @@ class TrainingBackup(keras.callbacks.Callback):
         if self._unsaved >= self.save_freq and not self._fitted.stop_training:
             self._save(self._epoch, batch + 1, logs)
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(
+        self, epoch: int, logs: dict[str, Any] | None = None
+    ) -> None:
         """Writes a checkpoint if due, and always after the last epoch."""
         if self._skipping:
             backend.stop_skipping(self._fitted)
@@ -339,26 +350,30 @@ class TrainingBackup(keras.callbacks.Callback):
         if self._interrupted:
             raise KeyboardInterrupt
 
-    def on_train_end(self, logs=None):
+    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
         """Resets what was changed in the model besides its training."""
         if self._resumed is not None:  # There was no epoch left.
             self._restore_history()
         self._fitted._initial_epoch = None
         self._group.on_train_end(logs)
 
-    def on_test_begin(self, logs=None):
+    def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
         """Forwards the start of a validation."""
         self._group.on_test_begin(logs)
 
-    def on_test_end(self, logs=None):
+    def on_test_end(self, logs: dict[str, Any] | None = None) -> None:
         """Forwards the end of a validation."""
         self._group.on_test_end(logs)
 
-    def on_test_batch_begin(self, batch, logs=None):
+    def on_test_batch_begin(
+        self, batch: int, logs: dict[str, Any] | None = None
+    ) -> None:
         """Forwards a batch of a validation."""
         self._group.on_test_batch_begin(batch, logs)
 
-    def on_test_batch_end(self, batch, logs=None):
+    def on_test_batch_end(
+        self, batch: int, logs: dict[str, Any] | None = None
+    ) -> None:
         """Forwards the end of a batch of a validation."""
         self._group.on_test_batch_end(batch, logs)
 

@@ -2,11 +2,13 @@
 
 import sys
 import time
+from typing import Any, TextIO
 
 import keras
 import numpy as np
 
 from keras_attn import checks
+from keras_attn.typing import Tensor
 
 _BAR = 24  # characters
 # Seconds between two lines, on a terminal and in a file.
@@ -49,7 +51,12 @@ class TrainingProgress(keras.callbacks.Callback):
         4
     """
 
-    def __init__(self, minutes=None, tokens_per_epoch=None, file=None):
+    def __init__(
+        self,
+        minutes: float | None = None,
+        tokens_per_epoch: int | None = None,
+        file: TextIO | None = None,
+    ) -> None:
         super().__init__()
         if minutes is not None:
             checks.positive("minutes", minutes)
@@ -67,18 +74,22 @@ class TrainingProgress(keras.callbacks.Callback):
         self._in_epoch, self._mean = 0, 0.0
         self._drawn = self._width = 0
 
-    def on_train_begin(self, logs=None):
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         """Starts the clock and clears the curves."""
         self._losses, self._validation, self._seconds = [], [], 0.0
         self._in_epoch, self._mean = 0, 0.0
         self._epoch = 0
         self._start = self._drawn = time.monotonic()
 
-    def on_epoch_begin(self, epoch, logs=None):
+    def on_epoch_begin(
+        self, epoch: int, logs: dict[str, Any] | None = None
+    ) -> None:
         """Resets the running mean of the epoch."""
         self._epoch, self._in_epoch, self._mean = epoch, 0, 0.0
 
-    def on_train_batch_end(self, batch, logs=None):
+    def on_train_batch_end(
+        self, batch: int, logs: dict[str, Any] | None = None
+    ) -> None:
         """Records the loss, shows the progress, and checks the time."""
         # Keras reports the mean since the start of the epoch, and the last
         # batch of each execution of several steps, beyond the end of the epoch
@@ -99,14 +110,16 @@ class TrainingProgress(keras.callbacks.Callback):
             # On JAX, `self.model` copies all weights (as of Keras 3.15.1).
             self.model.stop_training = True
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(
+        self, epoch: int, logs: dict[str, Any] | None = None
+    ) -> None:
         """Records the validation loss."""
         if logs and "val_loss" in logs:
             self._validation.append(
                 (len(self._losses), float(logs["val_loss"]))
             )
 
-    def on_train_end(self, logs=None):
+    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
         """Ends the line with a summary."""
         self._write(
             f"{len(self._losses):,} batches in {_clock(self._seconds)}, "
@@ -114,7 +127,7 @@ class TrainingProgress(keras.callbacks.Callback):
             end="\n",
         )
 
-    def get_state(self):
+    def get_state(self) -> dict[str, Any]:
         """Returns the curves and the clock, for `TrainingBackup`."""
         return {
             "losses": np.array(self._losses),
@@ -124,7 +137,7 @@ class TrainingProgress(keras.callbacks.Callback):
             "mean": self._mean,
         }
 
-    def set_state(self, state):
+    def set_state(self, state: dict[str, Any]) -> None:
         """Restores the state that `get_state` returned.
 
         Args:
@@ -137,7 +150,7 @@ class TrainingProgress(keras.callbacks.Callback):
         self._start = time.monotonic() - self._seconds
 
     @property
-    def losses(self):
+    def losses(self) -> list[float]:
         """List of float: the loss of each batch.
 
         It is computed from the running mean that Keras reports: exact if all
@@ -146,24 +159,24 @@ class TrainingProgress(keras.callbacks.Callback):
         return self._losses
 
     @property
-    def validation(self):
+    def validation(self) -> list[Tensor]:
         """List of (int, float): number of batches so far, validation loss."""
         return self._validation
 
     @property
-    def seconds(self):
+    def seconds(self) -> float:
         """Float: duration so far, in seconds."""
         return self._seconds
 
     @property
-    def tokens_per_second(self):
+    def tokens_per_second(self) -> float:
         """Float: mean rate so far; batches if no tokens are counted."""
         done = float(len(self._losses))
         if self.tokens_per_epoch is not None and self.params.get("steps"):
             done *= self.tokens_per_epoch / self.params["steps"]
         return done / max(self._seconds, 1e-9)
 
-    def summary(self):
+    def summary(self) -> dict[str, Any]:
         """Returns the results of a training, such as for a JSON file.
 
         Returns:

@@ -1,9 +1,12 @@
 """Linear warmup and inverse square root decay."""
 
+from typing import Any
+
 import keras
 
 from keras_attn import checks
 from keras_attn.backend import concrete
+from keras_attn.typing import TensorLike
 
 _MOST = 2**31 - 1
 
@@ -38,15 +41,19 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
         ... )
     """
 
-    def __init__(self, hidden_dim, warmup_steps=4000, scale=1.0):
+    def __init__(
+        self, hidden_dim: int, warmup_steps: int = 4000, scale: float = 1.0
+    ) -> None:
         super().__init__()
-        self.hidden_dim = checks.integer("hidden_dim", hidden_dim, 1, _MOST)
-        self.warmup_steps = checks.integer(
+        self.hidden_dim: int = checks.integer(
+            "hidden_dim", hidden_dim, 1, _MOST
+        )
+        self.warmup_steps: int = checks.integer(
             "warmup_steps", warmup_steps, 1, _MOST
         )
-        self.scale = checks.positive("scale", scale)
+        self.scale: float = checks.positive("scale", scale)
 
-    def __call__(self, step):
+    def __call__(self, step: TensorLike) -> Any:
         """Returns the rate of the update after `step` updates.
 
         Args:
@@ -80,7 +87,7 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
         step = keras.ops.cast(step, "float32") + 1.0
         return keras.ops.minimum(height / keras.ops.sqrt(step), slope * step)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         return {
             "hidden_dim": self.hidden_dim,

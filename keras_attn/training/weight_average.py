@@ -1,20 +1,27 @@
 """Averaging of weights."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import keras
 import numpy as np
 
+from keras_attn.typing import PathLike
 
-def averaged_weights(model):
+
+def averaged_weights(model: keras.Model) -> list[Any]:
     """Returns the floating-point weights, without counters and seeds."""
     return [v for v in model.weights if keras.backend.is_float_dtype(v.dtype)]
 
 
-def copies(variables):
+def copies(variables: Any) -> list[Any]:
     """Returns the values of variables as NumPy arrays."""
     return [keras.ops.convert_to_numpy(v.value) for v in variables]
 
 
-def set_to_mean(variables, checkpoints):
+def set_to_mean(
+    variables: Sequence[keras.Variable], checkpoints: Sequence[Any]
+) -> None:
     """Sets variables to the mean of checkpoints, summed in float64.
 
     Args:
@@ -30,7 +37,7 @@ def set_to_mean(variables, checkpoints):
         _assign(variable, total / len(values))
 
 
-def set_to_mean_of_files(model, paths):
+def set_to_mean_of_files(model: keras.Model, paths: Sequence[PathLike]) -> None:
     """Sets the floating-point weights of a model to the mean of files.
 
     Args:

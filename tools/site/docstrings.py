@@ -30,6 +30,16 @@ class CallArguments(griffe.Extension):
             )
 
 
+class NoAnnotations(griffe.Extension):
+    """Shows the types of the docstrings only, which include shapes and units."""
+
+    def on_function_instance(self, *, func, **_):
+        """Removes the annotations of a function."""
+        func.returns = None
+        for parameter in func.parameters:
+            parameter.annotation = None
+
+
 class Related(griffe.Extension):
     """Links a public name to its equation, its tests and its tutorial."""
 

@@ -1,6 +1,16 @@
 """Attention without materializing the (T, S) score matrix."""
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 import keras
+
+from keras_attn.typing import Tensor, TensorLike
+
+if TYPE_CHECKING:
+    from keras_attn.backend.blockwise.online_softmax import Blocking
+    from keras_attn.backend.sharding import SequenceSplit
+
 
 if keras.backend.backend() == "torch":
     from keras_attn.backend.blockwise.by_queries import by_queries as _kernel
@@ -25,7 +35,9 @@ _DENSE_HEAD, _DENSE_ALL = (
 )
 
 
-def blockwise_pays(query_length, key_length, dense=False, heads=1):
+def blockwise_pays(
+    query_length: int, key_length: int, dense: bool = False, heads: int = 1
+) -> bool:
     """Returns whether this kernel beats the plain one at these lengths.
 
     Args:
@@ -44,18 +56,18 @@ def blockwise_pays(query_length, key_length, dense=False, heads=1):
 
 
 def blockwise_attention(
-    blocking,
-    query,
-    key,
-    value,
+    blocking: "Blocking",
+    query: TensorLike,
+    key: TensorLike,
+    value: TensorLike,
     *,
-    bias,
-    query_metadata,
-    key_metadata,
-    spans,
-    mask,
-    seed,
-):
+    bias: TensorLike | None,
+    query_metadata: TensorLike,
+    key_metadata: TensorLike,
+    spans: Callable[..., Any],
+    mask: TensorLike | None,
+    seed: Any,
+) -> Tensor:
     """Computes softmax(scale Q K^T + bias) V in memory linear in T + S.
 
     Args:
@@ -90,7 +102,14 @@ def blockwise_attention(
     )
 
 
-def ring_attention(split, blocking, query, key, value, **operands):
+def ring_attention(
+    split: "SequenceSplit",
+    blocking: "Blocking",
+    query: TensorLike,
+    key: TensorLike,
+    value: TensorLike,
+    **operands: Any,
+) -> Tensor:
     """Computes `blockwise_attention` of sequences split over devices, on JAX.
 
     Args:

@@ -6,27 +6,34 @@ with the keys that it may see needs only a small one; it is recomputed in the
 backward pass.
 """
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 import torch
 from torch.utils.checkpoint import checkpoint
 
 from keras_attn.backend.dropout import seeded_dropout
 from keras_attn.backend.fused import fused_attention
 from keras_attn.backend.inspection import is_concrete
+from keras_attn.typing import TensorLike
+
+if TYPE_CHECKING:
+    from keras_attn.backend.blockwise.online_softmax import Blocking
 
 
 def by_queries(
-    blocking,
-    query,
-    key,
-    value,
+    blocking: "Blocking",
+    query: TensorLike,
+    key: TensorLike,
+    value: TensorLike,
     *,
-    bias,
-    query_metadata,
-    key_metadata,
-    spans,
-    mask,
-    seed,
-):
+    bias: TensorLike,
+    query_metadata: TensorLike,
+    key_metadata: TensorLike,
+    spans: Callable[..., Any],
+    mask: TensorLike,
+    seed: Any,
+) -> Any:
     """Computes attention one block of queries at a time.
 
     Args and returns as for `blockwise_attention`.

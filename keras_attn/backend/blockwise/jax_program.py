@@ -1,17 +1,23 @@
 """Blockwise attention on JAX, with its own gradient."""
 
 import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
 
 from keras_attn.backend.blockwise.online_softmax import backward, forward
+from keras_attn.typing import Tensor, TensorLike
+
+if TYPE_CHECKING:
+    from keras_attn.backend.blockwise.online_softmax import Blocking, Operands
 
 
 # Jitted: as of JAX 0.10.2, an eager loop is compiled again in each call.
 @functools.partial(jax.jit, static_argnums=0)
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
-def run(blocking, operands):
+def run(blocking: "Blocking", operands: "Operands") -> Tensor:
     """Computes attention.
 
     Args:
@@ -45,14 +51,16 @@ def _backward(blocking, kept, upstream):
     )
 
 
-def no_slope(tensor):
+def no_slope(tensor: TensorLike) -> Tensor:
     """Returns the gradient of a tensor that has none."""
     if jax.numpy.issubdtype(tensor.dtype, jax.numpy.floating):
         return jax.numpy.zeros_like(tensor)
     return np.zeros(tensor.shape, jax.dtypes.float0)
 
 
-def pull_back(function, tensor, upstream):
+def pull_back(
+    function: Callable[..., Any], tensor: TensorLike, upstream: float
+) -> Tensor:
     """Returns the gradient of a function of one tensor."""
     return jax.vjp(function, tensor)[1](upstream)[0]
 

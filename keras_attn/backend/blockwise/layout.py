@@ -2,8 +2,10 @@
 
 from keras import ops
 
+from keras_attn.typing import Tensor, TensorLike
 
-def query_blocks(tensor, size, key_heads):
+
+def query_blocks(tensor: TensorLike, size: int, key_heads: int) -> Tensor:
     """Splits (B, T, N, H) into (T / t, B * K, G * t, H).
 
     Args:
@@ -23,7 +25,7 @@ def query_blocks(tensor, size, key_heads):
     return ops.reshape(tensor, (length // size, -1, groups * size, width))
 
 
-def key_blocks(tensor, size):
+def key_blocks(tensor: TensorLike, size: int) -> Tensor:
     """Splits (B, S, K, H) into (S / s, B * K, s, H).
 
     Args:
@@ -36,7 +38,7 @@ def key_blocks(tensor, size):
     return query_blocks(tensor, size, tensor.shape[2])
 
 
-def from_query_blocks(tensor, size, key_heads):
+def from_query_blocks(tensor: TensorLike, size: int, key_heads: int) -> Tensor:
     """Inverts `query_blocks`.
 
     Args:
@@ -54,7 +56,7 @@ def from_query_blocks(tensor, size, key_heads):
     return ops.reshape(tensor, (-1, blocks * size, key_heads * groups, width))
 
 
-def metadata_blocks(metadata, size):
+def metadata_blocks(metadata: TensorLike, size: int) -> Tensor:
     """Splits (F, B, T) into (T / t, F, B, t).
 
     Args:

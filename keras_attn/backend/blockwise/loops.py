@@ -1,5 +1,8 @@
 """Blockwise attention as compiled loops, for JAX and TensorFlow."""
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 import keras
 
 from keras_attn.backend.blockwise.layout import (
@@ -9,6 +12,11 @@ from keras_attn.backend.blockwise.layout import (
     query_blocks,
 )
 from keras_attn.backend.blockwise.online_softmax import Operands
+from keras_attn.typing import TensorLike
+
+if TYPE_CHECKING:
+    from keras_attn.backend.blockwise.online_softmax import Blocking
+
 
 if keras.backend.backend() == "jax":
     from keras_attn.backend.blockwise.jax_program import run
@@ -17,18 +25,18 @@ elif keras.backend.backend() == "tensorflow":
 
 
 def by_loops(
-    blocking,
-    query,
-    key,
-    value,
+    blocking: "Blocking",
+    query: TensorLike,
+    key: TensorLike,
+    value: TensorLike,
     *,
-    bias,
-    query_metadata,
-    key_metadata,
-    spans,
-    mask,
-    seed,
-):
+    bias: TensorLike,
+    query_metadata: TensorLike,
+    key_metadata: TensorLike,
+    spans: Callable[..., Any],
+    mask: TensorLike,
+    seed: Any,
+) -> Any:
     """Splits the tensors into blocks and runs the compiled program.
 
     Args and returns as for `blockwise_attention`.

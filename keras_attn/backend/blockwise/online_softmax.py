@@ -19,6 +19,7 @@ from keras import ops
 
 from keras_attn.backend.dropout import seeded_dropout
 from keras_attn.backend.program_ops import reduce_max
+from keras_attn.typing import TensorLike
 
 # The score of a masked key.
 MASKED = -1e30
@@ -54,7 +55,7 @@ class Blocking(NamedTuple):
     rule: Callable | None = None
     bias: Any = None
     rate: float = 0.0
-    spans: tuple = ()
+    spans: tuple[Any, ...] = ()
 
 
 class Operands(NamedTuple):
@@ -87,7 +88,7 @@ class Operands(NamedTuple):
     seed: Any
 
 
-def forward(blocking, operands):
+def forward(blocking: Blocking, operands: Operands) -> Any:
     """Computes the output and the residual for the backward pass.
 
     Args:
@@ -141,7 +142,14 @@ def forward(blocking, operands):
     return ops.fori_loop(0, blocks, over_queries, results)
 
 
-def backward(blocking, operands, output, log_sum, upstream, pull_back):
+def backward(
+    blocking: Blocking,
+    operands: Operands,
+    output: TensorLike,
+    log_sum: TensorLike,
+    upstream: float,
+    pull_back: Callable[..., Any],
+) -> tuple[Any, Any, Any, Any]:
     """Computes the gradient of `forward`.
 
     Args:
@@ -323,6 +331,6 @@ def _merge(weights, merged):
     return ops.reshape(weights, (merged, rows, keys))
 
 
-def compute_dtype(tensor):
+def compute_dtype(tensor: TensorLike) -> Any:
     """Returns the dtype of scores and sums."""
     return "float64" if tensor.dtype == "float64" else "float32"

@@ -34,6 +34,7 @@ from keras_attn.backend.blockwise.online_softmax import (
 )
 from keras_attn.backend.hashed_bits import GOLDEN
 from keras_attn.backend.sharding import SequenceSplit
+from keras_attn.typing import TensorLike
 
 
 class _Ring(NamedTuple):
@@ -72,19 +73,19 @@ class _Part(NamedTuple):
 
 
 def by_ring(
-    split,
-    blocking,
-    query,
-    key,
-    value,
+    split: str,
+    blocking: Blocking,
+    query: TensorLike,
+    key: TensorLike,
+    value: TensorLike,
     *,
-    bias,
-    query_metadata,
-    key_metadata,
-    spans,
-    mask,
-    seed,
-):
+    bias: TensorLike,
+    query_metadata: TensorLike,
+    key_metadata: TensorLike,
+    spans: Callable[..., Any],
+    mask: TensorLike,
+    seed: Any,
+) -> Any:
     """Computes attention; arguments as for `ring_attention`."""
     heads, key_heads = blocking.heads, blocking.key_heads
     rows = split.axis_that_divides(split.rows, query.shape[0])

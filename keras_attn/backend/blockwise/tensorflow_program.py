@@ -6,14 +6,19 @@ own loops (as of TensorFlow 2.21.0).
 """
 
 import functools
+from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
 from keras_attn.backend.blockwise.online_softmax import backward, forward
 from keras_attn.backend.numeric_checks import numerics_are_checked
+from keras_attn.typing import Tensor
+
+if TYPE_CHECKING:
+    from keras_attn.backend.blockwise.online_softmax import Blocking, Operands
 
 
-def run(blocking, operands):
+def run(blocking: "Blocking", operands: "Operands") -> Tensor:
     """Computes attention.
 
     Args:

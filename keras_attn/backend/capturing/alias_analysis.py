@@ -1,12 +1,14 @@
 """Memory shared, written and returned by the tensors of a graph."""
 
+from typing import Any
 
-def is_tensor(node):
+
+def is_tensor(node: Any) -> bool:
     """Returns whether the value of a node is a single tensor."""
     return hasattr(node.meta.get("val"), "untyped_storage")
 
 
-def storages(node):
+def storages(node: Any) -> Any:
     """Returns the identifiers of the storages of a node's tensors, a set."""
     value = node.meta.get("val")
     values = value if isinstance(value, (list, tuple)) else [value]
@@ -19,7 +21,7 @@ def storages(node):
     }
 
 
-def overwritten(node):
+def overwritten(node: Any) -> list[Any]:
     """Returns the list of nodes whose tensors a node writes into."""
     # Private: operators have no public signature, as of PyTorch 2.13.0.
     schema = getattr(node.target, "_schema", None)
@@ -40,9 +42,9 @@ class AliasAnalysis:
         graph: `torch.fx.Graph` from `trace`.
     """
 
-    def __init__(self, graph):
-        self.written = set()
-        self.returned = set()
+    def __init__(self, graph: Any) -> None:
+        self.written: set[Any] = set()
+        self.returned: set[Any] = set()
         for node in graph.nodes:
             for target in overwritten(node):
                 self.written |= storages(target)
@@ -50,10 +52,10 @@ class AliasAnalysis:
                 for result in node.all_input_nodes:
                     self.returned |= storages(result)
 
-    def is_written(self, node):
+    def is_written(self, node: Any) -> bool:
         """Returns whether the graph writes into any of the node's memory."""
         return bool(storages(node) & self.written)
 
-    def escapes(self, node):
+    def escapes(self, node: Any) -> bool:
         """Returns whether the graph or its caller may write to the node."""
         return bool(storages(node) & (self.written | self.returned))

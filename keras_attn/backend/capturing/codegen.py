@@ -2,6 +2,8 @@
 
 import itertools
 import operator
+from collections.abc import Callable
+from typing import Any
 
 import keras
 
@@ -15,7 +17,7 @@ if keras.backend.backend() == "torch":
     from torch.fx import Node
 
 
-def generate_step(module, moving):
+def generate_step(module: str, moving: range) -> Callable[..., Any]:
     """Generates a function that binds the weights and returns a step function.
 
         def bind(w0, w1, ...):

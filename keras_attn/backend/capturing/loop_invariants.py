@@ -1,9 +1,11 @@
 """Finds loop-invariant nodes of a graph."""
 
+from typing import Any
+
 from keras_attn.backend.capturing.alias_analysis import AliasAnalysis, is_tensor
 
 
-def loop_invariant_nodes(graph, moving):
+def loop_invariant_nodes(graph: Any, moving: range) -> set[Any]:
     """Finds the nodes whose values are the same in all steps of a run.
 
     They depend only on weights, fixed arguments and constants: a reshaped
@@ -37,7 +39,7 @@ def loop_invariant_nodes(graph, moving):
     return found
 
 
-def redundant_selects(graph, invariant):
+def redundant_selects(graph: Any, invariant: set[Any]) -> dict[Any, Any]:
     """Finds `where` nodes that change nothing if their condition is all True.
 
     Source masks are the same in all steps, and most of them mask nothing.

@@ -1,5 +1,8 @@
 """Lowers the operations of a graph to fast Python functions."""
 
+from collections.abc import Callable
+from typing import Any
+
 import keras
 
 from keras_attn.backend.top_k import of_torch
@@ -22,7 +25,7 @@ _FUNCTIONS = (
 _METHODS = ("expand index_copy_ permute reshape squeeze view").split()
 
 
-def lower(node):
+def lower(node: Any) -> tuple[Callable[..., Any], Any, dict[str, Any]]:
     """Returns the fastest Python function that computes a node.
 
     Args:

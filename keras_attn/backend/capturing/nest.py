@@ -5,11 +5,13 @@ a tenth of a step (as of Keras 3.15.1).
 """
 
 import itertools
+from collections.abc import Callable
+from typing import Any
 
 _written = {}
 
 
-def structure(nest):
+def structure(nest: Any) -> tuple[Any, ...]:
     """Returns the structure of a nest, hashable.
 
     Nests are tuples, named tuples, lists and dicts of tensors and None. None
@@ -29,7 +31,7 @@ def structure(nest):
     return type(nest), parts
 
 
-def flattener(nest):
+def flattener(nest: Any) -> Callable[..., Any] | None:
     """Generates a function that flattens nests of the same structure.
 
     Args:
@@ -42,7 +44,7 @@ def flattener(nest):
     return _kept(_write_flattener, nest)
 
 
-def packer(nest):
+def packer(nest: Any) -> Callable[..., Any]:
     """Generates a function that packs a flat sequence into a structure.
 
     Args:

@@ -1,6 +1,7 @@
 """Removes redundant operations from a graph."""
 
 import operator
+from typing import Any
 
 import keras
 
@@ -20,7 +21,7 @@ if keras.backend.backend() == "torch":
     aten = torch.ops.aten
 
 
-def simplify(graph):
+def simplify(graph: Any) -> None:
     """Rewrites a graph in place so that it needs fewer operations.
 
     Eliminates casts, views and reshapes that change nothing, common

@@ -1,5 +1,7 @@
 """Drops the token axis, of size 1 in a decoding step."""
 
+from typing import Any
+
 import keras
 
 from keras_attn.backend.capturing.alias_analysis import AliasAnalysis, is_tensor
@@ -26,7 +28,7 @@ if keras.backend.backend() == "torch":
     }
 
 
-def squeeze_token_axis(graph):
+def squeeze_token_axis(graph: Any) -> None:
     """Rewrites operations on (R, 1, D) to (R, D), in place.
 
     Products work on matrices; between them, tensors would be reshaped

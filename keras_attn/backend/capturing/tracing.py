@@ -1,6 +1,11 @@
 """Traces the operations of a function of tensors, without values."""
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import keras
+
+from keras_attn.typing import TensorLike
 
 if keras.backend.backend() == "torch":
     import torch
@@ -45,7 +50,12 @@ _WAY_OUT = (
 )
 
 
-def trace(function, variables, arguments, name):
+def trace(
+    function: Callable[..., Any],
+    variables: Sequence[keras.Variable],
+    arguments: Sequence[TensorLike],
+    name: str,
+) -> Any:
     """Traces a function on fake tensors.
 
     Variables are passed like arguments, so that their values cannot end up in

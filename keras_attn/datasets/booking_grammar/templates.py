@@ -5,6 +5,7 @@ A template has alternatives in brackets, "[Hi|Hello]", and fields in braces,
 """
 
 import re
+from typing import Any
 
 HELD_OUT_WORDINGS = (
     "any chance",
@@ -332,7 +333,7 @@ FIELDS = {
 _TOKEN = re.compile(r"[\[\]|]|\{\w+\}|[^\[\]|{}]+")
 
 
-def parse(template):
+def parse(template: Any) -> list[Any]:
     """Returns a list of parts: text, a tuple (field,), or alternatives.
 
     Alternatives are a list of lists of parts.

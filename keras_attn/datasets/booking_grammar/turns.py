@@ -2,6 +2,8 @@
 
 import functools
 import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from keras_attn.datasets.booking_grammar import templates, values
 from keras_attn.datasets.booking_grammar.templates import (
@@ -14,6 +16,11 @@ from keras_attn.datasets.booking_grammar.templates import (
     OTHERS,
 )
 from keras_attn.datasets.phrase_grammar.held_out import hash_fraction
+from keras_attn.typing import TensorLike
+
+if TYPE_CHECKING:
+    from keras_attn.datasets.stable_random import StableRandom
+
 
 _REQUESTS = tuple(ANSWERS)
 _ANSWER_WEIGHTS = tuple(5 if len(request) == 1 else 3 for request in _REQUESTS)
@@ -31,10 +38,10 @@ class TurnSampler:
         random: `StableRandom`.
     """
 
-    def __init__(self, random):
+    def __init__(self, random: "StableRandom") -> None:
         self._random = random
 
-    def turn(self, kind):
+    def turn(self, kind: str) -> tuple[Any, ...]:
         """Returns a tuple (text, requested, spans).
 
         `kind` is "booking", "answer", "correction" or "other"; `spans` is a
@@ -153,7 +160,7 @@ _VALUES = {
 }
 
 
-def split_of(text, spans):
+def split_of(text: str, spans: Callable[..., Any]) -> Any:
     """Returns the split of a turn.
 
     Test turns have a held-out value or wording. Of the others, 5 % by their
@@ -169,7 +176,7 @@ def split_of(text, spans):
 
 
 @functools.cache
-def is_held_out(slot, value):
+def is_held_out(slot: TensorLike, value: TensorLike) -> bool:
     """Whether a value, in lower case, is in test turns only."""
     return hash_fraction("slot", slot, value) < 0.08
 

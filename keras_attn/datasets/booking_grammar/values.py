@@ -4,6 +4,12 @@ Functions of a `StableRandom` that return a list of pieces (text, slot); the
 slot is None for text that is not part of a value.
 """
 
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from keras_attn.datasets.stable_random import StableRandom
+
+
 FIRST_NAMES = tuple(
     """Aisha Alice Amelia Amir Ana Andrew Anna Anthony April Arthur Aurora Ben
     Bianca Carlos Charlotte Chloé Claire Daniel David Diego Dmitri Elena Elif
@@ -46,24 +52,24 @@ _RELATIVE_DATES = (
 _HOLIDAYS = ("Christmas Eve", "New Year's Eve", "Valentine's Day")
 
 
-def first_name(random):
+def first_name(random: "StableRandom") -> list[Any]:
     """Returns a first name."""
     return [(random.choice(FIRST_NAMES), "first_name")]
 
 
-def last_name(random):
+def last_name(random: "StableRandom") -> list[Any]:
     """Returns a last name."""
     return [(random.choice(LAST_NAMES), "last_name")]
 
 
-def people(random):
+def people(random: "StableRandom") -> list[Any]:
     """Returns a number of people, without a noun: "4" or "four"."""
     number = 2 + min(random.integer(8), random.integer(11))
     is_word = random.happens(0.4)
     return [(_NUMBERS[number - 1] if is_word else str(number), "people")]
 
 
-def party(random):
+def party(random: "StableRandom") -> list[Any]:
     """Returns a number of people that cannot be a time: "4 guests"."""
     if random.happens(0.25):
         adults, children = 2 + random.integer(5), 1 + random.integer(4)
@@ -83,20 +89,20 @@ def party(random):
     return [(number, "people"), (f" {noun}", None)]
 
 
-def time(random):
+def time(random: "StableRandom") -> Any:
     """Returns any time, such as after "at": "7" or "half past seven"."""
     if random.happens(0.25):
         return bare_time(random)
     return clear_time(random)
 
 
-def bare_time(random):
+def bare_time(random: "StableRandom") -> list[Any]:
     """Returns a time that might be a number of people: "7" or "seven"."""
     hour = _hour(random)
     return [(_NUMBERS[hour - 1] if random.happens(0.4) else str(hour), "time")]
 
 
-def clear_time(random):
+def clear_time(random: "StableRandom") -> list[Any]:
     """Returns a time that can be nothing else: "7 pm", "half past seven"."""
     return [(_clear_time(random), "time")]
 
@@ -134,14 +140,14 @@ def _clear_time(random):
     return "noon"
 
 
-def date(random):
+def date(random: "StableRandom") -> list[Any]:
     """Returns any date: "Friday", "May 12th", "tomorrow"."""
     if random.happens(0.4):
         return [(_adverbial_date(random), "date")]
     return [(_calendar_date(random), "date")]
 
 
-def on_date(random):
+def on_date(random: "StableRandom") -> list[Any]:
     """Returns a date with "on", if it takes one."""
     if random.happens(0.4):
         return [(_adverbial_date(random), "date")]

@@ -3,6 +3,8 @@
 Both languages are built by the same call, so that they cannot disagree.
 """
 
+from typing import Any
+
 from keras_attn.datasets.phrase_grammar import inflection
 from keras_attn.datasets.phrase_grammar.lexicon import (
     ADJECTIVES,
@@ -26,13 +28,13 @@ BE_FORMS = ("am", "is", "are", "are")
 
 
 def copular_clause(
-    subject,
-    adjective,
-    degree=None,
-    is_negative=False,
-    is_future=False,
-    also=None,
-):
+    subject: Any,
+    adjective: str,
+    degree: Any = None,
+    is_negative: bool = False,
+    is_future: bool = False,
+    also: Any = None,
+) -> str:
     """Returns "subject is adjective (and also)", with ser or estar."""
     features = subject.gender, subject.is_plural
     predicate = Phrase(
@@ -48,8 +50,12 @@ def copular_clause(
 
 
 def comparative_clause(
-    subject, adjective, other, is_less=False, is_negative=False
-):
+    subject: Any,
+    adjective: str,
+    other: Any,
+    is_less: bool = False,
+    is_negative: bool = False,
+) -> str:
     """Returns "subject is as adjective as other", or "less ... than"."""
     form = inflect(adjective, None, subject.gender, subject.is_plural)
     if is_less:
@@ -61,19 +67,23 @@ def comparative_clause(
     return join(subject, verb, middle, other)
 
 
-def locative_clause(subject, location, is_negative=False):
+def locative_clause(
+    subject: Any, location: Any, is_negative: bool = False
+) -> str:
     """Returns "subject is location", with estar."""
     verb = _copula("estar", subject.person, "present", is_negative)
     return join(subject, verb, location)
 
 
-def existential_clause(thing, location):
+def existential_clause(thing: Any, location: Any) -> str:
     """Returns "there is thing location", with hay."""
     verb = Phrase(f"there {BE_FORMS[thing.person]}", "hay")
     return join(verb, thing, location)
 
 
-def feeling_clause(subject, feeling, degree=None, is_negative=False):
+def feeling_clause(
+    subject: Any, feeling: Any, degree: Any = None, is_negative: bool = False
+) -> str:
     """Returns "subject is hungry", with tener; the degree is "very"."""
     noun, gender = FEELINGS[feeling]
     much = "" if degree is None else inflection.agree("mucho", gender, False)
@@ -88,7 +98,7 @@ def feeling_clause(subject, feeling, degree=None, is_negative=False):
     )
 
 
-def liking_clause(subject, liked, is_negative=False):
+def liking_clause(subject: Any, liked: Any, is_negative: bool = False) -> str:
     """Returns "subject likes liked", with gustar.
 
     In Spanish, `liked` is the subject.
@@ -103,21 +113,21 @@ def liking_clause(subject, liked, is_negative=False):
     return join(Phrase(words(subject.english, english), spanish), liked)
 
 
-def infinitive_phrase(verb, complement=None):
+def infinitive_phrase(verb: str, complement: Any = None) -> str:
     """Returns "to verb complement", as a noun phrase."""
     action = Phrase(f"to {verb}", VERBS[verb].spanish)
     return NounPhrase(*_complete(action, verb, complement), "m", HE, False)
 
 
 def verb_clause(
-    subject,
-    verb,
-    complement=None,
-    tense="present",
-    is_negative=False,
-    frequency=None,
-    recipient=None,
-):
+    subject: Any,
+    verb: str,
+    complement: Any = None,
+    tense: str = "present",
+    is_negative: bool = False,
+    frequency: float | None = None,
+    recipient: Any = None,
+) -> str:
     """Returns "subject verb complement".
 
     `complement` is an object or a goal. `tense` is "present", "past" or one of
@@ -140,7 +150,7 @@ def verb_clause(
     return join(clause, Phrase("to", "a"), recipient)
 
 
-def relative_clause(person, verb, complement=None):
+def relative_clause(person: Any, verb: str, complement: Any = None) -> Any:
     """Returns the noun phrase "person who verb complement"."""
     relative = person._replace(english="who", spanish="que")
     english, spanish = join(person, verb_clause(relative, verb, complement))

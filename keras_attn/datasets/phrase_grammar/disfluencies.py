@@ -5,9 +5,16 @@ king open sorry the queen". Or restarted: "where is no who opened the red box".
 """
 
 import functools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from keras_attn.datasets.phrase_grammar import inflection
 from keras_attn.datasets.phrase_grammar.lexicon import NOUNS
+from keras_attn.typing import Tensor
+
+if TYPE_CHECKING:
+    from keras_attn.datasets.stable_random import StableRandom
+
 
 CUES = (
     "no",
@@ -23,7 +30,9 @@ _STARTS = ("who", "what did", "where did", "where is", "which", "what is")
 _DETERMINERS = frozenset({"the", "my", "our", "his", "her"})
 
 
-def add_disfluency(random, question, context):
+def add_disfluency(
+    random: "StableRandom", question: Any, context: Any
+) -> list[Any]:
     """Returns a question with a disfluency from the words of its context."""
     cue = random.choice(CUES).split()
     right = noun_phrases(question)
@@ -49,7 +58,7 @@ def add_disfluency(random, question, context):
     return [*before, *said, *cue, *meant, *after]
 
 
-def noun_phrases(words):
+def noun_phrases(words: Sequence[str]) -> Tensor:
     """Returns the (start, stop) of phrases from a determiner to a noun."""
     found, start = [], None
     for index, word in enumerate(words):

@@ -5,7 +5,7 @@ it does not, is known without parsing it.
 """
 
 import functools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from keras_attn.datasets.phrase_grammar.held_out import is_held_out
 from keras_attn.datasets.phrase_grammar.lexicon import NOUNS, VERBS
@@ -21,12 +21,12 @@ class Entity(NamedTuple):
     is_plural: bool = False
 
     @property
-    def words(self):
+    def words(self) -> list[str]:
         """List of str."""
         return list(_entity_words(self))
 
     @property
-    def is_human(self):
+    def is_human(self) -> bool:
         """Whether questions ask "who"."""
         return NOUNS[self.noun].kind == "human"
 
@@ -43,10 +43,10 @@ class Fact(NamedTuple):
     verb: str
     object: Entity = None
     predicate: str = None
-    location: tuple = None
+    location: tuple[Any, ...] = None
 
     @property
-    def is_held_out(self):
+    def is_held_out(self) -> bool:
         """Whether an adjective describes a noun only in test sentences."""
         site = self.location and self.location[1]
         entities = filter(None, (self.subject, self.object, site))
@@ -65,7 +65,7 @@ def _entity_words(entity):
     return tuple(phrase.english.split())
 
 
-def sentence(fact):
+def sentence(fact: Any) -> tuple[Any, Any]:
     """Returns the words of a fact, and a dict from role to (start, stop).
 
     The roles are "subject", "object" and "location".
@@ -85,7 +85,7 @@ def sentence(fact):
     return words, spans
 
 
-def roles(fact):
+def roles(fact: Any) -> Any:
     """Returns the roles that a question can ask for.
 
     The location too if the fact has none: then there is no answer.
@@ -95,7 +95,7 @@ def roles(fact):
     return ("subject",) if fact.predicate else ("subject", "location")
 
 
-def question(fact, role):
+def question(fact: Any, role: Any) -> list[Any]:
     """Returns the words of a question about a role of a fact."""
     subject, known = fact.subject, fact.object
     if fact.verb == "be":
@@ -114,7 +114,7 @@ def question(fact, role):
     return ["who" if known.is_human else "what", *did]
 
 
-def answering_facts(facts, fact, role):
+def answering_facts(facts: dict[str, Any], fact: Any, role: Any) -> list[Any]:
     """Returns the indices of the facts that may answer `question(fact, role)`.
 
     Entities may be the same if they have the same noun and no two different
@@ -127,7 +127,7 @@ def answering_facts(facts, fact, role):
     ]
 
 
-def may_be_same(one, other):
+def may_be_same(one: Any, other: Any) -> bool:
     """Whether two entities, or None, may be the same."""
     if one is None or other is None or one.noun != other.noun:
         return False

@@ -9,6 +9,7 @@ import collections
 import functools
 import hashlib
 import itertools
+from typing import Any
 
 from keras_attn.datasets.phrase_grammar import inflection
 from keras_attn.datasets.phrase_grammar.lexicon import (
@@ -33,7 +34,7 @@ _CHOSEN_COMBINATIONS = {
 _SYNONYMS = {"large": "big"}
 
 
-def sentence_split(english):
+def sentence_split(english: Any) -> Any:
     """Returns the split of a sentence: 5 % test, 3 % validation, rest train.
 
     The sentences with held-out combinations are in the test split too.
@@ -47,13 +48,13 @@ def sentence_split(english):
     return "test" if fraction < 0.08 else "train"
 
 
-def is_held_out(noun, adjective):
+def is_held_out(noun: Any, adjective: str) -> bool:
     """Whether a combination is in no training or validation sentence."""
     adjective = _SYNONYMS.get(adjective, adjective)
     return adjective in _held_out_adjectives().get(noun, ())
 
 
-def content_words(english):
+def content_words(english: Any) -> Any:
     """Returns the nouns, adjectives and verbs, in their dictionary forms.
 
     A frozenset of str. "Closed" has two dictionary forms.
@@ -64,7 +65,7 @@ def content_words(english):
     )
 
 
-def hash_fraction(*words):
+def hash_fraction(*words: Any) -> Any:
     """Returns a number in [0, 1) that depends on the set of words only."""
     text = "|".join(sorted(words)).encode()
     digest = hashlib.blake2b(text, digest_size=8).digest()

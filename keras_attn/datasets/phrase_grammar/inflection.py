@@ -1,6 +1,7 @@
 """Inflected forms: plurals, agreement of adjectives, conjugation."""
 
 import functools
+from typing import Any
 
 _ENGLISH_PLURALS = {
     "man": "men",
@@ -64,19 +65,19 @@ _IRREGULAR_FORMS = {
 
 
 @functools.cache
-def english_plural(noun):
+def english_plural(noun: Any) -> Any:
     """Returns the plural of an English noun."""
     return _ENGLISH_PLURALS.get(noun) or _add_s(noun)
 
 
 @functools.cache
-def third_person(verb):
+def third_person(verb: str) -> Any:
     """Returns the form of an English verb after "he"."""
     return {"have": "has", "go": "goes"}.get(verb) or _add_s(verb)
 
 
 @functools.cache
-def spanish_plural(word):
+def spanish_plural(word: str) -> Any:
     """Returns the plural of a Spanish noun or adjective."""
     if word in _SPANISH_PLURALS:
         return _SPANISH_PLURALS[word]
@@ -88,7 +89,7 @@ def spanish_plural(word):
 
 
 @functools.cache
-def agree(adjective, gender, is_plural):
+def agree(adjective: str, gender: Any, is_plural: Any) -> Any:
     """Returns a Spanish adjective in a gender ("m" or "f") and number."""
     if gender == "f":
         if adjective.endswith("o"):
@@ -99,7 +100,7 @@ def agree(adjective, gender, is_plural):
 
 
 @functools.cache
-def conjugate(infinitive, tense):
+def conjugate(infinitive: Any, tense: Any) -> Any:
     """Returns a Spanish verb in the present or the past (the preterite).
 
     A tuple of four str: the forms of "i", "he", "we" and "they".

@@ -1,6 +1,6 @@
 """Words of the phrase grammar, in their dictionary forms."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Noun(NamedTuple):
@@ -19,7 +19,7 @@ class Adjective(NamedTuple):
     copula: str
     is_gradable: bool
     is_attributive: bool
-    kinds: frozenset
+    kinds: frozenset[Any]
 
 
 class Verb(NamedTuple):
@@ -29,14 +29,14 @@ class Verb(NamedTuple):
     particle: str
     spanish: str
     spanish_particle: str
-    subjects: frozenset
-    objects: frozenset
+    subjects: frozenset[Any]
+    objects: frozenset[Any]
 
 
 class Determiner(NamedTuple):
     """A determiner: its Spanish form per gender and number."""
 
-    forms: dict
+    forms: dict[Any, Any]
     is_definite: bool
 
 
@@ -44,7 +44,7 @@ class Preposition(NamedTuple):
     """A preposition of location, with the classes of nouns it takes."""
 
     spanish: str
-    kinds: frozenset
+    kinds: frozenset[Any]
 
 
 class Auxiliary(NamedTuple):
@@ -329,7 +329,7 @@ MANNER_VERBS = frozenset(
 AGREEMENTS = ("m", "f", "mp", "fp")
 
 
-def kinds(names):
+def kinds(names: Any) -> Any:
     """Returns the classes in a string of names of classes and groups."""
     return frozenset(
         " ".join(_GROUPS.get(name, name) for name in names.split()).split()
@@ -347,23 +347,23 @@ NOUNS = {
         entry.split("|") for entry in entries.split()
     )
 }
-ADJECTIVES = {
+ADJECTIVES: dict[str, Adjective] = {
     english: Adjective(
         spanish, copula, "g" in flags, "a" in flags, kinds(names)
     )
     for english, spanish, copula, flags, names in _rows(_ADJECTIVES)
 }
-VERBS = {
+VERBS: dict[str, Verb] = {
     english: Verb(*forms, kinds(subjects), kinds(objects))
     for english, *forms, subjects, objects in _rows(_VERBS)
 }
-DETERMINERS = {
+DETERMINERS: dict[str, Determiner] = {
     english: Determiner(
         dict(zip(AGREEMENTS, forms, strict=True)), bool(definite)
     )
     for english, *forms, definite in _rows(_DETERMINERS)
 }
-PREPOSITIONS = {
+PREPOSITIONS: dict[str, Preposition] = {
     english: Preposition(spanish, kinds(names))
     for english, spanish, names in _rows(_PREPOSITIONS)
 }

@@ -1,7 +1,7 @@
 """Noun phrases and prepositional phrases, in English and Spanish."""
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from keras_attn.datasets.phrase_grammar import inflection
 from keras_attn.datasets.phrase_grammar.lexicon import (
@@ -41,17 +41,23 @@ class NounPhrase(NamedTuple):
     is_human: bool
 
     @property
-    def is_plural(self):
+    def is_plural(self) -> bool:
         """Whether adjectives have the plural."""
         return self.person >= WE
 
 
-def pronoun(english):
+def pronoun(english: Any) -> NounPhrase:
     """Returns a subject pronoun: i, he, she, we or they."""
     return NounPhrase(english, *PRONOUNS[english], True)
 
 
-def noun_phrase(determiner, noun, adjective=None, is_plural=False, degree=None):
+def noun_phrase(
+    determiner: Any,
+    noun: Any,
+    adjective: str | None = None,
+    is_plural: bool = False,
+    degree: Any = None,
+) -> NounPhrase:
     """Returns a noun with a determiner and perhaps an adjective.
 
     All are English dictionary forms. The adjective is before the noun in
@@ -86,7 +92,7 @@ def noun_phrase(determiner, noun, adjective=None, is_plural=False, degree=None):
     )
 
 
-def generic(noun):
+def generic(noun: Any) -> Any:
     """Returns a noun in its general sense: "milk", "cats".
 
     It has no article in English, but one in Spanish: "la leche".
@@ -95,7 +101,7 @@ def generic(noun):
     return phrase._replace(english=phrase.english.removeprefix("the "))
 
 
-def coordinate(first, second):
+def coordinate(first: Any, second: Any) -> NounPhrase:
     """Returns two noun phrases joined by "and".
 
     The whole is feminine if both are.
@@ -105,20 +111,20 @@ def coordinate(first, second):
     return NounPhrase(*connect(first, "and", second), gender, THEY, is_human)
 
 
-def prepositional_phrase(preposition, noun):
+def prepositional_phrase(preposition: Any, noun: Any) -> Any:
     """Returns a phrase of location: "near the park"."""
     spanish = PREPOSITIONS[preposition].spanish
     return join(Phrase(preposition, spanish), noun)
 
 
-def inflect(adjective, degree, gender, is_plural):
+def inflect(adjective: str, degree: Any, gender: Any, is_plural: Any) -> Any:
     """Returns the Spanish form of an English adjective, after its degree."""
     spanish = ADJECTIVES[adjective].spanish
     form = inflection.agree(spanish, gender, is_plural)
     return form if degree is None else f"{DEGREES[degree]} {form}"
 
 
-def join(*phrases):
+def join(*phrases: Any) -> Phrase:
     """Concatenates phrases; None is skipped.
 
     In Spanish, "a el" becomes "al" and "de el" becomes "del".
@@ -131,7 +137,7 @@ def join(*phrases):
     )
 
 
-def connect(first, conjunction, second):
+def connect(first: Any, conjunction: Any, second: Any) -> Any:
     """Joins two phrases by "and", "but" or "because"."""
     spanish = CONJUNCTIONS[conjunction]
     if spanish == "y" and _HIATUS.match(second[1]):
@@ -139,6 +145,6 @@ def connect(first, conjunction, second):
     return join(first, Phrase(conjunction, spanish), second)
 
 
-def words(*parts):
+def words(*parts: Any) -> str:
     """Joins the parts that are neither None nor empty."""
     return " ".join([part for part in parts if part])

@@ -6,6 +6,8 @@ decide.
 """
 
 import functools
+from collections.abc import Sequence
+from typing import Any
 
 from keras_attn.datasets.phrase_grammar import inflection
 from keras_attn.datasets.phrase_grammar.lexicon import (
@@ -38,7 +40,7 @@ _DEGREES = frozenset(DEGREES) | {"as", "less"}
 _NOT_IN_TABLES = frozenset({"to", "as", "next"})
 
 
-def tag(words):
+def tag(words: Sequence[str]) -> Any:
     """Returns the UPOS tags of a sentence of the grammar, a list of str."""
     tags = []
     for index, word in enumerate(words):

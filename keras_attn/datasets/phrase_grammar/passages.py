@@ -5,6 +5,7 @@ a question about a passage is not answered by finding its verb.
 """
 
 import functools
+from typing import TYPE_CHECKING, Any
 
 from keras_attn.datasets.phrase_grammar.facts import (
     Entity,
@@ -17,6 +18,10 @@ from keras_attn.datasets.phrase_grammar.held_out import (
     hash_fraction,
 )
 from keras_attn.datasets.phrase_grammar.lexicon import ADJECTIVES, NOUNS, VERBS
+
+if TYPE_CHECKING:
+    from keras_attn.datasets.stable_random import StableRandom
+
 
 # No two have nearly the same meaning.
 _VERBS = tuple(
@@ -38,7 +43,7 @@ _LOCATIONS = {
 _PREPOSITIONS = tuple(_LOCATIONS)
 
 
-def passage(random):
+def passage(random: "StableRandom") -> Any:
     """Draws two to four facts, two of them with the same verb."""
     verb, other_verb = random.sample(_VERBS, 2)
     people = _entities(random, _HUMAN, 3)
@@ -63,7 +68,7 @@ def passage(random):
     return facts
 
 
-def split_of(facts):
+def split_of(facts: dict[str, Any]) -> Any:
     """Returns the split of a passage, or of some of its facts.
 
     Test: a noun and its adjective are held out. Of the others, 5 % by their
@@ -76,17 +81,17 @@ def split_of(facts):
     return "validation" if is_validation else "train"
 
 
-def sentences(facts):
+def sentences(facts: dict[str, Any]) -> list[str]:
     """Returns a list of str, one sentence per fact, with full stops."""
     return [" ".join(sentence(fact)[0]) + " ." for fact in facts]
 
 
-def text(facts):
+def text(facts: dict[str, Any]) -> str:
     """Returns the passage as a str."""
     return " ".join(sentences(facts))
 
 
-def variations(facts, fact):
+def variations(facts: dict[str, Any], fact: Any) -> list[Any]:
     """Returns other facts in the words of a passage that make sense.
 
     One part of `fact` is replaced. The variations of a training fact have no

@@ -4,6 +4,7 @@ Questions without an answer are in the words of the passage too: the same verb
 with another subject, or the same person with another object.
 """
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from keras_attn.datasets import sampling
@@ -19,6 +20,7 @@ from keras_attn.datasets.phrase_grammar.passages import (
     text,
     variations,
 )
+from keras_attn.typing import TensorLike
 
 # Per passage.
 _MOST_QUESTIONS = 3
@@ -35,7 +37,9 @@ class PassageQuestion(NamedTuple):
     span: Any
 
 
-def sampled_questions(seed, name, split, unanswerable_rate):
+def sampled_questions(
+    seed: int, name: str, split: str, unanswerable_rate: float
+) -> Iterator[Any]:
     """Yields `PassageQuestion` endlessly, or None for another split."""
     random = sampling.named_random(seed, name)
     has_answer = not random.happens(unanswerable_rate)
@@ -61,7 +65,7 @@ def sampled_questions(seed, name, split, unanswerable_rate):
             has_answer = not random.happens(unanswerable_rate)
 
 
-def answerable(facts, indices):
+def answerable(facts: dict[str, Any], indices: TensorLike) -> Any:
     """Returns all questions about some facts that have only one answer."""
     context, found, start = text(facts).split(), [], 0
     for index, fact in enumerate(facts):
@@ -76,7 +80,7 @@ def answerable(facts, indices):
     return found
 
 
-def unanswerable(facts, indices):
+def unanswerable(facts: dict[str, Any], indices: TensorLike) -> list[Any]:
     """Returns questions that a passage does not answer.
 
     They are about some of its facts, or variations of them.

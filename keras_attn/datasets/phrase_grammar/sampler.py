@@ -5,6 +5,7 @@ The other modules know the grammar; this one knows what makes sense.
 
 import functools
 import itertools
+from typing import TYPE_CHECKING
 
 from keras_attn.datasets.phrase_grammar import clauses, lexicon
 from keras_attn.datasets.phrase_grammar.inflection import english_plural
@@ -25,6 +26,10 @@ from keras_attn.datasets.phrase_grammar.noun_phrases import (
     prepositional_phrase,
     pronoun,
 )
+
+if TYPE_CHECKING:
+    from keras_attn.datasets.stable_random import StableRandom
+
 
 # Words per sentence, in both languages.
 SHORTEST, LONGEST = 3, 15
@@ -56,14 +61,14 @@ class SentenceSampler:
         random: `StableRandom`.
     """
 
-    def __init__(self, random):
+    def __init__(self, random: "StableRandom") -> None:
         self._random = random
         self._pick = random.choice
         self._happens = random.happens
         self._names = tuple(PATTERNS)
         self._weights = tuple(PATTERNS.values())
 
-    def sentence(self, pattern=None):
+    def sentence(self, pattern: str | None = None) -> Phrase:
         """Returns a `Phrase`, of one of `PATTERNS` if it is given."""
         while True:
             name = pattern or self._pick(self._names, self._weights)

@@ -4,6 +4,7 @@ Irregular forms are in the lexicon.
 """
 
 import re
+from typing import Any
 
 _VOWELS = "aeiou"
 # Words of several syllables that stress the last one and double its consonant.
@@ -17,7 +18,7 @@ _O_WITH_ES = frozenset({"do", "go", "potato", "tomato"})
 _LY = {"true": "truly", "whole": "wholly", "public": "publicly"}
 
 
-def with_s(word):
+def with_s(word: str) -> str:
     """Returns the plural of a noun, or the third person of a verb.
 
     Args:
@@ -42,7 +43,7 @@ def with_s(word):
     return word + "s"
 
 
-def with_ed(verb):
+def with_ed(verb: str) -> str:
     """Returns the past tense of a regular verb.
 
     Args:
@@ -63,7 +64,7 @@ def with_ed(verb):
     return _doubled(verb) + "ed"
 
 
-def with_ing(verb):
+def with_ing(verb: str) -> str:
     """Returns the form of a verb in -ing.
 
     Args:
@@ -84,7 +85,7 @@ def with_ing(verb):
     return _doubled(verb) + "ing"
 
 
-def with_ly(adjective):
+def with_ly(adjective: str) -> str:
     """Returns the adverb of an adjective.
 
     Args:
@@ -113,7 +114,7 @@ def with_ly(adjective):
     return adjective + "ly"
 
 
-def compared(adjective):
+def compared(adjective: str) -> tuple[Any, ...]:
     """Returns the comparative and the superlative of a short adjective.
 
     Args:

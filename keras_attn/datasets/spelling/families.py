@@ -1,6 +1,7 @@
 """The words of the lexicon in all their forms, in families."""
 
 import functools
+from typing import Any
 
 from keras_attn.datasets.spelling import english_forms as forms
 from keras_attn.datasets.spelling import lexicon
@@ -8,7 +9,7 @@ from keras_attn.datasets.word_stem import word_stem
 
 
 @functools.cache
-def families():
+def families() -> tuple[Any, ...]:
     """Returns all words, grouped into families.
 
     Words are in one family if they are forms of one word, have the same stem,

@@ -1,5 +1,11 @@
 """A model of spelling errors."""
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from keras_attn.datasets.stable_random import StableRandom
+
+
 # Relative frequency of each kind of error. Integers, because the sum of floats
 # depends on the version of Python.
 KINDS = {
@@ -29,7 +35,7 @@ _PAIRS = tuple(
 _KEYBOARD = "qwertyuiop", "asdfghjkl", "zxcvbnm"
 
 
-def add_errors(word, random):
+def add_errors(word: str, random: "StableRandom") -> str:
     """Returns a word with one spelling error, or with two.
 
     Args:

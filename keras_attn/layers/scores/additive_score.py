@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import keras
 from keras import ops
 
 from keras_attn.layers.scores.score import Score, projected
@@ -33,7 +34,7 @@ class AdditiveScore(Score):
         self._key_dense = self._dense(
             "key", key_shape[-1], units, use_bias=False
         )
-        self.scale = self.add_weight(
+        self.scale: keras.Variable = self.add_weight(
             shape=(units,), initializer=self.initializer.clone(), name="scale"
         )
 

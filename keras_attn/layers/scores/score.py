@@ -36,7 +36,7 @@ class Score(TorchNames, keras.layers.Layer):
         # The attention layer handles the mask; Keras would warn that it is
         # lost (as of Keras 3.15.1).
         self.supports_masking = True
-        self.initializer = keras.initializers.get(initializer)
+        self.initializer: Initializer = keras.initializers.get(initializer)
 
     def _dense(self, name, features, width, **kwargs):
         return built_dense(self, name, features, width, **kwargs)
