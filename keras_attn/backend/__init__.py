@@ -171,6 +171,6 @@ __all__ = [
     "values_by_slot",
     "while_loop",
     "write_rows",
-    "zero_masked",
     "writes_onnx",
+    "zero_masked",
 ]
