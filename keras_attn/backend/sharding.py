@@ -45,7 +45,7 @@ class SequenceSplit(NamedTuple):
         names = self.rows, self.context, self.heads
         return tuple(name for name in names if name is not None)
 
-    def size(self, axis: int) -> Any:
+    def size(self, axis: str | None) -> Any:
         """Returns the number of devices along an axis, 1 for None."""
         return 1 if axis is None else self.mesh.shape[axis]
 

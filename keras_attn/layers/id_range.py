@@ -49,7 +49,7 @@ def as_ids(name: str, ids: TensorLike, vocabulary_size: int) -> Tensor:
 
 
 def check_id_range(
-    name: str, ids: TensorLike, vocabulary_size: int, least: int = 0
+    name: str, ids: TensorLike, vocabulary_size: int | None, least: int = 0
 ) -> None:
     """Checks ids whose values are in the memory of the CPU.
 

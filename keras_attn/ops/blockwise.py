@@ -19,7 +19,6 @@ from keras_attn.typing import Tensor, TensorLike
 
 if TYPE_CHECKING:
     from keras_attn.ops.visibility import Visibility
-    from keras_attn.ops.weight_dropout import WeightDropout
 
 
 # Large blocks are faster, but with a narrow window small blocks skip more.
@@ -34,7 +33,7 @@ def attend_blockwise(
     visibility: "Visibility",
     bias: TensorLike | None,
     scale: float,
-    dropout: "WeightDropout | None",
+    dropout: Any,
 ) -> Tensor:
     """Computes `attend` block by block.
 

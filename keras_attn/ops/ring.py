@@ -1,7 +1,7 @@
 """Attention with sequences split over devices."""
 
 import dataclasses
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from keras import ops
 
@@ -13,7 +13,6 @@ from keras_attn.typing import Tensor, TensorLike
 
 if TYPE_CHECKING:
     from keras_attn.ops.visibility import Visibility
-    from keras_attn.ops.weight_dropout import WeightDropout
 
 
 def attend_ring(
@@ -23,7 +22,7 @@ def attend_ring(
     visibility: "Visibility",
     bias: TensorLike | None,
     scale: float,
-    dropout: "WeightDropout | None",
+    dropout: Any,
 ) -> Tensor:
     """Computes `attend` where the active layout splits sequences.
 

@@ -1,5 +1,6 @@
 """Description of a family of published models."""
 
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -39,7 +40,7 @@ class Family(NamedTuple):
     sizes: Any
     constants: Any
     signature: tuple[Any, ...] = ()
-    heads: MappingProxyType[Any, Any] = MappingProxyType({})
+    heads: Mapping[str, str] = MappingProxyType({})
     head_prefixes: tuple[Any, ...] = ()
 
 

@@ -78,7 +78,7 @@ class Sequences:
 
     def call(
         self,
-        arrays: dict[str, Any],
+        arrays: Any,
         masks: Sequence[TensorLike] | None = None,
         layer: Any = None,
         **arguments: Any,
@@ -105,7 +105,7 @@ class Sequences:
             arguments["training"] = False
         return layer(*tensors, **arguments)
 
-    def tensors(self, arrays: dict[str, Any], masks: Any = None) -> Any:
+    def tensors(self, arrays: Any, masks: Any = None) -> Any:
         """Converts arrays to tensors that carry masks."""
         # Self-attention passes one tensor twice.
         made = {
@@ -123,7 +123,7 @@ class Sequences:
 
     def output(
         self,
-        arrays: dict[str, Any],
+        arrays: Any,
         masks: Any = None,
         layer: Any = None,
         **arguments: Any,
@@ -149,7 +149,7 @@ def _padding_invariance(subject, size):
     )
 
 
-def padded_by_one(subject: Any, arrays: dict[str, Any]) -> tuple[Any, Any]:
+def padded_by_one(subject: Any, arrays: Any) -> tuple[Any, Any]:
     """Adds a position to each sequence.
 
     Returns:
@@ -168,9 +168,7 @@ def _causality(subject, size):
     check_causality(subject, subject.draw(size))
 
 
-def check_causality(
-    subject: Sequences, arrays: dict[str, Any], **arguments: Any
-) -> None:
+def check_causality(subject: Sequences, arrays: Any, **arguments: Any) -> None:
     """Changes the last token of the first sequence.
 
     Args:
@@ -202,7 +200,7 @@ def _cached_decoding(subject, size):
     check_decoding(subject, arrays, subject.output(arrays))
 
 
-def check_decoding(subject: Any, arrays: dict[str, Any], expected: str) -> None:
+def check_decoding(subject: Any, arrays: Any, expected: str) -> None:
     """Compares cached decoding with the output of a full pass."""
     tensors = subject.tensors(arrays)
     compare(

@@ -46,7 +46,7 @@ def checked_text(name: str, text: str, expected: str = "a str") -> str:
 
 
 def text_list(
-    name: str, texts: Iterable[str], expected: str = "a str or a list of str"
+    name: str, texts: Iterable[Any], expected: str = "a str or a list of str"
 ) -> list[Any]:
     """Converts a list of texts to a list; the texts are not checked.
 

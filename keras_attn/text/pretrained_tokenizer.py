@@ -113,7 +113,7 @@ class PretrainedTokenizer(abc.ABC):
         return cls.from_folder(TokenizerFolder(directory))
 
     @classmethod
-    def from_folder(cls, folder: PathLike) -> Self:
+    def from_folder(cls, folder: Any) -> Self:
         """As `load`, from a folder whose settings have been read."""
         self = cls.__new__(cls)
         if folder.name in cls._CLASSES or (
@@ -665,7 +665,7 @@ class PretrainedTokenizer(abc.ABC):
         return "right"
 
 
-def model_of(folder: PathLike) -> dict[str, Any]:
+def model_of(folder: Any) -> dict[str, Any]:
     """Returns the model of tokenizer.json, or raises ValueError."""
     if folder.definition is None:
         folder.require(DEFINITION)

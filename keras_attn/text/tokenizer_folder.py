@@ -522,7 +522,7 @@ def _check_part(name, part):
                 )
 
 
-def check_charsmap(name: str, charsmap: str) -> bytes:
+def check_charsmap(name: str, charsmap: str | bytes) -> bytes:
     """Raises ValueError unless a normalization table is complete.
 
     Args:

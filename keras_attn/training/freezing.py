@@ -7,7 +7,6 @@ from typing import Any
 import keras
 
 from keras_attn import checks
-from keras_attn.typing import PathLike
 
 
 def freeze(model: keras.Model, pattern: str = "") -> list[str]:
@@ -61,7 +60,7 @@ def unfreeze(model: keras.Model, pattern: str = "") -> list[str]:
     return _set(model, pattern, trainable=True)
 
 
-def matching(name: str, pattern: str, paths: Sequence[PathLike]) -> list[str]:
+def matching(name: str, pattern: str, paths: Sequence[str]) -> list[str]:
     """Returns the paths that contain a match of a pattern.
 
     Args:

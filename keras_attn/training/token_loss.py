@@ -29,7 +29,7 @@ def check_pad_id(pad_id: int) -> int:
     return checks.token_id("pad_id", pad_id, _INT32.min, _INT32.max)
 
 
-def check_metric(name: str, dtype: str) -> None:
+def check_metric(name: str, dtype: str | None) -> None:
     """Raises ValueError unless `name` is a str and `dtype` a float dtype."""
     if name is not None:
         checks.string("name", name)

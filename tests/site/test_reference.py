@@ -2,15 +2,17 @@
 
 import html
 import inspect
+import pathlib
 import posixpath
 import re
 
+import griffe
 import pytest
 
 from tests.helpers.public_api import public_objects
 from tests.site.conftest import ROOT, check_link
 from tools.site import reference, related
-from tools.site.docstrings import links
+from tools.site.docstrings import NoAnnotations, links
 
 pytestmark = pytest.mark.one_backend
 
@@ -112,6 +114,23 @@ def test_links_of_a_name():
     ]
     assert "data-search-exclude" in attributes
     assert links("ops.PositionBias").startswith("[Tests]")
+
+
+def test_pages_show_the_types_of_the_docstrings_only():
+    code = '"""F.\n\n    Args:\n        x: even.\n    """'
+    code = f"def f(x: int) -> int:\n    {code}"
+    for extensions, expected in [((), "int"), ((NoAnnotations(),), "None")]:
+        module = griffe.visit(
+            "m",
+            pathlib.Path("m.py"),
+            code,
+            extensions=griffe.Extensions(*extensions),
+            docstring_parser="google",
+        )
+        function = module["f"]
+        (section,) = function.docstring.parsed[1:]
+        assert str(section.value[0].annotation) == expected
+        assert str(function.returns) == expected
 
 
 def test_table_follows_the_introduction():

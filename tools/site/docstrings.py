@@ -31,7 +31,7 @@ class CallArguments(griffe.Extension):
 
 
 class NoAnnotations(griffe.Extension):
-    """Shows the types of the docstrings only, which include shapes and units."""
+    """Shows the types of the docstrings, with shapes and units, only once."""
 
     def on_function_instance(self, *, func, **_):
         """Removes the annotations of a function."""

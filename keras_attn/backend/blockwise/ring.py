@@ -73,7 +73,7 @@ class _Part(NamedTuple):
 
 
 def by_ring(
-    split: str,
+    split: Any,
     blocking: Blocking,
     query: TensorLike,
     key: TensorLike,

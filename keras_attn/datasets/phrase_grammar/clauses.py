@@ -34,7 +34,7 @@ def copular_clause(
     is_negative: bool = False,
     is_future: bool = False,
     also: Any = None,
-) -> str:
+) -> Phrase:
     """Returns "subject is adjective (and also)", with ser or estar."""
     features = subject.gender, subject.is_plural
     predicate = Phrase(
@@ -55,7 +55,7 @@ def comparative_clause(
     other: Any,
     is_less: bool = False,
     is_negative: bool = False,
-) -> str:
+) -> Phrase:
     """Returns "subject is as adjective as other", or "less ... than"."""
     form = inflect(adjective, None, subject.gender, subject.is_plural)
     if is_less:
@@ -69,13 +69,13 @@ def comparative_clause(
 
 def locative_clause(
     subject: Any, location: Any, is_negative: bool = False
-) -> str:
+) -> Phrase:
     """Returns "subject is location", with estar."""
     verb = _copula("estar", subject.person, "present", is_negative)
     return join(subject, verb, location)
 
 
-def existential_clause(thing: Any, location: Any) -> str:
+def existential_clause(thing: Any, location: Any) -> Phrase:
     """Returns "there is thing location", with hay."""
     verb = Phrase(f"there {BE_FORMS[thing.person]}", "hay")
     return join(verb, thing, location)
@@ -83,7 +83,7 @@ def existential_clause(thing: Any, location: Any) -> str:
 
 def feeling_clause(
     subject: Any, feeling: Any, degree: Any = None, is_negative: bool = False
-) -> str:
+) -> Phrase:
     """Returns "subject is hungry", with tener; the degree is "very"."""
     noun, gender = FEELINGS[feeling]
     much = "" if degree is None else inflection.agree("mucho", gender, False)
@@ -98,7 +98,9 @@ def feeling_clause(
     )
 
 
-def liking_clause(subject: Any, liked: Any, is_negative: bool = False) -> str:
+def liking_clause(
+    subject: Any, liked: Any, is_negative: bool = False
+) -> Phrase:
     """Returns "subject likes liked", with gustar.
 
     In Spanish, `liked` is the subject.
@@ -113,7 +115,7 @@ def liking_clause(subject: Any, liked: Any, is_negative: bool = False) -> str:
     return join(Phrase(words(subject.english, english), spanish), liked)
 
 
-def infinitive_phrase(verb: str, complement: Any = None) -> str:
+def infinitive_phrase(verb: str, complement: Any = None) -> NounPhrase:
     """Returns "to verb complement", as a noun phrase."""
     action = Phrase(f"to {verb}", VERBS[verb].spanish)
     return NounPhrase(*_complete(action, verb, complement), "m", HE, False)
@@ -127,7 +129,7 @@ def verb_clause(
     is_negative: bool = False,
     frequency: float | None = None,
     recipient: Any = None,
-) -> str:
+) -> Phrase:
     """Returns "subject verb complement".
 
     `complement` is an object or a goal. `tense` is "present", "past" or one of

@@ -43,7 +43,7 @@ class Score(TorchNames, keras.layers.Layer):
 
 
 def built_dense(
-    owner: Any, name: str, features: int, width: int, **kwargs: Any
+    owner: Any, name: str, features: Any, width: Any, **kwargs: Any
 ) -> keras.layers.Dense:
     """Creates and builds a `keras.layers.Dense` sublayer of an attention layer.
 
