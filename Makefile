@@ -72,14 +72,12 @@ format: $(STAMP) ## Format all code and apply ruff's automatic fixes
 	$(RUN) -m ruff check --fix .
 	$(RUN) -m ruff format .
 
-# The folder contains a stub of Keras, which has no types.
 lint: $(STAMP) ## Check formatting, style, types and the pre-commit config
 	$(RUN) -m ruff format --check .
 	$(RUN) -m ruff check .
 	$(RUN) -m pre_commit validate-config .pre-commit-config.yaml
 	$(RUN) -m mypy
-	PYTHONPATH=.:tools/typing $(RUN) -m basedpyright --pythonpath $(RUN) \
-		--verifytypes keras_attn --ignoreexternal
+	$(RUN) -m tools.verify_types
 
 check: lint ## Lint and run the fastest tests on one backend
 	@$(RUN) -m tools.run_tests --backends $(CHECK_BACKEND) \

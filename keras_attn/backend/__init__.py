@@ -32,7 +32,11 @@ from keras_attn.backend.dropout import (
     kept_seed,
     seeded_dropout,
 )
-from keras_attn.backend.exporting import export_onnx, export_options
+from keras_attn.backend.exporting import (
+    export_onnx,
+    export_options,
+    writes_onnx,
+)
 from keras_attn.backend.full import full
 from keras_attn.backend.fused import fused_attention, fused_obstacle
 from keras_attn.backend.fused_qkv import apply_fused_qkv, fused_qkv
@@ -167,5 +171,6 @@ __all__ = [
     "values_by_slot",
     "while_loop",
     "write_rows",
+    "writes_onnx",
     "zero_masked",
 ]

@@ -57,6 +57,11 @@ def export_options(
     return {"dynamic_shapes": _dynamic_shapes(input_signature), **options}
 
 
+def writes_onnx(format: str) -> bool:
+    """Returns whether `export_onnx` writes this format on this backend."""
+    return format == "onnx" and keras.backend.backend() == "torch"
+
+
 def export_onnx(
     model: keras.Model,
     path: Any,
@@ -66,8 +71,8 @@ def export_onnx(
     """Writes an ONNX file on PyTorch, with any batch size and length.
 
     Keras uses PyTorch's older exporter if an axis has no size, which cannot
-    export attention, and an example of one row of one token (as of Keras
-    3.15.1). This uses that of `torch.export`.
+    export attention, and an example of one row of one token
+    (as of Keras 3.15.1). This uses that of `torch.export`.
 
     Args:
         model: `keras.Model`.

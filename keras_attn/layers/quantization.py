@@ -5,6 +5,7 @@ naming it (as of Keras 3.15.1); here that is an error, before any layer changes.
 """
 
 import contextlib
+import importlib
 import inspect
 import re
 from collections.abc import Iterator, Sequence
@@ -15,9 +16,12 @@ import numpy as np
 from keras import ops
 
 # Private: no public module has the algorithms, as of Keras 3.15.1.
-from keras.src.quantizers import awq as keras_awq
-from keras.src.quantizers import gptq as keras_gptq
-from keras.src.quantizers import quantizers as keras_quantizers
+_awq, _gptq, _quantizers = (
+    importlib.import_module(
+        f"{keras.quantizers.GPTQConfig.__module__.rpartition('.')[0]}.{name}"
+    )
+    for name in ("awq", "gptq", "quantizers")
+)
 
 # These replace the kernels of linear layers by what they compute from
 # activations, block after block.
@@ -112,12 +116,12 @@ def calibrated_layers(
 def calibration(layers: Sequence[Any]) -> Iterator[None]:
     """Makes layers show their inputs to Keras while it calibrates them.
 
-    Keras observes `call`, but `__call__` of a layer with a mode no longer calls
-    it, so GPTQ and AWQ would round without having seen an activation (as of
-    Keras 3.15.1, keras-team/keras#23512). With activations, its GPTQ increases
-    the error, because it corrects with rows of the inverse Hessian instead of
-    its Cholesky factor (as of Keras 3.15.1, keras-team/keras#23481). And the
-    zero point of weights of one sign overflows in both (#23512 again).
+    Three corrections of Keras: it observes `call`, which `__call__` of a layer
+    with a mode does not call, so GPTQ and AWQ would round without having seen
+    an activation (as of Keras 3.15.1, keras-team/keras#23512). Its GPTQ then
+    increases the error, because it corrects with rows of the inverse Hessian
+    instead of its Cholesky factor (as of Keras 3.15.1, keras-team/keras#23481).
+    And the zero point of weights of one sign overflows (#23512 again).
 
     Args:
         layers: list of `Dense` or `EinsumDense`.
@@ -157,7 +161,7 @@ def _cholesky_corrections():
     Frantar et al. 2023, https://arxiv.org/abs/2210.17323, algorithm 1.
     """
     name = "gptq_quantize_matrix"
-    original = getattr(keras_gptq, name)
+    original = getattr(_gptq, name)
 
     def corrected(
         weights,
@@ -189,7 +193,7 @@ def _cholesky_corrections():
 
     # Later versions take the Hessian, and factorize it themselves.
     if "inv_hessian" in inspect.signature(original).parameters:
-        with _replaced([keras_gptq], name, corrected):
+        with _replaced([_gptq], name, corrected):
             yield
     else:
         yield
@@ -198,7 +202,7 @@ def _cholesky_corrections():
 def _zero_in_every_range():
     """Makes the range of each group of weights include 0, as in the papers."""
     name = "compute_quantization_parameters"
-    original = getattr(keras_quantizers, name)
+    original = getattr(_quantizers, name)
 
     def with_zero(x, *, group_size=-1, **options):
         values = np.array(ops.convert_to_numpy(x))
@@ -214,7 +218,7 @@ def _zero_in_every_range():
         x = ops.convert_to_tensor(values)
         return original(x, group_size=group_size, **options)
 
-    return _replaced([keras_quantizers, keras_awq], name, with_zero)
+    return _replaced([_quantizers, _awq], name, with_zero)
 
 
 @contextlib.contextmanager

@@ -18,6 +18,7 @@ from keras_attn.backend import (
     known_size,
     row_divisor,
     sequence_split,
+    writes_onnx,
 )
 from keras_attn.layers.id_range import check_id_range
 from keras_attn.layers.quantized_parts import QuantizedModelParts
@@ -320,7 +321,7 @@ class CheckedModel(QuantizedModelParts, TorchNames, keras.Model):
                 (list, tuple),
                 "a list with the specs of the inputs",
             )
-            if format == "onnx" and keras.backend.backend() == "torch":
+            if writes_onnx(format):
                 return export_onnx(self, filepath, input_signature, **kwargs)
             kwargs = export_options(
                 format, input_signature, kwargs, _OTHER_LENGTHS
