@@ -45,6 +45,11 @@ PROGRAMS = {
         ("jax",),
         "--length 64 --width 16 --heads 2 --layers 1 --devices 1 2",
     ),
+    "quantization": (
+        ("torch",),
+        "--epochs 0 --rounds 1 --tokens 2 --samples 2 --characters 9000 "
+        "--modes float32,int8,gptq",
+    ),
     "tokenizer_speed": (
         ("tokenizers", "sentencepiece"),
         "--texts 200 --rounds 1",
