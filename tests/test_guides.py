@@ -100,7 +100,7 @@ def test_a_different_report_is_detected():
 
 # These need models of the reader or of a tutorial, or published weights. A test
 # of distribution runs the page that needs eight devices.
-NOT_RUN = {"distributed.md", "doctor.md", "pretrained.md"}
+NOT_RUN = {"distributed.md", "doctor.md", "export.md", "pretrained.md"}
 PAGES = {
     path.name: path.read_text(encoding="utf-8")
     for path in sorted(GUIDES.glob("*.md"))
