@@ -13,7 +13,8 @@ def test_a_table(capsys):
     *_, row = capsys.readouterr().out.splitlines()
     _, name, seconds, peak, _ = row.split("|")
     assert name.strip() == "keras_attn on torch"
-    assert float(seconds) > 0 and float(peak) > 0
+    # So few weights may take no time and no memory within the digits shown.
+    assert float(seconds) >= 0 and float(peak) >= 0
 
 
 @pytest.mark.parametrize("name", ["torch", "transformers"])
