@@ -12,8 +12,8 @@ import numpy as np
 from keras_attn.backend import inspection
 
 # Functions that read numbers which are on the CPU anyway: the counter of a loop
-# over time, and, in Keras as of Keras 3.15.1, the size of a tensor, the
-# dilation of a convolution, and the constants of a Fourier transform.
+# over time, and, in Keras as of Keras 3.15.1, the size and rank of a tensor,
+# the dilation of a convolution, and the constants of a Fourier transform.
 _ON_CPU = (
     ("keras_attn/backend/scan.py", ""),
     ("keras/src/backend/torch/rnn.py", ""),
@@ -23,6 +23,7 @@ _ON_CPU = (
     ("keras/src/backend/tensorflow/nn.py", "ctc_loss"),
     ("keras/src/backend/tensorflow/numpy.py", "max"),
     ("keras/src/backend/tensorflow/numpy.py", "min"),
+    ("keras/src/backend/tensorflow/numpy.py", "sort"),
 )
 _BACKENDS = ("jax", "tensorflow", "torch")
 _METHODS = (
