@@ -106,6 +106,7 @@ def test_a_bad_import_is_reported(tmp_path, name, source, expected):
 
 
 GOOD = [
+    ("layers/calibration.py", "from keras.src.quantizers import gptq"),
     ("__init__.py", "from keras_attn import layers, text"),
     ("ops/a.py", "import math\nimport keras\nimport numpy as np"),
     ("ops/a.py", "from keras_attn.ops.visibility import Visibility"),

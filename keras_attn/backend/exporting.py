@@ -89,7 +89,7 @@ def export_onnx(
         input_signature,
     )
     with warnings.catch_warnings():
-        # From PyTorch: Keras registers its variables in a second place.
+        # From PyTorch: Keras registers its variables twice.
         warnings.filterwarnings("ignore", ".*not properly registered.*")
         program = torch.export.export(
             model,

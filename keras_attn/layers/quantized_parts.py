@@ -11,10 +11,10 @@ from typing import Any, Self
 
 import keras
 
+from keras_attn.layers.calibration import calibration
 from keras_attn.layers.quantization import (
     CALIBRATED,
     calibrated_layers,
-    calibration,
     layers_to_quantize,
     restore,
     save_zero_points,

@@ -1,6 +1,6 @@
 """Helpers of models that are built on an encoder."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import keras
 from keras import ops
@@ -8,9 +8,6 @@ from keras import ops
 from keras_attn.backend import reduce_max
 from keras_attn.models.input_checks import CheckedModel
 from keras_attn.typing import Nest, Tensor, TensorLike
-
-if TYPE_CHECKING:
-    pass
 
 
 def check_encoder(encoder: keras.Model) -> keras.Model:

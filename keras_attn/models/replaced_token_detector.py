@@ -15,9 +15,6 @@ from keras_attn.models.input_checks import CheckedModel
 from keras_attn.models.layout import CLASSIFIER, check_rules, layout_map_method
 from keras_attn.typing import Nest, Tensor
 
-if TYPE_CHECKING:
-    pass
-
 
 @keras.saving.register_keras_serializable(package="keras_attn")
 class ReplacedTokenDetector(CheckedModel):

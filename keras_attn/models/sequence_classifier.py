@@ -19,10 +19,6 @@ from keras_attn.models.layout import CLASSIFIER, check_rules, layout_map_method
 from keras_attn.models.packing import refuse_packing
 from keras_attn.typing import Activation, Nest, Tensor
 
-if TYPE_CHECKING:
-    pass
-
-
 _TOKENS = {"first": first_tokens, "last": last_tokens}
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import keras
 
 from keras_attn.layers.gelu_tanh import gelu_tanh
+from keras_attn.layers.quick_gelu import quick_gelu
 
 # If a function has several names, the first one is written.
 ACTIVATIONS = {
@@ -18,6 +19,7 @@ ACTIVATIONS = {
     "gelu_pytorch_tanh": gelu_tanh,
     "gelu_fast": gelu_tanh,
     "gelu_accurate": gelu_tanh,
+    "quick_gelu": quick_gelu,
     "tanh": "tanh",
 }
 

@@ -210,17 +210,17 @@ def first_fit(lengths: np.ndarray, capacity: int) -> Packing:
     for index in range(size):
         needed = lengths[:, index]
         fits = (room >= needed[:, None]).all(0)
-        place = int(fits.argmax()) if fits.any() else len(numbers)
-        if place == len(numbers):
+        chosen = int(fits.argmax()) if fits.any() else len(numbers)
+        if chosen == len(numbers):
             room = np.concatenate([room, np.full((sides, 1), capacity)], 1)
             numbers = np.append(numbers, count)
             count += 1
-        rows[index] = numbers[place]
-        offsets[:, index] = capacity - room[:, place]
-        room[:, place] -= needed
-        if (room[:, place] < least).any():
-            room = np.delete(room, place, 1)
-            numbers = np.delete(numbers, place)
+        rows[index] = numbers[chosen]
+        offsets[:, index] = capacity - room[:, chosen]
+        room[:, chosen] -= needed
+        if (room[:, chosen] < least).any():
+            room = np.delete(room, chosen, 1)
+            numbers = np.delete(numbers, chosen)
     return Packing(rows, offsets, count)
 
 

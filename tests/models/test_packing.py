@@ -33,7 +33,7 @@ TARGET = np.array([[1, 4, 1, 9, 3, 0], [1, 6, 5, 0, 0, 0]], "int32")
 TARGET_PACKING = np.array([[1, 1, 2, 2, 2, 0], [1, 1, 1, 0, 0, 0]], "int32")
 TARGET_PLACES = [(0, slice(0, 2)), (0, slice(2, 5)), (1, slice(0, 3))]
 SIZES = {
-    "num_layers": 2,
+    "num_layers": 1,
     "num_heads": 2,
     "hidden_dim": 8,
     "intermediate_dim": 16,
@@ -48,7 +48,12 @@ def made(model):
 
 
 def rotary():
-    return {"position_embedding": None, "attention_position": RotaryPosition()}
+    # Two blocks: the second must know the sentences, too.
+    return {
+        "num_layers": 2,
+        "position_embedding": None,
+        "attention_position": RotaryPosition(),
+    }
 
 
 def alibi():
@@ -73,7 +78,7 @@ GPTS = {
 }
 ENCODERS = {
     "sinusoidal": lambda: Encoder(SIZE, **SIZES),
-    "rotary": lambda: Encoder(SIZE, **SIZES, **rotary()),
+    "rotary": lambda: Encoder(SIZE, **(SIZES | rotary())),
     "BERT": lambda: Bert(SIZE, **SIZES, attention_dropout=0.0),
 }
 
@@ -158,6 +163,7 @@ def test_encoder_computes_each_sentence_alone(form):
         *once(
             [
                 lambda: {
+                    "num_layers": 2,
                     "position_embedding": None,
                     "encoder_attention_position": RotaryPosition(),
                     "decoder_attention_position": RotaryPosition(),

@@ -37,6 +37,7 @@ FORMS = {
     "new gelu": {"hidden_act": "gelu_new"},
     "gelu of PyTorch": {"hidden_act": "gelu_pytorch_tanh"},
     "relu": {"hidden_act": "relu"},
+    "quick gelu": {"hidden_act": "quick_gelu"},
     "large epsilon": {"layer_norm_eps": 0.3},
     "other padding": {"pad_token_id": 16},
 }

@@ -160,7 +160,8 @@ def test_texts_without_a_target():
     )
 
 
-@pytest.mark.every_backend
+# Each backend trains on packed rows in tests/models/test_packing.py.
+@pytest.mark.one_backend
 def test_fit_and_equal_losses():
     """One batch of either kind has the same loss, before and after a step."""
     sizes = {"num_layers": 1, "num_heads": 2, "hidden_dim": 8, "dropout": 0.0}
