@@ -30,7 +30,7 @@ TABLES = (
 )
 # JAX compiles most, so it starts first.
 BACKENDS = "jax", "tensorflow", "torch"
-# Programs that print a table of their own: what they need, and small sizes.
+# Programs that print their own table: what they need, and small sizes.
 PROGRAMS = {
     "large_vocabulary": (
         BACKENDS,
@@ -56,8 +56,8 @@ PROGRAMS = {
     ),
 }
 ABSENT = {
-    "translation_quality": "trains for an hour, beside JoeyNMT in an "
-    "environment of its own"
+    "translation_quality": "trains for an hour, beside JoeyNMT in a "
+    "separate environment"
 }
 
 

@@ -15,7 +15,7 @@ Tests what only long runs show, on the backend KERAS_BACKEND.
           programs may grow once all sizes have occurred.
   kills   Kills trainings at random moments, every second time while a
           checkpoint is being written. Each training must end with the same
-          weights, bit for bit, as one that nobody killed.
+          weights, bit for bit, as one that was never killed.
   page    Writes docs/results/endurance.md from the results of all backends.
 
 The results are written to docs/results/endurance."""

@@ -18,7 +18,7 @@ TIMEOUT = 600
 
 
 class Training:
-    """The program `tools.endurance.training`, in a process of its own.
+    """The program `tools.endurance.training`, in a separate process.
 
     Args:
         folder: `pathlib.Path` of the backup.

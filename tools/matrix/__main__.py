@@ -9,7 +9,7 @@ from tools.matrix.environments import BACKENDS, EXTRAS, VERSIONS, run
 from tools.matrix.page import page
 
 DESCRIPTION = """\
-Installs every extra with every backend in an environment of its own, and runs a
+Installs every extra with every backend in its own environment, and runs a
 program that needs it. Then the oldest supported and the newest versions of
 Keras and the backends run tests of layers and models.
 

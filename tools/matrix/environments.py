@@ -96,7 +96,7 @@ EXTRAS = {
     "all": [("-c", TEXT), ("-c", PRETRAINED), ("-c", EXPLAIN)],
 }
 # Versions that pip installs in place of those of constraints.txt; None: the
-# newest that there are.
+# newest ones.
 VERSIONS = {
     "oldest versions": {
         "keras": "3.15.0",
