@@ -372,7 +372,7 @@ def test_several_end_ids(talkative, beams, tmp_path):
         ({"scale_attn_by_inverse_layer_idx": True}, "inverse_layer_idx"),
         ({"add_cross_attention": True}, "`add_cross_attention` .*false"),
         (
-            {"activation_function": "quick_gelu"},
+            {"activation_function": "mish"},
             "`activation_function` in .* must",
         ),
         ({"n_layer": 3}, r"must hold a tensor `transformer.h.2.ln_1.weight`"),

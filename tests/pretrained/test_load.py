@@ -172,7 +172,7 @@ def test_config_of_hugging_face_comes_first(load, tmp_path):
             r"`pad_token_id` in .* lie in \[0, 17\)",
         ),
         (
-            {"activation_function": "quick_gelu"},
+            {"activation_function": "mish"},
             "`activation_function` in .* must be one of .*quick_gelu",
         ),
         (
