@@ -24,6 +24,12 @@ def test_every_kind_of_call_is_checked(run):
     assert run.calls.keys() == {"continue", "translate", "predict", "fit"}
 
 
+def test_no_expected_continuation_has_a_special_token():
+    """With this seed, a GPT would choose the start token of its own accord."""
+    expected = soak.Soak(seed=4268843846)._expected["continue"]
+    assert not np.isin(expected, [0, 1]).any()
+
+
 @pytest.mark.parametrize("kind", ["continue", "translate", "predict"])
 def test_another_answer_is_an_error(run, monkeypatch, kind):
     wrong = np.roll(run._expected[kind], 1, axis=0) + 1

@@ -70,7 +70,7 @@ class Soak:
                 lambda ids: self._gpt(ids),
                 self._tokens,
                 self._lengths,
-                never=[self._gpt.pad_id],
+                never=[self._gpt.pad_id, self._gpt.start_id],
             ),
             "translate": continuations(
                 lambda ids: self._translator((self._source, ids)),
