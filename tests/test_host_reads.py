@@ -244,6 +244,13 @@ CASES = {
         ((IMAGES, IDS),),
         {},
     ),
+    "VisionTransformer": (
+        lambda: models.VisionTransformer(
+            (4, 6, 3), patch_size=2, num_classes=3, **SIZES
+        ),
+        (IMAGES[:, :4],),
+        {},
+    ),
     "MultipleChoice": (
         lambda: models.MultipleChoice(classifier()),
         (IDS[None],),

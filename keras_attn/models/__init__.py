@@ -21,6 +21,7 @@ from keras_attn.models.speech_transformer import SpeechTransformer
 from keras_attn.models.token_classifier import TokenClassifier
 from keras_attn.models.transformer import Transformer
 from keras_attn.models.transformer_xl import TransformerXL
+from keras_attn.models.vision_transformer import VisionTransformer
 from keras_attn.models.xlnet import XLNet
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "TokenClassifier",
     "Transformer",
     "TransformerXL",
+    "VisionTransformer",
     "XLNet",
     "align_labels_with_tokens",
     "best_spans",

@@ -23,7 +23,7 @@ def check_encoder(encoder: keras.Model) -> keras.Model:
 
 def with_encoder(config: dict[str, Any]) -> dict[str, Any]:
     """Returns a config with the encoder deserialized."""
-    encoder = config["encoder"]
+    encoder = config.get("encoder")
     if not isinstance(encoder, dict):
         return config
     restored = keras.saving.deserialize_keras_object(encoder)

@@ -1,25 +1,28 @@
 """Image captioning with attention over a grid of image features."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import keras
 from keras import ops
 
 from keras_attn import checks
+from keras_attn.models.encoder_parts import with_encoder
 from keras_attn.models.image_encoder import ImageEncoder
-from keras_attn.models.input_checks import check_source_and_target, ids_spec
+from keras_attn.models.input_checks import (
+    check_image_shape,
+    check_source_and_target,
+    ids_spec,
+)
 from keras_attn.models.layout import CAPTIONER, check_rules, layout_map_method
 from keras_attn.models.recurrent_seq2seq import RecurrentSeq2Seq
+from keras_attn.models.vision_transformer import VisionTransformer
 from keras_attn.ops import positions_from_mask
 from keras_attn.typing import Nest, Tensor, TensorLike
 
 if TYPE_CHECKING:
     from keras_attn.decoding.protocol import DecodingState
     from keras_attn.layers.scored_attention import ScoredAttention
-
-
-_MOST_PIXELS = 4096  # along an axis
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -41,10 +44,11 @@ class ImageCaptioner(RecurrentSeq2Seq):
 
     Soft or hard attention as in "Show, Attend and Tell" (Xu et al. 2015,
     https://arxiv.org/abs/1502.03044), whose L is rows * columns here.
-    Departures: the encoder is not pretrained on ImageNet, but small and trained
-    with the decoder; the decoder is that of `RecurrentSeq2Seq`, whose attention
-    reads s[i] instead of s[i - 1]; no doubly stochastic regularization; the
-    gradient of hard attention is estimated by straight-through Gumbel softmax.
+    Departures: unless `encoder` is given, the encoder is not pretrained on
+    ImageNet, but small and trained with the decoder; the decoder is that of
+    `RecurrentSeq2Seq`, whose attention reads s[i] instead of s[i - 1]; there is
+    no doubly stochastic regularization; the gradient of hard attention is
+    estimated by straight-through Gumbel softmax.
 
     `generate` and `stream` take images (B, H, W, C). With `return_weights`, S
     of the weights is rows * columns, the cells row by row.
@@ -66,6 +70,10 @@ class ImageCaptioner(RecurrentSeq2Seq):
         scheduled_sampling: float in [0, 1], or None, as for `RecurrentSeq2Seq`.
             Default None.
         dropout: float in [0, 1). On embeddings and before the output layer.
+        encoder: `VisionTransformer` with the same `image_shape` and
+            `hidden_dim`, which computes the features instead of convolutions:
+            a[j] is the vector of patch j of image / 127.5 - 1. Default None:
+            convolutions.
         pad_id: int. The id of padding tokens, unlike `end_id`.
         start_id: int. First id of every caption.
         end_id: int. Last id of every caption.
@@ -110,13 +118,16 @@ class ImageCaptioner(RecurrentSeq2Seq):
         input_feeding: bool = False,
         scheduled_sampling: float | None = None,
         dropout: float = 0.1,
+        encoder: VisionTransformer | None = None,
         pad_id: int = 0,
         start_id: int = 1,
         end_id: int = 2,
         **kwargs: Any,
     ) -> None:
         checks.positive_int("vocabulary_size", vocabulary_size)
-        image_shape = _check_image_shape(image_shape)
+        image_shape = check_image_shape(image_shape)
+        if encoder is not None:
+            _check_encoder(encoder, image_shape, hidden_dim)
         checks.positive_int("filters", filters)
         if isinstance(attention, str) and attention == "location":
             raise ValueError(
@@ -142,10 +153,17 @@ class ImageCaptioner(RecurrentSeq2Seq):
         self.image_shape = image_shape
         self.filters = filters
         dtype = self.dtype_policy
-        self._image_encoder = ImageEncoder(
-            image_shape, hidden_dim, filters, dtype=dtype, name="image_encoder"
-        )
-        self._image_encoder.build()
+        self.encoder = encoder
+        self._image_encoder = None
+        if encoder is None:
+            self._image_encoder = ImageEncoder(
+                image_shape,
+                hidden_dim,
+                filters,
+                dtype=dtype,
+                name="image_encoder",
+            )
+            self._image_encoder.build()
         self._state_layers = []
         for number in range(num_layers * (2 if cell == "lstm" else 1)):
             layer = keras.layers.Dense(
@@ -161,7 +179,7 @@ class ImageCaptioner(RecurrentSeq2Seq):
     @property
     def grid_size(self) -> tuple[int, ...]:
         """Tuple of int: rows and columns of the grid of features."""
-        return self._image_encoder.grid_size
+        return (self.encoder or self._image_encoder).grid_size
 
     def encode(
         self, images: TensorLike, training: bool | None = None
@@ -170,14 +188,20 @@ class ImageCaptioner(RecurrentSeq2Seq):
 
         Args:
             images: (B, H, W, C), values in [0, 255].
-            training: bool. Not used.
+            training: bool. Whether to apply the dropout of `encoder`.
 
         Returns:
             Memory: float (B, S, D) with S = rows * columns, and positions,
             int32 (B, S); and the initial states of the decoder, for each layer
             a tuple of float (B, D).
         """
-        memory = self._image_encoder(images)
+        if self.encoder is None:
+            memory = self._image_encoder(images)
+        else:
+            # Most published encoders were trained with this scale.
+            scaled = ops.cast(images, self.compute_dtype) / 127.5 - 1
+            vectors, _ = self.encoder.encode(scaled, training=training)
+            memory = vectors[:, self.encoder.num_tokens :]
         mean = ops.mean(memory, axis=1)
         states = [layer(mean) for layer in self._state_layers]
         size = len(states) // self.num_layers
@@ -239,7 +263,15 @@ class ImageCaptioner(RecurrentSeq2Seq):
             del config[name]
         for name in ("vocabulary_size", "image_shape", "filters"):
             config[name] = getattr(self, name)
+        config["encoder"] = self.encoder and (
+            keras.saving.serialize_keras_object(self.encoder)
+        )
         return config
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        """Creates the model and its encoder."""
+        return super().from_config(with_encoder(config))
 
     def _check_images(self, name, images):
         images = checks.no_complex(name, checks.array(name, images))
@@ -258,16 +290,14 @@ class ImageCaptioner(RecurrentSeq2Seq):
         return images
 
 
-def _check_image_shape(shape):
-    """Returns (H, W, C), or raises ValueError."""
-    expected = "three integers (height, width, channels)"
-    shape = tuple(checks.iterable("image_shape", shape, expected))
-    if len(shape) != 3:
-        raise ValueError(
-            f"`image_shape` must be {expected}. "
-            f"Received: image_shape={checks.shown(shape)}"
-        )
-    return tuple(
-        checks.positive_int(f"image_shape[{i}]", size, _MOST_PIXELS)
-        for i, size in enumerate(shape)
+def _check_encoder(encoder, image_shape, hidden_dim):
+    checks.instance(
+        "encoder", encoder, VisionTransformer, "a `VisionTransformer`"
     )
+    expected = {"image_shape": image_shape, "hidden_dim": hidden_dim}
+    for name, value in expected.items():
+        if getattr(encoder, name) != value:
+            raise ValueError(
+                f"`encoder` must have {name}={value}, that of the captioner. "
+                f"Received: {name}={getattr(encoder, name)}"
+            )

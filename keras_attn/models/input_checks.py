@@ -192,11 +192,42 @@ def check_source_and_target(
     return [source, target]
 
 
+def check_image_shape(shape: Any, multiple_of: int = 1) -> Any:
+    """Returns (H, W, C) of images.
+
+    Args:
+        shape: iterable of three int, the argument `image_shape`.
+        multiple_of: int. Must divide H and W. Default 1.
+
+    Raises:
+        ValueError: it is none, or an image is too large.
+    """
+    expected = "three integers (height, width, channels)"
+    shape = tuple(checks.iterable("image_shape", shape, expected))
+    if len(shape) != 3:
+        raise ValueError(
+            f"`image_shape` must be {expected}. "
+            f"Received: image_shape={checks.shown(shape)}"
+        )
+    shape = tuple(
+        checks.positive_int(f"image_shape[{i}]", size, _MOST_PIXELS)
+        for i, size in enumerate(shape)
+    )
+    for i, size in enumerate(shape[:2]):
+        if size % multiple_of:
+            raise ValueError(
+                f"`image_shape[{i}]` must be a multiple of {multiple_of}, the "
+                f"side of a patch. Received: image_shape[{i}]={size}"
+            )
+    return shape
+
+
 def ids_spec(*further_axes: Any) -> Any:
     """Returns the spec of token ids (B, T, ...) of any size, for `export`."""
     return keras.InputSpec(shape=(None, None, *further_axes), dtype="int32")
 
 
+_MOST_PIXELS = 4096  # along an axis
 # Inputs that are not one per token.
 _OTHER_LENGTHS = "mask_positions", "target_positions"
 

@@ -142,7 +142,13 @@ RECURRENT = (
     | replicated(r"encoder_\d+", r"decoder/(cell_\d+|attention|mixing)")
     | {".*/sampling_probability": _REPLICATED}
 )
-CAPTIONER = RECURRENT | replicated("image_encoder", r"initial_state_\d+")
+VISION = block_rules(r"block_\d+") | replicated(
+    *("patch_embedding", "(distillation_)?classifier"),
+    f"(?<!image_encoder/){_NORM}",
+)
+CAPTIONER = (
+    RECURRENT | VISION | replicated("image_encoder", r"initial_state_\d+")
+)
 
 
 def layout_map_method(
@@ -153,7 +159,8 @@ def layout_map_method(
     Args:
         rules: dict of str to tuples, as from `block_rules`.
         splits_sequences: bool. Whether devices can share a sequence. A
-            recurrent model reads it token by token.
+            recurrent model reads it token by token, and an image has no
+            divisible number of patches and learned tokens.
 
     Returns:
         A static method.
@@ -209,8 +216,8 @@ def layout_map_method(
         """
         if context_parallel_dim_name is not None and not splits_sequences:
             raise ValueError(
-                "`context_parallel_dim_name` must be None for a recurrent "
-                "model, which reads a sequence token by token. Received: "
+                "`context_parallel_dim_name` must be None for a model whose "
+                "sequences devices cannot share. Received: "
                 f"{context_parallel_dim_name!r}"
             )
         devices = _devices(

@@ -7,6 +7,7 @@ from keras_attn.pretrained.electra import ELECTRA
 from keras_attn.pretrained.gpt2 import GPT2
 from keras_attn.pretrained.marian import MARIAN
 from keras_attn.pretrained.roberta import ROBERTA, XLM_ROBERTA
+from keras_attn.pretrained.vit import DEIT, VIT
 from keras_attn.pretrained.xlnet import XLNET
 
 # Of several families that fit a model, `save` takes the first: BERT before
@@ -14,11 +15,13 @@ from keras_attn.pretrained.xlnet import XLNET
 FAMILIES = (
     ALBERT,
     BERT,
+    DEIT,
     DISTILBERT,
     ELECTRA,
     GPT2,
     MARIAN,
     ROBERTA,
+    VIT,
     XLM_ROBERTA,
     XLNET,
 )

@@ -35,6 +35,8 @@ def load(
       sentence prediction, or both), `SequenceClassifier`, `MultipleChoice`,
       `TokenClassifier` or `SpanExtractor` (question answering). Without both,
       the result is a `Bert`;
+    - `"deit"` and `"vit"`: `keras_attn.models.VisionTransformer`, with
+      `num_classes` unless it is a bare model;
     - `"distilbert"`: a `Bert` with `num_segments=None` and `pooler=False`, or
       with a head;
     - `"electra"`, discriminators and generators: a `Bert` with `pooler=False`
@@ -60,9 +62,11 @@ def load(
             `"multiple_choice"`, `"token_classification"`,
             `"question_answering"`, or `"encoder"`, which is none of them; for
             BERT and ALBERT also `"pretraining"`, for BERT `"next_sentence"`,
-            for ELECTRA `"replaced_tokens"`. The file must hold the weights of
-            the head; those of other heads are skipped, with a warning. Default
-            None.
+            for ELECTRA `"replaced_tokens"`; for ViT and DeiT
+            `"image_classification"` or `"encoder"`, for DeiT also
+            `"distilled_image_classification"`. The file must hold the weights
+            of the head; those of other heads are skipped, with a warning.
+            Default None.
         allow_nonfinite: bool. Whether weights may be NaN or infinite. Default
             False.
 

@@ -37,8 +37,10 @@ def save(
             default `normalize_first` and `position_embedding`; a
             `keras_attn.models.Transformer` (`"marian"`) with
             `position_embedding_layout="halves"`, `output_bias=True` and a
-            `max_sequence_length`; or a `keras_attn.models.XLNet` (`"xlnet"`)
-            with equal `dropout` and `attention_dropout`.
+            `max_sequence_length`; a `keras_attn.models.VisionTransformer`
+            (`"vit"`, `"deit"`) of square images with a class token; or a
+            `keras_attn.models.XLNet` (`"xlnet"`) with equal `dropout` and
+            `attention_dropout`.
         directory: path of a folder; created if missing. `config.json` and
             `model.safetensors` in it are replaced after both are written: a
             failed write leaves the old ones.

@@ -72,6 +72,13 @@ def captioner(**options):
     return models.ImageCaptioner(V, **(sizes | options))
 
 
+def vision():
+    """Returns a Vision Transformer of one layer."""
+    return models.VisionTransformer(
+        IMAGES.shape[1:], patch_size=2, num_classes=3, **SIZES
+    )
+
+
 def speech(**options):
     """Returns a speech recognizer of one layer per stack."""
     sizes = {"num_mel_bins": 5, "filters": 2, "num_decoder_layers": 1}
@@ -700,9 +707,51 @@ def _captioner(folder):
             ),
         },
     )
+    yield Call(
+        "models.ImageCaptioner, an encoder",
+        lambda encoder: captioner(encoder=encoder),
+        kinds(encoder=instance(vision()).optional()),
+    )
     yield from _pairs("ImageCaptioner", made, images, "images")
     yield from _generative("ImageCaptioner", made, images, batch=False)
     yield from _align("ImageCaptioner", made, images)
+
+
+def _vision(folder):
+    made = vision()
+    options = _block_options()
+    del options["sliding_window"]  # of a sequence, not of an image
+    shape = instance(IMAGES.shape[1:]).without("own_type")
+    shape = shape.named(*(f"image_shape[{axis}]" for axis in range(3)))
+    yield Call(
+        "models.VisionTransformer",
+        models.VisionTransformer,
+        {
+            **_stack(),
+            **_dropouts(),
+            **options,
+            **kinds(
+                image_shape=shape.plus(
+                    two=(4, 8),
+                    zero=(4, 0, 3),
+                    indivisible=(4, 7, 3),
+                    giant=(2**40, 8, 3),
+                    endless=ENDLESS,
+                ),
+                patch_size=size(2),
+                num_classes=size(3).optional(),
+                pooling=choice("token"),
+                distillation_token=flag(False),
+                distillation_classifier=flag(False),
+                initializer=of_keras(None),
+            ),
+        },
+    )
+    images = floats(IMAGES, batch=False, length=True)
+    images = images.plus(no_rows=IMAGES[:0])
+    images = images.accepts("pixels may be integers", "integers", "bools")
+    images = images.accepts("positions are interpolated", "long")
+    yield _call("VisionTransformer", made, images)
 
 
 def _speech(folder):
@@ -955,6 +1004,7 @@ CALLS = {
     ),
     "Spans": "a plain tuple that `best_spans` returns",
     "SpeechTransformer": _speech,
+    "VisionTransformer": _vision,
     "TokenClassifier": _with_encoder(
         "TokenClassifier",
         lambda: models.TokenClassifier(encoder(), 2),

@@ -71,6 +71,9 @@ def ids(name, rows, length):
     if name == "ImageCaptioner":
         images = random.uniform(0, 255, (rows, *IMAGES.shape[1:]))
         return [images.astype("float32"), of_shape(*tokens)]
+    if name == "VisionTransformer":
+        images = random.uniform(-1, 1, (rows, 4, *IMAGES.shape[2:]))
+        return images.astype("float32")
     if name == "SpeechTransformer":
         frames = random.normal(size=(rows, 3 * length, FRAMES.shape[2]))
         return [frames.astype("float32"), of_shape(*tokens)]

@@ -16,6 +16,7 @@ REPLICATED = re.compile(
     r"(.*/)?(transform|pooler|embedding_projection|no_answer|positions|"
     r"(source|target)_positions|character_embedding|encoder_\d+|"
     r"decoder/(cell_\d+|attention|mixing)|front_end|image_encoder|"
+    r"patch_embedding|"
     r"initial_state_\d+)/.*"
 )
 
@@ -27,6 +28,13 @@ def mesh(rows=1, split=2, names=("batch", "model")):
 
 def bert(**kwargs):
     return models.Bert(1000, **BLOCKS, max_sequence_length=16, **kwargs)
+
+
+def vision_transformer(**kwargs):
+    sizes = {"num_layers": 1, "num_heads": 8, "hidden_dim": 16}
+    return models.VisionTransformer(
+        (8, 8, 3), patch_size=4, intermediate_dim=128, **sizes, **kwargs
+    )
 
 
 MODELS = {
@@ -106,6 +114,12 @@ MODELS = {
     ),
     "ImageCaptioner": lambda: models.ImageCaptioner(
         1000, (32, 32, 3), hidden_dim=16
+    ),
+    "ImageCaptioner, patches": lambda: models.ImageCaptioner(
+        1000, (8, 8, 3), hidden_dim=16, encoder=vision_transformer()
+    ),
+    "VisionTransformer": lambda: vision_transformer(
+        num_classes=3, distillation_token=True, distillation_classifier=True
     ),
 }
 

@@ -75,7 +75,18 @@ def marian(folder):
     (folder / "vocab.json").write_text(json.dumps(ids), "utf-8")
 
 
-# The heads of BERT's pre-training.
+def vit(folder):
+    config = transformers.ViTConfig(
+        hidden_size=8,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=12,
+        image_size=32,
+    )
+    transformers.ViTForImageClassification(config).save_pretrained(folder)
+
+
+# The heads of BERT's pre-training, and a classifier of images.
 @pytest.mark.filterwarnings("ignore:model.safetensors holds tensors of heads")
 def test_the_code_of_the_guide(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -83,6 +94,7 @@ def test_the_code_of_the_guide(tmp_path, monkeypatch):
         ("bert-base-uncased", bert),
         ("gpt2", gpt2),
         ("opus-mt-en-de", marian),
+        ("vit-base-patch16-224", vit),
         ("xlm-roberta-base", xlm_roberta),
     ):
         make(tmp_path / name)

@@ -145,6 +145,7 @@ FAMILIES = {
     "gpt2": lambda: models.GPT(11, max_sequence_length=6, **TINY),
     "marian": small,
     "roberta": lambda: models.Roberta(11, max_sequence_length=6, **TINY),
+    "vit": lambda: models.VisionTransformer((4, 4, 3), patch_size=2, **TINY),
     "xlnet": lambda: models.XLNet(11, **TINY),
 }
 INDEX = "model.safetensors.index.json"
