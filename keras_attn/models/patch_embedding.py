@@ -91,8 +91,10 @@ class PatchEmbedding(keras.layers.Layer):
         x = ops.swapaxes(x, 2, 3)  # (B, rows, columns, P, P, C)
         x = ops.reshape(x, (-1, rows * columns, size**2 * images.shape[-1]))
         x = self._projection(x)
+        # In this order: on TensorFlow, the sum of (1, D) and (1, 1, D) has two
+        # axes only (as of Keras 3.15.1).
         nothing = ops.zeros_like(x[:, :1])
-        x = ops.concatenate([*(t + nothing for t in self._tokens), x], axis=1)
+        x = ops.concatenate([*(nothing + t for t in self._tokens), x], axis=1)
         return x + self._positions_of(grid)
 
     def compute_output_shape(self, images_shape: Nest) -> Nest:
@@ -119,19 +121,18 @@ class PatchEmbedding(keras.layers.Layer):
 
         Float (1, tokens + patches, D).
         """
-        table = ops.convert_to_tensor(self._positions)[None]
         if grid == self.grid_size:
-            return table
-        tokens = table[:, : self.num_tokens]
-        x = ops.reshape(
-            table[:, self.num_tokens :], (*self.grid_size, self.hidden_dim)
-        )
-        for axis, size in enumerate(grid):
-            weights = bicubic_weights(size, self.grid_size[axis])
-            weights = ops.cast(ops.convert_to_tensor(weights), x.dtype)
-            x = ops.moveaxis(ops.tensordot(weights, x, [[1], [axis]]), 0, axis)
-        x = ops.reshape(x, (1, -1, self.hidden_dim))
-        return ops.concatenate([tokens, x], axis=1)
+            return self._positions[None]
+        tokens = self._positions[: self.num_tokens]
+        x = self._positions[self.num_tokens :]
+        x = ops.reshape(x, (*self.grid_size, self.hidden_dim))
+        weights = [
+            ops.cast(bicubic_weights(*sizes), x.dtype)
+            for sizes in zip(grid, self.grid_size, strict=True)
+        ]
+        x = ops.einsum("hi,wj,ijd->hwd", *weights, x)
+        x = ops.reshape(x, (-1, self.hidden_dim))
+        return ops.concatenate([tokens, x], axis=0)[None]
 
 
 def bicubic_weights(size: int, old_size: int) -> np.ndarray:
