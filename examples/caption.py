@@ -55,6 +55,8 @@ def parse_arguments():
     add("--words", type=int, default=1000, help="size of the vocabulary")
     add("--preset", choices=PRESETS, default="small", help="model size")
     add("--attention", choices=["soft", "hard"], default="soft", help="kind")
+    text = "side of patches for a Vision Transformer instead of convolutions"
+    add("--patch-size", type=int, help=text)
     add("--init", type=pathlib.Path, help="folder of a model to start from")
     add("--misread", type=float, help="rate of changed words; 0.3, or 0.1")
     add("--dropout", type=float, help="0, or 0.3 with --data")
@@ -233,13 +235,25 @@ def train(arguments):
         tokenizer = WordPieceTokenizer(SPECIAL + words, strip_accents=False)
     hidden_dim, filters = PRESETS[arguments.preset]
     hard = "gumbel" if arguments.attention == "hard" else None
+    image_shape, encoder = splits["train"][0][0].shape, None
+    if arguments.patch_size is not None:
+        encoder = models.VisionTransformer(
+            image_shape,
+            arguments.patch_size,
+            num_layers=4,
+            num_heads=4,
+            hidden_dim=hidden_dim,
+            intermediate_dim=4 * hidden_dim,
+            dropout=arguments.dropout,
+        )
     model = models.ImageCaptioner(
         tokenizer.vocabulary_size,
-        splits["train"][0][0].shape,
+        image_shape,
         hidden_dim=hidden_dim,
         filters=filters,
         attention=layers.ScoredAttention("additive", hard=hard, seed=seed),
         dropout=arguments.dropout,
+        encoder=encoder,
     )
     if arguments.init:
         model.set_weights(start.get_weights())

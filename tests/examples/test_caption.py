@@ -53,6 +53,17 @@ def test_prediction_from_a_folder_and_from_typed_names(trained, tmp_path):
     assert "has no image" in run("caption", *predict, *notes, status=1).stderr
 
 
+def test_patches_instead_of_convolutions(trained, tmp_path):
+    image, out = tmp_path / "a.png", tmp_path / "out"
+    run("caption", "train", "--quick", "--patch-size", 8, "--out", out)
+    Image.new("RGB", (24, 16), "blue").save(image)
+    predict = ("predict", "--out", out, "--input", image)
+    assert run("caption", *predict).stdout.startswith(f"{image}\t")
+    options = (*trained[0], "--patch-size", 8, "--out", tmp_path / "other")
+    error = run("caption", *options, status=1).stderr
+    assert "`image_shape[1]` must be a multiple of 8" in error
+
+
 def test_training_starts_from_another_model(trained, tmp_path):
     options, out, _ = trained
     more = ("--init", out, "--epochs", 1, "--rate", 1e-9, "--out", tmp_path)

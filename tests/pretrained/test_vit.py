@@ -183,7 +183,7 @@ def test_other_models_are_not_saved(values, message, tmp_path):
 
 
 def test_images_are_not_resized_by_keras():
-    """Keras's bicubic resizing differs: `bicubic_weights` says so."""
+    """Keras's bicubic resizing differs, as `bicubic_weights` explains."""
     from keras_attn.models.patch_embedding import bicubic_weights
 
     x = np.arange(6, dtype="float32") ** 2
