@@ -114,12 +114,16 @@ docs: $(STAMP) ## Build the site into site/ from the committed pages
 	@echo "Open site/index.html, or serve the site (search needs a server):"
 	@echo "  $(RUN) -m http.server --bind 127.0.0.1 --directory site"
 
-# `make tutorials BACKENDS="tensorflow jax torch"` runs all with QUICK=1.
+# `make tutorials BACKENDS="tensorflow jax torch"` runs all, or TUTORIALS, with
+# QUICK=1.
+QUICK_RUNS := tests/site/test_quick_runs.py
 tutorials: $(STAMP) ## Run TUTORIALS=NAMES (default: outdated), or all on BACKENDS
 ifeq ($(origin BACKENDS),command line)
 	@for backend in $(BACKENDS); do \
 		KERAS_BACKEND=$$backend XLA_FLAGS="$(QUICK_TO_COMPILE)" \
-		$(RUN) -m pytest tests/site/test_quick_runs.py || exit 1; done
+		$(RUN) -m pytest $(if $(TUTORIALS),$(TUTORIALS:%=\
+			"$(QUICK_RUNS)::test_quick_run_in_an_empty_folder[%]"),\
+			$(QUICK_RUNS)) || exit 1; done
 else
 	$(RUN) -m tools.tutorials build $(TUTORIALS)
 endif

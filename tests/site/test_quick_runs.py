@@ -56,12 +56,13 @@ def test_quick_run_in_an_empty_folder(
     # Its own assertions check the results.
     variables = runpy.run_path(script, run_name="__main__")
     matplotlib.pyplot.close("all")
-    assert f"Keras {keras.__version__} on {BACKEND}" in capsys.readouterr().out
+    line = f"Keras {keras.__version__} on {BACKEND}"
+    assert line in capsys.readouterr().out, f"the setup must print {line!r}"
     for code in answers(SCRIPTS[name]):
         exec(compile(code, f"an answer of {name}", "exec"), variables)
     total, skipped = assertions(SCRIPTS[name])
     record_property("assertions", f"{name} {total} {skipped}")
-    assert skipped < total
+    assert skipped < total, "an assertion must run with QUICK=1, too"
 
 
 def answers(script):

@@ -52,7 +52,8 @@ def test_every_exercise_has_an_answer(name):
     found = lists.questions(SCRIPTS[name])
     _, _, text = lists.prose(SCRIPTS[name]).partition("## Exercises")
     answers = text.count("<summary>Answer</summary>")
-    assert len(found) == answers >= 2
+    assert len(found) >= 2, f"{name} needs two exercises, with answers"
+    assert answers == len(found), "each exercise needs an answer"
 
 
 def test_course_leads_through_all_tutorials(tmp_path):
