@@ -130,6 +130,9 @@ def restore(layer: Any, mode: str, config: Any) -> None:
 
 def _modes(layer):
     """Returns the quantization modes of an innermost layer."""
+    own = getattr(layer, "_quantization_modes", None)
+    if own is not None:
+        return own
     if type(layer).quantize is keras.layers.Layer.quantize:
         return ()
     spec = getattr(layer, "variable_serialization_spec", {})

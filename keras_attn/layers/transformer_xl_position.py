@@ -7,6 +7,7 @@ from keras import ops
 
 from keras_attn import checks
 from keras_attn.layers.attention_position import AttentionPosition
+from keras_attn.layers.quantized_kernel import QuantizedKernel
 from keras_attn.ops import relative_shift
 from keras_attn.ops.positions import default_positions
 from keras_attn.ops.relative import relative_sinusoids
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
-class TransformerXLPosition(AttentionPosition):
+class TransformerXLPosition(QuantizedKernel, AttentionPosition):
     """Relative position scores of Transformer-XL.
 
         score[t, s] = ((q_t + u) . k_s + (q_t + v) . W R[p_t - p_s]) / sqrt(H)
@@ -115,7 +116,7 @@ class TransformerXLPosition(AttentionPosition):
             self.distance_bias, dtype
         )
         biased_query = biased_query * self.key_dim**-0.5
-        kernel = ops.cast(self.kernel, dtype)
+        kernel = self._float_kernel(dtype)
         offset = slot_offset(visibility)
         if offset is None:
             bias = self._by_positions(biased_query, kernel, visibility, keys)

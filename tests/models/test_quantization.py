@@ -106,32 +106,57 @@ def test_a_mode_that_a_layer_lacks_changes_nothing():
     assert not any(x.quantization_mode for x in linear(model).values())
 
 
-@pytest.mark.parametrize(
-    "make, named",
-    [
-        (lambda: models.TransformerXL(11, memory_length=2, **SIZES), "no mode"),
-        *once(
-            [
-                (
-                    lambda: models.XLNet(11, memory_length=2, **SIZES),
-                    r"XLNetPosition\) has no mode",
-                ),
-                (
-                    lambda: models.RecurrentSeq2Seq(11, hidden_dim=8),
-                    r"LSTMCell\) has no mode",
-                ),
-            ]
-        ),
-    ],
-)
-def test_layers_without_int8_are_named(make, named):
-    model = make()
+def test_layers_without_int8_are_named():
+    model = models.RecurrentSeq2Seq(11, hidden_dim=8)
+    named = r"LSTMCell\) has no mode"
     with pytest.raises(ValueError, match=f"mode='int8', but .*{named}"):
         model.quantize("int8")
     # The filter that the message shows.
     kinds = (*LINEAR, keras.layers.Embedding)
     model.quantize("int8", filters=lambda layer: isinstance(layer, kinds))
     assert {x.quantization_mode for x in linear(model).values()} == {"int8"}
+
+
+@pytest.mark.every_backend
+@pytest.mark.parametrize(
+    "kind, mode",
+    [
+        (models.TransformerXL, "int8"),
+        *once([(models.XLNet, "int4")]),
+    ],
+)
+def test_distance_projections(kind, mode, tmp_path):
+    """Outputs, cached steps, a saved file, and adapters of other layers."""
+    sizes = SIZES | {"num_layers": 1}
+    model = randomize(kind(23, memory_length=2, **sizes))
+    before, size = to_numpy(model(IDS)), nbytes(model)
+    model.quantize(mode)
+    after = to_numpy(model(IDS))
+    assert 0 < error(after, before) < MOST[mode]
+    assert nbytes(model) < 0.5 * size
+    positions = [
+        layer
+        for layer in model._flatten_layers()
+        if isinstance(layer, layers.TransformerXLPosition)
+    ]
+    assert [x.quantization_mode for x in positions] == [mode]
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    np.testing.assert_allclose(to_numpy(loaded(IDS)), after, atol=1e-5)
+    assert nbytes(loaded) == nbytes(model)
+    found, expected = (
+        x.generate(IDS[:2], max_new_tokens=2).tokens for x in (loaded, model)
+    )
+    np.testing.assert_array_equal(found, expected)
+    enable_lora(model, 2)
+    if kind is models.XLNet:
+        # Its training needs an order of prediction; see the other model.
+        return
+    kernel = to_numpy(positions[0].kernel)
+    model.compile(keras.optimizers.Adam(0.05), SequenceCrossentropy())
+    losses = model.fit(IDS[:, :-1], IDS[:, 1:], epochs=3, verbose=0)
+    assert losses.history["loss"][-1] < losses.history["loss"][0]
+    np.testing.assert_array_equal(to_numpy(positions[0].kernel), kernel)
 
 
 @pytest.mark.parametrize("filters", ["^inner$", ["^inner$"]])
