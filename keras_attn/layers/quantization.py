@@ -9,6 +9,8 @@ from typing import Any
 
 import keras
 
+from keras_attn.layers.quantized_kernel import QuantizedKernel
+
 # These replace the kernels of linear layers by what they compute from
 # activations, block after block.
 CALIBRATED = "gptq", "awq"
@@ -130,9 +132,8 @@ def restore(layer: Any, mode: str, config: Any) -> None:
 
 def _modes(layer):
     """Returns the quantization modes of an innermost layer."""
-    own = getattr(layer, "_quantization_modes", None)
-    if own is not None:
-        return own
+    if isinstance(layer, QuantizedKernel):
+        return layer.MODES
     if type(layer).quantize is keras.layers.Layer.quantize:
         return ()
     spec = getattr(layer, "variable_serialization_spec", {})

@@ -22,8 +22,7 @@ class QuantizedKernel:
     the last axis; `kernel_scale`; and for blocks `kernel_zero`.
     """
 
-    # `quantization.layers_to_quantize` reads them.
-    _quantization_modes = tuple(_RANGES)
+    MODES = tuple(_RANGES)
     _mode: str | None = None
 
     @property
