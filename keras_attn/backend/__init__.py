@@ -23,6 +23,7 @@ from keras_attn.backend.cache_write import write_rows
 from keras_attn.backend.cached_until_update import cached_until_update
 from keras_attn.backend.captured_step import Capturing
 from keras_attn.backend.compiling import compiled
+from keras_attn.backend.count_ids import count_ids
 from keras_attn.backend.deferred_values import DeferredValues
 from keras_attn.backend.dense import apply_dense
 from keras_attn.backend.devices import device_names
@@ -115,6 +116,7 @@ __all__ = [
     "cached_until_update",
     "compiled",
     "concrete",
+    "count_ids",
     "device_names",
     "divide_over_replicas",
     "drawn_seed",

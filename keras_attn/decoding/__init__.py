@@ -3,7 +3,20 @@
 from keras_attn.decoding.beam_search import BeamSearch
 from keras_attn.decoding.generate import generate
 from keras_attn.decoding.greedy_search import GreedySearch
+from keras_attn.decoding.logits_rule import LogitsRule
 from keras_attn.decoding.loop import Choice, SearchSpec
+from keras_attn.decoding.penalties import (
+    FrequencyPenalty,
+    NoRepeatNGram,
+    PresencePenalty,
+    RepetitionPenalty,
+)
+from keras_attn.decoding.probability_filters import (
+    EpsilonCutoff,
+    MinP,
+    Temperature,
+    TypicalP,
+)
 from keras_attn.decoding.protocol import Decoded, DecodingState
 from keras_attn.decoding.sampling import Sampling
 from keras_attn.decoding.single_sequence_strategy import SingleSequenceStrategy
@@ -16,12 +29,21 @@ __all__ = [
     "Choice",
     "Decoded",
     "DecodingState",
+    "EpsilonCutoff",
+    "FrequencyPenalty",
     "GreedySearch",
+    "LogitsRule",
+    "MinP",
+    "NoRepeatNGram",
+    "PresencePenalty",
+    "RepetitionPenalty",
     "Sampling",
     "SearchSpec",
     "SingleSequenceStrategy",
     "Strategy",
     "StreamedToken",
+    "Temperature",
+    "TypicalP",
     "generate",
     "stream",
 ]

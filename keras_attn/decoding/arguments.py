@@ -1,6 +1,7 @@
 """Checks of the arguments of `generate` and `stream`."""
 
 import copy
+import inspect
 import json
 from typing import Any
 
@@ -11,6 +12,7 @@ from keras_attn import checks
 from keras_attn.backend import gather_texts, processes_share_rows
 from keras_attn.decoding.beam_search import BeamSearch
 from keras_attn.decoding.greedy_search import GreedySearch
+from keras_attn.decoding.logits_rule import check_rules
 from keras_attn.decoding.prefix import forced_prefix
 from keras_attn.decoding.protocol import end_ids, fill_id
 from keras_attn.decoding.sampling import Sampling
@@ -85,8 +87,10 @@ def search_arguments(
     arrays = inputs, prefix, uniforms
     if processes_share_rows():
         _check_processes(strategy, arrays, (max_new_tokens, rows))
-    # A copy: programs keep it, and are compiled for further shapes later.
-    return copy.copy(strategy), arrays
+    # Copies: programs keep them, and are compiled for further shapes later.
+    strategy = copy.copy(strategy)
+    strategy.rules = tuple(map(copy.copy, strategy.rules))
+    return strategy, arrays
 
 
 def _check_processes(strategy, arrays, sizes):
@@ -97,12 +101,12 @@ def _check_processes(strategy, arrays, sizes):
         for leaf in keras.tree.flatten(arrays)
         if leaf is not None
     ]
-    options = {
-        name: value
-        for name, value in strategy.get_config().items()
-        if isinstance(value, (int, float, str, type(None)))
-    }
-    facts = type(strategy).__name__, options, sizes, rows
+    rules = [_plain(vars(rule)) for rule in strategy.rules]
+    strategy = copy.copy(strategy)
+    # Not in the config, which would serialize them.
+    strategy.rules = ()
+    options = _plain(strategy.get_config())
+    facts = type(strategy).__name__, options, rules, sizes, rows
     texts = gather_texts(json.dumps(facts))
     for index, text in enumerate(texts):
         if text != texts[0]:
@@ -112,6 +116,15 @@ def _check_processes(strategy, arrays, sizes):
                 "together. Received: other arguments in process "
                 f"{index} than in process 0"
             )
+
+
+def _plain(options):
+    """Returns the options that JSON can compare."""
+    return {
+        name: value
+        for name, value in options.items()
+        if isinstance(value, (int, float, str, type(None)))
+    }
 
 
 def _check_model(model):
@@ -167,6 +180,7 @@ def _strategy(strategy, max_new_tokens):
         )
     check_methods(strategy)
     _check_next_token(strategy)
+    _check_rules(strategy)
     if strategy.min_new_tokens > max_new_tokens:
         raise ValueError(
             "`min_new_tokens` must not exceed "
@@ -174,6 +188,20 @@ def _strategy(strategy, max_new_tokens):
             f"Received: min_new_tokens={strategy.min_new_tokens}"
         )
     return strategy
+
+
+def _check_rules(strategy):
+    if not check_rules(strategy.rules):
+        return
+    parameters = inspect.signature(strategy.choose).parameters.values()
+    variadic = {parameter.kind for parameter in parameters} & {
+        inspect.Parameter.VAR_POSITIONAL,
+    }
+    if not variadic and len(parameters) < 6:
+        raise ValueError(
+            "`rules` need a strategy whose `choose` has the argument `scores`. "
+            f"Received: {type(strategy).__name__} without it"
+        )
 
 
 def _check_next_token(strategy):

@@ -1,7 +1,7 @@
 """Beam search."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import keras
@@ -16,6 +16,7 @@ from keras_attn.decoding.finished_hypotheses import (
     picked,
 )
 from keras_attn.decoding.length_penalty import PENALTIES, divisors
+from keras_attn.decoding.logits_rule import LogitsRule
 from keras_attn.decoding.loop import Choice
 from keras_attn.decoding.sequences import (
     decoded,
@@ -85,6 +86,9 @@ class BeamSearch(Strategy):
         suppress_tokens: iterable of int. Ids that are never generated.
         min_new_tokens: int >= 0. Minimum number of generated tokens, end token
             included.
+        rules: list of `LogitsRule`, applied to the log-probabilities in their
+            order. Hypotheses are compared and scored by what they return.
+            Default ().
 
     Raises:
         ValueError: arguments out of range.
@@ -111,9 +115,12 @@ class BeamSearch(Strategy):
         early_stopping: bool = False,
         suppress_tokens: Iterable[int] = (),
         min_new_tokens: int = 0,
+        rules: Sequence[LogitsRule] = (),
     ) -> None:
         super().__init__(
-            suppress_tokens=suppress_tokens, min_new_tokens=min_new_tokens
+            suppress_tokens=suppress_tokens,
+            min_new_tokens=min_new_tokens,
+            rules=rules,
         )
         check_width("num_beams", num_beams)
         check_width("num_return_sequences", num_return_sequences)
@@ -185,8 +192,11 @@ class BeamSearch(Strategy):
         log_probs: TensorLike,
         uniforms: TensorLike,
         spec: "SearchSpec",
+        scores: TensorLike | None = None,
     ) -> Choice:
         """Finishes or extends hypotheses; see the class docstring."""
+        if scores is not None:
+            log_probs = scores
         width, length = self.num_beams, spec.max_new_tokens
         penalties = divisors(
             length, self.length_penalty, self.length_penalty_type
@@ -250,6 +260,9 @@ class BeamSearch(Strategy):
         worst = finished.scores[:, -1]
         if self.early_stopping or self.num_beams == 1:
             return worst > -float("inf")
+        if any(rule.can_be_positive for rule in self.rules):
+            # Nothing bounds the score that is still attainable.
+            return ops.zeros_like(worst, dtype="bool")
         return best_attainable_score <= worst
 
 

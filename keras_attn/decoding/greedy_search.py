@@ -23,6 +23,8 @@ class GreedySearch(SingleSequenceStrategy):
         suppress_tokens: iterable of int. Ids that are never generated.
         min_new_tokens: int >= 0. Minimum number of generated tokens, end token
             included.
+        rules: list of `LogitsRule`, applied to the logits in their order.
+            Default ().
 
     Raises:
         ValueError: arguments out of range.

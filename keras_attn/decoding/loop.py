@@ -1,5 +1,6 @@
 """The decoding loop that all strategies share."""
 
+import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keras import ops
@@ -11,6 +12,11 @@ from keras_attn.backend import (
     PythonState,
     programs_of,
     while_loop,
+)
+from keras_attn.decoding.apply_rules import (
+    apply_rules,
+    prompt_tokens,
+    tokens_so_far,
 )
 from keras_attn.decoding.protocol import end_ids, fill_id, id_or_none
 from keras_attn.typing import Nest, TensorLike
@@ -71,7 +77,8 @@ class Loop(NamedTuple):
         step: int32 (), the number of tokens generated so far.
         going: bool (), whether any sequence is still extended.
         failed_step: int32 (), the first step in which a sequence had a
-            distribution of NaN, from 1; 0 if there is none.
+            distribution of NaN, from 1, negative if a rule returned NaN or
+            infinity; 0 if there is none.
         state: `DecodingState` without `memory` and `weights`, with the `tokens`
             of the next step.
         search_state: nest of tensors, the strategy's state.
@@ -93,12 +100,15 @@ class LoopConstants(NamedTuple):
             None.
         uniforms: what `draw_uniforms` returned, one row per source, or None.
         weights: what the model's `prepare_weights` returned, or ().
+        prompt: int32 (B, P), for the rules of the strategy, or () if it has
+            none.
     """
 
     memory: Any
     prefix: Any
     uniforms: Any
     weights: Any
+    prompt: Any
 
 
 class Search:
@@ -143,18 +153,22 @@ class Search:
             length *= 2
         return [*found, self.spec.max_new_tokens]
 
-    def start(self, inputs: Nest) -> tuple[Any, Any]:
+    def start(self, inputs: Nest) -> tuple[Any, Any, Any]:
         """Starts a run.
 
         Args:
             inputs: nest of tensors for the model's `start_decoding`.
 
         Returns:
-            The first `Loop`, with `lengths()[0]` slots; the memory.
+            The first `Loop`, with `lengths()[0]` slots; the memory; the prompt
+            of `LoopConstants`.
         """
         width, length = self.strategy.num_hypotheses, self.lengths()[0]
         state = self.model.start_decoding(inputs, length)
         sources = ops.shape(state.tokens)[0]
+        prompt: Any = ()
+        if self.strategy.rules:
+            prompt = prompt_tokens(self.model, inputs, state.tokens)
         if width > 1:
             parts = state.hypothesis, state.tokens
             if self.strategy.reorders:
@@ -168,7 +182,8 @@ class Search:
         step, failed_step = (ops.zeros((), "int32") for _ in range(2))
         going = ops.ones((), "bool")
         memory, state = state.memory, state._replace(memory=(), weights=())
-        return Loop(step, going, failed_step, state, search_state), memory
+        loop = Loop(step, going, failed_step, state, search_state)
+        return loop, memory, prompt
 
     def lengthened(self, loop: Any, present: Any, length: int) -> Any:
         """Returns a loop with slots for `length` tokens instead of `present`.
@@ -210,9 +225,22 @@ class Search:
         allowed = strategy.constraints(self.spec, constants.prefix).allow(
             log_probs, loop.step, active
         )
-        choice = strategy.choose(
-            loop.search_state, loop.step, allowed, constants.uniforms, self.spec
+        arguments = (
+            loop.search_state,
+            loop.step,
+            allowed,
+            constants.uniforms,
+            self.spec,
         )
+        if strategy.rules:
+            scores = log_probs
+            if not strategy.reorders:
+                scores = ops.cast(logits[:, -1], "float32")
+                scores = ops.reshape(scores, log_probs.shape)
+            scores, broken = self._ruled(loop, constants, scores, allowed)
+            choice = strategy.choose(*arguments, scores)
+        else:
+            choice = strategy.choose(*arguments)
         if choice.parents is not None:
             first = ops.arange(sources, dtype="int32")[:, None]
             parents = ops.reshape(first * width + choice.parents, (-1,))
@@ -222,12 +250,35 @@ class Search:
         tokens = ops.reshape(choice.tokens, (-1, 1))
         state = state._replace(memory=(), tokens=tokens, weights=())
         going = ops.any(strategy.is_active(choice.search_state))
-        going = ops.logical_and(going, ops.logical_not(failed))
         step = loop.step + 1
+        found = step
+        if strategy.rules:
+            found = ops.where(failed, step, -step)
+            failed = ops.logical_or(failed, broken)
+        going = ops.logical_and(going, ops.logical_not(failed))
         # The loop ends with the first failure, and may run on for some steps.
         first = ops.logical_and(failed, ops.equal(loop.failed_step, 0))
-        failed_step = ops.where(first, step, loop.failed_step)
+        failed_step = ops.where(first, found, loop.failed_step)
         return Loop(step, going, failed_step, state, choice.search_state)
+
+    def _ruled(self, loop, constants, scores, allowed):
+        """Returns what `apply_rules` returns for the scores of a step."""
+        live = self.strategy.active_hypotheses(
+            loop.search_state, loop.step, self.spec
+        )
+        forced = None
+        if constants.prefix is not None:
+            forced = ops.take(constants.prefix, loop.step, axis=1)
+            forced = ops.not_equal(forced, self.spec.pad_id)[:, None, None]
+        return apply_rules(
+            self.strategy.rules,
+            scores,
+            allowed > -float("inf"),
+            forced,
+            tokens_so_far(constants.prompt, live.tokens, loop.step),
+            loop.step,
+            self.spec,
+        )
 
     def step_and_read(
         self, loop: Any, constants: LoopConstants
@@ -278,6 +329,10 @@ class Search:
 
 def _read_by_programs(strategy):
     """Returns the state of a strategy, as far as its programs read it."""
+    rules = tuple(map(PythonState, strategy.rules))
+    # Not in the config, which would serialize them.
+    strategy = copy.copy(strategy)
+    strategy.rules = ()
     config = strategy.get_config()
     others = {
         name: value
@@ -286,7 +341,7 @@ def _read_by_programs(strategy):
     }
     read = object.__new__(type(strategy))
     vars(read).update(others | strategy.program_config())
-    return PythonState(read)
+    return PythonState(read), rules
 
 
 def run(
@@ -317,8 +372,8 @@ def run(
     """
     search = Search(strategy, model, max_new_tokens, programs)
     start, step_fn = search.captured(search.step)
-    loop, memory = start(inputs)
-    constants = LoopConstants(memory, prefix, uniforms, weights)
+    loop, memory, prompt = start(inputs)
+    constants = LoopConstants(memory, prefix, uniforms, weights, prompt)
 
     def rest(loop, reached, lengths):
         loop = while_loop(
@@ -352,8 +407,14 @@ def check_numbers(failed_step: int | TensorLike) -> None:
     """Raises ValueError if a search has failed in a step.
 
     Args:
-        failed_step: int, or an array (); 0 if none has.
+        failed_step: int, or an array (); 0 if none has, negative if a rule has.
     """
+    if failed_step < 0:
+        raise ValueError(
+            "`rules` must return scores below infinity, -infinity for tokens "
+            "that are not allowed. Received: NaN or infinite scores in step "
+            f"{-int(failed_step)} of the search (the first step is 1)"
+        )
     if failed_step:
         raise ValueError(
             "`model` must return logits that are numbers, below infinity, some "

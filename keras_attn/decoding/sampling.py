@@ -1,7 +1,7 @@
 """Sampling with temperature, top-k and top-p."""
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import keras
@@ -10,6 +10,7 @@ from keras import ops
 
 from keras_attn import checks
 from keras_attn.backend import take_along_axis, top_k
+from keras_attn.decoding.logits_rule import LogitsRule
 from keras_attn.decoding.row_streams import uniform_rows
 from keras_attn.decoding.single_sequence_strategy import SingleSequenceStrategy
 from keras_attn.decoding.strategy import check_width, real, whole
@@ -44,6 +45,8 @@ class Sampling(SingleSequenceStrategy):
         suppress_tokens: iterable of int. Ids that are never generated.
         min_new_tokens: int >= 0. Minimum number of generated tokens, end token
             included.
+        rules: list of `LogitsRule`, applied to the logits in their order,
+            before `temperature`, `top_k` and `top_p`. Default ().
 
     Raises:
         ValueError: arguments out of range.
@@ -67,9 +70,12 @@ class Sampling(SingleSequenceStrategy):
         num_return_sequences: int = 1,
         suppress_tokens: Iterable[int] = (),
         min_new_tokens: int = 0,
+        rules: Sequence[LogitsRule] = (),
     ) -> None:
         super().__init__(
-            suppress_tokens=suppress_tokens, min_new_tokens=min_new_tokens
+            suppress_tokens=suppress_tokens,
+            min_new_tokens=min_new_tokens,
+            rules=rules,
         )
         # Not the smallest ones, which compiled programs round to 0.
         numbers = np.finfo("float32")

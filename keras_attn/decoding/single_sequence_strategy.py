@@ -33,6 +33,8 @@ class SingleSequenceStrategy(Strategy):
             addition to pad and start. Default ().
         min_new_tokens: int >= 0. Minimum number of generated tokens, end token
             included. Default 0.
+        rules: list of `LogitsRule`, which change the scores of the next token
+            in each step, in their order. Default ().
 
     Examples:
         >>> class SecondBest(keras_attn.decoding.SingleSequenceStrategy):
@@ -53,7 +55,8 @@ class SingleSequenceStrategy(Strategy):
         """Returns the next token of each sequence.
 
         Args:
-            log_probs: float32 (B, k, V), -inf where a token is not allowed.
+            log_probs: float32 (B, k, V), -inf where a token is not allowed. If
+                the strategy has rules, of the distribution that they return.
             step: int32 (), the number of tokens generated so far.
             uniforms: what `draw_uniforms` returned, as a tensor, or None.
 
@@ -86,9 +89,20 @@ class SingleSequenceStrategy(Strategy):
         log_probs: TensorLike,
         uniforms: TensorLike,
         spec: "SearchSpec",
+        scores: TensorLike | None = None,
     ) -> Choice:
-        """Appends a token to every sequence that has not ended."""
-        picked = self.get_next_token(log_probs, step, uniforms)
+        """Appends a token to every sequence that has not ended.
+
+        The score of a sequence is the sum of `log_probs`, the model's, also if
+        rules change which token is chosen.
+        """
+        if scores is None:
+            picked = self.get_next_token(log_probs, step, uniforms)
+        else:
+            picked = self.get_next_token(_normalized(scores), step, uniforms)
+            log_probs = ops.where(
+                scores > -float("inf"), log_probs, -float("inf")
+            )
         return Choice(
             *grow(
                 search_state, step, log_probs, picked, spec.pad_id, spec.end_ids
@@ -118,3 +132,13 @@ class SingleSequenceStrategy(Strategy):
             ops.where(growing, search_state.lengths, 0),
             ops.tile(parents, (growing.shape[0], 1)),
         )
+
+
+def _normalized(scores):
+    """Returns log-probabilities; rows of only -inf stay as they are."""
+    most = ops.max(scores, axis=-1, keepdims=True)
+    # In a row of only -inf, -inf - -inf would be NaN.
+    scores = scores - ops.where(most > -float("inf"), most, 0.0)
+    total = ops.sum(ops.exp(scores), axis=-1, keepdims=True)
+    # At least 1, except in such a row.
+    return scores - ops.log(ops.maximum(total, 0.5))

@@ -1,11 +1,14 @@
 """The base class of decoding strategies."""
 
 import numbers
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import keras
 
 from keras_attn import checks
 from keras_attn.decoding.constraints import Constraints
+from keras_attn.decoding.logits_rule import LogitsRule, check_rules
 from keras_attn.typing import Nest, Tensor, TensorLike
 
 if TYPE_CHECKING:
@@ -45,7 +48,7 @@ class Strategy:
         init_state(batch_size, length, spec) -> search_state
         grow_state(search_state, length, spec) -> search_state
         is_active(search_state) -> bool (B, k)
-        choose(search_state, step, log_probs, uniforms, spec) -> Choice
+        choose(search_state, step, log_probs, uniforms, spec, scores) -> Choice
         finalize(search_state, spec) -> Decoded
         active_hypotheses(search_state, step, spec) -> ActiveHypotheses
 
@@ -67,6 +70,8 @@ class Strategy:
             addition to pad and start. Default ().
         min_new_tokens: int >= 0. Minimum number of generated tokens, end token
             included. Default 0.
+        rules: list of `LogitsRule`, which change the scores of the next token
+            in each step, in their order. Default ().
 
     Raises:
         ValueError: an argument out of range.
@@ -92,9 +97,13 @@ class Strategy:
 
     num_hypotheses = 1
     reorders = False
+    rules: tuple[LogitsRule, ...] = ()
 
     def __init__(
-        self, suppress_tokens: Iterable[int] = (), min_new_tokens: int = 0
+        self,
+        suppress_tokens: Iterable[int] = (),
+        min_new_tokens: int = 0,
+        rules: Sequence[LogitsRule] = (),
     ) -> None:
         if not hasattr(suppress_tokens, "__iter__") or isinstance(
             suppress_tokens, (str, bytes, dict)
@@ -119,6 +128,7 @@ class Strategy:
             int(token) for token in suppress_tokens
         )
         self.min_new_tokens: int = int(min_new_tokens)
+        self.rules = check_rules(rules)
 
     def init_state(
         self, batch_size: int, length: int, spec: "SearchSpec"
@@ -161,6 +171,7 @@ class Strategy:
         log_probs: TensorLike,
         uniforms: TensorLike,
         spec: "SearchSpec",
+        scores: TensorLike | None = None,
     ) -> "Choice":
         """Chooses the next token of every hypothesis.
 
@@ -171,6 +182,9 @@ class Strategy:
                 is not allowed.
             uniforms: what `draw_uniforms` returned, as a tensor, or None.
             spec: `SearchSpec`.
+            scores: float32 (B, k, V), what `rules` made of the logits, or of
+                the log-probabilities if the strategy reorders, from which to
+                choose. Passed if the strategy has rules. Default None.
 
         Returns:
             `Choice`: the next search state, the chosen
@@ -233,12 +247,23 @@ class Strategy:
         return {
             "suppress_tokens": list(self.suppress_tokens),
             "min_new_tokens": self.min_new_tokens,
+            "rules": [
+                keras.saving.serialize_keras_object(rule) for rule in self.rules
+            ],
         }
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
         """Creates the strategy from its config."""
-        return cls(**config)
+        rules = [
+            rule
+            if isinstance(rule, LogitsRule)
+            else keras.saving.deserialize_keras_object(rule)
+            for rule in config.get("rules", ())
+        ]
+        # Without rules a subclass need not have the argument.
+        others = {n: value for n, value in config.items() if n != "rules"}
+        return cls(**others, **({"rules": rules} if rules else {}))
 
 
 def undefined(strategy: Strategy, method: str) -> NotImplementedError:

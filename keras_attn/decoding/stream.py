@@ -113,9 +113,9 @@ def stream(
 
 def _steps(model, programs, search, start, step_fn, inputs, prefix, uniforms):
     spec = search.spec
-    loop, memory = start(inputs)
+    loop, memory, prompt = start(inputs)
     constants = LoopConstants(
-        memory, prefix, uniforms, prepared_weights(model, programs)
+        memory, prefix, uniforms, prepared_weights(model, programs), prompt
     )
     step = 0
     lengths = search.lengths()

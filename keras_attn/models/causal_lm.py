@@ -9,7 +9,12 @@ from keras import ops
 
 from keras_attn import cache as kv
 from keras_attn import checks
-from keras_attn.backend import bool_mask, known_size, reduce_max
+from keras_attn.backend import (
+    bool_mask,
+    known_size,
+    reduce_max,
+    take_along_axis,
+)
 from keras_attn.decoding import DecodingState
 from keras_attn.decoding.token_rows import check_form
 from keras_attn.layers import Dropout, PositionalEmbedding, TokenEmbedding
@@ -294,6 +299,29 @@ class CausalLM(ChunkedLoss, GenerativeModel):
                 token_ids[:, :-1], cache, (), before, lengths
             )
         return DecodingState((), cache, tokens)
+
+    def prompt_tokens(self, inputs: Nest) -> Tensor:
+        """Returns the tokens of the prompts, for the rules of a strategy.
+
+        Args:
+            inputs: as for `start_decoding`.
+
+        Returns:
+            Int32 (B, S): each prompt at the end of its row, after -1.
+        """
+        token_ids, token_mask = self._prompts(inputs)
+        length = token_ids.shape[1]
+        indices = ops.arange(length, dtype="int32")
+        token_ids = ops.where(token_mask, ops.cast(token_ids, "int32"), -1)
+        last = reduce_max(
+            ops.where(token_mask, indices, 0), axis=1, keepdims=True
+        )
+        found = indices - (length - 1 - last)
+        return ops.where(
+            found < 0,
+            -1,
+            take_along_axis(token_ids, ops.maximum(found, 0)),
+        )
 
     def prepare_weights(self) -> Any:
         """Returns weights in the layout that decoding steps read fastest."""

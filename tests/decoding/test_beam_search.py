@@ -298,4 +298,5 @@ def test_config_round_trips():
         "early_stopping": True,
         "suppress_tokens": [7, 8],
         "min_new_tokens": 4,
+        "rules": [],
     }

@@ -8,6 +8,7 @@ from keras_attn import decoding
 from keras_attn.decoding import (
     BeamSearch,
     GreedySearch,
+    MinP,
     Sampling,
     Strategy,
 )
@@ -98,6 +99,10 @@ ARGUMENTS = {
     "top_k": ["abc", 1.5, NAN, [3], {}, True, 0, -1],
     "top_p": ["abc", NAN, [3], 1j, True, 0, -0.5, 1.5],
     "seed": ["abc", 1.5, NAN, [3], {}, True, -1],
+    "rules": [
+        *[None, "abc", 1.5, {}, True, MinP(0.1), MinP, [MinP], ["min_p"]],
+        *[[None], [len], [[MinP(0.1)]]],
+    ],
 }
 CASES = [
     (strategy, name, value)

@@ -187,4 +187,5 @@ def test_config_round_trips():
         "num_return_sequences": 2,
         "suppress_tokens": [4],
         "min_new_tokens": 6,
+        "rules": [],
     }

@@ -66,8 +66,12 @@ def beam_search(
     top,
     penalty=lambda n: 1.0,
     early_stopping=False,
+    can_rise=False,
 ):
-    """Implements `BeamSearch`, one hypothesis at a time."""
+    """Implements `BeamSearch`, one hypothesis at a time.
+
+    With `can_rise`, a step can raise a score, and nothing bounds it.
+    """
     live, finished = [(0.0, [])], []
     for length in range(1, max_new_tokens + 1):
         candidates = [
@@ -95,7 +99,8 @@ def beam_search(
                 for later in range(length + 1, max_new_tokens + 1)
             )
             stop = early_stopping or width == 1
-            if stop or best_attainable <= finished[-1][0]:
+            reached = not can_rise and best_attainable <= finished[-1][0]
+            if stop or reached:
                 break
     return finished
 
