@@ -1,5 +1,11 @@
 """Decoding strategies and the loop that runs them."""
 
+from keras_attn.decoding.allowed_tokens import (
+    AllowedSequences,
+    AllowedTokens,
+    ForcedWords,
+    LogitBias,
+)
 from keras_attn.decoding.beam_search import BeamSearch
 from keras_attn.decoding.generate import generate
 from keras_attn.decoding.greedy_search import GreedySearch
@@ -25,13 +31,17 @@ from keras_attn.decoding.stream import StreamedToken, stream
 
 __all__ = [
     "ActiveHypotheses",
+    "AllowedSequences",
+    "AllowedTokens",
     "BeamSearch",
     "Choice",
     "Decoded",
     "DecodingState",
     "EpsilonCutoff",
+    "ForcedWords",
     "FrequencyPenalty",
     "GreedySearch",
+    "LogitBias",
     "LogitsRule",
     "MinP",
     "NoRepeatNGram",

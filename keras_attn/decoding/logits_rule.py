@@ -46,10 +46,14 @@ class LogitsRule:
         True
     """
 
-    # Beam search stops when no active hypothesis can reach the finished ones,
-    # since scores only fall. With a rule that can raise them it goes on.
-    can_be_positive: bool = True
-    """Whether `apply` can turn a score of at most 0 into one above 0."""
+    @property
+    def can_be_positive(self) -> bool:
+        """Whether `apply` can turn a score of at most 0 into one above 0.
+
+        Beam search stops when no active hypothesis can reach the finished ones,
+        because log-probabilities only fall. With such a rule it goes on.
+        """
+        return True
 
     def apply(
         self,

@@ -81,6 +81,12 @@ def applied(rule, scores, tokens=None, step=STEP):
     return to_numpy(compiled(function, [])(*tensors))
 
 
+@keras.saving.register_keras_serializable("tests")
+def not_after_itself(tokens, step, spec, size):
+    """Allows tokens whose sum with the last one is no multiple of 3."""
+    return (ops.arange(size, dtype="int32") + tokens[..., -1:]) % 3 != 0
+
+
 TWINS = {
     "repetition": (
         decoding.RepetitionPenalty(1.7),
@@ -117,6 +123,24 @@ TWINS = {
     "epsilon": (
         decoding.EpsilonCutoff(0.03),
         logits_process.EpsilonLogitsWarper(0.03),
+    ),
+    "bias": (
+        decoding.LogitBias({5: -1.5, 7: -INF, (3, 4): -2.5, (4, 3, 5): -0.5}),
+        logits_process.SequenceBiasLogitsProcessor(
+            {(5,): -1.5, (7,): -INF, (3, 4): -2.5, (4, 3, 5): -0.5}
+        ),
+    ),
+    "bias, rewarded": (
+        decoding.LogitBias({(3, 5): 4.5, 6: 1.0, (3,) * 30: 9.0}),
+        logits_process.SequenceBiasLogitsProcessor(
+            {(3, 5): 4.5, (6,): 1.0, (3,) * 30: 9.0}
+        ),
+    ),
+    "callback": (
+        decoding.AllowedTokens(not_after_itself),
+        logits_process.PrefixConstrainedLogitsProcessor(
+            lambda row, ids: [t for t in range(SIZE) if (t + ids[-1]) % 3], 1
+        ),
     ),
     "epsilon above all": (
         decoding.EpsilonCutoff(0.99),
@@ -155,6 +179,59 @@ LOOPS = {
 }
 
 
+SEQUENCES = [[5, 3, 4, 3, 6], [5, 3, 4, 3], [5, 3, 7], [3], [8, 8]]
+WORDS = [[4, 3, 6], [3, 7], [5]]
+
+
+def if_allowed(allowed):
+    """Returns a function of a score that gives -inf if it is not allowed."""
+    return lambda score, *args: score if allowed(*args) else -INF
+
+
+def continues(token, prompt, tokens):
+    """Whether a sequence goes on with a token, or ends."""
+    if token == 2:
+        return tokens in SEQUENCES
+    longer = [*tokens, token]
+    return any(ids[: len(longer)] == longer for ids in SEQUENCES)
+
+
+def occurs(word, tokens):
+    return any(
+        tokens[start : start + len(word)] == word
+        for start in range(len(tokens))
+    )
+
+
+def has_room(token, prompt, tokens):
+    """Whether all words fit, by the formula of `ForcedWords`.
+
+    need(y v) <= n - 1,  and need(y) = 0 for an end token
+    """
+    lacking = [word for word in WORDS if not occurs(word, tokens)]
+    if token == 2 and lacking:
+        return False
+    longer = [*tokens, token]
+    lacking = [word for word in WORDS if not occurs(word, longer)]
+    begun = [
+        length
+        for word in lacking
+        for length in range(1, len(word))
+        if longer[-length:] == word[:length]
+    ]
+    need = sum(map(len, lacking)) - max(begun, default=0)
+    return need <= SPEC.max_new_tokens - 1 - len(tokens)
+
+
+LOOPS |= {
+    "sequences": (
+        decoding.AllowedSequences(SEQUENCES),
+        if_allowed(continues),
+    ),
+    "words": (decoding.ForcedWords(WORDS), if_allowed(has_room)),
+}
+
+
 @pytest.mark.parametrize("name", LOOPS)
 @pytest.mark.every_backend
 def test_rules_equal_loops(name):
@@ -175,14 +252,37 @@ def test_forbidden_tokens_stay_forbidden(name):
     assert not (applied(rule, np.full_like(scores, -INF)) > -INF).any()
 
 
+@pytest.mark.one_backend
+@pytest.mark.parametrize("step", range(SPEC.max_new_tokens))
+def test_forced_words_always_leave_a_token(step):
+    """Any tokens that the rule allows, one after the other."""
+    rule = decoding.ForcedWords(WORDS)
+    rng = np.random.default_rng(step)
+    for _ in range(10):
+        tokens = []
+        while len(tokens) < SPEC.max_new_tokens:
+            allowed = [t for t in range(2, SIZE) if has_room(t, [], tokens)]
+            assert allowed
+            tokens.append(rng.choice(allowed))
+            if tokens[-1] == 2:
+                break
+        assert all(occurs(word, tokens) for word in WORDS)
+        padded = np.array([[tokens + [0] * (8 - len(tokens))] * 2] * 2, "int32")
+        at = min(step, len(tokens) - 1)
+        found = applied(rule, np.zeros((2, 2, SIZE), "float32"), padded, at)
+        expected = [has_room(t, [], tokens[:at]) for t in range(SIZE)]
+        assert ((found[0, 0] == 0) == expected).all()
+
+
 def test_only_rules_that_say_so_raise_scores_above_zero():
+    tokens = np.ones((2, 2, 6), "int32")
+    tokens[..., 3] = 3
     for rule, _ in (TWINS | LOOPS).values():
-        scores = random_scores("log-probabilities")
-        scores[..., 1] = 0
-        tokens = np.ones((2, 2, 6), "int32")
-        found = applied(rule, np.minimum(scores, 0), tokens)
+        scores = np.minimum(random_scores("log-probabilities"), 0)
+        scores[..., [1, 5, 6]] = 0
+        found = applied(rule, scores, tokens)
         assert (found > 0).any() == rule.can_be_positive
-    assert decoding.LogitsRule.can_be_positive
+    assert decoding.LogitsRule().can_be_positive
 
 
 @pytest.mark.parametrize("step", [0, 1, 6])
