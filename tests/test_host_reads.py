@@ -8,7 +8,7 @@ import pytest
 from keras import ops, tree
 
 import keras_attn
-from keras_attn import blocks, layers, models
+from keras_attn import blocks, decoding, layers, models
 from keras_attn.backend import hashed_bits, inspection
 from keras_attn.ops import Visibility, WeightDropout, attend
 from keras_attn.ops.positions import positions_from_mask
@@ -389,6 +389,44 @@ def test_decode_steps_read_nothing(make, monkeypatch):
             logits, state = model.decode_step(state.tokens, state)
     assert logits.shape[-1] == 11
     assert not found
+
+
+RULES = [
+    decoding.RepetitionPenalty(1.2),
+    decoding.PresencePenalty(0.5),
+    decoding.FrequencyPenalty(0.5),
+    decoding.NoRepeatNGram(2),
+    decoding.Temperature(0.7),
+    decoding.MinP(0.1),
+    decoding.TypicalP(0.9),
+    decoding.EpsilonCutoff(0.1),
+    decoding.LogitBias({5: -1.0, (6, 7): 2.0}),
+    decoding.AllowedTokens(lambda tokens, *_: tokens[..., -1:] >= 0),
+    decoding.AllowedSequences([[5, 6], [5, 7]]),
+    decoding.ForcedWords([[5, 6]]),
+]
+
+
+def test_rules_read_nothing(monkeypatch):
+    spec = decoding.SearchSpec(8, 0, 1, (2,))
+    scores, tokens, step = tensors(
+        (
+            np.zeros((2, 1, 11), "float32"),
+            np.array([[[-1, -1, 4, 5]], [[3, 4, 6, 7]]], "int32"),
+            np.array(1, "int32"),
+        )
+    )
+    with host_reads(keras_attn.__path__) as found:
+        for rule in RULES:
+            rule.apply(scores, tokens, step, spec)
+    assert not found
+    names = {
+        name
+        for name in decoding.__all__
+        if isinstance(getattr(decoding, name), type)
+        and issubclass(getattr(decoding, name), decoding.LogitsRule)
+    }
+    assert names == {type(rule).__name__ for rule in RULES} | {"LogitsRule"}
 
 
 @pytest.mark.parametrize(

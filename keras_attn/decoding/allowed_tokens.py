@@ -123,7 +123,7 @@ class AllowedTokens(LogitsRule):
             shape.
 
     Examples:
-        Even and odd tokens in turn:
+        Alternates even and odd tokens:
 
         >>> def alternate(tokens, step, spec, size):
         ...     ids = keras.ops.arange(size, dtype="int32")

@@ -52,6 +52,14 @@ class DecodingState(NamedTuple):
     a nest of tensors that depends on its variables only. Searches pass it to
     `decode_step` as `state.weights`, which is () by default.
 
+    The rules of a strategy (`LogitsRule`) read the tokens so far. They begin
+    with the input of the first step, or, if the inputs of a model are prompts,
+    with what this method returns:
+
+        prompt_tokens(inputs) -> tokens
+
+    int32 (B, P), each prompt at the end of its row, after -1.
+
     A model that attends to its source can return the attention weights of each
     generated token:
 

@@ -6,6 +6,8 @@ from keras_attn import decoding
 from tests.malformed.calls import Call, kinds
 from tests.malformed.calls_models import IDS, V, gpt, prefix, transformer
 from tests.malformed.values import (
+    INF,
+    NAN,
     Kind,
     choice,
     count,
@@ -15,6 +17,7 @@ from tests.malformed.values import (
     limited,
     number,
     seed,
+    size,
 )
 
 
@@ -42,7 +45,156 @@ def _tokens():
 
 
 def _options():
-    return kinds(suppress_tokens=_tokens(), min_new_tokens=count(0, 0))
+    return kinds(
+        suppress_tokens=_tokens(), min_new_tokens=count(0, 0), rules=_rules()
+    )
+
+
+def _rules():
+    rule = decoding.MinP(0.5)
+    return Kind(
+        [rule],
+        {
+            "none": None,
+            "text": "abc",
+            "number": 3,
+            "bool": True,
+            "dict": {"a": rule},
+            "rule": rule,
+            "class": [decoding.MinP],
+            "list_of_text": ["min_p"],
+            "list_of_none": [None],
+            "nested": [[rule]],
+            "functions": [len],
+        },
+    )
+
+
+def _sequences():
+    return Kind(
+        [[3, 4], [5]],
+        {
+            "none": None,
+            "text": "abc",
+            "number": 3,
+            "bool": True,
+            "empty": [],
+            "empty_sequence": [[]],
+            "flat": [3, 4],
+            "list_of_text": ["ab"],
+            "fractions": [[1.5]],
+            "bools": [[True]],
+            "negative": [[-1]],
+            "giant": [[2**40]],
+            "nested": [[[3]]],
+        },
+    )
+
+
+def _one(name, **arguments):
+    """Returns the calls of a rule."""
+
+    def calls(folder):
+        yield Call(
+            f"decoding.{name}", getattr(decoding, name), kinds(**arguments)
+        )
+
+    return calls
+
+
+def _float32(valid, least=-INF):
+    return number(valid, least).plus(giant=2**2000, past_float32=1e39)
+
+
+def _bias():
+    return Kind(
+        {3: 1.0, (4, 5): -1.0},
+        {
+            "none": None,
+            "text": "abc",
+            "number": 3,
+            "bool": True,
+            "list": [3],
+            "empty": {},
+            "no_tokens": {(): 1.0},
+            "text_key": {"a": 1.0},
+            "bool_key": {True: 1.0},
+            "fraction_key": {1.5: 1.0},
+            "negative": {-1: 1.0},
+            "giant": {2**40: 1.0},
+            "twice": {3: 1.0, (3,): 2.0},
+            "text_value": {3: "a"},
+            "none_value": {3: None},
+            "bool_value": {3: True},
+            "nan": {3: NAN},
+            "inf": {3: INF},
+            "past_float32": {3: 1e39},
+        },
+    )
+
+
+def _function():
+    return Kind(
+        lambda tokens, step, spec, size: tokens[..., -1:] > 0,
+        {"none": None, "text": "a", "number": 3, "list": [], "class": int},
+    )
+
+
+def _rule(folder):
+    model = transformer()
+
+    def call(function):
+        rule = decoding.AllowedTokens(function)
+        model.generate(IDS, 2, decoding.GreedySearch(rules=[rule]))
+
+    yield Call(
+        "decoding.LogitsRule, undefined",
+        lambda rules: decoding.GreedySearch(rules=rules),
+        kinds(rules=_rules()),
+        also={
+            "undefined apply": ({"rules": [decoding.LogitsRule()]}, ("apply",))
+        },
+        errors=(NotImplementedError,),
+    )
+    yield Call(
+        "decoding.AllowedTokens, results",
+        call,
+        kinds(function=_function().valid),
+        also={
+            "numbers": ({"function": lambda *args: 1.0}, "function"),
+            "floats": ({"function": lambda t, *args: t * 1.0}, "function"),
+            "a shape": ({"function": lambda t, *args: t > 0}, "function"),
+        },
+    )
+    for name in ("AllowedSequences", "ForcedWords"):
+        rule = getattr(decoding, name)
+        argument = "words" if name == "ForcedWords" else "sequences"
+        yield Call(
+            f"decoding.{name}, in a search",
+            lambda ids, rule=rule: model.generate(
+                IDS, 2, decoding.GreedySearch(rules=[rule(ids)])
+            ),
+            kinds(ids=[[4]]),
+            also={
+                "an id out of range": ({"ids": [[99]]}, argument),
+                "the end token": ({"ids": [[2]]}, argument),
+            },
+        )
+
+
+def _words(folder):
+    yield from _one("ForcedWords", words=_sequences())(folder)
+    model = transformer()
+    yield Call(
+        "decoding.ForcedWords, room",
+        lambda words: model.generate(
+            IDS,
+            2,
+            decoding.GreedySearch(rules=[decoding.ForcedWords(words)]),
+        ),
+        kinds(words=[[4]]),
+        also={"too many": ({"words": [[3, 4], [4]]}, "words")},
+    )
 
 
 def _greedy(folder):
@@ -163,16 +315,37 @@ def _stream(folder):
 
 CALLS = {
     "ActiveHypotheses": "a plain tuple of tensors",
+    "AllowedSequences": _one("AllowedSequences", sequences=_sequences()),
+    "AllowedTokens": _one("AllowedTokens", function=_function()),
     "BeamSearch": _beam,
     "Choice": "a plain tuple of tensors",
     "Decoded": "a plain tuple of arrays",
     "DecodingState": "a plain tuple of tensors",
+    "EpsilonCutoff": _one(
+        "EpsilonCutoff", epsilon=number(0.1, 0, 1).plus(zero=0.0, one=1.0)
+    ),
+    "ForcedWords": _words,
+    "FrequencyPenalty": _one("FrequencyPenalty", penalty=_float32(0.5)),
     "GreedySearch": _greedy,
+    "LogitBias": _one("LogitBias", bias=_bias()),
+    "LogitsRule": _rule,
+    "MinP": _one("MinP", min_p=number(0.1, 0, 1)),
+    "NoRepeatNGram": _one("NoRepeatNGram", ngram_size=size(2)),
+    "PresencePenalty": _one("PresencePenalty", penalty=_float32(0.5)),
+    "RepetitionPenalty": _one(
+        "RepetitionPenalty", penalty=_float32(1.2, 0).plus(zero=0.0)
+    ),
     "Sampling": _sampling,
     "SearchSpec": "a plain tuple that `generate` makes",
     "SingleSequenceStrategy": _single,
     "Strategy": _strategy,
     "StreamedToken": "a plain tuple of arrays",
+    "Temperature": _one(
+        "Temperature", temperature=_float32(1.0, 0).plus(zero=0.0)
+    ),
+    "TypicalP": _one(
+        "TypicalP", typical_p=number(0.9, 0, 1).plus(zero=0.0, one=1.0)
+    ),
     "generate": _generate,
     "stream": _stream,
 }

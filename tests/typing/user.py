@@ -53,6 +53,18 @@ class SecondBest(decoding.SingleSequenceStrategy):
         return keras.ops.top_k(log_probs, 2)[1][..., 1]
 
 
+class NoDouble(decoding.LogitsRule):
+    """A user's own rule."""
+
+    can_be_positive = False
+
+    def apply(
+        self, scores: Any, tokens: Any, step: Any, spec: decoding.SearchSpec
+    ) -> Any:
+        ids = keras.ops.arange(scores.shape[-1], dtype="int32")
+        return keras.ops.where(ids == tokens[..., -1:], -1e9, scores)
+
+
 class LanguageModel(models.GenerativeModel):
     """A user's own generative model."""
 
@@ -229,6 +241,28 @@ def use_decoding() -> None:
         decoding.GreedySearch(min_new_tokens=4),
         decoding.Sampling(top_p=0.9, seed=7, num_return_sequences=3),
         SecondBest(),
+        decoding.GreedySearch(rules=[NoDouble(), decoding.MinP(0.1)]),
+        decoding.BeamSearch(
+            rules=(
+                decoding.RepetitionPenalty(1.2),
+                decoding.PresencePenalty(0.5),
+                decoding.FrequencyPenalty(0.5),
+                decoding.NoRepeatNGram(ngram_size=3),
+                decoding.LogitBias({5: -1.0, (6, 7): -2.0}),
+            )
+        ),
+        decoding.Sampling(
+            rules=[
+                decoding.Temperature(0.7),
+                decoding.TypicalP(0.9),
+                decoding.EpsilonCutoff(1e-3),
+                decoding.AllowedTokens(
+                    lambda tokens, step, spec, size: tokens[..., -1:] > 0
+                ),
+                decoding.AllowedSequences([[5, 6], [7]]),
+                decoding.ForcedWords(words=[[5]]),
+            ]
+        ),
     ]
     for strategy in strategies:
         decoding.generate(model, IDS, 3, strategy, prefix=[8])
