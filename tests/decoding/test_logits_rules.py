@@ -188,12 +188,12 @@ def if_allowed(allowed):
     return lambda score, *args: score if allowed(*args) else -INF
 
 
-def continues(token, prompt, tokens):
+def continues(token, prompt, tokens, sequences=SEQUENCES):
     """Whether a sequence goes on with a token, or ends."""
     if token == 2:
-        return tokens in SEQUENCES
+        return tokens in sequences
     longer = [*tokens, token]
-    return any(ids[: len(longer)] == longer for ids in SEQUENCES)
+    return any(ids[: len(longer)] == longer for ids in sequences)
 
 
 def occurs(word, tokens):
@@ -203,16 +203,16 @@ def occurs(word, tokens):
     )
 
 
-def has_room(token, prompt, tokens):
+def has_room(token, prompt, tokens, words=WORDS, most=SPEC.max_new_tokens):
     """Whether all words fit, by the formula of `ForcedWords`.
 
     need(y v) <= n - 1,  and need(y) = 0 for an end token
     """
-    lacking = [word for word in WORDS if not occurs(word, tokens)]
+    lacking = [word for word in words if not occurs(word, tokens)]
     if token == 2 and lacking:
         return False
     longer = [*tokens, token]
-    lacking = [word for word in WORDS if not occurs(word, longer)]
+    lacking = [word for word in words if not occurs(word, longer)]
     begun = [
         length
         for word in lacking
@@ -220,7 +220,7 @@ def has_room(token, prompt, tokens):
         if longer[-length:] == word[:length]
     ]
     need = sum(map(len, lacking)) - max(begun, default=0)
-    return need <= SPEC.max_new_tokens - 1 - len(tokens)
+    return need <= most - 1 - len(tokens)
 
 
 LOOPS |= {

@@ -1,5 +1,7 @@
 """Rules inside whole searches: loops with lists, and `generate` of theirs."""
 
+import itertools
+
 import keras
 import numpy as np
 import pytest
@@ -7,8 +9,11 @@ from keras import ops
 
 from keras_attn import decoding, pretrained
 from keras_attn.decoding import (
+    AllowedSequences,
     BeamSearch,
+    ForcedWords,
     GreedySearch,
+    LogitBias,
     LogitsRule,
     MinP,
     NoRepeatNGram,
@@ -21,6 +26,7 @@ from keras_attn.decoding import (
 from keras_attn.decoding.row_streams import uniform_rows
 from tests.decoding.markov import Markov
 from tests.decoding.markov_cases import SOURCES
+from tests.decoding.test_logits_rules import continues, has_room
 from tests.helpers.decoding_reference import (
     assert_equals,
     beam_search,
@@ -60,6 +66,23 @@ class TheirPresencePenalty:
         return scores
 
 
+class TheirMask:
+    """Allows what a function of a token and those before it says."""
+
+    def __init__(self, function, *args):
+        self.function, self.args = function, args
+
+    def __call__(self, ids, scores):
+        tokens = ids[0, 1:].tolist()  # after the start token
+        allowed = [
+            self.function(token, [], tokens, *self.args)
+            for token in range(scores.shape[-1])
+        ]
+        return scores.masked_fill(~torch.tensor(allowed), -INF)
+
+
+WORDS = [[4, 6], [3]]
+SEQUENCES = [[3, 4, 5], [3], [6, 6], [4, 3]]
 # In an order that matters.
 PAIRS = {
     "penalties": (
@@ -76,6 +99,19 @@ PAIRS = {
             logits_process.RepetitionPenaltyLogitsProcessor(6.0),
             logits_process.MinPLogitsWarper(0.3),
         ],
+    ),
+    "words": (
+        [LogitBias({(3, 4): -2.5, 6: 1.0}), ForcedWords(WORDS)],
+        [
+            logits_process.SequenceBiasLogitsProcessor(
+                {(3, 4): -2.5, (6,): 1.0}
+            ),
+            TheirMask(has_room, WORDS, LENGTH),
+        ],
+    ),
+    "sequences": (
+        [AllowedSequences(SEQUENCES)],
+        [TheirMask(continues, SEQUENCES)],
     ),
     "reward": (
         [PresencePenalty(-1.5)],
@@ -124,8 +160,18 @@ def model_logits(model, source, tokens):
 CONSTRAINTS = {"banned": (4,), "min_new_tokens": 3, "prefix": (5, 5, 5)}
 
 
-@pytest.mark.parametrize("rules", [{}, CONSTRAINTS], ids=["free", "bound"])
-@pytest.mark.parametrize("name", PAIRS)
+CASES = [
+    *itertools.product(PAIRS, [{}]),
+    # With the others no sequence would have this prefix.
+    *itertools.product(["penalties", "filter", "reward"], [CONSTRAINTS]),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "rules"),
+    CASES,
+    ids=[f"{name}-{'bound' if rules else 'free'}" for name, rules in CASES],
+)
 @pytest.mark.parametrize("kind", ["greedy", "sample", "beam"])
 @pytest.mark.every_backend
 def test_equals_a_loop(kind, name, rules):
@@ -181,7 +227,9 @@ def beams(model, source, processors, rules):
         3,
         2,
         lambda length: gnmt(length, 0.6),
-        can_rise=processors is PAIRS["reward"][1],
+        can_rise=any(
+            processors is PAIRS[name][1] for name in ("reward", "words")
+        ),
     )
 
 
