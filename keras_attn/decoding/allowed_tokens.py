@@ -230,7 +230,7 @@ class AllowedSequences(LogitsRule):
         parents, labels, complete = (
             ops.convert_to_tensor(array) for array in _trie(self.sequences)
         )
-        numbers = ops.arange(1, len(parents) + 1, dtype="int32")
+        numbers = ops.arange(1, parents.shape[0] + 1, dtype="int32")
         # The node of each hypothesis: from the root, 0, along its tokens; -1
         # after a token that no sequence has.
         node = ops.zeros_like(tokens[..., 0])
