@@ -189,6 +189,7 @@ CASES = {
             qk_norm="all_heads",
             attention_soft_cap=5.0,
             use_sinks=True,
+            use_qkv_bias=False,
             layer_scale=0.1,
             stochastic_depth=0.5,
         ),

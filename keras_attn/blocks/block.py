@@ -85,6 +85,7 @@ class Block(QuantizedParts, Rematerialized):
         layer_scale: float | None = None,
         stochastic_depth: float = 0.0,
         gate_limit: float | None = None,
+        use_qkv_bias: bool | None = None,
         kernel_initializer: Initializer = "glorot_uniform",
         bias_initializer: Initializer = "zeros",
         attention_position: "AttentionPosition | None" = None,
@@ -115,6 +116,7 @@ class Block(QuantizedParts, Rematerialized):
             layer_scale=layer_scale,
             stochastic_depth=stochastic_depth,
             gate_limit=gate_limit,
+            use_qkv_bias=use_qkv_bias,
         )
         if attention_position is not None:
             check_position(attention_position)
@@ -160,6 +162,7 @@ class Block(QuantizedParts, Rematerialized):
             qk_norm_epsilon=self.epsilon,
             soft_cap=self.attention_soft_cap,
             use_sinks=self.use_sinks,
+            use_qkv_bias=self.use_qkv_bias,
             dtype=self.dtype_policy,
             name=name,
         )

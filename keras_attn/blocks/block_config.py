@@ -58,6 +58,8 @@ class BlockConfig:
         stochastic_depth: float in [0, 1). Probability that a row skips a
             sublayer in training (Huang et al. 2016,
             https://arxiv.org/abs/1603.09382). Default 0.0.
+        use_qkv_bias: bool. Biases in the projections of queries, keys and
+            values, as in Qwen 2. Default None: `use_bias`.
 
     Raises:
         ValueError: an argument is out of range.
@@ -91,6 +93,7 @@ class BlockConfig:
     layer_scale: float | None = None
     stochastic_depth: float = 0.0
     gate_limit: float | None = None
+    use_qkv_bias: bool | None = None
 
     def __post_init__(self) -> None:
         for name in ("num_heads", "intermediate_dim"):
@@ -130,6 +133,8 @@ class BlockConfig:
             "use_sinks",
         ):
             checks.boolean(name, getattr(self, name))
+        if self.use_qkv_bias is not None:
+            checks.boolean("use_qkv_bias", self.use_qkv_bias)
         check_normalization(self.normalization)
         check_gate_limit(self.gate_limit, self.gated)
         checks.choice("qk_norm", self.qk_norm, (None, *QK_NORMS))

@@ -58,6 +58,8 @@ class EncoderBlock(Block):
         stochastic_depth: float in [0, 1). Probability that a row skips a
             sublayer in training (Huang et al. 2016,
             https://arxiv.org/abs/1603.09382). Default 0.0.
+        use_qkv_bias: bool. Biases in the projections of queries, keys and
+            values, as in Qwen 2. Default None: `use_bias`.
         kernel_initializer: initializer of the kernels.
         bias_initializer: initializer of the biases.
         attention_position: `AttentionPosition`, such as `RotaryPosition`, of

@@ -93,6 +93,9 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
             Gemma 2. Default None: no bound.
         use_sinks: bool. One more key per head with a learned score and a value
             of zero, as in gpt-oss. Default False.
+        use_qkv_bias: bool. Whether the projections of queries, keys and values
+            have biases, as in Qwen 2, whose other layers have none. Default
+            None: `use_bias`.
         **kwargs: arguments of `keras.layers.Layer`: `name`, `dtype`, ...
 
     Call arguments:
@@ -171,6 +174,7 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
         qk_norm_epsilon: float = 1e-6,
         soft_cap: float | None = None,
         use_sinks: bool = False,
+        use_qkv_bias: bool | None = None,
         **kwargs: Any,
     ) -> None:
         checks.positive_int("num_heads", num_heads)
@@ -196,6 +200,8 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
             ("use_sinks", use_sinks),
         ):
             checks.boolean(name, value)
+        if use_qkv_bias is not None:
+            checks.boolean("use_qkv_bias", use_qkv_bias)
         checks.choice("qk_norm", qk_norm, (None, *QK_NORMS))
         checks.positive("qk_norm_epsilon", qk_norm_epsilon)
         if soft_cap is not None:
@@ -256,6 +262,7 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
         self.qk_norm_epsilon = qk_norm_epsilon
         self.soft_cap = soft_cap
         self.use_sinks = use_sinks
+        self.use_qkv_bias = use_qkv_bias
 
     def build(
         self,
@@ -334,17 +341,25 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
 
     def _projection(self, name, features, heads, width, activation=None):
         dense = self._einsum_dense(
-            name, "btd,dnh->btnh", (None, heads, width), "nh", activation
+            name,
+            "btd,dnh->btnh",
+            (None, heads, width),
+            "nh",
+            activation,
+            use_bias=None if name == "gate" else self.use_qkv_bias,
         )
         dense.build((None, None, features))
         return dense
 
-    def _einsum_dense(self, name, equation, shape, biased, activation=None):
+    def _einsum_dense(
+        self, name, equation, shape, biased, activation=None, use_bias=None
+    ):
+        use_bias = self.use_bias if use_bias is None else use_bias
         dense = keras.layers.EinsumDense(
             equation,
             output_shape=shape,
             activation=activation,
-            bias_axes=biased if self.use_bias else None,
+            bias_axes=biased if use_bias else None,
             kernel_initializer=self.kernel_initializer.clone(),
             bias_initializer=self.bias_initializer.clone(),
             kernel_regularizer=self.kernel_regularizer,
@@ -879,6 +894,7 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
             "qk_norm_epsilon",
             "soft_cap",
             "use_sinks",
+            "use_qkv_bias",
         ):
             config[name] = getattr(self, name)
         config["output_shape"] = self._output_shape

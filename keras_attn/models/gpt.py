@@ -91,8 +91,8 @@ class GPT(CausalLM):
             or a list with one for each layer, `normalization`,
             `normalize_output`, `use_parallel_residual`, `qk_norm`,
             `attention_soft_cap`, `use_sinks`, `layer_scale`,
-            `stochastic_depth`, `gate_limit`) and arguments of `keras.Model`
-            (`name`, `dtype`, ...).
+            `stochastic_depth`, `gate_limit`, `use_qkv_bias`) and arguments of
+            `keras.Model` (`name`, `dtype`, ...).
 
     Call arguments:
         inputs: int32 (B, T) token ids, or a dict with them as `"token_ids"`

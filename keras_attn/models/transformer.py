@@ -111,8 +111,8 @@ class Transformer(ChunkedLoss, GenerativeModel):
             or a list with one for each layer, `normalization`,
             `normalize_output`, `use_parallel_residual`, `qk_norm`,
             `attention_soft_cap`, `use_sinks`, `layer_scale`,
-            `stochastic_depth`, `gate_limit`) and arguments of `keras.Model`
-            (`name`, `dtype`, ...).
+            `stochastic_depth`, `gate_limit`, `use_qkv_bias`) and arguments of
+            `keras.Model` (`name`, `dtype`, ...).
 
     Call arguments:
         inputs: pair of int32 (B, S) source ids and int32 (B, T) target ids,

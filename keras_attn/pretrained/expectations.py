@@ -17,6 +17,7 @@ PLAIN_BLOCKS = {
     "layer_scale": None,
     "stochastic_depth": 0.0,
     "gate_limit": None,
+    "use_qkv_bias": None,
 }
 
 

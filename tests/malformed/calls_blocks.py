@@ -55,6 +55,7 @@ def block_options():
         layer_scale=positive(0.1).optional(),
         stochastic_depth=rate(0.0),
         gate_limit=positive(None).optional(),
+        use_qkv_bias=flag(None).optional(),
         kernel_initializer=of_keras("glorot_uniform"),
         bias_initializer=of_keras("zeros"),
         attention_position=instance(layers.RotaryPosition()).optional(),

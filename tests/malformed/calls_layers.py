@@ -106,6 +106,7 @@ def _attention(folder):
             qk_norm_epsilon=positive(1e-6),
             soft_cap=positive(5.0).optional(),
             use_sinks=flag(False),
+            use_qkv_bias=flag(None).optional(),
         ),
         also={
             "heads of the position": (

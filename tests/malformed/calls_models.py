@@ -148,6 +148,7 @@ def _block_options():
         layer_scale=positive(0.1).optional(),
         stochastic_depth=rate(0.0),
         gate_limit=positive(None).optional(),
+        use_qkv_bias=flag(None).optional(),
     )
 
 
