@@ -2,7 +2,7 @@
 
 import json
 import math
-from typing import Any
+from typing import Any, NoReturn
 
 from keras_attn.pretrained.json_file import read_json
 from keras_attn.typing import PathLike
@@ -46,21 +46,21 @@ class Config:
         """Returns an integer >= 1."""
         value = self._value(key, default)
         if not _is_int(value) or not 1 <= value < 2**31:
-            self._refuse(key, "must be a positive integer below 2**31")
+            self.refuse(key, "must be a positive integer below 2**31")
         return value
 
     def heads(self, key: Any, width: int) -> int:
         """Returns a number of heads, a divisor of the value of `width`."""
         value = self.size(key)
         if self.size(width) % value:
-            self._refuse(key, f"must divide `{width}`={self.values[width]}")
+            self.refuse(key, f"must divide `{width}`={self.values[width]}")
         return value
 
     def positive(self, key: Any, default: Any) -> float:
         """Returns a finite number > 0."""
         value = self._value(key, default)
         if not _is_number(value) or not 0 < value < math.inf:
-            self._refuse(key, "must be a number greater than 0")
+            self.refuse(key, "must be a number greater than 0")
         return value
 
     def token_id(
@@ -72,9 +72,9 @@ class Config:
         """Returns an integer >= 0, and below the size of the vocabulary."""
         value = self._value(key, default)
         if not _is_int(value) or not 0 <= value < 2**31:
-            self._refuse(key, "must be one id, an integer >= 0", value)
+            self.refuse(key, "must be one id, an integer >= 0", value)
         if vocabulary_size is not None and value >= vocabulary_size:
-            self._refuse(key, f"must lie in [0, {vocabulary_size})", value)
+            self.refuse(key, f"must lie in [0, {vocabulary_size})", value)
         return value
 
     def token_ids(
@@ -90,21 +90,21 @@ class Config:
         for number in value:
             Config({key: number}).token_id(key, default, vocabulary_size)
         if not value or len(set(value)) < len(value):
-            self._refuse(key, "must hold different ids", value)
+            self.refuse(key, "must hold different ids", value)
         return value[0] if len(value) == 1 else value
 
     def fraction(self, key: Any, default: Any) -> float:
         """Returns a number in [0, 1)."""
         value = self._value(key, default)
         if not _is_number(value) or not 0 <= value < 1:
-            self._refuse(key, "must lie in [0, 1)")
+            self.refuse(key, "must lie in [0, 1)")
         return value
 
     def flag(self, key: Any, default: Any) -> bool:
         """Returns a bool."""
         value = self._value(key, default)
         if not isinstance(value, bool):
-            self._refuse(key, "must be true or false")
+            self.refuse(key, "must be true or false")
         return value
 
     def choice(
@@ -117,7 +117,7 @@ class Config:
         value = self._value(key, default)
         if not isinstance(value, str) or value not in options:
             listed = ", ".join(repr(option) for option in options)
-            self._refuse(key, f"must be one of {listed}", value)
+            self.refuse(key, f"must be one of {listed}", value)
         return options[value]
 
     def strings(self, key: Any, default: Any) -> list[Any]:
@@ -126,14 +126,14 @@ class Config:
         if not isinstance(value, list) or not all(
             isinstance(item, str) for item in value
         ):
-            self._refuse(key, "must be a list of names")
+            self.refuse(key, "must be a list of names")
         return value
 
     def count(self, key: Any) -> int:
         """Returns the number of entries of an object, 0 if it is missing."""
         value = self._value(key, {})
         if not isinstance(value, dict):
-            self._refuse(key, "must be an object")
+            self.refuse(key, "must be an object")
         return len(value)
 
     def only(self, key: Any, supported: Any) -> None:
@@ -142,7 +142,7 @@ class Config:
         if value != supported or isinstance(value, bool) != isinstance(
             supported, bool
         ):
-            self._refuse(key, f"must be {json.dumps(supported)} to be read")
+            self.refuse(key, f"must be {json.dumps(supported)} to be read")
 
     def _value(self, key, default=_NEEDED):
         value = self.values.get(key)
@@ -154,9 +154,30 @@ class Config:
             )
         return default
 
-    def _refuse(self, key, why, value=_NEEDED):
+    def optional(self, key: str, read: Any, default: Any) -> Any:
+        """Returns None if the value is null, else what `read` returns.
+
+        Args:
+            key: str.
+            read: a method of this class that takes a key and a default.
+            default: the value if the key is missing, or None.
+        """
+        return (
+            None
+            if self.values.get(key, default) is None
+            else read(key, default)
+        )
+
+    def refuse(self, key: str, why: str, value: Any = _NEEDED) -> NoReturn:
+        """Raises ValueError, because of the value of a key.
+
+        Args:
+            key: str.
+            why: str. What the value must be.
+            value: the value, if it is not the one under the key.
+        """
         if value is _NEEDED:
-            value = self.values[key]
+            value = self.values.get(key)
         raise ValueError(
             f"`{key}` in config.json {why}. Received: {_shown(value)}"
         )

@@ -21,6 +21,19 @@ PLAIN_BLOCKS = {
 }
 
 
+class Mismatch(ValueError):
+    """A model does not fit a family.
+
+    Args:
+        message: str.
+        count: int. Number of attributes with another value.
+    """
+
+    def __init__(self, message: str, count: int) -> None:
+        super().__init__(message)
+        self.count: int = count
+
+
 def expect(family: str, model: Any, **expected: Any) -> None:
     """Raises ValueError if a model does not fit its family.
 
@@ -30,12 +43,17 @@ def expect(family: str, model: Any, **expected: Any) -> None:
         **expected: the required values of its attributes.
 
     Raises:
-        ValueError: an attribute has another value.
+        Mismatch: an attribute has another value.
     """
-    for name, value in expected.items():
-        found = getattr(model, name)
-        if found != value:
-            raise ValueError(
-                f"A {family} model must have {name}={value!r}. "
-                f"Received: {name}={found!r}"
-            )
+    wrong = [
+        name
+        for name, value in expected.items()
+        if getattr(model, name) != value
+    ]
+    if wrong:
+        name = wrong[0]
+        raise Mismatch(
+            f"A {family} model must have {name}={expected[name]!r}. "
+            f"Received: {name}={getattr(model, name)!r}",
+            len(wrong),
+        )

@@ -2,6 +2,7 @@
 
 from keras_attn.pretrained.albert import ALBERT
 from keras_attn.pretrained.bert import BERT
+from keras_attn.pretrained.decoder_families import DECODER_FAMILIES
 from keras_attn.pretrained.distilbert import DISTILBERT
 from keras_attn.pretrained.electra import ELECTRA
 from keras_attn.pretrained.gpt2 import GPT2
@@ -24,4 +25,5 @@ FAMILIES = (
     VIT,
     XLM_ROBERTA,
     XLNET,
+    *DECODER_FAMILIES,
 )

@@ -30,6 +30,9 @@ class Family(NamedTuple):
             Default: none.
         head_prefixes: tuple of str. Tensors with one of these prefixes belong
             to a head; those of another head are skipped. Default: none.
+        adapt: function of a `Config` and of the result of `tensors` that
+            returns it with the layouts of that config, if they can differ from
+            those that `save` writes. Default: the same layouts for all.
     """
 
     model_type: str
@@ -42,6 +45,7 @@ class Family(NamedTuple):
     signature: tuple[Any, ...] = ()
     heads: Mapping[str, str] = MappingProxyType({})
     head_prefixes: tuple[Any, ...] = ()
+    adapt: Any = lambda config, names: names
 
 
 class Constant(NamedTuple):

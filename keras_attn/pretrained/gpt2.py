@@ -11,7 +11,7 @@ from keras_attn.pretrained.expectations import PLAIN_BLOCKS, expect
 from keras_attn.pretrained.family import Family, Sizes
 from keras_attn.pretrained.layouts import FLAT, SAME, conv1d, linear
 from keras_attn.pretrained.special_ids import special_ids, written_end_id
-from keras_attn.pretrained.tensor_names import TensorName
+from keras_attn.pretrained.tensor_names import Part, TensorName
 
 # Fixed for this family: its config has no keys for these arguments.
 _FIXED = {
@@ -123,11 +123,11 @@ def _tensors(model):
     if not model.tie_word_embeddings:
         names.append(TensorName("output/kernel", _HEAD, linear()))
     for number in range(model.num_layers):
-        names += _block(f"block_{number}", f"h.{number}")
+        names += _block(f"block_{number}", f"h.{number}", model.hidden_dim)
     return names
 
 
-def _block(ours, theirs):
+def _block(ours, theirs, width):
     attention, network = f"{ours}/self_attention", f"{ours}/feed_forward"
     return [
         *_norm(f"{ours}/around_attention/norm", f"{theirs}.ln_1"),
@@ -135,7 +135,9 @@ def _block(ours, theirs):
             name
             for number, part in enumerate(("query", "key", "value"))
             for name in _dense(
-                f"{attention}/{part}", f"{theirs}.attn.c_attn", (number, 3)
+                f"{attention}/{part}",
+                f"{theirs}.attn.c_attn",
+                Part(number, (width,) * 3, axis=-1),
             )
         ],
         *_dense(
@@ -149,7 +151,7 @@ def _block(ours, theirs):
     ]
 
 
-def _dense(ours, theirs, part=(0, 1), input_axes=1):
+def _dense(ours, theirs, part=None, input_axes=1):
     return [
         _name(
             f"{ours}/kernel", f"{theirs}.weight", conv1d(input_axes), part=part
@@ -165,7 +167,7 @@ def _norm(ours, theirs):
     ]
 
 
-def _name(ours, theirs, layout, copies=(), part=(0, 1)):
+def _name(ours, theirs, layout, copies=(), part=None):
     name, bare = _both(theirs)
     return TensorName(ours, name, layout, (bare, *copies), part)
 
@@ -182,7 +184,10 @@ def _constants(model):
 
 GPT2 = Family(
     model_type="gpt2",
-    serves=lambda model: isinstance(model, GPT),
+    # A GPT without position embedding is of another decoder-only family.
+    serves=lambda model: (
+        isinstance(model, GPT) and model.position_embedding is not None
+    ),
     make=_make,
     describe=_describe,
     tensors=_tensors,

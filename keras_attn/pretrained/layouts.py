@@ -3,6 +3,8 @@
 import math
 from typing import Any, NamedTuple
 
+import numpy as np
+
 
 class Layout(NamedTuple):
     """Conversion of an array between our layout and that of a file.
@@ -70,3 +72,26 @@ def linear(input_axes: int = 1) -> Layout:
         return array.reshape(inputs, -1).T
 
     return Layout(to_file, lambda array, shape: array.T.reshape(shape))
+
+
+def minus_one() -> Layout:
+    """Returns the layout of scales that are stored minus 1, as in Gemma."""
+    return Layout(
+        lambda array: array.reshape(-1) - np.ones((), array.dtype),
+        lambda array, shape: array.reshape(shape) + 1,
+    )
+
+
+def scaled(layout: Layout, factor: float) -> Layout:
+    """Returns a layout for weights that are `factor` times those of a file.
+
+    Args:
+        layout: `Layout`.
+        factor: float.
+    """
+    return Layout(
+        lambda array: layout.to_file(array) / factor,
+        lambda array, shape: (
+            layout.from_file(array, shape) * np.float32(factor)
+        ),
+    )

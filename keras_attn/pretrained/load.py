@@ -118,7 +118,7 @@ def load(
         check_sizes(family.sizes(config), file)
         with DeferredValues() as values:
             model = family.make(config, file.names)
-            fill(model, family, file, values, allow_nonfinite)
+            fill(model, family, config, file, values, allow_nonfinite)
     return model
 
 

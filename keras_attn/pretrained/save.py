@@ -7,6 +7,7 @@ from typing import Any
 
 from keras_attn import checks
 from keras_attn.atomic_files import whole_file, writable_folder
+from keras_attn.models import GPT
 from keras_attn.pretrained.checkpoint import INDEX, WHOLE
 from keras_attn.pretrained.families import FAMILIES
 from keras_attn.pretrained.tensor_file import safetensors, write_tensors
@@ -111,6 +112,9 @@ def _described(model, model_type):
             return family, family.describe(model)
         except ValueError as error:
             errors.append(error)
+    if isinstance(model, GPT):
+        # Of the many decoder-only families, the closest.
+        errors.sort(key=lambda error: getattr(error, "count", 0))
     raise errors[0]
 
 

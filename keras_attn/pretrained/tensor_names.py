@@ -1,8 +1,59 @@
 """The mapping between our weights and the tensors of a file."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from keras_attn.pretrained.layouts import FLAT, SAME, Layout, linear
+from keras_attn.typing import Tensor
+
+
+class Part(NamedTuple):
+    """Part of a tensor that holds several weights, one after the other.
+
+    Args:
+        index: int. Which of the weights.
+        sizes: tuple of int. Sizes of all of them along the axis.
+        axis: int. The axis of the tensor that is divided.
+        repeats: int. The tensor holds so many sequences of the parts: one per
+            head, in GPT-NeoX. Default 1.
+
+    Examples:
+        >>> from keras_attn.pretrained.tensor_names import Part
+        >>> part = Part(1, (2, 1), repeats=2)
+        >>> part.take(np.array([0, 1, 10, 2, 3, 11])).tolist()
+        [10, 11]
+    """
+
+    index: int
+    sizes: tuple[int, ...]
+    axis: int = 0
+    repeats: int = 1
+
+    def take(self, tensor: Tensor) -> Tensor:
+        """Returns this part of a tensor."""
+        rows = np.moveaxis(tensor, self.axis, 0)
+        others = rows.shape[1:]
+        rows = rows.reshape(self.repeats, sum(self.sizes), *others)
+        start = sum(self.sizes[: self.index])
+        rows = rows[:, start : start + self.sizes[self.index]]
+        return np.moveaxis(rows.reshape(-1, *others), 0, self.axis)
+
+    def join(self, parts: Sequence[Tensor]) -> Tensor:
+        """Returns the tensor with all its parts, in order."""
+        rows = [np.moveaxis(part, self.axis, 0) for part in parts]
+        others = rows[0].shape[1:]
+        joined = np.concatenate(
+            [row.reshape(self.repeats, -1, *others) for row in rows], axis=1
+        )
+        return np.moveaxis(joined.reshape(-1, *others), 0, self.axis)
+
+    def shape_of_tensor(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """Returns the shape of the tensor, from that of this part."""
+        shape = list(shape)
+        shape[self.axis] = self.repeats * sum(self.sizes)
+        return tuple(shape)
 
 
 class TensorName(NamedTuple):
@@ -14,8 +65,8 @@ class TensorName(NamedTuple):
         layout: `Layout`.
         copies: tuple of str. Names of the same tensor in other files, in
             addition to `theirs` or instead.
-        part: pair of int (i, n). The weight is part i of n equal parts of the
-            tensor along its last axis. Default (0, 1): the whole tensor.
+        part: `Part` of the tensor, in the layout of the file. Default None: the
+            whole tensor.
 
     Examples:
         >>> from keras_attn.pretrained.tensor_names import norm
@@ -27,7 +78,7 @@ class TensorName(NamedTuple):
     theirs: str
     layout: Layout
     copies: tuple[Any, ...] = ()
-    part: tuple[Any, ...] = (0, 1)
+    part: Part | None = None
 
 
 def dense(ours: str, theirs: str, input_axes: int = 1) -> list[Any]:

@@ -14,6 +14,7 @@ from keras_attn.pretrained.family import some
 if TYPE_CHECKING:
     from keras_attn.backend.deferred_values import DeferredValues
     from keras_attn.pretrained.checkpoint import Checkpoint
+    from keras_attn.pretrained.config import Config
     from keras_attn.pretrained.family import Family
 
 
@@ -26,6 +27,7 @@ _SECONDS = 2.0
 def fill(
     model: keras.Model,
     family: "Family",
+    config: "Config",
     file: "Checkpoint",
     values: "DeferredValues",
     allow_nonfinite: bool = False,
@@ -40,6 +42,7 @@ def fill(
     Args:
         model: the model, of a class of the family, made in the scope.
         family: `Family`.
+        config: `Config`.
         file: `Checkpoint`.
         values: `DeferredValues`.
         allow_nonfinite: bool. Whether weights may be NaN or infinite.
@@ -49,7 +52,8 @@ def fill(
             unknown to the model.
     """
     weights = _by_path(model, family)
-    found = {name: _found(name, file) for name in family.tensors(model)}
+    names = family.adapt(config, family.tensors(model))
+    found = {name: _found(name, file) for name in names}
     for name in found:
         expected = _shape_in_file(name, weights[name.ours])
         for theirs in found[name]:
@@ -105,8 +109,7 @@ def _read(name, theirs, file, allow_nonfinite):
                 f"`{copy}` in {file.file_name(copy)} must equal "
                 f"`{theirs}`, to which it is tied. Received: other values"
             )
-    number, count = name.part
-    return np.split(array, count, axis=-1)[number]
+    return array if name.part is None else name.part.take(array)
 
 
 class _Progress:
@@ -166,15 +169,24 @@ def collect(
     """
     weights = _by_path(model, family)
     parts = {}
-    for name in sorted(family.tensors(model), key=lambda name: name.part):
+    for name in family.tensors(model):
         if name.theirs in names:
             array = keras.ops.convert_to_numpy(weights[name.ours])
             array = name.layout.to_file(array.astype("float32"))
-            parts.setdefault(name.theirs, []).append(array)
+            parts.setdefault(name.theirs, []).append((name.part, array))
     return {
-        theirs: np.ascontiguousarray(np.concatenate(arrays, axis=-1))
-        for theirs, arrays in parts.items()
+        theirs: np.ascontiguousarray(_joined(found))
+        for theirs, found in parts.items()
     }
+
+
+def _joined(found):
+    """Returns a tensor, from pairs of a part and its array."""
+    part, array = found[0]
+    if part is None:
+        return array
+    arrays = {part.index: array for part, array in found}
+    return part.join([arrays[i] for i in sorted(arrays)])
 
 
 def _by_path(model, family):
@@ -202,7 +214,7 @@ def _found(name, file):
 
 def _shape_in_file(name, weight):
     shape = name.layout.to_file(np.empty(weight.shape, "int8")).shape
-    return (*shape[:-1], shape[-1] * name.part[1])
+    return shape if name.part is None else name.part.shape_of_tensor(shape)
 
 
 def _check_constant(theirs, constant, file):

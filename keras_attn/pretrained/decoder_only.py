@@ -1,0 +1,605 @@
+"""Decoder-only families as configurations of `GPT`.
+
+`decoder_families` has the table of families. The config keys and the names of
+tensors are those of Hugging Face's transformers.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from keras_attn.models import GPT
+from keras_attn.pretrained.activations import ACTIVATIONS, activation_name
+from keras_attn.pretrained.expectations import expect
+from keras_attn.pretrained.family import Family, Sizes
+from keras_attn.pretrained.layer_types import (
+    FULL,
+    SLIDING,
+    Windows,
+    read_windows,
+    windows_of,
+    write_windows,
+)
+from keras_attn.pretrained.layouts import (
+    FLAT,
+    SAME,
+    linear,
+    minus_one,
+    scaled,
+)
+from keras_attn.pretrained.rope_parameters import (
+    Rope,
+    one_position,
+    positions_of,
+    read_position,
+    read_rope,
+    write_length,
+    write_position,
+    write_rope,
+)
+from keras_attn.pretrained.special_ids import special_ids, written_end_id
+from keras_attn.pretrained.tensor_names import Part, TensorName
+
+# Of all these families: a `GPT` without position embedding.
+COMMON = MappingProxyType(
+    {
+        "activation_dropout": 0.0,
+        "attention_soft_cap": None,
+        "dropout": 0.0,
+        "embedding_dropout": None,
+        "gate_limit": None,
+        "gated": True,
+        "layer_scale": None,
+        "logits_soft_cap": None,
+        "normalization": "rms_norm",
+        "normalize_first": True,
+        "normalize_output": False,
+        "position_embedding": None,
+        "qk_norm": None,
+        "scale_embedding": False,
+        "stochastic_depth": 0.0,
+        "use_bias": False,
+        "use_parallel_residual": False,
+        "use_qkv_bias": None,
+        "use_sinks": False,
+    }
+)
+# Of most families.
+SEPARATE = MappingProxyType(
+    {
+        "self_attention/query": "self_attn.q_proj",
+        "self_attention/key": "self_attn.k_proj",
+        "self_attention/value": "self_attn.v_proj",
+        "self_attention/attention_output": "self_attn.o_proj",
+        "feed_forward/inner": "mlp.gate_proj",
+        "feed_forward/gate": "mlp.up_proj",
+        "feed_forward/outer": "mlp.down_proj",
+    }
+)
+PRE_NORM = MappingProxyType(
+    {
+        "around_attention/norm": "input_layernorm",
+        "around_feed_forward/norm": "post_attention_layernorm",
+    }
+)
+QK_NORM = MappingProxyType(
+    {
+        "self_attention/query_norm": "self_attn.q_norm",
+        "self_attention/key_norm": "self_attn.k_norm",
+    }
+)
+
+
+class Names(NamedTuple):
+    """Names of the tensors of a family.
+
+    Args:
+        prefix: str. Of all tensors but those of the head.
+        embedding: str. Name of the token embedding.
+        norm: str. That of the last norm.
+        head: str. That of the output.
+        dense: dict from our dense layers of a block to their names. Layers with
+            the same name are parts of one tensor, in this order.
+        norms: dict from our norms of a block to their names.
+        by_head: bool. Whether such a tensor holds the parts head by head.
+        offset: bool. Whether the scales of norms are stored minus 1.
+        buffers: tuple of str. Tensors of a block that are no weights.
+    """
+
+    prefix: str = "model."
+    embedding: str = "embed_tokens"
+    norm: str = "norm"
+    head: str = "lm_head"
+    dense: Mapping[str, str] = SEPARATE
+    norms: Mapping[str, str] = PRE_NORM
+    by_head: bool = False
+    offset: bool = False
+    buffers: tuple[str, ...] = ("self_attn.rotary_emb.inv_freq",)
+
+
+class Field(NamedTuple):
+    """A value of a config that is an argument of `GPT`.
+
+    Args:
+        argument: str. Name of the argument.
+        key: str. That of the value.
+        kind: str. A method of `Config`, `"activation"`, or `"cap"`: a number
+            or null.
+        default: the value if the key is missing.
+    """
+
+    argument: str
+    key: str
+    kind: str
+    default: Any
+
+    def read(self, config: Any) -> Any:
+        """Returns the argument."""
+        if self.kind == "activation":
+            return config.choice(self.key, ACTIVATIONS, self.default)
+        if self.kind == "cap":
+            return config.optional(self.key, config.positive, self.default)
+        return getattr(config, self.kind)(self.key, self.default)
+
+    def write(self, model: GPT) -> Any:
+        """Returns the value."""
+        value = getattr(model, self.argument)
+        if self.argument == "embedding_dropout" and value is None:
+            return model.dropout
+        return activation_name(value) if self.kind == "activation" else value
+
+
+class Decoder(NamedTuple):
+    """Description of a decoder-only family, a row of the table.
+
+    Args:
+        model_type: str. The value of `model_type` in its `config.json`.
+        title: str. Name of the family.
+        architecture: str. The class in transformers.
+        arguments: dict. Arguments of `GPT` that differ from `COMMON` and are
+            the same for all models.
+        fields: tuple of `Field`: arguments that the config determines.
+        only: dict of config keys with the only supported value.
+        defaults: dict of config keys with their defaults:
+            `num_key_value_heads`, `head_dim`, `tie_word_embeddings`,
+            `pad_token_id`, `bos_token_id` and `eos_token_id`.
+        rope: `Rope`.
+        local_rope: `Rope` of the layers with a window, if theirs differs.
+        windows: `Windows`, or None: no layer has one.
+        some_without_rope: bool. Whether `no_rope_layers` lists layers without
+            rotation.
+        equal_biases: bool. Whether `attention_bias` must equal `mlp_bias`.
+        query_scale: str. The weight of a block that takes a
+            `query_pre_attn_scalar` other than the features per head. None: the
+            config has no such key.
+        names: `Names`.
+    """
+
+    model_type: str
+    title: str
+    architecture: str
+    fields: tuple[Field, ...]
+    arguments: Mapping[str, Any] = MappingProxyType({})
+    only: Mapping[str, Any] = MappingProxyType({})
+    defaults: Mapping[str, Any] = MappingProxyType({})
+    rope: Rope = Rope()
+    local_rope: Rope | None = None
+    windows: Windows | None = None
+    some_without_rope: bool = False
+    equal_biases: bool = False
+    query_scale: str | None = None
+    names: Names = Names()
+
+    @property
+    def fixed(self) -> dict[str, Any]:
+        """The arguments of `GPT` that no config determines."""
+        read = {field.argument for field in self.fields}
+        fixed = {**COMMON, **self.arguments}
+        if self.windows is None:
+            fixed["sliding_window"] = None
+        if not self.grouped:
+            fixed["num_key_value_heads"] = None
+        return {k: value for k, value in fixed.items() if k not in read}
+
+    @property
+    def grouped(self) -> bool:
+        """Whether the config has `num_key_value_heads` and `head_dim`."""
+        return not self.names.by_head
+
+
+def as_family(decoder: Decoder) -> Family:
+    """Returns the `Family` of a row of the table."""
+    return Family(
+        model_type=decoder.model_type,
+        serves=_serves,
+        make=lambda config, names: _make(decoder, config),
+        describe=lambda model: _describe(decoder, model),
+        tensors=lambda model: _tensors(decoder, model),
+        sizes=lambda config: _sizes(decoder, config),
+        constants=lambda model: _constants(decoder, model),
+        adapt=lambda config, names: _adapt(decoder, config, names),
+    )
+
+
+def _serves(model):
+    return isinstance(model, GPT) and model.position_embedding is None
+
+
+def _make(decoder, config):
+    for key, supported in decoder.only.items():
+        config.only(key, supported)
+    if decoder.equal_biases:
+        config.only("attention_bias", config.flag("mlp_bias", False))
+    defaults = decoder.defaults
+    layers, vocabulary = (
+        config.size("num_hidden_layers"),
+        config.size("vocab_size"),
+    )
+    num_heads, head_dim = _heads(decoder, config)
+    width = config.size("hidden_size")
+    arguments = {field.argument: field.read(config) for field in decoder.fields}
+    types = [FULL] * layers
+    if decoder.windows is not None:
+        arguments["sliding_window"], types = read_windows(
+            config, decoder.windows, layers
+        )
+    if decoder.grouped:
+        arguments["num_key_value_heads"] = _key_value_heads(decoder, config)
+    positions, longest = _positions(decoder, config, types, num_heads, head_dim)
+    return GPT(
+        vocabulary,
+        num_layers=layers,
+        num_heads=num_heads,
+        hidden_dim=width,
+        intermediate_dim=config.size("intermediate_size"),
+        key_dim=None if head_dim * num_heads == width else head_dim,
+        attention_position=positions,
+        max_sequence_length=longest,
+        tie_word_embeddings=config.flag(
+            "tie_word_embeddings", defaults["tie_word_embeddings"]
+        ),
+        **special_ids(
+            config,
+            vocabulary,
+            *(defaults[f"{name}_token_id"] for name in ("pad", "bos", "eos")),
+        ),
+        **decoder.fixed,
+        **arguments,
+    )
+
+
+def _heads(decoder, config):
+    """Returns N and H."""
+    num_heads, width = (
+        config.size("num_attention_heads"),
+        config.size("hidden_size"),
+    )
+    head_dim = decoder.defaults.get("head_dim") if decoder.grouped else None
+    if decoder.grouped:
+        head_dim = config.optional("head_dim", config.size, head_dim)
+    if head_dim is None:
+        num_heads = config.heads("num_attention_heads", "hidden_size")
+        head_dim = width // num_heads
+    return num_heads, head_dim
+
+
+def _key_value_heads(decoder, config):
+    """Returns K, or None if it is N."""
+    num_heads = config.size("num_attention_heads")
+    default = decoder.defaults.get("num_key_value_heads", num_heads)
+    heads = config.optional("num_key_value_heads", config.size, default)
+    if num_heads % (heads or num_heads):
+        config.refuse(
+            "num_key_value_heads",
+            f"must divide `num_attention_heads`={num_heads}",
+            heads,
+        )
+    return None if heads == num_heads else heads
+
+
+def _positions(decoder, config, types, num_heads, head_dim):
+    """Returns the attention position and the longest sequence."""
+    sizes = num_heads, head_dim
+    if decoder.local_rope is not None:
+        return _by_type(decoder, config, types, sizes)
+    position, longest = read_rope(config, decoder.rope, *sizes)
+    if decoder.some_without_rope:
+        used = _layers_with_rope(config, len(types))
+        if not all(used):
+            position = [position if one else None for one in used]
+    return position, longest
+
+
+def _by_type(decoder, config, types, sizes):
+    """Returns the positions of Gemma 3, one for each type of layer."""
+    config.count("rope_parameters")
+    config.count("rope_scaling")
+    parameters = config.values.get("rope_parameters") or {}
+    unknown = sorted(parameters.keys() - {SLIDING, FULL})
+    if unknown:
+        config.refuse(
+            "rope_parameters",
+            f"must only have the keys {SLIDING!r} and {FULL!r}",
+            unknown,
+        )
+    read = {}
+    for kind, rope in ((FULL, decoder.rope), (SLIDING, decoder.local_rope)):
+        own = parameters.get(kind) or {}
+        if not isinstance(own, dict):
+            config.refuse("rope_parameters", f"must have an object {kind!r}")
+        if kind == FULL:
+            own = own | (config.values.get("rope_scaling") or {})
+        own = {"rope_theta": config.positive(rope.theta_key, rope.theta)} | own
+        read[kind] = read_position(config, "rope_parameters", own, rope, *sizes)
+    return [read[kind][0] for kind in types], read[FULL][1]
+
+
+def _layers_with_rope(config, layers):
+    """Returns `no_rope_layers`, which are 1 in layers with rotation."""
+    every = config.size("no_rope_layer_interval", 4)
+    used = config.values.get("no_rope_layers")
+    if used is None:
+        used = [int((i + 1) % every != 0) for i in range(layers)]
+    if (
+        not isinstance(used, list)
+        or len(used) != layers
+        or any(one not in (0, 1) for one in used)
+    ):
+        config.refuse(
+            "no_rope_layers", f"must hold 0 or 1 for each of {layers} layers"
+        )
+    return used
+
+
+def _sizes(decoder, config):
+    names = decoder.names
+    num_heads, head_dim = _heads(decoder, config)
+    key_value_heads = num_heads
+    if decoder.grouped:
+        key_value_heads = _key_value_heads(decoder, config) or num_heads
+    width = config.size("hidden_size")
+    outputs = _outputs(
+        num_heads,
+        key_value_heads,
+        head_dim,
+        config.size("intermediate_size"),
+        width,
+    )
+    shapes = [
+        (
+            (
+                *_both(decoder, f"{names.embedding}.weight"),
+                f"{names.head}.weight",
+            ),
+            (config.size("vocab_size"), width),
+        )
+    ]
+    for ours in ("self_attention/query", "feed_forward/inner"):
+        theirs = names.dense[ours]
+        rows = sum(outputs[one] for one in _fused(names, theirs))
+        shapes.append(
+            (_both(decoder, f"layers.0.{theirs}.weight"), (rows, width))
+        )
+    return Sizes(
+        shapes, {"num_hidden_layers": config.size("num_hidden_layers")}
+    )
+
+
+def _outputs(num_heads, key_value_heads, head_dim, intermediate_dim, width):
+    """Returns the number of outputs of each dense layer of a block."""
+    return {
+        "self_attention/query": num_heads * head_dim,
+        "self_attention/key": key_value_heads * head_dim,
+        "self_attention/value": key_value_heads * head_dim,
+        "self_attention/attention_output": width,
+        "feed_forward/inner": intermediate_dim,
+        "feed_forward/gate": intermediate_dim,
+        "feed_forward/outer": width,
+    }
+
+
+def _fused(names, theirs):
+    """Returns our layers that are one tensor in a file."""
+    return [ours for ours, name in names.dense.items() if name == theirs]
+
+
+def _both(decoder, theirs):
+    # A file without the head has no prefix.
+    return decoder.names.prefix + theirs, theirs
+
+
+def _describe(decoder, model):
+    title = decoder.title
+    fixed = decoder.fixed
+    if not decoder.grouped and model.num_key_value_heads == model.num_heads:
+        fixed = fixed | {"num_key_value_heads": model.num_heads}
+    expect(title, model, **fixed)
+    head_dim = model.key_dim or model.hidden_dim // model.num_heads
+    if model.hidden_dim % model.num_heads or (
+        not decoder.grouped and head_dim * model.num_heads != model.hidden_dim
+    ):
+        raise ValueError(
+            f"A {title} model must have num_heads that divide hidden_dim"
+            + ("" if decoder.grouped else " and the default key_dim")
+            + f". Received: num_heads={model.num_heads}, "
+            f"hidden_dim={model.hidden_dim}, key_dim={model.key_dim}"
+        )
+    written = {
+        "model_type": decoder.model_type,
+        "architectures": [decoder.architecture],
+        "dtype": "float32",
+        "vocab_size": model.vocabulary_size,
+        "hidden_size": model.hidden_dim,
+        "num_hidden_layers": model.num_layers,
+        "num_attention_heads": model.num_heads,
+        "intermediate_size": model.intermediate_dim,
+        "tie_word_embeddings": model.tie_word_embeddings,
+        "pad_token_id": model.pad_id,
+        "bos_token_id": model.start_id,
+        "eos_token_id": written_end_id(model),
+        **decoder.only,
+        **{field.key: field.write(model) for field in decoder.fields},
+    }
+    if decoder.equal_biases:
+        written["attention_bias"] = model.use_bias
+    if decoder.grouped:
+        written["head_dim"] = head_dim
+        written["num_key_value_heads"] = (
+            model.num_key_value_heads or model.num_heads
+        )
+    if decoder.query_scale is not None:
+        written["query_pre_attn_scalar"] = head_dim
+    if decoder.windows is not None:
+        written |= write_windows(title, model, decoder.windows)
+    return written | _write_positions(decoder, model)
+
+
+def _write_positions(decoder, model):
+    title, positions = decoder.title, positions_of(model)
+    if decoder.local_rope is not None:
+        return _write_by_type(decoder, model)
+    if not decoder.some_without_rope:
+        return write_rope(title, model, positions, decoder.rope)
+    rotated = tuple(one for one in positions if one is not None)
+    return {
+        **write_rope(title, model, rotated, decoder.rope),
+        "no_rope_layers": [int(one is not None) for one in positions],
+    }
+
+
+def _write_by_type(decoder, model):
+    title = decoder.title
+    layers = list(zip(positions_of(model), windows_of(model), strict=True))
+    full = tuple(position for position, window in layers if window is None)
+    local = tuple(position for position, window in layers if window is not None)
+    # Without layers of a type, its position is that of the other one.
+    wide = one_position(title, model, full or local)
+    near = one_position(title, model, local or full)
+    parameters = {
+        FULL: write_position(title, model, wide, decoder.rope),
+        SLIDING: write_position(title, model, near, decoder.local_rope),
+    }
+    return {
+        "rope_parameters": parameters,
+        decoder.rope.theta_key: wide.max_wavelength,
+        decoder.local_rope.theta_key: near.max_wavelength,
+        "rope_scaling": wide.scaling,
+        **write_length(title, model, wide.scaling, decoder.rope),
+    }
+
+
+def _tensors(decoder, model):
+    names = decoder.names
+    head = f"{names.head}.weight"
+    tied = (head,) if model.tie_word_embeddings else ()
+    found = [
+        _name(
+            decoder,
+            "token_embedding/table/embeddings",
+            f"{names.embedding}.weight",
+            SAME,
+            tied,
+        ),
+        *_norm(decoder, model, "norm", names.norm),
+    ]
+    if not model.tie_word_embeddings:
+        found.append(TensorName("output/kernel", head, linear()))
+    for number in range(model.num_layers):
+        ours, theirs = f"block_{number}", f"layers.{number}"
+        for layer, name in names.norms.items():
+            found += _norm(
+                decoder, model, f"{ours}/{layer}", f"{theirs}.{name}"
+            )
+        for layer in names.dense:
+            found += _dense(decoder, model, ours, theirs, layer)
+    return found
+
+
+def _norm(decoder, model, ours, theirs):
+    if model.normalization == "layer_norm":
+        return [
+            _name(decoder, f"{ours}/gamma", f"{theirs}.weight", SAME),
+            _name(decoder, f"{ours}/beta", f"{theirs}.bias", SAME),
+        ]
+    layout = minus_one() if decoder.names.offset else FLAT
+    return [_name(decoder, f"{ours}/scale", f"{theirs}.weight", layout)]
+
+
+def _dense(decoder, model, ours, theirs, layer):
+    names = decoder.names
+    head_dim = model.key_dim or model.hidden_dim // model.num_heads
+    outputs = _outputs(
+        model.num_heads,
+        model.num_key_value_heads or model.num_heads,
+        head_dim,
+        model.intermediate_dim,
+        model.hidden_dim,
+    )
+    fused = _fused(names, names.dense[layer])
+    part = None
+    if len(fused) > 1:
+        repeats = model.num_heads if names.by_head else 1
+        sizes = tuple(outputs[one] // repeats for one in fused)
+        part = Part(fused.index(layer), sizes, repeats=repeats)
+    axes = 2 if layer == "self_attention/attention_output" else 1
+    name = f"{theirs}.{names.dense[layer]}"
+    found = [
+        _name(
+            decoder,
+            f"{ours}/{layer}/kernel",
+            f"{name}.weight",
+            linear(axes),
+            part=part,
+        )
+    ]
+    is_qkv = layer.rpartition("/")[2] in ("query", "key", "value")
+    biased = model.use_qkv_bias if is_qkv else None
+    if model.use_bias if biased is None else biased:
+        found.append(
+            _name(
+                decoder,
+                f"{ours}/{layer}/bias",
+                f"{name}.bias",
+                FLAT,
+                part=part,
+            )
+        )
+    return found
+
+
+def _name(decoder, ours, theirs, layout, copies=(), part=None):
+    name, bare = _both(decoder, theirs)
+    return TensorName(ours, name, layout, (bare, *copies), part)
+
+
+def _adapt(decoder, config, names):
+    """Returns names with the layouts that a config asks for.
+
+    Scores are divided by the square root of `query_pre_attn_scalar`, in most
+    models the features per head, as here. Otherwise the queries are multiplied
+    by the ratio of the two.
+    """
+    if decoder.query_scale is None:
+        return names
+    _, head_dim = _heads(decoder, config)
+    scalar = config.positive(
+        "query_pre_attn_scalar", decoder.defaults["query_pre_attn_scalar"]
+    )
+    if scalar == head_dim:
+        return names
+    factor = (head_dim / scalar) ** 0.5
+    return [
+        name._replace(layout=scaled(name.layout, factor))
+        if name.ours.endswith(decoder.query_scale)
+        else name
+        for name in names
+    ]
+
+
+def _constants(decoder, model):
+    return {
+        name: None
+        for number in range(model.num_layers)
+        for buffer in decoder.names.buffers
+        for name in _both(decoder, f"layers.{number}.{buffer}")
+    }

@@ -1,0 +1,108 @@
+"""Sliding windows in the config of a decoder-only model."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from keras_attn.models import GPT
+    from keras_attn.pretrained.config import Config
+
+SLIDING, FULL = "sliding_attention", "full_attention"
+
+
+class Windows(NamedTuple):
+    """Keys and defaults of a family's sliding windows.
+
+    Args:
+        default: int, or None. Default of `sliding_window`.
+        types: function of a `Config`, the number of layers and the window, that
+            returns the default of `layer_types`. None: all layers have the
+            window, and `layer_types` must be missing.
+        switch: bool. Whether only `use_sliding_window` enables the window.
+    """
+
+    default: int | None
+    types: Callable[..., list[str]] | None = None
+    switch: bool = False
+
+
+def read_windows(
+    config: "Config", windows: Windows, num_layers: int
+) -> tuple[int | tuple[int | None, ...] | None, list[str]]:
+    """Reads the windows of the layers.
+
+    Args:
+        config: `Config`.
+        windows: `Windows` of the family.
+        num_layers: int.
+
+    Returns:
+        The argument `sliding_window` of a `GPT`, and the type of each layer.
+
+    Raises:
+        ValueError: an unsupported value.
+    """
+    window = config.optional("sliding_window", config.size, windows.default)
+    if windows.types is None:
+        config.only("layer_types", None)
+        kind = FULL if window is None else SLIDING
+        return window, [kind] * num_layers
+    if windows.switch and not config.flag("use_sliding_window", False):
+        window = None
+    default = windows.types(config, num_layers, window)
+    types = config.strings("layer_types", default)
+    if len(types) != num_layers or not set(types) <= {SLIDING, FULL}:
+        config.refuse(
+            "layer_types",
+            f"must hold {SLIDING!r} or {FULL!r} for each of the {num_layers} "
+            "layers",
+            types,
+        )
+    if SLIDING not in types:
+        return None, types
+    if window is None:
+        config.refuse(
+            "layer_types", f"must be {FULL!r} without a `sliding_window`", types
+        )
+    return tuple(window if kind == SLIDING else None for kind in types), types
+
+
+def write_windows(
+    family: str, model: "GPT", windows: Windows
+) -> dict[str, Any]:
+    """Returns the keys of a config for the windows of the layers.
+
+    Args:
+        family: str. Name of the family, for messages.
+        model: `GPT`.
+        windows: `Windows` of the family.
+
+    Raises:
+        ValueError: the family has no such windows.
+    """
+    layers = windows_of(model)
+    sizes = {window for window in layers if window is not None}
+    if len(sizes) > 1 or (windows.types is None and len(set(layers)) > 1):
+        raise ValueError(
+            f"A {family} model must have one sliding_window"
+            + (" for all layers" if windows.types is None else "")
+            + f". Received: sliding_window={model.sliding_window!r}"
+        )
+    written = {"sliding_window": min(sizes, default=None)}
+    if windows.types is None:
+        return written
+    types = [FULL if window is None else SLIDING for window in layers]
+    written["layer_types"] = types
+    if windows.switch:
+        written["use_sliding_window"] = bool(sizes)
+        # For versions of transformers without `layer_types`.
+        written["max_window_layers"] = [*types, SLIDING].index(SLIDING)
+    return written
+
+
+def windows_of(model: "GPT") -> tuple[int | None, ...]:
+    """Returns the window of each layer of a model."""
+    windows = model.sliding_window
+    if isinstance(windows, tuple):
+        return windows
+    return (windows,) * model.num_layers
