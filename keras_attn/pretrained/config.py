@@ -56,6 +56,13 @@ class Config:
             self.refuse(key, f"must divide `{width}`={self.values[width]}")
         return value
 
+    def index(self, key: Any, default: Any = _NEEDED) -> int:
+        """Returns an integer >= 0."""
+        value = self._value(key, default)
+        if not _is_int(value) or not 0 <= value < 2**31:
+            self.refuse(key, "must be an integer in [0, 2**31)")
+        return value
+
     def positive(self, key: Any, default: Any) -> float:
         """Returns a finite number > 0."""
         value = self._value(key, default)

@@ -56,7 +56,7 @@ def _common(
 
 
 def _qwen_types(config, layers, window):
-    first = config.size("max_window_layers", 28)
+    first = config.index("max_window_layers", 28)
     return [
         FULL if window is None or i < first else SLIDING for i in range(layers)
     ]

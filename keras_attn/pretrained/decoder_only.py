@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import keras
+
 from keras_attn.models import GPT
 from keras_attn.pretrained.activations import ACTIVATIONS, activation_name
 from keras_attn.pretrained.expectations import expect
@@ -146,7 +148,11 @@ class Field(NamedTuple):
         value = getattr(model, self.argument)
         if self.argument == "embedding_dropout" and value is None:
             return model.dropout
-        return activation_name(value) if self.kind == "activation" else value
+        if self.kind != "activation":
+            return value
+        # Of several names of a function, the usual one of the family.
+        usual = keras.activations.get(ACTIVATIONS[self.default])
+        return self.default if value is usual else activation_name(value)
 
 
 class Decoder(NamedTuple):

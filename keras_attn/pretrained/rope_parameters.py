@@ -231,7 +231,7 @@ def one_position(
         model: `GPT`.
         positions: tuple with the positions of some of its layers.
     """
-    for position in positions:
+    for position in positions or (None,):
         if (
             not isinstance(position, RotaryPosition)
             or position.layout != "halves"
