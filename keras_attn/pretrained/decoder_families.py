@@ -22,7 +22,12 @@ from keras_attn.pretrained.decoder_only import (
     Names,
     as_family,
 )
-from keras_attn.pretrained.layer_types import FULL, SLIDING, Windows
+from keras_attn.pretrained.layer_types import (
+    FULL,
+    SLIDING,
+    Windows,
+    layers_with_rope,
+)
 from keras_attn.pretrained.rope_parameters import Rope
 
 
@@ -63,10 +68,7 @@ def _qwen_types(config, layers, window):
 
 
 def _smollm3_types(config, layers, window):
-    every = config.size("no_rope_layer_interval", 4)
-    rotated = config.values.get("no_rope_layers") or [
-        (i + 1) % every != 0 for i in range(layers)
-    ]
+    rotated = layers_with_rope(config, layers)
     return [FULL if window is None or one else SLIDING for one in rotated]
 
 
@@ -126,7 +128,7 @@ DECODERS = (
         "Qwen2ForCausalLM",
         _common(),
         arguments={"use_qkv_bias": True},
-        windows=Windows(4096, _qwen_types, switch=True),
+        windows=Windows(4096, _qwen_types, switch=True, first=True),
         rope=Rope(longest=32768),
         defaults=_defaults(num_key_value_heads=32),
     ),
@@ -137,7 +139,7 @@ DECODERS = (
         _common(),
         arguments={"qk_norm": "head"},
         only=_NO_ATTENTION_BIAS,
-        windows=Windows(4096, _qwen_types, switch=True),
+        windows=Windows(4096, _qwen_types, switch=True, first=True),
         rope=Rope(longest=32768),
         names=Names(norms={**PRE_NORM, **QK_NORM}),
         defaults=_defaults(num_key_value_heads=32, head_dim=128),

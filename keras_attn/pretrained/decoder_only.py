@@ -18,6 +18,7 @@ from keras_attn.pretrained.layer_types import (
     FULL,
     SLIDING,
     Windows,
+    layers_with_rope,
     read_windows,
     windows_of,
     write_windows,
@@ -35,6 +36,7 @@ from keras_attn.pretrained.rope_parameters import (
     positions_of,
     read_position,
     read_rope,
+    with_outer,
     write_length,
     write_position,
     write_rope,
@@ -310,7 +312,7 @@ def _positions(decoder, config, types, num_heads, head_dim):
         return _by_type(decoder, config, types, sizes)
     position, longest = read_rope(config, decoder.rope, *sizes)
     if decoder.some_without_rope:
-        used = _layers_with_rope(config, len(types))
+        used = layers_with_rope(config, len(types))
         if not all(used):
             position = [position if one else None for one in used]
     return position, longest
@@ -335,26 +337,9 @@ def _by_type(decoder, config, types, sizes):
             config.refuse("rope_parameters", f"must have an object {kind!r}")
         if kind == FULL:
             own = own | (config.values.get("rope_scaling") or {})
-        own = {"rope_theta": config.positive(rope.theta_key, rope.theta)} | own
+        own = with_outer(config, "rope_parameters", own, rope)
         read[kind] = read_position(config, "rope_parameters", own, rope, *sizes)
     return [read[kind][0] for kind in types], read[FULL][1]
-
-
-def _layers_with_rope(config, layers):
-    """Returns `no_rope_layers`, which are 1 in layers with rotation."""
-    every = config.size("no_rope_layer_interval", 4)
-    used = config.values.get("no_rope_layers")
-    if used is None:
-        used = [int((i + 1) % every != 0) for i in range(layers)]
-    if (
-        not isinstance(used, list)
-        or len(used) != layers
-        or any(one not in (0, 1) for one in used)
-    ):
-        config.refuse(
-            "no_rope_layers", f"must hold 0 or 1 for each of {layers} layers"
-        )
-    return used
 
 
 def _sizes(decoder, config):

@@ -19,11 +19,14 @@ class Windows(NamedTuple):
             returns the default of `layer_types`. None: all layers have the
             window, and `layer_types` must be missing.
         switch: bool. Whether only `use_sliding_window` enables the window.
+        first: bool. Whether `max_window_layers` is the first layer with a
+            window in a config without `layer_types`.
     """
 
     default: int | None
     types: Callable[..., list[str]] | None = None
     switch: bool = False
+    first: bool = False
 
 
 def read_windows(
@@ -67,6 +70,32 @@ def read_windows(
     return tuple(window if kind == SLIDING else None for kind in types), types
 
 
+def layers_with_rope(config: "Config", num_layers: int) -> list[int]:
+    """Returns `no_rope_layers` of SmolLM3, which are 1 in layers with rotation.
+
+    Args:
+        config: `Config`.
+        num_layers: int.
+
+    Raises:
+        ValueError: another list.
+    """
+    every = config.size("no_rope_layer_interval", 4)
+    used = config.values.get("no_rope_layers")
+    if used is None:
+        return [int((i + 1) % every != 0) for i in range(num_layers)]
+    if (
+        not isinstance(used, list)
+        or len(used) != num_layers
+        or any(one not in (0, 1) for one in used)
+    ):
+        config.refuse(
+            "no_rope_layers",
+            f"must hold 0 or 1 for each of the {num_layers} layers",
+        )
+    return used
+
+
 def write_windows(
     family: str, model: "GPT", windows: Windows
 ) -> dict[str, Any]:
@@ -95,6 +124,7 @@ def write_windows(
     written["layer_types"] = types
     if windows.switch:
         written["use_sliding_window"] = bool(sizes)
+    if windows.first:
         # For versions of transformers without `layer_types`.
         written["max_window_layers"] = [*types, SLIDING].index(SLIDING)
     return written

@@ -42,7 +42,10 @@ def load(
     - `"electra"`, discriminators and generators: a `Bert` with `pooler=False`
       and, if the widths differ, an `embedding_dim`, or with a head, such as
       `ReplacedTokenDetector`;
-    - `"gpt2"`: `keras_attn.models.GPT`;
+    - `"gpt2"`, `"llama"` (Llama 2 and 3, SmolLM2), `"mistral"`, `"qwen2"`
+      (Qwen 2 and 2.5), `"qwen3"`, `"smollm3"`, `"gemma2"`, `"gemma3_text"`,
+      `"phi3"` (Phi-3 and 4), `"olmo2"` and `"gpt_neox"` (GPT-NeoX, Pythia):
+      `keras_attn.models.GPT`;
     - `"marian"`, the translation models of Helsinki-NLP:
       `keras_attn.models.Transformer`;
     - `"roberta"` and `"xlm-roberta"`: `keras_attn.models.Roberta`, or with a

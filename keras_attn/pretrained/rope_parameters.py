@@ -64,18 +64,34 @@ def read_rope(
     """
     # As in transformers, the older key wins.
     where = "rope_scaling" if _object(config, "rope_scaling") else _NEW
-    outer = {
-        "rope_theta": config.positive(rope.theta_key, rope.theta),
-        _PARTIAL: config.positive(rope.partial_key, rope.partial or 1.0),
-    }
-    return read_position(
-        config,
-        where,
-        outer | _without_null(_object(config, where)),
-        rope,
-        num_heads,
-        head_dim,
-    )
+    parameters = with_outer(config, where, _object(config, where), rope)
+    return read_position(config, where, parameters, rope, num_heads, head_dim)
+
+
+def with_outer(
+    config: Config, where: str, parameters: dict[str, Any], rope: Rope
+) -> dict[str, Any]:
+    """Returns the parameters of a position with those outside the object.
+
+    Args:
+        config: `Config`.
+        where: str. The key that holds the parameters, for messages.
+        parameters: dict.
+        rope: `Rope` of the family.
+
+    Raises:
+        ValueError: a value is given in both places, and differs.
+    """
+    found = {k: value for k, value in parameters.items() if value is not None}
+    for name, key, default in (
+        ("rope_theta", rope.theta_key, rope.theta),
+        (_PARTIAL, rope.partial_key, rope.partial or 1.0),
+    ):
+        value = config.positive(key, default)
+        if name in found and config.values.get(key) not in (None, found[name]):
+            config.refuse(key, f"must equal the `{name}` of `{where}`")
+        found.setdefault(name, value)
+    return found
 
 
 _NEW = "rope_parameters"
@@ -136,10 +152,6 @@ def _object(config, key):
     """Returns an object of the config, {} if there is none."""
     config.count(key)
     return config.values.get(key) or {}
-
-
-def _without_null(parameters):
-    return {k: value for k, value in parameters.items() if value is not None}
 
 
 def _add_defaults(config, scaling, rope, longest):

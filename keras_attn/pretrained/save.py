@@ -35,7 +35,10 @@ def save(
             `keras_attn.models.Roberta` (`"roberta"`, `"xlm-roberta"`), with or
             without a head of the family (`SpanExtractor` only with
             `no_answer="first"`); a `keras_attn.models.GPT` (`"gpt2"`) with the
-            default `normalize_first` and `position_embedding`; a
+            default `normalize_first` and `position_embedding`, or one with
+            rotary positions and the options of a family (`"llama"`,
+            `"mistral"`, `"qwen2"`, `"qwen3"`, `"smollm3"`, `"gemma2"`,
+            `"gemma3_text"`, `"phi3"`, `"olmo2"`, `"gpt_neox"`); a
             `keras_attn.models.Transformer` (`"marian"`) with
             `position_embedding_layout="halves"`, `output_bias=True` and a
             `max_sequence_length`; a `keras_attn.models.VisionTransformer`
@@ -52,7 +55,8 @@ def save(
             shard. Default 5.
         model_type: str. The `model_type` of `config.json`, if the model fits
             several: `"xlm-roberta"` for a `Roberta`; `"electra"` for a `Bert`
-            without a pooler and `embedding_dim`. Default None: the first one
+            without a pooler and `embedding_dim`; `"mistral"` for a `GPT` that
+            is also a Llama. Default None: the first one
             named above that fits.
 
     Raises:

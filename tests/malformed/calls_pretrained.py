@@ -4,7 +4,8 @@ import json
 import shutil
 import warnings
 
-from keras_attn import models, pretrained
+from keras_attn import layers, models, pretrained
+from keras_attn.layers.gelu_tanh import gelu_tanh
 from tests.malformed.calls import Call, kinds
 from tests.malformed.calls_models import SIZES, bert, encoder
 from tests.malformed.values import (
@@ -33,6 +34,25 @@ _JSON = {
 _DEEP = "[" * 10_000 + "]" * 10_000
 
 
+def decoder(**options):
+    """A `GPT` with the blocks of Llama, except for the options."""
+    return models.GPT(
+        12,
+        **{
+            "max_sequence_length": 8,
+            "attention_position": layers.RotaryPosition(),
+            "position_embedding": None,
+            "dropout": 0.0,
+            "activation": "silu",
+            "gated": True,
+            "normalization": "rms_norm",
+            "use_bias": False,
+            **SIZES,
+            **options,
+        },
+    )
+
+
 def _families():
     narrow = {"embedding_dim": 6}
     return {
@@ -42,7 +62,18 @@ def _families():
             bert(num_segments=None, pooler=False), 3
         ),
         "electra": models.TokenClassifier(bert(pooler=False, **narrow), 3),
+        "gemma3_text": decoder(
+            activation=gelu_tanh,
+            scale_embedding=True,
+            normalize_output=True,
+            qk_norm="head",
+            sliding_window=[3],
+        ),
         "gpt2": models.GPT(12, max_sequence_length=8, **SIZES),
+        "gpt_neox": decoder(
+            normalization="layer_norm", use_bias=True, gated=False
+        ),
+        "llama": decoder(),
         "marian": models.Transformer(
             12,
             max_sequence_length=8,
@@ -50,7 +81,9 @@ def _families():
             output_bias=True,
             **SIZES,
         ),
+        "qwen2": decoder(use_qkv_bias=True, sliding_window=[3]),
         "roberta": models.Roberta(12, max_sequence_length=8, **SIZES),
+        "smollm3": decoder(attention_position=[layers.RotaryPosition()]),
         "xlnet": models.XLNet(12, **SIZES),
     }
 
@@ -92,25 +125,36 @@ _UNREAD = {
     "bert": ("dtype", "label2id"),
     "distilbert": ("dtype", "label2id"),
     "electra": ("dtype", "label2id"),
+    "gemma3_text": ("architectures", "dtype"),
     "gpt2": ("architectures", "dtype", "n_ctx"),
+    "gpt_neox": ("architectures", "dtype"),
+    "llama": ("architectures", "dtype"),
     "marian": (
         "architectures",
         "bad_words_ids",
         "dtype",
         "forced_eos_token_id",
     ),
+    "qwen2": ("architectures", "dtype"),
     "roberta": ("dtype",),
+    "smollm3": ("architectures", "dtype"),
     "xlnet": ("architectures", "dtype"),
 }
-_SEVERAL_END_IDS = "gpt2", "xlnet"
+_DECODERS = "gemma3_text", "gpt2", "gpt_neox", "llama", "qwen2", "smollm3"
+_SEVERAL_END_IDS = (*_DECODERS, "xlnet")
 # Labels of values that are valid for a key.
 _NUMBER = "fraction", "huge", "giant", "past_int64"
 _ACCEPTED = {
     "clamp_len": ("negative",),
+    "final_logit_softcapping": _NUMBER,
     "layer_norm_eps": _NUMBER,
     "layer_norm_epsilon": _NUMBER,
     "max_position_embeddings": ("huge",),
+    "max_window_layers": ("huge",),
     "mem_len": ("huge",),
+    "query_pre_attn_scalar": _NUMBER,
+    "rms_norm_eps": _NUMBER,
+    "sliding_window": ("huge",),
 }
 
 
@@ -118,7 +162,7 @@ def _load(folder):
     place = folder / "pretrained"
     for family, model in _families().items():
         directory = place / family
-        pretrained.save(model, directory)
+        pretrained.save(model, directory, model_type=family)
         yield _config(family, directory)
     yield Call(
         "pretrained.load",

@@ -46,6 +46,22 @@ def gpt2(folder):
     tokenizer.save(folder)
 
 
+def llama(folder):
+    tokenizer = text.BytePairTokenizer.train_from_lines(LINES, 270)
+    end = tokenizer.end_id
+    config = transformers.LlamaConfig(
+        vocab_size=tokenizer.vocabulary_size,
+        hidden_size=8,
+        intermediate_size=12,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        bos_token_id=end,
+        eos_token_id=end,
+    )
+    transformers.LlamaForCausalLM(config).save_pretrained(folder)
+    tokenizer.save(folder)
+
+
 def xlm_roberta(folder):
     config = transformers.XLMRobertaConfig(
         vocab_size=20,
@@ -95,6 +111,7 @@ def test_the_code_of_the_guide(tmp_path, monkeypatch):
         ("gpt2", gpt2),
         ("opus-mt-en-de", marian),
         ("vit-base-patch16-224", vit),
+        ("SmolLM2-135M", llama),
         ("xlm-roberta-base", xlm_roberta),
     ):
         make(tmp_path / name)
