@@ -200,13 +200,29 @@ INNER = (
 )
 # Traced with the functions that `soon_whole` replaces.
 AS_USERS = "MultipleChoice", "SpeechFrontEnd", "MultiHeadAttention, grouped"
-# Training covers the other models, `test_two_streams_of_other_lengths` also the
+# Without those that others contain, or that are attention with a position.
+CONTAINED = (
+    *("Bert", "Encoder", "Roberta", "SequenceClassifier", "VisionTransformer"),
+    *("GPT", "GPT, padded", "Transformer"),
+    *("DecoderBlock", "TwoStreamBlock"),
+    *("MultiHeadAttention", "ScoredAttention"),
+)
+TRAINED = [
+    name
+    for name, (make, _, _) in WHOLE.items()
+    if "training" in inspect.signature(make().call).parameters
+    and name not in (*CONTAINED, *EXTENDED, *INNER)
+    and "Position" not in name
+]
+# Training covers the rest; `test_two_streams_of_other_lengths` also the
 # inference of XLNet.
 INFERRED = [
     name
     for name, (make, _, _) in WHOLE.items()
-    if not isinstance(make(), keras.Model) and name not in (*OF_LENGTHS, *INNER)
-] + [*EXTENDED]
+    if not isinstance(make(), keras.Model)
+    and "Block" not in name
+    and name not in (*OF_LENGTHS, *INNER, *TRAINED)
+] + [*EXTENDED, "VisionTransformer"]
 
 
 @pytest.mark.parametrize("name", INFERRED)
@@ -330,22 +346,6 @@ def test_equal_extrema_share_the_gradient(reduce):
         gradients.append(leaf.grad)
     np.testing.assert_array_equal(*arrays(gradients))
     assert gradients[0].max() == 0.5
-
-
-# Without those that others contain, or that are attention with a position.
-CONTAINED = (
-    *("Bert", "Encoder", "Roberta", "SequenceClassifier"),
-    *("GPT", "GPT, padded"),
-    *("DecoderBlock", "TwoStreamBlock"),
-    *("MultiHeadAttention", "ScoredAttention"),
-)
-TRAINED = [
-    name
-    for name, (make, _, _) in WHOLE.items()
-    if "training" in inspect.signature(make().call).parameters
-    and name not in (*CONTAINED, *EXTENDED, *INNER)
-    and "Position" not in name
-]
 
 
 @pytest.mark.parametrize("name", TRAINED)
