@@ -21,6 +21,7 @@ _ON_CPU = (
     ("keras/src/backend/tensorflow/math.py", "stft"),
     ("keras/src/backend/tensorflow/nn.py", "_conv"),
     ("keras/src/backend/tensorflow/nn.py", "ctc_loss"),
+    ("keras/src/backend/tensorflow/numpy.py", "argsort"),
     ("keras/src/backend/tensorflow/numpy.py", "max"),
     ("keras/src/backend/tensorflow/numpy.py", "min"),
     ("keras/src/backend/tensorflow/numpy.py", "sort"),
