@@ -39,7 +39,7 @@ class LogitsRule:
         ...             ids == tokens[..., -1:], -float("inf"), scores)
         >>> model = keras_attn.models.GPT(
         ...     12, num_layers=1, num_heads=1, hidden_dim=4,
-        ...     max_sequence_length=16)
+        ...     max_sequence_length=16, end_id=None)
         >>> strategy = keras_attn.decoding.GreedySearch(rules=[NoDouble()])
         >>> tokens = model.generate([[5, 6, 7]], 8, strategy).tokens[0, 0]
         >>> bool((tokens[1:] != tokens[:-1]).all())
