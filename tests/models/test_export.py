@@ -24,8 +24,8 @@ MODELS = {
 }
 if BACKEND != "tensorflow":
     # TensorFlow exports all of them; these are the different inputs.
-    # `test_lengths_of_every_kernel` exports a GPT, `test_onnx` an encoder.
-    names = "MultipleChoice", "Transformer", "TransformerXL"
+    # `test_lengths_of_every_kernel` exports a GPT.
+    names = "Encoder", "MultipleChoice", "Transformer", "TransformerXL"
     MODELS = {name: MODELS[name] for name in names}
 
 

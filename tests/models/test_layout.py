@@ -207,10 +207,9 @@ def test_arguments_of_a_layout_are_checked():
         get(mesh(), "model", "model")
     with pytest.raises(ValueError, match="`context_parallel_dim_name` must be"):
         get(mesh(), context_parallel_dim_name="context")
-    with pytest.raises(ValueError, match=r"must be None for a recurrent"):
-        models.RecurrentSeq2Seq.get_layout_map(
-            mesh(), context_parallel_dim_name="batch"
-        )
+    for model in models.RecurrentSeq2Seq, models.VisionTransformer:
+        with pytest.raises(ValueError, match="sequences devices cannot share"):
+            model.get_layout_map(mesh(), context_parallel_dim_name="batch")
     for name in "batch", "model":
         with pytest.raises(ValueError, match=f"another axis .* '{name}'"):
             get(mesh(), context_parallel_dim_name=name)
