@@ -223,15 +223,6 @@ class VisionTransformer(CheckedModel):
         token_mask = ops.ones(ops.shape(x)[:2], "bool")
         return x, positions_from_mask(token_mask)
 
-    def get_quantization_layer_structure(
-        self, mode: str | None = None
-    ) -> dict[str, Any]:
-        """Returns the embedding and the blocks, for calibration."""
-        return {
-            "pre_block_layers": [self._embedding],
-            "sequential_blocks": self._blocks,
-        }
-
     def input_specs(self) -> Nest:
         """Returns the `keras.InputSpec` of the images."""
         shape = (None, *self.image_shape)

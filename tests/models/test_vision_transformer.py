@@ -112,6 +112,20 @@ def test_half_precision():
     assert keras.backend.standardize_dtype(logits.dtype) == "bfloat16"
 
 
+def test_quantization():
+    """Of every kernel, patches included; calibration is for texts."""
+    model = randomize(tiny(num_classes=3), scale=0.2)
+    before = to_numpy(model(IMAGES))
+    texts = keras.quantizers.GPTQConfig(dataset=[[1, 2]], tokenizer=None)
+    with pytest.raises(ValueError, match="VisionTransformer"):
+        model.quantize(config=texts)
+    model.quantize("int8")
+    kernels = [w for w in model.weights if w.path.endswith("kernel")]
+    assert {w.dtype for w in kernels} == {"int8"}
+    assert len(kernels) == 1 + 4 + 2 + 1
+    np.testing.assert_allclose(to_numpy(model(IMAGES)), before, atol=0.05)
+
+
 @pytest.mark.every_backend
 def test_encodes_images_for_captions(tmp_path):
     encoder = tiny(num_classes=None, distillation_token=True)
