@@ -182,7 +182,7 @@ def cache_bytes(model, inputs, strategy):
     count = len(keras.tree.flatten(sources)[0])
     sources = taken(sources, np.arange(count), model.pad_id)
     start = jax.jit(search.start)
-    state, memory = start(sources)
+    state, memory, _ = start(sources)
     caches = state.state.hypothesis, memory
     return device_bytes(
         leaf
