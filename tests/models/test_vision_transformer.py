@@ -27,7 +27,7 @@ def tiny(**kwargs):
 
 @pytest.mark.every_backend
 def test_patches_are_rows_of_the_image():
-    """Without blocks' contribution, a vector depends on its patch alone."""
+    """Row by row, each with its own position."""
     model = randomize(tiny(pooling="mean"), scale=0.4)
     embedding = model._embedding
     found = to_numpy(embedding(IMAGES))
@@ -165,27 +165,22 @@ def test_captions_need_the_same_sizes():
 
 
 def test_rise_on_patches():
-    """The score is the brightness of one patch, which the map shows."""
-    image = np.ones((4, 6, 3), "float32")
-    model = tiny(pooling="mean", num_classes=1)
-    randomize(model, scale=0.0)
-    table = np.zeros((6, 8), "float32")
-    table[4, 0] = 1.0  # only to tell the patches apart
-    model._embedding._positions.assign(table)
+    """Without blocks, a vector is that of its patch, which RISE finds."""
+    model = randomize(tiny(pooling="mean"), scale=0.4)
+    model._blocks = []
+    image = IMAGES[0]
+    expected = to_numpy(model.encode(image[None])[0])[:, 4]
 
-    def brightness(images):
-        vectors = to_numpy(model._embedding(images))
-        assert vectors.shape[1:] == (6, 8)
-        return images[:, 2:4, 2:4].mean((1, 2, 3))[:, None]
+    def similarity(images):
+        vectors = to_numpy(model.encode(images)[0])[:, 4]
+        return np.exp(-np.square(vectors - expected).sum(-1, keepdims=True))
 
-    saliency = explain.rise(
-        brightness,
-        image,
-        explain.PatchMasks(grid=(2, 3)),
-        num_masks=400,
-        verbose=0,
-    )
-    assert np.unravel_index(saliency[0].argmax(), (4, 6)) >= (2, 2)
+    masks = explain.PatchMasks(grid=model.grid_size)
+    options = {"num_masks": 2000, "verbose": 0}
+    saliency = explain.rise(similarity, image, masks, **options)
+    # (2, 3), by patch.
+    means = saliency[0].reshape(2, 2, 3, 2).mean((1, 3))
+    assert means.argmax() == 4
 
 
 def test_is_an_encoder_of_other_models():
