@@ -8,6 +8,7 @@ from keras_attn.pretrained.electra import ELECTRA
 from keras_attn.pretrained.gpt2 import GPT2
 from keras_attn.pretrained.marian import MARIAN
 from keras_attn.pretrained.roberta import ROBERTA, XLM_ROBERTA
+from keras_attn.pretrained.t5 import MT5, T5
 from keras_attn.pretrained.vit import DEIT, VIT
 from keras_attn.pretrained.xlnet import XLNET
 
@@ -21,6 +22,8 @@ FAMILIES = (
     ELECTRA,
     GPT2,
     MARIAN,
+    T5,
+    MT5,
     ROBERTA,
     VIT,
     XLM_ROBERTA,

@@ -48,6 +48,8 @@ def load(
       `keras_attn.models.GPT`;
     - `"marian"`, the translation models of Helsinki-NLP:
       `keras_attn.models.Transformer`;
+    - `"t5"` (T5, T5 1.1, Flan-T5, ByT5) and `"mt5"`:
+      `keras_attn.models.Transformer` with a `T5Position` on each side;
     - `"roberta"` and `"xlm-roberta"`: `keras_attn.models.Roberta`, or with a
       head;
     - `"xlnet"`: `keras_attn.models.XLNet`, from files with or without the

@@ -16,6 +16,7 @@ from keras_attn.pretrained.activations import ACTIVATIONS, activation_name
 from keras_attn.pretrained.expectations import PLAIN_BLOCKS, expect
 from keras_attn.pretrained.family import Constant, Family, Sizes
 from keras_attn.pretrained.layouts import ROW, SAME, linear
+from keras_attn.pretrained.special_ids import target_ids
 from keras_attn.pretrained.tensor_names import (
     TensorName,
     attention,
@@ -74,28 +75,9 @@ def _make(config, names):
         max_sequence_length=config.size("max_position_embeddings", 1024),
         scale_embedding=config.flag("scale_embedding", False),
         tie_word_embeddings=tied,
-        **_special_ids(config, vocabulary, target or vocabulary),
+        **target_ids(config, vocabulary, target or vocabulary),
         **_FIXED,
     )
-
-
-def _special_ids(config, source_size, target_size):
-    smaller = min(source_size, target_size)
-    ids = {
-        "pad_id": config.token_id("pad_token_id", vocabulary_size=smaller),
-        "start_id": config.token_id(
-            "decoder_start_token_id", vocabulary_size=target_size
-        ),
-        "end_id": config.token_id("eos_token_id", vocabulary_size=target_size),
-    }
-    if ids["pad_id"] == ids["end_id"]:
-        # A `Transformer` knows padding by its id alone.
-        raise ValueError(
-            "`pad_token_id` in config.json must differ from `eos_token_id`: "
-            "the end of every source would count as padding. Received: "
-            f"{ids['pad_id']} for both"
-        )
-    return ids
 
 
 def _sizes(config):

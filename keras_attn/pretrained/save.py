@@ -7,7 +7,7 @@ from typing import Any
 
 from keras_attn import checks
 from keras_attn.atomic_files import whole_file, writable_folder
-from keras_attn.models import GPT
+from keras_attn.models import GPT, Transformer
 from keras_attn.pretrained.checkpoint import INDEX, WHOLE
 from keras_attn.pretrained.families import FAMILIES
 from keras_attn.pretrained.tensor_file import safetensors, write_tensors
@@ -41,7 +41,10 @@ def save(
             `"gemma3_text"`, `"phi3"`, `"olmo2"`, `"gpt_neox"`); a
             `keras_attn.models.Transformer` (`"marian"`) with
             `position_embedding_layout="halves"`, `output_bias=True` and a
-            `max_sequence_length`; a `keras_attn.models.VisionTransformer`
+            `max_sequence_length`, or one (`"t5"`, `"mt5"`) with a `T5Position`
+            on each side, `normalization="rms_norm"`, `normalize_first=True`,
+            `position_embedding=None` and neither biases nor
+            `scale_embedding`; a `keras_attn.models.VisionTransformer`
             (`"vit"`, `"deit"`) of square images with a class token; or a
             `keras_attn.models.XLNet` (`"xlnet"`) with equal `dropout` and
             `attention_dropout`.
@@ -56,8 +59,8 @@ def save(
         model_type: str. The `model_type` of `config.json`, if the model fits
             several: `"xlm-roberta"` for a `Roberta`; `"electra"` for a `Bert`
             without a pooler and `embedding_dim`; `"mistral"` for a `GPT` that
-            is also a Llama. Default None: the first one
-            named above that fits.
+            is also a Llama; `"mt5"` for a T5. Default None: the first one named
+            above that fits.
 
     Raises:
         ImportError: the extra `pretrained` is not installed.
@@ -116,8 +119,8 @@ def _described(model, model_type):
             return family, family.describe(model)
         except ValueError as error:
             errors.append(error)
-    if isinstance(model, GPT):
-        # Of the many decoder-only families, the closest.
+    if isinstance(model, (GPT, Transformer)):
+        # Of families that differ in the options of blocks, the closest.
         errors.sort(key=lambda error: getattr(error, "count", 0))
     raise errors[0]
 

@@ -1,4 +1,4 @@
-"""The special ids of a decoder-only model."""
+"""The special ids of a config."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +57,58 @@ def special_ids(
     end = read("eos_token_id", end, config.token_ids)
     pad = None if pad in (start, *end_ids(end)) else pad
     return {"pad_id": pad, "start_id": start, "end_id": end}
+
+
+def target_ids(
+    config: "Config",
+    source_size: int,
+    target_size: int,
+    pad: int | None = None,
+    start: int | None = None,
+    end: int | None = None,
+) -> dict[str, int]:
+    """Reads the special ids of an encoder-decoder model.
+
+    Args:
+        config: `Config`.
+        source_size: int. V of the source.
+        target_size: int. V of the target.
+        pad: int. The family's default of `pad_token_id`. Default None: the
+            config must have one.
+        start: int. That of `decoder_start_token_id`.
+        end: int. That of `eos_token_id`.
+
+    Returns:
+        Dict: `pad_id`, `start_id` and `end_id`.
+
+    Raises:
+        ValueError: an id is missing, not an integer or outside the vocabulary,
+            or the end is padding.
+
+    Examples:
+        >>> from keras_attn.pretrained.config import Config
+        >>> target_ids(Config({"eos_token_id": 2}), 10, 10, pad=0, start=0)
+        {'pad_id': 0, 'start_id': 0, 'end_id': 2}
+    """
+
+    def read(key, default, size):
+        given = [] if default is None else [default]
+        return config.token_id(key, *given, vocabulary_size=size)
+
+    pad = read("pad_token_id", pad, min(source_size, target_size))
+    ids = {
+        "pad_id": pad,
+        "start_id": read("decoder_start_token_id", start, target_size),
+        "end_id": read("eos_token_id", end, target_size),
+    }
+    if ids["pad_id"] == ids["end_id"]:
+        # A `Transformer` knows padding by its id alone.
+        raise ValueError(
+            "`pad_token_id` in config.json must differ from `eos_token_id`: "
+            "the end of every source would count as padding. Received: "
+            f"{ids['pad_id']} for both"
+        )
+    return ids
 
 
 def written_end_id(model: Any) -> int | list[int] | None:

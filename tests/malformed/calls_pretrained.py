@@ -84,6 +84,20 @@ def _families():
         "qwen2": decoder(use_qkv_bias=True, sliding_window=[3]),
         "roberta": models.Roberta(12, max_sequence_length=8, **SIZES),
         "smollm3": decoder(attention_position=[layers.RotaryPosition()]),
+        "t5": models.Transformer(
+            12,
+            use_bias=False,
+            normalization="rms_norm",
+            normalize_first=True,
+            position_embedding=None,
+            encoder_attention_position=layers.T5Position(SIZES["num_heads"]),
+            decoder_attention_position=layers.T5Position(
+                SIZES["num_heads"], bidirectional=False
+            ),
+            scale_embedding=False,
+            dropout=0.0,
+            **SIZES,
+        ),
         "xlnet": models.XLNet(12, **SIZES),
     }
 
@@ -138,6 +152,7 @@ _UNREAD = {
     "qwen2": ("architectures", "dtype"),
     "roberta": ("dtype",),
     "smollm3": ("architectures", "dtype"),
+    "t5": ("architectures", "dtype"),
     "xlnet": ("architectures", "dtype"),
 }
 _DECODERS = "gemma3_text", "gpt2", "gpt_neox", "llama", "qwen2", "smollm3"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from keras_attn import models, pretrained
+from keras_attn import layers, models, pretrained
 from keras_attn.pretrained.tensor_file import TensorFile
 
 pytestmark = pytest.mark.one_backend
@@ -62,6 +62,20 @@ MODELS = {
     ),
     "roberta": lambda: models.TokenClassifier(
         models.Roberta(11, max_sequence_length=6, **SIZES), 3
+    ),
+    "t5": lambda: models.Transformer(
+        11,
+        use_bias=False,
+        normalization="rms_norm",
+        normalize_first=True,
+        position_embedding=None,
+        encoder_attention_position=layers.T5Position(SIZES["num_heads"]),
+        decoder_attention_position=layers.T5Position(
+            SIZES["num_heads"], bidirectional=False
+        ),
+        scale_embedding=False,
+        dropout=0.0,
+        **SIZES,
     ),
     "xlnet": lambda: models.XLNet(11, **SIZES),
 }
@@ -134,6 +148,12 @@ HUGE = 10**9
         ("roberta", "vocab_size"),
         ("roberta", "max_position_embeddings"),
         ("roberta", "num_hidden_layers"),
+        ("t5", "vocab_size"),
+        ("t5", "d_model"),
+        ("t5", "d_ff"),
+        ("t5", "num_layers"),
+        ("t5", "num_decoder_layers"),
+        ("t5", "relative_attention_num_buckets"),
         ("xlnet", "vocab_size"),
         ("xlnet", "d_model"),
         ("xlnet", "d_inner"),
@@ -149,6 +169,7 @@ def test_huge_sizes_are_refused_at_once(family, key, folder, monkeypatch):
     for name in (
         *("albert.Bert", "bert.Bert", "distilbert.Bert", "electra.Bert"),
         *("gpt2.GPT", "marian.Transformer", "roberta.Roberta", "xlnet.XLNet"),
+        "t5.Transformer",
     ):
         monkeypatch.delattr(f"keras_attn.pretrained.{name}")
     start = time.process_time()

@@ -142,8 +142,8 @@ def test_config_of_hugging_face_comes_first(load, tmp_path):
     "values, message",
     [
         (
-            {"model_type": "t5"},
-            "`model_type` in .* one of .*'marian'.*t5",
+            {"model_type": "umt5"},
+            "`model_type` in .* one of .*'marian'.*umt5",
         ),
         ({"model_type": ["marian"]}, r"`model_type` .*\[.marian.\]"),
         (
