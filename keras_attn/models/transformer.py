@@ -94,6 +94,8 @@ class Transformer(ChunkedLoss, GenerativeModel):
             positions.
         scale_embedding: bool. Whether embeddings are multiplied by sqrt(D).
             Default True, as in the paper.
+        normalize_embedding: bool. Whether to apply a layer norm to embeddings,
+            of each side its own, as in BART. Default False.
         tie_word_embeddings: bool. Whether the output uses the target
             embedding's matrix. Default True.
         output_bias: bool. Whether the logits have a bias. None: only if
@@ -164,6 +166,7 @@ class Transformer(ChunkedLoss, GenerativeModel):
         decoder_attention_position: "AttentionPosition | None" = None,
         max_sequence_length: int | None = None,
         scale_embedding: bool = True,
+        normalize_embedding: bool = False,
         tie_word_embeddings: bool = True,
         output_bias: bool | None = None,
         num_decoder_layers: int | None = None,
@@ -204,6 +207,7 @@ class Transformer(ChunkedLoss, GenerativeModel):
             ("interleaved", "halves"),
         )
         checks.boolean("scale_embedding", scale_embedding)
+        checks.boolean("normalize_embedding", normalize_embedding)
         checks.boolean("tie_word_embeddings", tie_word_embeddings)
         if output_bias is not None:
             checks.boolean("output_bias", output_bias)
@@ -270,6 +274,7 @@ class Transformer(ChunkedLoss, GenerativeModel):
         self.decoder_attention_position = decoder_attention_position
         self.max_sequence_length = max_sequence_length
         self.scale_embedding = scale_embedding
+        self.normalize_embedding = normalize_embedding
         self.tie_word_embeddings = tie_word_embeddings
         self.output_bias: bool = (
             not tie_word_embeddings if output_bias is None else output_bias
@@ -332,6 +337,11 @@ class Transformer(ChunkedLoss, GenerativeModel):
             )
             self._source_positions.build(width)
             self._target_positions.build(width)
+        self._source_norm = self._target_norm = None
+        if self.normalize_embedding:
+            self._source_norm, self._target_norm = (
+                self._make_norm(f"{name}_norm") for name in names
+            )
         self._dropout_layer = Dropout(self.dropout, dtype=dtype)
         self._output_dense = None
         if not self.tie_word_embeddings:
@@ -371,16 +381,19 @@ class Transformer(ChunkedLoss, GenerativeModel):
         self._encoder_norm = self._decoder_norm = None
         if self._block_config.needs_final_norm:
             self._encoder_norm, self._decoder_norm = (
-                make_norm(
-                    self.normalization,
-                    self.epsilon,
-                    dtype=self.dtype_policy,
-                    name=f"{side}_norm",
-                )
+                self._make_norm(f"{side}_norm")
                 for side in ("encoder", "decoder")
             )
-            self._encoder_norm.build(width)
-            self._decoder_norm.build(width)
+
+    def _make_norm(self, name):
+        norm = make_norm(
+            self.normalization,
+            self.epsilon,
+            dtype=self.dtype_policy,
+            name=name,
+        )
+        norm.build((None, None, self.hidden_dim))
+        return norm
 
     @classmethod
     def base(
@@ -450,6 +463,8 @@ class Transformer(ChunkedLoss, GenerativeModel):
             positions = sentence_positions(packing_ids, positions >= 0)
         if self._source_positions is not None:
             x = self._source_positions(x, positions=positions)
+        if self._source_norm is not None:
+            x = self._source_norm(x)
         x = self._dropout_layer(x, training=training)
         for block in self._encoder_blocks:
             x = block(
@@ -518,6 +533,8 @@ class Transformer(ChunkedLoss, GenerativeModel):
         x = self._target_embedding(target_ids)
         if self._target_positions is not None:
             x = self._target_positions(x, positions=positions)
+        if self._target_norm is not None:
+            x = self._target_norm(x)
         x = self._dropout_layer(x, training=training)
         for block in self._decoder_blocks:
             x = block(
@@ -592,6 +609,8 @@ class Transformer(ChunkedLoss, GenerativeModel):
         x = self._target_embedding(tokens)
         if self._target_positions is not None:
             x = self._target_positions.decode_step(x, positions, length)
+        if self._target_norm is not None:
+            x = self._target_norm(x)
         weights = state.weights or DecodingWeights()
         step = kv.DecodingStep(positions, state.memory, weights.blocks)
         for layer, block in enumerate(self._decoder_blocks):
@@ -668,6 +687,7 @@ class Transformer(ChunkedLoss, GenerativeModel):
             "position_embedding_layout",
             "max_sequence_length",
             "scale_embedding",
+            "normalize_embedding",
             "tie_word_embeddings",
             "output_bias",
             "num_decoder_layers",

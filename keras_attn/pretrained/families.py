@@ -1,12 +1,12 @@
 """The model families that can be loaded and saved."""
 
 from keras_attn.pretrained.albert import ALBERT
+from keras_attn.pretrained.bart import BART, MARIAN, MBART
 from keras_attn.pretrained.bert import BERT
 from keras_attn.pretrained.decoder_families import DECODER_FAMILIES
 from keras_attn.pretrained.distilbert import DISTILBERT
 from keras_attn.pretrained.electra import ELECTRA
 from keras_attn.pretrained.gpt2 import GPT2
-from keras_attn.pretrained.marian import MARIAN
 from keras_attn.pretrained.roberta import ROBERTA, XLM_ROBERTA
 from keras_attn.pretrained.t5 import MT5, T5
 from keras_attn.pretrained.vit import DEIT, VIT
@@ -22,6 +22,8 @@ FAMILIES = (
     ELECTRA,
     GPT2,
     MARIAN,
+    BART,
+    MBART,
     T5,
     MT5,
     ROBERTA,

@@ -82,6 +82,18 @@ def minus_one() -> Layout:
     )
 
 
+def after_rows(count: int) -> Layout:
+    """Returns the layout of a table after rows that no token uses.
+
+    Args:
+        count: int. Number of these rows, which are zeros in a new file.
+    """
+    return Layout(
+        lambda table: np.pad(table, ((count, 0), (0, 0))),
+        lambda table, shape: table[count:],
+    )
+
+
 def scaled(layout: Layout, factor: float) -> Layout:
     """Returns a layout for weights that are `factor` times those of a file.
 

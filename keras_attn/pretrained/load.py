@@ -30,6 +30,8 @@ def load(
 
     - `"albert"`: a `keras_attn.models.Bert` with `share_blocks=True` and an
       `embedding_dim`, or with a head;
+    - `"bart"` and `"mbart"`: `keras_attn.models.Transformer` with learned
+      positions and `normalize_embedding=True`;
     - `"bert"`: `keras_attn.models.Bert`, or with a head, which `head` or else
       `architectures` selects: `BertPretrainer` (masked language modeling, next
       sentence prediction, or both), `SequenceClassifier`, `MultipleChoice`,

@@ -5,8 +5,6 @@ The families `roberta` (Liu et al. 2019, https://arxiv.org/abs/1907.11692) and
 Face's transformers. They differ in their tokenizers only.
 """
 
-import numpy as np
-
 from keras_attn.models import Roberta
 from keras_attn.pretrained.bert_encoder import (
     describe_encoder,
@@ -30,7 +28,7 @@ from keras_attn.pretrained.heads import (
     masked_lm_tensors,
     read_head,
 )
-from keras_attn.pretrained.layouts import Layout
+from keras_attn.pretrained.layouts import after_rows
 
 _PREFIX = "roberta."
 _DECODER = "lm_head.decoder.weight"
@@ -99,7 +97,7 @@ def _family(model_type, name, **options):
             _PREFIX,
             encoder is model,
             (_DECODER,) if head == "masked_lm" else (),
-            _after(encoder.pad_id + 1),
+            after_rows(encoder.pad_id + 1),
         )
         if head == "masked_lm":
             bias, copy = "lm_head.bias", "lm_head.decoder.bias"
@@ -123,14 +121,6 @@ def _family(model_type, name, **options):
         heads=heads,
         head_prefixes=_HEAD_PREFIXES,
         **options,
-    )
-
-
-def _after(count):
-    """The layout of a table after a number of rows that no token uses."""
-    return Layout(
-        lambda table: np.pad(table, ((count, 0), (0, 0))),
-        lambda table, shape: table[count:],
     )
 
 

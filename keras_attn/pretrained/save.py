@@ -41,7 +41,9 @@ def save(
             `"gemma3_text"`, `"phi3"`, `"olmo2"`, `"gpt_neox"`); a
             `keras_attn.models.Transformer` (`"marian"`) with
             `position_embedding_layout="halves"`, `output_bias=True` and a
-            `max_sequence_length`, or one (`"t5"`, `"mt5"`) with a `T5Position`
+            `max_sequence_length`, one (`"bart"`, `"mbart"`) with
+            `position_embedding="learned"`, `normalize_embedding=True` and one
+            vocabulary, or one (`"t5"`, `"mt5"`) with a `T5Position`
             on each side, `normalization="rms_norm"`, `normalize_first=True`,
             `position_embedding=None` and neither biases nor
             `scale_embedding`; a `keras_attn.models.VisionTransformer`

@@ -570,6 +570,7 @@ def _transformer(folder):
                 ).optional(),
                 max_sequence_length=size(8).optional(),
                 scale_embedding=flag(True),
+                normalize_embedding=flag(False),
                 tie_word_embeddings=flag(True),
                 output_bias=flag(None).optional(),
                 num_decoder_layers=_layers().optional(),
