@@ -27,7 +27,10 @@ _RUN = """
     document.body.replaceChildren(main);
   }
   const found = await axe.run(document, {
-    rules: {"color-contrast": {enabled: WHOLE}},
+    rules: {
+      "color-contrast": {enabled: WHOLE},
+      "link-in-text-block": {enabled: WHOLE},
+    },
     resultTypes: ["violations"],
     runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"],
   });
@@ -47,9 +50,9 @@ def barriers(tab, whole=True):
     Args:
         tab: `tools.site.tab.Tab`, in which a page is open.
         whole: bool. Whether to check the navigation around the article and the
-            contrast of all texts too. They take half of the time, and the theme
-            makes them alike on all pages. Without them, the page loses all but
-            its article. Default True.
+            contrast of all texts and links too. They take most of the time, and
+            the theme makes them alike on all pages. Without them, the page
+            loses all but its article. Default True.
 
     Returns:
         List of str: serious or critical violations, with the rule, the number
