@@ -4,9 +4,10 @@
     python examples/language_model.py generate --prompt "Once upon a time"
     python examples/language_model.py evaluate
 
-`--data` takes text files, plain or compressed (.gz). The model is a GPT or a
-Transformer-XL. Its tokens are characters or, with `--subwords 4000`, so many
-subwords. Without `--data`, `train` uses synthetic documents.
+`--data` takes text files, plain or compressed (.gz). The model is a GPT, a GPT
+with the blocks of Llama (`--model llama`), or a Transformer-XL. Its tokens are
+characters or, with `--subwords 4000`, so many subwords. Without `--data`,
+`train` uses synthetic documents.
 """
 
 import argparse
@@ -27,12 +28,14 @@ SETTINGS = {
     "rate": "highest learning rate",
     "dropout": "dropout rate",
 }
+GPT_PRESETS = {
+    "tiny": (4, 4, 128, 128, 0, 16, 1300, 4e-3, 0.0),
+    "small": (4, 4, 160, 256, 0, 8, 5000, 3e-3, 0.1),
+    "base": (6, 6, 384, 256, 0, 64, 5000, 1e-3, 0.2),
+}
 PRESETS = {
-    "gpt": {
-        "tiny": (4, 4, 128, 128, 0, 16, 1300, 4e-3, 0.0),
-        "small": (4, 4, 160, 256, 0, 8, 5000, 3e-3, 0.1),
-        "base": (6, 6, 384, 256, 0, 64, 5000, 1e-3, 0.2),
-    },
+    "gpt": GPT_PRESETS,
+    "llama": GPT_PRESETS,
     "transformer-xl": {
         "tiny": (3, 4, 96, 32, 128, 32, 1000, 4e-3, 0.0),
         "small": (4, 4, 128, 64, 256, 16, 2000, 3e-3, 0.1),
@@ -124,16 +127,26 @@ def load_splits(arguments):
 
 
 def make_model(kind, vocabulary_size, settings):
-    """Creates a GPT or a Transformer-XL."""
+    """Creates a GPT, one with the blocks of Llama, or a Transformer-XL."""
     from keras_attn import layers, models
 
     sizes = [settings[name] for name in ("layers", "heads", "width")]
     options = {"dropout": settings["dropout"], "attention_dropout": 0.0}
     # The text is one long sequence without special tokens.
     options |= dict.fromkeys(("pad_id", "start_id", "end_id"))
-    if kind == "gpt":
+    if kind != "transformer-xl":
         options["attention_position"] = layers.RotaryPosition()
         options |= {"position_embedding": None, "max_sequence_length": None}
+        if kind == "llama":
+            options |= {"normalization": "rms_norm", "use_bias": False}
+            options |= {"activation": "silu", "gated": True}
+            # Four query heads share one of keys and values, as in Llama 3. A
+            # gated network with 8/3 of the width has as many weights as
+            # another one with 4 times the width.
+            options["num_key_value_heads"] = max(1, settings["heads"] // 4)
+            options["intermediate_dim"] = 8 * round(settings["width"] / 3)
+            # The format of Llama needs one.
+            options["max_sequence_length"] = settings["context"]
         return models.GPT(vocabulary_size, *sizes, **options)
     options |= {"activation": "gelu", "normalize_first": True}
     options["memory_length"] = settings["memory"]
@@ -216,8 +229,10 @@ def train(arguments):
     settings = dict(zip(SETTINGS, PRESETS[kind][preset], strict=True))
     settings |= QUICK_SETTINGS if arguments.quick else {}
     settings |= {k: v for k, v in vars(arguments).items() if k in SETTINGS}
-    if (kind == "gpt") != (settings["memory"] == 0):
-        raise ValueError("`--memory` must be 0 for gpt, otherwise at least 1.")
+    recurrent = kind == "transformer-xl"
+    if recurrent != (settings["memory"] > 0):
+        message = "at least 1 for transformer-xl, otherwise 0."
+        raise ValueError(f"`--memory` must be {message}")
     out.mkdir(parents=True, exist_ok=True)
     keras.utils.set_random_seed(seed)
     splits = load_splits(arguments)
@@ -231,7 +246,7 @@ def train(arguments):
         ids[split] = np.array(tokenizer.encode(part))
         print(f"{len(part):,} {split} characters, {len(ids[split]):,} tokens")
     shape = settings["context"], settings["batch"]
-    make = text.token_blocks if kind == "gpt" else text.token_streams
+    make = text.token_streams if recurrent else text.token_blocks
     batches = make(ids["train"], *shape, seed=seed)
     count = min(len(batches), settings["steps"])  # batches of an epoch
     epochs = max(1, round(settings["steps"] / count))
@@ -245,7 +260,9 @@ def train(arguments):
     optimizer = keras.optimizers.AdamW(
         schedule, beta_2=0.99, weight_decay=0.1, global_clipnorm=1.0
     )
-    optimizer.exclude_from_weight_decay(var_names=["bias", "gamma", "beta"])
+    optimizer.exclude_from_weight_decay(
+        var_names=["bias", "gamma", "beta", "scale"]
+    )
     model.compile(optimizer, training.SequenceCrossentropy(pad_id=-1))
     tokens = count * shape[0] * shape[1]
     progress = training.TrainingProgress(arguments.minutes, tokens)
@@ -270,7 +287,7 @@ def train(arguments):
             verbose=0,
         )
 
-    if kind == "transformer-xl":
+    if recurrent:
         model = model.with_memory(settings["memory"])  # for any batch size
     model.save(out / "model.keras")
     tokenizer.save(out / "tokenizer.model")
@@ -280,7 +297,8 @@ def train(arguments):
     figure.savefig(out / "training.png", dpi=150)
     language_model = LanguageModel(model, tokenizer, settings)
     scores = language_model.evaluate(splits["test"])
-    start, names = ids["test"][None, :32], tokenizer.pieces
+    start = ids["test"][None, : min(32, settings["context"])]
+    names = tokenizer.pieces
     maps = explain.attention_maps(model, start, tokens=names)
     explain.plot_attention(maps[-1]).savefig(out / "attention.png", dpi=150)
     sampling = decoding.Sampling(0.8, seed=seed, suppress_tokens=SUPPRESSED)

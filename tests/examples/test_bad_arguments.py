@@ -13,7 +13,7 @@ BAD = [
     ("classify", ["train", "--model", "nowhere"], "must be a folder with"),
     ("caption", ["train", "--data", "missing"], "missing"),
     ("compare_seq2seq", ["evaluate"], "test.tsv: no such file"),
-    ("language_model", ["train", "--memory", "9"], "`--memory` must be 0 for"),
+    ("language_model", ["train", "--memory", "9"], "`--memory` must be at"),
     ("language_model", ["train", "--data", "missing.txt"], "no such file"),
     ("language_model", ["generate"], "has no model"),
     ("transcribe", ["train", "--data", "missing"], "missing"),

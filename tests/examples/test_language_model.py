@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 
+from keras_attn import pretrained
 from keras_attn.text import SubwordTokenizer
 from tests.helpers.programs import run
 
@@ -94,3 +95,16 @@ def test_subwords_and_bad_lines(data, tmp_path):
     assert len(tokenizer.encode(TEXT)) < len(TEXT) / 2
     strict = run("language_model", "train", *options, "--strict", status=1)
     assert f"language_model.py: {data}, line 2: expected" in strict.stderr
+
+
+def test_a_llama_can_be_saved_as_one(tmp_path):
+    options = ("--model", "llama", "--quick", "--steps", 2, "--out", tmp_path)
+    run("language_model", "train", *options)
+    model, _ = loaded(tmp_path)
+    assert (model.num_heads, model.num_key_value_heads) == (4, 1)
+    pretrained.save(model, tmp_path / "llama", model_type="llama")
+    again = pretrained.load(tmp_path / "llama")
+    found, expected = (
+        log_probabilities(m, [20, 30, 40]) for m in (again, model)
+    )
+    np.testing.assert_array_equal(found, expected)

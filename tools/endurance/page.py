@@ -46,7 +46,11 @@ def page(soaks, kills):
     for name, rows in tables.items():
         lines = (f"| {' | '.join(cells)} |" for cells in rows)
         template = template.replace(f"{name}\n", "\n".join([*lines, ""]))
-    return template
+    files = [
+        f"{kind}-{name}.json" for kind in ("soak", "kills") for name in NAMES
+    ]
+    links = ",\n".join(f"[{file}](endurance/{file})" for file in files)
+    return template.replace("REPORTS", links)
 
 
 def _soak(backend, report):
