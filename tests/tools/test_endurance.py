@@ -75,10 +75,19 @@ def test_growth_after_the_warmup_is_a_problem():
     assert "grew by 1.10" in problem
 
 
+def test_memory_of_a_late_program_is_no_growth():
+    late = soak.problems(
+        report(lambda t: 100 + 50 * (t > 8), lambda t: 5 + (t > 8))
+    )
+    assert late == []
+    (problem,) = soak.problems(report(lambda t: 100 + 50 * (t > 8)))
+    assert "memory" in problem
+
+
 def test_new_programs_in_the_second_half_are_a_problem():
     assert soak.problems(report(programs=lambda t: min(t, 9))) == []
     (problem,) = soak.problems(report(programs=lambda t: min(t, 15)))
-    assert "15 from 11" in problem
+    assert "15 from 10" in problem
 
 
 def test_memory_is_measured():
