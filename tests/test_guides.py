@@ -125,6 +125,7 @@ def table(page, first):
 # Packages that a guide or a script imports on every backend.
 IMPORTS = {
     "fully_masked_transformers": "torch",
+    "add_a_family.md": "torch transformers",
     "export_from_torch": "tensorflow onnxscript",
     "migrating.md": "torch",
     "text.md": "tensorflow",

@@ -83,13 +83,13 @@ def _gemma3_types(config, layers, window):
 
 _NO_ATTENTION_BIAS = {"attention_bias": False}
 _MLP_BIAS = Field("use_bias", "mlp_bias", "flag", False)
-_AROUND = {
+AROUND = {
     "around_attention/norm": "input_layernorm",
     "around_attention/output_norm": "post_attention_layernorm",
     "around_feed_forward/norm": "pre_feedforward_layernorm",
     "around_feed_forward/output_norm": "post_feedforward_layernorm",
 }
-_AFTER = {ours: theirs for ours, theirs in _AROUND.items() if "output" in ours}
+_AFTER = {ours: theirs for ours, theirs in AROUND.items() if "output" in ours}
 _GEMMA = {"normalize_output": True, "scale_embedding": True}
 _GEMMA_DEFAULTS = _defaults(
     pad=0,
@@ -173,7 +173,7 @@ DECODERS = (
         only={**_NO_ATTENTION_BIAS, "use_bidirectional_attention": False},
         windows=Windows(4096, _gemma2_types),
         rope=Rope(longest=8192),
-        names=Names(norms=_AROUND, offset=True),
+        names=Names(norms=AROUND, offset=True),
         query_scale="self_attention/query/kernel",
         defaults=_GEMMA_DEFAULTS,
     ),
@@ -197,7 +197,7 @@ DECODERS = (
         windows=Windows(4096, _gemma3_types),
         rope=Rope(1_000_000.0, longest=131072),
         local_rope=Rope(theta_key="rope_local_base_freq", longest=131072),
-        names=Names(norms={**_AROUND, **QK_NORM}, offset=True),
+        names=Names(norms={**AROUND, **QK_NORM}, offset=True),
         query_scale="self_attention/query_norm/scale",
         defaults=_GEMMA_DEFAULTS,
     ),

@@ -6,6 +6,7 @@ from keras_attn.pretrained.bert import BERT
 from keras_attn.pretrained.decoder_families import DECODER_FAMILIES
 from keras_attn.pretrained.distilbert import DISTILBERT
 from keras_attn.pretrained.electra import ELECTRA
+from keras_attn.pretrained.family import Family
 from keras_attn.pretrained.gpt2 import GPT2
 from keras_attn.pretrained.roberta import ROBERTA, XLM_ROBERTA
 from keras_attn.pretrained.t5 import MT5, T5
@@ -32,3 +33,10 @@ FAMILIES = (
     XLNET,
     *DECODER_FAMILIES,
 )
+# Those that users have added, by `model_type`.
+registered: dict[str, Family] = {}
+
+
+def families() -> tuple[Family, ...]:
+    """Returns the families of this package, then the registered ones."""
+    return (*FAMILIES, *registered.values())

@@ -10,7 +10,7 @@ from keras_attn import checks
 from keras_attn.backend import DeferredValues
 from keras_attn.pretrained.checkpoint import Checkpoint
 from keras_attn.pretrained.config import Config, read_config
-from keras_attn.pretrained.families import FAMILIES
+from keras_attn.pretrained.families import families
 from keras_attn.pretrained.family import check_sizes
 from keras_attn.pretrained.tensor_file import safetensors
 from keras_attn.pretrained.weights import fill
@@ -131,11 +131,11 @@ def load(
 
 def _family(config, names):
     """Returns the family of a config, or else of the names of the tensors."""
-    signed = [f for f in FAMILIES if not names.isdisjoint(f.signature)]
+    signed = [f for f in families() if not names.isdisjoint(f.signature)]
     if config.values.get("model_type") is None and len(signed) == 1:
         return signed[0]
-    families = {family.model_type: family for family in FAMILIES}
-    return config.choice("model_type", families)
+    known = {family.model_type: family for family in families()}
+    return config.choice("model_type", known)
 
 
 def _with_head(config, family, head):

@@ -9,7 +9,7 @@ from keras_attn import checks
 from keras_attn.atomic_files import whole_file, writable_folder
 from keras_attn.models import GPT, Transformer
 from keras_attn.pretrained.checkpoint import INDEX, WHOLE
-from keras_attn.pretrained.families import FAMILIES
+from keras_attn.pretrained.families import families
 from keras_attn.pretrained.tensor_file import safetensors, write_tensors
 from keras_attn.pretrained.weights import collect, tensor_bytes
 from keras_attn.typing import PathLike
@@ -105,18 +105,18 @@ def save(
 
 def _described(model, model_type):
     """Returns the family of a model and the values of its config."""
-    families = {f.model_type: f for f in FAMILIES if f.serves(model)}
-    if not families:
-        known = ", ".join(family.model_type for family in FAMILIES)
+    fitting = {f.model_type: f for f in families() if f.serves(model)}
+    if not fitting:
+        known = ", ".join(family.model_type for family in families())
         raise ValueError(
             f"`model` must be of one of the families {known}. "
             f"Received: {type(model).__name__}"
         )
     if model_type is not None:
-        checks.choice("model_type", model_type, tuple(families))
-        families = {model_type: families[model_type]}
+        checks.choice("model_type", model_type, tuple(fitting))
+        fitting = {model_type: fitting[model_type]}
     errors = []
-    for family in families.values():
+    for family in fitting.values():
         try:
             return family, family.describe(model)
         except ValueError as error:

@@ -6,6 +6,7 @@ import warnings
 
 from keras_attn import layers, models, pretrained
 from keras_attn.layers.gelu_tanh import gelu_tanh
+from keras_attn.pretrained.families import registered
 from tests.malformed.calls import Call, kinds
 from tests.malformed.calls_models import SIZES, bert, encoder
 from tests.malformed.values import (
@@ -233,4 +234,62 @@ def _save(folder):
     )
 
 
-CALLS = {"load": _load, "save": _save}
+def _register(folder):
+    def register(**arguments):
+        try:
+            pretrained.register_family(**arguments)
+        finally:
+            registered.pop("mine", None)
+
+    yield Call(
+        "pretrained.register_family",
+        register,
+        kinds(
+            model_type=_name("mine", known="llama"),
+            architecture=_name("MineForCausalLM"),
+            like=_name("mistral", unknown="gpt2"),
+            arguments=_entries(
+                {"gated": False},
+                unknown={"width": 3},
+                value={"gated": 3},
+                cap={"logits_soft_cap": -1.0},
+                twice={"epsilon": 1e-5},
+                position={"position_embedding": "learned"},
+            ),
+            config_keys=_entries(
+                {"epsilon": ("norm_eps", 1e-6)},
+                unknown={"gated": ("gated", True)},
+                bare={"epsilon": "norm_eps"},
+                default={"epsilon": ("norm_eps", -1.0)},
+            ),
+            tensor_names=_entries(
+                {"feed_forward/inner": "mlp.up"},
+                unknown={"feed_forward": "mlp"},
+                none={"feed_forward/inner": None},
+                number={"norm": 3},
+            ),
+            defaults=_entries(
+                {"sliding_window": None},
+                unknown={"hidden_size": 8},
+                token={"pad_token_id": -1},
+                size={"sliding_window": 0},
+                flag={"tie_word_embeddings": 1},
+                theta={"rope_theta": "x"},
+            ),
+        ),
+    )
+
+
+def _name(valid, **wrong):
+    return Kind(
+        valid,
+        {"none": None, "number": 3, "list": ["a"], "dict": {}} | wrong,
+    )
+
+
+def _entries(valid, **wrong):
+    others = {"text": "abc", "list": ["gated"], "number": 3, "key": {3: 3}}
+    return Kind(valid, others | wrong)
+
+
+CALLS = {"load": _load, "register_family": _register, "save": _save}

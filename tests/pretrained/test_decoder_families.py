@@ -16,8 +16,9 @@ from keras_attn.decoding import BeamSearch
 from keras_attn.layers import RotaryPosition
 from keras_attn.models import GPT
 from keras_attn.pretrained.decoder_families import DECODERS
-from keras_attn.pretrained.families import FAMILIES
+from keras_attn.pretrained.families import FAMILIES, registered
 from keras_attn.pretrained.tensor_names import Part
+from tools.family_list import with_list
 
 torch = pytest.importorskip("torch")
 
@@ -712,3 +713,134 @@ def test_the_guide_and_the_docstrings_list_every_family():
     for function in (pretrained.load, pretrained.save):
         missing = [t for t in types if f'`"{t}"`' not in function.__doc__]
         assert missing == [], function
+
+
+@pytest.mark.one_backend
+def test_the_list_of_families_is_generated_from_the_code():
+    guide = (ROOT / "docs/guides/pretrained.md").read_text("utf-8")
+    assert with_list(guide) == guide, "run python -m tools.family_list"
+    changed = guide.replace("`smollm3`", "")
+    assert changed != with_list(changed)
+
+
+@pytest.fixture
+def no_other_families(monkeypatch):
+    """Removes families that a test or a guide has registered."""
+    kept = dict(registered)
+    registered.clear()
+    yield
+    registered.clear()
+    registered.update(kept)
+
+
+def starcoder2(path):
+    settings = CONFIG | {"sliding_window": 3, "residual_dropout": 0.25}
+    torch.manual_seed(0)
+    config = transformers.Starcoder2Config(**settings)
+    theirs = transformers.Starcoder2ForCausalLM(config).eval()
+    with torch.no_grad():
+        for weight in theirs.parameters():
+            weight.normal_(std=0.3)
+    theirs.save_pretrained(path)
+    with torch.no_grad():
+        return theirs(torch.tensor(IDS).long()).logits.numpy()
+
+
+STARCODER2 = {
+    "model_type": "starcoder2",
+    "architecture": "Starcoder2ForCausalLM",
+    "like": "mistral",
+    "arguments": {"gated": False, "normalization": "layer_norm"},
+    "config_keys": {
+        "activation": ("hidden_act", "gelu_pytorch_tanh"),
+        "dropout": ("residual_dropout", 0.0),
+        "embedding_dropout": ("embedding_dropout", 0.0),
+        "epsilon": ("norm_epsilon", 1e-5),
+        "use_bias": ("use_bias", True),
+    },
+    "tensor_names": {
+        "feed_forward/inner": "mlp.c_fc",
+        "feed_forward/outer": "mlp.c_proj",
+    },
+    "defaults": {"sliding_window": None, "tie_word_embeddings": True},
+}
+
+
+def test_a_registered_family_equals_transformers(tmp_path, no_other_families):
+    expected = starcoder2(tmp_path)
+    with pytest.raises(ValueError, match="`model_type`"):
+        pretrained.load(tmp_path)
+    pretrained.register_family(**STARCODER2)
+    model = pretrained.load(tmp_path)
+    assert (model.dropout, model.sliding_window) == (0.25, 3)
+    ours = keras.ops.convert_to_numpy(model(IDS, training=False))
+    np.testing.assert_allclose(ours, expected, atol=1e-5)
+    copy = tmp_path / "copy"
+    pretrained.save(model, copy)
+    before, after = (
+        load_file(p / "model.safetensors") for p in (tmp_path, copy)
+    )
+    assert before.keys() == after.keys()
+    for name in before:
+        np.testing.assert_array_equal(before[name], after[name], name)
+    values = json.loads((copy / "config.json").read_text("utf-8"))
+    assert values["architectures"] == ["Starcoder2ForCausalLM"]
+    assert values["residual_dropout"] == 0.25
+    again = transformers.Starcoder2Config.from_pretrained(copy)
+    assert again.norm_epsilon == 1e-5 and again.tie_word_embeddings
+
+
+@pytest.mark.one_backend
+@pytest.mark.parametrize(
+    ("argument", "layer", "name", "message"),
+    [
+        ("tensor_names", "feed_forward/inner", "mlp.fc", "mlp.fc"),
+        (
+            "tensor_names",
+            "around_attention/norm",
+            None,
+            "around_attention/norm",
+        ),
+        ("arguments", "normalization", "rms_norm", "bias"),
+    ],
+)
+def test_a_wrong_description_is_refused(
+    tmp_path, no_other_families, argument, layer, name, message
+):
+    starcoder2(tmp_path)
+    changed = {**STARCODER2[argument], layer: name}
+    pretrained.register_family(**{**STARCODER2, argument: changed})
+    with pytest.raises(ValueError, match=message):
+        pretrained.load(tmp_path)
+
+
+@pytest.mark.one_backend
+def test_the_defaults_of_a_registered_family(tmp_path, no_other_families):
+    starcoder2(tmp_path)
+    path = tmp_path / "config.json"
+    values = json.loads(path.read_text("utf-8"))
+    for key in (
+        "rope_parameters",
+        "max_position_embeddings",
+        "sliding_window",
+        "norm_epsilon",
+        "tie_word_embeddings",
+        "num_key_value_heads",
+        "eos_token_id",
+    ):
+        values.pop(key, None)
+    path.write_text(json.dumps(values), "utf-8")
+    defaults = {
+        "rope_theta": 500.0,
+        "max_position_embeddings": 64,
+        "sliding_window": 5,
+        "tie_word_embeddings": True,
+        "num_key_value_heads": 2,
+        "eos_token_id": 7,
+    }
+    pretrained.register_family(**{**STARCODER2, "defaults": defaults})
+    model = pretrained.load(tmp_path)
+    assert model.attention_position.max_wavelength == 500.0
+    assert (model.max_sequence_length, model.sliding_window) == (64, 5)
+    assert (model.num_key_value_heads, model.end_id) == (2, 7)
+    assert model.tie_word_embeddings and model.epsilon == 1e-5

@@ -378,6 +378,15 @@ def use_explain() -> None:
 def use_pretrained() -> None:
     model = pretrained.load(FOLDER, allow_nonfinite=False)
     pretrained.save(model, "copy", max_shard_size=2)
+    pretrained.register_family(
+        "mine",
+        "MineForCausalLM",
+        like="mistral",
+        arguments={"gated": False},
+        config_keys={"epsilon": ("norm_eps", 1e-6)},
+        tensor_names={"feed_forward/inner": "mlp.up"},
+        defaults={"sliding_window": None},
+    )
 
 
 def use_testing() -> None:
