@@ -21,8 +21,12 @@ from keras_attn.training import SequenceCrossentropy
 
 VOCABULARY, LONGEST = 40, 24
 ROWS, LENGTHS, NEW_TOKENS = (1, 3, 8), (4, 9, 16, 24), (4, 8, 16)
-# Rows of the data from which batches are drawn.
-POOL = 24
+# Most tokens of a text to be continued or translated: all have the same
+# chance, so that no size comes late for the first time.
+LONGEST_TEXTS = 4, 8, 16, LONGEST
+# Rows of the data from which batches are drawn, in four equal parts: texts that
+# are longer than one of `LONGEST_TEXTS` and not longer than the next.
+POOL = 32
 SIZES = {
     "num_layers": 2,
     "num_heads": 2,
@@ -64,7 +68,9 @@ class Soak:
         shape = POOL, LONGEST
         # Without the ids of padding, start and end.
         self._tokens, self._source = random.integers(3, VOCABULARY, (2, *shape))
-        self._lengths = random.integers(1, LONGEST + 1, POOL)
+        ends = np.repeat(LONGEST_TEXTS, POOL // 4)
+        starts = np.repeat((0, *LONGEST_TEXTS[:-1]), POOL // 4)
+        self._lengths = random.integers(starts + 1, ends + 1)
         self._source[np.arange(LONGEST) >= self._lengths[:, None]] = 0
         self._expected = {
             "continue": continuations(
@@ -98,8 +104,14 @@ class Soak:
         rows = self._random.permutation(POOL)[: self._random.choice(ROWS)]
         return rows, int(self._random.choice(LENGTHS))
 
+    def _texts(self):
+        """Draws rows of texts."""
+        longest = self._random.choice(LONGEST_TEXTS)
+        rows = np.nonzero(self._lengths <= longest)[0]
+        return self._random.permutation(rows)[: self._random.choice(ROWS)]
+
     def _continue(self):
-        rows, _ = self._drawn()
+        rows = self._texts()
         count = int(self._random.choice(NEW_TOKENS))
         prompts = [self._tokens[row, : self._lengths[row]] for row in rows]
         found = self._gpt.generate([p.tolist() for p in prompts], count)
@@ -107,7 +119,7 @@ class Soak:
         np.testing.assert_array_equal(found.tokens[:, 0], expected)
 
     def _translate(self):
-        rows, _ = self._drawn()
+        rows = self._texts()
         count = int(self._random.choice(NEW_TOKENS))
         sources = [self._source[row, : self._lengths[row]] for row in rows]
         found = self._translator.generate([s.tolist() for s in sources], count)
