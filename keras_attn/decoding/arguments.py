@@ -19,6 +19,10 @@ from keras_attn.decoding.sampling import Sampling
 from keras_attn.decoding.single_sequence_strategy import (
     SingleSequenceStrategy,
 )
+from keras_attn.decoding.stop_strings import (
+    check_stop_strings,
+    stop_table,
+)
 from keras_attn.decoding.strategy import (
     Strategy,
     check_methods,
@@ -54,7 +58,9 @@ def search_arguments(
     strategy: "Strategy | str",
     prefix: Any,
     batch_size: int | None = None,
-) -> tuple[Any, Any]:
+    stop_strings: Any = None,
+    tokenizer: Any = None,
+) -> tuple[Any, Any, Any]:
     """Checks the arguments of `generate` and prepares the arrays of a search.
 
     Args:
@@ -65,11 +71,14 @@ def search_arguments(
         strategy: a strategy object, or its name.
         prefix: as for `generate`.
         batch_size: int >= 1. Rows decoded together. Default None: all.
+        stop_strings: as for `generate`. Default None.
+        tokenizer: as for `generate`. Default None.
 
     Returns:
-        A copy of the strategy, and the arrays of a search, with one row per
-        source: inputs (ragged rows as an object array); prefix, int32 (B, L) or
-        None; and what the strategy's `draw_uniforms` returns.
+        A copy of the strategy; the arrays of a search, with one row per
+        source: inputs (ragged rows as an object array), prefix, int32 (B, L) or
+        None, and what the strategy's `draw_uniforms` returns; and the tensor of
+        `stop_table`, or () without stop strings.
 
     Raises:
         ValueError: an invalid model, strategy, inputs or prefix, or a search
@@ -78,6 +87,9 @@ def search_arguments(
     check_length(max_new_tokens)
     _check_model(model)
     strategy = _strategy(strategy, max_new_tokens)
+    stop_strings = check_stop_strings(stop_strings, tokenizer)
+    if stop_strings:
+        _check_parameter(strategy, "stop_strings", "ends")
     inputs = _arrays(inputs, model)
     count = len(keras.tree.flatten(inputs)[0])
     rows = count if batch_size is None else min(batch_size, count)
@@ -86,11 +98,16 @@ def search_arguments(
     uniforms = strategy.draw_uniforms(inputs, max_new_tokens, fill_id(model))
     arrays = inputs, prefix, uniforms
     if processes_share_rows():
-        _check_processes(strategy, arrays, (max_new_tokens, rows))
+        sizes = max_new_tokens, rows, stop_strings
+        _check_processes(strategy, arrays, sizes)
     # Copies: programs keep them, and are compiled for further shapes later.
     strategy = copy.copy(strategy)
     strategy.rules = tuple(map(copy.copy, strategy.rules))
-    return strategy, arrays
+    stops: Any = ()
+    if stop_strings:
+        table = stop_table(stop_strings, tokenizer)
+        stops = keras.ops.convert_to_tensor(table)
+    return strategy, arrays, stops
 
 
 def _check_processes(strategy, arrays, sizes):
@@ -111,10 +128,10 @@ def _check_processes(strategy, arrays, sizes):
     for index, text in enumerate(texts):
         if text != texts[0]:
             raise ValueError(
-                "`inputs`, `prefix`, `max_new_tokens` and `strategy` with its "
-                "seed must be equal in all processes, which decode the rows "
-                "together. Received: other arguments in process "
-                f"{index} than in process 0"
+                "`inputs`, `prefix`, `max_new_tokens`, `stop_strings` and "
+                "`strategy` with its seed must be equal in all processes, "
+                "which decode the rows together. Received: other arguments in "
+                f"process {index} than in process 0"
             )
 
 
@@ -191,16 +208,17 @@ def _strategy(strategy, max_new_tokens):
 
 
 def _check_rules(strategy):
-    if not check_rules(strategy.rules):
-        return
-    parameters = inspect.signature(strategy.choose).parameters.values()
-    variadic = {parameter.kind for parameter in parameters} & {
-        inspect.Parameter.VAR_POSITIONAL,
-    }
-    if not variadic and len(parameters) < 6:
+    if check_rules(strategy.rules):
+        _check_parameter(strategy, "rules", "scores")
+
+
+def _check_parameter(strategy, needed_by, name):
+    parameters = inspect.signature(strategy.choose).parameters
+    kinds = {parameter.kind for parameter in parameters.values()}
+    if name not in parameters and inspect.Parameter.VAR_KEYWORD not in kinds:
         raise ValueError(
-            "`rules` need a strategy whose `choose` has the argument `scores`. "
-            f"Received: {type(strategy).__name__} without it"
+            f"`{needed_by}` need a strategy whose `choose` has the argument "
+            f"`{name}`. Received: {type(strategy).__name__} without it"
         )
 
 

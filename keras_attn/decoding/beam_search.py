@@ -193,6 +193,7 @@ class BeamSearch(Strategy):
         uniforms: TensorLike,
         spec: "SearchSpec",
         scores: TensorLike | None = None,
+        ends: TensorLike | None = None,
     ) -> Choice:
         """Finishes or extends hypotheses; see the class docstring."""
         if scores is not None:
@@ -205,11 +206,16 @@ class BeamSearch(Strategy):
         # positive and only fall, so it gives the best attainable score.
         best_penalties = np.maximum.accumulate(penalties[::-1])[::-1]
         best_penalties = np.append(best_penalties[1:], penalties[-1:])
+        end_count = len(spec.end_ids)
         tokens, scores, chosen, parents = _candidates(
-            search_state, step, log_probs, len(spec.end_ids)
+            search_state, step, log_probs, end_count
         )
         last = ops.equal(step + 1, length)
         ended = ops.logical_or(is_any_of(chosen, spec.end_ids), last)
+        if ends is not None:
+            flat = ops.reshape(ends, (ends.shape[0], -1))
+            found = take_along_axis(flat, parents * ends.shape[2] + chosen)
+            ended = ops.logical_or(ended, found)
         normalized = scores / _at(penalties, step)
         finished = merged(
             search_state.finished,
@@ -217,6 +223,16 @@ class BeamSearch(Strategy):
             ops.where(ended, normalized, -float("inf"))[:, :width],
             step + 1,
         )
+        if ends is not None:
+            # More than the best candidates may end: the others are chosen
+            # separately.
+            tokens, scores, chosen, parents = _candidates(
+                search_state,
+                step,
+                ops.where(ends, -float("inf"), log_probs),
+                end_count,
+            )
+            ended = ops.logical_or(is_any_of(chosen, spec.end_ids), last)
         scores, indices = top_k(ops.where(ended, -float("inf"), scores), width)
         best_attainable_score = scores[:, 0] / _at(best_penalties, step)
         scores = ops.where(

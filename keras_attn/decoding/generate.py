@@ -1,6 +1,7 @@
 """Decoding of a whole data set with compiled programs."""
 
 import weakref
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import keras
@@ -34,6 +35,8 @@ def generate(
     prefix: Any = None,
     return_weights: bool = False,
     verbose: int | str = "auto",
+    stop_strings: str | Sequence[str] | None = None,
+    tokenizer: Any = None,
 ) -> Decoded:
     """Decodes every row of `inputs` with one strategy.
 
@@ -64,6 +67,13 @@ def generate(
             Default False.
         verbose: `"auto"`, 0 or 1. Whether to show a progress bar: on a terminal
             if there are several batches, never, or always. Default `"auto"`.
+        stop_strings: str or list of str. A sequence ends with the token that
+            completes one of them in the generated text, in which the prefix
+            counts and the prompt does not. The text is that of the tokens'
+            bytes, special tokens included; `min_new_tokens` does not delay the
+            end. Default None.
+        tokenizer: tokenizer of `keras_attn.text`, or an object with its methods
+            `token_bytes` and `decode`, needed by `stop_strings`. Default None.
 
     Returns:
         `Decoded` of NumPy arrays.
@@ -95,8 +105,15 @@ def generate(
             "`return_weights` needs a model that offers `align`. "
             f"Received: {type(model).__name__}"
         )
-    strategy, arguments = search_arguments(
-        model, inputs, max_new_tokens, strategy, prefix, batch_size
+    strategy, arguments, stops = search_arguments(
+        model,
+        inputs,
+        max_new_tokens,
+        strategy,
+        prefix,
+        batch_size,
+        stop_strings,
+        tokenizer,
     )
     leaves = keras.tree.flatten(arguments[0])
     count = len(leaves[0])
@@ -106,7 +123,10 @@ def generate(
     # Once: Keras collects them layer by layer, which takes as long as a step
     # (as of Keras 3.15.1).
     programs = programs_of(model, model.variables)
-    search = _search_program(model, programs, strategy, max_new_tokens)
+    has_stops = bool(stop_strings)
+    search = _search_program(
+        model, programs, strategy, max_new_tokens, has_stops
+    )
     if return_weights:
         align = _align_program(model, programs)
     weights = prepared_weights(model, programs)
@@ -115,7 +135,7 @@ def generate(
     parts = []
     for chosen in batches:
         batch = taken(arguments, chosen, fill_id(model), limit)
-        *decoded, failed_step = search(*batch, weights)
+        *decoded, failed_step = search(*batch, weights, stops)
         if return_weights:
             decoded.append(align(batch[0], *decoded))
         parts.append([to_numpy(x) for x in decoded])
@@ -129,13 +149,14 @@ def generate(
     return decoded
 
 
-def _search_program(model, programs, strategy, max_new_tokens):
+def _search_program(model, programs, strategy, max_new_tokens, has_stops):
     """Returns the compiled program of a search."""
     # Proxies: the program would keep its owner alive forever.
     model, kept = weakref.proxy(model), weakref.proxy(programs)
-    key = Search(strategy, model, max_new_tokens).key("search")
+    found = Search(strategy, model, max_new_tokens, has_stops=has_stops)
+    key = found.key("search")
 
-    def search(inputs, prefix, uniforms, weights):
+    def search(inputs, prefix, uniforms, weights, stops):
         return run(
             strategy,
             model,
@@ -144,6 +165,7 @@ def _search_program(model, programs, strategy, max_new_tokens):
             prefix,
             uniforms,
             weights,
+            stops,
             kept,
         )
 

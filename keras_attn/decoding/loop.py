@@ -11,6 +11,7 @@ from keras_attn.backend import (
     Capturing,
     PythonState,
     programs_of,
+    take_along_axis,
     while_loop,
 )
 from keras_attn.decoding.apply_rules import (
@@ -19,6 +20,7 @@ from keras_attn.decoding.apply_rules import (
     tokens_so_far,
 )
 from keras_attn.decoding.protocol import end_ids, fill_id, id_or_none
+from keras_attn.decoding.stop_strings import next_states, state_after
 from keras_attn.typing import Nest, TensorLike
 
 if TYPE_CHECKING:
@@ -82,6 +84,8 @@ class Loop(NamedTuple):
         state: `DecodingState` without `memory` and `weights`, with the `tokens`
             of the next step.
         search_state: nest of tensors, the strategy's state.
+        stop_states: int32 (B, k), the state of each hypothesis in the table of
+            the stop strings, or () without them.
     """
 
     step: Any
@@ -89,6 +93,7 @@ class Loop(NamedTuple):
     failed_step: Any
     state: Any
     search_state: Any
+    stop_states: Any
 
 
 class LoopConstants(NamedTuple):
@@ -102,6 +107,8 @@ class LoopConstants(NamedTuple):
         weights: what the model's `prepare_weights` returned, or ().
         prompt: int32 (B, P), for the rules of the strategy, or () if it has
             none.
+        stops: int32 (S, V), what `stop_table` returned, or () without stop
+            strings.
     """
 
     memory: Any
@@ -109,6 +116,7 @@ class LoopConstants(NamedTuple):
     uniforms: Any
     weights: Any
     prompt: Any
+    stops: Any
 
 
 class Search:
@@ -126,6 +134,7 @@ class Search:
         max_new_tokens: int. L, maximum number of generated tokens, end
             included.
         programs: `OwnedPrograms` of the model. Default None: looked up.
+        has_stops: bool. Whether there are stop strings. Default False.
     """
 
     def __init__(
@@ -134,10 +143,12 @@ class Search:
         model: Any,
         max_new_tokens: int,
         programs: "OwnedPrograms | None" = None,
+        has_stops: bool = False,
     ) -> None:
         self.strategy = strategy
         self.model = model
         self.programs = programs
+        self.has_stops = has_stops
         self.spec: SearchSpec = SearchSpec(
             max_new_tokens,
             fill_id(model),
@@ -182,7 +193,10 @@ class Search:
         step, failed_step = (ops.zeros((), "int32") for _ in range(2))
         going = ops.ones((), "bool")
         memory, state = state.memory, state._replace(memory=(), weights=())
-        loop = Loop(step, going, failed_step, state, search_state)
+        stop_states: Any = ()
+        if self.has_stops:
+            stop_states = ops.zeros((sources, width), "int32")
+        loop = Loop(step, going, failed_step, state, search_state, stop_states)
         return loop, memory, prompt
 
     def lengthened(self, loop: Any, present: Any, length: int) -> Any:
@@ -232,15 +246,25 @@ class Search:
             constants.uniforms,
             self.spec,
         )
+        options = {}
         if strategy.rules:
             scores = log_probs
             if not strategy.reorders:
                 scores = ops.cast(logits[:, -1], "float32")
                 scores = ops.reshape(scores, log_probs.shape)
             scores, broken = self._ruled(loop, constants, scores, allowed)
-            choice = strategy.choose(*arguments, scores)
-        else:
-            choice = strategy.choose(*arguments)
+            options["scores"] = scores
+        stop_states = loop.stop_states
+        if self.has_stops:
+            following = next_states(stop_states, constants.stops, size)
+            options["ends"] = following == constants.stops.shape[0] - 1
+        choice = strategy.choose(*arguments, **options)
+        if self.has_stops:
+            if choice.parents is not None:
+                stop_states = take_along_axis(stop_states, choice.parents)
+            stop_states = state_after(
+                stop_states, constants.stops, choice.tokens
+            )
         if choice.parents is not None:
             first = ops.arange(sources, dtype="int32")[:, None]
             parents = ops.reshape(first * width + choice.parents, (-1,))
@@ -259,7 +283,9 @@ class Search:
         # The loop ends with the first failure, and may run on for some steps.
         first = ops.logical_and(failed, ops.equal(loop.failed_step, 0))
         failed_step = ops.where(first, found, loop.failed_step)
-        return Loop(step, going, failed_step, state, choice.search_state)
+        return Loop(
+            step, going, failed_step, state, choice.search_state, stop_states
+        )
 
     def _ruled(self, loop, constants, scores, allowed):
         """Returns what `apply_rules` returns for the scores of a step."""
@@ -319,12 +345,13 @@ class Search:
             capturing.step(step_fn, self.key(step_fn.__name__), mode, fixed=1),
         )
 
-    def key(self, name: str) -> tuple[Any, Any, Any]:
+    def key(self, name: str) -> tuple[Any, ...]:
         """Returns a hashable key of all that a step function depends on.
 
         Except the model's attributes, for which `OwnedPrograms` is responsible.
         """
-        return name, _read_by_programs(self.strategy), self.spec
+        strategy = _read_by_programs(self.strategy)
+        return name, strategy, self.spec, self.has_stops
 
 
 def _read_by_programs(strategy):
@@ -352,6 +379,7 @@ def run(
     prefix: TensorLike | None,
     uniforms: TensorLike,
     weights: TensorLike,
+    stops: TensorLike,
     programs: "OwnedPrograms | None" = None,
 ) -> Any:
     """Decodes until no sequence is active, as a function of tensors.
@@ -365,15 +393,17 @@ def run(
         prefix: int32 (B, L), or None.
         uniforms: what `draw_uniforms` returned, as a tensor, or None.
         weights: what `prepared_weights` returned, or ().
+        stops: what `stop_table` returned, as a tensor, or ().
         programs: as for `Search`. Default None.
 
     Returns:
         Tokens, scores and lengths of `Decoded`, and `Loop.failed_step`.
     """
-    search = Search(strategy, model, max_new_tokens, programs)
+    has_stops = not isinstance(stops, tuple)
+    search = Search(strategy, model, max_new_tokens, programs, has_stops)
     start, step_fn = search.captured(search.step)
     loop, memory, prompt = start(inputs)
-    constants = LoopConstants(memory, prefix, uniforms, weights, prompt)
+    constants = LoopConstants(memory, prefix, uniforms, weights, prompt, stops)
 
     def rest(loop, reached, lengths):
         loop = while_loop(

@@ -45,6 +45,7 @@ def grow(
     chosen: TensorLike,
     pad_id: int,
     end_ids: tuple[int, ...],
+    ends: TensorLike | None = None,
 ) -> tuple[Sequences, Tensor]:
     """Appends one token to each sequence that has not ended.
 
@@ -55,6 +56,7 @@ def grow(
         chosen: int32 (B, k). A token with -inf means that none is allowed.
         pad_id: int. Next token of the others.
         end_ids: tuple of int. Tokens that end a sequence.
+        ends: bool (B, k, V), which other tokens end a sequence. Default None.
 
     Returns:
         `Sequences`, and int32 (B, k), the tokens of the next step.
@@ -62,12 +64,16 @@ def grow(
     growing = sequences.growing
     gained = take_along_axis(log_probs, chosen[..., None])[..., 0]
     possible = ops.logical_and(growing, gained > -float("inf"))
+    stopped = ops.zeros_like(possible)
+    if ends is not None:
+        stopped = take_along_axis(ends, chosen[..., None])[..., 0]
     chosen = ops.where(possible, chosen, pad_id)
+    stopped = ops.logical_or(stopped, is_any_of(chosen, end_ids))
     return Sequences(
         put(sequences.tokens, step, chosen),
         sequences.scores + ops.where(growing, gained, 0.0),
         sequences.lengths + ops.cast(possible, "int32"),
-        ops.logical_and(possible, ops.logical_not(is_any_of(chosen, end_ids))),
+        ops.logical_and(possible, ops.logical_not(stopped)),
     ), chosen
 
 

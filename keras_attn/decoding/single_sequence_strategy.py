@@ -90,6 +90,7 @@ class SingleSequenceStrategy(Strategy):
         uniforms: TensorLike,
         spec: "SearchSpec",
         scores: TensorLike | None = None,
+        ends: TensorLike | None = None,
     ) -> Choice:
         """Appends a token to every sequence that has not ended.
 
@@ -105,7 +106,13 @@ class SingleSequenceStrategy(Strategy):
             )
         return Choice(
             *grow(
-                search_state, step, log_probs, picked, spec.pad_id, spec.end_ids
+                search_state,
+                step,
+                log_probs,
+                picked,
+                spec.pad_id,
+                spec.end_ids,
+                ends,
             )
         )
 

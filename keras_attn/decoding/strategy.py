@@ -48,7 +48,8 @@ class Strategy:
         init_state(batch_size, length, spec) -> search_state
         grow_state(search_state, length, spec) -> search_state
         is_active(search_state) -> bool (B, k)
-        choose(search_state, step, log_probs, uniforms, spec, scores) -> Choice
+        choose(search_state, step, log_probs, uniforms, spec, scores, ends)
+            -> Choice
         finalize(search_state, spec) -> Decoded
         active_hypotheses(search_state, step, spec) -> ActiveHypotheses
 
@@ -172,6 +173,7 @@ class Strategy:
         uniforms: TensorLike,
         spec: "SearchSpec",
         scores: TensorLike | None = None,
+        ends: TensorLike | None = None,
     ) -> "Choice":
         """Chooses the next token of every hypothesis.
 
@@ -185,6 +187,9 @@ class Strategy:
             scores: float32 (B, k, V), what `rules` made of the logits, or of
                 the log-probabilities if the strategy reorders, from which to
                 choose. Passed if the strategy has rules. Default None.
+            ends: bool (B, k, V), which tokens complete a stop string, and so
+                end a sequence like an end token. Passed if there are stop
+                strings. Default None.
 
         Returns:
             `Choice`: the next search state, the chosen

@@ -1,7 +1,7 @@
 """Decoding that returns the results after every step."""
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import keras
@@ -58,6 +58,8 @@ def stream(
     max_new_tokens: int,
     strategy: "Strategy | str",
     prefix: Any = None,
+    stop_strings: str | Sequence[str] | None = None,
+    tokenizer: Any = None,
 ) -> Iterator[StreamedToken]:
     """Decodes all rows of `inputs` together and yields every step.
 
@@ -68,6 +70,8 @@ def stream(
             included.
         strategy: as for `generate`.
         prefix: as for `generate`. Default None.
+        stop_strings: as for `generate`. Default None.
+        tokenizer: as for `generate`. Default None.
 
     Returns:
         Iterator of `StreamedToken`. Each step is computed when its item is
@@ -89,8 +93,14 @@ def stream(
         (True, (1, 1, 3))
     """
     refuse_capture("stream")
-    strategy, arguments = search_arguments(
-        model, inputs, max_new_tokens, strategy, prefix
+    strategy, arguments, stops = search_arguments(
+        model,
+        inputs,
+        max_new_tokens,
+        strategy,
+        prefix,
+        stop_strings=stop_strings,
+        tokenizer=tokenizer,
     )
     count = len(keras.tree.flatten(arguments[0])[0])
     limit = getattr(model, "max_sequence_length", None)
@@ -98,7 +108,11 @@ def stream(
     programs = programs_of(model, model.variables)
     # Proxies: the programs would keep the model alive.
     search = Search(
-        strategy, weakref.proxy(model), max_new_tokens, weakref.proxy(programs)
+        strategy,
+        weakref.proxy(model),
+        max_new_tokens,
+        weakref.proxy(programs),
+        bool(stop_strings),
     )
     start, step_fn = (
         compiled(function, programs.variables, programs, search.key(name))
@@ -108,15 +122,16 @@ def stream(
             strict=True,
         )
     )
-    return _steps(model, programs, search, start, step_fn, *arguments)
+    return _steps(model, programs, search, start, step_fn, stops, *arguments)
 
 
-def _steps(model, programs, search, start, step_fn, inputs, prefix, uniforms):
+def _steps(
+    model, programs, search, start, step_fn, stops, inputs, prefix, uniforms
+):
     spec = search.spec
     loop, memory, prompt = start(inputs)
-    constants = LoopConstants(
-        memory, prefix, uniforms, prepared_weights(model, programs), prompt
-    )
+    weights = prepared_weights(model, programs)
+    constants = LoopConstants(memory, prefix, uniforms, weights, prompt, stops)
     step = 0
     lengths = search.lengths()
     for present, length in zip([lengths[0], *lengths], lengths, strict=False):

@@ -101,6 +101,8 @@ class GenerativeModel(CheckedModel):
         prefix: Any = None,
         return_weights: bool = False,
         verbose: str | int = "auto",
+        stop_strings: str | Sequence[str] | None = None,
+        tokenizer: Any = None,
     ) -> "Decoded":
         """Generates a sequence for every row.
 
@@ -123,6 +125,11 @@ class GenerativeModel(CheckedModel):
                 sequence. Default False.
             verbose: `"auto"`, 0 or 1. Whether to show a progress bar. `"auto"`
                 shows one on a terminal if there are several batches.
+            stop_strings: str or list of str. A sequence ends with the token
+                that completes one of them in the generated text, in which the
+                prefix counts and the prompt does not. Default None.
+            tokenizer: tokenizer of `keras_attn.text`, needed by `stop_strings`.
+                Default None.
 
         Returns:
             `Decoded`: tokens (B, t, L), scores (B, t), lengths (B, t), and
@@ -143,6 +150,8 @@ class GenerativeModel(CheckedModel):
             prefix=prefix,
             return_weights=return_weights,
             verbose=verbose,
+            stop_strings=stop_strings,
+            tokenizer=tokenizer,
         )
         if return_weights and _are_ragged(rows):
             padded = hasattr(inputs, "shape")
@@ -156,6 +165,8 @@ class GenerativeModel(CheckedModel):
         max_new_tokens: int = 64,
         strategy: "Strategy | str" = "greedy",
         prefix: Any = None,
+        stop_strings: str | Sequence[str] | None = None,
+        tokenizer: Any = None,
     ) -> "Iterator[StreamedToken]":
         """Generates a sequence for every row, and yields every step.
 
@@ -167,6 +178,8 @@ class GenerativeModel(CheckedModel):
                 including the end token.
             strategy: as for `generate`.
             prefix: as for `generate`. Default None.
+            stop_strings: as for `generate`. Default None.
+            tokenizer: as for `generate`. Default None.
 
         Returns:
             Iterator that yields a `keras_attn.decoding.StreamedToken` after
@@ -188,7 +201,15 @@ class GenerativeModel(CheckedModel):
             (1, 1, 3)
         """
         rows, prefix = self._sources_and_prefix(inputs, max_new_tokens, prefix)
-        return stream(self, rows, max_new_tokens, strategy, prefix)
+        return stream(
+            self,
+            rows,
+            max_new_tokens,
+            strategy,
+            prefix,
+            stop_strings,
+            tokenizer,
+        )
 
     def read_sources(self, inputs: Nest) -> Tensor:
         """Reads and checks the inputs of `generate` and `stream`.

@@ -177,6 +177,13 @@ class CharacterTokenizer:
             "ids", ids, size, self.end_id, self._decode
         )
 
+    def token_bytes(self) -> list[bytes]:
+        """Returns the bytes that each id adds to a text, in UTF-8.
+
+        Those of padding, start and end are empty.
+        """
+        return [text.encode() for text in self._texts]
+
     def _decode(self, ids):
         return "".join(self._texts[i] for i in ids)
 

@@ -11,6 +11,7 @@ import numpy as np
 from keras_attn import checks
 from keras_attn.atomic_files import whole_file, writable_folder
 from keras_attn.text import arguments, packages
+from keras_attn.text.bytes_of_tokens import bytes_of_tokens
 from keras_attn.text.row_packer import (
     RowPacker,
     encodings_of_ids,
@@ -421,6 +422,15 @@ class PretrainedTokenizer(abc.ABC):
         """
         checks.boolean("skip_special_tokens", skip_special_tokens)
         return self._decode_rows(ids, skip_special_tokens, 0)
+
+    def token_bytes(self) -> list[bytes]:
+        """Returns the bytes that each id adds to the middle of a text.
+
+        They are those of `decode` with special tokens and without
+        `clean_up_tokenization_spaces`. A token can be a part of a character in
+        UTF-8, and ids without a token have no bytes.
+        """
+        return bytes_of_tokens(self._engine, self._tokens)
 
     def _decode_rows(self, ids, skip, depth):
         if depth > _MOST_DEPTH:

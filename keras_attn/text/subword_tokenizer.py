@@ -266,6 +266,25 @@ class SubwordTokenizer:
             "ids", ids, size, self.end_id, self._decode
         )
 
+    def token_bytes(self) -> list[bytes]:
+        """Returns the bytes that each id adds to the middle of a text.
+
+        Those of padding, start and end are empty, and those of a piece can be a
+        part of a character in UTF-8.
+        """
+        found, processor = [], self._processor
+        for number in range(self.vocabulary_size):
+            piece = processor.id_to_piece(number)
+            if processor.is_byte(number):
+                found.append(bytes([int(piece[3:5], 16)]))
+            elif processor.is_control(number):
+                found.append(b"")
+            elif processor.is_unknown(number):
+                found.append(processor.decode([number]).encode())
+            else:
+                found.append(piece.replace("▁", " ").encode())
+        return found
+
     def _decode(self, ids):
         return self._processor.decode(ids).removeprefix(" ")
 

@@ -67,10 +67,12 @@ def beam_search(
     penalty=lambda n: 1.0,
     early_stopping=False,
     can_rise=False,
+    stops=None,
 ):
     """Implements `BeamSearch`, one hypothesis at a time.
 
-    With `can_rise`, a step can raise a score, and nothing bounds it.
+    With `can_rise`, a step can raise a score, and nothing bounds it. `stops`
+    says of a list of tokens whether its text contains a stop string.
     """
     live, finished = [(0.0, [])], []
     for length in range(1, max_new_tokens + 1):
@@ -82,10 +84,12 @@ def beam_search(
         candidates = [pair for pair in candidates if pair[0] > -np.inf]
         # Stable: ties go to the more likely prefix, then to the lower id.
         candidates.sort(key=lambda pair: -pair[0])
-        candidates = candidates[: (1 + len(several(end_id))) * width]
+        if stops is None:
+            candidates = candidates[: (1 + len(several(end_id))) * width]
         live = []
         for rank, (score, tokens) in enumerate(candidates):
-            if length == max_new_tokens or tokens[-1] in several(end_id):
+            ended = tokens[-1] in several(end_id) or (stops and stops(tokens))
+            if length == max_new_tokens or ended:
                 if rank < width:
                     finished.append((score / penalty(length), tokens))
             elif len(live) < width:

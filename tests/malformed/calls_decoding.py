@@ -4,7 +4,15 @@ import numpy as np
 
 from keras_attn import decoding
 from tests.malformed.calls import Call, kinds
-from tests.malformed.calls_models import IDS, V, gpt, prefix, transformer
+from tests.malformed.calls_models import (
+    IDS,
+    V,
+    gpt,
+    prefix,
+    stop_strings,
+    tokenizer,
+    transformer,
+)
 from tests.malformed.values import (
     INF,
     NAN,
@@ -291,6 +299,8 @@ def _arguments(model):
         strategy=choice("greedy").plus(of_type=decoding.GreedySearch),
         # The function does not know the size of the vocabulary.
         prefix=prefix().accepts("an id of some vocabulary", "giant"),
+        stop_strings=stop_strings(),
+        tokenizer=tokenizer(),
     )
 
 

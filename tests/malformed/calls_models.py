@@ -4,6 +4,7 @@ import keras
 import numpy as np
 
 from keras_attn import layers, models
+from keras_attn.text import CharacterTokenizer
 from tests.malformed.calls import Call, kinds
 from tests.malformed.values import (
     ENDLESS,
@@ -182,6 +183,8 @@ def _generative(name, model, inputs, batch=True):
             prefix=prefix(),
             return_weights=flag(False),
             verbose=choice(0).accepts("a bool", "bool"),
+            stop_strings=stop_strings(),
+            tokenizer=tokenizer(),
         ),
     )
     yield Call(
@@ -192,6 +195,8 @@ def _generative(name, model, inputs, batch=True):
             max_new_tokens=limited(1),
             strategy=strategy,
             prefix=prefix(),
+            stop_strings=stop_strings(),
+            tokenizer=tokenizer(),
         ),
     )
     yield Call(
@@ -244,6 +249,34 @@ def prefix():
             "scalar": np.array(3),
         },
     )
+
+
+def stop_strings():
+    """Kind of the strings that end a sequence."""
+    wrong = {
+        "number": 1.5,
+        "empty": "",
+        "list_of_empty": ["a", ""],
+        "list_of_numbers": [3],
+        "list_of_none": [None],
+        "bytes": b"a",
+        "dict": {"a": 1},
+        "object": object(),
+        "surrogate": "\ud800",
+    }
+    return Kind(["ab"], wrong)
+
+
+def tokenizer():
+    """Kind of a tokenizer, needed by stop strings."""
+    wrong = {
+        "none": None,
+        "number": 3,
+        "text": "abc",
+        "object": object(),
+        "type": CharacterTokenizer,
+    }
+    return Kind(CharacterTokenizer("abc"), wrong).named("stop_strings")
 
 
 def _prompts():

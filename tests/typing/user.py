@@ -266,6 +266,11 @@ def use_decoding() -> None:
     ]
     for strategy in strategies:
         decoding.generate(model, IDS, 3, strategy, prefix=[8])
+    characters = text.CharacterTokenizer("abc")
+    assert_type(characters.token_bytes(), list[bytes])
+    decoding.generate(
+        model, IDS, 3, "beam", stop_strings=["ab"], tokenizer=characters
+    )
     for item in decoding.stream(model, IDS, 3, "greedy"):
         assert_type(item.active, decoding.ActiveHypotheses)
     spec = decoding.SearchSpec(8, 0, 1, (2,))
