@@ -11,8 +11,10 @@ from keras_attn.backend import compiled, programs_of, to_numpy
 from keras_attn.decoding.arguments import search_arguments
 from keras_attn.decoding.loop import LoopConstants, Search, check_numbers
 from keras_attn.decoding.prepared_weights import prepared_weights
-from keras_attn.decoding.protocol import fill_id
+from keras_attn.decoding.protocol import end_ids, fill_id
 from keras_attn.decoding.row_batches import taken
+from keras_attn.decoding.stop_strings import check_stop_strings
+from keras_attn.decoding.text_streams import TextStreams
 from keras_attn.ops.capture import refuse_capture
 from keras_attn.typing import TensorLike
 
@@ -39,10 +41,17 @@ class StreamedToken(NamedTuple):
             hypotheses of the previous item that they extend; the other
             hypotheses of that item have ended or were pruned. The last item has
             no active hypotheses.
+        texts: list of B lists of t str, if `stream` has a tokenizer: the text
+            of each sequence that has been decided since the previous item.
+            Text is decided when no further token can change it, and when it
+            cannot be the beginning of a stop string, which is left out. All
+            pieces together are the text that the tokenizer decodes. With beam
+            search, text is decided when all hypotheses of the row agree on it.
+            Default None.
 
     Examples:
         >>> keras_attn.decoding.StreamedToken._fields
-        ('step', 'tokens', 'scores', 'lengths', 'active')
+        ('step', 'tokens', 'scores', 'lengths', 'active', 'texts')
     """
 
     step: int
@@ -50,6 +59,7 @@ class StreamedToken(NamedTuple):
     scores: np.ndarray
     lengths: np.ndarray
     active: "ActiveHypotheses"
+    texts: list[list[str]] | None = None
 
 
 def stream(
@@ -71,7 +81,8 @@ def stream(
         strategy: as for `generate`.
         prefix: as for `generate`. Default None.
         stop_strings: as for `generate`. Default None.
-        tokenizer: as for `generate`. Default None.
+        tokenizer: as for `generate`. The items then also have `texts`. Default
+            None.
 
     Returns:
         Iterator of `StreamedToken`. Each step is computed when its item is
@@ -105,6 +116,14 @@ def stream(
     count = len(keras.tree.flatten(arguments[0])[0])
     limit = getattr(model, "max_sequence_length", None)
     arguments = taken(arguments, np.arange(count), fill_id(model), limit)
+    texts = None
+    if tokenizer is not None:
+        texts = TextStreams(
+            tokenizer,
+            check_stop_strings(stop_strings, tokenizer),
+            end_ids(model.end_id),
+            strategy.reorders,
+        )
     programs = programs_of(model, model.variables)
     # Proxies: the programs would keep the model alive.
     search = Search(
@@ -122,11 +141,21 @@ def stream(
             strict=True,
         )
     )
-    return _steps(model, programs, search, start, step_fn, stops, *arguments)
+    run = search, start, step_fn, stops, texts
+    return _steps(model, programs, *run, *arguments)
 
 
 def _steps(
-    model, programs, search, start, step_fn, stops, inputs, prefix, uniforms
+    model,
+    programs,
+    search,
+    start,
+    step_fn,
+    stops,
+    texts,
+    inputs,
+    prefix,
+    uniforms,
 ):
     spec = search.spec
     loop, memory, prompt = start(inputs)
@@ -149,7 +178,10 @@ def _steps(
                 for tokens in (found[0], active.tokens)
             )
             active = active._replace(tokens=live_tokens)
-            yield StreamedToken(step, tokens, *found[1:], active)
+            new = None
+            if texts is not None:
+                new = texts.new(tokens, found[2], active)
+            yield StreamedToken(step, tokens, *found[1:], active, new)
             if not going:
                 return
 

@@ -179,7 +179,8 @@ class GenerativeModel(CheckedModel):
             strategy: as for `generate`.
             prefix: as for `generate`. Default None.
             stop_strings: as for `generate`. Default None.
-            tokenizer: as for `generate`. Default None.
+            tokenizer: as for `generate`. The items then also have `texts`, the
+                new text of each sequence. Default None.
 
         Returns:
             Iterator that yields a `keras_attn.decoding.StreamedToken` after

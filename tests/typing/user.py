@@ -271,7 +271,8 @@ def use_decoding() -> None:
     decoding.generate(
         model, IDS, 3, "beam", stop_strings=["ab"], tokenizer=characters
     )
-    for item in decoding.stream(model, IDS, 3, "greedy"):
+    for item in decoding.stream(model, IDS, 3, "beam", tokenizer=characters):
+        assert_type(item.texts, list[list[str]] | None)
         assert_type(item.active, decoding.ActiveHypotheses)
     spec = decoding.SearchSpec(8, 0, 1, (2,))
     assert_type(spec.end_ids, tuple[int, ...])
