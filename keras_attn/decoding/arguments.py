@@ -95,7 +95,11 @@ def search_arguments(
     rows = count if batch_size is None else min(batch_size, count)
     _check_size(strategy, rows, max_new_tokens)
     prefix = forced_prefix(prefix, count, max_new_tokens, model)
-    uniforms = strategy.draw_uniforms(inputs, max_new_tokens, fill_id(model))
+    drawn = inputs
+    if isinstance(inputs, dict):
+        # What was computed from the tokens differs in the last digits.
+        drawn = {name: inputs[name] for name in inputs if name != "state"}
+    uniforms = strategy.draw_uniforms(drawn, max_new_tokens, fill_id(model))
     arrays = inputs, prefix, uniforms
     if processes_share_rows():
         sizes = max_new_tokens, rows, stop_strings

@@ -256,10 +256,10 @@ class BeamSearch(Strategy):
     ) -> ActiveHypotheses:
         """Returns the hypotheses that are still extended."""
         lengths = ops.zeros_like(search_state.parents) + step
-        tokens, scores, lengths, _ = decoded(
+        found = decoded(
             search_state.tokens, search_state.scores, lengths, spec.pad_id
         )
-        return ActiveHypotheses(tokens, scores, lengths, search_state.parents)
+        return ActiveHypotheses(*found[:3], search_state.parents)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""

@@ -100,16 +100,20 @@ class Decoded(NamedTuple):
         weights: float32 (B, t, M, N, L, S) if requested, else None: attention
             weights of M layers from each generated token to the source; zeros
             after the end.
+        state: what the model has read and generated, if `generate` has a
+            `state`, else None: the state of the next call, with the first
+            sequence of each source.
 
     Examples:
         >>> keras_attn.decoding.Decoded(None, None, None)._fields
-        ('tokens', 'scores', 'lengths', 'weights')
+        ('tokens', 'scores', 'lengths', 'weights', 'state')
     """
 
     tokens: Any
     scores: Any
     lengths: Any
     weights: Any = None
+    state: Any = None
 
 
 def fill_id(model: Any) -> int:

@@ -11,6 +11,7 @@ from keras_attn.models.generative_model import GenerativeModel
 from keras_attn.models.gpt import GPT
 from keras_attn.models.image_captioner import ImageCaptioner
 from keras_attn.models.multiple_choice import MultipleChoice
+from keras_attn.models.prompt_state import PromptState
 from keras_attn.models.recurrent_seq2seq import RecurrentSeq2Seq
 from keras_attn.models.replaced_token_detector import ReplacedTokenDetector
 from keras_attn.models.roberta import Roberta
@@ -34,6 +35,7 @@ __all__ = [
     "GenerativeModel",
     "ImageCaptioner",
     "MultipleChoice",
+    "PromptState",
     "RecurrentSeq2Seq",
     "ReplacedTokenDetector",
     "Roberta",

@@ -35,6 +35,7 @@ from keras_attn.models.packing import (
     check_packing_ids,
     refuse_packing,
 )
+from keras_attn.models.prompt_state import cache_of
 from keras_attn.models.prompts import prompt_rows
 from keras_attn.typing import Nest, Tensor, TensorLike
 
@@ -263,8 +264,12 @@ class CausalLM(ChunkedLoss, GenerativeModel):
         Raises:
             ValueError: prompts that are not valid, or of unknown length.
         """
-        self._check_start(inputs, max_new_tokens)
+        state: Any = ()
         is_dict = isinstance(inputs, dict)
+        if is_dict and "state" in inputs:
+            state = inputs["state"]
+            inputs = {n: part for n, part in inputs.items() if n != "state"}
+        self._check_start(inputs, max_new_tokens)
         for part in inputs.values() if is_dict else [inputs]:
             check_form("inputs", part)
         token_ids, token_mask = self._prompts(inputs)
@@ -279,6 +284,9 @@ class CausalLM(ChunkedLoss, GenerativeModel):
             ops.where(token_mask, indices, 0), axis=1, keepdims=True
         )
         tokens = ops.take_along_axis(token_ids, last, axis=1)
+        if state:
+            cache = cache_of(state, max_new_tokens, self.compute_dtype)
+            return DecodingState((), cache, tokens)
         head_dim = self._block_config.head_dim(self.hidden_dim)
         cache = kv.empty(
             rows,

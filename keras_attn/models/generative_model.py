@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_attn import checks
@@ -94,7 +95,7 @@ class GenerativeModel(CheckedModel):
 
     def generate(
         self,
-        inputs: Nest,
+        inputs: Nest | None = None,
         max_new_tokens: int = 64,
         strategy: "Strategy | str" = "greedy",
         batch_size: int = 32,
@@ -103,6 +104,7 @@ class GenerativeModel(CheckedModel):
         verbose: str | int = "auto",
         stop_strings: str | Sequence[str] | None = None,
         tokenizer: Any = None,
+        state: Any = None,
     ) -> "Decoded":
         """Generates a sequence for every row.
 
@@ -130,6 +132,10 @@ class GenerativeModel(CheckedModel):
                 prefix counts and the prompt does not. Default None.
             tokenizer: tokenizer of `keras_attn.text`, needed by `stop_strings`.
                 Default None.
+            state: `PromptState` that the inputs continue, of a model with
+                `read`, such as `GPT`; the inputs may then be None. The result
+                equals that of one prompt, and has the next state as `state`.
+                Default None.
 
         Returns:
             `Decoded`: tokens (B, t, L), scores (B, t), lengths (B, t), and
@@ -140,7 +146,10 @@ class GenerativeModel(CheckedModel):
                 learned position table, or NaN or infinite logits in a step.
         """
         checks.boolean("return_weights", return_weights)
-        rows, prefix = self._sources_and_prefix(inputs, max_new_tokens, prefix)
+        state = self._read_on(inputs, state)
+        rows, prefix = self._sources_and_prefix(
+            inputs, max_new_tokens, prefix, state
+        )
         decoded = generate(
             self,
             rows,
@@ -153,6 +162,8 @@ class GenerativeModel(CheckedModel):
             stop_strings=stop_strings,
             tokenizer=tokenizer,
         )
+        if state is not None:
+            decoded = decoded._replace(state=_continued(state, decoded))
         if return_weights and _are_ragged(rows):
             padded = hasattr(inputs, "shape")
             width = inputs.shape[1] if padded else max(map(len, inputs))
@@ -161,12 +172,13 @@ class GenerativeModel(CheckedModel):
 
     def stream(
         self,
-        inputs: Nest,
+        inputs: Nest | None = None,
         max_new_tokens: int = 64,
         strategy: "Strategy | str" = "greedy",
         prefix: Any = None,
         stop_strings: str | Sequence[str] | None = None,
         tokenizer: Any = None,
+        state: Any = None,
     ) -> "Iterator[StreamedToken]":
         """Generates a sequence for every row, and yields every step.
 
@@ -181,6 +193,7 @@ class GenerativeModel(CheckedModel):
             stop_strings: as for `generate`. Default None.
             tokenizer: as for `generate`. The items then also have `texts`, the
                 new text of each sequence. Default None.
+            state: as for `generate`. Default None.
 
         Returns:
             Iterator that yields a `keras_attn.decoding.StreamedToken` after
@@ -201,7 +214,10 @@ class GenerativeModel(CheckedModel):
             >>> item.tokens.shape
             (1, 1, 3)
         """
-        rows, prefix = self._sources_and_prefix(inputs, max_new_tokens, prefix)
+        state = self._read_on(inputs, state)
+        rows, prefix = self._sources_and_prefix(
+            inputs, max_new_tokens, prefix, state
+        )
         return stream(
             self,
             rows,
@@ -284,10 +300,24 @@ class GenerativeModel(CheckedModel):
                     f"padding. Received: {self.pad_id} for both"
                 )
 
-    def _sources_and_prefix(self, inputs, max_new_tokens, prefix):
+    def _read_on(self, inputs, state):
+        """Returns the state after the inputs, or None without a state."""
+        if state is None:
+            return None
+        if not hasattr(self, "read"):
+            raise ValueError(
+                "`state` needs a model with `read`, such as `GPT`. "
+                f"Received: {type(self).__name__}"
+            )
+        return self.read(inputs, state)
+
+    def _sources_and_prefix(self, inputs, max_new_tokens, prefix, state=None):
         """Returns the result of `read_sources`, and the prefix as an array."""
         check_length(max_new_tokens)
-        sources = self.read_sources(inputs)
+        if state is None:
+            sources = self.read_sources(inputs)
+        else:
+            sources = self._sources_of_state(state)
         self._check_room(sources, max_new_tokens)
         count = len(keras.tree.flatten(sources)[0])
         prefix = forced_prefix(
@@ -336,6 +366,15 @@ class GenerativeModel(CheckedModel):
                 f"max_sequence_length={self.max_sequence_length} rows. "
                 f"Received: {length} tokens"
             )
+
+
+def _continued(state, decoded):
+    """Returns a state with the tokens of the first sequence of each row."""
+    tokens = state.tokens.copy()
+    for row, before in enumerate(tokens):
+        found = decoded.tokens[row, 0, : decoded.lengths[row, 0]]
+        tokens[row] = np.concatenate([before, found])
+    return state._replace(tokens=tokens)
 
 
 def _are_ragged(sources):

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import keras
+import numpy as np
 
 from keras_attn import checks
 from keras_attn.blocks import DecoderBlock
@@ -18,6 +19,7 @@ from keras_attn.layers.gelu_tanh import gelu_tanh
 from keras_attn.models.causal_lm import CausalLM
 from keras_attn.models.layout import check_rules
 from keras_attn.models.packing import PACKING_IDS, sentence_positions
+from keras_attn.models.prompt_state import PromptState, read_tokens
 from keras_attn.ops import positions_from_mask
 from keras_attn.typing import Activation, Nest, Tensor
 
@@ -275,6 +277,36 @@ class GPT(CausalLM):
                 segment_ids=packing_ids,
             )
         return self._normalized(x), positions
+
+    def read(
+        self, inputs: Nest | None = None, state: PromptState | None = None
+    ) -> PromptState:
+        """Reads prompts once, for `generate` and `stream` with `state`.
+
+        Args:
+            inputs: B rows of ids, as for `generate`: a prompt, or what follows
+                the tokens of the state. None: only the tokens of the state that
+                have not been read, such as those that `generate` added.
+            state: `PromptState`. Default None: the prompt begins here.
+
+        Returns:
+            `PromptState`. Only tokens that the given state has not read are
+            computed.
+
+        Raises:
+            ValueError: invalid ids, another number of rows, more tokens than
+                the position table has rows, or rotary positions whose scaling
+                depends on the length.
+        """
+        return read_tokens(self, inputs, state)
+
+    def _sources_of_state(self, state):
+        lengths = [len(row) for row in state.tokens]
+        return {
+            "token_ids": state.tokens,
+            "lengths": np.array(lengths, "int32"),
+            "state": (state.keys, state.values, state.positions),
+        }
 
     def _embed(self, token_ids, positions=None):
         x = self._token_embedding(token_ids)

@@ -185,6 +185,7 @@ def _generative(name, model, inputs, batch=True):
             verbose=choice(0).accepts("a bool", "bool"),
             stop_strings=stop_strings(),
             tokenizer=tokenizer(),
+            state=prompt_state(),
         ),
     )
     yield Call(
@@ -197,6 +198,7 @@ def _generative(name, model, inputs, batch=True):
             prefix=prefix(),
             stop_strings=stop_strings(),
             tokenizer=tokenizer(),
+            state=prompt_state(),
         ),
     )
     yield Call(
@@ -265,6 +267,18 @@ def stop_strings():
         "surrogate": "\ud800",
     }
     return Kind(["ab"], wrong)
+
+
+def prompt_state():
+    """Kind of the state that a call continues."""
+    wrong = {
+        "number": 3,
+        "text": "abc",
+        "object": object(),
+        "tuple": (1, 2, 3, 4),
+        "type": models.PromptState,
+    }
+    return Kind(None, wrong)
 
 
 def tokenizer():
@@ -344,6 +358,11 @@ def _gpt(folder):
         also={
             "special ids": ({"pad_id": 1}, ("pad_id", "start_id")),
         },
+    )
+    yield Call(
+        "models.GPT.read",
+        made.read,
+        kinds(inputs=_prompts().named("token_ids"), state=prompt_state()),
     )
     for name in ("gpt", "gpt2"):
         yield Call(
@@ -1022,6 +1041,7 @@ CALLS = {
         lambda: models.ReplacedTokenDetector(encoder()),
     ),
     "Roberta": _roberta,
+    "PromptState": "a plain tuple of arrays",
     "SegmentMemory": "a plain tuple of tensors",
     "SequenceClassifier": _with_encoder(
         "SequenceClassifier",

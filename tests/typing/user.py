@@ -149,6 +149,9 @@ def use_models() -> None:
     sizes: dict[str, Any] = {"num_layers": 2, "num_heads": 2, "hidden_dim": 16}
     gpt = models.GPT(100, max_sequence_length=32, pad_id=None, **sizes)
     decoded = gpt.generate([[7, 8, 9], [5]], max_new_tokens=4)
+    state = gpt.read([[7, 8, 9], [5]])
+    assert_type(state, models.PromptState)
+    gpt.generate([[3], [4]], 4, state=gpt.read([[6], [7]], state))
     assert_type(decoded, decoding.Decoded)
     for item in gpt.stream([[5, 6]], 3, strategy="beam"):
         assert_type(item, decoding.StreamedToken)

@@ -1,0 +1,206 @@
+"""What a language model has read, to be continued later."""
+
+import weakref
+from typing import Any, NamedTuple
+
+import numpy as np
+from keras import ops
+
+from keras_attn import cache as kv
+from keras_attn import checks
+from keras_attn.backend import compiled, programs_of, to_numpy
+from keras_attn.decoding.token_rows import few_lengths
+from keras_attn.models.prompts import prompt_rows
+from keras_attn.typing import Nest, TensorLike
+
+# Their rotation of a key depends on tokens that come later.
+_BY_LENGTH = "dynamic", "longrope"
+
+
+class PromptState(NamedTuple):
+    """The tokens that a model has read, with their keys and values.
+
+    Plain arrays: they can be used several times, and stored.
+
+    Args:
+        tokens: NumPy object array (B,) of int32 arrays, all tokens of each row.
+            The last ones may not be read yet, among them always the very last.
+        keys: tuple of NumPy float (B, L, K, H), one per layer.
+        values: tuple of NumPy float (B, L, K, H), one per layer.
+        positions: NumPy int32 (B, L), -1 without a token.
+
+    Examples:
+        >>> model = keras_attn.models.GPT(
+        ...     100, num_layers=2, num_heads=2, hidden_dim=16,
+        ...     max_sequence_length=32)
+        >>> state = model.read([[7, 8, 9], [5]])
+        >>> [row.tolist() for row in state.tokens]
+        [[7, 8, 9], [5]]
+        >>> decoded = model.generate([[4, 6], [3]], 4, state=state)
+        >>> len(decoded.state.tokens[0])
+        9
+    """
+
+    tokens: Any
+    keys: Any
+    values: Any
+    positions: Any
+
+
+def check_state(state: Any, model: Any) -> None:
+    """Raises ValueError unless `state` is a `PromptState` of such a model."""
+    checks.instance("state", state, PromptState, "a `PromptState`")
+    head_dim = model._block_config.head_dim(model.hidden_dim)
+    heads = model._block_config.key_value_heads
+    shape = len(state.tokens), None, heads, head_dim
+    arrays = [*state.keys, *state.values]
+    if len(state.keys) != model.num_layers or not all(
+        checks.fits(array.shape, shape) for array in arrays
+    ):
+        raise ValueError(
+            "`state` must be of a model with the same layers and heads: "
+            f"{model.num_layers} layers with {heads} heads of {head_dim} "
+            f"features. Received: {len(state.keys)} layers with keys of shape "
+            f"{[array.shape for array in state.keys[:1]]}"
+        )
+
+
+def read_tokens(model: Any, inputs: Nest, state: Any) -> PromptState:
+    """Reads all tokens but the last one of each row.
+
+    Args:
+        model: `GPT`.
+        inputs: the next tokens of each row, as for `generate`; None: no others
+            than those of the state that are not read yet.
+        state: `PromptState`, or None.
+
+    Returns:
+        The next `PromptState`.
+
+    Raises:
+        ValueError: other arguments, or positions that depend on the length.
+    """
+    _check_positions(model)
+    tokens: Any = None
+    if state is not None:
+        check_state(state, model)
+        tokens = state.tokens
+    if inputs is not None or state is None:
+        rows = prompt_rows(inputs, model.pad_id, model.vocabulary_size)
+        if tokens is None:
+            tokens = rows
+        elif len(rows) != len(tokens):
+            raise ValueError(
+                f"`inputs` must have the {len(tokens)} rows of `state`. "
+                f"Received: {len(rows)} rows"
+            )
+        else:
+            joined = np.empty(len(rows), object)
+            for index, row in enumerate(rows):
+                joined[index] = np.concatenate([tokens[index], row])
+            tokens = joined
+    longest = max(map(len, tokens))
+    limit = model.max_sequence_length
+    if limit is not None and longest > limit:
+        raise ValueError(
+            "`inputs` must not exceed the position table of "
+            f"max_sequence_length={limit} rows, together with the tokens of "
+            f"`state`. Received: {longest} tokens"
+        )
+    read = np.zeros(len(tokens), int)
+    if state is not None:
+        read = (state.positions >= 0).sum(1)
+    fresh = [row[n:-1] for row, n in zip(tokens, read, strict=True)]
+    count = max(map(len, fresh))
+    if state is not None and not count:
+        return state._replace(tokens=tokens)
+    ids = np.zeros((len(fresh), few_lengths(max(count, 1), limit)), "int32")
+    for target, row in zip(ids, fresh, strict=True):
+        target[: len(row)] = row
+    lengths = np.array([len(row) for row in fresh], "int32")
+    before: Any = ()
+    if state is not None:
+        before = state.keys, state.values, state.positions
+    found = _program(model)(*_tensors((ids, lengths, before)))
+    return PromptState(tokens, *_compact(*_arrays(found), limit))
+
+
+def cache_of(state: Nest, slots: int, dtype: str) -> kv.KVCache:
+    """Returns the cache of keys, values and positions, with more slots."""
+    keys, values, positions = state
+    keys, values = (
+        [ops.cast(part, dtype) for part in parts] for parts in (keys, values)
+    )
+    return kv.grown(kv.from_projections(keys, values, positions), slots)
+
+
+def _program(model):
+    programs = programs_of(model, model.variables)
+    model = weakref.proxy(model)
+
+    def read(ids, lengths, before):
+        rows, count = ids.shape
+        config = model._block_config
+        heads, dtype = config.key_value_heads, model.compute_dtype
+        if before:
+            cache = cache_of(before, count, dtype)
+        else:
+            size = config.head_dim(model.hidden_dim)
+            cache = kv.empty(
+                rows, count, model.num_layers, heads, size, size, dtype
+            )
+        token_mask = ops.arange(count, dtype="int32") < lengths[:, None]
+        _, cache = model._decode_tokens(ids, cache, (), token_mask)
+        keys, values = [], []
+        for layer in range(model.num_layers):
+            key, value, positions = kv.read(cache, layer, heads)
+            keys.append(ops.cast(key, "float32"))
+            values.append(ops.cast(value, "float32"))
+        return keys, values, positions
+
+    return compiled(read, programs.variables, programs, "read")
+
+
+def _compact(keys, values, positions, limit):
+    """Moves the tokens of each row to the slots of their positions."""
+    length = few_lengths(max(int(positions.max()) + 1, 1), limit)
+    rows, slots = np.nonzero(positions >= 0)
+    targets = positions[rows, slots]
+
+    def moved(array, fill=0):
+        shape = len(array), length, *array.shape[2:]
+        found = np.full(shape, fill, array.dtype)
+        found[rows, targets] = array[rows, slots]
+        return found
+
+    return (
+        tuple(map(moved, keys)),
+        tuple(map(moved, values)),
+        moved(positions, -1),
+    )
+
+
+def _check_positions(model):
+    positions = model.attention_position
+    if not isinstance(positions, (list, tuple)):
+        positions = [positions]
+    for position in positions:
+        scaling = getattr(position, "scaling", None) or {}
+        kind = scaling.get("rope_type", scaling.get("type"))
+        if kind in _BY_LENGTH:
+            raise ValueError(
+                "`state` needs positions that do not depend on the tokens that "
+                f"follow. Received: a model with rope_type={kind!r}"
+            )
+
+
+def _tensors(nest: Any) -> Any:
+    if isinstance(nest, tuple):
+        return tuple(map(_tensors, nest))
+    return ops.convert_to_tensor(nest)
+
+
+def _arrays(nest: TensorLike) -> Any:
+    if isinstance(nest, (list, tuple)):
+        return tuple(map(_arrays, nest))
+    return to_numpy(nest)
