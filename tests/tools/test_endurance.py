@@ -1,5 +1,6 @@
 """The soak test, its verdict, and the page of results."""
 
+import itertools
 import json
 import mmap
 
@@ -30,18 +31,48 @@ def test_no_expected_continuation_has_a_special_token():
     assert not np.isin(expected, [0, 1]).any()
 
 
-@pytest.mark.parametrize("kind", ["continue", "translate", "predict"])
-def test_another_answer_is_an_error(run, monkeypatch, kind):
+@pytest.mark.parametrize(
+    ("kind", "size"),
+    [("continue", (3, 8, 4)), ("translate", (3, 8, 4)), ("predict", (3, 9))],
+)
+def test_another_answer_is_an_error(run, monkeypatch, kind, size):
     wrong = np.roll(run._expected[kind], 1, axis=0) + 1
     monkeypatch.setitem(run._expected, kind, wrong)
     with pytest.raises(AssertionError):
-        getattr(run, f"_{kind}")()
+        getattr(run, f"_{kind}")(*size)
 
 
 def test_another_loss_is_an_error(run, monkeypatch):
     monkeypatch.setattr(soak, "cross_entropy", lambda *_: 1.0)
     with pytest.raises(AssertionError):
-        run._fit()
+        run._fit(3, 9)
+
+
+def test_calls_of_every_size_come_first(monkeypatch):
+    sizes = []
+    for name in "_continue", "_translate", "_predict", "_fit":
+
+        def call(self, *size, name=name):
+            sizes.append((name, *size))
+
+        call.__name__ = name
+        monkeypatch.setattr(soak.Soak, name, call)
+    run = soak.Soak(seed=3)
+    while run._first:
+        run.call()
+    assert len(sizes) == len(set(sizes)) == 2 * 36 + 2 * 12
+    for _ in range(99):
+        run.call()
+    assert len(set(sizes)) == 2 * 36 + 2 * 12
+
+
+def test_texts_have_the_length_that_was_drawn(run):
+    ends = soak.LONGEST_TEXTS
+    for shorter, longest in itertools.pairwise((0, *ends)):
+        for count in soak.ROWS:
+            rows = run._texts(count, longest)
+            assert len(set(rows)) == count
+            assert shorter < run._lengths[rows].max() <= longest
 
 
 def test_a_continuation_ends():

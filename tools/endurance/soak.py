@@ -8,6 +8,7 @@ one that was computed in another way.
 
 import collections
 import gc
+import itertools
 import pathlib
 import sys
 import time
@@ -21,8 +22,7 @@ from keras_attn.training import SequenceCrossentropy
 
 VOCABULARY, LONGEST = 40, 24
 ROWS, LENGTHS, NEW_TOKENS = (1, 3, 8), (4, 9, 16, 24), (4, 8, 16)
-# Most tokens of a text to be continued or translated: all have the same
-# chance, so that no size comes late for the first time.
+# Most tokens of the longest text to be continued or translated.
 LONGEST_TEXTS = 4, 8, 16, LONGEST
 # Rows of the data from which batches are drawn, in four equal parts: texts that
 # are longer than one of `LONGEST_TEXTS` and not longer than the next.
@@ -88,55 +88,67 @@ class Soak:
             ),
             "predict": to_numpy(self._gpt(self._tokens)),
         }
+        texts = list(itertools.product(ROWS, LONGEST_TEXTS, NEW_TOKENS))
+        batches = list(itertools.product(ROWS, LENGTHS))
+        self._kinds = (
+            *((kind, texts) for kind in (self._continue, self._translate)),
+            *((kind, batches) for kind in (self._predict, self._fit)),
+        )
+        every = [(kind, size) for kind, sizes in self._kinds for size in sizes]
+        self._first = [every[i] for i in random.permutation(len(every))]
 
     def call(self):
-        """Makes a call of a random kind and size.
+        """Makes a call, one of each kind and size first, then random ones.
+
+        Programs are thus compiled before the calls whose memory counts.
 
         Raises:
             AssertionError: the answer is not the expected one.
         """
-        kinds = self._continue, self._translate, self._predict, self._fit
-        kind = kinds[self._random.integers(len(kinds))]
-        kind()
+        if self._first:
+            kind, size = self._first.pop()
+        else:
+            kind, sizes = self._kinds[self._random.integers(len(self._kinds))]
+            size = sizes[self._random.integers(len(sizes))]
+        kind(*size)
         self.calls[kind.__name__[1:]] += 1
 
-    def _drawn(self):
-        rows = self._random.permutation(POOL)[: self._random.choice(ROWS)]
-        return rows, int(self._random.choice(LENGTHS))
+    def _texts(self, count, longest):
+        """Draws rows of texts, the longest of which has such a length."""
+        some = np.nonzero(self._lengths <= longest)[0]
+        # The last quarter of them is longer than the next smaller length.
+        first = self._random.choice(some[-POOL // 4 :])
+        others = self._random.permutation(some[some != first])
+        return np.append(first, others[: count - 1])
 
-    def _texts(self):
-        """Draws rows of texts."""
-        longest = self._random.choice(LONGEST_TEXTS)
-        rows = np.nonzero(self._lengths <= longest)[0]
-        return self._random.permutation(rows)[: self._random.choice(ROWS)]
-
-    def _continue(self):
-        rows = self._texts()
-        count = int(self._random.choice(NEW_TOKENS))
+    def _continue(self, rows, longest, count):
+        rows = self._texts(rows, longest)
         prompts = [self._tokens[row, : self._lengths[row]] for row in rows]
         found = self._gpt.generate([p.tolist() for p in prompts], count)
         expected = self._expected["continue"][rows, :count]
         np.testing.assert_array_equal(found.tokens[:, 0], expected)
 
-    def _translate(self):
-        rows = self._texts()
-        count = int(self._random.choice(NEW_TOKENS))
+    def _translate(self, rows, longest, count):
+        rows = self._texts(rows, longest)
         sources = [self._source[row, : self._lengths[row]] for row in rows]
         found = self._translator.generate([s.tolist() for s in sources], count)
         expected = self._expected["translate"][rows, :count]
         np.testing.assert_array_equal(found.tokens[:, 0], expected)
 
-    def _predict(self):
-        rows, length = self._drawn()
+    def _drawn(self, count):
+        return self._random.permutation(POOL)[:count]
+
+    def _predict(self, rows, length):
+        rows = self._drawn(rows)
         found = self._gpt.predict(
             self._tokens[rows, :length], batch_size=len(rows), verbose=0
         )
         expected = self._expected["predict"][rows, :length]
         np.testing.assert_allclose(found, expected, atol=1e-4)
 
-    def _fit(self):
+    def _fit(self, rows, length):
         """Compares the loss of a step with that of the model's logits."""
-        rows, length = self._drawn()
+        rows = self._drawn(rows)
         ids = self._tokens[rows, :length]
         labels = np.roll(self._tokens, -1, axis=1)[rows, :length]
         logits = self._student.predict(ids, batch_size=len(rows), verbose=0)
