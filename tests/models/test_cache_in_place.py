@@ -37,7 +37,7 @@ def _program(strategy, rows):
     )
 
     def search(ids):
-        found = run(strategy, model, ids, LENGTH, None, None, ())
+        found = run(strategy, model, ids, LENGTH, None, None, (), ())
         return tuple(found[:3])
 
     ids = np.full((rows, 7), 5, "int32")
