@@ -298,7 +298,9 @@ class GPT(CausalLM):
                 the position table has rows, or rotary positions whose scaling
                 depends on the length.
         """
-        return read_tokens(self, inputs, state)
+        # Not bound: a program must not keep the model alive.
+        decode_tokens = self._decode_tokens.__func__
+        return read_tokens(self, inputs, state, decode_tokens)
 
     def _sources_of_state(self, state):
         lengths = [len(row) for row in state.tokens]

@@ -50,8 +50,7 @@ class PromptState(NamedTuple):
 def check_state(state: Any, model: Any) -> None:
     """Raises ValueError unless `state` is a `PromptState` of such a model."""
     checks.instance("state", state, PromptState, "a `PromptState`")
-    head_dim = model._block_config.head_dim(model.hidden_dim)
-    heads = model._block_config.key_value_heads
+    heads, head_dim = _heads(model)
     shape = len(state.tokens), None, heads, head_dim
     arrays = [*state.keys, *state.values]
     if len(state.keys) != model.num_layers or not all(
@@ -65,7 +64,15 @@ def check_state(state: Any, model: Any) -> None:
         )
 
 
-def read_tokens(model: Any, inputs: Nest, state: Any) -> PromptState:
+def _heads(model):
+    """Returns K and H."""
+    head_dim = model.key_dim or model.hidden_dim // model.num_heads
+    return model.num_key_value_heads or model.num_heads, head_dim
+
+
+def read_tokens(
+    model: Any, inputs: Nest, state: Any, decode_tokens: Any
+) -> PromptState:
     """Reads all tokens but the last one of each row.
 
     Args:
@@ -73,6 +80,8 @@ def read_tokens(model: Any, inputs: Nest, state: Any) -> PromptState:
         inputs: the next tokens of each row, as for `generate`; None: no others
             than those of the state that are not read yet.
         state: `PromptState`, or None.
+        decode_tokens: function of the model, ids, a cache, weights and a mask
+            of tokens that returns the output of the last block and the cache.
 
     Returns:
         The next `PromptState`.
@@ -121,7 +130,8 @@ def read_tokens(model: Any, inputs: Nest, state: Any) -> PromptState:
     before: Any = ()
     if state is not None:
         before = state.keys, state.values, state.positions
-    found = _program(model)(*_tensors((ids, lengths, before)))
+    program = _program(model, decode_tokens)
+    found = program(*_tensors((ids, lengths, before)))
     return PromptState(tokens, *_compact(*_arrays(found), limit))
 
 
@@ -134,23 +144,22 @@ def cache_of(state: Nest, slots: int, dtype: str) -> kv.KVCache:
     return kv.grown(kv.from_projections(keys, values, positions), slots)
 
 
-def _program(model):
+def _program(model, decode_tokens):
     programs = programs_of(model, model.variables)
     model = weakref.proxy(model)
 
     def read(ids, lengths, before):
         rows, count = ids.shape
-        config = model._block_config
-        heads, dtype = config.key_value_heads, model.compute_dtype
+        heads, size = _heads(model)
+        dtype = model.compute_dtype
         if before:
             cache = cache_of(before, count, dtype)
         else:
-            size = config.head_dim(model.hidden_dim)
             cache = kv.empty(
                 rows, count, model.num_layers, heads, size, size, dtype
             )
         token_mask = ops.arange(count, dtype="int32") < lengths[:, None]
-        _, cache = model._decode_tokens(ids, cache, (), token_mask)
+        _, cache = decode_tokens(model, ids, cache, (), token_mask)
         keys, values = [], []
         for layer in range(model.num_layers):
             key, value, positions = kv.read(cache, layer, heads)
