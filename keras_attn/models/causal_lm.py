@@ -254,7 +254,9 @@ class CausalLM(ChunkedLoss, GenerativeModel):
 
         Args:
             inputs: int32 (B, S) prompts, or a dict with them as `"token_ids"`
-                and either the other inputs of a call or int32 (B,) `"lengths"`.
+                and either the other inputs of a call or int32 (B,) `"lengths"`,
+                and the keys, values and positions of a `PromptState` with all
+                tokens but the last as `"state"`.
             max_new_tokens: int. The maximum number of generated tokens.
 
         Returns:
@@ -287,16 +289,7 @@ class CausalLM(ChunkedLoss, GenerativeModel):
         if state:
             cache = cache_of(state, max_new_tokens, self.compute_dtype)
             return DecodingState((), cache, tokens)
-        head_dim = self._block_config.head_dim(self.hidden_dim)
-        cache = kv.empty(
-            rows,
-            max_new_tokens + length - 1,
-            self.num_layers,
-            self._block_config.key_value_heads,
-            head_dim,
-            head_dim,
-            self.compute_dtype,
-        )
+        cache = self._empty_cache(rows, max_new_tokens + length - 1)
         if length > 1:
             # The first step reads the last token.
             before = ops.logical_and(token_mask, indices < last)[:, :-1]
@@ -307,6 +300,19 @@ class CausalLM(ChunkedLoss, GenerativeModel):
                 token_ids[:, :-1], cache, (), before, lengths
             )
         return DecodingState((), cache, tokens)
+
+    def _empty_cache(self, rows, slots):
+        config = self._block_config
+        head_dim = config.head_dim(self.hidden_dim)
+        return kv.empty(
+            rows,
+            slots,
+            self.num_layers,
+            config.key_value_heads,
+            head_dim,
+            head_dim,
+            self.compute_dtype,
+        )
 
     def prompt_tokens(self, inputs: Nest) -> Tensor:
         """Returns the tokens of the prompts, for the rules of a strategy.

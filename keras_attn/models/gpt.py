@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import keras
 import numpy as np
+from keras import ops
 
+from keras_attn import cache as kv
 from keras_attn import checks
 from keras_attn.blocks import DecoderBlock
 from keras_attn.blocks.block_config import BlockConfig
@@ -19,7 +21,12 @@ from keras_attn.layers.gelu_tanh import gelu_tanh
 from keras_attn.models.causal_lm import CausalLM
 from keras_attn.models.layout import check_rules
 from keras_attn.models.packing import PACKING_IDS, sentence_positions
-from keras_attn.models.prompt_state import PromptState, read_tokens
+from keras_attn.models.prompt_state import (
+    PromptState,
+    cache_of,
+    check_state,
+    read_tokens,
+)
 from keras_attn.ops import positions_from_mask
 from keras_attn.typing import Activation, Nest, Tensor
 
@@ -298,9 +305,37 @@ class GPT(CausalLM):
                 the position table has rows, or rotary positions whose scaling
                 depends on the length.
         """
+        if state is not None:
+            config = self._block_config
+            head_dim = config.head_dim(self.hidden_dim)
+            check_state(
+                state, self.num_layers, config.key_value_heads, head_dim
+            )
         # Not bound: a program must not keep the model alive.
-        decode_tokens = self._decode_tokens.__func__
-        return read_tokens(self, inputs, state, decode_tokens)
+        return read_tokens(self, inputs, state, self._read.__func__)
+
+    def _read(self, ids, lengths, before):
+        """Returns keys, values and positions with those of new tokens.
+
+        Args:
+            ids: int32 (B, T), with anything after the tokens.
+            lengths: int32 (B,), of the tokens.
+            before: keys, values and positions, or () if there are none.
+        """
+        rows, count = ids.shape
+        if before:
+            cache = cache_of(before, count, self.compute_dtype)
+        else:
+            cache = self._empty_cache(rows, count)
+        token_mask = ops.arange(count, dtype="int32") < lengths[:, None]
+        _, cache = self._decode_tokens(ids, cache, (), token_mask)
+        heads = self._block_config.key_value_heads
+        keys, values = [], []
+        for layer in range(self.num_layers):
+            key, value, positions = kv.read(cache, layer, heads)
+            keys.append(ops.cast(key, "float32"))
+            values.append(ops.cast(value, "float32"))
+        return keys, values, positions
 
     def _sources_of_state(self, state):
         lengths = [len(row) for row in state.tokens]

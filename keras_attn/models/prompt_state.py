@@ -4,14 +4,14 @@ import weakref
 from typing import Any, NamedTuple
 
 import numpy as np
-from keras import ops
+from keras import ops, tree
 
 from keras_attn import cache as kv
 from keras_attn import checks
 from keras_attn.backend import compiled, programs_of, to_numpy
-from keras_attn.decoding.token_rows import few_lengths
+from keras_attn.decoding.token_rows import few_lengths, padded
 from keras_attn.models.prompts import prompt_rows
-from keras_attn.typing import Nest, TensorLike
+from keras_attn.typing import Nest
 
 # Their rotation of a key depends on tokens that come later.
 _BY_LENGTH = "dynamic", "longrope"
@@ -47,41 +47,43 @@ class PromptState(NamedTuple):
     positions: Any
 
 
-def check_state(state: Any, model: Any) -> None:
-    """Raises ValueError unless `state` is a `PromptState` of such a model."""
+def check_state(state: Any, num_layers: int, heads: int, head_dim: int) -> None:
+    """Checks the state that a call continues.
+
+    Args:
+        state: `PromptState`.
+        num_layers: int. Of the model.
+        heads: int. K.
+        head_dim: int. H.
+
+    Raises:
+        ValueError: `state` is no `PromptState`, or one of another model.
+    """
     checks.instance("state", state, PromptState, "a `PromptState`")
-    heads, head_dim = _heads(model)
     shape = len(state.tokens), None, heads, head_dim
     arrays = [*state.keys, *state.values]
-    if len(state.keys) != model.num_layers or not all(
+    if len(state.keys) != num_layers or not all(
         checks.fits(array.shape, shape) for array in arrays
     ):
         raise ValueError(
             "`state` must be of a model with the same layers and heads: "
-            f"{model.num_layers} layers with {heads} heads of {head_dim} "
+            f"{num_layers} layers with {heads} heads of {head_dim} "
             f"features. Received: {len(state.keys)} layers with keys of shape "
             f"{[array.shape for array in state.keys[:1]]}"
         )
 
 
-def _heads(model):
-    """Returns K and H."""
-    head_dim = model.key_dim or model.hidden_dim // model.num_heads
-    return model.num_key_value_heads or model.num_heads, head_dim
-
-
-def read_tokens(
-    model: Any, inputs: Nest, state: Any, decode_tokens: Any
-) -> PromptState:
+def read_tokens(model: Any, inputs: Nest, state: Any, read: Any) -> PromptState:
     """Reads all tokens but the last one of each row.
 
     Args:
         model: `GPT`.
         inputs: the next tokens of each row, as for `generate`; None: no others
             than those of the state that are not read yet.
-        state: `PromptState`, or None.
-        decode_tokens: function of the model, ids, a cache, weights and a mask
-            of tokens that returns the output of the last block and the cache.
+        state: `PromptState` of this model, or None.
+        read: function of the model, int32 ids (B, T), int32 lengths (B,), and
+            the keys, values and positions of a state or (), that returns those
+            of all tokens.
 
     Returns:
         The next `PromptState`.
@@ -92,7 +94,6 @@ def read_tokens(
     _check_positions(model)
     tokens: Any = None
     if state is not None:
-        check_state(state, model)
         tokens = state.tokens
     if inputs is not None or state is None:
         rows = prompt_rows(inputs, model.pad_id, model.vocabulary_size)
@@ -116,23 +117,20 @@ def read_tokens(
             f"max_sequence_length={limit} rows, together with the tokens of "
             f"`state`. Received: {longest} tokens"
         )
-    read = np.zeros(len(tokens), int)
-    if state is not None:
-        read = (state.positions >= 0).sum(1)
-    fresh = [row[n:-1] for row, n in zip(tokens, read, strict=True)]
-    count = max(map(len, fresh))
-    if state is not None and not count:
-        return state._replace(tokens=tokens)
-    ids = np.zeros((len(fresh), few_lengths(max(count, 1), limit)), "int32")
-    for target, row in zip(ids, fresh, strict=True):
-        target[: len(row)] = row
-    lengths = np.array([len(row) for row in fresh], "int32")
+    done = np.zeros(len(tokens), int)
     before: Any = ()
     if state is not None:
+        done = (state.positions >= 0).sum(1)
         before = state.keys, state.values, state.positions
-    program = _program(model, decode_tokens)
-    found = program(*_tensors((ids, lengths, before)))
-    return PromptState(tokens, *_compact(*_arrays(found), limit))
+    rest = [row[n:-1] for row, n in zip(tokens, done, strict=True)]
+    lengths = np.array([len(row) for row in rest], "int32")
+    if state is not None and not lengths.any():
+        return state._replace(tokens=tokens)
+    arguments = padded(rest, 0, limit), lengths, before
+    arguments = tree.map_structure(ops.convert_to_tensor, arguments)
+    found = _program(model, read)(*arguments)
+    found = tree.map_structure(to_numpy, found)
+    return PromptState(tokens, *_compact(*found, limit))
 
 
 def cache_of(state: Nest, slots: int, dtype: str) -> kv.KVCache:
@@ -144,30 +142,15 @@ def cache_of(state: Nest, slots: int, dtype: str) -> kv.KVCache:
     return kv.grown(kv.from_projections(keys, values, positions), slots)
 
 
-def _program(model, decode_tokens):
+def _program(model, read):
     programs = programs_of(model, model.variables)
+    # A proxy: the program would keep the model alive.
     model = weakref.proxy(model)
 
-    def read(ids, lengths, before):
-        rows, count = ids.shape
-        heads, size = _heads(model)
-        dtype = model.compute_dtype
-        if before:
-            cache = cache_of(before, count, dtype)
-        else:
-            cache = kv.empty(
-                rows, count, model.num_layers, heads, size, size, dtype
-            )
-        token_mask = ops.arange(count, dtype="int32") < lengths[:, None]
-        _, cache = decode_tokens(model, ids, cache, (), token_mask)
-        keys, values = [], []
-        for layer in range(model.num_layers):
-            key, value, positions = kv.read(cache, layer, heads)
-            keys.append(ops.cast(key, "float32"))
-            values.append(ops.cast(value, "float32"))
-        return keys, values, positions
+    def read_of_model(ids, lengths, before):
+        return read(model, ids, lengths, before)
 
-    return compiled(read, programs.variables, programs, "read")
+    return compiled(read_of_model, programs.variables, programs, "read")
 
 
 def _compact(keys, values, positions, limit):
@@ -201,15 +184,3 @@ def _check_positions(model):
                 "`state` needs positions that do not depend on the tokens that "
                 f"follow. Received: a model with rope_type={kind!r}"
             )
-
-
-def _tensors(nest: Any) -> Any:
-    if isinstance(nest, tuple):
-        return tuple(map(_tensors, nest))
-    return ops.convert_to_tensor(nest)
-
-
-def _arrays(nest: TensorLike) -> Any:
-    if isinstance(nest, (list, tuple)):
-        return tuple(map(_arrays, nest))
-    return to_numpy(nest)

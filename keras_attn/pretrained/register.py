@@ -119,7 +119,7 @@ def register_family(
         model_type=model_type,
         title=model_type,
         architecture=architecture,
-        equal_biases=(row.equal_biases and not {"use_bias"} & {*read, *fixed}),
+        equal_biases=row.equal_biases and "use_bias" not in {**read, **fixed},
         arguments={**row.arguments, **fixed},
         fields=tuple(
             field for field in fields.values() if field.argument not in fixed

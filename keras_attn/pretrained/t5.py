@@ -41,6 +41,8 @@ _GATED = {
     for name, function in ACTIVATIONS.items()
 }
 _BIAS = "layer.0.SelfAttention.relative_attention_bias.weight"
+# Names of the embedding in other files.
+_COPIES = "encoder.embed_tokens.weight", "decoder.embed_tokens.weight"
 _PROJECTIONS = {"query": "q", "key": "k", "value": "v", "attention_output": "o"}
 
 
@@ -117,8 +119,8 @@ def _make(kind, config, names):
 def _divided(kind, config):
     """Returns whether outputs are divided by sqrt(D), before a tied matrix.
 
-    Published configs say so in `tie_word_embeddings`. Those that transformers 5
-    writes have that key always true, and another one.
+    In published configs, `tie_word_embeddings` decides. Where transformers 5
+    writes it, it is always true, and `scale_decoder_outputs` decides.
     """
     if not kind.divides:
         return False
@@ -149,7 +151,7 @@ def _sizes(config):
     width, vocabulary = config.size("d_model"), config.size("vocab_size")
     num_heads, layers = config.size("num_heads"), config.size("num_layers")
     outputs = num_heads * config.size("d_kv", 64)
-    shapes = [(("shared.weight", *_copies()), (vocabulary, width))]
+    shapes = [(("shared.weight", *_COPIES), (vocabulary, width))]
     buckets = config.size("relative_attention_num_buckets", 32)
     for side, inside in ("encoder", "layer.1"), ("decoder", "layer.2"):
         block = f"{side}.block.0"
@@ -172,10 +174,6 @@ def _sizes(config):
             "num_decoder_layers": config.size("num_decoder_layers", layers),
         },
     )
-
-
-def _copies():
-    return [f"{side}.embed_tokens.weight" for side in ("encoder", "decoder")]
 
 
 def _describe(kind, model):
@@ -253,11 +251,10 @@ def _network_name(model):
 
 
 def _tensors(kind, model):
-    copies, tied = _copies(), model.tie_word_embeddings
-    if tied:
-        copies.append(_HEAD)
+    tied = model.tie_word_embeddings
+    copies = (*_COPIES, _HEAD) if tied else _COPIES
     table = "token_embedding/table/embeddings"
-    names = [TensorName(table, "shared.weight", SAME, tuple(copies))]
+    names = [TensorName(table, "shared.weight", SAME, copies)]
     if not tied:
         names.append(TensorName("output/kernel", _HEAD, linear()))
     divided = tied and kind.divides

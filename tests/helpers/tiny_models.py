@@ -73,3 +73,34 @@ def never_drawn():
     with keras.StatelessScope(initialize_variables=False):
         yield
     keras.utils.clear_session()
+
+
+def tiny_t5(vocabulary_size, position=None, **options):
+    """Returns a `Transformer` with the blocks of T5, except for the options.
+
+    Args:
+        vocabulary_size: int.
+        position: dict. Arguments of the two `T5Position`. Default None.
+        **options: arguments of `Transformer`, with `num_heads`.
+    """
+    positions = {
+        f"{side}_attention_position": T5Position(
+            options["num_heads"],
+            bidirectional=side == "encoder",
+            **(position or {}),
+        )
+        for side in ("encoder", "decoder")
+    }
+    return Transformer(
+        vocabulary_size,
+        **{
+            "use_bias": False,
+            "normalization": "rms_norm",
+            "normalize_first": True,
+            "position_embedding": None,
+            "scale_embedding": False,
+            "dropout": 0.0,
+            **positions,
+            **options,
+        },
+    )

@@ -7,6 +7,7 @@ import warnings
 from keras_attn import layers, models, pretrained
 from keras_attn.layers.gelu_tanh import gelu_tanh
 from keras_attn.pretrained.families import registered
+from tests.helpers.tiny_models import tiny_t5
 from tests.malformed.calls import Call, kinds
 from tests.malformed.calls_models import SIZES, bert, encoder
 from tests.malformed.values import (
@@ -85,20 +86,7 @@ def _families():
         "qwen2": decoder(use_qkv_bias=True, sliding_window=[3]),
         "roberta": models.Roberta(12, max_sequence_length=8, **SIZES),
         "smollm3": decoder(attention_position=[layers.RotaryPosition()]),
-        "t5": models.Transformer(
-            12,
-            use_bias=False,
-            normalization="rms_norm",
-            normalize_first=True,
-            position_embedding=None,
-            encoder_attention_position=layers.T5Position(SIZES["num_heads"]),
-            decoder_attention_position=layers.T5Position(
-                SIZES["num_heads"], bidirectional=False
-            ),
-            scale_embedding=False,
-            dropout=0.0,
-            **SIZES,
-        ),
+        "t5": tiny_t5(12, **SIZES),
         "xlnet": models.XLNet(12, **SIZES),
     }
 

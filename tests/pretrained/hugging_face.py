@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from keras_attn.decoding import BeamSearch
+
 torch = pytest.importorskip("torch")
 
 import transformers
@@ -96,15 +98,58 @@ def talkative(seed, embedding, scale, ending, **config):
     return model
 
 
-def logits(model, source=SOURCE, target=TARGET):
-    """Returns the logits of a transformers model."""
+def outputs(model, source, target, pad_id):
+    """Returns the logits of a transformers model, a tensor with gradients."""
     source, target = torch.tensor(source).long(), torch.tensor(target).long()
+    return model(
+        input_ids=source,
+        attention_mask=(source != pad_id).long(),
+        decoder_input_ids=target,
+    ).logits
+
+
+def logits(model, source=SOURCE, target=TARGET, pad_id=PAD):
+    """Returns the logits of a transformers model, a NumPy array."""
     with torch.no_grad():
-        return model(
-            input_ids=source,
-            attention_mask=(source != PAD).long(),
-            decoder_input_ids=target,
-        ).logits.numpy()
+        return outputs(model, source, target, pad_id).numpy()
+
+
+def assert_close(found, expected):
+    """Compares logits, to 1e-5 of the largest one."""
+    np.testing.assert_allclose(
+        found, expected, atol=1e-5 * np.abs(expected).max()
+    )
+
+
+def assert_same_tokens(theirs, ours, source, forced=None):
+    """Compares greedy search and four beams.
+
+    Args:
+        theirs: model of transformers.
+        ours: `Transformer`.
+        source: NumPy int32 (B, S).
+        forced: int. The first token of all targets. Default None: any.
+    """
+    ids = torch.tensor(source).long()
+    never = sorted({ours.pad_id, ours.start_id} - {ours.end_id})
+    prefix = None if forced is None else [forced]
+    for beams in 1, 4:
+        expected = theirs.generate(
+            input_ids=ids,
+            attention_mask=(ids != ours.pad_id).long(),
+            max_new_tokens=8,
+            do_sample=False,
+            num_beams=beams,
+            length_penalty=0.0,
+            early_stopping="never" if beams > 1 else False,
+            bad_words_ids=[[token] for token in never],
+            forced_bos_token_id=forced,
+        ).numpy()[:, 1:]
+        strategy = BeamSearch(beams, length_penalty=0)
+        found = ours.generate(source, 8, strategy, prefix=prefix).tokens[:, 0]
+        width = expected.shape[1]
+        np.testing.assert_array_equal(found[:, :width], expected)
+        assert (found[:, width:] == ours.pad_id).all()
 
 
 def generated(model, source=SOURCES, max_new_tokens=LENGTH, **kwargs):

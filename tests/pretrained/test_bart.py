@@ -8,9 +8,9 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from keras_attn import pretrained
-from keras_attn.decoding import BeamSearch
 from keras_attn.models import Transformer
 from tests.helpers.cases import once
+from tests.pretrained import hugging_face
 
 torch = pytest.importorskip("torch")
 
@@ -83,23 +83,15 @@ def target_of(model):
 
 
 def logits(theirs, target):
-    source, target = torch.tensor(SOURCE).long(), torch.tensor(target).long()
-    with torch.no_grad():
-        return theirs(
-            input_ids=source,
-            attention_mask=(source != PAD).long(),
-            decoder_input_ids=target,
-        ).logits.numpy()
+    return hugging_face.logits(theirs, SOURCE, target, PAD)
 
 
 def compare(model, theirs):
-    """Compares logits at tokens, to 1e-5 of the largest one."""
+    """Compares logits at tokens."""
     target = target_of(model)
-    expected = logits(theirs, target)[TOKEN_MASK]
-    found = keras.ops.convert_to_numpy(model((SOURCE, target)))[TOKEN_MASK]
-    np.testing.assert_allclose(
-        found, expected, atol=1e-5 * np.abs(expected).max()
-    )
+    found = keras.ops.convert_to_numpy(model((SOURCE, target)))
+    expected = logits(theirs, target)
+    hugging_face.assert_close(found[TOKEN_MASK], expected[TOKEN_MASK])
 
 
 @pytest.mark.every_backend
@@ -118,26 +110,7 @@ def test_same_logits(form, tmp_path):
 def test_same_tokens(form, tmp_path):
     theirs = make(tmp_path, **FORMS[form])
     model = pretrained.load(tmp_path)
-    source = torch.tensor(SOURCE).long()
-    never = {PAD, model.start_id} - {END}
-    for beams in 1, 4:
-        tokens = theirs.generate(
-            input_ids=source,
-            attention_mask=(source != PAD).long(),
-            max_new_tokens=8,
-            do_sample=False,
-            num_beams=beams,
-            length_penalty=0.0,
-            early_stopping="never" if beams > 1 else False,
-            bad_words_ids=[[token] for token in sorted(never)],
-            forced_bos_token_id=FIRST,
-        ).numpy()[:, 1:]
-        found = model.generate(
-            SOURCE, 8, BeamSearch(beams, length_penalty=0), prefix=[FIRST]
-        )
-        width = tokens.shape[1]
-        np.testing.assert_array_equal(found.tokens[:, 0, :width], tokens)
-        assert (found.tokens[:, 0, width:] == PAD).all()
+    hugging_face.assert_same_tokens(theirs, model, SOURCE, forced=FIRST)
 
 
 # Of the norms of the embeddings, and of a table whose first rows are unused.
@@ -145,14 +118,9 @@ def test_same_tokens(form, tmp_path):
 def test_same_gradients(tmp_path):
     theirs = make(tmp_path)
     model = pretrained.load(tmp_path)
-    source, target = torch.tensor(SOURCE).long(), torch.tensor(TARGET).long()
-    outputs = theirs(
-        input_ids=source,
-        attention_mask=(source != PAD).long(),
-        decoder_input_ids=target,
-    )
+    outputs = hugging_face.outputs(theirs, SOURCE, TARGET, PAD)
     mask = torch.tensor(TOKEN_MASK)
-    for each in outputs.logits, model((SOURCE, TARGET)):
+    for each in outputs, model((SOURCE, TARGET)):
         each[mask].square().mean().backward()
     weights = {weight.path: weight.value.grad for weight in model.weights}
     encoder, decoder = theirs.model.encoder, theirs.model.decoder

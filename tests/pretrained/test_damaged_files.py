@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from keras_attn import layers, models, pretrained
+from keras_attn import models, pretrained
 from keras_attn.pretrained.tensor_file import TensorFile
+from tests.helpers.tiny_models import tiny_t5
 
 pytestmark = pytest.mark.one_backend
 SIZES = {
@@ -63,20 +64,7 @@ MODELS = {
     "roberta": lambda: models.TokenClassifier(
         models.Roberta(11, max_sequence_length=6, **SIZES), 3
     ),
-    "t5": lambda: models.Transformer(
-        11,
-        use_bias=False,
-        normalization="rms_norm",
-        normalize_first=True,
-        position_embedding=None,
-        encoder_attention_position=layers.T5Position(SIZES["num_heads"]),
-        decoder_attention_position=layers.T5Position(
-            SIZES["num_heads"], bidirectional=False
-        ),
-        scale_embedding=False,
-        dropout=0.0,
-        **SIZES,
-    ),
+    "t5": lambda: tiny_t5(11, **SIZES),
     "xlnet": lambda: models.XLNet(11, **SIZES),
 }
 

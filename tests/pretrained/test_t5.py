@@ -8,10 +8,11 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from keras_attn import pretrained
-from keras_attn.decoding import BeamSearch
 from keras_attn.layers import T5Position
 from keras_attn.models import Transformer
 from tests.helpers.cases import once
+from tests.helpers.tiny_models import tiny_t5
+from tests.pretrained import hugging_face
 
 torch = pytest.importorskip("torch")
 
@@ -34,7 +35,7 @@ CONFIG = {
     "decoder_start_token_id": PAD,
     "eos_token_id": END,
 }
-# Flan-T5 and mT5 have an output matrix of their own.
+# Flan-T5 and mT5 have their own output matrix.
 UNTIED = {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}
 FORMS = {
     "t5": {},
@@ -56,8 +57,8 @@ def make(folder, kind="T5", separate=True, old_keys=False, scale=0.5, **config):
     Args:
         folder: path.
         kind: str. `"T5"` or `"MT5"`.
-        separate: bool. Whether a model with `tie_word_embeddings=False` gets an
-            output matrix of its own.
+        separate: bool. Whether a model with `tie_word_embeddings=False` has
+            its own output matrix.
         old_keys: bool. Whether the config has the keys of transformers 4.
         scale: float. Standard deviation of the weights.
         **config: values that differ from `CONFIG`.
@@ -87,27 +88,14 @@ def change(folder, **values):
     path.write_text(json.dumps(json.loads(path.read_text()) | values))
 
 
-def logits(theirs, source=SOURCE, target=TARGET):
-    source, target = torch.tensor(source).long(), torch.tensor(target).long()
-    return theirs(
-        input_ids=source,
-        attention_mask=(source != PAD).long(),
-        decoder_input_ids=target,
-    ).logits
-
-
-def to_numpy(tensor):
-    return keras.ops.convert_to_numpy(tensor)
+def logits(theirs):
+    return hugging_face.logits(theirs, SOURCE, TARGET, PAD)
 
 
 def compare(model, expected):
-    """Compares logits at tokens, to 1e-5 of the largest one."""
-    found, expected = to_numpy(model((SOURCE, TARGET))), to_numpy(expected)
-    np.testing.assert_allclose(
-        found[TOKEN_MASK],
-        expected[TOKEN_MASK],
-        atol=1e-5 * np.abs(expected).max(),
-    )
+    """Compares logits at tokens."""
+    found = keras.ops.convert_to_numpy(model((SOURCE, TARGET)))
+    hugging_face.assert_close(found[TOKEN_MASK], expected[TOKEN_MASK])
 
 
 @pytest.mark.every_backend
@@ -116,8 +104,7 @@ def test_same_logits(form, tmp_path):
     theirs = make(tmp_path, **FORMS[form])
     model = pretrained.load(tmp_path)
     assert isinstance(model, Transformer)
-    with torch.no_grad():
-        compare(model, logits(theirs))
+    compare(model, logits(theirs))
 
 
 # Greedy search, and four beams.
@@ -126,22 +113,7 @@ def test_same_logits(form, tmp_path):
 def test_same_tokens(form, tmp_path):
     theirs = make(tmp_path, **FORMS[form])
     model = pretrained.load(tmp_path)
-    source = torch.tensor(SOURCE).long()
-    for beams in 1, 4:
-        tokens = theirs.generate(
-            input_ids=source,
-            attention_mask=(source != PAD).long(),
-            max_new_tokens=8,
-            do_sample=False,
-            num_beams=beams,
-            length_penalty=0.0,
-            early_stopping="never" if beams > 1 else False,
-            bad_words_ids=[[PAD]],
-        ).numpy()[:, 1:]
-        found = model.generate(SOURCE, 8, BeamSearch(beams, length_penalty=0))
-        width = tokens.shape[1]
-        np.testing.assert_array_equal(found.tokens[:, 0, :width], tokens)
-        assert (found.tokens[:, 0, width:] == PAD).all()
+    hugging_face.assert_same_tokens(theirs, model, SOURCE)
 
 
 # Of what a layout scales: queries, and the last norm.
@@ -152,8 +124,9 @@ def test_same_gradients(tmp_path):
     model = pretrained.load(tmp_path)
     head_dim, width = CONFIG["d_kv"], CONFIG["d_model"]
     mask = torch.tensor(TOKEN_MASK)
-    for outputs in logits(theirs), model((SOURCE, TARGET)):
-        outputs[mask].square().mean().backward()
+    outputs = hugging_face.outputs(theirs, SOURCE, TARGET, PAD)
+    for each in outputs, model((SOURCE, TARGET)):
+        each[mask].square().mean().backward()
     weights = {weight.path: weight.value.grad for weight in model.weights}
     block = theirs.decoder.block[1].layer
     for name, module, factor in (
@@ -187,13 +160,10 @@ def test_save_round_trip(form, tmp_path):
     model = pretrained.load(first)
     kind = FORMS[form].get("kind", "T5")
     pretrained.save(model, second, model_type=kind.lower())
-    with torch.no_grad():
-        expected = logits(theirs)
-        again = getattr(transformers, f"{kind}ForConditionalGeneration")
-        found = logits(again.from_pretrained(second).eval())
-    np.testing.assert_allclose(
-        found, expected, atol=1e-5 * float(expected.abs().max())
-    )
+    expected = logits(theirs)
+    again = getattr(transformers, f"{kind}ForConditionalGeneration")
+    found = logits(again.from_pretrained(second).eval())
+    hugging_face.assert_close(found, expected)
     loaded = pretrained.load(second)
     mine, right = loaded.get_config(), model.get_config()
     assert {**mine, "name": ""} == {**right, "name": ""}
@@ -207,8 +177,7 @@ def test_a_table_that_t5_does_not_use_is_skipped(tmp_path):
         "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"
     )
     save_file(load_file(path) | {unused: np.ones((4, 2), "float32")}, path)
-    with torch.no_grad():
-        compare(pretrained.load(tmp_path), logits(theirs))
+    compare(pretrained.load(tmp_path), logits(theirs))
 
 
 @pytest.mark.parametrize(
@@ -236,38 +205,17 @@ def test_invalid_config_raises(values, message, tmp_path):
 
 
 def ours(**options):
-    positions = {
-        f"{side}_attention_position": T5Position(
-            2, 4, 6, bidirectional=side == "encoder"
-        )
-        for side in ("encoder", "decoder")
-    }
-    return Transformer(
-        SIZE,
-        **{
-            "num_layers": 1,
-            "num_heads": 2,
-            "hidden_dim": 8,
-            "intermediate_dim": 12,
-            "use_bias": False,
-            "normalization": "rms_norm",
-            "normalize_first": True,
-            "position_embedding": None,
-            "scale_embedding": False,
-            "dropout": 0.0,
-            "start_id": PAD,
-            **positions,
-            **options,
-        },
-    )
+    sizes = {"num_layers": 1, "num_heads": 2, "hidden_dim": 8}
+    sizes |= {"intermediate_dim": 12, "start_id": PAD}
+    position = {"num_buckets": 4, "max_distance": 6}
+    return tiny_t5(SIZE, position, **sizes, **options)
 
 
 def test_transformers_loads_our_model(tmp_path):
     model = ours(gated=True, activation="gelu", num_decoder_layers=2)
     pretrained.save(model, tmp_path)
     theirs = transformers.T5ForConditionalGeneration.from_pretrained(tmp_path)
-    with torch.no_grad():
-        compare(model, logits(theirs.eval()))
+    compare(model, logits(theirs.eval()))
 
 
 @pytest.mark.parametrize(
