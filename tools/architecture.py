@@ -47,6 +47,7 @@ THIRD_PARTY = {
     "torch": {"backend", "text"},
     "matplotlib": {"explain"},
     "PIL": {"datasets"},
+    "jinja2": {"text"},
     "safetensors": {"pretrained"},
     "sentencepiece": {"text"},
     "sklearn": {"datasets"},
@@ -54,6 +55,7 @@ THIRD_PARTY = {
 }
 INSIDE_FUNCTIONS = {
     "PIL",
+    "jinja2",
     "matplotlib",
     "safetensors",
     "sentencepiece",

@@ -11,7 +11,7 @@ _NEEDED = object()
 
 
 def read_config(path: PathLike) -> "Config":
-    """Reads a `config.json`.
+    """Reads a `config.json`, and the `generation_config.json` beside it.
 
     Args:
         path: `pathlib.Path` of the file.
@@ -20,9 +20,11 @@ def read_config(path: PathLike) -> "Config":
         `Config`.
 
     Raises:
-        ValueError: the file is not a JSON object.
+        ValueError: a file is not a JSON object.
     """
-    return Config(read_json(path))
+    generation = path.with_name("generation_config.json")
+    found = read_json(generation) if generation.is_file() else {}
+    return Config(read_json(path), Config(found, file=generation.name))
 
 
 class Config:
@@ -32,6 +34,8 @@ class Config:
 
     Args:
         values: dict, as in `config.json`. A key that is None counts as missing.
+        generation: `Config` of `generation_config.json`. Default None.
+        file: str. Name of the file, for messages. Default `"config.json"`.
 
     Examples:
         >>> from keras_attn.pretrained.config import Config
@@ -39,8 +43,13 @@ class Config:
         8
     """
 
-    def __init__(self, values: dict[str, Any]) -> None:
-        self.values = values
+    def __init__(
+        self,
+        values: dict[str, Any],
+        generation: "Config | None" = None,
+        file: str = "config.json",
+    ) -> None:
+        self.values, self.generation, self.file = values, generation, file
 
     def size(self, key: Any, default: Any = _NEEDED) -> int:
         """Returns an integer >= 1."""
@@ -95,7 +104,9 @@ class Config:
         if not isinstance(value, list):
             return self.token_id(key, default, vocabulary_size)
         for number in value:
-            Config({key: number}).token_id(key, default, vocabulary_size)
+            Config({key: number}, file=self.file).token_id(
+                key, default, vocabulary_size
+            )
         if not value or len(set(value)) < len(value):
             self.refuse(key, "must hold different ids", value)
         return value[0] if len(value) == 1 else value
@@ -157,7 +168,7 @@ class Config:
             return value
         if default is _NEEDED:
             raise ValueError(
-                f"config.json must have a value for `{key}`. Received: none"
+                f"{self.file} must have a value for `{key}`. Received: none"
             )
         return default
 
@@ -186,7 +197,7 @@ class Config:
         if value is _NEEDED:
             value = self.values.get(key)
         raise ValueError(
-            f"`{key}` in config.json {why}. Received: {_shown(value)}"
+            f"`{key}` in {self.file} {why}. Received: {_shown(value)}"
         )
 
 

@@ -57,8 +57,10 @@ def load(
     - `"xlnet"`: `keras_attn.models.XLNet`, from files with or without the
       language model head.
 
-    The logits equal those of the transformers package. Weights are converted to
-    float32, or to the variable dtype of the Keras dtype policy.
+    The logits equal those of the transformers package. A decoder-only model has
+    the end ids of `generation_config.json`, if the folder has this file.
+    Weights are converted to float32, or to the variable dtype of the Keras
+    dtype policy.
 
     Args:
         directory: path of a folder with `config.json` and `model.safetensors`,
@@ -145,4 +147,5 @@ def _with_head(config, family, head):
             f"`head` must be one of {expected} for a {family.model_type} "
             f"model. Received: head={head!r}"
         )
-    return Config(config.values | {"architectures": [family.heads[head]]})
+    heads = {"architectures": [family.heads[head]]}
+    return Config(config.values | heads, config.generation)

@@ -21,6 +21,9 @@ def special_ids(
     `pad_token_id` to the end token. Such an id is no padding: in transformers
     too, only an attention mask says what is.
 
+    The `generation_config.json` of a chat model often has more end ids, and
+    those count: transformers generates with them.
+
     An id that is the family's default and lies outside the vocabulary is
     absent: transformers writes its defaults, which belong to the published
     vocabulary, into the config of every smaller model too.
@@ -47,14 +50,17 @@ def special_ids(
         {'pad_id': None, 'start_id': 1, 'end_id': 9}
     """
 
-    def read(key, default, read_value=config.token_id):
-        value = config.values.get(key, default)
+    def read(key, default, read_value=config.token_id, values=config.values):
+        value = values.get(key, default)
         if value is None or value == default >= vocabulary_size:
             return None
         return read_value(key, default, vocabulary_size)
 
     pad, start = read("pad_token_id", pad), read("bos_token_id", start)
-    end = read("eos_token_id", end, config.token_ids)
+    ends = config.generation
+    if ends is None or ends.values.get("eos_token_id") is None:
+        ends = config
+    end = read("eos_token_id", end, ends.token_ids, ends.values)
     pad = None if pad in (start, *end_ids(end)) else pad
     return {"pad_id": pad, "start_id": start, "end_id": end}
 

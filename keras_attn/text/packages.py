@@ -41,6 +41,21 @@ def tokenizers() -> Any:
     return tokenizers
 
 
+def jinja2() -> Any:
+    """Returns the module `jinja2`, with those of its sandbox and extensions.
+
+    Raises:
+        ImportError: the package is not installed.
+    """
+    try:
+        import jinja2
+        import jinja2.ext
+        import jinja2.sandbox
+    except ImportError as error:
+        raise _missing("jinja2") from error
+    return jinja2
+
+
 def tensorflow() -> Any:
     """Returns the module `tensorflow`, without GPUs on other backends.
 

@@ -12,6 +12,11 @@ from keras_attn import checks
 from keras_attn.atomic_files import whole_file, writable_folder
 from keras_attn.text import arguments, packages
 from keras_attn.text.bytes_of_tokens import bytes_of_tokens
+from keras_attn.text.chat_template import (
+    check_conversation,
+    rendered,
+    template_of,
+)
 from keras_attn.text.row_packer import (
     RowPacker,
     encodings_of_ids,
@@ -422,6 +427,81 @@ class PretrainedTokenizer(abc.ABC):
         """
         checks.boolean("skip_special_tokens", skip_special_tokens)
         return self._decode_rows(ids, skip_special_tokens, 0)
+
+    @property
+    def chat_template(self) -> str | None:
+        """The Jinja template of `apply_chat_template`, a str or None."""
+        return template_of(self._settings.kept.get("chat_template"))
+
+    def apply_chat_template(
+        self,
+        conversation: Sequence[dict[str, Any]],
+        add_generation_prompt: bool = False,
+        tokenize: bool = True,
+        **kwargs: Any,
+    ) -> Any:
+        """Writes a conversation as the prompt that a chat model has learned.
+
+        The template comes from `chat_template.jinja` or tokenizer_config.json
+        and runs in Jinja's sandbox, as in transformers.
+
+        Args:
+            conversation: list of messages, dicts with `"role"` (`"system"`,
+                `"user"`, `"assistant"`, ...) and usually `"content"`, both str.
+            add_generation_prompt: bool. Whether to append the tokens that begin
+                an answer. Default False.
+            tokenize: bool. Whether to return ids rather than text. Default
+                True.
+            **kwargs: further variables of the template, such as `tools` or
+                `enable_thinking`.
+
+        Returns:
+            List of int, or str with `tokenize=False`.
+
+        Raises:
+            ValueError: the tokenizer has no template, or its template cannot
+                render the conversation.
+            ImportError: the package `jinja2` is not installed.
+
+        Examples:
+            >>> import pathlib, tempfile
+            >>> from keras_attn.text import WordPieceTokenizer
+            >>> tokenizer = WordPieceTokenizer(
+            ...     "[PAD] [UNK] [CLS] [SEP] [MASK] user : who is it ?".split())
+            >>> folder = pathlib.Path(tempfile.mkdtemp())
+            >>> tokenizer.save(folder)
+            >>> _ = (folder / "chat_template.jinja").write_text(
+            ...     "{% for m in messages %}"
+            ...     "{{ m.role + ': ' + m.content + sep_token }}{% endfor %}")
+            >>> tokenizer = WordPieceTokenizer.load(folder)
+            >>> messages = [{"role": "user", "content": "who is it?"}]
+            >>> tokenizer.apply_chat_template(messages, tokenize=False)
+            'user: who is it?[SEP]'
+            >>> tokenizer.apply_chat_template(messages)
+            [5, 6, 7, 8, 9, 10, 3]
+        """
+        check_conversation(conversation)
+        checks.boolean("add_generation_prompt", add_generation_prompt)
+        checks.boolean("tokenize", tokenize)
+        template = self.chat_template
+        if template is None:
+            raise ValueError(
+                "`apply_chat_template` needs a tokenizer whose folder has a "
+                f"chat template. Received: a {type(self).__name__} without one"
+            )
+        special = self._settings.special
+        text = rendered(
+            template,
+            {
+                "messages": conversation,
+                "tools": None,
+                "documents": None,
+                "add_generation_prompt": add_generation_prompt,
+                **{key: str_of(token) for key, token in special.items()},
+                **kwargs,
+            },
+        )
+        return self.encode(text) if tokenize else text
 
     def token_bytes(self) -> list[bytes]:
         """Returns the bytes that each id adds to the middle of a text.

@@ -8,11 +8,17 @@ from typing import Any
 
 from keras_attn import checks
 from keras_attn.text import arguments, packages
-from keras_attn.text.vocabulary_files import read_bytes, read_json_object
+from keras_attn.text.chat_template import template_of
+from keras_attn.text.vocabulary_files import (
+    read_bytes,
+    read_json_object,
+    read_text,
+)
 from keras_attn.typing import PathLike, TensorLike
 
 CONFIG, DEFINITION = "tokenizer_config.json", "tokenizer.json"
 _ADDED, _SPECIAL_MAP = "added_tokens.json", "special_tokens_map.json"
+_TEMPLATE = "chat_template.jinja"
 # In the order in which transformers 5 adds them to a vocabulary.
 SPECIAL_TOKENS = (
     "bos_token",
@@ -116,6 +122,9 @@ class TokenizerFolder:
         )
         config = self._json(CONFIG) or {}
         self.definition: dict[str, Any] | None = self._json(DEFINITION)
+        if self.has(_TEMPLATE):
+            # transformers 5 writes a file of its own.
+            config["chat_template"] = read_text(self.path / _TEMPLATE)
         self.name: str | None = self._class_name(config)
         _check_config(config, self.name)
         for key in SPECIAL_TOKENS:
@@ -371,6 +380,7 @@ def _id(name, value):
 
 def _check_config(config, name):
     """Raises ValueError at a setting of another type or without support."""
+    template_of(config.get("chat_template"))
     for key, kind in _TYPES.items():
         value = config.get(key)
         if value is not None and type(value) is not kind:

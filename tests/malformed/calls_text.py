@@ -782,6 +782,34 @@ def _word_piece(folder):
         ),
     )
     yield from _shared("WordPieceTokenizer", made, 9, "you")
+    made.save(folder / "chat")
+    template = "{% for m in messages %}{{ m.role + m.content }}{% endfor %}"
+    (folder / "chat" / "chat_template.jinja").write_text(template)
+    message = {"role": "user", "content": "you"}
+    yield Call(
+        "text.WordPieceTokenizer.apply_chat_template",
+        text.WordPieceTokenizer.load(folder / "chat").apply_chat_template,
+        kinds(
+            conversation=Kind(
+                [message],
+                {
+                    "none": None,
+                    "number": 3,
+                    "text": "you",
+                    "empty": [],
+                    "one": message,
+                    "texts": ["you"],
+                    "no role": [{"content": "you"}],
+                    "other role": [{"role": 3, "content": "you"}],
+                    "no content": [{"role": "user"}],
+                    "other content": [{"role": "user", "content": 3}],
+                    "deep": DEEP,
+                },
+            ),
+            add_generation_prompt=flag(False),
+            tokenize=flag(True),
+        ),
+    )
     files = {
         "empty vocabulary": _classic("vocab.txt", b""),
         "binary vocabulary": _classic("vocab.txt", b"\xff\xfe"),

@@ -208,6 +208,20 @@ def test_values_of_the_wrong_type(family, values, folder):
     refused(folder(family, **values), f"`{key}` in config.json", "Received: ")
 
 
+@pytest.mark.parametrize(
+    "content, expected",
+    [
+        ('{"eos_token_id": [1, 11]}', "`eos_token_id` in generation_config"),
+        ('{"eos_token_id": "2"}', "`eos_token_id` in generation_config"),
+        ("[1]", "generation_config.json must be a JSON object"),
+    ],
+)
+def test_end_ids_of_a_damaged_generation_config(content, expected, folder):
+    path = folder()
+    (path / "generation_config.json").write_text(content)
+    refused(path, expected, "Received: ")
+
+
 def test_marian_needs_a_padding_id_of_its_own(folder):
     path = folder("marian", pad_token_id=2, eos_token_id=2)
     refused(path, "`pad_token_id` in config.json", "`eos_token_id`", "2")

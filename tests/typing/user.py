@@ -327,6 +327,9 @@ def use_text() -> None:
     unigrams = text.UnigramTokenizer([("<pad>", 0.0), ("</s>", 0.0)])
     word_pieces = text.WordPieceTokenizer(["[PAD]", "[UNK]", "un"])
     packed = word_pieces.pack(["unlikely"], ["you"], max_length=16)
+    assert_type(byte_pairs.chat_template, str | None)
+    message = {"role": "user", "content": "Hello"}
+    print(byte_pairs.apply_chat_template([message], tokenize=False))
     print(packed["token_ids"], byte_pairs, characters.end_id + 1, unigrams)
     print(text.load_tokenizer(FOLDER).tokens("the cat"))
 
