@@ -31,6 +31,10 @@ for kind in BytePairTokenizer, UnigramTokenizer:
     tokenizer.save(f"{kind.__name__}")
     ids = load_tokenizer(kind.__name__).encode(lines[:2])
     assert ids == tokenizer.encode(lines[:2]) and all(ids)
+    with open(f"{kind.__name__}/chat_template.jinja", "w") as file:
+        file.write("{% for m in messages %}{{ m.content }}{% endfor %}")
+    chat = load_tokenizer(kind.__name__).apply_chat_template
+    assert chat([{"role": "user", "content": lines[0]}]) == ids[0]
 """
 TEXT_TENSORFLOW = """
 from keras_attn.text import SubwordTokenizer
