@@ -6,7 +6,7 @@ from typing import Any, Self
 import keras
 
 from keras_attn import checks
-from keras_attn.layers.feed_forward import check_gate_limit
+from keras_attn.layers.position_wise_network import check_gate_limit
 from keras_attn.layers.multi_head_attention import QK_NORMS
 from keras_attn.layers.normalization import check_normalization
 from keras_attn.typing import Activation

@@ -7,6 +7,7 @@ from keras_attn.layers.dropout import Dropout
 from keras_attn.layers.feed_forward import FeedForward
 from keras_attn.layers.glimpse_sensor import GlimpseSensor
 from keras_attn.layers.log_mel_spectrogram import LogMelSpectrogram
+from keras_attn.layers.mixture_of_experts import MixtureOfExperts
 from keras_attn.layers.multi_head_attention import MultiHeadAttention
 from keras_attn.layers.positional_embedding import PositionalEmbedding
 from keras_attn.layers.reinforce import Reinforce
@@ -25,6 +26,7 @@ __all__ = [
     "FeedForward",
     "GlimpseSensor",
     "LogMelSpectrogram",
+    "MixtureOfExperts",
     "MultiHeadAttention",
     "PositionalEmbedding",
     "Reinforce",

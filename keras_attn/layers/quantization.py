@@ -36,7 +36,10 @@ def layers_to_quantize(
         part
         # Private: no public method lists nested layers, as of Keras 3.15.1.
         for part in layer._flatten_layers()
-        if _has_matrix(part) and _selected(part, filters)
+        if _has_matrix(part)
+        and _selected(part, filters)
+        # Rounding would send tokens to other experts.
+        and not getattr(part, "keeps_float", False)
     ]
     lacking = {
         part: _modes(part) for part in chosen if mode not in _modes(part)

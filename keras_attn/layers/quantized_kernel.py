@@ -5,7 +5,8 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_attn.typing import Tensor
+from keras_attn.backend import gather_rows
+from keras_attn.typing import Tensor, TensorLike
 
 _RANGES = {"int8": (-127, 127), "int4": (-8, 7)}
 
@@ -15,8 +16,8 @@ class QuantizedKernel:
 
     Keras quantizes the kernels of its own layers, and their `call` rounds the
     inputs too. Here only the kernel is rounded, so all products with it agree,
-    also those with its transpose. The first axis of the kernel is that of the
-    inputs, and each output channel has a scale, or with `"int4"` and a
+    also those with its transpose. The axis of the inputs is the first one,
+    or `_input_axis`; each output channel has a scale, or with `"int4"` and a
     `block_size` one for each block of inputs, as in `keras.layers.EinsumDense`.
     The layer has the weights `kernel`, int8 or two int4 values per byte along
     the last axis; `kernel_scale`; and for blocks `kernel_zero`.
@@ -24,6 +25,7 @@ class QuantizedKernel:
 
     MODES = tuple(_RANGES)
     _mode: str | None = None
+    _input_axis = 0
 
     @property
     def quantization_mode(self) -> str | None:
@@ -63,7 +65,9 @@ class QuantizedKernel:
                 "`mode` must be that of the quantized weights, "
                 f"{self._mode!r}. Received: mode={mode!r}"
             )
-        values = _rounded(self.kernel, mode, config)
+        axis = self._input_axis
+        values = _rounded(ops.moveaxis(self.kernel, axis, 0), mode, config)
+        values = {k: ops.moveaxis(x, 0, axis) for k, x in values.items()}
         self._kernel_shape = tuple(self.kernel.shape)
         del self.kernel
         for name, value in values.items():
@@ -81,25 +85,43 @@ class QuantizedKernel:
         self.quantization_config = config
         self._mode = mode
 
-    def _float_kernel(self, dtype: str) -> Tensor:
-        """Returns the kernel, dequantized if needed, in a dtype."""
+    def _float_kernel(
+        self, dtype: str, rows: TensorLike | None = None
+    ) -> Tensor:
+        """Returns the kernel, dequantized if needed, in a dtype.
+
+        Args:
+            dtype: str.
+            rows: int (J,). Rows of a first axis that is not that of the inputs.
+                Default None: all.
+        """
+
+        def read(weight):
+            weight = ops.convert_to_tensor(weight)
+            return weight if rows is None else gather_rows(weight, rows)
+
+        kernel = read(self.kernel)
         if self._mode is None:
-            return ops.cast(self.kernel, dtype)
-        kernel = ops.convert_to_tensor(self.kernel)
+            return ops.cast(kernel, dtype)
         if self._mode == "int4":
             kernel = keras.quantizers.unpack_int4(
                 kernel, self._kernel_shape[-1], axis=-1
             )
         kernel = ops.cast(kernel, dtype)
-        scale = ops.cast(self.kernel_scale, dtype)
+        scale = ops.cast(read(self.kernel_scale), dtype)
         block = getattr(self.quantization_config, "block_size", None)
         if not _has_blocks(block):
             return kernel / scale
-        zero = ops.cast(self.kernel_zero, dtype)
-        inputs = self._kernel_shape[0]
+        zero = ops.cast(read(self.kernel_zero), dtype)
+        axis = self._input_axis
+        inputs = self._kernel_shape[axis]
         scale, zero = (
-            ops.repeat(x, block, axis=0)[:inputs] for x in (scale, zero)
+            ops.repeat(x, block, axis=axis) for x in (scale, zero)
         )
+        if axis:
+            scale, zero = scale[:, :inputs], zero[:, :inputs]
+        else:
+            scale, zero = scale[:inputs], zero[:inputs]
         return (kernel - zero) * scale
 
 

@@ -9,6 +9,7 @@ import keras
 from keras import ops, tree
 
 from keras_attn.backend import TorchNames
+from keras_attn.layers.added_losses import add_loss, collect_losses
 from keras_attn.layers.checked_call import CheckedCall
 from keras_attn.layers.dropout_seed import (
     DropoutSeeds,
@@ -25,7 +26,8 @@ class Rematerialized(CheckedCall, TorchNames, keras.layers.Layer):
 
     Abstract. Three things are lost in the recomputation and are passed as
     arguments instead: the dropout seed, implicit masks and, on TensorFlow,
-    keyword arguments (keras-team/keras#21207, all as of Keras 3.15.1).
+    keyword arguments (keras-team/keras#21207, all as of Keras 3.15.1). Losses
+    of sublayers are results, and added outside.
     """
 
     def rematerialized_call(
@@ -68,7 +70,8 @@ class Rematerialized(CheckedCall, TorchNames, keras.layers.Layer):
                         stack.enter_context(dropout_seed(rest[-1], depth))
                     if recomputed:
                         stack.enter_context(forbid_capture("a RematScope"))
-                    return layer_call(*inner[0], **inner[1])
+                    losses = stack.enter_context(collect_losses())
+                    return layer_call(*inner[0], **inner[1]), tuple(losses)
 
             # Keras decides whether the scope applies to this layer.
             function = remat(recomputable, *args, **kwargs)
@@ -83,11 +86,14 @@ class Rematerialized(CheckedCall, TorchNames, keras.layers.Layer):
                 keras.backend.standardize_dtype(x.dtype) == "bool"
                 for x in given
             ]
-            return function(
+            outputs, losses = function(
                 *(
                     ops.cast(x, "int32") if is_bool else x
                     for x, is_bool in zip(given, booleans, strict=True)
                 )
             )
+            for loss in losses:
+                add_loss(self, loss)
+            return outputs
 
         return call
