@@ -15,6 +15,7 @@ from keras_attn.layers.attention_position import (
     with_position,
 )
 from keras_attn.layers.feed_forward import FeedForward
+from keras_attn.layers.mixture_of_experts import MixtureOfExperts
 from keras_attn.layers.multi_head_attention import MultiHeadAttention
 from keras_attn.layers.quantized_parts import QuantizedParts
 from keras_attn.layers.rematerialized import Rematerialized
@@ -86,6 +87,9 @@ class Block(QuantizedParts, Rematerialized):
         stochastic_depth: float = 0.0,
         gate_limit: float | None = None,
         use_qkv_bias: bool | None = None,
+        num_experts: int | None = None,
+        num_experts_per_tok: int = 2,
+        router_aux_loss_coef: float = 0.01,
         kernel_initializer: Initializer = "glorot_uniform",
         bias_initializer: Initializer = "zeros",
         attention_position: "AttentionPosition | None" = None,
@@ -117,6 +121,9 @@ class Block(QuantizedParts, Rematerialized):
             stochastic_depth=stochastic_depth,
             gate_limit=gate_limit,
             use_qkv_bias=use_qkv_bias,
+            num_experts=num_experts,
+            num_experts_per_tok=num_experts_per_tok,
+            router_aux_loss_coef=router_aux_loss_coef,
         )
         if attention_position is not None:
             check_position(attention_position)
@@ -172,7 +179,15 @@ class Block(QuantizedParts, Rematerialized):
         return attention
 
     def _feed_forward(self, name, width):
-        feed_forward = FeedForward(
+        kind, options = FeedForward, {}
+        if self.num_experts is not None:
+            kind = MixtureOfExperts
+            options = {
+                "num_experts": self.num_experts,
+                "num_experts_per_tok": self.num_experts_per_tok,
+                "router_aux_loss_coef": self.router_aux_loss_coef,
+            }
+        feed_forward = kind(
             self.intermediate_dim,
             activation=self.activation,
             gated=self.gated,
@@ -183,6 +198,7 @@ class Block(QuantizedParts, Rematerialized):
             bias_initializer=self.bias_initializer.clone(),
             dtype=self.dtype_policy,
             name=name,
+            **options,
         )
         feed_forward.build((None, None, width))
         return feed_forward
@@ -232,18 +248,24 @@ class Block(QuantizedParts, Rematerialized):
             inputs = ops.where(positions[..., None] >= 0, inputs, 0)
         return inputs, positions
 
-    def _apply_network(self, x, inputs, training):
+    def _apply_network(self, x, inputs, training, positions=None):
         """Applies the feed-forward network, the last sublayer.
 
         Args:
             x: float (B, T, D), the output of the sublayers before.
             inputs: float (B, T, D), the inputs of the block.
             training: bool. Whether to apply dropout.
+            positions: int32 (B, T) or (1, T), -1 at padding, or None: there is
+                none.
         """
         read = inputs if self.use_parallel_residual else x
-        network = self._network(
-            self._around_network.pre(read), training=training
-        )
+        read = self._around_network.pre(read)
+        options = {}
+        if self.num_experts is not None and positions is not None:
+            options["mask"] = ops.broadcast_to(
+                positions >= 0, ops.shape(read)[:2]
+            )
+        network = self._network(read, training=training, **options)
         return self._around_network.post(x, network, training=training)
 
     def compute_output_shape(

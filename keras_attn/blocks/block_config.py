@@ -6,9 +6,10 @@ from typing import Any, Self
 import keras
 
 from keras_attn import checks
-from keras_attn.layers.position_wise_network import check_gate_limit
+from keras_attn.layers.mixture_of_experts import check_experts
 from keras_attn.layers.multi_head_attention import QK_NORMS
 from keras_attn.layers.normalization import check_normalization
+from keras_attn.layers.position_wise_network import check_gate_limit
 from keras_attn.typing import Activation
 
 
@@ -60,6 +61,12 @@ class BlockConfig:
             https://arxiv.org/abs/1603.09382). Default 0.0.
         use_qkv_bias: bool. Biases in the projections of queries, keys and
             values, as in Qwen 2. Default None: `use_bias`.
+        num_experts: int >= 1. The feed-forward network is a mixture of so many
+            networks, a `MixtureOfExperts`. Default None: one network.
+        num_experts_per_tok: int in [1, num_experts]. Experts for each token.
+            Default 2.
+        router_aux_loss_coef: float >= 0. Factor of the load-balancing loss that
+            each block with experts adds in training. Default 0.01.
 
     Raises:
         ValueError: an argument is out of range.
@@ -94,6 +101,9 @@ class BlockConfig:
     stochastic_depth: float = 0.0
     gate_limit: float | None = None
     use_qkv_bias: bool | None = None
+    num_experts: int | None = None
+    num_experts_per_tok: int = 2
+    router_aux_loss_coef: float = 0.01
 
     def __post_init__(self) -> None:
         for name in ("num_heads", "intermediate_dim"):
@@ -135,6 +145,11 @@ class BlockConfig:
             checks.boolean(name, getattr(self, name))
         if self.use_qkv_bias is not None:
             checks.boolean("use_qkv_bias", self.use_qkv_bias)
+        check_experts(
+            self.num_experts,
+            self.num_experts_per_tok,
+            self.router_aux_loss_coef,
+        )
         check_normalization(self.normalization)
         check_gate_limit(self.gate_limit, self.gated)
         checks.choice("qk_norm", self.qk_norm, (None, *QK_NORMS))

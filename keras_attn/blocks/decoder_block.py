@@ -70,6 +70,12 @@ class DecoderBlock(Block):
             https://arxiv.org/abs/1603.09382). Default 0.0.
         use_qkv_bias: bool. Biases in the projections of queries, keys and
             values, as in Qwen 2. Default None: `use_bias`.
+        num_experts: int >= 1. The feed-forward network is a mixture of so many
+            networks, a `MixtureOfExperts`. Default None: one network.
+        num_experts_per_tok: int in [1, num_experts]. Experts for each token.
+            Default 2.
+        router_aux_loss_coef: float >= 0. Factor of the load-balancing loss that
+            each block with experts adds in training. Default 0.01.
         kernel_initializer: initializer of the kernels.
         bias_initializer: initializer of the biases.
         attention_position: `AttentionPosition`, such as `RotaryPosition`, of
@@ -180,7 +186,7 @@ class DecoderBlock(Block):
         )
         y = self._around_attention.post(x, mixed, training=training)
         if memory is None:
-            return self._apply_network(y, x, training)
+            return self._apply_network(y, x, training, positions)
         memory, memory_positions = self._prepare_inputs(
             "memory",
             memory,
@@ -202,7 +208,7 @@ class DecoderBlock(Block):
             training=training,
         )
         y = self._around_cross.post(y, mixed, training=training)
-        return self._apply_network(y, x, training)
+        return self._apply_network(y, x, training, positions)
 
     if TYPE_CHECKING:
         __call__ = call

@@ -60,6 +60,12 @@ class EncoderBlock(Block):
             https://arxiv.org/abs/1603.09382). Default 0.0.
         use_qkv_bias: bool. Biases in the projections of queries, keys and
             values, as in Qwen 2. Default None: `use_bias`.
+        num_experts: int >= 1. The feed-forward network is a mixture of so many
+            networks, a `MixtureOfExperts`. Default None: one network.
+        num_experts_per_tok: int in [1, num_experts]. Experts for each token.
+            Default 2.
+        router_aux_loss_coef: float >= 0. Factor of the load-balancing loss that
+            each block with experts adds in training. Default 0.01.
         kernel_initializer: initializer of the kernels.
         bias_initializer: initializer of the biases.
         attention_position: `AttentionPosition`, such as `RotaryPosition`, of
@@ -126,7 +132,7 @@ class EncoderBlock(Block):
             training=training,
         )
         y = self._around_attention.post(x, mixed, training=training)
-        return self._apply_network(y, x, training)
+        return self._apply_network(y, x, training, positions)
 
     if TYPE_CHECKING:
         __call__ = call

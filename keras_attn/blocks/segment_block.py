@@ -66,6 +66,12 @@ class SegmentBlock(DecoderBlock):
             https://arxiv.org/abs/1603.09382). Default 0.0.
         use_qkv_bias: bool. Biases in the projections of queries, keys and
             values, as in Qwen 2. Default None: no biases.
+        num_experts: int >= 1. The feed-forward network is a mixture of so many
+            networks, a `MixtureOfExperts`. Default None: one network.
+        num_experts_per_tok: int in [1, num_experts]. Experts for each token.
+            Default 2.
+        router_aux_loss_coef: float >= 0. Factor of the load-balancing loss that
+            each block with experts adds in training. Default 0.01.
         kernel_initializer: initializer of the kernels.
         bias_initializer: initializer of the biases.
         attention_position: `AttentionPosition`, usually a
@@ -158,7 +164,7 @@ class SegmentBlock(DecoderBlock):
             offset=before,
         )
         y = self._around_attention.post(x, mixed, training=training)
-        return self._apply_network(y, x, training)
+        return self._apply_network(y, x, training, positions[:, before:])
 
     if TYPE_CHECKING:
         # Not `= call`: the base class has other arguments.

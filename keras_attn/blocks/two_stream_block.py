@@ -70,6 +70,12 @@ class TwoStreamBlock(SegmentBlock):
             https://arxiv.org/abs/1603.09382). Default 0.0.
         use_qkv_bias: bool. Biases in the projections of queries, keys and
             values, as in Qwen 2. Default None: no biases.
+        num_experts: int >= 1. The feed-forward network is a mixture of so many
+            networks, a `MixtureOfExperts`. Default None: one network.
+        num_experts_per_tok: int in [1, num_experts]. Experts for each token.
+            Default 2.
+        router_aux_loss_coef: float >= 0. Factor of the load-balancing loss that
+            each block with experts adds in training. Default 0.01.
         kernel_initializer: initializer of the kernels.
         bias_initializer: initializer of the biases.
         attention_position: `AttentionPosition`, usually an `XLNetPosition`;
@@ -149,8 +155,11 @@ class TwoStreamBlock(SegmentBlock):
                 self._around_attention.post(x, y, training=training),
                 x,
                 training,
+                see.query_positions,
             )
-            for x, y in zip((inputs, queries), mixed, strict=False)
+            for x, y, (_, see) in zip(
+                (inputs, queries), mixed, streams, strict=False
+            )
         ]
         return (content, *rest) if rest else content
 

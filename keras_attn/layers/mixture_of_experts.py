@@ -104,6 +104,7 @@ class MixtureOfExperts(PositionWiseNetwork):
         gate_limit: float | None = None,
         **kwargs: Any,
     ) -> None:
+        checks.positive_int("num_experts", num_experts)
         check_experts(num_experts, num_experts_per_tok, router_aux_loss_coef)
         super().__init__(
             intermediate_dim,
@@ -234,8 +235,9 @@ class MixtureOfExperts(PositionWiseNetwork):
         return ops.reshape(outputs, (-1, chosen, self._width))
 
     def _apply(self, rows, experts, training):
+        # Not `__call__`, which looks for methods of quantized Keras layers.
         return self._network(
-            lambda layer, x: layer(x, experts), rows, training
+            lambda layer, x: layer.call(x, experts), rows, training
         )
 
     def get_config(self) -> dict[str, Any]:
@@ -250,10 +252,17 @@ class MixtureOfExperts(PositionWiseNetwork):
 def check_experts(
     num_experts: Any, num_experts_per_tok: Any, router_aux_loss_coef: Any
 ) -> None:
-    """Raises ValueError for arguments that are out of range."""
-    checks.positive_int("num_experts", num_experts)
+    """Raises ValueError for arguments that are out of range.
+
+    Args:
+        num_experts: int >= 1, or None: no experts.
+        num_experts_per_tok: int in [1, num_experts].
+        router_aux_loss_coef: float >= 0.
+    """
+    if num_experts is not None:
+        checks.positive_int("num_experts", num_experts)
     checks.positive_int("num_experts_per_tok", num_experts_per_tok)
-    if num_experts_per_tok > num_experts:
+    if num_experts is not None and num_experts_per_tok > num_experts:
         raise ValueError(
             "`num_experts_per_tok` must be at most `num_experts`. Received: "
             f"num_experts_per_tok={num_experts_per_tok}, "

@@ -115,9 +115,7 @@ class QuantizedKernel:
         zero = ops.cast(read(self.kernel_zero), dtype)
         axis = self._input_axis
         inputs = self._kernel_shape[axis]
-        scale, zero = (
-            ops.repeat(x, block, axis=axis) for x in (scale, zero)
-        )
+        scale, zero = (ops.repeat(x, block, axis=axis) for x in (scale, zero))
         if axis:
             scale, zero = scale[:, :inputs], zero[:, :inputs]
         else:

@@ -79,6 +79,13 @@ class Config:
             self.refuse(key, "must be a number greater than 0")
         return value
 
+    def not_negative(self, key: Any, default: Any) -> float:
+        """Returns a finite number >= 0."""
+        value = self._value(key, default)
+        if not _is_number(value) or not 0 <= value < math.inf:
+            self.refuse(key, "must be a number of at least 0")
+        return value
+
     def token_id(
         self,
         key: Any,

@@ -8,11 +8,14 @@ Qwen 2 (https://arxiv.org/abs/2407.10671) and 3
 and 3 (https://arxiv.org/abs/2503.19786), Phi-3
 (https://arxiv.org/abs/2404.14219), SmolLM2 (https://arxiv.org/abs/2502.02737),
 OLMo 2 (https://arxiv.org/abs/2501.00656), GPT-NeoX
-(https://arxiv.org/abs/2204.06745) and Pythia (https://arxiv.org/abs/2304.01373).
+(https://arxiv.org/abs/2204.06745), Pythia (https://arxiv.org/abs/2304.01373),
+Mixtral (https://arxiv.org/abs/2401.04088) and gpt-oss
+(https://arxiv.org/abs/2508.10925).
 """
 
 from typing import Any
 
+from keras_attn.layers.quick_gelu import quick_gelu
 from keras_attn.pretrained.decoder_only import (
     PRE_NORM,
     QK_NORM,
@@ -60,6 +63,13 @@ def _common(
     )
 
 
+def _experts(count, chosen):
+    return (
+        Field("num_experts", "num_local_experts", "size", count),
+        Field("num_experts_per_tok", "num_experts_per_tok", "size", chosen),
+    )
+
+
 def _qwen_types(config, layers, window):
     first = config.index("max_window_layers", 28)
     return [
@@ -88,6 +98,9 @@ AROUND = {
     "around_attention/output_norm": "post_attention_layernorm",
     "around_feed_forward/norm": "pre_feedforward_layernorm",
     "around_feed_forward/output_norm": "post_feedforward_layernorm",
+}
+_ATTENTION = {
+    ours: theirs for ours, theirs in SEPARATE.items() if "attention" in ours
 }
 _AFTER = {ours: theirs for ours, theirs in AROUND.items() if "output" in ours}
 _GEMMA = {"normalize_output": True, "scale_embedding": True}
@@ -296,6 +309,74 @@ DECODERS = (
             ),
         ),
         defaults=_defaults(start=0, end=2),
+    ),
+    Decoder(
+        "mixtral",
+        "Mixtral",
+        "MixtralForCausalLM",
+        (*_common(1e-5), *_experts(8, 2)),
+        only={"router_jitter_noise": 0.0},
+        windows=Windows(None),
+        rope=Rope(1_000_000.0, longest=131072),
+        names=Names(
+            dense={
+                **_ATTENTION,
+                "feed_forward/router": "block_sparse_moe.gate",
+            },
+            experts={
+                f"feed_forward/{ours}_experts": (
+                    f"block_sparse_moe.experts.{{}}.{theirs}"
+                )
+                for ours, theirs in (
+                    ("inner", "w1"),
+                    ("gate", "w3"),
+                    ("outer", "w2"),
+                )
+            },
+        ),
+        defaults=_defaults(start=1, end=2, num_key_value_heads=8),
+    ),
+    Decoder(
+        "gpt_oss",
+        "gpt-oss",
+        "GptOssForCausalLM",
+        (
+            *_common(1e-5)[1:],
+            *_experts(128, 4),
+            Field("gate_limit", "swiglu_limit", "positive", 7.0),
+        ),
+        arguments={
+            "activation": quick_gelu,
+            "use_bias": True,
+            "use_sinks": True,
+        },
+        only={
+            "attention_bias": True,
+            "hidden_act": "silu",
+            "swiglu_alpha": 1.702,
+        },
+        windows=Windows(128, _gemma2_types),
+        rope=Rope(
+            150_000.0,
+            longest=131072,
+            scaling={
+                "rope_type": "yarn",
+                "factor": 32.0,
+                "beta_fast": 32.0,
+                "beta_slow": 1.0,
+                "truncate": False,
+                "original_max_position_embeddings": 4096,
+            },
+        ),
+        names=Names(
+            dense={**_ATTENTION, "feed_forward/router": "mlp.router"},
+            experts={
+                "feed_forward/inner_experts": "mlp.experts.gate_up_proj",
+                "feed_forward/gate_experts": "mlp.experts.gate_up_proj",
+                "feed_forward/outer_experts": "mlp.experts.down_proj",
+            },
+        ),
+        defaults=_defaults(head_dim=64, num_key_value_heads=8),
     ),
 )
 DECODER_FAMILIES = tuple(as_family(decoder) for decoder in DECODERS)

@@ -58,6 +58,7 @@ COMMON = MappingProxyType(
         "normalization": "rms_norm",
         "normalize_first": True,
         "normalize_output": False,
+        "num_experts": None,
         "position_embedding": None,
         "qk_norm": None,
         "scale_embedding": False,
@@ -108,6 +109,11 @@ class Names(NamedTuple):
         by_head: bool. Whether such a tensor holds the parts head by head.
         offset: bool. Whether the scales of norms are stored minus 1.
         buffers: tuple of str. Tensors of a block that are no weights.
+        experts: dict from our dense layers of experts to their names, which
+            have the number of the expert as `{}`, or all experts in one tensor
+            (E, inputs, outputs) and its biases with the suffix `_bias`. Layers
+            with the same name have alternate outputs. Default: no experts.
+        sinks: str. Name of the attention sinks of a block.
     """
 
     prefix: str = "model."
@@ -119,6 +125,8 @@ class Names(NamedTuple):
     by_head: bool = False
     offset: bool = False
     buffers: tuple[str, ...] = ("self_attn.rotary_emb.inv_freq",)
+    experts: Mapping[str, str] = MappingProxyType({})
+    sinks: str = "self_attn.sinks"
 
 
 class Field(NamedTuple):
@@ -214,6 +222,11 @@ class Decoder(NamedTuple):
         """Whether the config has `num_key_value_heads` and `head_dim`."""
         return not self.names.by_head
 
+    @property
+    def has_experts(self) -> bool:
+        """Whether the feed-forward networks are mixtures of experts."""
+        return bool(self.names.experts)
+
 
 def as_family(decoder: Decoder) -> Family:
     """Returns the `Family` of a row of the table."""
@@ -246,6 +259,14 @@ def _make(decoder, config):
     num_heads, head_dim = _heads(decoder, config)
     width = config.size("hidden_size")
     arguments = {field.argument: field.read(config) for field in decoder.fields}
+    if decoder.has_experts:
+        arguments["router_aux_loss_coef"] = _router_loss(config)
+        count = arguments["num_experts"]
+        if arguments["num_experts_per_tok"] > count:
+            config.refuse(
+                "num_experts_per_tok",
+                f"must be at most `num_local_experts`={count}",
+            )
     types = [FULL] * layers
     if decoder.windows is not None:
         arguments["sliding_window"], types = read_windows(
@@ -274,6 +295,24 @@ def _make(decoder, config):
         **decoder.fixed,
         **arguments,
     )
+
+
+def _check_floats(config):
+    """Raises ValueError for quantized weights, such as MXFP4 of gpt-oss."""
+    if config.count("quantization_config"):
+        method = config.values["quantization_config"].get("quant_method")
+        config.refuse(
+            "quantization_config",
+            "must be null: convert the weights with transformers, MXFP4 with "
+            "`Mxfp4Config(dequantize=True)`",
+            {"quant_method": method},
+        )
+
+
+def _router_loss(config):
+    """Returns the factor of the loss, which transformers adds on request."""
+    factor = config.not_negative("router_aux_loss_coef", 0.001)
+    return factor if config.flag("output_router_logits", False) else 0.0
 
 
 def _heads(decoder, config):
@@ -343,6 +382,7 @@ def _by_type(decoder, config, types, sizes):
 
 
 def _sizes(decoder, config):
+    _check_floats(config)
     names = decoder.names
     num_heads, head_dim = _heads(decoder, config)
     key_value_heads = num_heads
@@ -355,6 +395,7 @@ def _sizes(decoder, config):
         head_dim,
         config.size("intermediate_size"),
         width,
+        _experts(decoder, config),
     )
     shapes = [
         (
@@ -365,20 +406,45 @@ def _sizes(decoder, config):
             (config.size("vocab_size"), width),
         )
     ]
-    for ours in ("self_attention/query", "feed_forward/inner"):
+    first = "router" if decoder.has_experts else "inner"
+    for ours in ("self_attention/query", f"feed_forward/{first}"):
         theirs = names.dense[ours]
         rows = sum(outputs[one] for one in _fused(names, theirs))
         shapes.append(
             (_both(decoder, f"layers.0.{theirs}.weight"), (rows, width))
         )
+    if decoder.has_experts:
+        shapes.append(_shape_of_experts(decoder, config, width))
     return Sizes(
         shapes, {"num_hidden_layers": config.size("num_hidden_layers")}
     )
 
 
-def _outputs(num_heads, key_value_heads, head_dim, intermediate_dim, width):
+def _experts(decoder, config):
+    """Returns the number of experts, or None."""
+    for field in decoder.fields:
+        if field.argument == "num_experts":
+            return field.read(config)
+    return None
+
+
+def _shape_of_experts(decoder, config, width):
+    """Returns the names and the shape of the first weight of experts."""
+    name = decoder.names.experts["feed_forward/inner_experts"]
+    size = config.size("intermediate_size")
+    if "{}" in name:
+        weight = f"layers.0.{name.format(0)}.weight"
+        return _both(decoder, weight), (size, width)
+    shape = _experts(decoder, config), width, 2 * size
+    return _both(decoder, f"layers.0.{name}"), shape
+
+
+def _outputs(
+    num_heads, key_value_heads, head_dim, intermediate_dim, width, num_experts
+):
     """Returns the number of outputs of each dense layer of a block."""
     return {
+        "feed_forward/router": num_experts,
         "self_attention/query": num_heads * head_dim,
         "self_attention/key": key_value_heads * head_dim,
         "self_attention/value": key_value_heads * head_dim,
@@ -431,6 +497,9 @@ def _describe(decoder, model):
         **decoder.only,
         **{field.key: field.write(model) for field in decoder.fields},
     }
+    if decoder.has_experts and model.router_aux_loss_coef:
+        written["router_aux_loss_coef"] = model.router_aux_loss_coef
+        written["output_router_logits"] = True
     if decoder.equal_biases:
         written["attention_bias"] = model.use_bias
     if decoder.grouped:
@@ -503,6 +572,51 @@ def _tensors(decoder, model):
             )
         for layer in names.dense:
             found += _dense(decoder, model, ours, theirs, layer)
+        for layer in names.experts:
+            found += _expert_dense(decoder, model, ours, theirs, layer)
+        if model.use_sinks:
+            found.append(
+                _name(
+                    decoder,
+                    f"{ours}/self_attention/sinks",
+                    f"{theirs}.{names.sinks}",
+                    FLAT,
+                )
+            )
+    return found
+
+
+def _expert_dense(decoder, model, ours, theirs, layer):
+    """Returns the names of the dense layers of the experts."""
+    names = decoder.names.experts
+    name = f"{theirs}.{names[layer]}"
+    if "{}" in name:
+        return [
+            _name(
+                decoder,
+                f"{ours}/{layer}/kernel",
+                f"{name.format(row)}.weight",
+                linear(),
+            )._replace(row=row)
+            for row in range(model.num_experts)
+        ]
+    alternate = [one for one in names if names[one] == names[layer]]
+    found = []
+    for what, suffix, axis in (("kernel", "", 2), ("bias", "_bias", 1)):
+        part = None
+        if len(alternate) > 1:
+            sizes = (1,) * len(alternate)
+            repeats = model.intermediate_dim
+            part = Part(alternate.index(layer), sizes, axis, repeats)
+        found.append(
+            _name(
+                decoder,
+                f"{ours}/{layer}/{what}",
+                f"{name}{suffix}",
+                SAME,
+                part=part,
+            )
+        )
     return found
 
 
@@ -525,6 +639,7 @@ def _dense(decoder, model, ours, theirs, layer):
         head_dim,
         model.intermediate_dim,
         model.hidden_dim,
+        model.num_experts,
     )
     fused = _fused(names, names.dense[layer])
     part = None

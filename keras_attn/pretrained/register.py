@@ -34,7 +34,9 @@ _KINDS = {
     "use_qkv_bias": "flag",
 }
 # Families with an added position embedding have other configs.
-_FIXED = tuple(name for name in COMMON if name != "position_embedding")
+_FIXED = tuple(
+    name for name in COMMON if name not in ("position_embedding", "num_experts")
+)
 _NORMS = tuple({**PRE_NORM, **AROUND, **QK_NORM})
 # Layers outside the blocks, which are attributes of `Names`.
 _OUTER = "embedding", "norm", "head"
@@ -228,8 +230,10 @@ def _with_defaults(row: Decoder, defaults: dict[str, Any]) -> Decoder:
 
 def _with_names(row, given):
     names = row.names
-    given = _mapping("tensor_names", given, (*_OUTER, *SEPARATE, *_NORMS))
     dense, norms = dict(names.dense), dict(names.norms)
+    layers = (*dense, *names.experts) if names.experts else SEPARATE
+    given = _mapping("tensor_names", given, (*_OUTER, *layers, *_NORMS))
+    experts = dict(names.experts)
     for layer, name in given.items():
         if name is None and layer in _NORMS:
             norms.pop(layer, None)
@@ -241,8 +245,14 @@ def _with_names(row, given):
             )
         if layer in _OUTER:
             names = names._replace(**{layer: name})
+        elif layer in experts:
+            experts[layer] = name
         else:
             (norms if layer in _NORMS else dense)[layer] = name
+    names = names._replace(experts=experts)
+    if experts:
+        # Which layers there are does not depend on the arguments.
+        return row._replace(names=names._replace(dense=dense, norms=norms))
     if not {**COMMON, **row.arguments}["gated"]:
         dense.pop("feed_forward/gate", None)
     elif "feed_forward/gate" not in dense:

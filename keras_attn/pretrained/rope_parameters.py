@@ -34,6 +34,8 @@ class Rope(NamedTuple):
         outer_original: bool. Whether the config itself may have
             `original_max_position_embeddings`, 4096 by default, as in Phi-3.
         longest: int. Default of `max_position_embeddings`.
+        scaling: dict. The parameters if the config has none. Default: no
+            scaling.
     """
 
     theta: float = 10000.0
@@ -43,6 +45,7 @@ class Rope(NamedTuple):
     aliases: Mapping[str, str] = MappingProxyType({})
     outer_original: bool = False
     longest: int = 2048
+    scaling: Mapping[str, Any] = MappingProxyType({})
 
 
 def read_rope(
@@ -64,7 +67,8 @@ def read_rope(
     """
     # As in transformers, the older key wins.
     where = "rope_scaling" if _object(config, "rope_scaling") else _NEW
-    parameters = with_outer(config, where, _object(config, where), rope)
+    parameters = _object(config, where) or dict(rope.scaling)
+    parameters = with_outer(config, where, parameters, rope)
     return read_position(config, where, parameters, rope, num_heads, head_dim)
 
 

@@ -67,6 +67,9 @@ class TensorName(NamedTuple):
             addition to `theirs` or instead.
         part: `Part` of the tensor, in the layout of the file. Default None: the
             whole tensor.
+        row: int. Index on the first axis of our weight, if it is a stack of
+            tensors: one per expert, in Mixtral. Each of them has a
+            `TensorName`. Default None: our weight is one tensor.
 
     Examples:
         >>> from keras_attn.pretrained.tensor_names import norm
@@ -79,6 +82,7 @@ class TensorName(NamedTuple):
     layout: Layout
     copies: tuple[Any, ...] = ()
     part: Part | None = None
+    row: int | None = None
 
 
 def dense(ours: str, theirs: str, input_axes: int = 1) -> list[Any]:

@@ -78,17 +78,21 @@ def fill(
         if constants[theirs] is not None:
             _check_constant(theirs, constants[theirs], file)
     progress = _Progress(len(found))
-    for name, theirs in found.items():
-        weight = weights[name.ours]
+    for path, rows in _rows(names).items():
 
-        def read(name=name, theirs=theirs, shape=weight.shape):
-            array = _read(name, theirs, file, allow_nonfinite)
-            array = name.layout.from_file(array, tuple(shape))
-            progress.step()
+        def read(rows=rows, shape=tuple(weights[path].shape)):
+            arrays = []
+            for name in rows:
+                array = _read(name, found[name], file, allow_nonfinite)
+                row = _shape_of_row(name, shape)
+                arrays.append(name.layout.from_file(array, row))
+                progress.step()
+            stacked = rows[0].row is not None
+            array = np.stack(arrays) if stacked else arrays[0]
             # A tensor of PyTorch keeps the strides of an array.
             return np.ascontiguousarray(array)
 
-        values.give(weight, read)
+        values.give(weights[path], read)
     if skipped:
         warnings.warn(
             f"{file.path.name} holds tensors of heads that a "
@@ -96,6 +100,17 @@ def fill(
             f"{some(skipped)}",
             stacklevel=3,
         )
+
+
+def _rows(names):
+    """Returns the names of each of our weights, by its path, in order."""
+    rows = {}
+    for name in names:
+        rows.setdefault(name.ours, []).append(name)
+    return {
+        path: sorted(found, key=lambda name: name.row or 0)
+        for path, found in rows.items()
+    }
 
 
 def _read(name, theirs, file, allow_nonfinite):
@@ -150,7 +165,8 @@ def tensor_bytes(model: keras.Model, family: "Family") -> dict[str, Any]:
     weights = _by_path(model, family)
     sizes = collections.Counter()
     for name in family.tensors(model):
-        sizes[name.theirs] += 4 * math.prod(weights[name.ours].shape)
+        shape = weights[name.ours].shape
+        sizes[name.theirs] += 4 * math.prod(_shape_of_row(name, shape))
     return dict(sizes)
 
 
@@ -171,7 +187,10 @@ def collect(
     parts = {}
     for name in family.tensors(model):
         if name.theirs in names:
-            array = keras.ops.convert_to_numpy(weights[name.ours])
+            weight = keras.ops.convert_to_tensor(weights[name.ours])
+            if name.row is not None:
+                weight = weight[name.row]
+            array = keras.ops.convert_to_numpy(weight)
             array = name.layout.to_file(array.astype("float32"))
             parts.setdefault(name.theirs, []).append((name.part, array))
     return {
@@ -212,8 +231,13 @@ def _found(name, file):
     return found
 
 
+def _shape_of_row(name, shape):
+    return tuple(shape) if name.row is None else tuple(shape[1:])
+
+
 def _shape_in_file(name, weight):
-    shape = name.layout.to_file(np.empty(weight.shape, "int8")).shape
+    shape = _shape_of_row(name, weight.shape)
+    shape = name.layout.to_file(np.empty(shape, "int8")).shape
     return shape if name.part is None else name.part.shape_of_tensor(shape)
 
 

@@ -36,6 +36,7 @@ OPTIONS = {
     "stochastic_depth": 0.25,
     "gated": True,
     "gate_limit": 2.0,
+    "num_experts": 3,
 }
 SIZES = {
     "num_layers": 2,
@@ -187,5 +188,5 @@ def test_a_soft_cap_bounds_logits_and_loss():
 
 
 def test_an_unknown_option_raises():
-    with pytest.raises((TypeError, ValueError), match="num_experts"):
-        GPT(11, **SIZES, num_heads=2, num_experts=4)
+    with pytest.raises((TypeError, ValueError), match="num_queries"):
+        GPT(11, **SIZES, num_heads=2, num_queries=4)

@@ -14,6 +14,7 @@ from safetensors.numpy import load_file, save_file
 from keras_attn import pretrained
 from keras_attn.decoding import BeamSearch
 from keras_attn.layers import RotaryPosition
+from keras_attn.layers.quick_gelu import quick_gelu
 from keras_attn.models import GPT
 from keras_attn.pretrained.decoder_families import DECODERS
 from keras_attn.pretrained.families import FAMILIES, registered
@@ -80,6 +81,14 @@ _GEMMA = {
     "sliding_window": 3,
     "query_pre_attn_scalar": 6,
 }
+_EXPERTS = {"num_local_experts": 5, "num_experts_per_tok": 2}
+_GPT_OSS = {
+    **_EXPERTS,
+    "head_dim": 6,
+    "sliding_window": 3,
+    "swiglu_limit": 1.5,
+    **rope(**YARN, truncate=False),
+}
 # The name of a config class and the values that differ from `CONFIG`.
 FORMS = {
     "llama": ("Llama", {}),
@@ -118,6 +127,8 @@ FORMS = {
     "mistral": ("Mistral", {"sliding_window": 3, "head_dim": 6}),
     "smollm3": ("SmolLM3", {"no_rope_layer_interval": 2}),
     "olmo2": ("Olmo2", {}),
+    "mixtral": ("Mixtral", {**_EXPERTS, "sliding_window": 3}),
+    "gpt_oss": ("GptOss", _GPT_OSS),
     # Options of the families.
     "llama, tied": ("Llama", {"tie_word_embeddings": True, **rope(500)}),
     "llama, biases": ("Llama", {"attention_bias": True, "mlp_bias": True}),
@@ -178,6 +189,18 @@ FORMS = {
     "phi3, partial": (
         "Phi3",
         {**rope(partial_rotary_factor=0.5), "num_key_value_heads": 1},
+    ),
+    "mixtral, loss": (
+        "Mixtral",
+        {
+            **_EXPERTS,
+            "output_router_logits": True,
+            "router_aux_loss_coef": 0.5,
+        },
+    ),
+    "gpt_oss, one expert": (
+        "GptOss",
+        {**_GPT_OSS, "num_experts_per_tok": 1, "num_key_value_heads": HEADS},
     ),
     "gpt_neox, sequential": (
         "GPTNeoX",
@@ -349,7 +372,11 @@ def test_older_keys_of_positions(form, folder, tmp_path):
     if wide["rope_type"] != "default":
         old["rope_scaling"] = {
             "type": wide["rope_type"],
-            "factor": wide["factor"],
+            **{
+                key: value
+                for key, value in wide.items()
+                if key not in ("rope_type", "rope_theta")
+            },
         }
     if "partial_rotary_factor" in wide:
         old[partial] = wide["partial_rotary_factor"]
@@ -521,6 +548,22 @@ def test_several_end_ids(folder, tmp_path):
             "`rope_parameters` .*only have the keys.*rope_theta",
         ),
         ("olmo2", {"attention_bias": True}, "`attention_bias` .*false"),
+        ("mixtral", {"num_local_experts": 4}, r"`.*gate.weight` .*\(4, 16\)"),
+        ("mixtral", {"intermediate_size": 21}, r"`.*0.w1.weight` .*\(21, 16"),
+        ("mixtral", {"num_experts_per_tok": 6}, "`num_experts_per_tok` .*=5"),
+        ("mixtral", {"router_jitter_noise": 0.1}, "`router_jitter_.*0.0 to be"),
+        (
+            "mixtral",
+            {"router_aux_loss_coef": -1, "output_router_logits": True},
+            "`router_aux_loss_coef` .*at least 0.*-1",
+        ),
+        ("gpt_oss", {"swiglu_alpha": 1.0}, "`swiglu_alpha` .*1.702"),
+        ("gpt_oss", {"intermediate_size": 21}, r"`.*gate_up_proj` .*5, 16, 42"),
+        (
+            "gpt_oss",
+            {"quantization_config": {"quant_method": "mxfp4"}},
+            "`quantization_config` .*must be null.*mxfp4",
+        ),
         (
             "phi3",
             rope(**LONGROPE | {"long_factor": [1.0]}),
@@ -577,6 +620,17 @@ def gpt(**options):
             "olmo2",
         ),
         ({"dropout": 0.1}, "phi3"),
+        ({"num_experts": 4}, "mixtral"),
+        (
+            {
+                "num_experts": 4,
+                "use_bias": True,
+                "use_sinks": True,
+                "gate_limit": 7.0,
+                "activation": quick_gelu,
+            },
+            "gpt_oss",
+        ),
     ],
 )
 @pytest.mark.one_backend
