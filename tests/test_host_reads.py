@@ -73,6 +73,11 @@ CASES = {
     ),
     "Dropout": (lambda: layers.Dropout(0.1, seed=1), (X,), {}),
     "FeedForward": (lambda: layers.FeedForward(12, dropout=0.1), (X,), {}),
+    "MixtureOfExperts": (
+        lambda: layers.MixtureOfExperts(12, 3, dropout=0.1),
+        (X,),
+        {"mask": MASK},
+    ),
     "GlimpseSensor": (
         lambda: layers.GlimpseSensor(2),
         (X[..., None], X[:, 0, :2]),
@@ -192,6 +197,7 @@ CASES = {
             use_qkv_bias=False,
             layer_scale=0.1,
             stochastic_depth=0.5,
+            num_experts=3,
         ),
         (X,),
         {"mask": MASK},

@@ -46,8 +46,8 @@ def load(
       `ReplacedTokenDetector`;
     - `"gpt2"`, `"llama"` (Llama 2 and 3, SmolLM2), `"mistral"`, `"qwen2"`
       (Qwen 2 and 2.5), `"qwen3"`, `"smollm3"`, `"gemma2"`, `"gemma3_text"`,
-      `"phi3"` (Phi-3 and 4), `"olmo2"` and `"gpt_neox"` (GPT-NeoX, Pythia):
-      `keras_attn.models.GPT`;
+      `"phi3"` (Phi-3 and 4), `"olmo2"`, `"gpt_neox"` (GPT-NeoX, Pythia),
+      `"mixtral"` and `"gpt_oss"` (not in MXFP4): `keras_attn.models.GPT`;
     - `"marian"`, the translation models of Helsinki-NLP:
       `keras_attn.models.Transformer`;
     - `"t5"` (T5, T5 1.1, Flan-T5, ByT5) and `"mt5"`:

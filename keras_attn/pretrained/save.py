@@ -38,8 +38,8 @@ def save(
             default `normalize_first` and `position_embedding`, or one with
             rotary positions and the options of a family (`"llama"`,
             `"mistral"`, `"qwen2"`, `"qwen3"`, `"smollm3"`, `"gemma2"`,
-            `"gemma3_text"`, `"phi3"`, `"olmo2"`, `"gpt_neox"`); a
-            `keras_attn.models.Transformer` (`"marian"`) with
+            `"gemma3_text"`, `"phi3"`, `"olmo2"`, `"gpt_neox"`, `"mixtral"`,
+            `"gpt_oss"`); a `keras_attn.models.Transformer` (`"marian"`) with
             `position_embedding_layout="halves"`, `output_bias=True` and a
             `max_sequence_length`, one (`"bart"`, `"mbart"`) with
             `position_embedding="learned"`, `normalize_embedding=True` and one

@@ -133,15 +133,25 @@ def gpt_oss_gradients(twin):
     }
 
 
+OF_MIXTRAL = MIXTRAL, mixtral, mixtral_gradients
+OF_GPT_OSS = GPT_OSS, gpt_oss, gpt_oss_gradients
+
+
 @pytest.mark.every_backend
-@pytest.mark.parametrize("plan", TOKENS)
 @pytest.mark.parametrize(
-    "options, twin_of, gradients_of",
+    "plan, options, twin_of, gradients_of",
     [
-        (MIXTRAL, mixtral, mixtral_gradients),
-        (GPT_OSS, gpt_oss, gpt_oss_gradients),
+        ("gather", *OF_GPT_OSS),
+        ("all", *OF_MIXTRAL),
+        ("groups", *OF_GPT_OSS),
+        *once(
+            [
+                ("gather", *OF_MIXTRAL),
+                ("all", *OF_GPT_OSS),
+                ("groups", *OF_MIXTRAL),
+            ]
+        ),
     ],
-    ids=["mixtral", "gpt_oss"],
 )
 def test_equals_transformers(plan, options, twin_of, gradients_of):
     """Values and gradients, for each way to compute the outputs."""
@@ -165,7 +175,6 @@ def test_equals_transformers(plan, options, twin_of, gradients_of):
         assert_close(at_weights[path], array)
 
 
-@pytest.mark.every_backend
 def test_any_load():
     """Groups of tokens have room for every choice of the router."""
     x = normal(3, 17, D)
@@ -180,7 +189,7 @@ def test_any_load():
 
 
 @pytest.mark.every_backend
-@pytest.mark.parametrize("tokens", [1, 40])
+@pytest.mark.parametrize("tokens", [40, *once([1])])
 def test_compiled_with_an_unknown_length(tokens):
     inputs = keras.Input((None, D))
     model = keras.Model(inputs, make(**MIXTRAL, name="experts")(inputs))
@@ -235,7 +244,6 @@ def test_equal_loads_have_the_least_loss():
     assert_close(found, np.float32(0.5 * K))
 
 
-@pytest.mark.every_backend
 def test_gradient_of_the_loss():
     layer = make(**MIXTRAL, router_aux_loss_coef=0.5)
     x = normal(2, 5, D)
@@ -296,10 +304,8 @@ def model_losses(model, ids):
     return losses_of(model, inputs, training=True)
 
 
-@pytest.mark.every_backend
-@pytest.mark.parametrize(
-    "name", ["GPT", *once(["Encoder", "TransformerXL", "XLNet", "Transformer"])]
-)
+@pytest.mark.one_backend
+@pytest.mark.parametrize("name", [*MODELS, "Transformer"])
 def test_padding_does_not_count(name):
     kind = MODELS.get(name, Transformer)
     model = kind(
@@ -321,7 +327,6 @@ def test_padding_does_not_count(name):
         np.testing.assert_allclose(found, loss, rtol=1e-5)
 
 
-@pytest.mark.every_backend
 def test_the_router_is_float32():
     layer = MixtureOfExperts(F, E, dtype="mixed_bfloat16")
     layer.build((None, D))
@@ -347,8 +352,7 @@ CONFIGS = {
 }
 
 
-@pytest.mark.every_backend
-@pytest.mark.parametrize("name", ["int8", *once(["int4", "int4 in blocks"])])
+@pytest.mark.parametrize("name", CONFIGS)
 def test_quantization(name):
     layer, exact = make(**GPT_OSS), make(**GPT_OSS)
     layer.quantize(name[:4], config=CONFIGS[name])
@@ -370,6 +374,7 @@ def test_quantization(name):
         assert_close(values(layer(x)), values(exact(x)))
 
 
+@pytest.mark.one_backend
 def test_quantization_of_a_model(tmp_path):
     model = GPT(
         11,

@@ -257,6 +257,43 @@ def _feed_forward(folder):
     )
 
 
+def _mixture_of_experts(folder):
+    made = layers.MixtureOfExperts(4, 3)
+    made(X)
+    yield Call(
+        "layers.MixtureOfExperts",
+        layers.MixtureOfExperts,
+        kinds(
+            intermediate_dim=size(4),
+            num_experts=count(3),
+            num_experts_per_tok=count(2),
+            activation=of_keras("relu"),
+            gated=flag(False),
+            dropout=rate(0.1),
+            use_bias=flag(True),
+            router_aux_loss_coef=number(0.01, 0),
+            kernel_initializer=of_keras("glorot_uniform"),
+            bias_initializer=of_keras("zeros"),
+            gate_limit=positive(None).optional(),
+        ),
+        also={
+            "more than there are": (
+                {"num_experts": 2, "num_experts_per_tok": 3},
+                ("num_experts_per_tok", "num_experts"),
+            ),
+        },
+    )
+    yield Call(
+        "layers.MixtureOfExperts.call",
+        made,
+        kinds(
+            inputs=floats(X, batch=False),
+            mask=token_mask(),
+        ),
+        positional=("inputs",),
+    )
+
+
 def _any_rank(kind):
     return kind.accepts(
         "any number of axes before the features", "rank_less", "rank_more"
@@ -572,6 +609,7 @@ CALLS = {
     "CharacterEmbedding": _characters,
     "Dropout": _dropout,
     "FeedForward": _feed_forward,
+    "MixtureOfExperts": _mixture_of_experts,
     "GlimpseSensor": _glimpse,
     "LogMelSpectrogram": _log_mel,
     "MultiHeadAttention": _attention,

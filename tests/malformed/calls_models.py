@@ -150,6 +150,9 @@ def _block_options():
         stochastic_depth=rate(0.0),
         gate_limit=positive(None).optional(),
         use_qkv_bias=flag(None).optional(),
+        num_experts=count(3).optional(),
+        num_experts_per_tok=count(2),
+        router_aux_loss_coef=number(0.01, 0),
     )
 
 

@@ -55,6 +55,13 @@ MODELS = {
     "GPT": lambda: models.GPT(
         1000, **BLOCKS, max_sequence_length=16, num_key_value_heads=4
     ),
+    "GPT, experts": lambda: models.GPT(
+        1000,
+        **BLOCKS,
+        gated=True,
+        max_sequence_length=16,
+        num_experts=5,
+    ),
     "GPT, untied": lambda: models.GPT(
         1000,
         **BLOCKS,

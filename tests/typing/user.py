@@ -118,6 +118,7 @@ def use_layers() -> None:
     )
     x = layers.Dropout(0.1, seed=0)(x, training=False)
     x = layers.FeedForward(32, "gelu", gated=True)(x)
+    x = layers.MixtureOfExperts(32, num_experts=4)(x, training=True)
     print(embedding.logits(x))
     layers.CharacterEmbedding(30, 8, kernel_sizes=(2, 3))(IDS[None])
     layers.GlimpseSensor(4)(np.ones((1, 8, 8, 3)), np.zeros((1, 2)))
