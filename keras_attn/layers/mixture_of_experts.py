@@ -158,7 +158,6 @@ class MixtureOfExperts(PositionWiseNetwork):
         checks.floats("inputs", inputs)
         checks.width("inputs", inputs.shape, self._width)
         if mask is not None:
-            checks.rank("mask", mask, len(inputs.shape) - 1)
             if not checks.fits(mask.shape, inputs.shape[:-1]):
                 raise ValueError(
                     "`mask` must have the shape of `inputs` without features, "
@@ -192,7 +191,9 @@ class MixtureOfExperts(PositionWiseNetwork):
             experts: int32 (T, k).
             mask: bool, T entries, or None.
         """
-        chosen = ops.one_hot(experts, self.num_experts, dtype=logits.dtype)
+        # `ops.one_hot` reads the largest one (as of Keras 3.15.1, PyTorch).
+        ids = ops.arange(self.num_experts, dtype="int32")
+        chosen = ops.cast(experts[..., None] == ids, logits.dtype)
         chosen, shares = ops.sum(chosen, axis=1), _softmax(logits)
         if mask is None:
             is_token = ops.ones_like(logits[:, :1])

@@ -278,7 +278,9 @@ def trained(remat):
         )
     model = keras.Model(inputs, block(inputs))
     randomize(model)
-    model.compile(keras.optimizers.SGD(0.1), "mse")
+    # XLA would compile for long on TensorFlow.
+    jit = keras.backend.backend() == "jax"
+    model.compile(keras.optimizers.SGD(0.1), "mse", jit_compile=jit)
     x = normal(2, 7, 8)
     loss = model.train_on_batch(x, 0.1 * x)
     return loss, [to_numpy(w) for w in model.trainable_weights]
@@ -454,7 +456,7 @@ def test_invalid_inputs_raise():
     layer = make()
     with pytest.raises(ValueError, match="`inputs` must have 4 features"):
         layer(normal(2, 3, 5))
-    with pytest.raises(ValueError, match="`mask` must have rank 2"):
+    with pytest.raises(ValueError, match=r"`mask` .*\(2, 3\).*\(2,\)"):
         layer(normal(2, 3, D), mask=np.ones(2, "bool"))
     with pytest.raises(ValueError, match=r"`mask` .*\(2, 3\).*\(2, 4\)"):
         layer(normal(2, 3, D), mask=np.ones((2, 4), "bool"))
