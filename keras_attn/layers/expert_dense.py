@@ -13,7 +13,10 @@ from keras_attn.typing import Initializer, Shape, Tensor, TensorLike
 class ExpertDense(QuantizedKernel, TorchNames, keras.layers.Layer):
     """A dense layer for each expert of a `MixtureOfExperts`.
 
-    The kernels are one weight (E, D, F), the biases one weight (E, F).
+        y_j = x_j W_e(j) + b_e(j)
+
+    The kernels are one weight (E, D, F), the biases one weight (E, F). The
+    arguments are those that `MixtureOfExperts` has checked.
 
     Args:
         num_experts: int >= 1. E.

@@ -1,7 +1,7 @@
 """Mixture of feed-forward networks."""
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import keras
 from keras import ops
@@ -17,6 +17,10 @@ from keras_attn.layers.added_losses import add_loss
 from keras_attn.layers.expert_dense import ExpertDense
 from keras_attn.layers.position_wise_network import PositionWiseNetwork
 from keras_attn.typing import Activation, Initializer, Shape, Tensor, TensorLike
+
+# Up to so many tokens, all experts are applied to all tokens if gathering the
+# kernels would copy more.
+_FEW = 32
 
 
 @keras.saving.register_keras_serializable(package="keras_attn")
@@ -75,10 +79,10 @@ class MixtureOfExperts(PositionWiseNetwork):
         ValueError: an argument is out of range; a mask of another shape.
 
     Cost:
-        T tokens cost less than 2 k T networks, as groups of tokens of one size,
-        and the kernels of less than 2 E experts are copied. A few tokens, as in
-        decoding, cost k T networks and as many copies, or E T networks and no
-        copy.
+        In multiples of one network for one token: at most 2 k T for T tokens,
+        in groups of tokens of equal size, and copies of the kernels of less
+        than 2 E experts. For the few tokens of a decoding step k T, with as
+        many copies, or E T without copies.
 
     Examples:
         >>> layer = keras_attn.layers.MixtureOfExperts(
@@ -169,7 +173,7 @@ class MixtureOfExperts(PositionWiseNetwork):
         tokens = None if None in sizes else math.prod(sizes)
         x = ops.reshape(inputs, (-1, self._width))
         logits = self._router(x)
-        # The gradient of the order is zero.
+        # Not `top_k`, which reads values on PyTorch.
         order = ops.argsort(-ops.stop_gradient(logits), axis=-1)
         experts = ops.cast(order[:, : self.num_experts_per_tok], "int32")
         if training and self.router_aux_loss_coef:
@@ -216,7 +220,7 @@ class MixtureOfExperts(PositionWiseNetwork):
         """
         chosen = experts.shape[1]
         flat = ops.reshape(experts, (-1,))
-        plan = _plan(tokens, chosen, self.num_experts)
+        plan = plan_experts(tokens, chosen, self.num_experts)
         if plan == "gather":
             rows = ops.repeat(x, chosen, axis=0)[:, None]
             outputs = self._apply(rows, flat, training)
@@ -227,9 +231,11 @@ class MixtureOfExperts(PositionWiseNetwork):
             outputs = ops.reshape(outputs, (-1, self._width))
             outputs = gather_rows(outputs, ops.reshape(index, (-1,)))
         else:
-            groups = _Groups(flat, self.num_experts, tokens and tokens * chosen)
+            known = None if tokens is None else tokens * chosen
+            groups = _group(flat, self.num_experts, known)
             rows = gather_rows(x, groups.assignments // chosen)
-            rows = ops.reshape(rows, (groups.count, -1, self._width))
+            count = groups.experts.shape[0]
+            rows = ops.reshape(rows, (count, -1, self._width))
             outputs = self._apply(rows, groups.experts, training)
             outputs = ops.reshape(outputs, (-1, self._width))
             outputs = gather_rows(outputs, groups.slots)
@@ -283,13 +289,18 @@ def _softmax(x):
     return x / ops.sum(x, axis=-1, keepdims=True)
 
 
-def _plan(tokens, chosen, num_experts):
+def plan_experts(tokens: int | None, chosen: int, num_experts: int) -> str:
     """Returns how to compute the outputs.
 
     Args:
         tokens: int. T, or None if it is not known.
         chosen: int. k.
         num_experts: int. E.
+
+    Returns:
+        `"gather"`: with the kernels of each token's experts; `"all"`: all
+        experts for all tokens; or `"groups"`: in groups of tokens of one expert
+        each.
     """
     if tokens is not None:
         if tokens * chosen <= num_experts // 2:
@@ -299,47 +310,58 @@ def _plan(tokens, chosen, num_experts):
     return "all" if 2 * chosen >= num_experts else "groups"
 
 
-_FEW = 32
-
-
-class _Groups:
-    """Groups of M tokens of one expert each, of a size known before the call.
-
-    An expert with n tokens has ceil(n / M) groups, the last one partly empty.
-    With M = ceil(A / E), the E experts have less than 2 E groups of A
-    assignments, whatever the router chooses.
+class _Groups(NamedTuple):
+    """Assignments of tokens to experts, in groups of one expert each.
 
     Args:
-        experts: int32 (A,). The experts of the tokens.
+        experts: int32 (J,). The expert of each group.
+        assignments: int32 (J M,). The assignment in each place of the groups,
+            any one in an empty place.
+        slots: int32 (A,). The place of each assignment.
+    """
+
+    experts: Tensor
+    assignments: Tensor
+    slots: Tensor
+
+
+def _group(experts, num_experts, known):
+    """Returns `_Groups` of a number and a size that the router cannot change.
+
+    An expert with n assignments has ceil(n / M) groups, the last one partly
+    empty. With M > A / E, these are less than 2 E groups.
+
+    Args:
+        experts: int32 (A,). The experts of the assignments.
         num_experts: int. E.
         known: int. A, or None if it is not known.
     """
-
-    def __init__(self, experts, num_experts, known):
-        count = ops.shape(experts)[0] if known is None else known
-        size = (count + num_experts - 1) // num_experts
-        if known is None:
-            size = ops.maximum(size, 1)
-            self.count: int = 2 * num_experts - 1
-        else:
-            size = max(size, 1)
-            self.count = (known + num_experts * (size - 1)) // size
-        order = ops.argsort(experts)
-        ids = ops.arange(num_experts, dtype="int32")
-        loads = ops.sum(ops.cast(experts[:, None] == ids, "int32"), axis=0)
-        first = ops.cumsum(loads) - loads
-        ends = ops.cumsum((loads + size - 1) // size)
-        starts = ends - (loads + size - 1) // size
-        groups = ops.arange(self.count, dtype="int32")
-        found = ops.sum(ops.cast(groups[:, None] >= ends, "int32"), axis=1)
-        # Int32 (J,), the expert of each group.
-        self.experts = ops.minimum(found, num_experts - 1)
-        # Int32 (J M,), an assignment for each place; any for an empty one.
-        rank = (groups - gather_rows(starts, self.experts)) * size
-        rank = rank + gather_rows(first, self.experts)
-        place = rank[:, None] + ops.arange(size, dtype="int32")
-        place = ops.reshape(ops.clip(place, 0, count - 1), (-1,))
-        self.assignments = gather_rows(order, place)
-        # Int32 (A,), the place of each assignment.
-        ranks = ops.argsort(order) - gather_rows(first, experts)
-        self.slots = gather_rows(starts, experts) * size + ranks
+    if known is None:
+        total = ops.shape(experts)[0]
+        # At least 2: a program of PyTorch that merges axes is limited to those
+        # whose sizes are not 1 (as of PyTorch 2.13.0).
+        size, count = total // num_experts + 2, 2 * num_experts - 1
+    else:
+        total, size = known, known // num_experts + 1
+        count = (known + num_experts * (size - 1)) // size
+    order = ops.argsort(experts)
+    ids = ops.arange(num_experts, dtype="int32")
+    loads = ops.sum(ops.cast(experts[:, None] == ids, "int32"), axis=0)
+    first = ops.cumsum(loads) - loads
+    sizes = (loads + size - 1) // size
+    ends = ops.cumsum(sizes)
+    starts = ends - sizes
+    groups = ops.arange(count, dtype="int32")
+    found = ops.sum(ops.cast(groups[:, None] >= ends, "int32"), axis=1)
+    found = ops.minimum(found, num_experts - 1)
+    rank = (groups - gather_rows(starts, found)) * size
+    rank = rank + gather_rows(first, found)
+    place = rank[:, None] + ops.arange(size, dtype="int32")
+    # A bound would be converted to an int, which a program fixes on PyTorch.
+    place = ops.reshape(place % total, (-1,))
+    ranks = ops.argsort(order) - gather_rows(first, experts)
+    return _Groups(
+        found,
+        gather_rows(order, place),
+        gather_rows(starts, experts) * size + ranks,
+    )

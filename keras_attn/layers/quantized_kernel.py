@@ -114,12 +114,10 @@ class QuantizedKernel:
             return kernel / scale
         zero = ops.cast(read(self.kernel_zero), dtype)
         axis = self._input_axis
-        inputs = self._kernel_shape[axis]
-        scale, zero = (ops.repeat(x, block, axis=axis) for x in (scale, zero))
-        if axis:
-            scale, zero = scale[:, :inputs], zero[:, :inputs]
-        else:
-            scale, zero = scale[:inputs], zero[:inputs]
+        inputs = (slice(None),) * axis + (slice(self._kernel_shape[axis]),)
+        scale, zero = (
+            ops.repeat(x, block, axis=axis)[inputs] for x in (scale, zero)
+        )
         return (kernel - zero) * scale
 
 

@@ -430,12 +430,14 @@ def _experts(decoder, config):
 
 def _shape_of_experts(decoder, config, width):
     """Returns the names and the shape of the first weight of experts."""
-    name = decoder.names.experts["feed_forward/inner_experts"]
+    names = decoder.names.experts
+    name = names["feed_forward/inner_experts"]
     size = config.size("intermediate_size")
     if "{}" in name:
         weight = f"layers.0.{name.format(0)}.weight"
         return _both(decoder, weight), (size, width)
-    shape = _experts(decoder, config), width, 2 * size
+    columns = size * list(names.values()).count(name)
+    shape = _experts(decoder, config), width, columns
     return _both(decoder, f"layers.0.{name}"), shape
 
 

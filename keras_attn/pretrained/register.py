@@ -33,7 +33,8 @@ _KINDS = {
     "use_parallel_residual": "flag",
     "use_qkv_bias": "flag",
 }
-# Families with an added position embedding have other configs.
+# Families with an added position embedding have other configs, and those with
+# experts other tensors.
 _FIXED = tuple(
     name for name in COMMON if name not in ("position_embedding", "num_experts")
 )
@@ -231,9 +232,9 @@ def _with_defaults(row: Decoder, defaults: dict[str, Any]) -> Decoder:
 def _with_names(row, given):
     names = row.names
     dense, norms = dict(names.dense), dict(names.norms)
-    layers = (*dense, *names.experts) if names.experts else SEPARATE
-    given = _mapping("tensor_names", given, (*_OUTER, *layers, *_NORMS))
     experts = dict(names.experts)
+    layers = {**dense, **experts} if experts else SEPARATE
+    given = _mapping("tensor_names", given, (*_OUTER, *layers, *_NORMS))
     for layer, name in given.items():
         if name is None and layer in _NORMS:
             norms.pop(layer, None)
@@ -249,15 +250,14 @@ def _with_names(row, given):
             experts[layer] = name
         else:
             (norms if layer in _NORMS else dense)[layer] = name
-    names = names._replace(experts=experts)
-    if experts:
-        # Which layers there are does not depend on the arguments.
-        return row._replace(names=names._replace(dense=dense, norms=norms))
     if not {**COMMON, **row.arguments}["gated"]:
         dense.pop("feed_forward/gate", None)
-    elif "feed_forward/gate" not in dense:
+        experts.pop("feed_forward/gate_experts", None)
+    elif not experts and "feed_forward/gate" not in dense:
         raise ValueError(
             "`tensor_names` must have 'feed_forward/gate' for gated "
             f"feed-forward networks. Received: {given!r}"
         )
-    return row._replace(names=names._replace(dense=dense, norms=norms))
+    return row._replace(
+        names=names._replace(dense=dense, norms=norms, experts=experts)
+    )

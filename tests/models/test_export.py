@@ -105,10 +105,13 @@ def test_without_a_signature_or_a_call(name, tmp_path):
 
 
 def test_lengths_of_every_kernel(tmp_path):
-    """The kernels that a length chooses do not limit the program."""
-    model = models.GPT(11, max_sequence_length=1200, **SIZES)
+    """The kernels and groups of experts that a length chooses do not limit it.
+
+    A single token has groups of one.
+    """
+    model = models.GPT(11, max_sequence_length=1200, num_experts=5, **SIZES)
     program = exported(model, tmp_path)
-    for length in (5, 600, 1100):
+    for length in (1, 5, 600, 1100):
         inputs = ids("GPT", 1, length)
         found, expected = program(inputs), arrays(model(inputs))
         np.testing.assert_allclose(*found, *expected, rtol=1e-4, atol=1e-4)

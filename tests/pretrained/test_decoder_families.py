@@ -127,7 +127,15 @@ FORMS = {
     "mistral": ("Mistral", {"sliding_window": 3, "head_dim": 6}),
     "smollm3": ("SmolLM3", {"no_rope_layer_interval": 2}),
     "olmo2": ("Olmo2", {}),
-    "mixtral": ("Mixtral", {**_EXPERTS, "sliding_window": 3}),
+    "mixtral": (
+        "Mixtral",
+        {
+            **_EXPERTS,
+            "sliding_window": 3,
+            "output_router_logits": True,
+            "router_aux_loss_coef": 0.5,
+        },
+    ),
     "gpt_oss": ("GptOss", _GPT_OSS),
     # Options of the families.
     "llama, tied": ("Llama", {"tie_word_embeddings": True, **rope(500)}),
@@ -189,18 +197,6 @@ FORMS = {
     "phi3, partial": (
         "Phi3",
         {**rope(partial_rotary_factor=0.5), "num_key_value_heads": 1},
-    ),
-    "mixtral, loss": (
-        "Mixtral",
-        {
-            **_EXPERTS,
-            "output_router_logits": True,
-            "router_aux_loss_coef": 0.5,
-        },
-    ),
-    "gpt_oss, one expert": (
-        "GptOss",
-        {**_GPT_OSS, "num_experts_per_tok": 1, "num_key_value_heads": HEADS},
     ),
     "gpt_neox, sequential": (
         "GPTNeoX",
