@@ -315,9 +315,9 @@ class _Groups(NamedTuple):
 
     Args:
         experts: int32 (J,). The expert of each group.
-        assignments: int32 (J M,). The assignment in each place of the groups,
-            any one in an empty place.
-        slots: int32 (A,). The place of each assignment.
+        assignments: int32 (J M,). The assignment in each slot of the groups, an
+            arbitrary one in an empty slot.
+        slots: int32 (A,). The slot of each assignment.
     """
 
     experts: Tensor
@@ -356,12 +356,12 @@ def _group(experts, num_experts, known):
     found = ops.minimum(found, num_experts - 1)
     rank = (groups - gather_rows(starts, found)) * size
     rank = rank + gather_rows(first, found)
-    place = rank[:, None] + ops.arange(size, dtype="int32")
+    ranks = rank[:, None] + ops.arange(size, dtype="int32")
     # A bound would be converted to an int, which a program fixes on PyTorch.
-    place = ops.reshape(place % total, (-1,))
-    ranks = ops.argsort(order) - gather_rows(first, experts)
+    ranks = ops.reshape(ranks % total, (-1,))
+    within = ops.argsort(order) - gather_rows(first, experts)
     return _Groups(
         found,
-        gather_rows(order, place),
-        gather_rows(starts, experts) * size + ranks,
+        gather_rows(order, ranks),
+        gather_rows(starts, experts) * size + within,
     )

@@ -142,14 +142,14 @@ OF_GPT_OSS = GPT_OSS, gpt_oss, gpt_oss_gradients
 @pytest.mark.parametrize(
     "plan, options, twin_of, gradients_of",
     [
-        ("gather", *OF_GPT_OSS),
-        ("all", *OF_MIXTRAL),
         ("groups", *OF_GPT_OSS),
+        ("all", *OF_MIXTRAL),
+        ("gather", *OF_GPT_OSS),
         *once(
             [
-                ("gather", *OF_MIXTRAL),
-                ("all", *OF_GPT_OSS),
                 ("groups", *OF_MIXTRAL),
+                ("all", *OF_GPT_OSS),
+                ("gather", *OF_MIXTRAL),
             ]
         ),
     ],
@@ -189,16 +189,17 @@ def test_any_load():
         assert_close(values(layer(x)), expected)
 
 
-@pytest.mark.every_backend
-@pytest.mark.parametrize("tokens", [40, *once([1])])
-def test_compiled_with_an_unknown_length(tokens):
+@pytest.mark.one_backend("tensorflow")
+def test_compiled_with_an_unknown_length():
+    """Other backends have such programs in files only, see `test_export`."""
     inputs = keras.Input((None, D))
-    model = keras.Model(inputs, make(**MIXTRAL, name="experts")(inputs))
-    x = normal(2, tokens, D)
-    expected = values(model.layers[1](x))
-    for compiled in (False, keras.backend.backend() != "torch"):
+    model = keras.Model(inputs, make(**MIXTRAL)(inputs))
+    for compiled in (False, True):
         model.compile(jit_compile=compiled)
-        assert_close(model.predict(x, verbose=0), expected)
+        for tokens in (20, 1):
+            x = normal(2, tokens, D)
+            expected = values(model.layers[1](x))
+            assert_close(model.predict(x, verbose=0), expected)
 
 
 def their_loss(layer, x, mask=None):
@@ -418,7 +419,7 @@ def test_contract():
     make_layer = functools.partial(
         MixtureOfExperts, F, E, activation="gelu", gated=True, dropout=0.1
     )
-    check_layer(make_layer, normal(2, 18, D))
+    check_layer(make_layer, normal(2, 3, D))
 
 
 def test_dropout_applies_to_the_hidden_layer():
