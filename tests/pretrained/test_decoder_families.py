@@ -127,15 +127,7 @@ FORMS = {
     "mistral": ("Mistral", {"sliding_window": 3, "head_dim": 6}),
     "smollm3": ("SmolLM3", {"no_rope_layer_interval": 2}),
     "olmo2": ("Olmo2", {}),
-    "mixtral": (
-        "Mixtral",
-        {
-            **_EXPERTS,
-            "sliding_window": 3,
-            "output_router_logits": True,
-            "router_aux_loss_coef": 0.5,
-        },
-    ),
+    "mixtral": ("Mixtral", {**_EXPERTS, "sliding_window": 3}),
     "gpt_oss": ("GptOss", _GPT_OSS),
     # Options of the families.
     "llama, tied": ("Llama", {"tie_word_embeddings": True, **rope(500)}),
@@ -197,6 +189,15 @@ FORMS = {
     "phi3, partial": (
         "Phi3",
         {**rope(partial_rotary_factor=0.5), "num_key_value_heads": 1},
+    ),
+    # The loss of transformers does not support `generate`.
+    "mixtral, loss": (
+        "Mixtral",
+        {
+            **_EXPERTS,
+            "output_router_logits": True,
+            "router_aux_loss_coef": 0.5,
+        },
     ),
     "gpt_neox, sequential": (
         "GPTNeoX",
