@@ -82,7 +82,9 @@ def register_family(
             without `.weight` and `.bias`. The layers are `"embedding"`,
             `"norm"` and `"head"`, and those of a block, such as
             `"feed_forward/inner"`, whose names begin after the number of the
-            block. None removes a norm that the family does not have.
+            block. Those of experts have the number of the expert as `{}`, or
+            name one tensor of all experts. None removes a norm that the family
+            does not have.
         defaults: dict. Other values that hold if a config does not have their
             key: `head_dim`, `num_key_value_heads`, `tie_word_embeddings`,
             `max_position_embeddings`, `rope_theta`, `sliding_window`,

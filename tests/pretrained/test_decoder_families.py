@@ -866,6 +866,29 @@ def test_a_wrong_description_is_refused(
 
 
 @pytest.mark.one_backend
+def test_a_registered_family_with_experts(tmp_path, no_other_families):
+    pretrained.register_family(
+        "mine",
+        "MineForCausalLM",
+        like="mixtral",
+        arguments={"gated": False},
+        tensor_names={
+            "feed_forward/router": "moe.router",
+            "feed_forward/inner_experts": "moe.experts.{}.up",
+        },
+    )
+    model = gpt(num_experts=3, gated=False)
+    pretrained.save(model, tmp_path, model_type="mine")
+    names = load_file(tmp_path / "model.safetensors").keys()
+    found = {name.split(".", 3)[3] for name in names if ".0." in name}
+    experts = {f"moe.experts.{row}.up.weight" for row in range(3)}
+    assert found >= {*experts, "moe.router.weight"}
+    assert not any("w3" in name for name in names)
+    again = pretrained.load(tmp_path)
+    np.testing.assert_array_equal(to_numpy(again(IDS)), to_numpy(model(IDS)))
+
+
+@pytest.mark.one_backend
 def test_the_defaults_of_a_registered_family(tmp_path, no_other_families):
     starcoder2(tmp_path)
     path = tmp_path / "config.json"
