@@ -414,7 +414,6 @@ def test_quantization_of_a_model(tmp_path):
     np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.every_backend
 def test_contract():
     make_layer = functools.partial(
         MixtureOfExperts, F, E, activation="gelu", gated=True, dropout=0.1
