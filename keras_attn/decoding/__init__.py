@@ -7,6 +7,7 @@ from keras_attn.decoding.allowed_tokens import (
     LogitBias,
 )
 from keras_attn.decoding.beam_search import BeamSearch
+from keras_attn.decoding.diverse_beam_search import DiverseBeamSearch
 from keras_attn.decoding.generate import generate
 from keras_attn.decoding.greedy_search import GreedySearch
 from keras_attn.decoding.logits_rule import LogitsRule
@@ -37,6 +38,7 @@ __all__ = [
     "Choice",
     "Decoded",
     "DecodingState",
+    "DiverseBeamSearch",
     "EpsilonCutoff",
     "ForcedWords",
     "FrequencyPenalty",

@@ -44,6 +44,15 @@ class _Beams(NamedTuple):
     finished: Any  # Finished
 
 
+class _Advance(NamedTuple):
+    choice: Any
+    # The new tokens, int32, and scores, float32, -inf for none, of all
+    # candidates, (B, n), best first, and of the hypotheses that are extended,
+    # (B, k), those of sources that are done included.
+    candidates: Any
+    extended: Any
+
+
 @keras.saving.register_keras_serializable(package="keras_attn")
 class BeamSearch(Strategy):
     """Beam search: keeps the k most likely prefixes, returns the t best.
@@ -196,8 +205,16 @@ class BeamSearch(Strategy):
         ends: TensorLike | None = None,
     ) -> Choice:
         """Finishes or extends hypotheses; see the class docstring."""
-        if scores is not None:
-            log_probs = scores
+        return self._advance(
+            search_state,
+            step,
+            log_probs if scores is None else scores,
+            spec,
+            ends,
+        ).choice
+
+    def _advance(self, search_state, step, log_probs, spec, ends):
+        """Returns the `_Advance` of one step."""
         width, length = self.num_beams, spec.max_new_tokens
         penalties = divisors(
             length, self.length_penalty, self.length_penalty_type
@@ -210,6 +227,7 @@ class BeamSearch(Strategy):
         tokens, scores, chosen, parents = _candidates(
             search_state, step, log_probs, end_count
         )
+        first = chosen, scores
         last = ops.equal(step + 1, length)
         ended = ops.logical_or(is_any_of(chosen, spec.end_ids), last)
         if ends is not None:
@@ -234,6 +252,7 @@ class BeamSearch(Strategy):
             )
             ended = ops.logical_or(is_any_of(chosen, spec.end_ids), last)
         scores, indices = top_k(ops.where(ended, -float("inf"), scores), width)
+        extended = scores
         best_attainable_score = scores[:, 0] / _at(best_penalties, step)
         scores = ops.where(
             self._done(finished, best_attainable_score)[:, None],
@@ -245,7 +264,8 @@ class BeamSearch(Strategy):
         search_state = _Beams(
             picked(tokens, indices), scores, parents, finished
         )
-        return Choice(search_state, chosen, parents if width > 1 else None)
+        choice = Choice(search_state, chosen, parents if width > 1 else None)
+        return _Advance(choice, first, (chosen, extended))
 
     def finalize(self, search_state: Nest, spec: "SearchSpec") -> "Decoded":
         """Returns the t best finished hypotheses as `Decoded` of tensors."""

@@ -209,22 +209,45 @@ def _greedy(folder):
     yield Call("decoding.GreedySearch", decoding.GreedySearch, _options())
 
 
+def _beam_options():
+    return {
+        **_options(),
+        **kinds(
+            num_beams=limited(2),
+            num_return_sequences=limited(1),
+            length_penalty=number(0.6).plus(giant=2**2000),
+            length_penalty_type=choice("gnmt"),
+            early_stopping=flag(False).accepts(
+                "a flag of 0 or 1", "zero", "one"
+            ),
+        ),
+    }
+
+
+def _diverse(folder):
+    yield Call(
+        "decoding.DiverseBeamSearch",
+        decoding.DiverseBeamSearch,
+        {
+            **_beam_options(),
+            **kinds(
+                num_beam_groups=limited(2), diversity_penalty=_float32(0.5, 0)
+            ),
+        },
+        also={
+            "groups of different sizes": (
+                {"num_beams": 3},
+                ("num_beam_groups", "num_beams"),
+            )
+        },
+    )
+
+
 def _beam(folder):
     yield Call(
         "decoding.BeamSearch",
         decoding.BeamSearch,
-        {
-            **_options(),
-            **kinds(
-                num_beams=limited(2),
-                num_return_sequences=limited(1),
-                length_penalty=number(0.6).plus(giant=2**2000),
-                length_penalty_type=choice("gnmt"),
-                early_stopping=flag(False).accepts(
-                    "a flag of 0 or 1", "zero", "one"
-                ),
-            ),
-        },
+        _beam_options(),
         also={
             "more sequences than beams": (
                 {"num_return_sequences": 3},
@@ -331,6 +354,7 @@ CALLS = {
     "Choice": "a plain tuple of tensors",
     "Decoded": "a plain tuple of arrays",
     "DecodingState": "a plain tuple of tensors",
+    "DiverseBeamSearch": _diverse,
     "EpsilonCutoff": _one(
         "EpsilonCutoff", epsilon=number(0.1, 0, 1).plus(zero=0.0, one=1.0)
     ),

@@ -242,6 +242,9 @@ def use_decoding() -> None:
     model = models.Transformer(12, num_layers=1, num_heads=1, hidden_dim=4)
     strategies: list[decoding.Strategy] = [
         decoding.BeamSearch(num_beams=4, length_penalty=1.0),
+        decoding.DiverseBeamSearch(
+            num_beams=4, num_beam_groups=2, diversity_penalty=0.5
+        ),
         decoding.GreedySearch(min_new_tokens=4),
         decoding.Sampling(top_p=0.9, seed=7, num_return_sequences=3),
         SecondBest(),
