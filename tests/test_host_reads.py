@@ -258,6 +258,11 @@ CASES = {
         (IMAGES[:, :4],),
         {},
     ),
+    "ClassifierFreeGuidance": (
+        lambda: models.ClassifierFreeGuidance(models.GPT(11, **SIZES)),
+        (IDS,),
+        {},
+    ),
     "MultipleChoice": (
         lambda: models.MultipleChoice(classifier()),
         (IDS[None],),

@@ -5,6 +5,9 @@ from keras_attn.models.bert import Bert
 from keras_attn.models.bert_pretrainer import BertPretrainer
 from keras_attn.models.best_spans import Spans, best_spans
 from keras_attn.models.bio_spans import Entity, bio_spans
+from keras_attn.models.classifier_free_guidance import (
+    ClassifierFreeGuidance,
+)
 from keras_attn.models.encoder import Encoder
 from keras_attn.models.entity_scores import EntityScores, entity_scores
 from keras_attn.models.generative_model import GenerativeModel
@@ -29,6 +32,7 @@ __all__ = [
     "GPT",
     "Bert",
     "BertPretrainer",
+    "ClassifierFreeGuidance",
     "Encoder",
     "Entity",
     "EntityScores",

@@ -419,6 +419,47 @@ def _gpt(folder):
     yield from _generative("GPT", made, _prompts())
 
 
+def _guidance(folder):
+    made = models.ClassifierFreeGuidance(gpt())
+    yield Call(
+        "models.ClassifierFreeGuidance",
+        models.ClassifierFreeGuidance,
+        kinds(
+            model=instance(gpt()),
+            guidance_scale=number(1.5).plus(giant=2**2000, past_float32=1e39),
+        ),
+    )
+    prompts = _prompts().named("inputs", "token_ids")
+    for part, kind in {
+        "inputs": prompts,
+        "negative_prompt_ids": prompts.optional(),
+    }.items():
+        yield Call(
+            f"models.ClassifierFreeGuidance.generate, {part}",
+            lambda part=part, **given: made.generate(
+                {"inputs": IDS, "negative_prompt_ids": IDS, **given}, 1
+            ),
+            {part: kind},
+        )
+    for name in ("start_decoding", "generate"):
+        yield Call(
+            f"models.ClassifierFreeGuidance.{name}, keys",
+            lambda inputs, name=name: getattr(made, name)(inputs, 1),
+            kinds(
+                inputs=Kind(
+                    {"inputs": IDS, "negative_prompt_ids": IDS},
+                    {
+                        "none": None,
+                        "number": 3,
+                        "text": "abc",
+                        "one_key": {"inputs": IDS},
+                        "another_key": {"negative_prompt_ids": IDS, "a": 1},
+                    },
+                )
+            ),
+        )
+
+
 def _encoder(folder):
     made = encoder(num_segments=2, character_vocabulary_size=9)
     characters = np.ones((2, 4, 3), "int32")
@@ -1028,6 +1069,7 @@ CALLS = {
         masked_lm=flag(True),
         next_sentence=flag(True),
     ),
+    "ClassifierFreeGuidance": _guidance,
     "Encoder": _encoder,
     "Entity": "a plain tuple that `bio_spans` returns",
     "EntityScores": "a plain tuple that `entity_scores` returns",

@@ -157,6 +157,10 @@ def use_models() -> None:
     for item in gpt.stream([[5, 6]], 3, strategy="beam"):
         assert_type(item, decoding.StreamedToken)
 
+    guided = models.ClassifierFreeGuidance(gpt, guidance_scale=1.5)
+    prompts = {"inputs": [[5, 6], [7]], "negative_prompt_ids": [[8]]}
+    assert_type(guided.generate(prompts, 3), decoding.Decoded)
+
     bert = models.Bert(100, **sizes)
     pooled = bert({"token_ids": IDS}, training=False)["pooled_output"]
     print(pooled, models.Roberta(100, **sizes)(IDS))
