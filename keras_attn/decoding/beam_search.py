@@ -10,13 +10,17 @@ from keras import ops
 
 from keras_attn import checks
 from keras_attn.backend import full, gather_rows, take_along_axis, top_k
+from keras_attn.decoding.coverage import (
+    start_with_coverage,
+    step_with_coverage,
+)
 from keras_attn.decoding.finished_hypotheses import (
     merged,
     none_finished,
     picked,
 )
 from keras_attn.decoding.length_penalty import PENALTIES, divisors
-from keras_attn.decoding.logits_rule import LogitsRule
+from keras_attn.decoding.logits_rule import LogitsRule, float32_number
 from keras_attn.decoding.loop import Choice
 from keras_attn.decoding.sequences import (
     decoded,
@@ -57,12 +61,13 @@ class _Advance(NamedTuple):
 class BeamSearch(Strategy):
     """Beam search: keeps the k most likely prefixes, returns the t best.
 
-        score(y) = log p(y | x) / lp(|y|)
+        score(y) = log p(y | x) / lp(|y|) + coverage_penalty c(x, y)
+        c(x, y) = sum_i log(min(sum_j p_ij, 1))
 
-    with lp of Wu et al. 2016, eq. 14, https://arxiv.org/abs/1609.08144, without
-    the coverage penalty cp that is added there, and |y| in tokens, the end
-    token included. The log-probability is the model's, not renormalized over
-    the allowed tokens.
+    with lp and the coverage penalty of Wu et al. 2016, eq. 14,
+    https://arxiv.org/abs/1609.08144, |y| in tokens, the end token included, and
+    p_ij the attention to source token i in the step that chose token j. The
+    log-probability is the model's, not renormalized over the allowed tokens.
 
     Each step considers the 2k most likely continuations of the active
     hypotheses of a source. Those among the first k that end are finished: they
@@ -98,6 +103,9 @@ class BeamSearch(Strategy):
         rules: list of `LogitsRule`, applied to the log-probabilities in their
             order. Hypotheses are compared and scored by what they return.
             Default ().
+        coverage_penalty: float >= 0. Values above 0 favor hypotheses that have
+            attended to all of the source. It needs a model with `attend_step`,
+            such as `Transformer`. Default 0.0, no penalty; Wu et al. use 0.2.
 
     Raises:
         ValueError: arguments out of range.
@@ -125,6 +133,7 @@ class BeamSearch(Strategy):
         suppress_tokens: Iterable[int] = (),
         min_new_tokens: int = 0,
         rules: Sequence[LogitsRule] = (),
+        coverage_penalty: float = 0.0,
     ) -> None:
         super().__init__(
             suppress_tokens=suppress_tokens,
@@ -148,6 +157,9 @@ class BeamSearch(Strategy):
         checks.choice("length_penalty_type", length_penalty_type, PENALTIES)
         checks.choice("early_stopping", early_stopping, (False, True))
         self.num_beams = num_beams
+        self.coverage_penalty: float = check_penalty(
+            "coverage_penalty", coverage_penalty
+        )
         self.num_return_sequences = num_return_sequences
         self.length_penalty: float = float(length_penalty)
         self.length_penalty_type = length_penalty_type
@@ -157,6 +169,26 @@ class BeamSearch(Strategy):
     def num_hypotheses(self) -> int:
         """Number of hypotheses per source: `num_beams`."""
         return self.num_beams
+
+    def start_decoding(self, model: Any, inputs: Nest, length: int) -> Any:
+        """Starts the model, and with `coverage_penalty` its coverage."""
+        if not self.coverage_penalty:
+            return super().start_decoding(model, inputs, length)
+        for name in ("attend_step", "source_mask"):
+            if not hasattr(model, name):
+                raise ValueError(
+                    "`coverage_penalty` needs a model with the methods "
+                    "`attend_step` and `source_mask`, such as `Transformer`. "
+                    f"Received: a model without `{name}`"
+                )
+        return start_with_coverage(model, inputs, length)
+
+    def decode_step(self, model: Any, state: Any) -> Any:
+        """Runs a step, and with `coverage_penalty` adds up its attention."""
+        if not self.coverage_penalty:
+            return super().decode_step(model, state)
+        logits, state, coverage = step_with_coverage(model, state)
+        return logits, state, {"coverage": coverage}
 
     def init_state(
         self, batch_size: int, length: int, spec: "SearchSpec"
@@ -203,17 +235,23 @@ class BeamSearch(Strategy):
         spec: "SearchSpec",
         scores: TensorLike | None = None,
         ends: TensorLike | None = None,
+        coverage: TensorLike | None = None,
     ) -> Choice:
-        """Finishes or extends hypotheses; see the class docstring."""
+        """Finishes or extends hypotheses; see the class docstring.
+
+        `coverage` is c(x, y) of each hypothesis, float32 (B, k), if there is a
+        `coverage_penalty`. Of the other arguments see `Strategy`.
+        """
         return self._advance(
             search_state,
             step,
             log_probs if scores is None else scores,
             spec,
             ends,
+            coverage,
         ).choice
 
-    def _advance(self, search_state, step, log_probs, spec, ends):
+    def _advance(self, search_state, step, log_probs, spec, ends, coverage):
         """Returns the `_Advance` of one step."""
         width, length = self.num_beams, spec.max_new_tokens
         penalties = divisors(
@@ -235,6 +273,10 @@ class BeamSearch(Strategy):
             found = take_along_axis(flat, parents * ends.shape[2] + chosen)
             ended = ops.logical_or(ended, found)
         normalized = scores / _at(penalties, step)
+        if coverage is not None:
+            # At most 0, so the best attainable score is still a bound.
+            covered = take_along_axis(coverage, parents)
+            normalized = normalized + self.coverage_penalty * covered
         finished = merged(
             search_state.finished,
             tokens[:, :width],
@@ -289,17 +331,34 @@ class BeamSearch(Strategy):
             "length_penalty": self.length_penalty,
             "length_penalty_type": self.length_penalty_type,
             "early_stopping": self.early_stopping,
+            "coverage_penalty": self.coverage_penalty,
         }
 
     def _done(self, finished, best_attainable_score):
         """Returns which sources are done, bool (B,)."""
+        if self.num_beams == 1:
+            return finished.scores[:, -1] > -float("inf")
+        return self._cannot_improve(finished, best_attainable_score)
+
+    def _cannot_improve(self, finished, best_attainable_score):
+        """Returns which sources are done with some hypotheses, bool (B,)."""
         worst = finished.scores[:, -1]
-        if self.early_stopping or self.num_beams == 1:
+        if self.early_stopping:
             return worst > -float("inf")
         if any(rule.can_be_positive for rule in self.rules):
             # Nothing bounds the score that is still attainable.
             return ops.zeros_like(worst, dtype="bool")
         return best_attainable_score <= worst
+
+
+def check_penalty(name: str, value: Any) -> float:
+    """Returns a penalty, a number >= 0 that float32 can hold, or raises."""
+    if float32_number(name, value) < 0:
+        raise ValueError(
+            f"`{name}` must be a number >= 0. "
+            f"Received: {name}={checks.shown(value)}"
+        )
+    return float(value)
 
 
 def _candidates(beams, step, log_probs, ends):

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 import keras
 from keras import ops
 
-from keras_attn import checks
 from keras_attn.backend import count_ids, take_along_axis, top_k
-from keras_attn.decoding.beam_search import BeamSearch
+from keras_attn.decoding.beam_search import BeamSearch, check_penalty
 from keras_attn.decoding.finished_hypotheses import picked
-from keras_attn.decoding.logits_rule import LogitsRule, float32_number
+from keras_attn.decoding.logits_rule import LogitsRule
 from keras_attn.decoding.loop import Choice
 from keras_attn.decoding.protocol import Decoded
 from keras_attn.decoding.strategy import ActiveHypotheses, check_width
@@ -51,6 +50,7 @@ class DiverseBeamSearch(BeamSearch):
             included.
         rules: list of `LogitsRule`, applied to the log-probabilities in their
             order, before the penalty. Default ().
+        coverage_penalty: float >= 0. As in `BeamSearch`. Default 0.0.
         num_beam_groups: int that divides `num_beams`. G. Default 2.
         diversity_penalty: float >= 0. Values from 0.2 to 0.8 work for most of
             the tasks in the paper. Default 0.5.
@@ -80,6 +80,7 @@ class DiverseBeamSearch(BeamSearch):
         suppress_tokens: Iterable[int] = (),
         min_new_tokens: int = 0,
         rules: Sequence[LogitsRule] = (),
+        coverage_penalty: float = 0.0,
         num_beam_groups: int = 2,
         diversity_penalty: float = 0.5,
     ) -> None:
@@ -92,6 +93,7 @@ class DiverseBeamSearch(BeamSearch):
             suppress_tokens,
             min_new_tokens,
             rules,
+            coverage_penalty,
         )
         check_width("num_beam_groups", num_beam_groups)
         if num_beams % num_beam_groups:
@@ -99,14 +101,10 @@ class DiverseBeamSearch(BeamSearch):
                 "`num_beam_groups` must divide `num_beams`. Received: "
                 f"num_beam_groups={num_beam_groups}, num_beams={num_beams}"
             )
-        float32_number("diversity_penalty", diversity_penalty)
-        if diversity_penalty < 0:
-            raise ValueError(
-                "`diversity_penalty` must be a number >= 0. "
-                f"Received: diversity_penalty={checks.shown(diversity_penalty)}"
-            )
         self.num_beam_groups = num_beam_groups
-        self.diversity_penalty: float = float(diversity_penalty)
+        self.diversity_penalty: float = check_penalty(
+            "diversity_penalty", diversity_penalty
+        )
 
     def init_state(
         self, batch_size: int, length: int, spec: "SearchSpec"
@@ -141,6 +139,7 @@ class DiverseBeamSearch(BeamSearch):
         spec: "SearchSpec",
         scores: TensorLike | None = None,
         ends: TensorLike | None = None,
+        coverage: TensorLike | None = None,
     ) -> Choice:
         """Lets the groups choose, one after the other."""
         if scores is not None:
@@ -149,17 +148,19 @@ class DiverseBeamSearch(BeamSearch):
         size = log_probs.shape[-1]
         last = ops.equal(step + 1, spec.max_new_tokens)
         choices, kept = [], []
-        for state, own, own_ends in zip(
+        for state, own, own_ends, own_coverage in zip(
             search_state,
-            ops.split(log_probs, count, axis=1),
-            [None] * count if ends is None else ops.split(ends, count, axis=1),
+            *(
+                [None] * count if part is None else ops.split(part, count, 1)
+                for part in (log_probs, ends, coverage)
+            ),
             strict=True,
         ):
             if kept:
                 frequency = count_ids(_joined(kept), size)[:, None]
                 own = own - self.diversity_penalty * frequency
             choice, candidates, extended = group._advance(
-                state, step, own, spec, own_ends
+                state, step, own, spec, own_ends, own_coverage
             )
             choices.append(choice)
             kept.append(
@@ -228,6 +229,7 @@ class DiverseBeamSearch(BeamSearch):
             self.length_penalty_type,
             self.early_stopping,
             rules=self.rules,
+            coverage_penalty=self.coverage_penalty,
         )
 
     def _of_source(self, parents):

@@ -14,8 +14,7 @@ def divisors(max_new_tokens: int, alpha: float, penalty: str) -> Tensor:
         power:  lp(n) = n^alpha
 
     The first is lp of Wu et al. 2016, eq. 14, https://arxiv.org/abs/1609.08144,
-    with their |Y| as n, the end token included. Their coverage penalty is not
-    included.
+    with their |Y| as n, the end token included.
 
     Args:
         max_new_tokens: int. L.

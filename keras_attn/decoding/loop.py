@@ -175,7 +175,7 @@ class Search:
             of `LoopConstants`.
         """
         width, length = self.strategy.num_hypotheses, self.lengths()[0]
-        state = self.model.start_decoding(inputs, length)
+        state = self.strategy.start_decoding(self.model, inputs, length)
         sources = ops.shape(state.tokens)[0]
         prompt: Any = ()
         if self.strategy.rules:
@@ -228,7 +228,7 @@ class Search:
         state = loop.state._replace(
             memory=constants.memory, weights=constants.weights
         )
-        logits, state = self.model.decode_step(state.tokens, state)
+        logits, state, options = strategy.decode_step(self.model, state)
         log_probs = ops.log_softmax(ops.cast(logits[:, -1], "float32"))
         rows, size = log_probs.shape
         sources = rows // width
@@ -246,7 +246,6 @@ class Search:
             constants.uniforms,
             self.spec,
         )
-        options = {}
         if strategy.rules:
             scores = log_probs
             if not strategy.reorders:

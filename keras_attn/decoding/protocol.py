@@ -60,6 +60,15 @@ class DecodingState(NamedTuple):
 
     int32 (B, P), each prompt at the end of its row, after -1.
 
+    The coverage penalty of beam search reads the attention to the source in
+    each step. A model can offer it:
+
+        source_mask(memory) -> token_mask
+        attend_step(tokens, state) -> (logits, state, weights)
+
+    with token_mask bool (B, S) and weights float (B, k T, S), of k hypotheses
+    per source; `attend_step` is otherwise like `decode_step`.
+
     A model that attends to its source can return the attention weights of each
     generated token:
 

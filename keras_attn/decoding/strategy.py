@@ -61,6 +61,10 @@ class Strategy:
     not read by the program, such as a seed, belongs in the config and is left
     out of `program_config`.
 
+    A strategy that reads more of the model than its logits overrides
+    `start_decoding` and `decode_step`, which by default call those of the
+    model.
+
     Set `reorders = True` if hypotheses can extend other hypotheses of their
     source (`Choice.parents`). They then share the slots of one cache, and
     nothing is copied when they are reordered. Otherwise each hypothesis has its
@@ -130,6 +134,35 @@ class Strategy:
         )
         self.min_new_tokens: int = int(min_new_tokens)
         self.rules = check_rules(rules)
+
+    def start_decoding(self, model: Any, inputs: Nest, length: int) -> Any:
+        """Starts the model; by default with its `start_decoding`.
+
+        Args:
+            model: object that implements the decoding protocol.
+            inputs: nest of tensors for its `start_decoding`.
+            length: int. Slots for tokens.
+
+        Returns:
+            `DecodingState`.
+        """
+        return model.start_decoding(inputs, length)
+
+    def decode_step(self, model: Any, state: Any) -> Any:
+        """Runs a step of the model; by default its `decode_step`.
+
+        A strategy that reads more of the model than its logits overrides this
+        method.
+
+        Args:
+            model: object that implements the decoding protocol.
+            state: `DecodingState`, consumed.
+
+        Returns:
+            Logits, float (R, 1, V); the next `DecodingState`; and a dict of
+            further keyword arguments of `choose`.
+        """
+        return *model.decode_step(state.tokens, state), {}
 
     def init_state(
         self, batch_size: int, length: int, spec: "SearchSpec"

@@ -1,5 +1,6 @@
 """Cross-attention weights of generated sequences."""
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +49,26 @@ def cross_attention_weights(
     weights = ops.reshape(weights, (sources, depth, heads, count, length, size))
     weights = ops.transpose(ops.cast(weights, "float32"), (0, 3, 1, 2, 4, 5))
     return up_to_the_end(weights, lengths)
+
+
+def step_with_weights(
+    model: Any, layer: Any, tokens: TensorLike, state: "DecodingState"
+) -> "tuple[Tensor, DecodingState, Tensor]":
+    """Runs a decoding step and captures the weights of a cross-attention.
+
+    Args:
+        model: a model that implements the decoding protocol.
+        layer: its attention layer, called once per step.
+        tokens: int32 (R, T), of k hypotheses per source.
+        state: `DecodingState`, consumed.
+
+    Returns:
+        Logits; the next state; float32 (B, k T, S), the mean over the heads.
+    """
+    with capture_weights(f"^{re.escape(layer.path)}$") as captured:
+        logits, state = model.decode_step(tokens, state)
+    weights = ops.cast(captured[layer.path, 0], "float32")
+    return logits, state, ops.mean(weights, axis=1)
 
 
 def teacher_forced(

@@ -19,7 +19,10 @@ from keras_attn.layers.attention_position import (
     with_position,
 )
 from keras_attn.layers.normalization import make_norm
-from keras_attn.models.alignment import cross_attention_weights
+from keras_attn.models.alignment import (
+    cross_attention_weights,
+    step_with_weights,
+)
 from keras_attn.models.chunked_loss import ChunkedLoss
 from keras_attn.models.decoding_weights import DecodingWeights
 from keras_attn.models.generative_model import GenerativeModel
@@ -619,6 +622,32 @@ class Transformer(ChunkedLoss, GenerativeModel):
         cache = kv.close_slots(cache, count)
         logits = self._logits(x, weights.output_matrix)
         return logits, state._replace(hypothesis=cache)
+
+    def attend_step(
+        self, tokens: TensorLike, state: DecodingState
+    ) -> tuple[Tensor, DecodingState, Tensor]:
+        """Runs `decode_step` and returns its attention to the source.
+
+        Args:
+            tokens: int32 (R, T), R rows of k hypotheses per source.
+            state: `DecodingState`, consumed.
+
+        Returns:
+            Logits, float (R, T, V); the next `DecodingState`; and float32
+            (B, k T, S), the cross-attention weights of the last block, the mean
+            over its heads.
+        """
+        layer = self._decoder_blocks[-1].cross_attention
+        return step_with_weights(self, layer, tokens, state)
+
+    def source_mask(self, memory: Any) -> Tensor:
+        """Returns which positions of the memory are tokens, bool (B, S).
+
+        Args:
+            memory: that of a `DecodingState`.
+        """
+        heads = self._decoder_config.key_value_heads
+        return kv.read(memory, 0, heads)[2] >= 0
 
     def align(
         self, inputs: Nest, tokens: TensorLike, lengths: TensorLike

@@ -296,6 +296,7 @@ def test_config_round_trips():
         "length_penalty": 0.8,
         "length_penalty_type": "power",
         "early_stopping": True,
+        "coverage_penalty": 0.0,
         "suppress_tokens": [7, 8],
         "min_new_tokens": 4,
         "rules": [],

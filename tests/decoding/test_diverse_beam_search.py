@@ -46,6 +46,7 @@ def diverse_beam_search(
     early_stopping=False,
     stops=lambda tokens: False,
     end_id=2,
+    bonus=lambda tokens: 0.0,
 ):
     """Implements algorithm 1 of the paper, one hypothesis at a time."""
     width = num_beams // groups
@@ -69,7 +70,7 @@ def diverse_beam_search(
                 ended = tokens[-1] == end_id or stops(tokens)
                 if length == LENGTH or ended:
                     if rank < width:
-                        value = score / divisor(length)
+                        value = score / divisor(length) + bonus(tokens)
                         finished[group].append((value, tokens))
                 elif len(following) < width:
                     following.append((score, tokens))

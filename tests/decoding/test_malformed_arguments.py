@@ -92,6 +92,7 @@ ARGUMENTS = {
     ],
     "length_penalty_type": [None, "abc", 1.5, NAN, [3], {}, True],
     "early_stopping": [None, "abc", 1.5, NAN, [3], {}, 2],
+    "coverage_penalty": [None, "abc", NAN, [3], 1j, True, -1.0, 1e39],
     "temperature": [
         *[None, "abc", NAN, float("inf"), [3], 1j, True, 0, -1.0, 2**2000],
         *[1e-46, 1e39],

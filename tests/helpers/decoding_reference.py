@@ -68,11 +68,13 @@ def beam_search(
     early_stopping=False,
     can_rise=False,
     stops=None,
+    bonus=lambda tokens: 0.0,
 ):
     """Implements `BeamSearch`, one hypothesis at a time.
 
     With `can_rise`, a step can raise a score, and nothing bounds it. `stops`
-    says of a list of tokens whether its text contains a stop string.
+    says of a list of tokens whether its text contains a stop string, and
+    `bonus`, at most 0, is added to the score of one that has finished.
     """
     live, finished = [(0.0, [])], []
     for length in range(1, max_new_tokens + 1):
@@ -91,7 +93,8 @@ def beam_search(
             ended = tokens[-1] in several(end_id) or (stops and stops(tokens))
             if length == max_new_tokens or ended:
                 if rank < width:
-                    finished.append((score / penalty(length), tokens))
+                    value = score / penalty(length) + bonus(tokens)
+                    finished.append((value, tokens))
             elif len(live) < width:
                 live.append((score, tokens))
         finished.sort(key=lambda pair: -pair[0])

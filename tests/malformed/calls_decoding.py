@@ -220,6 +220,7 @@ def _beam_options():
             early_stopping=flag(False).accepts(
                 "a flag of 0 or 1", "zero", "one"
             ),
+            coverage_penalty=_float32(0.2, 0),
         ),
     }
 

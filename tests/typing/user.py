@@ -245,7 +245,9 @@ def use_cache() -> None:
 def use_decoding() -> None:
     model = models.Transformer(12, num_layers=1, num_heads=1, hidden_dim=4)
     strategies: list[decoding.Strategy] = [
-        decoding.BeamSearch(num_beams=4, length_penalty=1.0),
+        decoding.BeamSearch(
+            num_beams=4, length_penalty=1.0, coverage_penalty=0.2
+        ),
         decoding.DiverseBeamSearch(
             num_beams=4, num_beam_groups=2, diversity_penalty=0.5
         ),
