@@ -7,6 +7,7 @@ from keras_attn.decoding.allowed_tokens import (
     LogitBias,
 )
 from keras_attn.decoding.beam_search import BeamSearch
+from keras_attn.decoding.constrained_beam_search import ConstrainedBeamSearch
 from keras_attn.decoding.diverse_beam_search import DiverseBeamSearch
 from keras_attn.decoding.generate import generate
 from keras_attn.decoding.greedy_search import GreedySearch
@@ -36,6 +37,7 @@ __all__ = [
     "AllowedTokens",
     "BeamSearch",
     "Choice",
+    "ConstrainedBeamSearch",
     "Decoded",
     "DecodingState",
     "DiverseBeamSearch",

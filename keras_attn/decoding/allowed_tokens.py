@@ -303,7 +303,7 @@ class ForcedWords(LogitsRule):
         spec: "SearchSpec",
     ) -> Tensor:
         """Sets the scores of tokens that leave too little room to -inf."""
-        size, slots = scores.shape[-1], tokens.shape[-1]
+        size = scores.shape[-1]
         _check_words("words", self.words, size, spec)
         total = sum(map(len, self.words))
         if total > spec.max_new_tokens:
@@ -312,6 +312,28 @@ class ForcedWords(LogitsRule):
                 f"max_new_tokens={spec.max_new_tokens}. Received: {total} "
                 "tokens"
             )
+        missing, ended = self.missing(scores, tokens, step)
+        room = spec.max_new_tokens - 1 - step
+        allowed = missing <= room
+        ends = ops.convert_to_tensor(np.isin(np.arange(size), spec.end_ids))
+        allowed = allowed & (ended[..., None] | ops.logical_not(ends))
+        return ops.where(allowed, scores, -math.inf)
+
+    def missing(
+        self, scores: TensorLike, tokens: TensorLike, step: TensorLike
+    ) -> tuple[Tensor, Tensor]:
+        """Returns how many tokens of the words are missing after each token.
+
+        Args:
+            scores: float32 (B, k, V), of which only the shape is read.
+            tokens: int32 (B, k, P + L), as for `apply`.
+            step: int32 (), the number of tokens generated so far.
+
+        Returns:
+            Int32 (B, k, V), need(y v) of each next token v; bool (B, k),
+            whether no token is missing now.
+        """
+        size, slots = scores.shape[-1], tokens.shape[-1]
         indices = ops.arange(slots, dtype="int32")
         generated = ops.where(indices >= slots - step, tokens, -1)
         ids = np.arange(size)
@@ -328,11 +350,7 @@ class ForcedWords(LogitsRule):
             lacks = lacks[..., None] & (reached < len(word))
             missing = missing + ops.where(lacks, len(word), 0)
             begun = ops.maximum(begun, ops.where(lacks, reached, 0))
-        room = spec.max_new_tokens - 1 - step
-        allowed = missing - begun <= room
-        ends = ops.convert_to_tensor(np.isin(ids, spec.end_ids))
-        allowed = allowed & (ended[..., None] | ops.logical_not(ends))
-        return ops.where(allowed, scores, -math.inf)
+        return missing - begun, ended
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""

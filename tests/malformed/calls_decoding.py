@@ -225,6 +225,14 @@ def _beam_options():
     }
 
 
+def _constrained(folder):
+    yield Call(
+        "decoding.ConstrainedBeamSearch",
+        decoding.ConstrainedBeamSearch,
+        {**_beam_options(), **kinds(words=_sequences())},
+    )
+
+
 def _diverse(folder):
     yield Call(
         "decoding.DiverseBeamSearch",
@@ -353,6 +361,7 @@ CALLS = {
     "AllowedTokens": _one("AllowedTokens", function=_function()),
     "BeamSearch": _beam,
     "Choice": "a plain tuple of tensors",
+    "ConstrainedBeamSearch": _constrained,
     "Decoded": "a plain tuple of arrays",
     "DecodingState": "a plain tuple of tensors",
     "DiverseBeamSearch": _diverse,

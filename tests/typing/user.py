@@ -251,6 +251,7 @@ def use_decoding() -> None:
         decoding.DiverseBeamSearch(
             num_beams=4, num_beam_groups=2, diversity_penalty=0.5
         ),
+        decoding.ConstrainedBeamSearch(words=[[5, 6]], num_beams=2),
         decoding.GreedySearch(min_new_tokens=4),
         decoding.Sampling(top_p=0.9, seed=7, num_return_sequences=3),
         SecondBest(),
