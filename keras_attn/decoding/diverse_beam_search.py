@@ -64,7 +64,8 @@ class DiverseBeamSearch(BeamSearch):
         >>> model = keras_attn.models.Transformer(
         ...     12, num_layers=1, num_heads=1, hidden_dim=4, intermediate_dim=4)
         >>> strategy = keras_attn.decoding.DiverseBeamSearch(
-        ...     3, 3, num_beam_groups=3, diversity_penalty=100.0)
+        ...     3, 3, min_new_tokens=2, num_beam_groups=3,
+        ...     diversity_penalty=100.0)
         >>> tokens = model.generate([[5, 6, 2]], 4, strategy).tokens
         >>> len({*tokens[0, :, 0].tolist()})
         3
