@@ -21,7 +21,7 @@ from keras_attn.backend.cache_layout import (
 )
 from keras_attn.backend.cache_write import write_rows
 from keras_attn.backend.cached_until_update import cached_until_update
-from keras_attn.backend.captured_step import Capturing
+from keras_attn.backend.captured_step import Capturing, joined_variables
 from keras_attn.backend.compiling import compiled
 from keras_attn.backend.count_ids import count_ids
 from keras_attn.backend.deferred_values import DeferredValues
@@ -132,6 +132,7 @@ __all__ = [
     "gather_texts",
     "is_replica_mean",
     "is_statically_false",
+    "joined_variables",
     "is_torch_program",
     "kept_seed",
     "keys_by_head",

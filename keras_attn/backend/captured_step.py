@@ -45,10 +45,15 @@ class Capturing:
     Args:
         programs: `OwnedPrograms` of the object that the functions read, whose
             lifetime the graphs have.
+        others: `OwnedPrograms` of another object that the functions read.
+            Default None.
     """
 
-    def __init__(self, programs: "OwnedPrograms") -> None:
+    def __init__(
+        self, programs: "OwnedPrograms", others: "OwnedPrograms | None" = None
+    ) -> None:
         self.programs = programs
+        self.others = others
 
     def step(
         self,
@@ -88,7 +93,19 @@ class Capturing:
         with _lock:
             graphs = programs.get((way, key), dict)
         trace = programs.traced(functools.partial(_trace, function))
-        return _Run(programs.variables, trace, graphs, _MAKERS[way], fixed)
+        variables = programs.variables
+        if self.others is not None:
+            trace = self.others.traced(trace)
+            variables = joined_variables(programs, self.others)
+        return _Run(variables, trace, graphs, _MAKERS[way], fixed)
+
+
+def joined_variables(
+    programs: "OwnedPrograms", others: "OwnedPrograms"
+) -> list[Any]:
+    """Returns the variables of both, each of them once."""
+    every = [*programs.variables, *others.variables]
+    return list({id(variable): variable for variable in every}.values())
 
 
 class _Run:

@@ -55,7 +55,8 @@ class KVCache(NamedTuple):
         origins: int32 (B, k, L). Index of the hypothesis that wrote the entry
             that this hypothesis sees in a slot; () with one hypothesis per
             source.
-        cursor: int32 scalar. Index of the next free of the L slots.
+        cursor: int32 scalar. Index of the next free of the L slots. After
+            `crop`, int32 (B,): one for each row.
 
     Examples:
         >>> cache = keras_attn.cache.empty(2, 8, 3, 4, 16, 16, "float32")
@@ -171,6 +172,23 @@ def slots(cache: KVCache) -> int:
     """
     _check(cache)
     return cache.positions.shape[1] // hypotheses(cache)
+
+
+def free_slots(cache: KVCache) -> Tensor:
+    """Returns how many slots are not written yet.
+
+    Args:
+        cache: `KVCache`.
+
+    Returns:
+        int32 scalar; after `crop`, int32 (B,).
+
+    Examples:
+        >>> cache = keras_attn.cache.empty(2, 8, 3, 4, 16, 16, "float32")
+        >>> int(keras_attn.cache.free_slots(cache))
+        8
+    """
+    return slots(cache) - cache.cursor
 
 
 def sources(cache: KVCache) -> int:
@@ -304,6 +322,60 @@ def close_slots(cache: KVCache, count: int) -> KVCache:
     _check(cache)
     checks.count("count", count, 0)
     return cache._replace(cursor=cache.cursor + count)
+
+
+def crop(cache: KVCache, count: TensorLike) -> KVCache:
+    """Removes the last tokens of each row, a different number of each.
+
+    The rows then have their own cursors, each after the last token of its row:
+    the next tokens are written over the removed ones.
+
+    Args:
+        cache: `KVCache` with one hypothesis per source, consumed.
+        count: int32 (B,), or a scalar: the number of tokens removed.
+
+    Returns:
+        The cache.
+
+    Raises:
+        ValueError: a cache with several hypotheses per source, or `count` is
+            not of integers, or of another shape.
+
+    Examples:
+        >>> cache = keras_attn.cache.empty(2, 8, 1, 4, 16, 16, "float32")
+        >>> positions, cache = keras_attn.cache.open_slots(cache, 3)
+        >>> cache = keras_attn.cache.close_slots(cache, 3)
+        >>> cache = keras_attn.cache.crop(cache, np.array([0, 2]))
+        >>> keras.ops.convert_to_numpy(cache.cursor).tolist()
+        [3, 1]
+        >>> positions, cache = keras_attn.cache.open_slots(cache, 1)
+        >>> keras.ops.convert_to_numpy(positions).tolist()
+        [[3], [1]]
+    """
+    _check(cache)
+    checks.tensor("count", count, "an integer tensor (B,)")
+    checks.integers("count", count)
+    rows = cache.positions.shape[0]
+    if len(count.shape) and not checks.fits(count.shape, (rows,)):
+        raise ValueError(
+            f"`count` must be a scalar, or have one number for each of the "
+            f"{rows} rows of the cache. Received: shape {tuple(count.shape)}"
+        )
+    if hypotheses(cache) > 1:
+        raise ValueError(
+            "`cache` must have one hypothesis per source. "
+            f"Received: {hypotheses(cache)}"
+        )
+    positions = cache.positions
+    used = ops.cast(positions >= 0, "int32")
+    # They count the tokens of a row from 0.
+    left = ops.sum(used, axis=1) - ops.cast(count, "int32")
+    kept = ops.logical_and(positions >= 0, positions < left[:, None])
+    after = ops.arange(positions.shape[1], dtype="int32") + 1
+    return cache._replace(
+        positions=ops.where(kept, positions, -1),
+        cursor=ops.max(ops.where(kept, after, 0), axis=1),
+    )
 
 
 def read(

@@ -22,7 +22,8 @@ def expand_beams(hypothesis: Nest, width: int) -> Nest:
         keeps its B rows, with k L slots each.
 
     Raises:
-        ValueError: a width below 1, or no nest of tensors.
+        ValueError: a width below 1, no nest of tensors, or a cache after
+            `crop`.
 
     Examples:
         >>> tokens = keras.ops.convert_to_tensor([[5], [7]])
@@ -38,6 +39,11 @@ def expand_beams(hypothesis: Nest, width: int) -> Nest:
             return None if tree.is_nested(part) else repeated(part, 0)
         if width == 1:
             return part
+        if len(part.cursor.shape):
+            raise ValueError(
+                "`hypothesis` must have the same cursor in all rows of a cache."
+                " Received: a cache after `crop`"
+            )
         own = ops.arange(width, dtype="int32")[None, :, None]
         return KVCache(
             tuple(repeated(tensor, KEY_SLOTS_AXIS) for tensor in part.keys),
@@ -177,4 +183,5 @@ def _reordered(cache, taken):
         keys=tuple(map(heads_taken, cache.keys)),
         values=tuple(map(heads_taken, cache.values)),
         positions=taken(cache.positions),
+        cursor=taken(cache.cursor),
     )

@@ -28,6 +28,11 @@ from keras_attn.decoding.probability_filters import (
 from keras_attn.decoding.protocol import Decoded, DecodingState
 from keras_attn.decoding.sampling import Sampling
 from keras_attn.decoding.single_sequence_strategy import SingleSequenceStrategy
+from keras_attn.decoding.speculative import (
+    PromptLookup,
+    SpeculativeCounts,
+    SpeculativeDecoding,
+)
 from keras_attn.decoding.strategy import ActiveHypotheses, Strategy
 from keras_attn.decoding.stream import StreamedToken, stream
 
@@ -50,10 +55,13 @@ __all__ = [
     "MinP",
     "NoRepeatNGram",
     "PresencePenalty",
+    "PromptLookup",
     "RepetitionPenalty",
     "Sampling",
     "SearchSpec",
     "SingleSequenceStrategy",
+    "SpeculativeCounts",
+    "SpeculativeDecoding",
     "Strategy",
     "StreamedToken",
     "Temperature",

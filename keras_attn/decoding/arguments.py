@@ -19,6 +19,7 @@ from keras_attn.decoding.sampling import Sampling
 from keras_attn.decoding.single_sequence_strategy import (
     SingleSequenceStrategy,
 )
+from keras_attn.decoding.speculative import Speculation
 from keras_attn.decoding.stop_strings import (
     check_stop_strings,
     stop_table,
@@ -194,6 +195,12 @@ def _strategy(strategy, max_new_tokens):
     if isinstance(strategy, str):
         checks.choice("strategy", strategy, tuple(_BY_NAME))
         strategy = _BY_NAME[strategy]()
+    elif isinstance(strategy, Speculation):
+        raise ValueError(
+            "`strategy` must not be speculative in `stream`, which yields one "
+            "token of each row at a time; use `generate`. "
+            f"Received: {type(strategy).__name__}"
+        )
     elif not isinstance(strategy, Strategy):
         raise ValueError(
             "`strategy` must be a name or a strategy of `keras_attn.decoding`. "

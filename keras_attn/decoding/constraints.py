@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from keras import ops
 
+from keras_attn.backend import take_along_axis
 from keras_attn.typing import Tensor, TensorLike
 
 
@@ -43,7 +44,8 @@ class Constraints(NamedTuple):
 
         Args:
             log_probs: float32 (B, k, V), of the next token.
-            step: int32 (), the number of tokens generated so far.
+            step: int32 (), the number of tokens generated so far; or int32
+                (B, k), that of each sequence.
             active: bool (B, k), which sequences are still extended.
 
         Returns:
@@ -58,11 +60,13 @@ class Constraints(NamedTuple):
             self._check_early(ids)
             early = ops.less(step + 1, self.min_new_tokens)
             forbidden = forbidden | (
-                ops.convert_to_tensor(np.isin(ids, self.end_ids)) & early
+                ops.convert_to_tensor(np.isin(ids, self.end_ids))
+                & early[..., None]
             )
-        forbidden = forbidden[None, None]
+        if len(forbidden.shape) == 1:
+            forbidden = forbidden[None, None]
         if self.prefix is not None:
-            forced = ops.take(self.prefix, step, axis=1)[:, None, None]
+            forced = self._forced(step)[..., None]
             ids = ops.convert_to_tensor(ids.astype("int32"))
             forbidden = ops.where(
                 ops.equal(forced, self.pad_id),
@@ -73,6 +77,13 @@ class Constraints(NamedTuple):
             forbidden, ops.logical_not(active)[..., None]
         )
         return ops.where(forbidden, -float("inf"), log_probs)
+
+    def _forced(self, step):
+        """Returns the tokens of the prefix at a step, int32 (B, 1 or k)."""
+        if not len(step.shape):
+            return ops.take(self.prefix, step, axis=1)[:, None]
+        last = self.prefix.shape[1] - 1
+        return take_along_axis(self.prefix, ops.minimum(step, last))
 
     def _never(self, ids):
         outside = [v for v in self.suppress_tokens if not 0 <= v < len(ids)]

@@ -19,6 +19,15 @@ from keras_attn.decoding.row_batches import (
     row_batches,
     taken,
 )
+from keras_attn.decoding.speculative import (
+    Speculation,
+    SpeculativeCounts,
+    single_calls,
+)
+from keras_attn.decoding.speculative_loop import (
+    check_speculative_numbers,
+    speculative_program,
+)
 from keras_attn.ops.capture import refuse_capture
 from keras_attn.typing import Nest
 
@@ -30,7 +39,7 @@ def generate(
     model: keras.Model,
     inputs: Nest,
     max_new_tokens: int,
-    strategy: "Strategy | str",
+    strategy: "Strategy | Speculation | str",
     batch_size: int = 32,
     prefix: Any = None,
     return_weights: bool = False,
@@ -56,7 +65,8 @@ def generate(
         max_new_tokens: int >= 1. Maximum number of generated tokens, end
             included.
         strategy: a strategy object, or `"greedy"`, `"beam"` or `"sample"` for
-            one with default arguments.
+            one with default arguments; or, with a `GPT`, `SpeculativeDecoding`
+            or `PromptLookup`.
         batch_size: int >= 1. Rows decoded together.
         prefix: token ids that the sequences begin with: one list for all rows,
             or one list per row; or an int array, (P,) or (B, P), with shorter
@@ -105,6 +115,10 @@ def generate(
             "`return_weights` needs a model that offers `align`. "
             f"Received: {type(model).__name__}"
         )
+    speculation = strategy if isinstance(strategy, Speculation) else None
+    if speculation is not None:
+        speculation.check(model)
+        strategy = speculation.drawing(max_new_tokens)
     strategy, arguments, stops = search_arguments(
         model,
         inputs,
@@ -115,6 +129,9 @@ def generate(
         stop_strings,
         tokenizer,
     )
+    limit = getattr(model, "max_sequence_length", None)
+    if speculation is not None:
+        limit = speculation.check_room(arguments[0], max_new_tokens, limit)
     leaves = keras.tree.flatten(arguments[0])
     count = len(leaves[0])
     shards = row_shards()
@@ -124,13 +141,16 @@ def generate(
     # (as of Keras 3.15.1).
     programs = programs_of(model, model.variables)
     has_stops = bool(stop_strings)
-    search = _search_program(
-        model, programs, strategy, max_new_tokens, has_stops
-    )
+    options = model, programs, strategy, max_new_tokens, has_stops
+    # A single token is not worth a draft.
+    drafts = speculation is not None and max_new_tokens > 1
+    if drafts:
+        search, weights = speculative_program(speculation, *options)
+    else:
+        search = _search_program(*options)
+        weights = prepared_weights(model, programs)
     if return_weights:
         align = _align_program(model, programs)
-    weights = prepared_weights(model, programs)
-    limit = getattr(model, "max_sequence_length", None)
     show = progress(verbose, count, len(batches))
     parts = []
     for chosen in batches:
@@ -139,9 +159,16 @@ def generate(
         if return_weights:
             decoded.append(align(batch[0], *decoded))
         parts.append([to_numpy(x) for x in decoded])
-        check_numbers(to_numpy(failed_step))
+        check = check_speculative_numbers if drafts else check_numbers
+        check(to_numpy(failed_step))
         show(min(len(parts) * size, count))
-    decoded = Decoded(*in_order(parts, batches, count))
+    found = in_order(parts, batches, count)
+    if drafts:
+        decoded = Decoded(*found[:3], speculation=SpeculativeCounts(*found[3:]))
+    else:
+        decoded = Decoded(*found)
+    if speculation is not None and not drafts:
+        decoded = decoded._replace(speculation=single_calls(decoded))
     ragged = [leaf for leaf in leaves if leaf.dtype == object]
     if return_weights and ragged:
         longest = max(len(row) for leaf in ragged for row in leaf)

@@ -112,10 +112,12 @@ class Decoded(NamedTuple):
         state: what the model has read and generated, if `generate` has a
             `state`, else None: the state of the next call, with the first
             sequence of each source.
+        speculation: `SpeculativeCounts` with `SpeculativeDecoding` or
+            `PromptLookup`, else None.
 
     Examples:
         >>> keras_attn.decoding.Decoded(None, None, None)._fields
-        ('tokens', 'scores', 'lengths', 'weights', 'state')
+        ('tokens', 'scores', 'lengths', 'weights', 'state', 'speculation')
     """
 
     tokens: Any
@@ -123,6 +125,7 @@ class Decoded(NamedTuple):
     lengths: Any
     weights: Any = None
     state: Any = None
+    speculation: Any = None
 
 
 def fill_id(model: Any) -> int:

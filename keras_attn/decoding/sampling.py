@@ -143,6 +143,33 @@ class Sampling(SingleSequenceStrategy):
         """
         return self._drawn(log_probs, ops.take(uniforms, step, axis=-1))
 
+    def probabilities(self, log_probs: TensorLike) -> Tensor:
+        """Returns the distribution from which tokens are drawn.
+
+        Args:
+            log_probs: float32 (..., V), -inf where a token is not allowed.
+
+        Returns:
+            Float32 (..., V), 0 for all tokens but the candidates; all 0 if no
+            token is allowed.
+        """
+        powers = _powers(log_probs, self.temperature)
+        if self.top_k is not None or self.top_p is not None:
+            size = log_probs.shape[-1]
+            ranked, ids = top_k(log_probs, min(self.top_k or size, size))
+            inside = self._inside(_powers(ranked, self.temperature))
+            count = ops.sum(ops.cast(inside, "int32"), -1, keepdims=True)
+            least, last = (
+                take_along_axis(part, count - 1) for part in (ranked, ids)
+            )
+            # Of tokens that tie with the last one, those of lower ids.
+            indices = ops.arange(size, dtype="int32")
+            tied = ops.logical_and(log_probs == least, indices <= last)
+            powers = ops.where((log_probs > least) | tied, powers, 0.0)
+        total = ops.sum(powers, axis=-1, keepdims=True)
+        # At least 1, except if no token is allowed.
+        return powers / ops.maximum(total, 0.5)
+
     def program_config(self) -> dict[str, Any]:
         """Returns the config without the seed, which no program reads."""
         return self.get_config() | {"seed": None}
@@ -160,20 +187,25 @@ class Sampling(SingleSequenceStrategy):
     def _drawn(self, log_probs, uniform):
         """Samples tokens, int32 (B, t), given (B, t, V) and uniforms (B, t)."""
         if self.top_k is None and self.top_p is None:
-            return _inverse(_powers(log_probs, self.temperature), uniform)
+            return inverse(_powers(log_probs, self.temperature), uniform)
         size = log_probs.shape[-1]
         log_probs, ids = top_k(log_probs, min(self.top_k or size, size))
         powers = _powers(log_probs, self.temperature)
         if self.top_p is not None:
-            before = ops.cumsum(powers, axis=-1) - powers
-            total = ops.sum(powers, axis=-1, keepdims=True)
-            # The first always stays, even if rounding says otherwise.
-            inside = before < self.top_p * total
-            first = np.arange(powers.shape[-1]) == 0
-            inside = inside | ops.convert_to_tensor(first)
-            powers = ops.where(inside, powers, 0.0)
-        index = _inverse(powers, uniform)
+            powers = ops.where(self._inside(powers), powers, 0.0)
+        index = inverse(powers, uniform)
         return take_along_axis(ids, index[..., None])[..., 0]
+
+    def _inside(self, powers):
+        """Returns which of the most likely tokens `top_p` keeps."""
+        if self.top_p is None:
+            return ops.ones_like(powers, dtype="bool")
+        before = ops.cumsum(powers, axis=-1) - powers
+        total = ops.sum(powers, axis=-1, keepdims=True)
+        # The first always stays, even if rounding says otherwise.
+        inside = before < self.top_p * total
+        first = np.arange(powers.shape[-1]) == 0
+        return inside | ops.convert_to_tensor(first)
 
 
 def _powers(log_probs, temperature):
@@ -184,7 +216,7 @@ def _powers(log_probs, temperature):
     return ops.exp((log_probs - most) / temperature)
 
 
-def _inverse(weights, uniform):
+def inverse(weights: TensorLike, uniform: TensorLike) -> Tensor:
     """Inverse transform sampling: (B, t, V), (B, t) -> int32 (B, t).
 
     Rounded cumulative sums may decrease slightly, so tokens of weight 0 are

@@ -356,10 +356,17 @@ class CausalLM(ChunkedLoss, GenerativeModel):
         Returns:
             Logits, float (R, T, V), and the next `DecodingState`.
         """
+        return self._step(tokens, state)
+
+    def _step(self, tokens, state, token_mask=None):
+        """Returns the logits of new tokens, and the next `DecodingState`."""
         self._check_step(tokens, state)
         weights = state.weights or DecodingWeights()
         x, cache = self._decode_tokens(
-            ops.maximum(tokens, 0), state.hypothesis, weights.blocks
+            ops.maximum(tokens, 0),
+            state.hypothesis,
+            weights.blocks,
+            token_mask,
         )
         logits = self._logits(self._normalized(x), weights.output_matrix)
         return logits, state._replace(hypothesis=cache)

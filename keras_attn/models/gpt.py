@@ -28,9 +28,10 @@ from keras_attn.models.prompt_state import (
     read_tokens,
 )
 from keras_attn.ops import positions_from_mask
-from keras_attn.typing import Activation, Nest, Tensor
+from keras_attn.typing import Activation, Nest, Tensor, TensorLike
 
 if TYPE_CHECKING:
+    from keras_attn.decoding import DecodingState
     from keras_attn.layers.attention_position import LayerPositions
 
 
@@ -285,6 +286,41 @@ class GPT(CausalLM):
                 segment_ids=packing_ids,
             )
         return self._normalized(x), positions
+
+    def decode_step(
+        self,
+        tokens: TensorLike,
+        state: "DecodingState",
+        token_mask: TensorLike | None = None,
+    ) -> "tuple[Tensor, DecodingState]":
+        """Reads the next tokens of every hypothesis.
+
+        Args:
+            tokens: int32 (R, T), R rows of hypotheses.
+            state: `DecodingState`, consumed.
+            token_mask: bool (R, T), True for tokens, False for padding after
+                them. Default None: no padding.
+
+        Returns:
+            Logits, float (R, T, V), and the next `DecodingState`.
+        """
+        return self._step(tokens, state, token_mask)
+
+    def check_speculation(self, name: str) -> None:
+        """Raises ValueError unless steps may read tokens that are dropped.
+
+        Args:
+            name: str. Name of the argument, for the message.
+        """
+        positions = self.attention_position
+        if not isinstance(positions, (list, tuple)):
+            positions = [positions]
+        if any(p is not None and p.depends_on_length for p in positions):
+            raise ValueError(
+                f"`{name}` must have positions that do not depend on the "
+                "tokens that follow, to be used in speculative decoding. "
+                "Received: a model with depends_on_length=True"
+            )
 
     def read(
         self, inputs: Nest | None = None, state: PromptState | None = None
