@@ -133,8 +133,9 @@ class SpeculativeSearch:
         """
         width = self.strategy.num_hypotheses
         length = self.search.lengths()[0]
-        # A call reads drafts after the last token.
-        room = length + self.draft_length + 1
+        # A call writes drafts after the last token, and padding into the rows
+        # that wait.
+        room = length + 2 * (self.draft_length + 1)
         state = self.search.model.start_decoding(inputs, room)
         prompt = prompt_tokens(self.search.model, inputs, state.tokens)
         assistant_cache: Any = ()
@@ -187,7 +188,8 @@ class SpeculativeSearch:
         A row whose cache is full waits until the others are, too.
         """
         free = kv.free_slots(loop.cache)
-        return ops.logical_and(loop.growing, free > self.draft_length)
+        needed = 2 * (self.draft_length + 1)
+        return ops.logical_and(loop.growing, free >= needed)
 
     def step(
         self, loop: SpeculativeLoop, constants: SpeculativeConstants
