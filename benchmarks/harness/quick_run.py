@@ -50,6 +50,11 @@ PROGRAMS = {
         "--epochs 0 --rounds 1 --tokens 2 --samples 2 --characters 9000 "
         "--modes float32,int8,gptq",
     ),
+    "speculative_decoding": (
+        ("torch",),
+        "--layers 1 --width 16 --assistant-width 8 --steps 1 --rows 2 "
+        "--drafts 2 --tokens 8 --rounds 1 --characters 9000",
+    ),
     "tokenizer_speed": (
         ("tokenizers", "sentencepiece"),
         "--texts 200 --rounds 1",

@@ -356,9 +356,9 @@ class CausalLM(ChunkedLoss, GenerativeModel):
         Returns:
             Logits, float (R, T, V), and the next `DecodingState`.
         """
-        return self._step(tokens, state)
+        return self._decode(tokens, state)
 
-    def _step(self, tokens, state, token_mask=None):
+    def _decode(self, tokens, state, token_mask=None):
         """Returns the logits of new tokens, and the next `DecodingState`."""
         self._check_step(tokens, state)
         weights = state.weights or DecodingWeights()

@@ -304,7 +304,7 @@ class GPT(CausalLM):
         Returns:
             Logits, float (R, T, V), and the next `DecodingState`.
         """
-        return self._step(tokens, state, token_mask)
+        return self._decode(tokens, state, token_mask)
 
     def check_speculation(self, name: str) -> None:
         """Raises ValueError unless steps may read tokens that are dropped.
