@@ -153,6 +153,7 @@ class Sampling(SingleSequenceStrategy):
             Float32 (..., V), 0 for all tokens but the candidates; all 0 if no
             token is allowed.
         """
+        log_probs = ops.convert_to_tensor(log_probs, "float32")
         powers = _powers(log_probs, self.temperature)
         if self.top_k is not None or self.top_p is not None:
             size = log_probs.shape[-1]

@@ -305,8 +305,7 @@ class SpeculativeSearch:
             stop_states = ops.where(count > 0, states, loop.stop_states)
         following = loop._replace(
             tokens=ops.where(inside, added, loop.tokens),
-            scores=loop.scores
-            + ops.sum(ops.where(kept, gained, 0.0), axis=1),
+            scores=loop.scores + ops.sum(ops.where(kept, gained, 0.0), axis=1),
             lengths=loop.lengths + count,
             growing=ops.where(active, accepted < going_on, loop.growing),
             stop_states=stop_states,

@@ -132,7 +132,10 @@ CHARACTERS = CharacterTokenizer("abcdefgh")
     ("strategy", "arguments"),
     [
         (GreedySearch(min_new_tokens=14), {}),
-        (GreedySearch(suppress_tokens=[5, 6]), {"prefix": [[4, 8], [3], [], []]}),
+        (
+            GreedySearch(suppress_tokens=[5, 6]),
+            {"prefix": [[4, 8], [3], [], []]},
+        ),
         (
             GreedySearch(),
             {"stop_strings": ["ab", "d"], "tokenizer": CHARACTERS},
@@ -224,9 +227,7 @@ def test_acceptance_equals_the_formula(certain):
             if accepted[row] == 0 and expected.sum() > 1e-5:
                 np.testing.assert_allclose(weights[row], expected, 1e-4, 1e-6)
                 drawn = expected / expected.sum()
-                marginal[row] += (
-                    q[row, 0, token] * (1 - chance[row]) * drawn
-                )
+                marginal[row] += q[row, 0, token] * (1 - chance[row]) * drawn
         marginal[:, token] += q[:, 0, token] * chance
     if not certain:
         np.testing.assert_allclose(marginal, p[:, 0], 1e-3, 1e-4)
@@ -271,7 +272,9 @@ def exact(model, prompt, strategy):
                 chance = found.get(path, 1.0) * p[token]
                 following.append(((*path, int(token)), chance))
         found = {
-            path: chance for path, chance in found.items() if path[-1:] == (END,)
+            path: chance
+            for path, chance in found.items()
+            if path[-1:] == (END,)
         } | dict(following)
         paths = [p for p, _ in following if p[-1] != END]
     return found
@@ -437,7 +440,9 @@ def test_numbers_that_are_none_raise(pair):
     weight = small.trainable_variables[0]
     kept = weight.numpy() if hasattr(weight, "numpy") else np.array(weight)
     weight.assign(np.full(weight.shape, np.nan))
-    with pytest.raises(ValueError, match="`assistant_model` must return logits"):
+    with pytest.raises(
+        ValueError, match="`assistant_model` must return logits"
+    ):
         model.generate(PROMPTS, 4, strategy)
     weight.assign(kept)
     weight = model.trainable_variables[0]
@@ -470,9 +475,7 @@ def test_what_is_not_supported_is_refused_by_name(pair):
     with pytest.raises(ValueError, match="`assistant_model` must be.*XLNet"):
         SpeculativeDecoding(xlnet)
     with pytest.raises(ValueError, match="vocabulary of the model, 12.* 5 "):
-        model.generate(
-            PROMPTS, 4, SpeculativeDecoding(gpt(vocabulary_size=5))
-        )
+        model.generate(PROMPTS, 4, SpeculativeDecoding(gpt(vocabulary_size=5)))
     with pytest.raises(ValueError, match="`assistant_model`.*10 tokens"):
         model.generate(
             PROMPTS, 4, SpeculativeDecoding(gpt(max_sequence_length=12))

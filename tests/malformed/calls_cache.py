@@ -165,6 +165,19 @@ def _reorder(folder):
     )
 
 
+def _crop(folder):
+    yield Call(
+        "cache.crop",
+        lambda **given: cache.crop(**given),
+        kinds(
+            cache=_cache(),
+            count=ids(np.array([1, 0], "int32"))
+            .without("rank_less", "ragged", "negative", "list", "list_of_text")
+            .accepts("a number for all rows", "number"),
+        ),
+    )
+
+
 def _grown(folder):
     def grown(hypothesis, count):
         # A cache is consumed.
@@ -183,8 +196,10 @@ CALLS = {
     "append": _append,
     "beam_mask": _counted("beam_mask"),
     "close_slots": _counted("close_slots"),
+    "crop": _crop,
     "empty": _empty,
     "expand_beams": _expand,
+    "free_slots": _of_a_cache("free_slots"),
     "from_projections": _from_projections,
     "grown": _grown,
     "open_slots": _open_slots,

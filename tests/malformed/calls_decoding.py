@@ -283,6 +283,30 @@ def _sampling(folder):
     )
 
 
+def _lookup(folder):
+    yield Call(
+        "decoding.PromptLookup",
+        decoding.PromptLookup,
+        kinds(
+            prompt_lookup_num_tokens=limited(2),
+            max_matching_ngram_size=limited(2),
+            strategy=choice("greedy").plus(of_type=decoding.GreedySearch),
+        ),
+    )
+
+
+def _speculative(folder):
+    yield Call(
+        "decoding.SpeculativeDecoding",
+        decoding.SpeculativeDecoding,
+        kinds(
+            assistant_model=instance(gpt()),
+            num_speculative_tokens=limited(2),
+            strategy=choice("greedy").plus(of_type=decoding.GreedySearch),
+        ),
+    )
+
+
 class _NoMethods(decoding.Strategy):
     """A strategy that defines nothing."""
 
@@ -376,12 +400,15 @@ CALLS = {
     "MinP": _one("MinP", min_p=number(0.1, 0, 1)),
     "NoRepeatNGram": _one("NoRepeatNGram", ngram_size=size(2)),
     "PresencePenalty": _one("PresencePenalty", penalty=_float32(0.5)),
+    "PromptLookup": _lookup,
     "RepetitionPenalty": _one(
         "RepetitionPenalty", penalty=_float32(1.2, 0).plus(zero=0.0)
     ),
     "Sampling": _sampling,
     "SearchSpec": "a plain tuple that `generate` makes",
     "SingleSequenceStrategy": _single,
+    "SpeculativeCounts": "a plain tuple of arrays",
+    "SpeculativeDecoding": _speculative,
     "Strategy": _strategy,
     "StreamedToken": "a plain tuple of arrays",
     "Temperature": _one(

@@ -240,6 +240,7 @@ def use_cache() -> None:
     print(cache.beam_mask(state, 1), cache.reorder(state, [0, 0]), step)
     assert_type(cache.slots(state), int)
     assert_type(cache.sources(state), int)
+    print(cache.free_slots(state), cache.crop(state, np.array([1, 0])))
 
 
 def use_decoding() -> None:
@@ -280,6 +281,15 @@ def use_decoding() -> None:
     ]
     for strategy in strategies:
         decoding.generate(model, IDS, 3, strategy, prefix=[8])
+    gpt = models.GPT(12, num_layers=1, num_heads=1, hidden_dim=4)
+    found = gpt.generate(
+        IDS, 3, decoding.SpeculativeDecoding(gpt, num_speculative_tokens=2)
+    )
+    decoding.generate(
+        gpt, IDS, 3, decoding.PromptLookup(2, 1, decoding.Sampling(seed=1))
+    )
+    assert_type(decoding.SpeculativeCounts(1, 2, 3)[0], Any)
+    print(found.speculation, decoding.Sampling().probabilities(IDS))
     characters = text.CharacterTokenizer("abc")
     assert_type(characters.token_bytes(), list[bytes])
     decoding.generate(
