@@ -33,10 +33,11 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(
         description="Compares speculative with plain decoding."
     )
-    parser.add_argument("--layers", type=int, default=8)
+    parser.add_argument("--layers", type=int, default=6)
     parser.add_argument("--width", type=int, default=384)
-    parser.add_argument("--assistant-width", type=int, default=96)
-    parser.add_argument("--steps", type=int, default=150, help="of training")
+    parser.add_argument("--assistant-width", type=int, default=128)
+    parser.add_argument("--steps", type=int, default=220, help="of training")
+    parser.add_argument("--assistant-steps", type=int, default=800)
     parser.add_argument("--rows", default="1,8", help="numbers of prompts")
     parser.add_argument("--drafts", type=int, default=4)
     parser.add_argument("--tokens", type=int, default=96)
@@ -45,10 +46,10 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     used, held = text(options.characters)
     target, assistant = (
-        trained(used, options.steps, layers, width)
-        for layers, width in (
-            (options.layers, options.width),
-            (1, options.assistant_width),
+        trained(used, *sizes)
+        for sizes in (
+            (options.steps, options.layers, options.width),
+            (options.assistant_steps, 1, options.assistant_width),
         )
     )
     losses = [character_gpt.test_loss(one, held) for one in (target, assistant)]
@@ -106,12 +107,10 @@ def trained(ids, steps, layers, width):
         keras.optimizers.AdamW(rate, beta_2=0.99, global_clipnorm=1.0),
         character_gpt.SequenceCrossentropy(pad_id=-1),
     )
+    epochs = -(-steps // len(blocks))
+    each = -(-steps // epochs)
     model.fit(
-        blocks,
-        epochs=-(-steps // len(blocks)),
-        steps_per_epoch=min(steps, len(blocks)),
-        shuffle=False,
-        verbose=2,
+        blocks, epochs=epochs, steps_per_epoch=each, shuffle=False, verbose=2
     )
     return model
 

@@ -52,7 +52,8 @@ PROGRAMS = {
     ),
     "speculative_decoding": (
         ("torch",),
-        "--layers 1 --width 16 --assistant-width 8 --steps 1 --rows 2 "
+        "--layers 1 --width 16 --assistant-width 8 --steps 1 "
+        "--assistant-steps 1 --rows 2 "
         "--drafts 2 --tokens 8 --rounds 1 --characters 9000",
     ),
     "tokenizer_speed": (

@@ -12,8 +12,7 @@ def ngram_drafts(
     """Finds an earlier occurrence of the last n-gram, and what follows it.
 
     The longest n-gram with an earlier occurrence counts, and of these the
-    first, as in Saxena 2023, https://github.com/apoorvumang/
-    prompt-lookup-decoding.
+    first: Saxena 2023, https://github.com/apoorvumang/prompt-lookup-decoding.
 
     Args:
         tokens: int32 (R, S), the tokens so far after any number of -1.

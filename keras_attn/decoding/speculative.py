@@ -7,7 +7,6 @@ import numpy as np
 
 from keras_attn import checks
 from keras_attn.decoding.greedy_search import GreedySearch
-from keras_attn.decoding.row_streams import uniform_rows
 from keras_attn.decoding.sampling import Sampling
 from keras_attn.typing import Nest, Tensor
 
@@ -80,10 +79,11 @@ class Speculation:
                 f"Received: strategy={checks.shown(strategy)}"
             )
         if strategy.rules:
+            names = [type(rule).__name__ for rule in strategy.rules]
             raise ValueError(
-                "`strategy` of speculative decoding must have no `rules`, which "
-                "score one token of each row at a time. Received: rules="
-                f"{checks.shown([type(rule).__name__ for rule in strategy.rules])}"
+                "`strategy` of speculative decoding must have no `rules`, "
+                "which score one token of each row at a time. "
+                f"Received: rules={checks.shown(names)}"
             )
         self.strategy = strategy
 
@@ -311,11 +311,10 @@ def single_calls(decoded: Any) -> SpeculativeCounts:
 
 def _check_kind(name, model):
     if isinstance(model, type) or not hasattr(model, "check_speculation"):
-        kind = model.__name__ if isinstance(model, type) else type(model)
+        kind = model if isinstance(model, type) else type(model)
         raise ValueError(
-            f"`{name}` must be a `GPT` in speculative decoding, whose cache can "
-            "drop tokens of each row. Received: "
-            f"{getattr(kind, '__name__', kind)}"
+            f"`{name}` must be a `GPT` in speculative decoding, whose cache "
+            f"can drop tokens of each row. Received: {kind.__name__}"
         )
     model.check_speculation(name)
 

@@ -9,6 +9,7 @@ pytestmark = pytest.mark.one_backend("torch")
 
 def test_a_table(capsys):
     given = {"layers": 1, "width": 8, "assistant-width": 4, "steps": 1}
+    given |= {"assistant-steps": 1}
     given |= {"rows": "2", "drafts": 2, "tokens": 6, "rounds": 1}
     given |= {"characters": 9000}
     speculative_decoding.main([f"--{k}={v}" for k, v in given.items()])

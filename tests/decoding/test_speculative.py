@@ -99,7 +99,6 @@ def test_a_perfect_assistant_is_always_accepted():
     assert (found.speculation.num_accepted_tokens == 3 + 3 + 2).all()
 
 
-@pytest.mark.captured_steps
 def test_caches_grow_while_rows_are_apart(random_pair):
     model, small = random_pair
     expected = model.generate(PROMPTS, 75)
@@ -254,7 +253,7 @@ def exact(model, prompt, strategy):
     """Probabilities of all sequences, by full passes and NumPy."""
     found = {}
     paths = [()]
-    for step in range(LENGTH):
+    for _ in range(LENGTH):
         rows = np.array([[*prompt, *path] for path in paths])
         logits = ops.convert_to_numpy(model(rows))[:, -1].astype("float64")
         following = []
@@ -434,49 +433,49 @@ def test_the_models_are_freed():
     assert references[0]() is None
 
 
-def test_numbers_that_are_none_raise(pair):
+def test_numbers_that_are_none_raise():
     model, small = gpt(1, 0), gpt(1, 5)
     strategy = SpeculativeDecoding(small, 2)
     weight = small.trainable_variables[0]
     kept = weight.numpy() if hasattr(weight, "numpy") else np.array(weight)
     weight.assign(np.full(weight.shape, np.nan))
     with pytest.raises(
-        ValueError, match="`assistant_model` must return logits"
+        ValueError, match=r"`assistant_model` must return logits"
     ):
         model.generate(PROMPTS, 4, strategy)
     weight.assign(kept)
     weight = model.trainable_variables[0]
     weight.assign(np.full(weight.shape, np.nan))
-    with pytest.raises(ValueError, match="in step 1 of the search"):
+    with pytest.raises(ValueError, match=r"in step 1 of the search"):
         model.generate(PROMPTS, 4, strategy)
 
 
 @pytest.mark.one_backend
 def test_what_is_not_supported_is_refused_by_name(pair):
     model, small = pair
-    with pytest.raises(ValueError, match="no `rules`.*Temperature"):
+    with pytest.raises(ValueError, match=r"no `rules`.*Temperature"):
         PromptLookup(strategy=GreedySearch(rules=[Temperature(0.5)]))
-    with pytest.raises(ValueError, match="`strategy`.*BeamSearch"):
+    with pytest.raises(ValueError, match=r"`strategy`.*BeamSearch"):
         PromptLookup(strategy=BeamSearch())
 
     class Own(Sampling):
         pass
 
-    with pytest.raises(ValueError, match="`strategy`.*Own"):
+    with pytest.raises(ValueError, match=r"`strategy`.*Own"):
         SpeculativeDecoding(small, strategy=Own())
-    with pytest.raises(ValueError, match="`stream`.*PromptLookup"):
+    with pytest.raises(ValueError, match=r"`stream`.*PromptLookup"):
         model.stream(PROMPTS, 4, PromptLookup())
     transformer = Transformer(
         V, num_layers=1, num_heads=1, hidden_dim=4, intermediate_dim=4
     )
-    with pytest.raises(ValueError, match="`model` must be a `GPT`.*Transfo"):
+    with pytest.raises(ValueError, match=r"`model` must be a `GPT`.*Transfo"):
         transformer.generate([[5, 6, 2]], 4, PromptLookup())
     xlnet = XLNet(V, num_layers=1, num_heads=1, hidden_dim=4)
-    with pytest.raises(ValueError, match="`assistant_model` must be.*XLNet"):
+    with pytest.raises(ValueError, match=r"`assistant_model` must be.*XLNet"):
         SpeculativeDecoding(xlnet)
-    with pytest.raises(ValueError, match="vocabulary of the model, 12.* 5 "):
+    with pytest.raises(ValueError, match=r"vocabulary of the model, 12.* 5 "):
         model.generate(PROMPTS, 4, SpeculativeDecoding(gpt(vocabulary_size=5)))
-    with pytest.raises(ValueError, match="`assistant_model`.*10 tokens"):
+    with pytest.raises(ValueError, match=r"`assistant_model`.*10 tokens"):
         model.generate(
             PROMPTS, 4, SpeculativeDecoding(gpt(max_sequence_length=12))
         )
@@ -490,7 +489,7 @@ def test_what_is_not_supported_is_refused_by_name(pair):
         max_sequence_length=None,
         attention_position=RotaryPosition(scaling=scaling),
     )
-    with pytest.raises(ValueError, match="depends_on_length=True"):
+    with pytest.raises(ValueError, match=r"depends_on_length=True"):
         growing.generate(PROMPTS, 4, PromptLookup())
 
 
