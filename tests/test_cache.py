@@ -357,3 +357,39 @@ def test_wrong_arguments_raise(function, name, values):
             getattr(kv, function)(**(given | {name: value}))
         message = str(error.value)
         assert f"`{name}`" in message and "Received: " in message, message
+
+
+def test_cropped_rows_continue_as_if_nothing_had_been_there():
+    """Another number of tokens is removed from each row, and read again."""
+    rng = np.random.default_rng(3)
+    keys = rng.normal(size=(2, 5, 2, 3)).astype("float32")
+    wrong = rng.normal(size=(2, 3, 2, 3)).astype("float32")
+
+    def appended(state, tokens):
+        count = tokens.shape[1]
+        positions, state = kv.open_slots(state, count)
+        state = kv.append(state, 0, tokens, 2 * tokens)
+        return positions, kv.close_slots(state, count)
+
+    state = kv.empty(2, 8, 1, 2, 3, 3, "float32")
+    _, state = appended(state, keys[:, :2])
+    _, state = appended(state, wrong)
+    # The first row keeps its tokens, the second none of the wrong ones.
+    state = kv.crop(state, np.array([0, 3], "int32"))
+    positions, state = appended(state, keys[:, 2:])
+    assert ops.convert_to_numpy(positions).tolist() == [[5, 6, 7], [2, 3, 4]]
+    assert ops.convert_to_numpy(kv.free_slots(state)).tolist() == [0, 3]
+    found, doubled, positions = map(values, kv.read(state, 0, 2))
+    first = np.concatenate([keys[0, :2], wrong[0], keys[0, 2:]])
+    np.testing.assert_array_equal(found[0], first)
+    np.testing.assert_array_equal(found[1, :5], keys[1])
+    np.testing.assert_array_equal(doubled[1, :5], 2 * keys[1])
+    assert positions[1].tolist() == [0, 1, 2, 3, 4, -1, -1, -1]
+    with pytest.raises(ValueError, match="after `crop`"):
+        kv.expand_beams(state, 2)
+    rows = ops.convert_to_tensor(np.array([1, 0, 1], "int32"))
+    state = kv.reorder(state, rows)
+    free = ops.convert_to_numpy(kv.free_slots(state))
+    assert free.tolist() == [3, 0, 3]
+    with pytest.raises(ValueError, match="`count` must be a scalar"):
+        kv.crop(state, np.zeros(2, "int32"))
