@@ -33,8 +33,13 @@ def gpt(layers=1, seed=0, vocabulary_size=V, scale=8.0, **options):
     keras.utils.set_random_seed(seed)
     options = {"max_sequence_length": 90, "end_id": None, **options}
     model = GPT(vocabulary_size, layers, 2, 16, **options)
+    # The same on every backend.
+    rng = np.random.default_rng(seed)
     for variable in model.trainable_variables:
-        variable.assign(variable * scale)
+        value = ops.convert_to_numpy(variable)
+        if np.ptp(value):
+            value = rng.normal(scale=value.std(), size=value.shape)
+        variable.assign(scale * value)
     return model
 
 

@@ -171,7 +171,9 @@ def _crop(folder):
         lambda **given: cache.crop(**given),
         kinds(
             cache=_cache(),
-            count=ids(np.array([1, 0], "int32")).without("rank_less"),
+            count=ids(np.array([1, 0], "int32"))
+            .without("rank_less")
+            .accepts("one for all rows", "scalar"),
         ),
     )
 
