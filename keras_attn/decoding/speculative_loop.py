@@ -20,7 +20,12 @@ from keras_attn.backend import (
 )
 from keras_attn.decoding.acceptance import accept, leading
 from keras_attn.decoding.apply_rules import prompt_tokens
-from keras_attn.decoding.loop import TORCH_STEPS, Search, check_numbers
+from keras_attn.decoding.loop import (
+    TORCH_STEPS,
+    Search,
+    SearchSpec,
+    check_numbers,
+)
 from keras_attn.decoding.ngram_drafts import ngram_drafts
 from keras_attn.decoding.prepared_weights import prepared_weights
 from keras_attn.decoding.protocol import DecodingState
@@ -112,14 +117,14 @@ class SpeculativeSearch:
         assistant_programs: Any,
     ) -> None:
         self.search = search
-        self.strategy = search.strategy
-        self.spec = search.spec
+        self.strategy: Any = search.strategy
+        self.spec: SearchSpec = search.spec
         self.assistant = assistant
         # The last token is the target's own.
-        self.draft_length = min(draft_length, self.spec.max_new_tokens - 1)
+        self.draft_length: int = min(draft_length, self.spec.max_new_tokens - 1)
         self.ngram_size = ngram_size
         self.assistant_programs = assistant_programs
-        self.samples = isinstance(self.strategy, Sampling)
+        self.samples: bool = isinstance(self.strategy, Sampling)
 
     def start(self, inputs: Nest) -> tuple[Any, Any]:
         """Starts a run.

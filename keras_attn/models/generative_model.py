@@ -19,6 +19,7 @@ from keras_attn.typing import Nest, Tensor
 
 if TYPE_CHECKING:
     from keras_attn.decoding.protocol import Decoded
+    from keras_attn.decoding.speculative import Speculation
     from keras_attn.decoding.strategy import Strategy
     from keras_attn.decoding.stream import StreamedToken
 
@@ -97,7 +98,7 @@ class GenerativeModel(CheckedModel):
         self,
         inputs: Nest | None = None,
         max_new_tokens: int = 64,
-        strategy: "Strategy | str" = "greedy",
+        strategy: "Strategy | Speculation | str" = "greedy",
         batch_size: int = 32,
         prefix: Any = None,
         return_weights: bool = False,
@@ -118,7 +119,8 @@ class GenerativeModel(CheckedModel):
             max_new_tokens: int. The maximum number of generated tokens,
                 including the end token.
             strategy: a strategy of `keras_attn.decoding`, or `"greedy"`,
-                `"beam"` or `"sample"`.
+                `"beam"` or `"sample"`; with a `GPT` also
+                `SpeculativeDecoding` or `PromptLookup`.
             batch_size: int. Rows decoded together.
             prefix: token ids that the sequences begin with: a list for all
                 rows, or one list per row; default None. The prefix counts in
