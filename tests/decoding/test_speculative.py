@@ -498,6 +498,13 @@ def test_what_is_not_supported_is_refused_by_name(pair):
         growing.generate(PROMPTS, 4, PromptLookup())
 
 
+@pytest.mark.one_backend
+def test_a_distribution_is_refused(pair, monkeypatch):
+    monkeypatch.setattr(keras.distribution, "distribution", lambda: "a mesh")
+    with pytest.raises(ValueError, match=r"`keras.distribution`.*PromptLook"):
+        generate(pair[0], PROMPTS, 4, PromptLookup())
+
+
 def test_generate_takes_padded_prompts_too(pair):
     model, small = pair
     rows = np.array([[5, 6, 7, 3], [7, 8, 0, 0]], "int32")
