@@ -8,6 +8,11 @@ from keras_attn.explain.head_measures import (
     head_entropy,
     padding_attention,
 )
+from keras_attn.explain.hidden_states import (
+    hidden_states,
+    logit_lens,
+    patch,
+)
 from keras_attn.explain.insertion import (
     DeletionInsertion,
     deletion_and_insertion,
@@ -38,7 +43,10 @@ __all__ = [
     "doctor",
     "head_distance",
     "head_entropy",
+    "hidden_states",
+    "logit_lens",
     "padding_attention",
+    "patch",
     "plot_attention",
     "plot_beam",
     "plot_confusion",

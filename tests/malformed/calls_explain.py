@@ -418,6 +418,36 @@ def _rollout(folder):
     )
 
 
+def _states(name):
+    def calls(folder):
+        kind = ids(IDS, 12).named("token_ids").without("ragged", "rank_less")
+        yield Call(
+            f"explain.{name}",
+            getattr(explain, name),
+            kinds(model=instance(gpt()), inputs=kind),
+        )
+
+    return calls
+
+
+def _patch(folder):
+    def one():
+        kind = ids(IDS[:1], 12).named("token_ids")
+        return kind.without("ragged", "rank_less")
+
+    yield Call(
+        "explain.patch",
+        explain.patch,
+        kinds(
+            model=instance(gpt()),
+            clean=one(),
+            corrupted=one(),
+            score=function(lambda logits: logits[:, -1, 3]),
+            batch_size=count(32, 1),
+        ),
+    )
+
+
 CALLS = {
     "AttentionMap": _attention_map,
     "AttentionView": _view_class,
@@ -433,7 +463,10 @@ CALLS = {
     "doctor": _doctor,
     "head_distance": _measure("head_distance"),
     "head_entropy": _measure("head_entropy"),
+    "hidden_states": _states("hidden_states"),
+    "logit_lens": _states("logit_lens"),
     "padding_attention": _measure("padding_attention"),
+    "patch": _patch,
     "plot_attention": _plot,
     "plot_beam": _plot_beam,
     "plot_confusion": _plot_confusion,

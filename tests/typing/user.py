@@ -387,6 +387,8 @@ def use_explain() -> None:
     assert_type(explain.view_attention(maps), explain.AttentionView)
     print(explain.head_entropy(maps[0]), explain.head_distance(maps[0]))
     print(explain.padding_attention(maps[0], IDS > 0), explain.rollout(maps))
+    print(explain.hidden_states(model, IDS), explain.logit_lens(model, IDS))
+    print(explain.patch(model, IDS, IDS, lambda logits: logits[:, -1, 3]))
     report = keras_attn.doctor(model, IDS, mask=IDS > 0)
     assert_type(report, explain.Report)
     assert_type(explain.doctor(model, IDS).probes, list[explain.Probe])
