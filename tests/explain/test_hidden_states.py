@@ -1,203 +1,187 @@
-"""Hidden states, logit lens and patching against transformers and by hand."""
+"""Hidden states, logit lens and patches.
+
+tests/pretrained/test_hidden_states.py compares them with transformers.
+"""
 
 import keras
 import numpy as np
 import pytest
 
-from keras_attn import pretrained
 from keras_attn.explain import hidden_states, logit_lens, patch
-from keras_attn.models import GPT, Bert, Encoder, Transformer
+from keras_attn.models import (
+    GPT,
+    Bert,
+    BertPretrainer,
+    Encoder,
+    SequenceClassifier,
+    TokenClassifier,
+    Transformer,
+    TransformerXL,
+    VisionTransformer,
+    XLNet,
+)
 
 SIZE = 17
 IDS = np.array([[5, 6, 7, 8, 2], [9, 4, 3, 15, 1]], "int32")
+PAIR = IDS, IDS[:, 1:4]
 
 
-def theirs(kind, config, folder):
-    """Returns a transformers model, ours with its weights, and its states."""
-    torch = pytest.importorskip("torch")
-    import transformers
-
-    model = getattr(transformers, f"{kind}Model")(
-        getattr(transformers, f"{kind}Config")(vocab_size=SIZE, **config)
-    ).eval()
-    draw = torch.Generator().manual_seed(0)
-    with torch.no_grad():
-        for tensor in model.state_dict().values():
-            tensor.normal_(std=0.4, generator=draw)
-        outputs = model(torch.from_numpy(IDS).long(), output_hidden_states=True)
-    model.save_pretrained(folder)
-    states = [state.numpy() for state in outputs.hidden_states]
-    return model, pretrained.load(folder), states
+def score(logits):
+    return logits[:, -1, 3] - logits[:, -1, 5]
 
 
-GPT2 = {
-    "n_embd": 8,
-    "n_layer": 2,
-    "n_head": 2,
-    "n_positions": 8,
-    "bos_token_id": 16,
-    "eos_token_id": 16,
-}
-BERT = {
-    "hidden_size": 8,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 12,
-    "max_position_embeddings": 8,
-}
-
-
-@pytest.mark.every_backend
-@pytest.mark.parametrize(
-    ("kind", "config"), [("GPT2", GPT2), ("Bert", BERT)], ids=["gpt2", "bert"]
-)
-def test_states_equal_output_hidden_states(kind, config, tmp_path):
-    model, ours, expected = theirs(kind, config, tmp_path)
-    ours = getattr(ours, "encoder", ours)
-    found = hidden_states(ours, IDS)
-    assert len(found) == len(expected) == 3
-    for state, reference in zip(found, expected, strict=True):
-        np.testing.assert_allclose(state, reference, atol=1e-5)
-    if kind == "GPT2":
-        # Their last state is normalized already, the others are not.
-        import torch
-
-        with torch.no_grad():
-            normalized = [model.ln_f(torch.tensor(x)) for x in expected[:-1]]
-        normalized = [*(x.numpy() for x in normalized), expected[-1]]
-        logits = np.stack(normalized) @ model.wte.weight.detach().numpy().T
-        np.testing.assert_allclose(logit_lens(ours, IDS), logits, atol=1e-4)
-
-
-def small(kind, **options):
+def small(kind, *arguments, **options):
     keras.utils.set_random_seed(0)
-    options = {"hidden_dim": 8, "intermediate_dim": 12} | options
-    model = kind(SIZE, num_layers=2, num_heads=2, **options)
+    sizes = {"num_layers": 2, "num_heads": 2, "hidden_dim": 8}
+    model = kind(*arguments, **(sizes | {"intermediate_dim": 12} | options))
     draw = np.random.default_rng(0)
     model.set_weights([draw.normal(0, 0.5, x.shape) for x in model.weights])
     return model
 
 
-def last(outputs):
-    if isinstance(outputs, dict):
-        outputs = outputs["sequence_output"]
-    return outputs[:, -1, 3]
+def to_numpy(tensor):
+    return keras.ops.convert_to_numpy(tensor)
 
 
-MODELS = {
-    "gpt": (GPT, {"max_sequence_length": 8}),
-    "post-norm gpt": (GPT, {"normalize_first": False}),
-    "encoder": (Encoder, {"normalize_first": True}),
-    "shared blocks": (Encoder, {"share_blocks": True}),
-    "bert": (Bert, {}),
+ENCODERS = {
+    "pre-norm": (lambda: small(Encoder, SIZE, normalize_first=True), IDS),
+    "shared": (lambda: small(Encoder, SIZE, share_blocks=True), IDS),
+    "projected": (lambda: small(Encoder, SIZE, embedding_dim=4), IDS),
+    "images": (
+        lambda: small(VisionTransformer, (4, 4, 3), patch_size=2),
+        np.random.default_rng(0).normal(size=(2, 4, 4, 3)).astype("float32"),
+    ),
 }
 
 
-def by_hand(model, clean, corrupted):
-    """Runs the blocks one by one, with one state replaced."""
-
-    def embedded(ids):
-        parts = ids if isinstance(model, GPT) else {"token_ids": ids}
-        return model._embed(parts, np.arange(ids.shape[1])[None])
-
-    def run(x, start, stop):
-        for i in range(start, stop):
-            x = model._blocks[i % len(model._blocks)](x)
-        return x
-
-    scores = np.empty((3, clean.shape[1]))
-    for layer in range(3):
-        of_clean, of_corrupted = (
-            keras.ops.convert_to_numpy(run(embedded(ids), 0, layer))
-            for ids in (clean, corrupted)
-        )
-        for t in range(clean.shape[1]):
-            mixed = of_corrupted.copy()
-            mixed[0, t] = of_clean[0, t]
-            x = run(keras.ops.convert_to_tensor(mixed), layer, 2)
-            if model._norm is not None:
-                x = model._norm(x)
-            outputs = model._logits(x) if isinstance(model, GPT) else x
-            scores[layer, t] = keras.ops.convert_to_numpy(last(outputs))[0]
-    return scores
+@pytest.mark.parametrize("name", ENCODERS)
+def test_last_state_is_the_output(name):
+    make, inputs = ENCODERS[name]
+    model = make()
+    states = hidden_states(model, inputs)
+    assert len(states) == 3
+    # Each block of ours, called alone, turns a state into the next one.
+    x = keras.ops.convert_to_tensor(states[0])
+    for number in range(2):
+        x = model._blocks[number % len(model._blocks)](x)
+        if number == 0:
+            np.testing.assert_allclose(states[1], to_numpy(x), atol=1e-5)
+    expected, _ = model.encode(inputs)
+    np.testing.assert_allclose(states[-1], to_numpy(expected), atol=1e-5)
 
 
-@pytest.mark.every_backend
-@pytest.mark.parametrize("name", MODELS)
-def test_patches_equal_a_loop_over_layers_and_positions(name):
-    kind, options = MODELS[name]
-    model = small(kind, **options)
-    clean, corrupted = IDS[:1], IDS[:1].copy()
-    corrupted[0, 1] = 11
+def test_states_of_transformer_xl_are_its_memory():
+    model = small(TransformerXL, SIZE, memory_length=5)
+    _, memory = model.advance(IDS)
+    states = hidden_states(model, IDS)
+    for state, reference in zip(states[:-1], memory.states, strict=True):
+        np.testing.assert_allclose(state, to_numpy(reference), atol=1e-5)
+    np.testing.assert_allclose(
+        logit_lens(model, IDS)[-1], to_numpy(model(IDS)), atol=1e-5
+    )
+
+
+def test_models_with_a_head():
+    encoder = small(Encoder, SIZE, normalize_first=True)
+    model = TokenClassifier(encoder, 4)
+    logits = logit_lens(model, IDS)
+    assert logits.shape == (3, *IDS.shape, 4)
+    np.testing.assert_allclose(logits[-1], to_numpy(model(IDS)), atol=1e-5)
+    for one, other in zip(
+        hidden_states(model, IDS), hidden_states(encoder, IDS), strict=True
+    ):
+        np.testing.assert_array_equal(one, other)
+    model = SequenceClassifier(encoder, 3)
+    corrupted = IDS[:1].copy()
+    corrupted[0, 2] = 11
+    found = patch(model, IDS[:1], corrupted, lambda x: x[:, 1])
+    # The class is read at the first token.
+    np.testing.assert_allclose(found.restored[2], [1, 0, 0, 0, 0], atol=1e-3)
+
+
+def test_default_score_is_the_logit_difference():
+    # An untrained model with tied embeddings predicts the last token again.
+    keras.utils.set_random_seed(0)
+    sizes = {"num_layers": 2, "num_heads": 2, "hidden_dim": 8}
+    model = GPT(SIZE, max_sequence_length=8, **sizes)
+    clean, corrupted = IDS[:1], IDS[1:]
+    ends = [to_numpy(model(ids))[0, -1] for ids in (clean, corrupted)]
+    right, wrong = (end.argmax() for end in ends)
+    assert right != wrong
+    found = patch(model, clean, corrupted)
+    for number, end in zip(found[1:], ends, strict=True):
+        np.testing.assert_allclose(number, end[right] - end[wrong], rtol=1e-4)
+    # The state of the last position decides at the last layer.
+    np.testing.assert_allclose(found.restored[-1], [0, 0, 0, 0, 1], atol=1e-4)
+    with pytest.raises(ValueError, match="`score` must be given if the most"):
+        patch(model, clean, clean)
+    with pytest.raises(ValueError, match="different scores"):
+        _ = patch(model, clean, clean, score).restored
+
+
+def test_half_precision_and_soft_cap():
+    model = small(
+        GPT,
+        SIZE,
+        max_sequence_length=8,
+        logits_soft_cap=2.0,
+        dtype="mixed_bfloat16",
+    )
     before = model.get_weights()
-    found = patch(model, clean, corrupted, last, batch_size=3)
-    reference = by_hand(model, clean, corrupted)
-    np.testing.assert_allclose(found, reference, atol=1e-4, rtol=1e-4)
-    # Only a patch of the changed token restores the score in the embeddings.
-    ends = [
-        keras.ops.convert_to_numpy(last(model(x))) for x in (clean, corrupted)
-    ]
-    assert abs(ends[0] - ends[1]) > 1e-3
-    np.testing.assert_allclose(found[0, 1], ends[0][0], atol=1e-4)
-    np.testing.assert_allclose(found[0, 3], ends[1][0], atol=1e-4)
+    logits = logit_lens(model, IDS)
+    expected = keras.ops.cast(model(IDS), "float32")
+    np.testing.assert_array_equal(logits[-1], to_numpy(expected))
+    found = patch(model, IDS[:1], IDS[1:], score, batch_size=4)
+    assert np.isfinite(found.scores).all()
     for old, new in zip(before, model.get_weights(), strict=True):
         np.testing.assert_array_equal(old, new)
 
 
-def test_the_last_logits_are_those_of_the_model():
-    model = small(GPT, max_sequence_length=8, logits_soft_cap=2.0)
-    logits = logit_lens(model, IDS)
-    expected = keras.ops.convert_to_numpy(model(IDS))
-    np.testing.assert_allclose(logits[-1], expected, atol=1e-5)
-    assert np.abs(logits[0] - logits[-1]).max() > 0.1
-    encoder = small(Encoder)
-    expected = encoder.token_logits(encoder(IDS))
-    np.testing.assert_allclose(
-        logit_lens(encoder, IDS)[-1],
-        keras.ops.convert_to_numpy(expected),
-        atol=1e-5,
-    )
-
-
-def test_patching_reads_a_padding_mask():
-    model = small(Encoder)
+def test_padding_does_not_restore_anything():
+    model = small(Encoder, SIZE)
     mask = np.array([[True, True, True, True, False]])
     clean, corrupted = (
         {"token_ids": ids, "padding_mask": mask} for ids in (IDS[:1], IDS[1:])
     )
     found = patch(model, clean, corrupted, lambda outputs: outputs[:, 0, 3])
-    padded = keras.ops.convert_to_numpy(model(corrupted))[0, 0, 3]
-    # No token attends to padding.
-    np.testing.assert_allclose(found[:, 4], padded, atol=1e-5)
-    assert abs(found[0, 1] - padded) > 1e-3
+    np.testing.assert_allclose(found.restored[:, 4], 0, atol=1e-4)
+    assert abs(found.restored[0, 1]) > 1e-3
 
 
 def test_other_models_and_arguments_raise():
-    transformer = Transformer(
-        SIZE, num_layers=1, num_heads=2, hidden_dim=8, intermediate_dim=12
-    )
-    for function in (hidden_states, logit_lens):
-        with pytest.raises(ValueError, match=r"`model`.*: Transformer"):
-            function(transformer, IDS)
-        with pytest.raises(ValueError, match="`inputs` must be the inputs"):
-            function(small(Encoder), None)
-    with pytest.raises(ValueError, match=r"`model`.*: Transformer"):
-        patch(transformer, IDS, IDS, last)
-    model = small(Encoder)
+    encoder = small(Encoder, SIZE)
+    transformer = small(Transformer, SIZE, max_sequence_length=8)
+    xlnet = XLNet(SIZE, num_layers=1, num_heads=2, hidden_dim=8)
     one = IDS[:1]
+    for function in (hidden_states, logit_lens):
+        with pytest.raises(ValueError, match=r"`model`.*: XLNet"):
+            function(xlnet, IDS)
+        with pytest.raises(ValueError, match=r"`inputs` .*: inputs=None"):
+            function(transformer, None)
+    with pytest.raises(ValueError, match=r"`stack` .*'encoder' for Encoder"):
+        hidden_states(encoder, IDS, stack="encoder")
+    with pytest.raises(ValueError, match=r"`stack` .*both"):
+        hidden_states(transformer, PAIR, stack="both")
+    for model in (
+        encoder,
+        SequenceClassifier(encoder, 2),
+        BertPretrainer(small(Bert, SIZE), masked_lm=False),
+    ):
+        with pytest.raises(ValueError, match="`model` must have logits"):
+            logit_lens(model, IDS)
     for clean, corrupted, message in (
         (IDS, IDS, r"`clean` must be one sequence.*\(2, 5\)"),
-        (one, one[:, :3], "`corrupted` must have the inputs and shapes"),
-        (None, one, "`clean` must be the inputs"),
+        (one, one[:, :3], "`corrupted` must have the structure and shapes"),
+        (one, {"token_ids": one}, "`corrupted` must have the structure"),
+        (None, one, "`clean` must be inputs"),
     ):
         with pytest.raises(ValueError, match=message):
-            patch(model, clean, corrupted, last)
-    with pytest.raises(ValueError, match="`score` must be callable"):
-        patch(model, one, one, 3)
-    with pytest.raises(ValueError, match="one number for each of 5 rows"):
-        patch(model, one, one, lambda outputs: outputs)
-    with pytest.raises(ValueError, match="`batch_size`"):
-        patch(model, one, one, last, batch_size=0)
-    narrow = small(Encoder, embedding_dim=4)
-    with pytest.raises(ValueError, match="embedding_dim=4"):
-        logit_lens(narrow, IDS)
+            patch(encoder, clean, corrupted, score)
+    for options, message in (
+        ({"score": 3}, "`score` must be callable"),
+        ({"score": lambda outputs: outputs}, "number for each of 1 rows"),
+        ({}, "`score` must be given for a model"),
+        ({"score": score, "batch_size": 0}, "`batch_size`"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            patch(encoder, one, one, **options)

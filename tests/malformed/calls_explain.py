@@ -418,21 +418,33 @@ def _rollout(folder):
     )
 
 
-def _states(name):
-    def calls(folder):
-        kind = ids(IDS, 12).named("token_ids").without("ragged", "rank_less")
-        yield Call(
-            f"explain.{name}",
-            getattr(explain, name),
-            kinds(model=instance(gpt()), inputs=kind),
-        )
+def _stack():
+    return (
+        choice(None).optional().plus(unknown="both", of_another_model="encoder")
+    )
 
-    return calls
+
+def _hidden_states(folder):
+    kind = ids(IDS, 12).named("token_ids").without("ragged", "rank_less")
+    yield Call(
+        "explain.hidden_states",
+        explain.hidden_states,
+        kinds(model=instance(gpt()), inputs=kind, stack=_stack()),
+    )
+
+
+def _logit_lens(folder):
+    kind = ids(IDS, 12).named("token_ids").without("ragged", "rank_less")
+    yield Call(
+        "explain.logit_lens",
+        explain.logit_lens,
+        kinds(model=instance(gpt()), inputs=kind),
+    )
 
 
 def _patch(folder):
     def one():
-        kind = ids(IDS[:1], 12).named("token_ids")
+        kind = ids(IDS[:1], 12).named("token_ids", "inputs")
         return kind.without("ragged", "rank_less")
 
     yield Call(
@@ -443,7 +455,60 @@ def _patch(folder):
             clean=one(),
             corrupted=one(),
             score=function(lambda logits: logits[:, -1, 3]),
+            stack=_stack(),
             batch_size=count(32, 1),
+        ),
+    )
+
+
+def _patch_scores(folder):
+    scores = floats(np.zeros((3, 4), "float32"), batch=False, width=False)
+    scores = scores.accepts("scores may be whole", "integers", "bools")
+    yield Call(
+        "explain.PatchScores",
+        lambda **given: explain.plot_patch(explain.PatchScores(**given)),
+        kinds(
+            scores=scores,
+            clean=number(1.0),
+            corrupted=number(0.0).plus(same=1.0),
+        ),
+    )
+
+
+def _labels(length):
+    return lines(list("abcd")[:length]).optional().plus(short=["a"])
+
+
+def _plot_patch(folder):
+    patched = explain.PatchScores(np.zeros((3, 4), "float32"), 1.0, 0.0)
+    yield Call(
+        "explain.plot_patch",
+        explain.plot_patch,
+        kinds(
+            patched=instance(patched),
+            tokens=_labels(4),
+            title=title(None).optional(),
+            ax=instance(None).without("none", "own_type"),
+            cmap=title("PuOr").plus(unknown="no such map"),
+        ),
+    )
+
+
+def _plot_logit_lens(folder):
+    logits = np.zeros((3, 1, 4, 5), "float32")
+    logits = floats(logits, batch=False, width=False)
+    logits = logits.accepts("logits may be whole", "integers", "bools")
+    yield Call(
+        "explain.plot_logit_lens",
+        explain.plot_logit_lens,
+        kinds(
+            logits=logits,
+            tokens=_labels(4),
+            names=function(lambda ids: [str(i) for i in ids]).optional(),
+            row=_index(),
+            title=title(None).optional(),
+            ax=instance(None).without("none", "own_type"),
+            cmap=title("gray").plus(unknown="no such map"),
         ),
     )
 
@@ -455,6 +520,7 @@ CALLS = {
     "FrameMasks": _masks("FrameMasks"),
     "Leak": "plain data that `doctor` returns",
     "PatchMasks": _masks("PatchMasks"),
+    "PatchScores": _patch_scores,
     "Probe": "plain data that `doctor` returns",
     "Report": "plain data that `doctor` returns",
     "TokenMasks": _token_masks,
@@ -463,10 +529,12 @@ CALLS = {
     "doctor": _doctor,
     "head_distance": _measure("head_distance"),
     "head_entropy": _measure("head_entropy"),
-    "hidden_states": _states("hidden_states"),
-    "logit_lens": _states("logit_lens"),
+    "hidden_states": _hidden_states,
+    "logit_lens": _logit_lens,
     "padding_attention": _measure("padding_attention"),
     "patch": _patch,
+    "plot_logit_lens": _plot_logit_lens,
+    "plot_patch": _plot_patch,
     "plot_attention": _plot,
     "plot_beam": _plot_beam,
     "plot_confusion": _plot_confusion,
