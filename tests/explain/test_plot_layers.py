@@ -62,7 +62,7 @@ def test_arguments_raise():
     patched = PatchScores(SCORES, 3.0, 1.0)
     for arguments, message in (
         ((SCORES,), "`patched` must be a `PatchScores`"),
-        ((PatchScores(SCORES[0], 3.0, 1.0),), r"`patched`.*\(3,\)"),
+        ((PatchScores(SCORES[0], 3.0, 1.0),), r"`scores`.*\(3,\)"),
         ((PatchScores(SCORES, 1.0, 1.0),), "different scores"),
         ((PatchScores(SCORES, np.nan, 1.0),), "`clean`"),
         ((patched, ["a"]), "`tokens` .* 3 positions.*1 tokens"),
