@@ -296,6 +296,7 @@ WRONG = [
         for name in "rows length layers heads key_dim value_dim".split()
     ),
     ("empty", "dtype", (None, 3, "int32", "float", [])),
+    ("empty", "sliding_window", (0, True, 2.5, "3", [3], [3, 0], [])),
     ("from_projections", "keys", (None, [], KEYS, [KEYS[1:]], [KEYS > 0])),
     ("from_projections", "values", (None, [], KEYS, [KEYS] * 2, [3])),
     ("from_projections", "positions", (None, 3, POSITIONS[0], POSITIONS + 0.5)),
@@ -315,6 +316,7 @@ WRONG = [
     ("read", "heads", (None, True, 0, 1.5, "4", 1000)),
     ("beam_mask", "cache", NO_CACHE),
     ("beam_mask", "count", NO_COUNT),
+    ("beam_mask", "layer", NO_LAYER[1:]),
     ("expand_beams", "hypothesis", (None, 3, "abc", {"a": [None]})),
     ("expand_beams", "width", (*NO_COUNT, 0)),
     ("reorder", "hypothesis", (None, 3, "abc", {"a": [None]})),

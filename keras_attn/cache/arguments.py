@@ -42,6 +42,21 @@ def check_size(
         )
 
 
+def layer_windows(sliding_window: Any, layers: int) -> list[int | None]:
+    """Returns the sliding window of each layer, else raises ValueError."""
+    several = isinstance(sliding_window, (list, tuple))
+    windows = list(sliding_window) if several else [sliding_window] * layers
+    if len(windows) != layers:
+        raise ValueError(
+            f"`sliding_window` must have one value for each of the {layers} "
+            f"layers. Received: {len(windows)} values"
+        )
+    for window in windows:
+        if window is not None:
+            checks.positive_int("sliding_window", window)
+    return windows
+
+
 def check_layer(layer: Any, count: int) -> int:
     """Returns the index of a layer, else raises ValueError."""
     if isinstance(layer, bool) or not isinstance(layer, int):

@@ -20,12 +20,15 @@ from keras_attn.backend import (
     values_by_slot,
     write_rows,
 )
+from keras_attn.cache import ring as rings
 from keras_attn.cache.arguments import (
     check_features,
     check_layer,
     check_projections,
     check_size,
+    layer_windows,
 )
+from keras_attn.cache.ring import Ring, buffer_of, labeled, window_of
 from keras_attn.ops import positions_from_mask
 from keras_attn.typing import Tensor, TensorLike
 
@@ -47,16 +50,23 @@ class KVCache(NamedTuple):
     `keras.distribution` on JAX, B K is two axes, each split over the devices of
     one mesh axis.
 
+    A layer with a sliding window has at most as many slots as its window, in
+    which new tokens replace those that no later token sees: its memory does not
+    depend on the length of the sequence.
+
     Args:
         keys: tuple of float (B K, H, k L), one per layer; on PyTorch
-            (B K, k L, H).
-        values: tuple of float (B K, k L, W), one per layer.
+            (B K, k L, H). Those of a layer with a sliding window are in a dict,
+            with the window as the only key.
+        values: tuple of float (B K, k L, W), one per layer, in the same form.
         positions: int32 (B, k L), -1 in empty slots and for padding.
         origins: int32 (B, k, L). Index of the hypothesis that wrote the entry
             that this hypothesis sees in a slot; () with one hypothesis per
             source.
         cursor: int32 scalar. Index of the next free of the L slots. After
             `crop`, int32 (B,): one for each row.
+        rings: dict of windows below L, as strings, to the positions and origins
+            of their slots; () without them.
 
     Examples:
         >>> cache = keras_attn.cache.empty(2, 8, 3, 4, 16, 16, "float32")
@@ -69,6 +79,7 @@ class KVCache(NamedTuple):
     positions: Any
     origins: Any
     cursor: Any
+    rings: Any = ()
 
 
 def empty(
@@ -79,6 +90,7 @@ def empty(
     key_dim: int,
     value_dim: int,
     dtype: str,
+    sliding_window: int | Sequence[int | None] | None = None,
 ) -> KVCache:
     """Allocates an empty cache.
 
@@ -91,30 +103,48 @@ def empty(
         value_dim: int. W, features per value.
         dtype: str. Dtype of keys and values: "float32", "float16" or
             "bfloat16".
+        sliding_window: int, or a list with one int or None per layer. A layer
+            with a window has no more slots than that. Default None: no windows.
 
     Returns:
         `KVCache` with its cursor at 0 and all positions -1.
 
     Raises:
-        ValueError: a size that is no integer or too large, or another dtype.
+        ValueError: a size that is no integer or too large, another dtype, or
+            windows that do not match the layers.
 
     Examples:
         >>> cache = keras_attn.cache.empty(2, 8, 3, 4, 16, 16, "float32")
         >>> keras_attn.cache.slots(cache), int(keras_attn.cache.sources(cache))
         (8, 2)
+        >>> cache = keras_attn.cache.empty(
+        ...     2, 8, 2, 4, 16, 16, "float32", sliding_window=[None, 3])
+        >>> tuple(keras_attn.cache.read(cache, 1, 4)[0].shape)
+        (2, 3, 4, 16)
     """
     check_size(rows, length, layers, heads, key_dim, value_dim, dtype)
+    windows = layer_windows(sliding_window, layers)
+    if not isinstance(length, int):
+        windows = [None] * layers  # a length that the program does not know
+    counts = [length if w is None else min(w, length) for w in windows]
+    narrow = {w for w in windows if w is not None and w < length}
     return KVCache(
         keys=tuple(
-            no_keys(rows, heads, length, key_dim, dtype) for _ in range(layers)
+            labeled(no_keys(rows, heads, count, key_dim, dtype), window)
+            for window, count in zip(windows, counts, strict=True)
         ),
         values=tuple(
-            no_values(rows, heads, length, value_dim, dtype)
-            for _ in range(layers)
+            labeled(no_values(rows, heads, count, value_dim, dtype), window)
+            for window, count in zip(windows, counts, strict=True)
         ),
         positions=full((rows, length), -1, dtype="int32"),
         origins=(),
         cursor=ops.zeros((), dtype="int32"),
+        rings={
+            str(w): Ring(full((rows, w), -1, dtype="int32"), ())
+            for w in sorted(narrow)
+        }
+        or (),
     )
 
 
@@ -227,7 +257,8 @@ def open_slots(
         cache.
 
     Raises:
-        ValueError: more tokens than slots, or a mask of another shape.
+        ValueError: more tokens than slots, a mask of another shape, or a mask
+            for several hypotheses per source in a cache with sliding windows.
 
     Examples:
         >>> cache = keras_attn.cache.empty(2, 8, 1, 4, 16, 16, "float32")
@@ -251,11 +282,21 @@ def open_slots(
         fresh = ops.where(fresh >= 0, before + fresh, -1)
     added = _interleave_beams(ops.reshape(fresh, (-1, width * count)), width)
     positions = write_rows(cache.positions, added, cache.cursor * width)
+    own: Any = ()
     if width > 1:
         own = ops.arange(width, dtype="int32")[None, :, None]
         own = own + ops.zeros_like(cache.origins[:, :, :count])
         origins = write_rows(cache.origins, own, cache.cursor, axis=2)
         cache = cache._replace(origins=origins)
+    if cache.rings:
+        replace = count == 1 and token_mask is None
+        opened = {
+            name: rings.opened(
+                ring, int(name), added, own, cache.cursor, replace
+            )
+            for name, ring in cache.rings.items()
+        }
+        cache = cache._replace(rings=opened)
     return fresh, cache._replace(positions=positions)
 
 
@@ -290,11 +331,26 @@ def append(
     """
     _check_features(cache, layer, keys, values)
     width = hypotheses(cache)
+    window = window_of(cache.keys[layer])
+    ring = _ring(cache, window)
+    added = ring is not None and rings.is_open(ring, window)
+    if added:
+        # The queries of the layers before no longer need their oldest tokens.
+        count = keys.shape[1] // width
+        cache = _closed(cache, str(window), cache.cursor + count, layer)
 
     def written(buffers, fresh, axis):
-        start, buffer = cache.cursor * width, buffers[layer]
+        buffer = buffer_of(buffers[layer])
         axis = axis % len(buffer.shape)
-        buffer = write_rows(buffer, fresh, start, axis)
+        if added:
+            fresh = ops.cast(fresh, buffer.dtype)
+            buffer = ops.concatenate([buffer, fresh], axis=axis)
+        else:
+            start = cache.cursor
+            if ring is not None:
+                start = ops.mod(start, window)
+            buffer = write_rows(buffer, fresh, start * width, axis)
+        buffer = labeled(buffer, window)
         return (*buffers[:layer], buffer, *buffers[layer + 1 :])
 
     keys, values = (_interleave_beams(fresh, width) for fresh in (keys, values))
@@ -321,7 +377,14 @@ def close_slots(cache: KVCache, count: int) -> KVCache:
     """
     _check(cache)
     checks.count("count", count, 0)
-    return cache._replace(cursor=cache.cursor + count)
+    end = cache.cursor + count
+    for name, ring in (cache.rings or {}).items():
+        if rings.is_open(ring, int(name)):
+            indices = rings.newest(ring, int(name), end)
+            cache = _closed(cache, name, end, len(cache.keys))
+            closed = cache.rings | {name: rings.closed(ring, indices)}
+            cache = cache._replace(rings=closed)
+    return cache._replace(cursor=end)
 
 
 def crop(cache: KVCache, count: TensorLike) -> KVCache:
@@ -338,8 +401,9 @@ def crop(cache: KVCache, count: TensorLike) -> KVCache:
         The cache.
 
     Raises:
-        ValueError: a cache with several hypotheses per source, or `count` is
-            not of integers, or of another shape.
+        ValueError: a cache with several hypotheses per source, or with fewer
+            slots for a sliding window: the removed tokens have replaced others
+            there; or `count` is not of integers, or of another shape.
 
     Examples:
         >>> cache = keras_attn.cache.empty(2, 8, 1, 4, 16, 16, "float32")
@@ -366,6 +430,11 @@ def crop(cache: KVCache, count: TensorLike) -> KVCache:
             "`cache` must have one hypothesis per source. "
             f"Received: {hypotheses(cache)}"
         )
+    if cache.rings:
+        raise ValueError(
+            "`cache` must have all slots in every layer. Received: a cache "
+            f"with sliding windows of {', '.join(cache.rings)}"
+        )
     positions = cache.positions
     used = ops.cast(positions >= 0, "int32")
     # They count the tokens of a row from 0.
@@ -384,7 +453,8 @@ def read(
     """Returns the keys, values and positions of one layer.
 
     After `expand_beams` these are the slots of all hypotheses of a source;
-    `beam_mask` returns which of them a hypothesis may see.
+    `beam_mask` returns which of them a hypothesis may see. The slots of a layer
+    with a sliding window are in no particular order.
 
     Args:
         cache: `KVCache`.
@@ -392,7 +462,8 @@ def read(
         heads: int. K, number of key-value heads.
 
     Returns:
-        Float (B, k L, K, H), float (B, k L, K, W) and int32 (B, k L).
+        Float (B, k L, K, H), float (B, k L, K, W) and int32 (B, k L), with the
+        number of slots of the layer in place of L if it has a sliding window.
 
     Raises:
         ValueError: no such layer, or another number of heads.
@@ -406,30 +477,37 @@ def read(
     _check(cache)
     check_layer(layer, len(cache.keys))
     checks.positive_int("heads", heads)
-    rows = cache.keys[layer].shape[0]
-    if len(cache.keys[layer].shape) == 4:
-        rows = cache.keys[layer].shape[1]
+    keys, values = (buffer_of(x[layer]) for x in (cache.keys, cache.values))
+    rows = keys.shape[1 if len(keys.shape) == 4 else 0]
     if rows is not None and rows % heads:
         raise ValueError(
             f"`heads` must divide the {rows} rows and heads of the cache. "
             f"Received: heads={heads}"
         )
+    ring = _ring(cache, window_of(cache.keys[layer]))
     return (
-        keys_by_slot(cache.keys[layer], heads),
-        values_by_slot(cache.values[layer], heads),
-        cache.positions,
+        keys_by_slot(keys, heads),
+        values_by_slot(values, heads),
+        cache.positions if ring is None else ring.positions,
     )
 
 
-def beam_mask(cache: KVCache, count: int) -> Tensor | None:
+def beam_mask(
+    cache: KVCache, count: int, layer: int | None = None
+) -> Tensor | None:
     """Returns which slots of a source belong to each hypothesis.
 
     Args:
         cache: `KVCache`.
         count: int. T, number of query tokens per hypothesis.
+        layer: int. The layer that `read` is called with. Default None: any
+            without a sliding window.
 
     Returns:
         Bool (B, 1, k T, k L), or None with one hypothesis per source.
+
+    Raises:
+        ValueError: no such layer.
 
     Examples:
         >>> cache = keras_attn.cache.empty(1, 2, 1, 4, 16, 16, "float32")
@@ -442,14 +520,49 @@ def beam_mask(cache: KVCache, count: int) -> Tensor | None:
     """
     _check(cache)
     checks.count("count", count, 0)
+    ring = None
+    if layer is not None:
+        check_layer(layer, len(cache.keys))
+        ring = _ring(cache, window_of(cache.keys[layer]))
     if hypotheses(cache) == 1:
         return None
-    return ops.repeat(_visible_slots(cache), count, axis=1)[:, None]
+    slots = cache if ring is None else ring
+    return ops.repeat(_visible_slots(slots), count, axis=1)[:, None]
 
 
 def hypotheses(cache: KVCache) -> int:
     """Returns the number of hypotheses per source, k, an int."""
     return 1 if isinstance(cache.origins, tuple) else cache.origins.shape[1]
+
+
+def _ring(cache, window):
+    """Returns the `Ring` of a window, None if its layers have all slots."""
+    if window is None or not cache.rings:
+        return None
+    return cache.rings.get(str(window))
+
+
+def _closed(cache, name, end, layers):
+    """Drops slots of an open ring from the layers before `layers`.
+
+    Once all layers are closed, `close_slots` closes the ring itself.
+    """
+    ring = cache.rings[name]
+    most = int(name) * hypotheses(cache)
+    both = []
+    for entries, axis in (
+        (cache.keys, KEY_SLOTS_AXIS),
+        (cache.values, VALUE_SLOTS_AXIS),
+    ):
+        entries = list(entries)
+        for index, entry in enumerate(entries[:layers]):
+            buffer = buffer_of(entry)
+            if window_of(entry) == int(name) and buffer.shape[axis] > most:
+                indices = rings.newest(ring, int(name), end)
+                buffer = rings.taken(buffer, ring, indices, axis)
+                entries[index] = labeled(buffer, int(name))
+        both.append(tuple(entries))
+    return cache._replace(keys=both[0], values=both[1])
 
 
 def _check(cache):
@@ -466,6 +579,12 @@ def _check_open(cache, count, token_mask):
             f"Received: count={count}"
         )
     if token_mask is not None:
+        if cache.rings and hypotheses(cache) > 1:
+            raise ValueError(
+                "`token_mask` must be None if there are several hypotheses per "
+                "source and sliding windows. Received: "
+                f"token_mask={checks.shown(token_mask)}"
+            )
         checks.tensor("token_mask", token_mask, "a bool tensor (R, T)")
         checks.no_complex("token_mask", token_mask)
         rows = cache.positions.shape[0]
@@ -483,8 +602,8 @@ def _check_features(cache, layer, keys, values):
     _check(cache)
     check_layer(layer, len(cache.keys))
     for name, fresh, buffer, slots_axis in (
-        ("keys", keys, cache.keys[layer], KEY_SLOTS_AXIS),
-        ("values", values, cache.values[layer], VALUE_SLOTS_AXIS),
+        ("keys", keys, buffer_of(cache.keys[layer]), KEY_SLOTS_AXIS),
+        ("values", values, buffer_of(cache.values[layer]), VALUE_SLOTS_AXIS),
     ):
         # The last axes of a buffer are the slots and features.
         features = buffer.shape[-3 - slots_axis]

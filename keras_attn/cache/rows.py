@@ -5,7 +5,9 @@ from keras import ops, tree
 
 from keras_attn import checks
 from keras_attn.backend import KEY_SLOTS_AXIS, VALUE_SLOTS_AXIS, gather_rows
-from keras_attn.cache.kv_cache import KVCache, hypotheses, sources
+from keras_attn.cache import ring as rings
+from keras_attn.cache.kv_cache import KVCache, hypotheses, slots, sources
+from keras_attn.cache.ring import Ring, buffer_of, labeled, window_of
 from keras_attn.typing import Nest, TensorLike
 
 
@@ -45,13 +47,14 @@ def expand_beams(hypothesis: Nest, width: int) -> Nest:
                 " Received: a cache after `crop`"
             )
         own = ops.arange(width, dtype="int32")[None, :, None]
-        return KVCache(
-            tuple(repeated(tensor, KEY_SLOTS_AXIS) for tensor in part.keys),
-            tuple(repeated(tensor, VALUE_SLOTS_AXIS) for tensor in part.values),
-            repeated(part.positions, 1),
-            own + ops.zeros_like(part.positions)[:, None],
-            part.cursor,
-        )
+
+        def with_origins(slots):
+            origins = own + ops.zeros_like(slots.positions)[:, None]
+            positions = repeated(slots.positions, 1)
+            return slots._replace(positions=positions, origins=origins)
+
+        part = _with_rings(part, with_origins)
+        return with_origins(_mapped(part, lambda x, axis, _: repeated(x, axis)))
 
     def repeated(tensor, axis):
         checks.tensor("hypothesis", tensor, "a nest of tensors")
@@ -115,7 +118,8 @@ def grown(hypothesis: Nest, count: int) -> Nest:
     """Adds empty slots to the caches in a nest.
 
     The cost of a step grows with the number of slots, written or not, so a loop
-    that may become long starts with few of them.
+    that may become long starts with few of them. Layers with a sliding window
+    get no more slots than that.
 
     Args:
         hypothesis: nest of tensors that contains `KVCache`s, consumed. Other
@@ -142,33 +146,52 @@ def grown(hypothesis: Nest, count: int) -> Nest:
             return None  # descends into the nest
         if count == 0:
             return part
-        copies = hypotheses(part)
-        origins = part.origins
+        copies, length = hypotheses(part), slots(part)
 
-        def padded(tensor, axis, fill=0):
+        def padded(tensor, axis, before=0, after=0, fill=0):
             width = [(0, 0)] * len(tensor.shape)
-            width[axis] = (0, count * copies)
+            width[axis] = (before * copies, after * copies)
             return ops.pad(tensor, width, constant_values=fill)
 
-        return part._replace(
-            keys=tuple(padded(tensor, KEY_SLOTS_AXIS) for tensor in part.keys),
-            values=tuple(
-                padded(tensor, VALUE_SLOTS_AXIS) for tensor in part.values
-            ),
-            positions=padded(part.positions, 1, fill=-1),
-            origins=ops.pad(origins, ((0, 0), (0, 0), (0, count)))
-            if copies > 1
-            else (),
-        )
+        def resized(slots, before=0, after=0):
+            origins = slots.origins
+            if copies > 1:
+                width = (0, 0), (0, 0), (before, after)
+                origins = ops.pad(origins, width)
+            positions = padded(slots.positions, 1, before, after, fill=-1)
+            return slots._replace(positions=positions, origins=origins)
+
+        # The windows that are narrower than the cache from now on.
+        narrow = {}
+        for window in map(window_of, part.keys):
+            if window is not None and length <= window < length + count:
+                ring = resized(Ring(part.positions, part.origins), window)
+                narrow[window] = ring, rings.newest(ring, window, part.cursor)
+
+        def buffer(tensor, axis, window):
+            if window in narrow:
+                tensor = padded(tensor, axis, before=window)
+                return rings.taken(tensor, *narrow[window], axis)
+            if window is not None and window < length:
+                return tensor
+            return padded(tensor, axis, after=count)
+
+        closed = {str(w): rings.closed(*pair) for w, pair in narrow.items()}
+        part = resized(_mapped(part, buffer), after=count)
+        return part._replace(rings=dict(part.rings or {}) | closed or ())
 
     return tree.traverse(grown, hypothesis)
 
 
 def _reordered(cache, taken):
     if hypotheses(cache) > 1:
-        shape = ops.shape(cache.origins)
-        origins = taken(ops.reshape(cache.origins, (-1, shape[2])))
-        return cache._replace(origins=ops.reshape(origins, shape))
+
+        def origins_taken(slots):
+            shape = ops.shape(slots.origins)
+            origins = taken(ops.reshape(slots.origins, (-1, shape[2])))
+            return slots._replace(origins=ops.reshape(origins, shape))
+
+        return origins_taken(_with_rings(cache, origins_taken))
     rows = sources(cache)
 
     def heads_taken(tensor):
@@ -179,9 +202,34 @@ def _reordered(cache, taken):
         by_row = taken(ops.reshape(tensor, (rows, -1, *ends)))
         return ops.reshape(by_row, (-1, *ends))
 
+    def positions_taken(slots):
+        return slots._replace(positions=taken(slots.positions))
+
+    cache = _with_rings(cache, positions_taken)._replace(
+        cursor=taken(cache.cursor)
+    )
+    return positions_taken(_mapped(cache, lambda x, *_: heads_taken(x)))
+
+
+def _with_rings(cache, function):
+    """Applies a function to each `Ring` of a cache."""
+    if not cache.rings:
+        return cache
+    found = {name: function(ring) for name, ring in cache.rings.items()}
+    return cache._replace(rings=found)
+
+
+def _mapped(cache, function):
+    """Applies a function of a tensor, an axis and a window to all layers."""
+
+    def mapped(entries, axis):
+        windows = map(window_of, entries)
+        return tuple(
+            labeled(function(buffer_of(entry), axis, window), window)
+            for entry, window in zip(entries, windows, strict=True)
+        )
+
     return cache._replace(
-        keys=tuple(map(heads_taken, cache.keys)),
-        values=tuple(map(heads_taken, cache.values)),
-        positions=taken(cache.positions),
-        cursor=taken(cache.cursor),
+        keys=mapped(cache.keys, KEY_SLOTS_AXIS),
+        values=mapped(cache.values, VALUE_SLOTS_AXIS),
     )

@@ -141,14 +141,19 @@ class SpeculativeSearch:
         # A call writes drafts after the last token, and padding into the rows
         # that wait.
         room = length + 2 * (self.draft_length + 1)
-        state = self.search.model.start_decoding(inputs, room)
+        # Dropped drafts must not have replaced tokens of a sliding window.
+        state = self.search.model.start_decoding(
+            inputs, room, keep_all_tokens=True
+        )
         prompt = prompt_tokens(self.search.model, inputs, state.tokens)
         assistant_cache: Any = ()
         if self.assistant is not None:
             if isinstance(inputs, dict):
                 # Of another model.
                 inputs = {n: inputs[n] for n in inputs if n != "state"}
-            begun = self.assistant.start_decoding(inputs, room)
+            begun = self.assistant.start_decoding(
+                inputs, room, keep_all_tokens=True
+            )
             assistant_cache = begun.hypothesis
         sources = ops.shape(prompt)[0]
         if width > 1:

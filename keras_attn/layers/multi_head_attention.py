@@ -749,7 +749,7 @@ class MultiHeadAttention(QuantizedParts, Rematerialized):
             key_positions=key_positions,
             query_order=order,
             key_order=None if order is None else key_positions,
-            attention_mask=kv.beam_mask(cache, length),
+            attention_mask=kv.beam_mask(cache, length, layer),
             causal=True,
             window=self.sliding_window,
             padding="any",

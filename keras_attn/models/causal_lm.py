@@ -248,7 +248,10 @@ class CausalLM(ChunkedLoss, GenerativeModel):
         return {"token_ids": rows, "lengths": np.array(lengths, "int32")}
 
     def start_decoding(
-        self, inputs: Nest, max_new_tokens: int
+        self,
+        inputs: Nest,
+        max_new_tokens: int,
+        keep_all_tokens: bool = False,
     ) -> DecodingState:
         """Reads the prompts into a cache.
 
@@ -258,6 +261,9 @@ class CausalLM(ChunkedLoss, GenerativeModel):
                 and the keys, values and positions of a `PromptState` with all
                 tokens but the last as `"state"`.
             max_new_tokens: int. The maximum number of generated tokens.
+            keep_all_tokens: bool. Whether layers with a sliding window, too,
+                keep all tokens, so that `keras_attn.cache.crop` can remove the
+                last ones. Default False.
 
         Returns:
             `DecodingState`, with room for `max_new_tokens` tokens after each
@@ -289,7 +295,11 @@ class CausalLM(ChunkedLoss, GenerativeModel):
         if state:
             cache = cache_of(state, max_new_tokens, self.compute_dtype)
             return DecodingState((), cache, tokens)
-        cache = self._empty_cache(rows, max_new_tokens + length - 1)
+        cache = self._empty_cache(
+            rows,
+            max_new_tokens + length - 1,
+            None if keep_all_tokens else self._block_config.sliding_window,
+        )
         if length > 1:
             # The first step reads the last token.
             before = ops.logical_and(token_mask, indices < last)[:, :-1]
@@ -301,7 +311,7 @@ class CausalLM(ChunkedLoss, GenerativeModel):
             )
         return DecodingState((), cache, tokens)
 
-    def _empty_cache(self, rows, slots):
+    def _empty_cache(self, rows, slots, sliding_window=None):
         config = self._block_config
         head_dim = config.head_dim(self.hidden_dim)
         return kv.empty(
@@ -312,6 +322,7 @@ class CausalLM(ChunkedLoss, GenerativeModel):
             head_dim,
             head_dim,
             self.compute_dtype,
+            sliding_window,
         )
 
     def prompt_tokens(self, inputs: Nest) -> Tensor:

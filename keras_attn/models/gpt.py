@@ -363,6 +363,7 @@ class GPT(CausalLM):
         if before:
             cache = cache_of(before, count, self.compute_dtype)
         else:
+            # A state has all tokens, also in layers with a window.
             cache = self._empty_cache(rows, count)
         token_mask = ops.arange(count, dtype="int32") < lengths[:, None]
         _, cache = self._decode_tokens(ids, cache, (), token_mask)

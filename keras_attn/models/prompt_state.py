@@ -20,7 +20,9 @@ _BY_LENGTH = "dynamic", "longrope"
 class PromptState(NamedTuple):
     """The tokens that a model has read, with their keys and values.
 
-    Plain arrays: they can be used several times, and stored.
+    Plain arrays: they can be used several times, and stored. They hold all
+    tokens, also those that have left the sliding window of a layer: the next
+    tokens of each row are moved after its own, which needs their positions.
 
     Args:
         tokens: NumPy object array (B,) of int32 arrays, all tokens of each row.

@@ -581,6 +581,7 @@ class Transformer(ChunkedLoss, GenerativeModel):
             head_dim,
             head_dim,
             self.compute_dtype,
+            self._decoder_config.sliding_window,
         )
         tokens = full((rows, 1), self.start_id, dtype="int32")
         memory = kv.from_projections(keys, values, positions)

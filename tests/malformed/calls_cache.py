@@ -51,6 +51,10 @@ def _empty(folder):
             key_dim=_size(4, 1),
             value_dim=_size(4, 1),
             dtype=choice("float32").plus(integers="int32"),
+            sliding_window=count(2)
+            .optional()
+            .without("list")
+            .plus(layers=[2, 2], zero_inside=[0]),
         ),
         also={
             "too large": ({"rows": 10**6, "length": 10**6}, ("rows", "length"))
@@ -135,6 +139,18 @@ def _counted(name):
     return calls
 
 
+def _beam_mask(folder):
+    yield Call(
+        "cache.beam_mask",
+        cache.beam_mask,
+        kinds(
+            cache=_cache(),
+            count=_count(1, 0),
+            layer=count(0, 0).optional().plus(outside=1, giant=2**40),
+        ),
+    )
+
+
 def _expand(folder):
     yield Call(
         "cache.expand_beams",
@@ -194,7 +210,7 @@ CALLS = {
     "DecodingStep": "a plain tuple of tensors",
     "KVCache": "a plain tuple of tensors, made by `empty`",
     "append": _append,
-    "beam_mask": _counted("beam_mask"),
+    "beam_mask": _beam_mask,
     "close_slots": _counted("close_slots"),
     "crop": _crop,
     "empty": _empty,

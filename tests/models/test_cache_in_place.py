@@ -26,7 +26,7 @@ OPTIONS = {
 }
 
 
-def _program(strategy, rows):
+def _program(strategy, rows, window):
     """Returns the compiled HLO text of a complete search."""
     model = keras_attn.models.Transformer(
         50,
@@ -34,6 +34,7 @@ def _program(strategy, rows):
         num_heads=HEADS,
         hidden_dim=WIDTH,
         intermediate_dim=64,
+        sliding_window=window,
     )
 
     def search(ids):
@@ -46,13 +47,15 @@ def _program(strategy, rows):
     )
 
 
-@pytest.mark.parametrize(("num_beams", "rows"), [(1, 1), (4, 3)])
-def test_step_does_not_copy_the_cache(num_beams, rows):
+@pytest.mark.parametrize(
+    ("num_beams", "rows", "window"), [(1, 1, None), (4, 3, None), (4, 3, 5)]
+)
+def test_step_does_not_copy_the_cache(num_beams, rows, window):
     strategy = GreedySearch() if num_beams == 1 else BeamSearch(num_beams)
-    text = _program(strategy, rows)
+    text = _program(strategy, rows, window)
     (name,) = set(re.findall(r"body=(%\S+?),", text))
     body = re.search(rf"^{re.escape(name)} .*?^}}", text, re.M | re.S)[0]
-    features, slots = WIDTH // HEADS, num_beams * LENGTH
+    features, slots = WIDTH // HEADS, num_beams * (window or LENGTH)
     for shape in ((features, slots), (slots, features)):
         buffer = re.escape(f"f32[{rows * HEADS},{shape[0]},{shape[1]}]")
         made = re.findall(rf"(\S+) = {buffer}\S* (\S+?)\(", body)

@@ -228,7 +228,7 @@ def use_ops() -> None:
 
 
 def use_cache() -> None:
-    state = cache.empty(2, 8, 1, 4, 16, 16, "float32")
+    state = cache.empty(2, 8, 1, 4, 16, 16, "float32", sliding_window=[4])
     assert_type(state, cache.KVCache)
     positions, state = cache.open_slots(state, 1)
     step = cache.DecodingStep(positions)
@@ -237,7 +237,8 @@ def use_cache() -> None:
     keys, values, positions = cache.read(state, 0, 4)
     state = cache.from_projections([keys], [values], positions)
     state = cache.grown(cache.expand_beams(state, 2), 4)
-    print(cache.beam_mask(state, 1), cache.reorder(state, [0, 0]), step)
+    print(cache.beam_mask(state, 1, layer=0), step)
+    print(cache.reorder(state, [0, 0]))
     assert_type(cache.slots(state), int)
     assert_type(cache.sources(state), int)
     print(cache.free_slots(state), cache.crop(state, np.array([1, 0])))
