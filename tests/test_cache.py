@@ -322,6 +322,7 @@ WRONG = [
     ("reorder", "hypothesis", (None, 3, "abc", {"a": [None]})),
     ("reorder", "rows", (None, 0, [0, 1], POSITIONS, np.zeros(2))),
     ("grown", "count", NO_COUNT),
+    ("quantized", "hypothesis", (None, 3, "abc", {"a": [None]}, POSITIONS)),
 ]
 
 
@@ -352,7 +353,7 @@ def test_wrong_arguments_raise(function, name, values):
         "grown": {"count": 1},
     }.get(function, {})
     if function not in ("empty", "from_projections"):
-        nest = ("expand_beams", "reorder", "grown")
+        nest = ("expand_beams", "reorder", "grown", "quantized")
         given = {"hypothesis" if function in nest else "cache": empty()} | given
     for value in values:
         with pytest.raises(ValueError) as error:

@@ -56,6 +56,10 @@ PROGRAMS = {
         "--assistant-steps 1 --rows 2 "
         "--drafts 2 --tokens 8 --rounds 1 --characters 9000",
     ),
+    "cache_quantization": (
+        BACKENDS,
+        "--epochs 0 --rounds 1 --tokens 2 --characters 9000",
+    ),
     "tokenizer_speed": (
         ("tokenizers", "sentencepiece"),
         "--texts 200 --rounds 1",

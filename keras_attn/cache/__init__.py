@@ -15,7 +15,7 @@ from keras_attn.cache.kv_cache import (
     slots,
     sources,
 )
-from keras_attn.cache.rows import expand_beams, grown, reorder
+from keras_attn.cache.rows import expand_beams, grown, quantized, reorder
 
 __all__ = [
     "DecodingStep",
@@ -30,6 +30,7 @@ __all__ = [
     "from_projections",
     "grown",
     "open_slots",
+    "quantized",
     "read",
     "reorder",
     "slots",

@@ -28,6 +28,7 @@ from keras_attn.cache.arguments import (
     check_size,
     layer_windows,
 )
+from keras_attn.cache.int8 import Int8, each, restored, rounded, shape_of
 from keras_attn.cache.ring import Ring, buffer_of, labeled, window_of
 from keras_attn.ops import positions_from_mask
 from keras_attn.typing import Tensor, TensorLike
@@ -57,7 +58,9 @@ class KVCache(NamedTuple):
     Args:
         keys: tuple of float (B K, H, k L), one per layer; on PyTorch
             (B K, k L, H). Those of a layer with a sliding window are in a dict,
-            with the window as the only key.
+            with the window as the only key. After `quantized`, a named tuple of
+            int8 codes of that shape and of float scales, one per token and
+            head, is in place of each tensor.
         values: tuple of float (B K, k L, W), one per layer, in the same form.
         positions: int32 (B, k L), -1 in empty slots and for padding.
         origins: int32 (B, k, L). Index of the hypothesis that wrote the entry
@@ -339,24 +342,27 @@ def append(
         count = keys.shape[1] // width
         cache = _closed(cache, str(window), cache.cursor + count, layer)
 
-    def written(buffers, fresh, axis):
-        buffer = buffer_of(buffers[layer])
-        axis = axis % len(buffer.shape)
-        if added:
-            fresh = ops.cast(fresh, buffer.dtype)
-            buffer = ops.concatenate([buffer, fresh], axis=axis)
-        else:
+    def written(buffers, fresh, by_head, axis):
+        def write(buffer, fresh):
+            if added:
+                fresh = ops.cast(fresh, buffer.dtype)
+                return ops.concatenate([buffer, fresh], axis=axis)
             start = cache.cursor
             if ring is not None:
                 start = ops.mod(start, window)
-            buffer = write_rows(buffer, fresh, start * width, axis)
-        buffer = labeled(buffer, window)
+            return write_rows(buffer, fresh, start * width, axis)
+
+        buffer = buffer_of(buffers[layer])
+        axis = axis % len(shape_of(buffer))
+        if isinstance(buffer, Int8):
+            fresh = rounded(fresh)
+        buffer = labeled(each(write, buffer, each(by_head, fresh)), window)
         return (*buffers[:layer], buffer, *buffers[layer + 1 :])
 
     keys, values = (_interleave_beams(fresh, width) for fresh in (keys, values))
     return cache._replace(
-        keys=written(cache.keys, keys_by_head(keys), KEY_SLOTS_AXIS),
-        values=written(cache.values, values_by_head(values), VALUE_SLOTS_AXIS),
+        keys=written(cache.keys, keys, keys_by_head, KEY_SLOTS_AXIS),
+        values=written(cache.values, values, values_by_head, VALUE_SLOTS_AXIS),
     )
 
 
@@ -478,7 +484,8 @@ def read(
     check_layer(layer, len(cache.keys))
     checks.positive_int("heads", heads)
     keys, values = (buffer_of(x[layer]) for x in (cache.keys, cache.values))
-    rows = keys.shape[1 if len(keys.shape) == 4 else 0]
+    shape = shape_of(keys)
+    rows = shape[1 if len(shape) == 4 else 0]
     if rows is not None and rows % heads:
         raise ValueError(
             f"`heads` must divide the {rows} rows and heads of the cache. "
@@ -486,8 +493,8 @@ def read(
         )
     ring = _ring(cache, window_of(cache.keys[layer]))
     return (
-        keys_by_slot(keys, heads),
-        values_by_slot(values, heads),
+        restored(each(lambda x: keys_by_slot(x, heads), keys)),
+        restored(each(lambda x: values_by_slot(x, heads), values)),
         cache.positions if ring is None else ring.positions,
     )
 
@@ -547,22 +554,24 @@ def _closed(cache, name, end, layers):
 
     Once all layers are closed, `close_slots` closes the ring itself.
     """
-    ring = cache.rings[name]
-    most = int(name) * hypotheses(cache)
-    both = []
-    for entries, axis in (
-        (cache.keys, KEY_SLOTS_AXIS),
-        (cache.values, VALUE_SLOTS_AXIS),
-    ):
-        entries = list(entries)
-        for index, entry in enumerate(entries[:layers]):
-            buffer = buffer_of(entry)
-            if window_of(entry) == int(name) and buffer.shape[axis] > most:
-                indices = rings.newest(ring, int(name), end)
-                buffer = rings.taken(buffer, ring, indices, axis)
-                entries[index] = labeled(buffer, int(name))
-        both.append(tuple(entries))
-    return cache._replace(keys=both[0], values=both[1])
+    ring, window = cache.rings[name], int(name)
+
+    def kept(index, entry, axis):
+        buffer = buffer_of(entry)
+        slots = shape_of(buffer)[axis] // hypotheses(cache)
+        if index >= layers or window_of(entry) != window or slots == window:
+            return entry
+        indices = rings.newest(ring, window, end)
+        buffer = each(lambda x: rings.taken(x, ring, indices, axis), buffer)
+        return labeled(buffer, window)
+
+    def all_kept(entries, axis):
+        return tuple(kept(i, entry, axis) for i, entry in enumerate(entries))
+
+    return cache._replace(
+        keys=all_kept(cache.keys, KEY_SLOTS_AXIS),
+        values=all_kept(cache.values, VALUE_SLOTS_AXIS),
+    )
 
 
 def _check(cache):
@@ -606,9 +615,10 @@ def _check_features(cache, layer, keys, values):
         ("values", values, buffer_of(cache.values[layer]), VALUE_SLOTS_AXIS),
     ):
         # The last axes of a buffer are the slots and features.
-        features = buffer.shape[-3 - slots_axis]
+        codes = buffer.codes if isinstance(buffer, Int8) else buffer
+        features = codes.shape[-3 - slots_axis]
         rows = cache.positions.shape[0]
-        heads = cached_heads(buffer, rows)
+        heads = cached_heads(codes, rows)
         check_features(name, fresh, (rows, None, heads, features))
 
 

@@ -1,4 +1,4 @@
-"""Expands, reorders and grows nests of decoding state."""
+"""Expands, reorders, grows and quantizes nests of decoding state."""
 
 import numpy as np
 from keras import ops, tree
@@ -6,6 +6,7 @@ from keras import ops, tree
 from keras_attn import checks
 from keras_attn.backend import KEY_SLOTS_AXIS, VALUE_SLOTS_AXIS, gather_rows
 from keras_attn.cache import ring as rings
+from keras_attn.cache.int8 import Int8, each, rounded
 from keras_attn.cache.kv_cache import KVCache, hypotheses, slots, sources
 from keras_attn.cache.ring import Ring, buffer_of, labeled, window_of
 from keras_attn.typing import Nest, TensorLike
@@ -183,6 +184,64 @@ def grown(hypothesis: Nest, count: int) -> Nest:
     return tree.traverse(grown, hypothesis)
 
 
+def quantized(hypothesis: Nest) -> Nest:
+    """Rounds the keys and values in a nest to 8 bits.
+
+    Each token has a scale per head, its largest feature / 127, in the dtype of
+    the cache. Tokens appended later are rounded too; `read` returns floats.
+    With 64 features per head, the cache takes 27 % of its bytes in float32.
+
+    Args:
+        hypothesis: nest of tensors that contains `KVCache`s, consumed. Other
+            tensors are unchanged.
+
+    Returns:
+        The nest.
+
+    Raises:
+        ValueError: there is no `KVCache` in the nest.
+
+    Examples:
+        >>> cache = keras_attn.cache.empty(2, 8, 3, 4, 16, 16, "float32")
+        >>> cache = keras_attn.cache.quantized(cache)
+        >>> keras.backend.standardize_dtype(cache.values[0].codes.dtype)
+        'int8'
+        >>> keys, _, _ = keras_attn.cache.read(cache, 0, 4)
+        >>> keras.backend.standardize_dtype(keys.dtype)
+        'float32'
+    """
+    count = 0
+
+    def rounded_cache(part):
+        nonlocal count
+        if not isinstance(part, KVCache):
+            return None  # descends into the nest
+        count += 1
+
+        def entries(entries, slots_axis):
+            # The last axes of a buffer are the slots and features.
+            axis = -3 - slots_axis
+            return tuple(
+                entry
+                if isinstance(buffer_of(entry), Int8)
+                else labeled(rounded(buffer_of(entry), axis), window_of(entry))
+                for entry in entries
+            )
+
+        return part._replace(
+            keys=entries(part.keys, KEY_SLOTS_AXIS),
+            values=entries(part.values, VALUE_SLOTS_AXIS),
+        )
+
+    found = tree.traverse(rounded_cache, hypothesis)
+    if not count:
+        raise ValueError(
+            "`hypothesis` must contain a `KVCache`. "
+            f"Received: {type(hypothesis).__name__} without one"
+        )
+    return found
+
+
 def _reordered(cache, taken):
     if hypotheses(cache) > 1:
 
@@ -225,7 +284,12 @@ def _mapped(cache, function):
     def mapped(entries, axis):
         windows = map(window_of, entries)
         return tuple(
-            labeled(function(buffer_of(entry), axis, window), window)
+            labeled(
+                each(
+                    lambda x, w=window: function(x, axis, w), buffer_of(entry)
+                ),
+                window,
+            )
             for entry, window in zip(entries, windows, strict=True)
         )
 

@@ -42,6 +42,7 @@ _MOST_TOKENS = 2**28
 # Cache slots that the hypotheses of a batch mask for each other: 8 GiB.
 _MOST_MASKED_SLOTS = 2**33
 
+CACHE_DTYPES = None, "int8"
 _IDS = "pad_id", "start_id", "end_id"
 _BY_NAME = {"greedy": GreedySearch, "beam": BeamSearch, "sample": Sampling}
 

@@ -8,7 +8,11 @@ import keras
 
 from keras_attn import checks
 from keras_attn.backend import compiled, programs_of, row_shards, to_numpy
-from keras_attn.decoding.arguments import check_length, search_arguments
+from keras_attn.decoding.arguments import (
+    CACHE_DTYPES,
+    check_length,
+    search_arguments,
+)
 from keras_attn.decoding.loop import Search, check_numbers, run
 from keras_attn.decoding.prepared_weights import prepared_weights
 from keras_attn.decoding.progress import progress
@@ -46,6 +50,7 @@ def generate(
     verbose: int | str = "auto",
     stop_strings: str | Sequence[str] | None = None,
     tokenizer: Any = None,
+    cache_dtype: str | None = None,
 ) -> Decoded:
     """Decodes every row of `inputs` with one strategy.
 
@@ -84,6 +89,9 @@ def generate(
             end. Default None.
         tokenizer: tokenizer of `keras_attn.text`, or an object with its methods
             `token_bytes` and `decode`, needed by `stop_strings`. Default None.
+        cache_dtype: `"int8"` rounds the keys and values of the model's caches
+            to 8 bits, with a scale per token and head, after `start_decoding`
+            and in each step. Default None: they have the dtype of the model.
 
     Returns:
         `Decoded` of NumPy arrays.
@@ -91,9 +99,9 @@ def generate(
     Raises:
         ValueError: arguments out of range, no rows, arrays with different
             numbers of rows, an unknown strategy, an invalid prefix,
-            `return_weights` with a model without `align`, or a model that
-            returns NaN or infinite logits; the message names the first such
-            step, from 1.
+            `return_weights` with a model without `align`, `cache_dtype` with a
+            model without a `KVCache`, or a model that returns NaN or infinite
+            logits; the message names the first such step, from 1.
         RuntimeError: inside `capture_weights`.
 
     Examples:
@@ -109,6 +117,7 @@ def generate(
     checks.positive_int("batch_size", batch_size, most=None)
     checks.boolean("return_weights", return_weights)
     checks.choice("verbose", verbose, ("auto", 0, 1))
+    checks.choice("cache_dtype", cache_dtype, CACHE_DTYPES)
     refuse_capture("generate")
     if return_weights and not hasattr(model, "align"):
         raise ValueError(
@@ -141,7 +150,14 @@ def generate(
     # (as of Keras 3.15.1).
     programs = programs_of(model, model.variables)
     has_stops = bool(stop_strings)
-    options = model, programs, strategy, max_new_tokens, has_stops
+    options = (
+        model,
+        programs,
+        strategy,
+        max_new_tokens,
+        has_stops,
+        cache_dtype,
+    )
     # A single token is not worth a draft.
     drafts = speculation is not None and max_new_tokens > 1
     if drafts:
@@ -176,11 +192,19 @@ def generate(
     return decoded
 
 
-def _search_program(model, programs, strategy, max_new_tokens, has_stops):
+def _search_program(
+    model, programs, strategy, max_new_tokens, has_stops, cache_dtype
+):
     """Returns the compiled program of a search."""
     # Proxies: the program would keep its owner alive forever.
     model, kept = weakref.proxy(model), weakref.proxy(programs)
-    found = Search(strategy, model, max_new_tokens, has_stops=has_stops)
+    found = Search(
+        strategy,
+        model,
+        max_new_tokens,
+        has_stops=has_stops,
+        cache_dtype=cache_dtype,
+    )
     key = found.key("search")
 
     def search(inputs, prefix, uniforms, weights, stops):
@@ -194,6 +218,7 @@ def _search_program(model, programs, strategy, max_new_tokens, has_stops):
             weights,
             stops,
             kept,
+            cache_dtype,
         )
 
     return compiled(search, programs.variables, programs, key)

@@ -135,6 +135,8 @@ class Search:
             included.
         programs: `OwnedPrograms` of the model. Default None: looked up.
         has_stops: bool. Whether there are stop strings. Default False.
+        cache_dtype: `"int8"`: caches are quantized after `start_decoding`; or
+            None. Default None.
     """
 
     def __init__(
@@ -144,11 +146,13 @@ class Search:
         max_new_tokens: int,
         programs: "OwnedPrograms | None" = None,
         has_stops: bool = False,
+        cache_dtype: str | None = None,
     ) -> None:
         self.strategy = strategy
         self.model = model
         self.programs = programs
         self.has_stops = has_stops
+        self.cache_dtype = cache_dtype
         self.spec: SearchSpec = SearchSpec(
             max_new_tokens,
             fill_id(model),
@@ -176,6 +180,8 @@ class Search:
         """
         width, length = self.strategy.num_hypotheses, self.lengths()[0]
         state = self.strategy.start_decoding(self.model, inputs, length)
+        if self.cache_dtype is not None:
+            state = quantized_caches(state, self.model)
         sources = ops.shape(state.tokens)[0]
         prompt: Any = ()
         if self.strategy.rules:
@@ -350,7 +356,29 @@ class Search:
         Except the model's attributes, for which `OwnedPrograms` is responsible.
         """
         strategy = _read_by_programs(self.strategy)
-        return name, strategy, self.spec, self.has_stops
+        return name, strategy, self.spec, self.has_stops, self.cache_dtype
+
+
+def quantized_caches(state: Any, model: Any) -> Any:
+    """Returns a state whose caches are quantized.
+
+    Args:
+        state: `DecodingState`, consumed.
+        model: the model, or a proxy of it, for the message.
+
+    Raises:
+        ValueError: the state has no `KVCache`.
+    """
+    parts = state.memory, state.hypothesis
+    try:
+        memory, hypothesis = kv.quantized(parts)
+    except ValueError as error:
+        raise ValueError(
+            "`cache_dtype` needs a model with a key-value cache. "
+            # Not `type`: it may be a weak proxy.
+            f"Received: {model.__class__.__name__}"
+        ) from error
+    return state._replace(memory=memory, hypothesis=hypothesis)
 
 
 def _read_by_programs(strategy):
@@ -380,6 +408,7 @@ def run(
     weights: TensorLike,
     stops: TensorLike,
     programs: "OwnedPrograms | None" = None,
+    cache_dtype: str | None = None,
 ) -> Any:
     """Decodes until no sequence is active, as a function of tensors.
 
@@ -394,12 +423,15 @@ def run(
         weights: what `prepared_weights` returned, or ().
         stops: what `stop_table` returned, as a tensor, or ().
         programs: as for `Search`. Default None.
+        cache_dtype: as for `Search`. Default None.
 
     Returns:
         Tokens, scores and lengths of `Decoded`, and `Loop.failed_step`.
     """
     has_stops = not isinstance(stops, tuple)
-    search = Search(strategy, model, max_new_tokens, programs, has_stops)
+    search = Search(
+        strategy, model, max_new_tokens, programs, has_stops, cache_dtype
+    )
     start, step_fn = search.captured(search.step)
     loop, memory, prompt = start(inputs)
     constants = LoopConstants(memory, prefix, uniforms, weights, prompt, stops)

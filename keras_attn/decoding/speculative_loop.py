@@ -25,6 +25,7 @@ from keras_attn.decoding.loop import (
     Search,
     SearchSpec,
     check_numbers,
+    quantized_caches,
 )
 from keras_attn.decoding.ngram_drafts import ngram_drafts
 from keras_attn.decoding.prepared_weights import prepared_weights
@@ -141,19 +142,14 @@ class SpeculativeSearch:
         # A call writes drafts after the last token, and padding into the rows
         # that wait.
         room = length + 2 * (self.draft_length + 1)
-        # Dropped drafts must not have replaced tokens of a sliding window.
-        state = self.search.model.start_decoding(
-            inputs, room, keep_all_tokens=True
-        )
+        state = self._started(self.search.model, inputs, room)
         prompt = prompt_tokens(self.search.model, inputs, state.tokens)
         assistant_cache: Any = ()
         if self.assistant is not None:
             if isinstance(inputs, dict):
                 # Of another model.
                 inputs = {n: inputs[n] for n in inputs if n != "state"}
-            begun = self.assistant.start_decoding(
-                inputs, room, keep_all_tokens=True
-            )
+            begun = self._started(self.assistant, inputs, room)
             assistant_cache = begun.hypothesis
         sources = ops.shape(prompt)[0]
         if width > 1:
@@ -191,6 +187,13 @@ class SpeculativeSearch:
             stop_states,
             counts,
         ), prompt
+
+    def _started(self, model, inputs, length):
+        # Dropped drafts must not have replaced tokens of a sliding window.
+        state = model.start_decoding(inputs, length, keep_all_tokens=True)
+        if self.search.cache_dtype is not None:
+            state = quantized_caches(state, model)
+        return state
 
     def active(self, loop: SpeculativeLoop) -> Any:
         """Returns which rows the next call extends, bool (R,).
@@ -498,6 +501,7 @@ def speculative_program(
     strategy: Any,
     max_new_tokens: int,
     has_stops: bool,
+    cache_dtype: str | None = None,
 ) -> tuple[Any, Any]:
     """Returns the compiled program of a search, and the weights it reads.
 
@@ -508,6 +512,8 @@ def speculative_program(
         strategy: copy of `speculation.drawing()`.
         max_new_tokens: int >= 2. L.
         has_stops: bool. Whether there are stop strings.
+        cache_dtype: `"int8"`: the caches of both models are quantized; or None.
+            Default None.
 
     Returns:
         A callable that takes the inputs, prefix and random numbers of a batch,
@@ -531,6 +537,7 @@ def speculative_program(
         max_new_tokens,
         weakref.proxy(programs),
         has_stops,
+        cache_dtype,
     )
     search = SpeculativeSearch(
         found,

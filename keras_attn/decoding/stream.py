@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import keras
 import numpy as np
 
+from keras_attn import checks
 from keras_attn.backend import compiled, programs_of, to_numpy
-from keras_attn.decoding.arguments import search_arguments
+from keras_attn.decoding.arguments import CACHE_DTYPES, search_arguments
 from keras_attn.decoding.loop import LoopConstants, Search, check_numbers
 from keras_attn.decoding.prepared_weights import prepared_weights
 from keras_attn.decoding.protocol import end_ids, fill_id
@@ -70,6 +71,7 @@ def stream(
     prefix: Any = None,
     stop_strings: str | Sequence[str] | None = None,
     tokenizer: Any = None,
+    cache_dtype: str | None = None,
 ) -> Iterator[StreamedToken]:
     """Decodes all rows of `inputs` together and yields every step.
 
@@ -83,6 +85,7 @@ def stream(
         stop_strings: as for `generate`. Default None.
         tokenizer: as for `generate`. The items then also have `texts`. Default
             None.
+        cache_dtype: as for `generate`. Default None.
 
     Returns:
         Iterator of `StreamedToken`. Each step is computed when its item is
@@ -103,6 +106,7 @@ def stream(
         >>> item.step <= 3, item.tokens.shape
         (True, (1, 1, 3))
     """
+    checks.choice("cache_dtype", cache_dtype, CACHE_DTYPES)
     refuse_capture("stream")
     strategy, arguments, stops = search_arguments(
         model,
@@ -132,6 +136,7 @@ def stream(
         max_new_tokens,
         weakref.proxy(programs),
         bool(stop_strings),
+        cache_dtype,
     )
     start, step_fn = (
         compiled(function, programs.variables, programs, search.key(name))

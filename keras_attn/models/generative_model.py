@@ -106,6 +106,7 @@ class GenerativeModel(CheckedModel):
         stop_strings: str | Sequence[str] | None = None,
         tokenizer: Any = None,
         state: Any = None,
+        cache_dtype: str | None = None,
     ) -> "Decoded":
         """Generates a sequence for every row.
 
@@ -138,6 +139,9 @@ class GenerativeModel(CheckedModel):
                 `read`, such as `GPT`; the inputs may then be None. The result
                 equals that of one prompt, and has the next state as `state`.
                 Default None.
+            cache_dtype: `"int8"` keeps the keys and values of previous tokens,
+                and those of the source, in 8 bits, with a scale per token and
+                head. Default None: in the dtype of the model.
 
         Returns:
             `Decoded`: tokens (B, t, L), scores (B, t), lengths (B, t), and
@@ -145,7 +149,8 @@ class GenerativeModel(CheckedModel):
 
         Raises:
             ValueError: invalid ids, a row without tokens, lengths past the
-                learned position table, or NaN or infinite logits in a step.
+                learned position table, a `cache_dtype` for a model without a
+                key-value cache, or NaN or infinite logits in a step.
         """
         checks.boolean("return_weights", return_weights)
         state = self._read_on(inputs, state)
@@ -163,6 +168,7 @@ class GenerativeModel(CheckedModel):
             verbose=verbose,
             stop_strings=stop_strings,
             tokenizer=tokenizer,
+            cache_dtype=cache_dtype,
         )
         if state is not None:
             decoded = decoded._replace(state=_continued(state, decoded))
@@ -181,6 +187,7 @@ class GenerativeModel(CheckedModel):
         stop_strings: str | Sequence[str] | None = None,
         tokenizer: Any = None,
         state: Any = None,
+        cache_dtype: str | None = None,
     ) -> "Iterator[StreamedToken]":
         """Generates a sequence for every row, and yields every step.
 
@@ -196,6 +203,7 @@ class GenerativeModel(CheckedModel):
             tokenizer: as for `generate`. The items then also have `texts`, the
                 new text of each sequence. Default None.
             state: as for `generate`. Default None.
+            cache_dtype: as for `generate`. Default None.
 
         Returns:
             Iterator that yields a `keras_attn.decoding.StreamedToken` after
@@ -228,6 +236,7 @@ class GenerativeModel(CheckedModel):
             prefix,
             stop_strings,
             tokenizer,
+            cache_dtype,
         )
 
     def read_sources(self, inputs: Nest) -> Tensor:

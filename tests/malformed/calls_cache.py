@@ -206,6 +206,17 @@ def _grown(folder):
     )
 
 
+def _quantized(folder):
+    yield Call(
+        "cache.quantized",
+        # A cache is consumed.
+        lambda hypothesis: cache.quantized(
+            _made() if isinstance(hypothesis, cache.KVCache) else hypothesis
+        ),
+        kinds(hypothesis=instance(_made()).without("list")),
+    )
+
+
 CALLS = {
     "DecodingStep": "a plain tuple of tensors",
     "KVCache": "a plain tuple of tensors, made by `empty`",
@@ -219,6 +230,7 @@ CALLS = {
     "from_projections": _from_projections,
     "grown": _grown,
     "open_slots": _open_slots,
+    "quantized": _quantized,
     "read": _read,
     "reorder": _reorder,
     "slots": _of_a_cache("slots"),

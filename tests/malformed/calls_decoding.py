@@ -7,6 +7,7 @@ from tests.malformed.calls import Call, kinds
 from tests.malformed.calls_models import (
     IDS,
     V,
+    cache_dtype,
     gpt,
     prefix,
     stop_strings,
@@ -357,6 +358,7 @@ def _arguments(model):
         prefix=prefix().accepts("an id of some vocabulary", "giant"),
         stop_strings=stop_strings(),
         tokenizer=tokenizer(),
+        cache_dtype=cache_dtype(),
     )
 
 

@@ -1,5 +1,7 @@
 """Malformed calls of models."""
 
+import dataclasses
+
 import keras
 import numpy as np
 
@@ -189,6 +191,7 @@ def _generative(name, model, inputs, batch=True):
             stop_strings=stop_strings(),
             tokenizer=tokenizer(),
             state=prompt_state(),
+            cache_dtype=cache_dtype(),
         ),
     )
     yield Call(
@@ -202,6 +205,7 @@ def _generative(name, model, inputs, batch=True):
             stop_strings=stop_strings(),
             tokenizer=tokenizer(),
             state=prompt_state(),
+            cache_dtype=cache_dtype(),
         ),
     )
     yield Call(
@@ -254,6 +258,12 @@ def prefix():
             "scalar": np.array(3),
         },
     )
+
+
+def cache_dtype():
+    # Models without a cache accept None only.
+    kind = choice("int8").plus(other="float8").optional()
+    return dataclasses.replace(kind, valid=None)
 
 
 def stop_strings():

@@ -239,6 +239,7 @@ def use_cache() -> None:
     state = cache.grown(cache.expand_beams(state, 2), 4)
     print(cache.beam_mask(state, 1, layer=0), step)
     print(cache.reorder(state, [0, 0]))
+    state = cache.quantized(cache.empty(2, 8, 1, 4, 16, 16, "float32"))
     assert_type(cache.slots(state), int)
     assert_type(cache.sources(state), int)
     print(cache.free_slots(state), cache.crop(state, np.array([1, 0])))
@@ -294,7 +295,13 @@ def use_decoding() -> None:
     characters = text.CharacterTokenizer("abc")
     assert_type(characters.token_bytes(), list[bytes])
     decoding.generate(
-        model, IDS, 3, "beam", stop_strings=["ab"], tokenizer=characters
+        model,
+        IDS,
+        3,
+        "beam",
+        stop_strings=["ab"],
+        tokenizer=characters,
+        cache_dtype="int8",
     )
     for item in decoding.stream(model, IDS, 3, "beam", tokenizer=characters):
         assert_type(item.texts, list[list[str]] | None)
