@@ -212,3 +212,11 @@ def test_searches_equal_those_of_full_caches(
         found.append(model.generate(PROMPTS, 6, STRATEGIES[strategy]))
     assert (found[0].tokens == found[1].tokens).all()
     np.testing.assert_allclose(found[0].scores, found[1].scores, atol=1e-5)
+
+
+def test_a_ring_cannot_be_cropped():
+    cache = kv.empty(2, 8, 2, 1, 4, 4, "float32", sliding_window=[None, 3])
+    with pytest.raises(ValueError, match=r"in every layer.*windows of 3"):
+        kv.crop(cache, np.array([0, 1], "int32"))
+    cache = kv.empty(2, 3, 2, 1, 4, 4, "float32", sliding_window=[None, 3])
+    assert values(kv.crop(cache, np.array([0, 0], "int32")).cursor).max() == 0

@@ -81,13 +81,14 @@ ROTARY = {
 
 @pytest.mark.every_backend
 @pytest.mark.parametrize(
-    "options", [ROTARY, {"position_embedding": "sinusoidal"}]
+    ("options", "cache_dtype"),
+    [(ROTARY, None), ({"position_embedding": "sinusoidal"}, "int8")],
 )
-def test_greedy_search_is_the_same(options):
+def test_greedy_search_is_the_same(options, cache_dtype):
     model, small = gpt(1, **options), gpt(1, 5, end_id=3)
-    expected = model.generate(PROMPTS, 8)
+    expected = model.generate(PROMPTS, 8, cache_dtype=cache_dtype)
     for strategy in (SpeculativeDecoding(small, 2), PromptLookup(2)):
-        found = model.generate(PROMPTS, 8, strategy)
+        found = model.generate(PROMPTS, 8, strategy, cache_dtype=cache_dtype)
         assert_same(found, expected)
     # Different rows accept different numbers.
     accepted = found.speculation.num_accepted_tokens
