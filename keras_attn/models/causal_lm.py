@@ -278,6 +278,7 @@ class CausalLM(ChunkedLoss, GenerativeModel):
             state = inputs["state"]
             inputs = {n: part for n, part in inputs.items() if n != "state"}
         self._check_start(inputs, max_new_tokens)
+        checks.boolean("keep_all_tokens", keep_all_tokens)
         for part in inputs.values() if is_dict else [inputs]:
             check_form("inputs", part)
         token_ids, token_mask = self._prompts(inputs)

@@ -214,6 +214,7 @@ def _generative(name, model, inputs, batch=True):
         kinds(
             inputs=inputs,
             max_new_tokens=limited(1).without("type"),
+            **_keeping(model),
         ),
     )
     state = model.start_decoding(inputs.valid, 2)
@@ -231,6 +232,12 @@ def _generative(name, model, inputs, batch=True):
         positional=("tokens", "state"),
         valid=False,
     )
+
+
+def _keeping(model):
+    """Kind of an argument of the causal language models only."""
+    causal = isinstance(model, models.GPT | models.TransformerXL | models.XLNet)
+    return {"keep_all_tokens": flag(False)} if causal else {}
 
 
 def prefix():
