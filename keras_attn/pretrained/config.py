@@ -49,7 +49,9 @@ class Config:
         generation: "Config | None" = None,
         file: str = "config.json",
     ) -> None:
-        self.values, self.generation, self.file = values, generation, file
+        self.values: dict[str, Any] = values
+        self.generation: Config | None = generation
+        self.file: str = file
 
     def size(self, key: Any, default: Any = _NEEDED) -> int:
         """Returns an integer >= 1."""
