@@ -183,25 +183,6 @@ def test_the_guide_on_maps_has_the_figures_of_the_tutorial():
     assert f"written next in {sorts} % of 256 cases" in guide
 
 
-@pytest.mark.one_backend
-def test_the_guide_shows_what_the_program_on_induction_heads_prints(
-    in_a_folder, monkeypatch, capsys
-):
-    """A quick run prints the same lines with other numbers."""
-    pytest.importorskip("matplotlib")
-    monkeypatch.setenv("QUICK", "1")
-    runpy.run_path(str(GUIDES / "induction_heads.py"), run_name="__main__")
-    printed, expected = (
-        re.sub(r"-?\d+\.\d+%?|-?\d+%|(?<=position )\d+", "#", text).splitlines()
-        for text in (
-            capsys.readouterr().out,
-            blocks("text", PAGES["looking_inside.md"])[0],
-        )
-    )
-    assert printed == expected
-    assert pathlib.Path("induction_heads.png").stat().st_size > 10_000
-
-
 def test_every_guide_is_run_or_listed():
     assert PAGES.keys() - RUN.keys() - NOT_RUN == {"why.md"}
 

@@ -12,8 +12,8 @@
 # probability falls, the better the map. On the right, they are shown instead.
 #
 # **You will learn** to read attention weights, to measure what heads do, to
-# compute attention rollout and RISE by hand, and to compare maps by deletion
-# and insertion.
+# compute attention rollout and RISE by hand, to compare maps by deletion and
+# insertion, and to find induction heads in a GPT.
 #
 # **Prerequisites**: [Multi-head attention](../multi_head/index.md) and [A
 # Transformer learns to translate](../translate/index.md), which shows
@@ -43,7 +43,7 @@ import keras
 import matplotlib.pyplot as plt
 import numpy as np
 
-from keras_attn import datasets, explain, models, training
+from keras_attn import datasets, explain, layers, models, training
 
 keras.utils.set_random_seed(1)
 to_numpy = keras.ops.convert_to_numpy
@@ -395,6 +395,157 @@ plt.show()
 # The map is correct: the model does attend to this word. But without it, the
 # prediction is almost the same. (Similar results for recurrent models: Jain and
 # Wallace 2019, <https://arxiv.org/abs/1902.10186>.)
+
+# %% [markdown]
+# ## What heads compute together
+#
+# A map shows one head at a time. How do two blocks work together? A GPT with
+# two blocks of two heads learns sequences that repeat: each has three words of
+# its own, of two or three random tokens, in random order. The tokens of a word
+# that comes again can be predicted only by looking at its first copy.
+
+# %%
+V, T = 32, 32
+FIRST = 3  # the first ids are special
+
+
+def sequence():
+    """Returns T + 1 tokens: three words, repeated at random."""
+    different = FIRST + random.permutation(V - FIRST)
+    words = np.split(different, np.cumsum(random.integers(2, 4, 3)))[:3]
+    return np.concatenate([words[i] for i in random.integers(0, 3, T)])[: T + 1]
+
+
+def batch(rows):
+    """Returns sequences, int32 (rows, T + 1)."""
+    return np.stack([sequence() for _ in range(rows)]).astype("int32")
+
+
+random = np.random.default_rng(1)
+keras.utils.set_random_seed(1)
+gpt = models.GPT(
+    V,
+    num_layers=2,
+    num_heads=2,
+    hidden_dim=D,
+    intermediate_dim=D,
+    dropout=0.0,
+    position_embedding=None,
+    attention_position=layers.RotaryPosition(),
+    max_sequence_length=T,
+)
+for variable in gpt.trainable_variables:
+    if len(variable.shape) > 1:
+        variable.assign(4 * variable)  # larger than for the width of GPT-2
+steps = 3 if QUICK else 1200
+rate = keras.optimizers.schedules.CosineDecay(4e-3, steps)
+gpt.compile(
+    keras.optimizers.Adam(rate, global_clipnorm=1.0),
+    training.SequenceCrossentropy(),
+)
+tokens = batch(64 * steps)
+gpt.fit(tokens[:, :-1], tokens[:, 1:], batch_size=64, verbose=0)
+
+# %% [markdown]
+# The **logit lens** (nostalgebraist 2020, [interpreting GPT: the logit
+# lens](https://www.lesswrong.com/posts/AcKRB8wDpdaN6v6ru)) applies the final
+# norm and the output layer to the state after each block: what would the model
+# predict if it ended there? We look at pairs of tokens that come again.
+
+# %%
+tokens = batch(64)
+inputs, labels = tokens[:, :-1], tokens[:, 1:]
+causal = np.tri(T, dtype=bool)
+
+
+def after(distance):
+    """Returns which keys are `distance` after the query's token, (B, T, T)."""
+    found = np.zeros((len(inputs), T, T), bool)
+    keys = inputs[:, None, : T - distance]
+    found[:, :, distance:] = inputs[:, :, None] == keys
+    return found & causal
+
+
+same = (labels[:, :, None] == inputs[:, None]) & causal
+again = (same & after(1)).any(-1)  # (B, T)
+logits = explain.logit_lens(gpt, inputs)  # (3, B, T, V)
+correct = {}
+for name, x in zip(("embeddings", "block 0", "block 1"), logits, strict=True):
+    correct[name] = (x.argmax(-1) == labels)[again].mean()
+    print(f"{name}: {correct[name]:.1%} correct")
+if not QUICK:
+    assert correct["block 0"] < 0.3
+    assert correct["block 1"] > 0.8
+
+# %% [markdown]
+# Not all of them can be known: any word may follow a word, also one that
+# followed it before. But block 0 alone knows hardly any. What do the blocks do?
+# For block 0 we measure the weight on each of the tokens just before, for block
+# 1 the weight on those that came after an earlier copy of the current token.
+
+# %%
+block_0, block_1 = explain.attention_maps(gpt, inputs)
+t = np.arange(T)
+for head in block_0.heads:
+    w = block_0.weights[:, head]
+    back = [f"{w[:, t[k:], t[: T - k]].mean():.2f}" for k in (1, 2, 3)]
+    print(f"block 0, head {head}: 1, 2 and 3 tokens back:", *back)
+for head in block_1.heads:
+    w = block_1.weights[:, head]
+    found = [(w * after(k)).sum(-1)[again].mean() for k in (1, 2, 3)]
+    print(
+        f"block 1, head {head}: 1, 2 and 3 after an earlier copy:",
+        *(f"{x:.2f}" for x in found),
+    )
+    if not QUICK:
+        assert max(found) > 0.6
+
+# %% [markdown]
+# A head of block 1 that looks for an earlier copy of the current token, and at
+# what followed it, is an *induction head* (Olsson et al. 2022,
+# <https://arxiv.org/abs/2209.11895>). It needs block 0: only because a head
+# there has written the previous tokens into a state can block 1 find a state
+# by the token before it.
+#
+# **Activation patching** (Meng et al. 2022, <https://arxiv.org/abs/2202.05262>)
+# tests this as a cause. We replace one token of the first copy. The model reads
+# the corrupted sequence, but one state is that of the clean one. If the correct
+# answer comes back, the information passed through this state.
+
+# %%
+words = np.arange(FIRST, FIRST + 9).reshape(3, 3)
+clean = np.concatenate([*words, words[1, :2]])[None].astype("int32")
+corrupted = clean.copy()
+corrupted[0, 4] = V - 1  # the second token of the word that comes again
+answer = words[1, 2]
+patched = explain.patch(gpt, clean, corrupted, lambda x: x[:, -1, answer])
+for name, restored in zip(correct, patched.restored, strict=True):
+    best = restored.argmax()
+    print(f"{name}: position {best} restores {restored[best]:.0%}")
+    if not QUICK:
+        assert restored[best] > 0.8
+
+# %% tags=["hide-input"] alt="Three heat maps. A head of block 0 attends to tokens before. A head of block 1 attends, from a token that comes again, to a token after its first copy. Patches restore the score at one position of each layer"
+labels = [str(token) for token in clean[0]]
+figure, axes = plt.subplots(
+    1, 3, figsize=(13, 4.2), layout="constrained", width_ratios=[1, 1, 1.3]
+)
+maps = explain.attention_maps(gpt, clean, heads=0)
+for axis, x in zip(axes, maps, strict=False):
+    explain.plot_attention(x.weights, labels, labels, ax=axis, vmax=1)
+    axis.set_title(f"{x.layer}, head 0")
+explain.plot_patch(patched, labels, title="patches", ax=axes[2])
+plt.show()
+
+# %% [markdown]
+# The chain is complete. The replaced token, at position 4, enters the state two
+# positions later through a head of block 0 that looks two tokens back. The last
+# token finds this state, because the token two back is its own, and reads the
+# token one back there, which came next in the first copy.
+#
+# In the language models of the paper, the heads of the first block look one
+# token back and induction heads attend to the next token itself. Nothing in
+# these data prefers one token to two.
 #
 # ## Summary
 #
@@ -403,6 +554,8 @@ plt.show()
 # - Deletion and insertion compare maps of any origin.
 # - A token with a large weight can have no effect; hide it to find out.
 # - Models that are equally good can have different maps.
+# - The logit lens shows from which block on a prediction is known, and a patch
+#   shows which state carries it.
 #
 # ## Exercises
 #
