@@ -30,6 +30,8 @@ else
     echo "This happens once and takes a few minutes."
     "$found" -m venv --clear "$venv"
 fi
+# Without compilation: Python compiles the modules that are imported, and all of
+# them take a minute.
 PIP_DISABLE_PIP_VERSION_CHECK=1 "$venv/bin/python" -m pip install \
-    --constraint constraints.txt --editable ".[$extras]"
+    --no-compile --constraint constraints.txt --editable ".[$extras]"
 echo "$venv is ready."
