@@ -18,6 +18,7 @@ TABLES = (
     "training_step",
     "training_step_gpu",
     "training_parts",
+    "fit_overhead",
     "attention",
     "attention_gpu",
     "attention_memory",

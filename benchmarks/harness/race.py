@@ -64,6 +64,11 @@ class Runner:
         self._send(steps=steps)
         return self._answer()
 
+    def host_reads(self):
+        """Returns the reads of tensors on the host in a step."""
+        self._send(host_reads=True)
+        return self._answer()["host_reads"]
+
     def close(self):
         """Ends the process."""
         # A process that has failed does not read its last request.
@@ -114,7 +119,7 @@ def run(
 
     Args:
         plan: module with `STEPS`, steps per measurement, and optionally
-            `APART`.
+            `APART`, and `HOST_READS`, whether to count these.
         cases: list of dicts; `steps` in a case overrides `STEPS`.
         contestants: list of `Contestant`.
         rounds: int. Measurements per contestant.
@@ -200,7 +205,14 @@ def _raced(
                 )
             ]
             steps = case["steps"] if "steps" in case else plan.STEPS
-            for entry in _measured(runners, case, steps, rounds, log, attempt):
+            found = _measured(runners, case, steps, rounds, log, attempt)
+            if getattr(plan, "HOST_READS", False):
+                for entry in found:
+                    reads = attempt(
+                        entry["name"], started[entry["name"]].host_reads
+                    )
+                    entry["host_reads"] = reads
+            for entry in found:
                 entries[case["name"], entry["name"]] = entry
     return entries
 

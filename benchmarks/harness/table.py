@@ -132,10 +132,13 @@ def _cell(entry):
 
 
 def _rows(contestants):
+    reads = any("host_reads" in entry for entry in contestants)
     rows = [
         "| | backend | ms per step | tokens/s | of peak | first step, s | "
-        "peak MiB | times as fast as |",
-        "| --- | --- | ---: | ---: | ---: | ---: | ---: | --- |",
+        "peak MiB |" + " host reads |" * reads + " times as fast as |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: |"
+        + " ---: |" * reads
+        + " --- |",
     ]
     for entry in contestants:
         share = entry.get("share_of_peak")
@@ -152,6 +155,8 @@ def _rows(contestants):
             f"| {entry['tokens_per_second']:,.0f} "
             f"| {'' if share is None else format(share, '.0%')} "
             f"| {entry['first_seconds']:.1f} "
-            f"| {'' if peak is None else format(peak, ',.0f')} | {ratio} |"
+            f"| {'' if peak is None else format(peak, ',.0f')} "
+            + (f"| {entry['host_reads']:.0f} " if reads else "")
+            + f"| {ratio} |"
         )
     return rows

@@ -3,7 +3,8 @@
 It reads one JSON object per line from standard input and answers each with one:
 `{"steps": 6}` runs six steps and returns the seconds and the loss, which shows
 that all contestants learn the same. If the contestant returns a function, it
-computes the loss after the timing. `{"case": {...}}` prepares another case.
+computes the loss after the timing. `{"case": {...}}` prepares another case, and
+`{"host_reads": true}` counts the reads of tensors on the host in a step.
 Output of the libraries is redirected to standard error, so that standard output
 has the answers only.
 """
@@ -55,6 +56,9 @@ def serve(module, case, options, requests, answers):
                 base = device.peak_mib()
             answer(ready=True)
             continue
+        if "host_reads" in request:
+            answer(host_reads=_host_reads(prepared))
+            continue
         steps = request["steps"]
         started = time.perf_counter()
         loss = prepared(steps)
@@ -63,6 +67,19 @@ def serve(module, case, options, requests, answers):
         if callable(loss):
             loss = loss()
         answer(seconds=seconds, loss=loss, peak_mib=peak, base_mib=base)
+
+
+def _host_reads(prepared):
+    """Returns how often a step reads a tensor on the host."""
+    from keras_attn.testing import host_reads
+
+    found = []
+    for steps in (1, 3):
+        with host_reads() as reads:
+            prepared(steps)
+        found.append(len(reads))
+    # What a call of any number of steps reads is no part of a step.
+    return (found[1] - found[0]) / 2
 
 
 if __name__ == "__main__":

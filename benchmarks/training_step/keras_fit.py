@@ -23,10 +23,13 @@ class Ready(keras.utils.PyDataset):
         return self._length
 
     def __getitem__(self, index):
-        sources, targets, labels = (
-            part[index % len(part)] for part in self._data
-        )
-        return (sources, targets), labels
+        return batch(self._data, index)
+
+
+def batch(data, index):
+    """Returns the inputs and labels of a step."""
+    sources, targets, labels = (part[index % len(part)] for part in data)
+    return (sources, targets), labels
 
 
 def ready(data, length):

@@ -5,13 +5,15 @@ from keras_attn.models import Transformer
 from keras_attn.training import SequenceCrossentropy
 
 
-def prepare(
-    case, optimizer="adam", dropout=task.DROPOUT, vocabulary=None, **options
-):
+def prepare(case, optimizer="adam", **options):
     """Returns a callable that runs training steps."""
-    case = {**case, "vocabulary": vocabulary or case["vocabulary"]}
+    return keras_fit.runner(*make(case, **options), case, optimizer)
+
+
+def make(case, dropout=task.DROPOUT, vocabulary=None, **options):
+    """Returns the model and the loss of a case."""
     model = Transformer(
-        case["vocabulary"],
+        vocabulary or case["vocabulary"],
         num_layers=case["layers"],
         num_heads=case["heads"],
         hidden_dim=case["width"],
@@ -20,5 +22,4 @@ def prepare(
         dtype=task.policy(case),
         **options,
     )
-    loss = SequenceCrossentropy(label_smoothing=task.SMOOTHING)
-    return keras_fit.runner(model, loss, case, optimizer)
+    return model, SequenceCrossentropy(label_smoothing=task.SMOOTHING)

@@ -1,0 +1,1 @@
+"""The overhead of `fit` with a small model."""
