@@ -48,11 +48,18 @@ class _Beams(NamedTuple):
     finished: Any  # Finished
 
 
-class _Advance(NamedTuple):
+class Advance(NamedTuple):
+    """What a step of a beam search found.
+
+    Args:
+        choice: `Choice`.
+        candidates: int32 and float32 (B, n), the new tokens and the scores of
+            all candidates, best first; -inf for none.
+        extended: int32 and float32 (B, k), those of the hypotheses that are
+            extended, also of sources that are done.
+    """
+
     choice: Any
-    # The new tokens, int32, and scores, float32, -inf for none, of all
-    # candidates, (B, n), best first, and of the hypotheses that are extended,
-    # (B, k), those of sources that are done included.
     candidates: Any
     extended: Any
 
@@ -242,7 +249,7 @@ class BeamSearch(Strategy):
         `coverage` is c(x, y) of each hypothesis, float32 (B, k), if there is a
         `coverage_penalty`. Of the other arguments see `Strategy`.
         """
-        return self._advance(
+        return self.advance(
             search_state,
             step,
             log_probs if scores is None else scores,
@@ -251,8 +258,30 @@ class BeamSearch(Strategy):
             coverage,
         ).choice
 
-    def _advance(self, search_state, step, log_probs, spec, ends, coverage):
-        """Returns the `_Advance` of one step."""
+    def advance(
+        self,
+        search_state: Nest,
+        step: TensorLike,
+        log_probs: TensorLike,
+        spec: "SearchSpec",
+        ends: TensorLike | None,
+        coverage: TensorLike | None,
+    ) -> Advance:
+        """Finishes or extends hypotheses by given scores.
+
+        Args:
+            search_state: nest of tensors.
+            step: int32 scalar.
+            log_probs: float32 (B, k, V), what each token adds to the score of
+                each hypothesis.
+            spec: `SearchSpec`.
+            ends: bool (B, k, V), the tokens that complete a stop string, or
+                None.
+            coverage: as in `choose`.
+
+        Returns:
+            `Advance`.
+        """
         width, length = self.num_beams, spec.max_new_tokens
         penalties = divisors(
             length, self.length_penalty, self.length_penalty_type
@@ -307,7 +336,7 @@ class BeamSearch(Strategy):
             picked(tokens, indices), scores, parents, finished
         )
         choice = Choice(search_state, chosen, parents if width > 1 else None)
-        return _Advance(choice, first, (chosen, extended))
+        return Advance(choice, first, (chosen, extended))
 
     def finalize(self, search_state: Nest, spec: "SearchSpec") -> "Decoded":
         """Returns the t best finished hypotheses as `Decoded` of tensors."""

@@ -131,7 +131,7 @@ class ConstrainedBeamSearch(BeamSearch):
         # Those of the first bank can finish; the others stop by their scores.
         finished = search_state.finished
         for count in range(1 + sum(map(len, self.words))):
-            choice = self._advance(
+            choice = self.advance(
                 search_state._replace(finished=finished),
                 step,
                 ops.where(missing == count, log_probs, -float("inf")),

@@ -160,7 +160,7 @@ class DiverseBeamSearch(BeamSearch):
             if kept:
                 frequency = count_ids(_joined(kept), size)[:, None]
                 own = own - self.diversity_penalty * frequency
-            choice, candidates, extended = group._advance(
+            choice, candidates, extended = group.advance(
                 state, step, own, spec, own_ends, own_coverage
             )
             choices.append(choice)

@@ -1,8 +1,8 @@
 """Reads and replaces the states between the blocks of a model."""
 
 import contextlib
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
 import keras
 
@@ -18,6 +18,7 @@ from keras_attn.models import (
     TransformerXL,
     VisionTransformer,
 )
+from keras_attn.models.block_stack import BlockStack
 from keras_attn.typing import Nest, Tensor
 
 _STACKS = "encoder", "decoder"
@@ -25,22 +26,7 @@ _STACKS = "encoder", "decoder"
 _ONE_STACK = GPT, TransformerXL, Encoder, VisionTransformer
 
 
-class Stack(NamedTuple):
-    """The blocks of a model, and what follows them.
-
-    Args:
-        blocks: list of layers. One that is shared is called several times.
-        normalize: callable, the final norm; the identity if there is none.
-        logits: callable, all that follows the last block, from its output to
-            logits (B, T, V). None if the model has none for each token.
-    """
-
-    blocks: list[Any]
-    normalize: Callable[[Any], Any]
-    logits: Callable[[Any], Any] | None
-
-
-def find_stack(model: keras.Model, stack: str | None) -> Stack:
+def find_stack(model: keras.Model, stack: str | None) -> BlockStack:
     """Returns the blocks whose states are of interest.
 
     Args:
@@ -49,7 +35,7 @@ def find_stack(model: keras.Model, stack: str | None) -> Stack:
         stack: `"encoder"`, `"decoder"`, or None: the decoder, or the only one.
 
     Returns:
-        `Stack`.
+        `BlockStack`.
 
     Raises:
         ValueError: another model, or a stack that it does not have.
@@ -57,11 +43,7 @@ def find_stack(model: keras.Model, stack: str | None) -> Stack:
     if stack is not None:
         checks.choice("stack", stack, _STACKS)
     if isinstance(model, Transformer):
-        if stack == "encoder":
-            norm = _norm_of(model._encoder_norm)
-            return Stack(model._encoder_blocks, norm, None)
-        norm = _norm_of(model._decoder_norm)
-        return Stack(model._decoder_blocks, norm, model._logits)
+        return model.block_stack(stack or "decoder")
     with_head = getattr(model, "encoder", None)
     owner = model if with_head is None else with_head
     if not isinstance(owner, _ONE_STACK):
@@ -75,29 +57,19 @@ def find_stack(model: keras.Model, stack: str | None) -> Stack:
             "`stack` must be None for a model with one stack of blocks. "
             f"Received: stack={stack!r} for {type(model).__name__}"
         )
-    norm, output = _norm_of(owner._norm), None
-    if isinstance(model, (GPT, TransformerXL)):
-        output = model._logits
-    elif isinstance(model, TokenClassifier):
-        output = model._output_dense
-    elif isinstance(model, BertPretrainer) and model.masked_lm:
-
-        def output(x):
-            return model._token_logits(x, None)
-
-    if output is None:
-        return Stack(owner._blocks, norm, None)
-    return Stack(owner._blocks, norm, lambda x: output(norm(x)))
+    # Other heads have no logits for each token.
+    per_token = isinstance(model, (TokenClassifier, BertPretrainer))
+    return (model if per_token else owner).block_stack()
 
 
 class Recorder(Watcher):
     """Records the input of the first block and the output of each.
 
     Args:
-        stack: `Stack`. Subclasses override `at` to replace its states.
+        stack: `BlockStack`. Subclasses override `at` to replace its states.
     """
 
-    def __init__(self, stack: Stack) -> None:
+    def __init__(self, stack: BlockStack) -> None:
         super().__init__()
         self._ids = {id(block) for block in stack.blocks}
         self.states: list[Tensor] = []
@@ -136,7 +108,9 @@ def recorded(model: keras.Model, inputs: Nest, recorder: Recorder) -> Any:
         return model(inputs, training=False)
 
 
-def states_of(model: keras.Model, inputs: Nest, stack: Stack) -> list[Tensor]:
+def states_of(
+    model: keras.Model, inputs: Nest, stack: BlockStack
+) -> list[Tensor]:
     """Returns L + 1 states (B, T, D), none of them after the final norm."""
     if inputs is None:
         raise ValueError(
@@ -157,7 +131,3 @@ def undisturbed() -> Iterator[None]:
     """Context without gradients, in which no variable changes."""
     with keras.StatelessScope(), no_gradients():
         yield
-
-
-def _norm_of(norm):
-    return (lambda x: x) if norm is None else norm

@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_attn import checks
+from keras_attn.models.block_stack import BlockStack, make_stack
 from keras_attn.models.encoder_parts import (
     check_encoder,
     encoded_shape,
@@ -157,6 +158,15 @@ class BertPretrainer(CheckedModel):
         x = self._norm(self._transform_dense(x))
         logits = self.encoder.token_logits(x)
         return logits + ops.cast(self._bias, logits.dtype)
+
+    def block_stack(self) -> BlockStack:
+        """Returns the blocks of the encoder, and the masked-LM head, if any."""
+
+        def output(x):
+            return self._token_logits(x, None)
+
+        blocks, normalize, _ = self.encoder.block_stack()
+        return make_stack(blocks, normalize, output if self.masked_lm else None)
 
     def input_specs(self) -> Nest:
         """Returns the `keras.InputSpec` of each required input."""

@@ -19,6 +19,7 @@ from keras_attn.decoding import DecodingState
 from keras_attn.decoding.token_rows import check_form
 from keras_attn.layers import Dropout, PositionalEmbedding, TokenEmbedding
 from keras_attn.layers.normalization import make_norm
+from keras_attn.models.block_stack import BlockStack, make_stack
 from keras_attn.models.chunked_loss import ChunkedLoss
 from keras_attn.models.decoding_weights import DecodingWeights
 from keras_attn.models.generative_model import GenerativeModel
@@ -438,6 +439,10 @@ class CausalLM(ChunkedLoss, GenerativeModel):
         if self.pad_id is None:
             return token_ids, None
         return token_ids, ops.not_equal(token_ids, self.pad_id)
+
+    def block_stack(self) -> BlockStack:
+        """Returns the blocks, the final norm and the output layer."""
+        return make_stack(self._blocks, self._norm, self._logits)
 
     def _normalized(self, x):
         return x if self._norm is None else self._norm(x)

@@ -22,6 +22,7 @@ from keras_attn.layers.attention_position import (
     with_position,
 )
 from keras_attn.layers.normalization import make_norm
+from keras_attn.models.block_stack import BlockStack, make_stack
 from keras_attn.models.input_checks import (
     CheckedModel,
     check_ids,
@@ -329,6 +330,10 @@ class Encoder(CheckedModel):
             return x if self._projection is None else self._projection(x)
 
         return {"pre_block_layers": [embed], "sequential_blocks": self._blocks}
+
+    def block_stack(self) -> BlockStack:
+        """Returns the blocks and the final norm."""
+        return make_stack(self._blocks, self._norm)
 
     def token_logits(self, x: TensorLike) -> Tensor:
         """Computes logits over the vocabulary with the embedding matrix.

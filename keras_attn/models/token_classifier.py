@@ -6,6 +6,7 @@ import keras
 
 from keras_attn import checks
 from keras_attn.layers import Dropout
+from keras_attn.models.block_stack import BlockStack, make_stack
 from keras_attn.models.encoder_parts import (
     check_encoder,
     encoded_shape,
@@ -86,6 +87,11 @@ class TokenClassifier(CheckedModel):
 
     if TYPE_CHECKING:
         __call__ = call
+
+    def block_stack(self) -> BlockStack:
+        """Returns the blocks of the encoder, and the output layer."""
+        found = self.encoder.block_stack()
+        return make_stack(found.blocks, found.normalize, self._output_dense)
 
     def input_specs(self) -> Nest:
         """Returns the `keras.InputSpec` of each required input."""

@@ -23,6 +23,7 @@ from keras_attn.models.alignment import (
     cross_attention_weights,
     step_with_weights,
 )
+from keras_attn.models.block_stack import BlockStack, make_stack
 from keras_attn.models.chunked_loss import ChunkedLoss
 from keras_attn.models.decoding_weights import DecodingWeights
 from keras_attn.models.generative_model import GenerativeModel
@@ -693,6 +694,17 @@ class Transformer(ChunkedLoss, GenerativeModel):
         """Returns the shape of the logits."""
         target_shape, _ = ids_and_packing(inputs_shape[1])
         return (*target_shape, self._sizes[1])
+
+    def block_stack(self, stack: str = "decoder") -> BlockStack:
+        """Returns blocks and a final norm, and those of the decoder's output.
+
+        Args:
+            stack: `"encoder"` or `"decoder"`. Default `"decoder"`.
+        """
+        if stack == "encoder":
+            return make_stack(self._encoder_blocks, self._encoder_norm)
+        found = make_stack(self._decoder_blocks, self._decoder_norm)
+        return found._replace(logits=self._logits)
 
     def _output_parts(self):
         return self._output_dense, self._target_embedding

@@ -11,6 +11,7 @@ from keras_attn.blocks import EncoderBlock
 from keras_attn.blocks.block_config import BlockConfig
 from keras_attn.layers import Dropout
 from keras_attn.layers.normalization import make_norm
+from keras_attn.models.block_stack import BlockStack, make_stack
 from keras_attn.models.input_checks import CheckedModel, check_image_shape
 from keras_attn.models.layout import (
     VISION,
@@ -222,6 +223,10 @@ class VisionTransformer(CheckedModel):
             x = self._norm(x)
         token_mask = ops.ones(ops.shape(x)[:2], "bool")
         return x, positions_from_mask(token_mask)
+
+    def block_stack(self) -> BlockStack:
+        """Returns the blocks and the final norm."""
+        return make_stack(self._blocks, self._norm)
 
     def input_specs(self) -> Nest:
         """Returns the `keras.InputSpec` of the images."""
