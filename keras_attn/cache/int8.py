@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
+from keras_attn.backend import reduce_max
 from keras_attn.typing import TensorLike
 
 _LARGEST = 127
@@ -31,7 +32,7 @@ def rounded(tensor: TensorLike, axis: int = -1) -> Int8:
         axis: int. The features axis. Default -1.
     """
     exact = ops.cast(tensor, "float32")
-    scales = ops.max(ops.abs(exact), axis=axis, keepdims=True) / _LARGEST
+    scales = reduce_max(ops.abs(exact), axis, keepdims=True) / _LARGEST
     scales = ops.cast(scales, tensor.dtype)
     # Codes are those of the scale that is stored.
     divisor = ops.cast(scales, "float32")

@@ -16,6 +16,7 @@ from keras_attn.backend import (
     keys_by_slot,
     no_keys,
     no_values,
+    reduce_max,
     values_by_head,
     values_by_slot,
     write_rows,
@@ -449,7 +450,7 @@ def crop(cache: KVCache, count: TensorLike) -> KVCache:
     after = ops.arange(positions.shape[1], dtype="int32") + 1
     return cache._replace(
         positions=ops.where(kept, positions, -1),
-        cursor=ops.max(ops.where(kept, after, 0), axis=1),
+        cursor=reduce_max(ops.where(kept, after, 0), axis=1),
     )
 
 

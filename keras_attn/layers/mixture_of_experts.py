@@ -11,6 +11,7 @@ from keras_attn.backend import (
     bool_mask,
     gather_rows,
     known_size,
+    reduce_max,
     take_along_axis,
 )
 from keras_attn.layers.added_losses import add_loss
@@ -285,7 +286,7 @@ def check_experts(
 
 def _softmax(x):
     # That of Keras warns about a single expert (as of Keras 3.15.1).
-    x = ops.exp(x - ops.stop_gradient(ops.max(x, axis=-1, keepdims=True)))
+    x = ops.exp(x - ops.stop_gradient(reduce_max(x, -1, True)))
     return x / ops.sum(x, axis=-1, keepdims=True)
 
 

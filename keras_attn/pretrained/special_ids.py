@@ -57,10 +57,10 @@ def special_ids(
         return read_value(key, default, vocabulary_size)
 
     pad, start = read("pad_token_id", pad), read("bos_token_id", start)
-    ends = config.generation
-    if ends is None or ends.values.get("eos_token_id") is None:
-        ends = config
-    end = read("eos_token_id", end, ends.token_ids, ends.values)
+    default, other = end, config.generation
+    end = read("eos_token_id", default, config.token_ids)
+    if other is not None and other.values.get("eos_token_id") is not None:
+        end = read("eos_token_id", default, other.token_ids, other.values)
     pad = None if pad in (start, *end_ids(end)) else pad
     return {"pad_id": pad, "start_id": start, "end_id": end}
 

@@ -351,6 +351,10 @@ def test_equal_extrema_share_the_gradient(reduce):
 @pytest.mark.parametrize("name", TRAINED)
 def test_training_with_dropout_is_one_program(name):
     layer, args, kwargs = built(name)
+    for inner in layer._flatten_layers():
+        if isinstance(inner, layers.MixtureOfExperts):
+            # `test_keras_compiles_a_program_for_each_added_loss`.
+            inner.router_aux_loss_coef = 0.0
 
     def loss(function):
         layer.zero_grad()
@@ -522,6 +526,18 @@ def test_keras_alone_splits(name):
     with pytest.raises(torch._dynamo.exc.Unsupported) as error:
         whole(layer)(*args, **kwargs)
     assert place in places(error.value)
+
+
+# A loss of the last call is no leaf of its graph.
+@pytest.mark.filterwarnings("ignore:The .grad attribute:UserWarning")
+def test_keras_compiles_a_program_for_each_added_loss():
+    """Dynamo compares the ids of the losses of the last call."""
+    layer = keras.layers.Dense(3, activity_regularizer="l2")
+    layer.build(X.shape)
+    compiled = whole(layer)
+    for _ in range(3):
+        compiled(torch.from_numpy(X))
+    assert programs() == 3
 
 
 def places(error):

@@ -254,8 +254,12 @@ def read_config(path):
 
 
 def changed(path, tmp_path, *removed, **values):
-    """Returns a copy of a folder with other values in its config."""
-    shutil.copytree(path, tmp_path / "changed")
+    """Returns a copy of a folder with other values in its config.
+
+    A `generation_config.json` would have other end ids.
+    """
+    ignored = shutil.ignore_patterns("generation_config.json")
+    shutil.copytree(path, tmp_path / "changed", ignore=ignored)
     config = {k: v for k, v in read_config(path).items() if k not in removed}
     text = json.dumps(config | values)
     (tmp_path / "changed/config.json").write_text(text, "utf-8")
@@ -904,6 +908,7 @@ def test_the_defaults_of_a_registered_family(tmp_path, no_other_families):
     ):
         values.pop(key, None)
     path.write_text(json.dumps(values), "utf-8")
+    (tmp_path / "generation_config.json").unlink()
     defaults = {
         "rope_theta": 500.0,
         "max_position_embeddings": 64,

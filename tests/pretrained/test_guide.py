@@ -62,6 +62,14 @@ def llama(folder):
     tokenizer.save(folder)
 
 
+def chat(folder):
+    llama(folder)
+    template = (
+        "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
+    )
+    (folder / "chat_template.jinja").write_text(template, "utf-8")
+
+
 def xlm_roberta(folder):
     config = transformers.XLMRobertaConfig(
         vocab_size=20,
@@ -112,6 +120,7 @@ def test_the_code_of_the_guide(tmp_path, monkeypatch):
         ("opus-mt-en-de", marian),
         ("vit-base-patch16-224", vit),
         ("SmolLM2-135M", llama),
+        ("SmolLM2-135M-Instruct", chat),
         ("xlm-roberta-base", xlm_roberta),
     ):
         make(tmp_path / name)
