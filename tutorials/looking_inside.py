@@ -23,7 +23,7 @@
 # <https://arxiv.org/abs/1806.07421>) has a deletion area of 0.108 and an
 # insertion area of 0.727 for a ResNet-50 on ImageNet, better than Grad-CAM
 # (0.123 and 0.677). The models below read sentences of up to 14 tokens, so the
-# areas of RISE below, 0.051 and 0.910, are not comparable.
+# areas of RISE below, 0.056 and 0.918, are not comparable.
 
 # %% [markdown]
 # ## Setup
@@ -444,7 +444,8 @@ gpt.compile(
     training.SequenceCrossentropy(),
 )
 tokens = batch(64 * steps)
-gpt.fit(tokens[:, :-1], tokens[:, 1:], batch_size=64, verbose=0)
+history = gpt.fit(tokens[:, :-1], tokens[:, 1:], batch_size=64, verbose=0)
+print(f"mean loss of the training: {history.history['loss'][0]:.2f} nats")
 
 # %% [markdown]
 # The **logit lens** (nostalgebraist 2020, [interpreting GPT: the logit
@@ -550,8 +551,8 @@ plt.show()
 # ## Summary
 #
 # - Attention weights show where a model looks, not what changes its prediction.
-# - Rollout combines the blocks; RISE only needs outputs.
-# - Deletion and insertion compare maps of any origin.
+# - Rollout combines the blocks, RISE only needs outputs; deletion and insertion
+#   compare maps of any origin.
 # - A token with a large weight can have no effect; hide it to find out.
 # - Models that are equally good can have different maps.
 # - The logit lens shows from which block on a prediction is known, and a patch

@@ -134,7 +134,8 @@ def test_backends_that_are_alone_divide_the_tests():
         (share,) = [s for s in shares if conftest.shared(item, s)]
         assert conftest.shared(item, "1/1")
         counts[share] += 1
-    assert all(counts[share] > 80 for share in shares)
+    assert all(counts[share] > 30 for share in shares)
+    assert counts["3/3"] > 170
     item = Item("tests/test_a.py", every_backend=())
     assert all(conftest.shared(item, share) for share in shares)
     assert sum(conftest.shared(item, share, 1) for share in shares) == 1
