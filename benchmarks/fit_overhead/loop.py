@@ -10,7 +10,7 @@ def prepare(case, **options):
     """Returns a callable that runs training steps."""
     model, loss = ours.make(case, **options)
     optimizer = keras.optimizers.Adam(task.RATE)
-    data = task.batches(case)
+    data = task.examples(case)
 
     def run(steps):
         total = 0.0

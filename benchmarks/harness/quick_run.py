@@ -19,6 +19,8 @@ TABLES = (
     "training_step_gpu",
     "training_parts",
     "fit_overhead",
+    "llama_training",
+    "llama_decoding",
     "attention",
     "attention_gpu",
     "attention_memory",

@@ -10,7 +10,7 @@ class Ready(keras.utils.PyDataset):
     """Batches in memory, repeated.
 
     Args:
-        data: three int32 (count, rows, length).
+        data: nest of arrays, one item per batch: the inputs and labels.
         length: int. Batches per epoch.
     """
 
@@ -28,8 +28,7 @@ class Ready(keras.utils.PyDataset):
 
 def batch(data, index):
     """Returns the inputs and labels of a step."""
-    sources, targets, labels = (part[index % len(part)] for part in data)
-    return (sources, targets), labels
+    return keras.tree.map_structure(lambda part: part[index % len(part)], data)
 
 
 def ready(data, length):
@@ -42,19 +41,20 @@ def ready(data, length):
     options = tf.data.Options()
     # The autotuning thread sleeps ever longer, and `fit` waits for it to end.
     options.autotune.enabled = False
-    order = np.arange(length) % len(data[0])
-    sources, targets, labels = (part[order] for part in data)
-    dataset = tf.data.Dataset.from_tensor_slices(((sources, targets), labels))
+    order = np.arange(length)
+    dataset = tf.data.Dataset.from_tensor_slices(
+        keras.tree.map_structure(lambda part: part[order % len(part)], data)
+    )
     return dataset.with_options(options)
 
 
-def runner(model, loss, case, optimizer="adam"):
+def runner(model, loss, data, optimizer="adam"):
     """Compiles a model and returns a callable that trains it.
 
     Args:
-        model: keras.Model of (source_ids, target_ids).
+        model: keras.Model.
         loss: keras loss.
-        case: dict of sizes.
+        data: nest of arrays, one item per batch: the inputs and labels.
         optimizer: str. The name of a Keras optimizer.
 
     Returns:
@@ -63,7 +63,6 @@ def runner(model, loss, case, optimizer="adam"):
     optimizer = keras.optimizers.get(optimizer)
     optimizer.learning_rate = task.RATE
     model.compile(optimizer=optimizer, loss=loss)
-    data = task.batches(case)
 
     def run(steps):
         history = model.fit(ready(data, steps), shuffle=False, verbose=0)

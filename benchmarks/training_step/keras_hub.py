@@ -17,7 +17,7 @@ def prepare(case):
     loss = keras.losses.SparseCategoricalCrossentropy(
         from_logits=True, ignore_class=task.PAD
     )
-    return keras_fit.runner(_model(case), loss, case)
+    return keras_fit.runner(_model(case), loss, task.examples(case))
 
 
 def _model(case):

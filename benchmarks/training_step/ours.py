@@ -7,7 +7,8 @@ from keras_attn.training import SequenceCrossentropy
 
 def prepare(case, optimizer="adam", **options):
     """Returns a callable that runs training steps."""
-    return keras_fit.runner(*make(case, **options), case, optimizer)
+    made = make(case, **options)
+    return keras_fit.runner(*made, task.examples(case), optimizer)
 
 
 def make(case, dropout=task.DROPOUT, vocabulary=None, **options):

@@ -30,6 +30,12 @@ def batches(case, count=6, seed=0):
     return tuple(ids)
 
 
+def examples(case):
+    """Returns the batches as the inputs and labels of a Keras model."""
+    sources, targets, labels = batches(case)
+    return (sources, targets), labels
+
+
 def tokens(case):
     """Returns the target tokens per step, padding included."""
     return case["rows"] * case["length"]

@@ -1,0 +1,1 @@
+"""The training step of a Llama-shaped model."""
