@@ -135,6 +135,7 @@ LayerPositions: TypeAlias = (
 def layer_positions(
     position: LayerPositions,
     num_layers: int,
+    name: str = "attention_position",
 ) -> tuple["AttentionPosition | None", ...]:
     """Returns the position of each layer of a model.
 
@@ -142,6 +143,7 @@ def layer_positions(
         position: `AttentionPosition` of all layers, a list with one or None for
             each, or None.
         num_layers: int.
+        name: str. Name of the argument. Default `"attention_position"`.
 
     Raises:
         ValueError: another type, or another number of layers.
@@ -149,16 +151,15 @@ def layer_positions(
     if position is None:
         return (None,) * num_layers
     if not isinstance(position, (list, tuple)):
-        return (check_position(position),) * num_layers
+        return (check_position(position, name),) * num_layers
     if len(position) != num_layers:
         raise ValueError(
-            "`attention_position` must be one position, or a list with one for "
-            f"each of the {num_layers} layers. Received: {len(position)} "
-            "positions"
+            f"`{name}` must be one position, or a list with one for each of "
+            f"the {num_layers} layers. Received: {len(position)} positions"
         )
     for one in position:
         if one is not None:
-            check_position(one)
+            check_position(one, name)
     return tuple(position)
 
 

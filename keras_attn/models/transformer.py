@@ -14,7 +14,8 @@ from keras_attn.blocks.block_config import BlockConfig
 from keras_attn.decoding import DecodingState
 from keras_attn.layers import Dropout, PositionalEmbedding, TokenEmbedding
 from keras_attn.layers.attention_position import (
-    check_position,
+    as_attribute,
+    layer_positions,
     serialized_position,
     with_position,
 )
@@ -47,7 +48,7 @@ from keras_attn.ops import positions_from_mask
 from keras_attn.typing import Activation, Nest, Tensor, TensorLike
 
 if TYPE_CHECKING:
-    from keras_attn.layers.attention_position import AttentionPosition
+    from keras_attn.layers.attention_position import LayerPositions
 
 
 _POSITIONS = "encoder_attention_position", "decoder_attention_position"
@@ -90,9 +91,9 @@ class Transformer(ChunkedLoss, GenerativeModel):
             `PositionalEmbedding`.
         encoder_attention_position: `AttentionPosition`, such as
             `RotaryPosition`, shared by the self-attention layers of all encoder
-            blocks. Default None.
-        decoder_attention_position: same for the decoder blocks; must be a
-            different object.
+            blocks, or a list with one or None for each of them. Default None.
+        decoder_attention_position: same for the decoder blocks; must be other
+            objects.
         max_sequence_length: int. The longest sequence, in tokens; learned
             tables have as many rows. None: no limit, not allowed with learned
             positions.
@@ -167,8 +168,8 @@ class Transformer(ChunkedLoss, GenerativeModel):
         epsilon: float = 1e-5,
         position_embedding: str | None = "sinusoidal",
         position_embedding_layout: str = "interleaved",
-        encoder_attention_position: "AttentionPosition | None" = None,
-        decoder_attention_position: "AttentionPosition | None" = None,
+        encoder_attention_position: "LayerPositions" = None,
+        decoder_attention_position: "LayerPositions" = None,
         max_sequence_length: int | None = None,
         scale_embedding: bool = True,
         normalize_embedding: bool = False,
@@ -216,14 +217,19 @@ class Transformer(ChunkedLoss, GenerativeModel):
         checks.boolean("tie_word_embeddings", tie_word_embeddings)
         if output_bias is not None:
             checks.boolean("output_bias", output_bias)
-        for name, position in zip(
-            _POSITIONS,
-            (encoder_attention_position, decoder_attention_position),
-            strict=True,
-        ):
-            if position is not None:
-                check_position(position, name)
-        if encoder_attention_position is decoder_attention_position is not None:
+        positions = tuple(
+            layer_positions(position, count, name)
+            for name, position, count in zip(
+                _POSITIONS,
+                (encoder_attention_position, decoder_attention_position),
+                (num_layers, num_decoder_layers or num_layers),
+                strict=True,
+            )
+        )
+        of_encoder, of_decoder = (
+            {id(one) for one in side if one is not None} for side in positions
+        )
+        if of_encoder & of_decoder:
             raise ValueError(
                 "`decoder_attention_position` must be a different object: "
                 "saving would not preserve a shared one. Received: the same "
@@ -275,8 +281,12 @@ class Transformer(ChunkedLoss, GenerativeModel):
         self.hidden_dim = hidden_dim
         self.position_embedding = position_embedding
         self.position_embedding_layout = position_embedding_layout
-        self.encoder_attention_position = encoder_attention_position
-        self.decoder_attention_position = decoder_attention_position
+        self.encoder_attention_position: Any = as_attribute(
+            encoder_attention_position
+        )
+        self.decoder_attention_position: Any = as_attribute(
+            decoder_attention_position
+        )
         self.max_sequence_length = max_sequence_length
         self.scale_embedding = scale_embedding
         self.normalize_embedding = normalize_embedding
@@ -292,7 +302,7 @@ class Transformer(ChunkedLoss, GenerativeModel):
         self.end_id: int = end_id
         self._check_special_ids()
         self._make_embeddings_and_output()
-        self._make_blocks()
+        self._make_blocks(*positions)
         # All weights exist from here on. A model built by its first call would
         # reload without the weights of other entry points (as of Keras 3.15.1).
         self.built = True
@@ -358,12 +368,12 @@ class Transformer(ChunkedLoss, GenerativeModel):
             )
             self._output_dense.build(width)
 
-    def _make_blocks(self):
+    def _make_blocks(self, encoder_positions, decoder_positions):
         """Creates the two stacks of blocks."""
         width = (None, None, self.hidden_dim)
         self._encoder_blocks = [
             EncoderBlock(
-                attention_position=self.encoder_attention_position,
+                attention_position=encoder_positions[i],
                 dtype=self.dtype_policy,
                 name=f"encoder_block_{i}",
                 **self._block_config.of_layer(i),
@@ -372,7 +382,7 @@ class Transformer(ChunkedLoss, GenerativeModel):
         ]
         self._decoder_blocks = [
             DecoderBlock(
-                attention_position=self.decoder_attention_position,
+                attention_position=decoder_positions[i],
                 dtype=self.dtype_policy,
                 name=f"decoder_block_{i}",
                 **self._decoder_config.of_layer(i),

@@ -675,12 +675,12 @@ def _transformer(folder):
                 target_vocabulary_size=size(V).optional(),
                 position_embedding=choice("sinusoidal").optional(),
                 position_embedding_layout=choice("halves"),
-                encoder_attention_position=instance(
-                    layers.RotaryPosition()
-                ).optional(),
-                decoder_attention_position=instance(
-                    layers.RotaryPosition()
-                ).optional(),
+                encoder_attention_position=instance(layers.RotaryPosition())
+                .optional()
+                .accepts("a list with one for each layer", "list"),
+                decoder_attention_position=instance(layers.RotaryPosition())
+                .optional()
+                .accepts("a list with one for each layer", "list"),
                 max_sequence_length=size(8).optional(),
                 scale_embedding=flag(True),
                 normalize_embedding=flag(False),

@@ -3,13 +3,16 @@
 import keras
 import numpy as np
 import pytest
+from keras import ops
 
 import keras_attn
+from keras_attn.blocks import DecoderBlock, EncoderBlock
 from keras_attn.layers import RotaryPosition, T5Position
 from keras_attn.models import Transformer
 from keras_attn.training import SequenceCrossentropy
 from tests.helpers import torch_twin
 from tests.helpers.arrays import to_numpy
+from tests.helpers.gradients import gradient
 from tests.helpers.tiny_models import (
     LABELS,
     SIZE,
@@ -56,6 +59,8 @@ FORMS = {
     "relative": {"position_embedding": None, "relative": True},
 }
 
+_SIDES = "encoder_attention_position", "decoder_attention_position"
+
 
 def run_both(model, target=TARGET):
     """Returns loss, logits and gradients of the model and of PyTorch's."""
@@ -93,9 +98,9 @@ def test_equals_torch(form):
         found[1][real], expected[1][real], rtol=1e-5, atol=1e-5
     )
     assert set(found[2]) == set(expected[2])
-    for name, gradient in expected[2].items():
+    for name, of_torch in expected[2].items():
         np.testing.assert_allclose(
-            found[2][name], gradient, rtol=1e-5, atol=1e-5, err_msg=name
+            found[2][name], of_torch, rtol=1e-5, atol=1e-5, err_msg=name
         )
 
 
@@ -183,6 +188,60 @@ def test_later_target_tokens_do_not_change_logits():
     assert (before[:, 2] != after[:, 2]).any()
 
 
+def each_with_its_position():
+    """Positions of two encoder blocks and of two decoder blocks."""
+    relative = T5Position(2, 8, 6, bidirectional=False, name="relative")
+    return [RotaryPosition(10.0), None], [None, relative]
+
+
+@pytest.mark.every_backend
+def test_positions_of_each_layer():
+    """Against blocks that are created with these positions."""
+    sides = dict(zip(_SIDES, each_with_its_position(), strict=True))
+    model = tiny_transformer(num_layers=2, position_embedding=None, **sides)
+    ids = np.array([[5, 6, 7, 2], [8, 3, 9, 4]], "int32")
+    sizes = {"num_heads": 2, "intermediate_dim": 12, "dropout": 0.0}
+    parts = model.block_stack("encoder").blocks, model.block_stack().blocks
+    (table,) = [v for v in model.weights if v.path.endswith("embeddings")]
+    embedded = to_numpy(table)[ids] * 8**0.5
+    twins, kinds = [], (EncoderBlock, DecoderBlock)
+    for kind, blocks, positions in zip(
+        kinds, parts, each_with_its_position(), strict=True
+    ):
+        for block, position in zip(blocks, positions, strict=True):
+            twin = kind(**sizes, attention_position=position)
+            twin.build(*[embedded.shape] * (1 + (kind is DecoderBlock)))
+            twin.set_weights(block.get_weights())
+            twins.append(twin)
+
+    def outputs(blocks, x):
+        first, second, third, fourth = blocks
+        memory = second(first(x))
+        return fourth(third(x, memory), memory)
+
+    expected = outputs(twins, ops.convert_to_tensor(embedded))
+    logits = to_numpy(expected) @ to_numpy(table).T
+    np.testing.assert_allclose(to_numpy(model((ids, ids))), logits, atol=1e-4)
+    found, other = (
+        gradient(lambda x, b=blocks: ops.sum(outputs(b, x) ** 3), embedded)[0]
+        for blocks in ([*parts[0], *parts[1]], twins)
+    )
+    np.testing.assert_allclose(found, other, rtol=1e-4, atol=1e-4)
+    state = model.start_decoding(ids, 4)
+    steps = []
+    for index in range(4):
+        step, state = model.decode_step(ids[:, index : index + 1], state)
+        steps.append(to_numpy(step))
+    np.testing.assert_allclose(
+        np.concatenate(steps, 1), to_numpy(model((ids, ids))), atol=1e-4
+    )
+    restored = Transformer.from_config(model.get_config())
+    first, none = restored.encoder_attention_position
+    assert first.max_wavelength == 10.0 and none is None
+    none, last = restored.decoder_attention_position
+    assert last.max_distance == 6 and none is None
+
+
 def test_invalid_attention_positions_raise():
     rotary = RotaryPosition()
     with pytest.raises(
@@ -195,5 +254,16 @@ def test_invalid_attention_positions_raise():
         ValueError, match="`encoder_attention_position` must be an Att"
     ):
         tiny_transformer(encoder_attention_position="rotary")
+    with pytest.raises(
+        ValueError, match=r"`decoder_attention_position` .*each of the 1 l"
+    ):
+        tiny_transformer(decoder_attention_position=[None, rotary])
+    with pytest.raises(
+        ValueError, match="`decoder_attention_position` must be a diff"
+    ):
+        tiny_transformer(
+            encoder_attention_position=[rotary],
+            decoder_attention_position=rotary,
+        )
     with pytest.raises(ValueError, match="the 2 heads of the"):
         tiny_transformer(decoder_attention_position=T5Position(3))
