@@ -202,6 +202,16 @@ CASES = {
         (X,),
         {"mask": MASK},
     ),
+    "EncoderBlock, as the first of ModernBERT": (
+        lambda: blocks.EncoderBlock(
+            **BLOCK,
+            normalization="bias_free_layer_norm",
+            normalize_first=True,
+            skip_first_norm=True,
+        ),
+        (X,),
+        {"mask": MASK},
+    ),
     "EncoderBlock": (
         lambda: blocks.EncoderBlock(**BLOCK),
         (X,),
@@ -282,6 +292,13 @@ CASES = {
     ),
     "Roberta": (lambda: models.Roberta(11, **SIZES), (IDS,), {}),
     "SequenceClassifier": (classifier, (IDS,), {}),
+    "SequenceClassifier, transform": (
+        lambda: models.SequenceClassifier(
+            models.Encoder(11, **SIZES), 2, transform=True
+        ),
+        (IDS,),
+        {},
+    ),
     "SpanExtractor": (
         lambda: models.SpanExtractor(models.Encoder(11, **SIZES)),
         (IDS,),

@@ -87,6 +87,7 @@ class Block(QuantizedParts, Rematerialized):
         stochastic_depth: float = 0.0,
         gate_limit: float | None = None,
         use_qkv_bias: bool | None = None,
+        skip_first_norm: bool = False,
         num_experts: int | None = None,
         num_experts_per_tok: int = 2,
         router_aux_loss_coef: float = 0.01,
@@ -121,6 +122,7 @@ class Block(QuantizedParts, Rematerialized):
             stochastic_depth=stochastic_depth,
             gate_limit=gate_limit,
             use_qkv_bias=use_qkv_bias,
+            skip_first_norm=skip_first_norm,
             num_experts=num_experts,
             num_experts_per_tok=num_experts_per_tok,
             router_aux_loss_coef=router_aux_loss_coef,
@@ -203,13 +205,19 @@ class Block(QuantizedParts, Rematerialized):
         feed_forward.build((None, None, width))
         return feed_forward
 
-    def _residual(self, name, width):
+    def _around_self_attention(self, width):
+        return self._residual(
+            "around_attention", width, not self.skip_first_norm
+        )
+
+    def _residual(self, name, width, normalize_input=True):
         residual = Residual(
             dropout=self.dropout,
             normalize_first=self.normalize_first,
             epsilon=self.epsilon,
             normalization=self.normalization,
             normalize_output=self.normalize_output,
+            normalize_input=normalize_input,
             layer_scale=self.layer_scale,
             stochastic_depth=self.stochastic_depth,
             dtype=self.dtype_policy,

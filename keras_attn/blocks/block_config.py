@@ -40,7 +40,8 @@ class BlockConfig:
         sliding_window: int >= 1. The self-attention masks keys at this distance
             or further. Default None: no window. A tuple has one value for each
             layer of a model.
-        normalization: `"layer_norm"` or `"rms_norm"`. Default `"layer_norm"`.
+        normalization: `"layer_norm"`, `"bias_free_layer_norm"` or
+            `"rms_norm"`. Default `"layer_norm"`.
         normalize_output: bool. Normalize the output of each sublayer before it
             is added: with `normalize_first` as in Gemma 2, without as in
             OLMo 2. Default False.
@@ -61,6 +62,9 @@ class BlockConfig:
             https://arxiv.org/abs/1603.09382). Default 0.0.
         use_qkv_bias: bool. Biases in the projections of queries, keys and
             values, as in Qwen 2. Default None: `use_bias`.
+        skip_first_norm: bool. The self-attention of the first layer reads its
+            inputs without a norm, as in ModernBERT, whose embeddings are
+            normalized; requires `normalize_first`. Default False.
         num_experts: int >= 1. The feed-forward network is a mixture of so many
             networks, a `MixtureOfExperts`. Default None: one network.
         num_experts_per_tok: int in [1, num_experts]. Experts for each token.
@@ -101,6 +105,7 @@ class BlockConfig:
     stochastic_depth: float = 0.0
     gate_limit: float | None = None
     use_qkv_bias: bool | None = None
+    skip_first_norm: bool = False
     num_experts: int | None = None
     num_experts_per_tok: int = 2
     router_aux_loss_coef: float = 0.01
@@ -141,6 +146,7 @@ class BlockConfig:
             "normalize_output",
             "use_parallel_residual",
             "use_sinks",
+            "skip_first_norm",
         ):
             checks.boolean(name, getattr(self, name))
         if self.use_qkv_bias is not None:
@@ -159,6 +165,11 @@ class BlockConfig:
             raise ValueError(
                 "`use_parallel_residual` requires `normalize_first`. "
                 "Received: use_parallel_residual=True, normalize_first=False"
+            )
+        if self.skip_first_norm and not self.normalize_first:
+            raise ValueError(
+                "`skip_first_norm` requires `normalize_first`. "
+                "Received: skip_first_norm=True, normalize_first=False"
             )
         activation = keras.activations.get(self.activation)
         object.__setattr__(self, "activation", activation)
@@ -198,7 +209,10 @@ class BlockConfig:
         """Returns the keyword arguments of a block, the layer `index`."""
         windows = self._windows
         window = windows[index] if len(windows) > 1 else windows[0]
-        return self.as_arguments() | {"sliding_window": window}
+        return self.as_arguments() | {
+            "sliding_window": window,
+            "skip_first_norm": self.skip_first_norm and index == 0,
+        }
 
     @property
     def key_value_heads(self) -> int:

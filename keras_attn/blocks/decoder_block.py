@@ -49,7 +49,8 @@ class DecoderBlock(Block):
         use_bias: bool. Biases in projections and dense layers. Default True.
         sliding_window: int >= 1. The self-attention masks keys at this distance
             or further; default None, no window.
-        normalization: `"layer_norm"` or `"rms_norm"`. Default `"layer_norm"`.
+        normalization: `"layer_norm"`, `"bias_free_layer_norm"` or
+            `"rms_norm"`. Default `"layer_norm"`.
         normalize_output: bool. Normalize the output of each sublayer before it
             is added: with `normalize_first` as in Gemma 2, without as in
             OLMo 2. Default False.
@@ -70,6 +71,9 @@ class DecoderBlock(Block):
             https://arxiv.org/abs/1603.09382). Default 0.0.
         use_qkv_bias: bool. Biases in the projections of queries, keys and
             values, as in Qwen 2. Default None: `use_bias`.
+        skip_first_norm: bool. The self-attention reads the inputs without a
+            norm, as in the first block of ModernBERT, whose embeddings are
+            normalized; requires `normalize_first`. Default False.
         num_experts: int >= 1. The feed-forward network is a mixture of so many
             networks, a `MixtureOfExperts`. Default None: one network.
         num_experts_per_tok: int in [1, num_experts]. Experts for each token.
@@ -134,7 +138,7 @@ class DecoderBlock(Block):
         self._self_attention = self._attention(
             "self_attention", width, causal=True
         )
-        self._around_attention = self._residual("around_attention", width)
+        self._around_attention = self._around_self_attention(width)
         self._cross_attention = None
         if memory_shape is not None:
             self._cross_attention = self._attention(

@@ -39,9 +39,13 @@ class Residual(TorchNames, keras.layers.Layer):
         dropout: float in [0, 1). Probability that a feature is dropped.
         normalize_first: bool. Pre-norm. Default False.
         epsilon: float. Added to the variance in the norms.
-        normalization: `"layer_norm"` or `"rms_norm"`. Default `"layer_norm"`.
+        normalization: `"layer_norm"`, `"bias_free_layer_norm"` or
+            `"rms_norm"`. Default `"layer_norm"`.
         normalize_output: bool. Normalize the sublayer's output instead of the
             sum. Default False.
+        normalize_input: bool. False: pre-norm without the norm of x, as before
+            the first attention of ModernBERT; requires `normalize_first`.
+            Default True.
         layer_scale: float > 0. Initial value of a learned factor per feature of
             the sublayer's output (Touvron et al. 2021,
             https://arxiv.org/abs/2103.17239). Default None: no factor.
@@ -65,6 +69,7 @@ class Residual(TorchNames, keras.layers.Layer):
         epsilon: float = 1e-5,
         normalization: str = "layer_norm",
         normalize_output: bool = False,
+        normalize_input: bool = True,
         layer_scale: float | None = None,
         stochastic_depth: float = 0.0,
         **kwargs: Any,
@@ -74,6 +79,12 @@ class Residual(TorchNames, keras.layers.Layer):
         checks.positive("epsilon", epsilon)
         check_normalization(normalization)
         checks.boolean("normalize_output", normalize_output)
+        checks.boolean("normalize_input", normalize_input)
+        if not (normalize_input or normalize_first):
+            raise ValueError(
+                "`normalize_input=False` requires `normalize_first`. "
+                "Received: normalize_first=False"
+            )
         if layer_scale is not None:
             checks.positive("layer_scale", layer_scale)
         checks.fraction("stochastic_depth", stochastic_depth)
@@ -83,10 +94,11 @@ class Residual(TorchNames, keras.layers.Layer):
         self.epsilon = epsilon
         self.normalization = normalization
         self.normalize_output = normalize_output
+        self.normalize_input = normalize_input
         self.layer_scale = layer_scale
         self.stochastic_depth = stochastic_depth
         self._norm = self._output_norm = None
-        if normalize_first or not normalize_output:
+        if normalize_input and (normalize_first or not normalize_output):
             self._norm = self._make_norm("norm")
         if normalize_output:
             self._output_norm = self._make_norm("output_norm")
@@ -114,7 +126,8 @@ class Residual(TorchNames, keras.layers.Layer):
     def pre(self, x: TensorLike) -> Tensor:
         """Returns the input of the sublayer."""
         self._check("x", x)
-        return self._norm(x) if self.normalize_first else x
+        reads_norm = self.normalize_first and self.normalize_input
+        return self._norm(x) if reads_norm else x
 
     def post(
         self, x: TensorLike, output: TensorLike, training: bool | None = None
@@ -180,6 +193,7 @@ class Residual(TorchNames, keras.layers.Layer):
             epsilon=self.epsilon,
             normalization=self.normalization,
             normalize_output=self.normalize_output,
+            normalize_input=self.normalize_input,
             layer_scale=self.layer_scale,
             stochastic_depth=self.stochastic_depth,
         )

@@ -6,7 +6,8 @@ import keras
 
 from keras_attn import checks
 
-NORMALIZATIONS = "layer_norm", "rms_norm"
+BIAS_FREE = "bias_free_layer_norm"
+NORMALIZATIONS = "layer_norm", BIAS_FREE, "rms_norm"
 
 
 def check_normalization(normalization: Any) -> str:
@@ -26,8 +27,9 @@ def make_norm(
 
     Args:
         normalization: `"layer_norm"` (Ba et al. 2016,
-            https://arxiv.org/abs/1607.06450) or `"rms_norm"`, which neither
-            subtracts the mean nor adds an offset (Zhang and Sennrich 2019,
+            https://arxiv.org/abs/1607.06450); `"bias_free_layer_norm"`, which
+            adds no offset; or `"rms_norm"`, which neither subtracts the mean
+            nor adds an offset (Zhang and Sennrich 2019,
             https://arxiv.org/abs/1910.07467).
         epsilon: float. Added to the variance or the mean square.
         dtype: dtype policy.
@@ -37,12 +39,12 @@ def make_norm(
     Returns:
         A Keras layer, not built.
     """
-    kind = (
-        keras.layers.RMSNormalization
-        if normalization == "rms_norm"
-        else keras.layers.LayerNormalization
-    )
-    norm = kind(axis=axis, epsilon=epsilon, dtype=dtype, name=name)
+    kind, options = keras.layers.LayerNormalization, {}
+    if normalization == "rms_norm":
+        kind = keras.layers.RMSNormalization
+    elif normalization == BIAS_FREE:
+        options["center"] = False
+    norm = kind(axis=axis, epsilon=epsilon, dtype=dtype, name=name, **options)
     # Keras would warn that its RMS norm loses the mask (as of Keras 3.15.1).
     norm.supports_masking = True
     return norm

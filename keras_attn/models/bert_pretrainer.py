@@ -13,6 +13,7 @@ from keras_attn.models.encoder_parts import (
     encoder_specs,
     with_encoder,
 )
+from keras_attn.models.head_transform import make_transform
 from keras_attn.models.input_checks import CheckedModel, check_ids
 from keras_attn.models.layout import PRETRAINER, check_rules, layout_map_method
 from keras_attn.models.packing import refuse_packing
@@ -30,8 +31,10 @@ class BertPretrainer(CheckedModel):
         next sentence logits = pooled W' + b'
 
     with the encoder's activation f and token embedding matrix E (Devlin et al.
-    2019, sec. 3.1 and A.2, https://arxiv.org/abs/1810.04805). Class 0 of
-    next-sentence prediction: the second sentence follows the first.
+    2019, sec. 3.1 and A.2, https://arxiv.org/abs/1810.04805). The norm is of
+    the kind of the encoder's, and there is no b if the encoder has no biases,
+    as in ModernBERT. Class 0 of next-sentence prediction: the second sentence
+    follows the first.
 
     Args:
         encoder: `Bert`, with a pooler if `next_sentence` is True.
@@ -108,17 +111,9 @@ class BertPretrainer(CheckedModel):
             # That of the embedding matrix.
             width = getattr(encoder, "embedding_dim", None)
             width = width or encoder.hidden_dim
-            self._transform_dense = keras.layers.Dense(
-                width,
-                activation=encoder.activation,
-                dtype=dtype,
-                name="transform",
+            self._transform_dense, self._norm = make_transform(
+                encoder, width, dtype
             )
-            self._transform_dense.build((None, None, encoder.hidden_dim))
-            self._norm = keras.layers.LayerNormalization(
-                epsilon=encoder.epsilon, dtype=dtype, name="norm"
-            )
-            self._norm.build((None, None, width))
             self._bias = self.add_weight(
                 (encoder.vocabulary_size,),
                 initializer="zeros",

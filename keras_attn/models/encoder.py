@@ -111,9 +111,10 @@ class Encoder(CheckedModel):
             or a list with one for each layer, `normalization`,
             `normalize_output`, `use_parallel_residual`, `qk_norm`,
             `attention_soft_cap`, `use_sinks`, `layer_scale`,
-            `stochastic_depth`, `gate_limit`, `use_qkv_bias`, `num_experts`,
-            `num_experts_per_tok`, `router_aux_loss_coef`) and arguments of
-            `keras.Model` (`name`, `dtype`, ...).
+            `stochastic_depth`, `gate_limit`, `use_qkv_bias`,
+            `skip_first_norm`, `num_experts`, `num_experts_per_tok`,
+            `router_aux_loss_coef`) and arguments of `keras.Model` (`name`,
+            `dtype`, ...).
 
     Call arguments:
         inputs: int32 (B, T) token ids, or a dict with them as `"token_ids"`;
@@ -223,6 +224,11 @@ class Encoder(CheckedModel):
             raise ValueError(
                 "`sliding_window` and `attention_position` must not be lists "
                 "if all layers share one block. Received: share_blocks=True"
+            )
+        if share_blocks and config.skip_first_norm:
+            raise ValueError(
+                "`skip_first_norm` must be False if all layers share one "
+                "block. Received: skip_first_norm=True, share_blocks=True"
             )
         check_sizes(
             *block_sizes("block_0", config),

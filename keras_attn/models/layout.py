@@ -131,9 +131,11 @@ ENCODER = (
 PRETRAINER = (
     ENCODER
     | {".*/token_bias": (_VOCABULARY_SPLIT,)}
-    | replicated("transform", "next_sentence")
+    | replicated("transform", "transform_norm", "next_sentence")
 )
-CLASSIFIER = ENCODER | replicated(_OUTPUT, "transform", "token", "no_answer")
+CLASSIFIER = ENCODER | replicated(
+    _OUTPUT, "transform", "transform_norm", "token", "no_answer"
+)
 CAUSAL_LM = (
     block_rules(r"block_\d+")
     | vocabulary_rules("token_embedding")

@@ -14,6 +14,7 @@ from keras_attn.models.encoder_parts import (
     last_tokens,
     with_encoder,
 )
+from keras_attn.models.head_transform import make_transform
 from keras_attn.models.input_checks import CheckedModel
 from keras_attn.models.layout import CLASSIFIER, check_rules, layout_map_method
 from keras_attn.models.packing import refuse_packing
@@ -45,6 +46,9 @@ class SequenceClassifier(CheckedModel):
             sequence if the encoder has no pooler. Default `"first"`.
         pooler_activation: name or callable. Activation of the pooler that the
             classifier adds. Default `"tanh"`; DistilBERT has `"relu"`.
+        transform: bool. Whether the vector of that token goes through the
+            transform of masked language modeling, LayerNorm(f(h W + b)), as in
+            `BertPretrainer` and ModernBERT, instead of a pooler. Default False.
         **kwargs: arguments of `keras.Model`: `name`, `dtype`, ...
 
     Call arguments:
@@ -75,33 +79,48 @@ class SequenceClassifier(CheckedModel):
         dropout: float = 0.1,
         pooled_token: str = "first",
         pooler_activation: Activation = "tanh",
+        transform: bool = False,
         **kwargs: Any,
     ) -> None:
         check_encoder(encoder)
         checks.positive_int("num_classes", num_classes)
         checks.fraction("dropout", dropout)
         checks.choice("pooled_token", pooled_token, tuple(_TOKENS))
+        checks.boolean("transform", transform)
         has_pooler = getattr(encoder, "pooler", False)
         if has_pooler and pooled_token != "first":
             raise ValueError(
                 "`pooled_token` must be 'first' if the encoder has a "
                 f"pooler. Received: pooled_token={pooled_token!r}"
             )
+        if has_pooler and transform:
+            raise ValueError(
+                "`transform` must be False if the encoder has a pooler. "
+                "Received: transform=True"
+            )
         activation = keras.activations.get(pooler_activation)
-        if has_pooler and activation is not keras.activations.tanh:
+        adds_pooler = not (has_pooler or transform)
+        if not adds_pooler and activation is not keras.activations.tanh:
             raise ValueError(
                 "`pooler_activation` must be 'tanh' if the encoder has a "
-                f"pooler. Received: pooler_activation={pooler_activation!r}"
+                "pooler or `transform` is True. "
+                f"Received: pooler_activation={pooler_activation!r}"
             )
         super().__init__(**kwargs)
         self.encoder = encoder
         self.num_classes = num_classes
         self.dropout = dropout
+        self.transform = transform
         self.pooled_token = pooled_token
         self.pooler_activation = activation
         width = (None, encoder.hidden_dim)
         self._pooler_dense = None
-        if not has_pooler:
+        self._transform_dense = self._transform_norm = None
+        if transform:
+            self._transform_dense, self._transform_norm = make_transform(
+                encoder, encoder.hidden_dim, self.dtype_policy
+            )
+        elif adds_pooler:
             self._pooler_dense = keras.layers.Dense(
                 encoder.hidden_dim,
                 activation=activation,
@@ -120,17 +139,20 @@ class SequenceClassifier(CheckedModel):
     def call(self, inputs: Nest, training: bool | None = None) -> Tensor:
         """Applies the model; the class docstring lists the arguments."""
         x, positions = self.encoder.encode(inputs, training=training)
-        if self._pooler_dense is None:
-            pooled = self.encoder.pool(x, positions)
-        else:
-            token = _TOKENS[self.pooled_token](x, positions)
-            pooled = self._pooler_dense(token)
         return self._output_dense(
-            self._dropout_layer(pooled, training=training)
+            self._dropout_layer(self._pool(x, positions), training=training)
         )
 
     if TYPE_CHECKING:
         __call__ = call
+
+    def _pool(self, x, positions):
+        if self._transform_dense is None and self._pooler_dense is None:
+            return self.encoder.pool(x, positions)
+        token = _TOKENS[self.pooled_token](x, positions)
+        if self._pooler_dense is not None:
+            return self._pooler_dense(token)
+        return self._transform_norm(self._transform_dense(token))
 
     def input_specs(self) -> Nest:
         """Returns the `keras.InputSpec` of each required input."""
@@ -152,6 +174,7 @@ class SequenceClassifier(CheckedModel):
             "encoder": keras.saving.serialize_keras_object(self.encoder),
             "num_classes": self.num_classes,
             "dropout": self.dropout,
+            "transform": self.transform,
             "pooled_token": self.pooled_token,
             "pooler_activation": keras.activations.serialize(
                 self.pooler_activation

@@ -16,6 +16,7 @@ from keras_attn.models.encoder_parts import (
     encoder_specs,
     with_encoder,
 )
+from keras_attn.models.head_transform import make_transform
 from keras_attn.models.input_checks import CheckedModel
 from keras_attn.models.layout import CLASSIFIER, check_rules, layout_map_method
 from keras_attn.models.packing import refuse_packing
@@ -50,6 +51,9 @@ class SpanExtractor(CheckedModel):
             `hidden_dim`.
         dropout: float in [0, 1). On the encoder's outputs. Default 0.1.
         no_answer: `"mean"` or `"first"`: how "no answer" is represented.
+        transform: bool. Whether the vectors of tokens first go through the
+            transform of masked language modeling, LayerNorm(f(h W + b)), as in
+            `BertPretrainer` and ModernBERT. Default False.
         **kwargs: arguments of `keras.Model`: `name`, `dtype`, ...
 
     Call arguments:
@@ -83,15 +87,23 @@ class SpanExtractor(CheckedModel):
         encoder: keras.Model,
         dropout: float = 0.1,
         no_answer: str = "mean",
+        transform: bool = False,
         **kwargs: Any,
     ) -> None:
         check_encoder(encoder)
         checks.choice("no_answer", no_answer, ("mean", "first"))
         checks.fraction("dropout", dropout)
+        checks.boolean("transform", transform)
         super().__init__(**kwargs)
         self.encoder = encoder
         self.dropout = dropout
+        self.transform = transform
         self.no_answer = no_answer
+        self._transform_dense = self._transform_norm = None
+        if transform:
+            self._transform_dense, self._transform_norm = make_transform(
+                encoder, encoder.hidden_dim, self.dtype_policy
+            )
         self._dropout_layer = Dropout(dropout, dtype=self.dtype_policy)
         self._token_dense = keras.layers.Dense(
             2, dtype=self.dtype_policy, name="token"
@@ -110,6 +122,8 @@ class SpanExtractor(CheckedModel):
         """Applies the model; the class docstring lists the arguments."""
         inputs, answerable = self._parts(inputs)
         x, positions = self.encoder.encode(inputs, training=training)
+        if self.transform:
+            x = self._transform_norm(self._transform_dense(x))
         x = self._dropout_layer(x, training=training)
         allowed = token_mask = positions >= 0
         if answerable is not None:
@@ -207,6 +221,7 @@ class SpanExtractor(CheckedModel):
         return super().get_config() | {
             "encoder": keras.saving.serialize_keras_object(self.encoder),
             "dropout": self.dropout,
+            "transform": self.transform,
             "no_answer": self.no_answer,
         }
 

@@ -13,6 +13,7 @@ from keras_attn.models.encoder_parts import (
     encoder_specs,
     with_encoder,
 )
+from keras_attn.models.head_transform import make_transform
 from keras_attn.models.input_checks import CheckedModel
 from keras_attn.models.layout import CLASSIFIER, check_rules, layout_map_method
 from keras_attn.typing import Nest, Tensor
@@ -35,6 +36,9 @@ class TokenClassifier(CheckedModel):
         num_classes: int >= 1. With `SequenceCrossentropy` and its default
             `pad_id`, class 0 is padding.
         dropout: float in [0, 1). On the encoder's outputs. Default 0.1.
+        transform: bool. Whether the vectors of tokens first go through the
+            transform of masked language modeling, LayerNorm(f(h W + b)), as in
+            `BertPretrainer` and ModernBERT. Default False.
         **kwargs: arguments of `keras.Model`: `name`, `dtype`, ...
 
     Call arguments:
@@ -63,15 +67,23 @@ class TokenClassifier(CheckedModel):
         encoder: keras.Model,
         num_classes: int,
         dropout: float = 0.1,
+        transform: bool = False,
         **kwargs: Any,
     ) -> None:
         check_encoder(encoder)
         checks.positive_int("num_classes", num_classes)
         checks.fraction("dropout", dropout)
+        checks.boolean("transform", transform)
         super().__init__(**kwargs)
         self.encoder = encoder
         self.num_classes = num_classes
         self.dropout = dropout
+        self.transform = transform
+        self._transform_dense = self._transform_norm = None
+        if transform:
+            self._transform_dense, self._transform_norm = make_transform(
+                encoder, encoder.hidden_dim, self.dtype_policy
+            )
         self._dropout_layer = Dropout(dropout, dtype=self.dtype_policy)
         self._output_dense = keras.layers.Dense(
             num_classes, dtype=self.dtype_policy, name="output"
@@ -83,6 +95,8 @@ class TokenClassifier(CheckedModel):
     def call(self, inputs: Nest, training: bool | None = None) -> Tensor:
         """Applies the model; the class docstring lists the arguments."""
         x, _ = self.encoder.encode(inputs, training=training)
+        if self.transform:
+            x = self._transform_norm(self._transform_dense(x))
         return self._output_dense(self._dropout_layer(x, training=training))
 
     if TYPE_CHECKING:
@@ -112,6 +126,7 @@ class TokenClassifier(CheckedModel):
             "encoder": keras.saving.serialize_keras_object(self.encoder),
             "num_classes": self.num_classes,
             "dropout": self.dropout,
+            "transform": self.transform,
         }
 
     @classmethod

@@ -118,9 +118,10 @@ class Transformer(ChunkedLoss, GenerativeModel):
             or a list with one for each layer, `normalization`,
             `normalize_output`, `use_parallel_residual`, `qk_norm`,
             `attention_soft_cap`, `use_sinks`, `layer_scale`,
-            `stochastic_depth`, `gate_limit`, `use_qkv_bias`, `num_experts`,
-            `num_experts_per_tok`, `router_aux_loss_coef`) and arguments of
-            `keras.Model` (`name`, `dtype`, ...).
+            `stochastic_depth`, `gate_limit`, `use_qkv_bias`,
+            `skip_first_norm`, `num_experts`, `num_experts_per_tok`,
+            `router_aux_loss_coef`) and arguments of `keras.Model` (`name`,
+            `dtype`, ...).
 
     Call arguments:
         inputs: pair of int32 (B, S) source ids and int32 (B, T) target ids,

@@ -98,9 +98,10 @@ class XLNet(CausalLM):
             or a list with one for each layer, `normalization`,
             `normalize_output`, `use_parallel_residual`, `qk_norm`,
             `attention_soft_cap`, `use_sinks`, `layer_scale`,
-            `stochastic_depth`, `gate_limit`, `use_qkv_bias`, `num_experts`,
-            `num_experts_per_tok`, `router_aux_loss_coef`) and arguments of
-            `keras.Model` (`name`, `dtype`, ...).
+            `stochastic_depth`, `gate_limit`, `use_qkv_bias`,
+            `skip_first_norm`, `num_experts`, `num_experts_per_tok`,
+            `router_aux_loss_coef`) and arguments of `keras.Model` (`name`,
+            `dtype`, ...).
 
     Call arguments:
         inputs: int32 (B, T) token ids, or a dict with them as `"token_ids"` and

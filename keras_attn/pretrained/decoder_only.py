@@ -16,11 +16,9 @@ from keras_attn.pretrained.expectations import expect
 from keras_attn.pretrained.family import Family, Sizes
 from keras_attn.pretrained.layer_types import (
     FULL,
-    SLIDING,
     Windows,
     layers_with_rope,
     read_windows,
-    windows_of,
     write_windows,
 )
 from keras_attn.pretrained.layouts import (
@@ -32,14 +30,11 @@ from keras_attn.pretrained.layouts import (
 )
 from keras_attn.pretrained.rope_parameters import (
     Rope,
-    one_position,
     positions_of,
-    read_position,
     read_rope,
-    with_outer,
-    write_length,
-    write_position,
+    read_rope_by_type,
     write_rope,
+    write_rope_by_type,
 )
 from keras_attn.pretrained.special_ids import special_ids, written_end_id
 from keras_attn.pretrained.tensor_names import Part, TensorName
@@ -62,6 +57,7 @@ COMMON = MappingProxyType(
         "position_embedding": None,
         "qk_norm": None,
         "scale_embedding": False,
+        "skip_first_norm": False,
         "stochastic_depth": 0.0,
         "use_bias": False,
         "use_parallel_residual": False,
@@ -81,9 +77,10 @@ SEPARATE = MappingProxyType(
         "feed_forward/outer": "mlp.down_proj",
     }
 )
+_FIRST_NORM = "around_attention/norm"
 PRE_NORM = MappingProxyType(
     {
-        "around_attention/norm": "input_layernorm",
+        _FIRST_NORM: "input_layernorm",
         "around_feed_forward/norm": "post_attention_layernorm",
     }
 )
@@ -348,37 +345,15 @@ def _positions(decoder, config, types, num_heads, head_dim):
     """Returns the attention position and the longest sequence."""
     sizes = num_heads, head_dim
     if decoder.local_rope is not None:
-        return _by_type(decoder, config, types, sizes)
+        return read_rope_by_type(
+            config, decoder.rope, decoder.local_rope, types, *sizes
+        )
     position, longest = read_rope(config, decoder.rope, *sizes)
     if decoder.some_without_rope:
         used = layers_with_rope(config, len(types))
         if not all(used):
             position = [position if one else None for one in used]
     return position, longest
-
-
-def _by_type(decoder, config, types, sizes):
-    """Returns the positions of Gemma 3, one for each type of layer."""
-    config.count("rope_parameters")
-    config.count("rope_scaling")
-    parameters = config.values.get("rope_parameters") or {}
-    unknown = sorted(parameters.keys() - {SLIDING, FULL})
-    if unknown:
-        config.refuse(
-            "rope_parameters",
-            f"must only have the keys {SLIDING!r} and {FULL!r}",
-            unknown,
-        )
-    read = {}
-    for kind, rope in ((FULL, decoder.rope), (SLIDING, decoder.local_rope)):
-        own = parameters.get(kind) or {}
-        if not isinstance(own, dict):
-            config.refuse("rope_parameters", f"must have an object {kind!r}")
-        if kind == FULL:
-            own = own | (config.values.get("rope_scaling") or {})
-        own = with_outer(config, "rope_parameters", own, rope)
-        read[kind] = read_position(config, "rope_parameters", own, rope, *sizes)
-    return [read[kind][0] for kind in types], read[FULL][1]
 
 
 def _sizes(decoder, config):
@@ -519,34 +494,15 @@ def _describe(decoder, model):
 def _write_positions(decoder, model):
     title, positions = decoder.title, positions_of(model)
     if decoder.local_rope is not None:
-        return _write_by_type(decoder, model)
+        return write_rope_by_type(
+            title, model, decoder.rope, decoder.local_rope
+        )
     if not decoder.some_without_rope:
         return write_rope(title, model, positions, decoder.rope)
     rotated = tuple(one for one in positions if one is not None)
     return {
         **write_rope(title, model, rotated, decoder.rope),
         "no_rope_layers": [int(one is not None) for one in positions],
-    }
-
-
-def _write_by_type(decoder, model):
-    title = decoder.title
-    layers = list(zip(positions_of(model), windows_of(model), strict=True))
-    full = tuple(position for position, window in layers if window is None)
-    local = tuple(position for position, window in layers if window is not None)
-    # Without layers of a type, its position is that of the other one.
-    wide = one_position(title, model, full or local)
-    near = one_position(title, model, local or full)
-    parameters = {
-        FULL: write_position(title, model, wide, decoder.rope),
-        SLIDING: write_position(title, model, near, decoder.local_rope),
-    }
-    return {
-        "rope_parameters": parameters,
-        decoder.rope.theta_key: wide.max_wavelength,
-        decoder.local_rope.theta_key: near.max_wavelength,
-        "rope_scaling": wide.scaling,
-        **write_length(title, model, wide.scaling, decoder.rope),
     }
 
 
@@ -569,6 +525,8 @@ def _tensors(decoder, model):
     for number in range(model.num_layers):
         ours, theirs = f"block_{number}", f"layers.{number}"
         for layer, name in names.norms.items():
+            if number == 0 and layer == _FIRST_NORM and model.skip_first_norm:
+                continue
             found += _norm(
                 decoder, model, f"{ours}/{layer}", f"{theirs}.{name}"
             )
@@ -623,11 +581,11 @@ def _expert_dense(decoder, model, ours, theirs, layer):
 
 
 def _norm(decoder, model, ours, theirs):
-    if model.normalization == "layer_norm":
-        return [
-            _name(decoder, f"{ours}/gamma", f"{theirs}.weight", SAME),
-            _name(decoder, f"{ours}/beta", f"{theirs}.bias", SAME),
-        ]
+    if model.normalization != "rms_norm":
+        names = [_name(decoder, f"{ours}/gamma", f"{theirs}.weight", SAME)]
+        if model.normalization == "layer_norm":
+            names.append(_name(decoder, f"{ours}/beta", f"{theirs}.bias", SAME))
+        return names
     layout = minus_one() if decoder.names.offset else FLAT
     return [_name(decoder, f"{ours}/scale", f"{theirs}.weight", layout)]
 

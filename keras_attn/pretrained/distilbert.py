@@ -169,6 +169,8 @@ def _serves(model):
         encoder is None
         or isinstance(encoder, Roberta)
         or encoder.num_segments is not None
+        # A ModernBERT.
+        or encoder.position_embedding is None
     )
 
 

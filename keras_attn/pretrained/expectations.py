@@ -18,6 +18,7 @@ PLAIN_BLOCKS = {
     "stochastic_depth": 0.0,
     "gate_limit": None,
     "use_qkv_bias": None,
+    "skip_first_norm": False,
     "num_experts": None,
 }
 

@@ -8,6 +8,7 @@ from keras_attn.pretrained.distilbert import DISTILBERT
 from keras_attn.pretrained.electra import ELECTRA
 from keras_attn.pretrained.family import Family
 from keras_attn.pretrained.gpt2 import GPT2
+from keras_attn.pretrained.modernbert import MODERNBERT
 from keras_attn.pretrained.roberta import ROBERTA, XLM_ROBERTA
 from keras_attn.pretrained.t5 import MT5, T5
 from keras_attn.pretrained.vit import DEIT, VIT
@@ -21,6 +22,7 @@ FAMILIES = (
     DEIT,
     DISTILBERT,
     ELECTRA,
+    MODERNBERT,
     GPT2,
     MARIAN,
     BART,

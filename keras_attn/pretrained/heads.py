@@ -60,6 +60,7 @@ def add_head(
     num_classes: int,
     dropout: float,
     pooler_activation: str = "tanh",
+    transform: bool = False,
 ) -> Any:
     """Adds a head to an encoder.
 
@@ -70,6 +71,7 @@ def add_head(
         dropout: float. Dropout before a classifier.
         pooler_activation: str. Activation of the pooler of a classifier whose
             encoder has none.
+        transform: bool. Whether classifiers transform the vectors of tokens.
 
     Returns:
         A model, or the encoder.
@@ -85,15 +87,18 @@ def add_head(
     if head == "replaced_tokens":
         return ReplacedTokenDetector(encoder)
     if head == "token_classification":
-        return TokenClassifier(encoder, num_classes, dropout)
+        return TokenClassifier(encoder, num_classes, dropout, transform)
     if head == "question_answering":
-        return SpanExtractor(encoder, dropout, no_answer="first")
+        return SpanExtractor(
+            encoder, dropout, no_answer="first", transform=transform
+        )
     choice = head == "multiple_choice"
     model = SequenceClassifier(
         encoder,
         1 if choice else num_classes,
         dropout,
         pooler_activation=pooler_activation,
+        transform=transform,
     )
     return MultipleChoice(model) if choice else model
 
@@ -127,6 +132,7 @@ def head_of(
     model: Any,
     heads: Collection[str],
     pooler_activation: dict[str, Any] | None,
+    transform: bool = False,
 ) -> str:
     """Returns the head of a model.
 
@@ -136,6 +142,7 @@ def head_of(
         heads: collection of str, those of the family.
         pooler_activation: {head: activation or None}, of the pooler that a
             classifier adds; None if the encoder must have the pooler.
+        transform: bool. Whether classifiers must have `transform=True`.
 
     Raises:
         ValueError: the family has no such head.
@@ -146,8 +153,10 @@ def head_of(
             f"A {family} model must have one of the heads {', '.join(heads)}. "
             f"Received: {type(model).__name__}, {found}"
         )
+    classifier = getattr(model, "classifier", model)
+    if hasattr(classifier, "transform"):
+        expect(family, classifier, transform=transform)
     if found in pooler_activation:
-        classifier = getattr(model, "classifier", model)
         _expect_pooler(family, classifier, pooler_activation[found])
     return found
 
@@ -216,7 +225,7 @@ def masked_lm_tensors(
     """
     return [
         *dense("transform", transform),
-        *norm("norm", norm_name),
+        *norm("transform_norm", norm_name),
         TensorName(model.token_bias.path, bias, FLAT, copies),
     ]
 

@@ -1,10 +1,10 @@
-"""Sliding windows in the config of a decoder-only model."""
+"""Sliding windows in the config of a model."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from keras_attn.models import GPT
+    from keras_attn.models import GPT, Encoder
     from keras_attn.pretrained.config import Config
 
 SLIDING, FULL = "sliding_attention", "full_attention"
@@ -130,7 +130,7 @@ def write_windows(
     return written
 
 
-def windows_of(model: "GPT") -> tuple[int | None, ...]:
+def windows_of(model: "GPT | Encoder") -> tuple[int | None, ...]:
     """Returns the window of each layer of a model."""
     windows = model.sliding_window
     if isinstance(windows, tuple):

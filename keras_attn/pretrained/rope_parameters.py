@@ -1,4 +1,4 @@
-"""Rotary positions in the config of a decoder-only model."""
+"""Rotary positions in the config of a model."""
 
 import math
 from collections.abc import Mapping
@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from keras_attn.layers import RotaryPosition
 from keras_attn.pretrained.config import Config
+from keras_attn.pretrained.layer_types import FULL, SLIDING, windows_of
 
 if TYPE_CHECKING:
-    from keras_attn.models import GPT
+    from keras_attn.models import GPT, Encoder
 
 _LENGTH = "max_position_embeddings"
 _ORIGINAL = "original_max_position_embeddings"
@@ -70,6 +71,54 @@ def read_rope(
     parameters = _object(config, where) or dict(rope.scaling)
     parameters = with_outer(config, where, parameters, rope)
     return read_position(config, where, parameters, rope, num_heads, head_dim)
+
+
+def read_rope_by_type(
+    config: Config,
+    rope: Rope,
+    local_rope: Rope,
+    types: list[str],
+    num_heads: int,
+    head_dim: int,
+) -> tuple[list[RotaryPosition], int]:
+    """Reads the rotary positions of the two types of layers.
+
+    Args:
+        config: `Config`.
+        rope: `Rope` of layers without a window.
+        local_rope: `Rope` of layers with one.
+        types: list of str. The type of each layer.
+        num_heads: int. N.
+        head_dim: int. H.
+
+    Returns:
+        List with one `RotaryPosition` per layer, and int, the longest sequence
+        in tokens.
+
+    Raises:
+        ValueError: an unsupported value.
+    """
+    scaling = _object(config, "rope_scaling")
+    parameters = _object(config, _NEW)
+    unknown = sorted(parameters.keys() - {SLIDING, FULL})
+    if unknown:
+        config.refuse(
+            _NEW,
+            f"must only have the keys {SLIDING!r} and {FULL!r}",
+            unknown,
+        )
+    read = {}
+    for kind, kind_rope in ((FULL, rope), (SLIDING, local_rope)):
+        own = parameters.get(kind) or {}
+        if not isinstance(own, dict):
+            config.refuse(_NEW, f"must have an object {kind!r}")
+        if kind == FULL:
+            own = own | scaling
+        own = with_outer(config, _NEW, own, kind_rope)
+        read[kind] = read_position(
+            config, _NEW, own, kind_rope, num_heads, head_dim
+        )
+    return [read[kind][0] for kind in types], read[FULL][1]
 
 
 def with_outer(
@@ -201,7 +250,7 @@ def _longest(scaling, longest):
 
 
 def write_rope(
-    family: str, model: "GPT", positions: tuple[Any, ...], rope: Rope
+    family: str, model: "GPT | Encoder", positions: tuple[Any, ...], rope: Rope
 ) -> dict[str, Any]:
     """Returns the keys of a config for the position that layers share.
 
@@ -210,7 +259,7 @@ def write_rope(
 
     Args:
         family: str. Name of the family, for messages.
-        model: `GPT`.
+        model: `GPT` or `Encoder`.
         positions: tuple with the positions of the layers.
         rope: `Rope` of the family.
 
@@ -229,7 +278,40 @@ def write_rope(
     }
 
 
-def positions_of(model: "GPT") -> tuple[Any, ...]:
+def write_rope_by_type(
+    family: str, model: "GPT | Encoder", rope: Rope, local_rope: Rope
+) -> dict[str, Any]:
+    """Returns the keys of a config for the positions of two types of layers.
+
+    Args:
+        family: str. Name of the family, for messages.
+        model: `GPT` or `Encoder`.
+        rope: `Rope` of layers without a window.
+        local_rope: `Rope` of layers with one.
+
+    Raises:
+        ValueError: layers of one type have different positions.
+    """
+    layers = list(zip(positions_of(model), windows_of(model), strict=True))
+    full = tuple(position for position, window in layers if window is None)
+    local = tuple(position for position, window in layers if window is not None)
+    # Without layers of a type, its position is that of the other one.
+    wide = one_position(family, model, full or local)
+    near = one_position(family, model, local or full)
+    parameters = {
+        FULL: write_position(family, model, wide, rope),
+        SLIDING: write_position(family, model, near, local_rope),
+    }
+    return {
+        _NEW: parameters,
+        rope.theta_key: wide.max_wavelength,
+        local_rope.theta_key: near.max_wavelength,
+        "rope_scaling": wide.scaling,
+        **write_length(family, model, wide.scaling, rope),
+    }
+
+
+def positions_of(model: "GPT | Encoder") -> tuple[Any, ...]:
     """Returns the position of each layer of a model."""
     positions = model.attention_position
     if isinstance(positions, tuple):
@@ -238,13 +320,13 @@ def positions_of(model: "GPT") -> tuple[Any, ...]:
 
 
 def one_position(
-    family: str, model: "GPT", positions: tuple[Any, ...]
+    family: str, model: "GPT | Encoder", positions: tuple[Any, ...]
 ) -> RotaryPosition:
     """Returns the rotary position of layers, which must be equal.
 
     Args:
         family: str. Name of the family, for messages.
-        model: `GPT`.
+        model: `GPT` or `Encoder`.
         positions: tuple with the positions of some of its layers.
     """
     for position in positions or (None,):
@@ -267,13 +349,13 @@ def _arguments(position):
 
 
 def write_position(
-    family: str, model: "GPT", position: RotaryPosition, rope: Rope
+    family: str, model: "GPT | Encoder", position: RotaryPosition, rope: Rope
 ) -> dict[str, Any]:
     """Returns the `rope_parameters` of one position.
 
     Args:
         family: str. Name of the family, for messages.
-        model: `GPT`.
+        model: `GPT` or `Encoder`.
         position: `RotaryPosition`.
         rope: `Rope` of the family.
     """
@@ -292,13 +374,16 @@ def write_position(
 
 
 def write_length(
-    family: str, model: "GPT", scaling: dict[str, Any] | None, rope: Rope
+    family: str,
+    model: "GPT | Encoder",
+    scaling: dict[str, Any] | None,
+    rope: Rope,
 ) -> dict[str, int]:
     """Returns the keys for the length of sequences.
 
     Args:
         family: str. Name of the family, for messages.
-        model: `GPT`.
+        model: `GPT` or `Encoder`.
         scaling: dict, or None. `RotaryPosition.scaling`.
         rope: `Rope` of the family.
     """

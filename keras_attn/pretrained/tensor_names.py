@@ -85,18 +85,22 @@ class TensorName(NamedTuple):
     row: int | None = None
 
 
-def dense(ours: str, theirs: str, input_axes: int = 1) -> list[Any]:
+def dense(
+    ours: str, theirs: str, input_axes: int = 1, use_bias: bool = True
+) -> list[Any]:
     """Returns the names of a dense layer, in PyTorch an `nn.Linear`.
 
     Args:
         ours: str. Path of the layer.
         theirs: str. Name of the module.
         input_axes: int. As in `linear`.
+        use_bias: bool. Whether the layer has a bias. Default True.
     """
-    return [
+    names = [
         TensorName(f"{ours}/kernel", f"{theirs}.weight", linear(input_axes)),
         TensorName(f"{ours}/bias", f"{theirs}.bias", FLAT),
     ]
+    return names if use_bias else names[:1]
 
 
 def attention(
@@ -120,14 +124,16 @@ def attention(
     ]
 
 
-def norm(ours: str, theirs: str) -> list[Any]:
+def norm(ours: str, theirs: str, use_bias: bool = True) -> list[Any]:
     """Returns the names of a layer norm.
 
     Args:
         ours: str. Path of the layer.
         theirs: str. Name of the module.
+        use_bias: bool. Whether the norm adds an offset. Default True.
     """
-    return [
+    names = [
         TensorName(f"{ours}/gamma", f"{theirs}.weight", SAME),
         TensorName(f"{ours}/beta", f"{theirs}.bias", SAME),
     ]
+    return names if use_bias else names[:1]

@@ -36,7 +36,9 @@ def test_matches_equation(normalize_first):
         np.testing.assert_allclose(post, expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("normalization", ["layer_norm", "rms_norm"])
+@pytest.mark.parametrize(
+    "normalization", ["layer_norm", "bias_free_layer_norm", "rms_norm"]
+)
 @pytest.mark.parametrize("normalize_first", [False, True])
 @pytest.mark.parametrize("normalize_output", [False, True])
 @pytest.mark.parametrize("layer_scale", [None, 0.5])
@@ -58,11 +60,12 @@ def test_matches_equation_with_options(
     }
 
     def norm(x, name):
-        if normalization == "layer_norm":
+        if normalization != "rms_norm":
+            biased = normalization == "layer_norm"
             return layer_norm(
                 x,
                 weights.pop(f"{name}/gamma"),
-                weights.pop(f"{name}/beta"),
+                weights.pop(f"{name}/beta") if biased else 0.0,
                 1e-3,
             )
         size = np.sqrt(np.square(x).mean(-1, keepdims=True) + 1e-3)
@@ -80,6 +83,27 @@ def test_matches_equation_with_options(
     post = keras.ops.convert_to_numpy(post)
     np.testing.assert_allclose(post, expected, atol=1e-5)
     assert not weights
+
+
+@pytest.mark.parametrize("normalize_output", [False, True])
+def test_the_input_need_not_be_normalized(normalize_output):
+    residual = Residual(
+        normalize_first=True,
+        normalize_input=False,
+        normalize_output=normalize_output,
+    )
+    residual.build(X.shape)
+    assert len(residual.weights) == 2 * normalize_output
+    x = keras.ops.convert_to_tensor(X)
+    np.testing.assert_array_equal(
+        keras.ops.convert_to_numpy(residual.pre(x)), X
+    )
+    output = keras.ops.convert_to_tensor(OUTPUT)
+    found = keras.ops.convert_to_numpy(residual.post(x, output))
+    added = layer_norm(OUTPUT, 1.0, 0.0, 1e-5) if normalize_output else OUTPUT
+    np.testing.assert_allclose(found, X + added, atol=1e-5)
+    with pytest.raises(ValueError, match=r"requires `normalize_first`.*False"):
+        Residual(normalize_input=False)
 
 
 @pytest.mark.parametrize("normalize_first", [False, True])
@@ -122,6 +146,7 @@ def test_config_round_trips():
         epsilon=1e-3,
         normalization="rms_norm",
         normalize_output=True,
+        normalize_input=False,
         layer_scale=0.5,
         stochastic_depth=0.2,
     )

@@ -5,8 +5,8 @@ import contextlib
 import keras
 import numpy as np
 
-from keras_attn.layers import T5Position
-from keras_attn.models import Transformer
+from keras_attn.layers import RotaryPosition, T5Position
+from keras_attn.models import Bert, Transformer
 from tests.helpers.contract import randomize
 
 SIZE = 11
@@ -101,6 +101,38 @@ def tiny_t5(vocabulary_size, position=None, **options):
             "scale_embedding": False,
             "dropout": 0.0,
             **positions,
+            **options,
+        },
+    )
+
+
+def tiny_modernbert(vocabulary_size, **options):
+    """Returns a `Bert` with the blocks of ModernBERT, except for the options.
+
+    Args:
+        vocabulary_size: int.
+        **options: arguments of `Bert`, with `num_layers`.
+    """
+    layers = options["num_layers"]
+    near, far = RotaryPosition(10_000.0), RotaryPosition(160_000.0)
+    return Bert(
+        vocabulary_size,
+        **{
+            "use_bias": False,
+            "normalization": "bias_free_layer_norm",
+            "normalize_first": True,
+            "skip_first_norm": True,
+            "gated": True,
+            "epsilon": 1e-5,
+            "dropout": 0.0,
+            "attention_dropout": 0.0,
+            "position_embedding": None,
+            "attention_position": [
+                near if i % 3 else far for i in range(layers)
+            ],
+            "sliding_window": [3 if i % 3 else None for i in range(layers)],
+            "num_segments": None,
+            "pooler": False,
             **options,
         },
     )

@@ -7,7 +7,7 @@ import warnings
 from keras_attn import layers, models, pretrained
 from keras_attn.layers.gelu_tanh import gelu_tanh
 from keras_attn.pretrained.families import registered
-from tests.helpers.tiny_models import tiny_t5
+from tests.helpers.tiny_models import tiny_modernbert, tiny_t5
 from tests.malformed.calls import Call, kinds
 from tests.malformed.calls_models import SIZES, bert, encoder
 from tests.malformed.values import (
@@ -83,6 +83,9 @@ def _families():
             output_bias=True,
             **SIZES,
         ),
+        "modernbert": models.TokenClassifier(
+            tiny_modernbert(12, **SIZES), 3, transform=True
+        ),
         "qwen2": decoder(use_qkv_bias=True, sliding_window=[3]),
         "roberta": models.Roberta(12, max_sequence_length=8, **SIZES),
         "smollm3": decoder(attention_position=[layers.RotaryPosition()]),
@@ -137,6 +140,15 @@ _UNREAD = {
         "bad_words_ids",
         "dtype",
         "forced_eos_token_id",
+    ),
+    "modernbert": (
+        "dtype",
+        "label2id",
+        # Those of other heads.
+        "classifier_pooling",
+        "decoder_bias",
+        # A list of types takes precedence.
+        "global_attn_every_n_layers",
     ),
     "qwen2": ("architectures", "dtype"),
     "roberta": ("dtype",),

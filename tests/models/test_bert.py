@@ -367,3 +367,72 @@ def test_invalid_choices_raise():
         model(IDS)
     with pytest.raises(ValueError, match=r"`token_ids` must lie in \[0, 12\)"):
         model.predict(IDS[None] + 9, verbose=0)
+
+
+def mean_and_tokens(model, x):
+    mask = keras.ops.convert_to_tensor(IDS != 0)[..., None]
+    mask = keras.ops.cast(mask, "float32")
+    mean = keras.ops.sum(x * mask, 1) / keras.ops.sum(mask, 1)
+    return [model._none_dense(mean), model._token_dense(x)]
+
+
+@pytest.mark.parametrize(
+    "make, expected",
+    [
+        (
+            lambda encoder: SequenceClassifier(encoder, 3, transform=True),
+            lambda model, x: [model._output_dense(x[:, 0])],
+        ),
+        (
+            lambda encoder: TokenClassifier(encoder, 3, transform=True),
+            lambda model, x: [model._output_dense(x)],
+        ),
+        (
+            lambda encoder: SpanExtractor(encoder, transform=True),
+            mean_and_tokens,
+        ),
+    ],
+    ids=("sequences", "tokens", "spans"),
+)
+def test_heads_with_a_transform(make, expected, tmp_path):
+    """The transform has the options of the encoder, as in `BertPretrainer`."""
+    options = {"normalization": "rms_norm", "use_bias": False}
+    model = randomize(make(encoder(**options)), scale=0.3)
+    vectors, _ = model.encoder.encode(IDS)
+    dense, norm = model._transform_dense, model._transform_norm
+    assert dense.bias is None and dense.activation is keras.activations.relu
+    assert type(norm) is keras.layers.RMSNormalization
+    parts = [
+        keras.ops.convert_to_numpy(part)
+        for part in expected(model, norm(dense(vectors)))
+    ]
+    logits = keras.ops.convert_to_numpy(model(IDS))
+    if len(parts) > 1:
+        found = logits.transpose(0, 2, 1)
+        np.testing.assert_allclose(found[:, 0], parts[0], atol=1e-5)
+        token_mask = IDS != 0
+        found, right = found[:, 1:][token_mask], parts[1][token_mask]
+    else:
+        found, right = logits, parts[0]
+    np.testing.assert_allclose(found, right, atol=1e-5)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras", compile=False)
+    assert loaded.get_config()["transform"] is True
+    np.testing.assert_array_equal(
+        keras.ops.convert_to_numpy(loaded(IDS)), logits
+    )
+
+
+def test_a_transform_replaces_the_pooler():
+    with pytest.raises(ValueError, match="`transform` must be False if the"):
+        SequenceClassifier(bert(), 3, transform=True)
+    with pytest.raises(ValueError, match=r"`transform` is True.*'relu'"):
+        SequenceClassifier(
+            encoder(), 3, pooler_activation="relu", transform=True
+        )
+    with pytest.raises(ValueError, match="`transform` must be True or False"):
+        TokenClassifier(encoder(), 3, transform=1)
+    odd = encoder()
+    del odd.activation
+    with pytest.raises(ValueError, match="attributes activation and epsilon"):
+        TokenClassifier(odd, 3, transform=True)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_attn.blocks import DecoderBlock
+from keras_attn.blocks import DecoderBlock, EncoderBlock
 from keras_attn.decoding import BeamSearch
 from keras_attn.layers import RotaryPosition
 from keras_attn.models import (
@@ -139,6 +139,39 @@ def test_a_window_for_each_layer(name):
         MODELS[name](11, **SIZES, num_heads=2, sliding_window=[3, None, 1])
 
 
+@pytest.mark.parametrize("name", sorted(MODELS))
+def test_the_first_norm_of_a_model_can_be_skipped(name):
+    options = {"num_heads": 2, "normalization": "bias_free_layer_norm"}
+    options |= {"normalize_first": True, "skip_first_norm": True}
+    model = MODELS[name](11, **SIZES, **options)
+    restored = MODELS[name].from_config(model.get_config())
+    blocks = blocks_of(restored)
+    skipped = [block.skip_first_norm for block in blocks]
+    assert skipped == [True, False] * (len(blocks) // 2)
+    norms = [len(block._around_attention.weights) for block in blocks]
+    assert norms == [0, 1] * (len(blocks) // 2)
+    assert all(len(block._around_network.weights) == 1 for block in blocks)
+    paths = [weight.path for weight in restored.weights]
+    assert not any(path.endswith("norm/beta") for path in paths)
+    with pytest.raises(ValueError, match="`skip_first_norm` requires"):
+        MODELS[name](11, **SIZES, **(options | {"normalize_first": False}))
+
+
+def test_a_block_without_the_first_norm():
+    """Its attention reads the inputs, and its network the norm of the sum."""
+    options = {"num_heads": 2, "intermediate_dim": 4, "normalize_first": True}
+    x = np.random.default_rng(0).normal(size=(2, 3, 8)).astype("float32")
+    block = EncoderBlock(**options, skip_first_norm=True)
+    block(x)
+    randomize(block)
+    seen = block._self_attention(x, x)
+    y = x + to_numpy(seen)
+    mixed = block._network(block._around_network._norm(y))
+    np.testing.assert_allclose(
+        to_numpy(block(x)), y + to_numpy(mixed), atol=1e-5
+    )
+
+
 def test_parallel_residual_needs_blocks_without_memory():
     options = {"normalize_first": True, "use_parallel_residual": True}
     with pytest.raises(ValueError, match="decoder blocks have a memory"):
@@ -157,6 +190,9 @@ def test_shared_blocks_have_one_window_and_position():
     ):
         with pytest.raises(ValueError, match="share one block"):
             Encoder(11, **SIZES, num_heads=2, share_blocks=True, **lists)
+    options = {"normalize_first": True, "skip_first_norm": True}
+    with pytest.raises(ValueError, match=r"share one block.*share_blocks=True"):
+        Encoder(11, **SIZES, num_heads=2, share_blocks=True, **options)
 
 
 def test_position_for_each_layer_of_an_encoder():

@@ -466,7 +466,9 @@ def test_layers_that_share_a_position_share_it_after_loading():
 @given(
     options=st.fixed_dictionaries(
         {
-            "normalization": st.sampled_from(["layer_norm", "rms_norm"]),
+            "normalization": st.sampled_from(
+                ["layer_norm", "bias_free_layer_norm", "rms_norm"]
+            ),
             "normalize_first": st.booleans(),
             "normalize_output": st.booleans(),
             "qk_norm": st.sampled_from([None, "head", "all_heads"]),
@@ -475,6 +477,7 @@ def test_layers_that_share_a_position_share_it_after_loading():
             "logits_soft_cap": st.sampled_from([None, 2.0]),
             "use_sinks": st.booleans(),
             "use_parallel_residual": st.booleans(),
+            "skip_first_norm": st.booleans(),
             "scale_embedding": st.booleans(),
             "sliding_window": st.sampled_from([None, 2, [None, 3]]),
             "num_key_value_heads": st.sampled_from([None, 1, 2]),
@@ -482,7 +485,12 @@ def test_layers_that_share_a_position_share_it_after_loading():
             "layer_scale": st.sampled_from([None, 0.5]),
             "stochastic_depth": st.sampled_from([0.0, 0.5]),
         }
-    ).filter(lambda o: o["normalize_first"] or not o["use_parallel_residual"])
+    ).filter(
+        lambda o: (
+            o["normalize_first"]
+            or not (o["use_parallel_residual"] or o["skip_first_norm"])
+        )
+    )
 )
 @settings(max_examples=8, deadline=None)
 def test_cached_steps_equal_the_whole_pass_with_any_options(options):

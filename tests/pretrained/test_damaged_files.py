@@ -10,7 +10,7 @@ import safetensors.numpy
 
 from keras_attn import models, pretrained
 from keras_attn.pretrained.tensor_file import TensorFile
-from tests.helpers.tiny_models import tiny_t5
+from tests.helpers.tiny_models import tiny_modernbert, tiny_t5
 
 pytestmark = pytest.mark.one_backend
 SIZES = {
@@ -54,6 +54,9 @@ MODELS = {
         3,
     ),
     "gpt2": lambda: models.GPT(11, max_sequence_length=6, **SIZES),
+    "modernbert": lambda: models.TokenClassifier(
+        tiny_modernbert(11, max_sequence_length=6, **SIZES), 3, transform=True
+    ),
     "marian": lambda: models.Transformer(
         11,
         max_sequence_length=6,
@@ -127,6 +130,10 @@ HUGE = 10**9
         ("distilbert", "n_layers"),
         ("electra", "embedding_size"),
         ("electra", "num_hidden_layers"),
+        ("modernbert", "vocab_size"),
+        ("modernbert", "hidden_size"),
+        ("modernbert", "intermediate_size"),
+        ("modernbert", "num_hidden_layers"),
         ("marian", "vocab_size"),
         ("marian", "d_model"),
         ("marian", "encoder_ffn_dim"),
@@ -157,7 +164,7 @@ def test_huge_sizes_are_refused_at_once(family, key, folder, monkeypatch):
     for name in (
         *("albert.Bert", "bert.Bert", "distilbert.Bert", "electra.Bert"),
         *("gpt2.GPT", "bart.Transformer", "roberta.Roberta", "xlnet.XLNet"),
-        "t5.Transformer",
+        *("modernbert.Bert", "t5.Transformer"),
     ):
         monkeypatch.delattr(f"keras_attn.pretrained.{name}")
     start = time.process_time()

@@ -893,6 +893,20 @@ def test_a_registered_family_with_experts(tmp_path, no_other_families):
 
 
 @pytest.mark.one_backend
+def test_a_registered_family_with_few_norms(tmp_path, no_other_families):
+    options = {"normalization": "bias_free_layer_norm"}
+    options |= {"normalize_first": True, "skip_first_norm": True}
+    pretrained.register_family("mine", "MineForCausalLM", arguments=options)
+    model = gpt(**options)
+    pretrained.save(model, tmp_path, model_type="mine")
+    names = load_file(tmp_path / "model.safetensors").keys()
+    norms = {name for name in names if "input_layernorm" in name}
+    assert norms == {"model.layers.1.input_layernorm.weight"}
+    again = pretrained.load(tmp_path)
+    np.testing.assert_array_equal(to_numpy(again(IDS)), to_numpy(model(IDS)))
+
+
+@pytest.mark.one_backend
 def test_the_defaults_of_a_registered_family(tmp_path, no_other_families):
     starcoder2(tmp_path)
     path = tmp_path / "config.json"

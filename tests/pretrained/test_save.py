@@ -11,6 +11,7 @@ from keras_attn import models, pretrained
 from keras_attn.models import Transformer
 from tests.helpers.contract import randomize
 from tests.helpers.full_disk import full_disk
+from tests.helpers.tiny_models import tiny_modernbert
 
 SIZES = {
     "source_vocabulary_size": 11,
@@ -143,6 +144,7 @@ FAMILIES = {
         11, embedding_dim=6, pooler=False, max_sequence_length=6, **TINY
     ),
     "gpt2": lambda: models.GPT(11, max_sequence_length=6, **TINY),
+    "modernbert": lambda: tiny_modernbert(11, max_sequence_length=6, **TINY),
     "marian": small,
     "roberta": lambda: models.Roberta(11, max_sequence_length=6, **TINY),
     "vit": lambda: models.VisionTransformer((4, 4, 3), patch_size=2, **TINY),
