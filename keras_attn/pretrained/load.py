@@ -50,6 +50,8 @@ def load(
       `"mixtral"` and `"gpt_oss"` (not in MXFP4): `keras_attn.models.GPT`;
     - `"marian"`, the translation models of Helsinki-NLP:
       `keras_attn.models.Transformer`;
+    - `"modernbert"`: a `Bert` with rotary positions and windows, or with a
+      head, whose classifiers have `transform=True`;
     - `"t5"` (T5, T5 1.1, Flan-T5, ByT5) and `"mt5"`:
       `keras_attn.models.Transformer` with a `T5Position` on each side;
     - `"roberta"` and `"xlm-roberta"`: `keras_attn.models.Roberta`, or with a

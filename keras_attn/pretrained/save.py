@@ -30,8 +30,9 @@ def save(
 
     Args:
         model: a model of a class that `load` returns: a
-            `keras_attn.models.Bert` (`"bert"`; `"albert"`, `"distilbert"` and
-            `"electra"` with the arguments that `load` lists) or a
+            `keras_attn.models.Bert` (`"bert"`; `"albert"`, `"distilbert"`,
+            `"electra"` and `"modernbert"` with the arguments that `load` and
+            the guide on published weights list) or a
             `keras_attn.models.Roberta` (`"roberta"`, `"xlm-roberta"`), with or
             without a head of the family (`SpanExtractor` only with
             `no_answer="first"`); a `keras_attn.models.GPT` (`"gpt2"`) with the

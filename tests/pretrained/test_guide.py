@@ -70,6 +70,18 @@ def chat(folder):
     (folder / "chat_template.jinja").write_text(template, "utf-8")
 
 
+def modernbert(folder):
+    config = transformers.ModernBertConfig(
+        vocab_size=20,
+        hidden_size=8,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=12,
+        pad_token_id=1,
+    )
+    transformers.ModernBertForMaskedLM(config).save_pretrained(folder)
+
+
 def xlm_roberta(folder):
     config = transformers.XLMRobertaConfig(
         vocab_size=20,
@@ -117,6 +129,7 @@ def test_the_code_of_the_guide(tmp_path, monkeypatch):
     for name, make in (
         ("bert-base-uncased", bert),
         ("gpt2", gpt2),
+        ("ModernBERT-base", modernbert),
         ("opus-mt-en-de", marian),
         ("vit-base-patch16-224", vit),
         ("SmolLM2-135M", llama),

@@ -357,6 +357,38 @@ def marian(folder, trained):
     )
 
 
+def modernbert(folder, trained):
+    """As published: byte-level BPE in the frame of BERT."""
+    library, special = tokenizers, ["[UNK]", "[CLS]", "[SEP]", "[PAD]"]
+    vocab = json.loads((trained / "bpe" / "vocab.json").read_text("utf-8"))
+    merges = (trained / "bpe" / "merges.txt").read_text("utf-8")
+    merges = [tuple(line.split()) for line in merges.splitlines()[1:]]
+    engine = library.Tokenizer(library.models.BPE(vocab, merges))
+    engine.normalizer = library.normalizers.NFC()
+    engine.pre_tokenizer = library.pre_tokenizers.ByteLevel(False)
+    engine.decoder = library.decoders.ByteLevel()
+    added = library.AddedToken
+    engine.add_tokens([added("|||IP_ADDRESS|||"), added("[unused0]")])
+    engine.add_tokens([added(" " * count) for count in range(8, 1, -1)])
+    engine.add_special_tokens([added(name) for name in special])
+    mask = added("[MASK]", lstrip=True, normalized=False)
+    engine.add_special_tokens([mask])
+    frame = {name: engine.token_to_id(name) for name in special[1:3]}
+    engine.post_processor = library.processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B [SEP]",
+        special_tokens=list(frame.items()),
+    )
+    transformers.PreTrainedTokenizerFast(
+        tokenizer_object=engine,
+        **{f"{name[1:-1].lower()}_token": name for name in special},
+        mask_token=mask,
+        clean_up_tokenization_spaces=True,
+        model_input_names=["input_ids", "attention_mask"],
+    ).save_pretrained(folder)
+    return write(folder, config__json={"model_type": "modernbert"})
+
+
 FORMATS = {
     "BertTokenizer of version 4": bert_4,
     "BertTokenizer, vocab.txt": bert_bare,
@@ -383,6 +415,7 @@ FORMATS = {
         "XLMRobertaTokenizer", "<s> <pad> </s> <unk>"
     ),
     "MarianTokenizer": marian,
+    "ModernBERT": modernbert,
     "tokenizer.json with a BPE model": any_bpe,
     "tokenizer.json with a unigram model": any_unigram,
 }
@@ -398,6 +431,7 @@ SHORTER = {
     "DistilBertTokenizer of version 5",
     "GPT2Tokenizer of version 5",
     "GPT2Tokenizer, vocab.json",
+    "ModernBERT",
     "T5Tokenizer of version 5",
     "T5Tokenizer, spiece.model",
     "XLMRobertaTokenizer of version 5",
@@ -405,7 +439,7 @@ SHORTER = {
 }
 # Those that put a token before a text.
 ROW_STARTS = (
-    *("Albert", "Bert", "DistilBert", "Roberta", "XLMRoberta"),
+    *("Albert", "Bert", "DistilBert", "ModernBERT", "Roberta", "XLMRoberta"),
     "tokenizer.json with a BPE",
 )
 
@@ -460,6 +494,15 @@ def test_albert_has_segments(trained, tmp_path):
     theirs = transformers.AutoTokenizer.from_pretrained(saved)
     expected = theirs("a", "b")["token_type_ids"]
     assert rows["segment_ids"][0].tolist() == expected
+
+
+def test_modernbert_has_no_segments(trained, tmp_path):
+    modernbert(tmp_path, trained)
+    rows = load_tokenizer(tmp_path).pack(["a [MASK]"], ["b  c"])
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    assert rows.keys() == {"token_ids"}
+    expected = theirs("a [MASK]", "b  c")["input_ids"]
+    assert rows["token_ids"][0].tolist() == expected
 
 
 def check_saved(ours, theirs, given, rows, folder):

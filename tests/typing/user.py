@@ -141,7 +141,9 @@ def use_blocks() -> None:
     content, output = blocks.TwoStreamBlock(num_heads=2, intermediate_dim=32)(
         X, queries=X, query_visibility=ops.Visibility(causal=True, strict=True)
     )
-    residual = blocks.Residual(dropout=0.1, normalize_first=True)
+    residual = blocks.Residual(
+        dropout=0.1, normalize_first=True, normalize_input=False
+    )
     print(residual.post(X, residual.pre(X)), content, output)
     blocks.EncoderBlock(2, 32)  # type: ignore[call-arg]
 
@@ -165,6 +167,17 @@ def use_models() -> None:
     pooled = bert({"token_ids": IDS}, training=False)["pooled_output"]
     print(pooled, models.Roberta(100, **sizes)(IDS))
     classifier = models.SequenceClassifier(bert, num_classes=3)
+    modern = models.Bert(
+        100,
+        normalize_first=True,
+        normalization="bias_free_layer_norm",
+        skip_first_norm=True,
+        pooler=False,
+        **sizes,
+    )
+    models.SequenceClassifier(modern, num_classes=3, transform=True)
+    models.TokenClassifier(modern, num_classes=3, transform=True)
+    models.SpanExtractor(modern, transform=True)
     classifier.compile("adam", training.SequenceCrossentropy())
     classifier.fit(IDS, np.array([1]), epochs=2)
     print(classifier(IDS), classifier.predict(IDS))
