@@ -83,6 +83,14 @@ _ONLY = {
 _PAD = 50283  # default
 _EPSILON = 1e-5
 _LOCAL = 128  # default of `local_attention`
+# Defaults of ids that no model here has. transformers warns of ids outside the
+# vocabulary.
+_OTHER_IDS = {
+    "bos_token_id": 50281,
+    "cls_token_id": 50281,
+    "eos_token_id": 50282,
+    "sep_token_id": 50282,
+}
 _EVERY = "global_attn_every_n_layers"
 _LONGEST = 8192
 _ROPE = Rope(160_000.0, theta_key="global_rope_theta", longest=_LONGEST)
@@ -247,6 +255,11 @@ def _describe(model):
         "attention_dropout": 0.0,
         "embedding_dropout": 0.0,
         "pad_token_id": encoder.pad_id,
+        **{
+            key: None
+            for key, default in _OTHER_IDS.items()
+            if default >= encoder.vocabulary_size
+        },
         **({} if dropout is None else {"classifier_dropout": dropout}),
         **_write_windows(encoder),
         **_write_positions(encoder),

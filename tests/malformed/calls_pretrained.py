@@ -147,8 +147,7 @@ _UNREAD = {
         # Those of other heads.
         "classifier_pooling",
         "decoder_bias",
-        # A list of types takes precedence.
-        "global_attn_every_n_layers",
+        *("bos_token_id", "cls_token_id", "eos_token_id", "sep_token_id"),
     ),
     "qwen2": ("architectures", "dtype"),
     "roberta": ("dtype",),
@@ -163,11 +162,14 @@ _NUMBER = "fraction", "huge", "giant", "past_int64"
 _ACCEPTED = {
     "clamp_len": ("negative",),
     "final_logit_softcapping": _NUMBER,
+    "global_attn_every_n_layers": ("huge",),
     "layer_norm_eps": _NUMBER,
     "layer_norm_epsilon": _NUMBER,
+    "local_attention": ("huge",),
     "max_position_embeddings": ("huge",),
     "max_window_layers": ("huge",),
     "mem_len": ("huge",),
+    "norm_eps": _NUMBER,
     "query_pre_attn_scalar": _NUMBER,
     "rms_norm_eps": _NUMBER,
     "sliding_window": ("huge",),

@@ -100,6 +100,8 @@ def test_config_of_transformers_4(tmp_path):
     assert written["global_attn_every_n_layers"] == 2
     assert written["global_rope_theta"] == 500.0
     assert written["local_rope_theta"] == 20.0
+    # The default is outside the vocabulary.
+    assert written["eos_token_id"] is None
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,8 @@ KINDS = {
             "local_attention": 4,
             "classifier_dropout": 0.1,
             "mlp_dropout": 0.2,
+            **dict.fromkeys(("bos_token_id", "cls_token_id")),
+            **dict.fromkeys(("eos_token_id", "sep_token_id")),
             "attn_implementation": "eager",
         },
     ),
