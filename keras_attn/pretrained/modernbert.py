@@ -211,7 +211,7 @@ def _sizes(config):
     shapes = [
         ((*_both(_TABLE), _DECODER), (config.size("vocab_size"), width)),
         (_both(_FIRST_QKV), (3 * width, width)),
-        (_both("layers.0.mlp.Wi.weight"), (2 * inner, width)),
+        (_both("layers.0.mlp.Wo.weight"), (width, inner)),
     ]
     shapes += label_shapes(
         read_head(config, _HEADS), read_num_labels(config), width

@@ -203,7 +203,7 @@ def saved(tmp_path_factory):
         ({"hidden_activation": "mish"}, "`hidden_activation` .*'mish|\"mish"),
         (
             {"intermediate_size": 13},
-            r"layers.0.mlp.Wi.weight` .*\(26, 8\).*\(24, 8\)",
+            r"layers.0.mlp.Wo.weight` .*\(8, 13\).*\(8, 12\)",
         ),
         ({"num_labels": 4, "id2label": None}, r"classifier.weight` .*\(4, 8\)"),
     ],
