@@ -34,7 +34,10 @@ NOTES = [
     "JAX and TensorFlow a step is one compiled program, so there is no such "
     "loop.",
     "*Host reads*: how often a step waits for a number from the accelerator, "
-    "counted by `keras_attn.testing.host_reads` after the measurement.",
+    "counted by `keras_attn.testing.host_reads` after the measurement. On JAX "
+    "and TensorFlow, Keras reads the logs for its callbacks after each step, "
+    "and on TensorFlow whether there is a next batch (as of Keras 3.15.1); "
+    "inside a step nothing is read.",
     "Medians of ROUNDS measurements of 40 steps each, each contestant in its "
     "own process, taking turns.",
 ]

@@ -1,4 +1,4 @@
-"""`generate` of `keras_hub.models.LlamaCausalLM`."""
+"""`generate` of `keras_hub.models.Llama3CausalLM`."""
 
 import numpy as np
 

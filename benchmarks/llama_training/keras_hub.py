@@ -1,4 +1,4 @@
-"""`keras_hub.models.LlamaCausalLM`."""
+"""`keras_hub.models.Llama3CausalLM`."""
 
 import keras
 import keras_hub
