@@ -338,7 +338,13 @@ def _constants(kind, model):
     return dict.fromkeys([*names, *map(_bare, names)], constant)
 
 
-_COMMON = {**PLAIN_BLOCKS, "gated": False, "epsilon": 1e-5}
+_COMMON = {
+    **PLAIN_BLOCKS,
+    "gated": False,
+    "epsilon": 1e-5,
+    "encoder_attention_position": None,
+    "decoder_attention_position": None,
+}
 _MARIAN_ONLY = {
     **_ONLY,
     "normalize_embedding": False,

@@ -8,6 +8,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from keras_attn import pretrained
+from keras_attn.layers import RotaryPosition, T5Position
 from keras_attn.models import Transformer
 from tests.helpers.cases import once
 from tests.pretrained import hugging_face
@@ -196,6 +197,14 @@ def test_invalid_config_raises(values, message, tmp_path):
         ),
         ({"gated": True}, "A BART model must have gated=False"),
         ({"epsilon": 1e-6}, "A BART model must have epsilon=1e-05"),
+        (
+            {"encoder_attention_position": RotaryPosition()},
+            "A BART model must have encoder_attention_position=None",
+        ),
+        (
+            {"decoder_attention_position": [T5Position(2)]},
+            "A BART model must have decoder_attention_position=None",
+        ),
     ],
 )
 def test_unsupported_model_raises(options, message, tmp_path):
