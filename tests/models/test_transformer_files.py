@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 
+from keras_attn.layers import RotaryPosition, T5Position
 from keras_attn.models import Transformer
 from keras_attn.models.compile_config import portable_compile_config
 from keras_attn.training import (
@@ -56,6 +57,30 @@ def test_keras_file_round_trip(form, tmp_path):
     loaded = keras.saving.load_model(path)
     assert isinstance(loaded, Transformer)
     assert loaded.get_config() == model.get_config()
+    np.testing.assert_array_equal(
+        to_numpy(loaded((SOURCE, TARGET))), to_numpy(model((SOURCE, TARGET)))
+    )
+
+
+def test_positions_of_each_layer_round_trip(tmp_path):
+    source = T5Position(2, 8, 6, name="source_relative")
+    target = T5Position(2, 8, 6, bidirectional=False, name="target_relative")
+    model = tiny_transformer(
+        num_layers=3,
+        position_embedding=None,
+        encoder_attention_position=[source, RotaryPosition(10.0), source],
+        decoder_attention_position=[target, None, target],
+    )
+    path = tmp_path / "model.keras"
+    model.save(path)
+    loaded = keras.saving.load_model(path)
+    assert loaded.get_config() == model.get_config()
+    # The layers that share a table of biases still share it.
+    assert len(loaded.weights) == len(model.weights)
+    first, none, last = loaded.decoder_attention_position
+    assert first is last and none is None
+    first, rotary, last = loaded.encoder_attention_position
+    assert first is last and rotary.max_wavelength == 10.0
     np.testing.assert_array_equal(
         to_numpy(loaded((SOURCE, TARGET))), to_numpy(model((SOURCE, TARGET)))
     )
