@@ -275,7 +275,7 @@ real = ids != tokenizer.pad_id
 assert not real.all()  # the row has padding
 h = encode(ids[real], segments[real], w)
 x = h[masked]
-x = norm(gelu(dense(x, w, "transform")), w, "norm")
+x = norm(gelu(dense(x, w, "transform")), w, "transform_norm")
 token_logits = x @ w["token_embedding/table/embeddings"].T
 token_logits += w[f"{model.name}/token_bias"]
 follows = dense(np.tanh(dense(h[0], w, "pooler")), w, "next_sentence")
