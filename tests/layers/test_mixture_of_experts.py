@@ -189,6 +189,8 @@ def test_any_load():
         assert_close(values(layer(x)), expected)
 
 
+# PyTorch imports what it has deprecated.
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.one_backend("tensorflow")
 def test_compiled_with_an_unknown_length():
     """Other backends have such programs in files only, see `test_export`."""
